@@ -1,4 +1,6 @@
-"""The bound over channels in the compact form: one shift of the multipliers makes every output feasible."""
+"""The bound over channels in the compact form: one shift of the multipliers makes every output
+feasible.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,13 +12,16 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.privacy import Ties
 
 CHUNK = 1 << 18  # entries of one block of work
-# Number of entries from which costs are rounded up to 64-bit integers, which loosens the bound by about n 2**-48
+# Number of entries from which costs are rounded up to 64-bit integers, which loosens the bound by
+# about n 2**-48
 MIN_COARSE_ENTRIES = 20_000
 
 
 @dataclass(frozen=True)
 class Prices:
-    r"""Sums over the inputs of each output: :math:`\sum d^+`, :math:`\sum d`, and how many :math:`d` are positive."""
+    r"""Sums over the inputs of each output: :math:`\sum d^+`, :math:`\sum d`, and how many
+    :math:`d` are positive.
+    """
 
     positive: Any
     total: Any
@@ -24,10 +29,13 @@ class Prices:
 
     @classmethod
     def of(cls, costs: Any, duals: Any) -> "Prices":
-        """Price columns, a chunk of inputs at a time; the sums of integers are Python's, of any size."""
+        """Price columns, a chunk of inputs at a time; the sums of integers are Python's, of any
+        size.
+        """
         n, m = costs.shape
         positive, total = (np.zeros(m, costs.dtype) for _ in range(2))
-        count, step = np.zeros(m, np.int64), max(1, CHUNK // max(m, 1))
+        count = np.zeros(m, np.int64)
+        step = max(1, CHUNK // max(m, 1))
         for first in range(0, n, step):
             excess = costs[first : first + step] - duals[first : first + step, None]
             over = excess > 0
@@ -44,14 +52,20 @@ class Prices:
 
 
 def least_shift(costs: Any, duals: Any, b: Any, beta: Any, *, may_fall: bool) -> Any:
-    """Least shift of the multipliers at which no output has a gain, by Newton's method in floats or integers."""
-    # From the left all steps but the first are positive, and a larger b gives a smaller step: the first one may be
-    # negative, with the least b above 0 if b is 0.
-    n, shift, columns = len(duals), 0, np.arange(costs.shape[1])
+    """Least shift of the multipliers at which no output has a gain, by Newton's method in floats or
+    integers.
+    """
+    # From the left all steps but the first are positive, and a larger b gives a smaller step: the
+    # first one may be negative, with the least b above 0 if b is 0.
+    n = len(duals)
+    shift = 0
+    columns = np.arange(costs.shape[1])
     is_exact = costs.dtype.kind != "f"
 
-    def step(prices: Prices, b: Any, chosen: Any) -> Any:  # Newton: the largest gain / slope, rounded up in integers
-        gains, slopes = prices.gains(b, beta)[chosen], (beta * prices.count + b * n)[chosen]
+    # Newton: the largest gain / slope, rounded up in integers
+    def step(prices: Prices, b: Any, chosen: Any) -> Any:
+        gains = prices.gains(b, beta)[chosen]
+        slopes = (beta * prices.count + b * n)[chosen]
         return (-(-gains // slopes) if is_exact else gains / slopes).max()
 
     if may_fall:
@@ -69,31 +83,36 @@ def least_shift(costs: Any, duals: Any, b: Any, beta: Any, *, may_fall: bool) ->
 
 
 def coarse_integers(weights: Float, utility: Float, duals: Float) -> tuple[Any, Any, int]:
-    """Costs ``weights * utility`` rounded up to int64, duals rounded to nearest, and their fractional bits."""
+    """Costs ``weights * utility`` rounded up to int64, duals rounded to nearest, and their
+    fractional bits.
+    """
     # Sums of their differences over the inputs stay below 2**63.
     costs = weights[:, None] * utility
     largest = max(float(costs.max()), -float(costs.min()), float(np.abs(duals).max()))
     available_bits = min(52, 60 - int(np.ceil(np.log2(len(duals) + 1))))
     bits = min(available_bits - int(np.frexp(largest)[1]), 1070) if largest else 0
     whole = np.floor(np.ldexp(costs, bits, out=costs), out=costs).astype(np.int64)
-    # A product is off by half a unit of its last place (2**-1075 at least), less than one unit of up to 52 bits: the
-    # next integer is above it. Zeros are exact.
+    # A product is off by half a unit of its last place (2**-1075 at least), less than one unit of
+    # up to 52 bits: the next integer is above it. Zeros are exact.
     whole += (weights != 0)[:, None] & (utility != 0)
     return whole, np.rint(np.ldexp(duals, bits)).astype(np.int64), bits
 
 
 def columns_bound(costs: Integers, duals: Integers, ties: Ties) -> int:
-    r"""Upper bound on the value of all channels whose columns satisfy ``P[x, y] <= exp(epsilon) P[x', y] + delta``.
+    r"""Upper bound on the value of all channels whose columns satisfy ``P[x, y] <= exp(epsilon)
+    P[x', y] + delta``.
 
     With ``d = costs - y - t`` an output can raise the value above ``sum(y + t)`` only if
     :math:`\beta \sum_x d^+_x + b \sum_x d_x > 0`. Newton's method, in integers, finds the smallest
     shift ``t`` for which no output can. An entry-wise slack adds ``delta * sum d^+``.
 
-    If only some inputs are capped, or some outputs have an owner, an entry without a cap must not cost more than its
-    multiplier ``y``: multipliers are raised first. Outputs with an owner add no other condition. Costs ``(n, m)``,
-    duals ``(n,)`` and the bound are integers over one power of two.
+    If only some inputs are capped, or some outputs have an owner, an entry without a cap must not
+    cost more than its multiplier ``y``: multipliers are raised first. Outputs with an owner add no
+    other condition. Costs ``(n, m)``, duals ``(n,)`` and the bound are integers over one power of
+    two.
     """
-    b, beta = integers([ties.budget.b, -ties.budget.beta]).tolist()  # rounded down: beta itself is rounded up
+    # rounded down: beta itself is rounded up
+    b, beta = integers([ties.budget.b, -ties.budget.beta]).tolist()
     if not ties.is_complete:
         costs, duals = _relax_uncapped(costs, duals, ties)
     # With a delta the duals balance slack and sums: the shift does not fall.
@@ -106,10 +125,13 @@ def columns_bound(costs: Integers, duals: Integers, ties: Ties) -> int:
 
 
 def _relax_uncapped(costs: Any, duals: Any, ties: Ties) -> tuple[Any, Any]:
-    """Raise each multiplier to the costs of its uncapped entries, and drop the outputs with an owner."""
+    """Raise each multiplier to the costs of its uncapped entries, and drop the outputs with an
+    owner.
+    """
     m = costs.shape[1]
     tied = ties.tied_outputs(m)
-    uncapped, raised = ties.allowed(m) & ~(ties.capped_inputs()[:, None] & tied), duals.copy()
+    uncapped = ties.allowed(m) & ~(ties.capped_inputs()[:, None] & tied)
+    raised = duals.copy()
     for x in np.flatnonzero(uncapped.any(axis=1)):
         raised[x] = max(raised[x], costs[x, uncapped[x]].max())
     return costs[:, tied], raised

@@ -4,10 +4,11 @@ With ``G_c`` the Gram matrix of the centered workload, any matrix ``S`` and any 
 
 .. math:: v^T N v \le (y \cdot v)(r \cdot v), \quad N = S^T G_c S,
 
-for all columns ``v`` of the cone, every private channel with an unbiased estimator has average variance at least
-``2 tr(S G_c) - 1.y - sum_x r_x G_c[x, x]``. Theory: docs, "Estimation". The condition is checked for every set of at
-most 32 answers, for all sets of more answers by a semidefinite form (`design_bound_elliptope`), and for every extreme
-ray that is listed. A design's value is proved apart, in `design_statement`: any kind of bound goes with any design.
+for all columns ``v`` of the cone, every private channel with an unbiased estimator has average
+variance at least ``2 tr(S G_c) - 1.y - sum_x r_x G_c[x, x]``. Theory: docs, "Estimation". The
+condition is checked for every set of at most 32 answers, for all sets of more answers by a
+semidefinite form (`design_bound_elliptope`), and for every extreme ray that is listed. A design's
+value is proved apart, in `design_statement`: any kind of bound goes with any design.
 """
 
 from dataclasses import dataclass
@@ -29,7 +30,8 @@ EXACT = 20  # largest number of answers for whose sets Python's integers are use
 LISTED = 32  # largest number of answers whose sets are listed: about 15 s
 DIGIT = 8  # bits of a digit of the exponents of rays, whose exponentials are tabled
 PRECISION = 160  # bits of an entry of a ray near the smallest one
-RELATIVE = 170  # bits to which a product of enclosures is known at least: seven to ten of ``2**-180``
+# bits to which a product of enclosures is known at least: seven to ten of ``2**-180``
+RELATIVE = 170
 ROUNDED = 16  # units of the last bit by which a product of up to eight digits is too small at most
 ROWS = 4096  # rays at a time
 
@@ -67,7 +69,9 @@ def read_bound(entry: Entry, n: int, *kinds: type[Bound]) -> Bound:
 
 @dataclass(frozen=True)
 class NoBound:
-    """The bound 0, for budgets so small that floats cannot prove another one: no variance is negative."""
+    """The bound 0, for budgets so small that floats cannot prove another one: no variance is
+    negative.
+    """
 
     kind: ClassVar[str] = "none"
 
@@ -94,8 +98,9 @@ class NoBound:
 class FormBound:
     """``S`` and ``y`` in full, as floats that are read exactly.
 
-    ``shift`` and ``inequalities`` are for answers whose sets are not listed: the diagonal that makes the form positive
-    for all signs, whose first entry is minus the sum of the others, and multipliers of inequalities of all sets.
+    ``shift`` and ``inequalities`` are for answers whose sets are not listed: the diagonal that
+    makes the form positive for all signs, whose first entry is minus the sum of the others, and
+    multipliers of inequalities of all sets.
     """
 
     inverse: Float  # S, shape (n, n)
@@ -122,45 +127,71 @@ class FormBound:
 
     def holds(self, statement: Statement, cone: Cone) -> bool:
         """Whether ``v N v <= (y.v)(r.v)`` for all columns."""
-        s, gram, line, r = Rationals.of(self.inverse), statement.gram, Rationals.of(self.line), statement.weights
+        s = Rationals.of(self.inverse)
+        gram = statement.gram
+        line = Rationals.of(self.line)
+        r = statement.weights
         # N = S^T G_c S
-        form = Rationals(product(product(s.whole.T, gram.whole), s.whole), s.denominator**2 * gram.denominator)
+        form = Rationals(
+            product(product(s.whole.T, gram.whole), s.whole), s.denominator**2 * gram.denominator
+        )
         if self.shift is not None:
-            return not isinstance(cone, Rays) and is_positive(form, line, r, cone, self.shift, self.inequalities)
+            return not isinstance(cone, Rays) and is_positive(
+                form, line, r, cone, self.shift, self.inequalities
+            )
         if isinstance(cone, Rays):
             return self.inequalities is None and _rays_hold(form, line, r, cone)
-        return self.inequalities is None and len(self.line) <= LISTED and _sets_hold(form, line, r, cone)
+        return (
+            self.inequalities is None
+            and len(self.line) <= LISTED
+            and _sets_hold(form, line, r, cone)
+        )
 
     def value(self, statement: Statement) -> Fraction:
         """The bound ``2 tr(S G_c) - 1.y - spread``, exactly."""
-        inverse, line, gram = Rationals.of(self.inverse), Rationals.of(self.line), statement.gram
-        trace = Fraction(int((inverse.whole * gram.whole).sum()), inverse.denominator * gram.denominator)
+        inverse = Rationals.of(self.inverse)
+        line = Rationals.of(self.line)
+        gram = statement.gram
+        trace = Fraction(
+            int((inverse.whole * gram.whole).sum()), inverse.denominator * gram.denominator
+        )
         return 2 * trace - Fraction(int(line.whole.sum()), line.denominator) - statement.spread
 
 
 def _sets_hold(form: Rationals, line: Rationals, weights: Rationals, base: Fraction) -> bool:
     """Whether ``v N v <= (y.v)(r.v)`` for ``v = base + (1 - base) indicator`` of every set."""
-    low, step = base.numerator, base.denominator - base.numerator
+    low = base.numerator
+    step = base.denominator - base.numerator
     outer = line.whole[:, None] * weights.whole
-    # Twice the right side less the left side is v Q v: a constant, and an upper triangle over the indicator.
-    twice = (outer + outer.T) * form.denominator - 2 * (line.denominator * weights.denominator) * form.whole
+    # Twice the right side less the left side is v Q v: a constant, and an upper triangle over the
+    # indicator.
+    twice = (outer + outer.T) * form.denominator - 2 * (
+        line.denominator * weights.denominator
+    ) * form.whole
     upper = np.triu(2 * step * step * twice, 1)
-    upper[np.diag_indices_from(upper)] = step * (2 * low * twice.sum(axis=0) + step * np.diag(twice))
+    upper[np.diag_indices_from(upper)] = step * (
+        2 * low * twice.sum(axis=0) + step * np.diag(twice)
+    )
     constant = low * low * int(twice.sum())
-    if len(upper) > EXACT:  # 64 bits; indicators are not negative, so coefficients rounded down lower the value
+    # 64 bits; indicators are not negative, so coefficients rounded down lower the value
+    if len(upper) > EXACT:
         shift = max((abs(constant) + int(np.abs(upper).sum())).bit_length() - 62, 0)
         constant, upper = constant >> shift, (upper >> shift).astype(np.int64)
     return bool(least_by_half(constant, upper)[0].min() >= 0)
 
 
 def least_by_half(constant: float, upper: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Least ``constant + p U p`` over the sets with given last answers, and the number of a set that attains this.
+    """Least ``constant + p U p`` over the sets with given last answers, and the number of a set
+    that attains this.
 
-    ``p`` is the indicator, ``U`` an upper triangle whose sums are exact in its type. A set's number has the bits ``p``.
+    ``p`` is the indicator, ``U`` an upper triangle whose sums are exact in its type. A set's number
+    has the bits ``p``.
     """
     half = len(upper) // 2
-    inside, values = _subset_squares(upper[:half, :half]), constant + _subset_squares(upper[half:, half:])
-    joined, numbers = np.zeros((1, half), dtype=upper.dtype), np.arange(len(values)) << half
+    inside = _subset_squares(upper[:half, :half])
+    values = constant + _subset_squares(upper[half:, half:])
+    joined = np.zeros((1, half), dtype=upper.dtype)
+    numbers = np.arange(len(values)) << half
     for row in upper[:half, half:].T:
         joined = np.concatenate([joined, joined + row])
     for place, linear in enumerate(joined):
@@ -172,7 +203,9 @@ def least_by_half(constant: float, upper: NDArray[Any]) -> tuple[NDArray[Any], N
 
 
 def subset_sums(values: NDArray[Any]) -> NDArray[Any]:
-    """Sum of the values in every set; set ``A`` is at the number whose bits are the indicator of ``A``."""
+    """Sum of the values in every set; set ``A`` is at the number whose bits are the indicator of
+    ``A``.
+    """
     sums = np.zeros(1, dtype=values.dtype)
     for value in values:
         sums = np.concatenate([sums, sums + value])
@@ -183,23 +216,33 @@ def _subset_squares(upper: NDArray[Any]) -> NDArray[Any]:
     """Value ``p U p`` of every set, for an upper triangle, from one answer to the next."""
     squares = np.zeros(1, dtype=upper.dtype)
     for place in range(len(upper)):
-        squares = np.concatenate([squares, squares + upper[place, place] + subset_sums(upper[:place, place])])
+        squares = np.concatenate(
+            [squares, squares + upper[place, place] + subset_sums(upper[:place, place])]
+        )
     return squares
 
 
 def _rays_hold(form: Rationals, line: Rationals, weights: Rationals, rays: Rays) -> bool:
     """Whether ``v N v <= (y.v)(r.v)`` for all rays, and so for the cone."""
-    # Entries exp(-epsilon unit below) are not rationals. They are read from below as w over a power of two, with w <= v
-    # <= w (1 + RELATIVE) + ROUNDED / 2**bits; the most that this changes (y.v)(r.v) - v N v is subtracted.
+    # Entries exp(-epsilon unit below) are not rationals. They are read from below as w over a power
+    # of two, with w <= v
+    # <= w (1 + RELATIVE) + ROUNDED / 2**bits; the most that this changes (y.v)(r.v) - v N v is
+    # subtracted.
     bits = PRECISION + 3 * ceil(rays.depth / log(2))
-    table, left = _Exponentials(rays, bits), line.denominator * weights.denominator
+    table = _Exponentials(rays, bits)
+    left = line.denominator * weights.denominator
     # Everything over one denominator, times 2**(2 bits).
-    matrix, total = form.whole * left, form.denominator
+    matrix = form.whole * left
+    total = form.denominator
     for start in range(0, len(rays.below), ROWS):
         w = table.of(rays.below[start : start + ROWS])
         spare = total * (w @ line.whole) * (w @ weights.whole) - ((w @ matrix) * w).sum(axis=1)
-        size = total * (w @ abs(line.whole)) * (w @ abs(weights.whole)) + ((w @ abs(matrix)) * w).sum(axis=1)
-        most = total * int(abs(line.whole).sum()) * int(abs(weights.whole).sum()) + int(abs(matrix).sum())
+        size = total * (w @ abs(line.whole)) * (w @ abs(weights.whole)) + (
+            (w @ abs(matrix)) * w
+        ).sum(axis=1)
+        most = total * int(abs(line.whole).sum()) * int(abs(weights.whole).sum()) + int(
+            abs(matrix).sum()
+        )
         lost = (3 * size >> (RELATIVE - 1)) + 3 * ROUNDED * most * (1 << bits)
         if not bool((spare >= lost + 1).all()):
             return False
@@ -223,7 +266,8 @@ class _Exponentials:
         """``exp(-epsilon unit size)`` over ``2**bits``, rounded down; 0 for an entry that is 0."""
         if size == ZERO:
             return 0
-        value, shift = 1 << self.bits, 0
+        value = 1 << self.bits
+        shift = 0
         while size >> shift:
             digit = (size >> shift) & ((1 << DIGIT) - 1)
             if digit:

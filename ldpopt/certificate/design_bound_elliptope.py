@@ -1,10 +1,12 @@
-r"""The condition for all sets of more answers than can be listed, as one semidefinite form, checked in integers.
+r"""The condition for all sets of more answers than can be listed, as one semidefinite form, checked
+in integers.
 
-With signs ``s`` a staircase column is ``v = a + h s``, ``a = (1 + base) / 2``, ``h = (1 - base) / 2``. The condition
-``v N v <= (y.v)(r.v)`` is a quadratic form in ``z = (1, s)``. A diagonal whose sum is 0 adds 0, because all squares are
-1; if the form with it is positive semidefinite, the condition holds for every set. (The elliptope relaxation, as for
-cuts of graphs.) Two inequalities make it tighter: with ``p`` the indicator of a set, ``p_x p_y >= 0``, and
-``(|A| - k)(|A| - k - 1) >= 0`` for every whole number ``k``. Multiples of them may be subtracted from the form.
+With signs ``s`` a staircase column is ``v = a + h s``, ``a = (1 + base) / 2``, ``h = (1 - base) /
+2``. The condition ``v N v <= (y.v)(r.v)`` is a quadratic form in ``z = (1, s)``. A diagonal whose
+sum is 0 adds 0, because all squares are 1; if the form with it is positive semidefinite, the
+condition holds for every set. (The elliptope relaxation, as for cuts of graphs.) Two inequalities
+make it tighter: with ``p`` the indicator of a set, ``p_x p_y >= 0``, and ``(|A| - k)(|A| - k - 1)
+>= 0`` for every whole number ``k``. Multiples of them may be subtracted from the form.
 """
 
 from dataclasses import dataclass, replace
@@ -43,7 +45,11 @@ class Inequalities:
         if entry.value is None:
             return None
         table = entry.table("pairs", "size", "factor")
-        return cls(frozen(table["pairs"].numbers(n, n)), table["size"].whole(n + 1), table["factor"].number())
+        return cls(
+            frozen(table["pairs"].numbers(n, n)),
+            table["size"].whole(n + 1),
+            table["factor"].number(),
+        )
 
     @property
     def form(self) -> Float:
@@ -63,8 +69,11 @@ class Inequalities:
 
 
 def _eighths(both: np.ndarray, size: int, factor: float) -> np.ndarray:
-    """Eight times the form over ``(1, s)`` of the inequalities: of pairs, ``both`` (n, n), and of the size."""
-    n, sums = len(both), both.sum(axis=1)
+    """Eight times the form over ``(1, s)`` of the inequalities: of pairs, ``both`` (n, n), and of
+    the size.
+    """
+    n = len(both)
+    sums = both.sum(axis=1)
     matrix = np.empty((n + 1, n + 1), dtype=both.dtype)
     matrix[1:, 1:] = both
     matrix[0, 1:] = matrix[1:, 0] = sums
@@ -85,8 +94,11 @@ def is_positive(
     shift: Float,
     inequalities: Inequalities | None = None,
 ) -> bool:
-    """Whether the form proves the condition for all sets, in integers; False may also mean that its proof fails."""
-    # shift is the diagonal, shape (n + 1,), whose first entry is set to minus the sum of the others.
+    """Whether the form proves the condition for all sets, in integers; False may also mean that its
+    proof fails.
+    """
+    # shift is the diagonal, shape (n + 1,), whose first entry is set to minus the sum of the
+    # others.
     given = Rationals.of(shift)
     diagonal = given.whole.copy()
     diagonal[0] = -int(diagonal[1:].sum())
@@ -96,7 +108,9 @@ def is_positive(
     outer = right[:, None] * _in_signs(weights.whole, high + low, high - low)
     twice = (outer + outer.T) * form.denominator
     scale = line.denominator * weights.denominator
-    total = (twice - 2 * scale * _form_in_signs(form.whole, high + low, high - low)) * given.denominator
+    total = (
+        twice - 2 * scale * _form_in_signs(form.whole, high + low, high - low)
+    ) * given.denominator
     unit = 8 * high * high * form.denominator * scale
     total[np.diag_indices_from(total)] += unit * diagonal
     if inequalities is None:
@@ -108,8 +122,11 @@ def is_positive(
 
 
 def _form_in_signs(form: Integers, constant: int, step: int) -> Integers:
-    """Write a quadratic form of a column ``constant + step s`` as a quadratic form of ``(1, s)``, with signs ``s``."""
-    sums, cost = form.sum(axis=0), np.empty((len(form) + 1, len(form) + 1), dtype=object)
+    """Write a quadratic form of a column ``constant + step s`` as a quadratic form of ``(1, s)``,
+    with signs ``s``.
+    """
+    sums = form.sum(axis=0)
+    cost = np.empty((len(form) + 1, len(form) + 1), dtype=object)
     cost[1:, 1:] = step * step * form
     cost[0, 1:] = cost[1:, 0] = constant * step * sums
     cost[0, 0] = constant * constant * int(sums.sum())
@@ -117,12 +134,16 @@ def _form_in_signs(form: Integers, constant: int, step: int) -> Integers:
 
 
 def _in_signs(vector: Integers, constant: int, step: int) -> Integers:
-    """Write a linear form of a column ``constant + step s`` as a linear form of ``(1, s)``, with signs ``s``."""
+    """Write a linear form of a column ``constant + step s`` as a linear form of ``(1, s)``, with
+    signs ``s``.
+    """
     return np.concatenate([np.array([constant * int(vector.sum())], dtype=object), step * vector])
 
 
 def is_semidefinite(matrix: Integers) -> bool:
-    """Whether a symmetric integer matrix is positive semidefinite: ``L L^T`` in integers plus a dominant diagonal."""
+    """Whether a symmetric integer matrix is positive semidefinite: ``L L^T`` in integers plus a
+    dominant diagonal.
+    """
     # True is a proof. False may also mean that the smallest eigenvalue is too near 0 for floats.
     sizes = [int(entry).bit_length() for entry in np.diag(matrix)]
     # Rows and columns times powers of two bring the diagonal near 1.
@@ -131,8 +152,13 @@ def is_semidefinite(matrix: Integers) -> bool:
     scaled = matrix << (most - powers)
     scaled = scaled << (most - powers)[:, None]
     if (np.abs(scaled) >> (2 * most)).any():
-        return False  # an entry above the geometric mean of its diagonal ones: floats might not hold it
-    floats = (scaled >> (2 * most - 1000)).astype(np.float64) / 2.0**1000 if 2 * most > 1000 else _floats(scaled, most)
+        # an entry above the geometric mean of its diagonal ones: floats might not hold it
+        return False
+    floats = (
+        (scaled >> (2 * most - 1000)).astype(np.float64) / 2.0**1000
+        if 2 * most > 1000
+        else _floats(scaled, most)
+    )
     for slack in (1e-14, 1e-13, 1e-12, 1e-11, 1e-10):
         try:
             factor = cholesky(floats - slack * len(floats) * np.eye(len(floats)), lower=True)
@@ -140,7 +166,8 @@ def is_semidefinite(matrix: Integers) -> bool:
             return False
         whole: Integers = np.ldexp(factor, BITS - 8).astype(np.int64).astype(object)
         rest = scaled - (product(whole, whole.T) << (2 * (most - BITS + 8)))
-        # The sum contains the absolute value of the diagonal entry, which therefore is not negative.
+        # The sum contains the absolute value of the diagonal entry, which therefore is not
+        # negative.
         if bool((2 * np.diag(rest) >= np.abs(rest).sum(axis=1)).all()):
             return True
     return False
@@ -148,4 +175,6 @@ def is_semidefinite(matrix: Integers) -> bool:
 
 def _floats(scaled: Integers, most: int) -> Float:
     """The integers over ``2**(2 most)`` as floats."""
-    return np.array([[float(Fraction(int(entry), 1 << (2 * most))) for entry in row] for row in scaled])
+    return np.array(
+        [[float(Fraction(int(entry), 1 << (2 * most))) for entry in row] for row in scaled]
+    )

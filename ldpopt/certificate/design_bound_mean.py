@@ -1,8 +1,9 @@
 """The bound for a single mean, by two vectors.
 
-With ``k`` and ``y`` such that ``(k.v)^2 <= (y.v)(r.v)`` for all columns, no channel has average variance below
-``2 k.w_c - 1.y - sum_x r_x w_c,x^2``. Only the sets ``{x : a_x(t) < 0}`` with ``a_x(t) = r_x t^2 - 2 k_x t + y_x`` need
-checking, which change at the roots of the ``a_x``; these are sorted exactly.
+With ``k`` and ``y`` such that ``(k.v)^2 <= (y.v)(r.v)`` for all columns, no channel has average
+variance below ``2 k.w_c - 1.y - sum_x r_x w_c,x^2``. Only the sets ``{x : a_x(t) < 0}`` with
+``a_x(t) = r_x t^2 - 2 k_x t + y_x`` need checking, which change at the roots of the ``a_x``; these
+are sorted exactly.
 """
 
 from dataclasses import dataclass
@@ -34,7 +35,11 @@ class MeanBound:
 
     def plain(self) -> dict[str, Any]:
         """Plain values for a file."""
-        return {"numbers": self.numbers.tolist(), "slope": self.slope.tolist(), "line": self.line.tolist()}
+        return {
+            "numbers": self.numbers.tolist(),
+            "slope": self.slope.tolist(),
+            "line": self.line.tolist(),
+        }
 
     @classmethod
     def read(cls, entry: Entry, n: int) -> "MeanBound":
@@ -45,7 +50,9 @@ class MeanBound:
         """Whether the workload has these numbers, and no column costs more than allowed."""
         if isinstance(cone, Rays) or _factor(statement, self.numbers) is None:
             return False
-        k, y, r = Rationals.of(self.slope), Rationals.of(self.line), statement.weights
+        k = Rationals.of(self.slope)
+        y = Rationals.of(self.line)
+        r = statement.weights
         common = k.denominator * y.denominator * r.denominator
         whole = [part.whole * (common // part.denominator) for part in (k, y, r)]
         return _holds(whole[0], whole[1], whole[2], cone)
@@ -54,31 +61,44 @@ class MeanBound:
         """``2 k.w_c - 1.y - spread`` for the numbers, times the factor of the workload."""
         factor = _factor(statement, self.numbers)
         assert factor is not None
-        k, y, w = Rationals.of(self.slope), Rationals.of(self.line), _centered(statement, self.numbers)
+        k = Rationals.of(self.slope)
+        y = Rationals.of(self.line)
+        w = _centered(statement, self.numbers)
         linear = Fraction(int(k.whole @ w.whole), k.denominator * w.denominator)
-        return factor * (2 * linear - Fraction(int(y.whole.sum()), y.denominator)) - statement.spread
+        return (
+            factor * (2 * linear - Fraction(int(y.whole.sum()), y.denominator)) - statement.spread
+        )
 
 
 def _centered(statement: Statement, numbers: Float) -> Rationals:
     """The numbers less their average over the weights."""
-    w, r = Rationals.of(numbers), statement.weights
-    return Rationals(w.whole * r.denominator - int(r.whole @ w.whole), w.denominator * r.denominator)
+    w = Rationals.of(numbers)
+    r = statement.weights
+    return Rationals(
+        w.whole * r.denominator - int(r.whole @ w.whole), w.denominator * r.denominator
+    )
 
 
 def _factor(statement: Statement, numbers: Float) -> Fraction | None:
-    """Factor of the Gram matrix of the numbers in that of the workload; None if it is not a multiple."""
+    """Factor of the Gram matrix of the numbers in that of the workload; None if it is not a
+    multiple.
+    """
     if len(numbers) != len(statement.weights.whole):
         return None
-    gram, w = statement.gram, _centered(statement, numbers)
+    gram = statement.gram
+    w = _centered(statement, numbers)
     pivot = int(np.argmax(np.abs(w.whole)))
-    square, own = int(w.whole[pivot]) ** 2, int(gram.whole[pivot, pivot])
+    square = int(w.whole[pivot]) ** 2
+    own = int(gram.whole[pivot, pivot])
     if not square or (gram.whole * square != np.outer(w.whole, w.whole) * own).any():
         return None
     return Fraction(own * w.denominator**2, gram.denominator * square)
 
 
 class _Root(NamedTuple):
-    """``(p + sign sqrt(d)) / q`` with ``q > 0``, about ``place``, where the answer enters or leaves the set."""
+    """``(p + sign sqrt(d)) / q`` with ``q > 0``, about ``place``, where the answer enters or leaves
+    the set.
+    """
 
     p: int
     sign: int
@@ -109,7 +129,10 @@ def _holds(k: Integers, y: Integers, r: Integers, base: Fraction) -> bool:
     for root in (None, *roots):
         if root is not None:
             step = (high - low) * (1 if root.joins else -1)
-            sums = [have + step * int(part[root.answer]) for have, part in zip(sums, (k, y, r), strict=True)]
+            sums = [
+                have + step * int(part[root.answer])
+                for have, part in zip(sums, (k, y, r), strict=True)
+            ]
         if sums[1] < 0 or sums[0] ** 2 > sums[1] * sums[2]:
             return False
     return True
@@ -129,17 +152,21 @@ def _compare(one: _Root, two: _Root) -> int:
 
 def _sign(a: int, b: int, d: int, c: int, e: int) -> int:
     """Sign of ``a + b sqrt(d) + c sqrt(e)``."""
-    first, second = b * b * d * (1 if b > 0 else -1), c * c * e * (1 if c > 0 else -1)
+    first = b * b * d * (1 if b > 0 else -1)
+    second = c * c * e * (1 if c > 0 else -1)
     roots = (first + second > 0) - (first + second < 0)
     whole = (a > 0) - (a < 0)
     if whole * roots >= 0:
         return whole or roots
     # Opposite signs: compare the squares, a^2 - b^2 d - c^2 e with 2 b c sqrt(d e).
-    rest, cross = a * a - b * b * d - c * c * e, 2 * b * c
+    rest = a * a - b * b * d - c * c * e
+    cross = 2 * b * c
     side = (rest > 0) - (rest < 0)
     other = (cross > 0) - (cross < 0) if d and e else 0
     if side * other <= 0:
         larger = side or -other
     else:
-        larger = side * ((rest * rest > cross * cross * d * e) - (rest * rest < cross * cross * d * e))
+        larger = side * (
+            (rest * rest > cross * cross * d * e) - (rest * rest < cross * cross * d * e)
+        )
     return whole * larger

@@ -1,13 +1,16 @@
-r"""The bound by moments of sets, for questions with two answers each and any workload in their scheme.
+r"""The bound by moments of sets, for questions with two answers each and any workload in their
+scheme.
 
-With ``S`` and ``y`` as in `design_bound_product`, ``sigma`` by the number of attributes, the condition on a set is
+With ``S`` and ``y`` as in `design_bound_product`, ``sigma`` by the number of attributes, the
+condition on a set is
 
 .. math:: (1-b)^2 \sum_j \nu_j W_j \le y \, \big(b^2 + 2 b (1-b) m + (1-b)^2 W_0\big), \quad
           \nu_j = \sigma_j^2 \max_{|T| = j} \mu_T,
 
-linear in the moments of the set (`moments`). It holds if the right side less the left is a sum of ``tr(L^T M L)`` over
-the matrices ``M`` of moments plus a form that is not negative for moments between 0 and ``m``: that is compared in
-rationals. No matrix has to be tested, since ``L L^T`` is positive semidefinite for any numbers ``L``.
+linear in the moments of the set (`moments`). It holds if the right side less the left is a sum of
+``tr(L^T M L)`` over the matrices ``M`` of moments plus a form that is not negative for moments
+between 0 and ``m``: that is compared in rationals. No matrix has to be tested, since ``L L^T`` is
+positive semidefinite for any numbers ``L``.
 """
 
 from dataclasses import dataclass
@@ -26,7 +29,8 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import Rays
 
 MOST = 24  # largest number of attributes
-MOST_FOUR = 16  # largest number of attributes for moments of four answers, whose matrices have millions of entries
+# largest number of attributes for moments of four answers, whose matrices have millions of entries
+MOST_FOUR = 16
 
 
 @dataclass(frozen=True)
@@ -44,12 +48,18 @@ class Levels:
         parts: list[list[Fraction]] = [[] for _ in range(len(spectrum.scheme.sizes) + 1)]
         for place, mu in enumerate(spectrum.mu):
             parts[place.bit_count()].append(mu)
-        return cls(tuple(max(mu) + spectrum.beside for mu in parts), tuple(sum(mu, Fraction(0)) for mu in parts))
+        return cls(
+            tuple(max(mu) + spectrum.beside for mu in parts),
+            tuple(sum(mu, Fraction(0)) for mu in parts),
+        )
 
     @classmethod
     def marginals(cls, d: int, ways: int, unit: Fraction = Fraction(1)) -> "Levels":
         """Those of all ``ways``-way marginals, times a unit."""
-        mu = [unit**2 * 2 ** (d - ways) * (comb(d - j, ways - j) if 0 < j <= ways else 0) for j in range(d + 1)]
+        mu = [
+            unit**2 * 2 ** (d - ways) * (comb(d - j, ways - j) if 0 < j <= ways else 0)
+            for j in range(d + 1)
+        ]
         return cls(tuple(mu), tuple(value * comb(d, j) for j, value in enumerate(mu)))
 
     @property
@@ -71,19 +81,27 @@ class MomentBound:
 
     def plain(self) -> dict[str, Any]:
         """Plain values for a file."""
-        numbers = {"eigenvalues": self.eigenvalues.tolist(), "level": self.level, "factors": self.factors.tolist()}
+        numbers = {
+            "eigenvalues": self.eigenvalues.tolist(),
+            "level": self.level,
+            "factors": self.factors.tolist(),
+        }
         return {**numbers, "apart": list(self.apart)}
 
     @classmethod
     def read(cls, entry: Entry, n: int) -> "MomentBound":
         """Read what `plain` wrote, for ``n`` answers."""
-        table, d = entry.table("eigenvalues", "level", "factors", "apart"), n.bit_length() - 1
+        table = entry.table("eigenvalues", "level", "factors", "apart")
+        d = n.bit_length() - 1
         if n != 2**d or not 0 < d <= MOST:
             what = f"{n} answers are not those of 1 to {MOST} questions with two answers each"
             raise table["eigenvalues"].error(what)
         apart = tuple(one.whole(d + 1) for one in table["apart"].list())
         if apart != tuple(sorted({*apart} - {0})) or (apart and d > MOST_FOUR):
-            what = f"{list(apart)} are not ascending distances from 1 to {d}, of at most {MOST_FOUR} questions"
+            what = (
+                f"{list(apart)} are not ascending distances from 1 to {d}, of at most "
+                f"{MOST_FOUR} questions"
+            )
             raise table["apart"].error(what)
         factors = table["factors"].numbers(Moments.of(d, apart).entries)
         return cls(table["eigenvalues"].numbers(d + 1), table["level"].number(), factors, apart)
@@ -99,7 +117,8 @@ class MomentBound:
 
     def is_proved_by(self, levels: Levels, base: Fraction) -> bool:
         """As `holds`, for levels that are known already."""
-        given, d = (self.eigenvalues, self.factors, np.array(self.level)), levels.d
+        given = (self.eigenvalues, self.factors, np.array(self.level))
+        d = levels.d
         if len(self.eigenvalues) != d + 1 or not all(0 < a <= d for a in self.apart):
             return False
         is_whole = len(self.factors) == Moments.of(d, self.apart).entries
@@ -108,22 +127,31 @@ class MomentBound:
 
     def least_level(self, levels: Levels, base: Fraction) -> Fraction:
         """The given level if it proves a bound, else a larger one that does."""
-        rest, n = self._rest(levels, base), 2**levels.d
+        rest = self._rest(levels, base)
+        n = 2**levels.d
         # Moments are from 0 to m: the rest is at least a linear function of m from 0 to 1.
         ends = rest[0], rest[0] + rest[1] + sum(min(entry, Fraction(0)) for entry in rest[2:])
         # A larger level adds at least these multiples of it.
         rates = n * base * base, n * base * (2 - base)
-        more = max(Fraction(0), *(Fraction(-end / rate) for end, rate in zip(ends, rates, strict=True)))
+        more = max(
+            Fraction(0), *(Fraction(-end / rate) for end, rate in zip(ends, rates, strict=True))
+        )
         return Fraction(self.level) + more
 
     def _rest(self, levels: Levels, base: Fraction) -> list[Fraction]:
-        """Coefficients of the moments in ``2**d`` times the condition, less the matrices with their multipliers."""
+        """Coefficients of the moments in ``2**d`` times the condition, less the matrices with their
+        multipliers.
+        """
         moments = Moments.of(levels.d, self.apart)
         sigma = [Fraction(float(entry)) for entry in self.eigenvalues]
-        level, other = Fraction(self.level), (1 - base) ** 2
+        level = Fraction(self.level)
+        other = (1 - base) ** 2
         total, denominator = moments.combined(self.factors)
         rest = [Fraction(-int(entry), denominator) for entry in total]
-        shares = [level * other, *(-other * s * s * m for s, m in zip(sigma[1:], levels.largest[1:], strict=True))]
+        shares = [
+            level * other,
+            *(-other * s * s * m for s, m in zip(sigma[1:], levels.largest[1:], strict=True)),
+        ]
         for share, row in zip(shares, moments.weights, strict=True):
             if share:
                 for i, factor in enumerate(row.tolist()):

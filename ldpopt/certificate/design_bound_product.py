@@ -1,16 +1,20 @@
-r"""The bound for workloads whose Gram matrix is in the association scheme of some attributes (`scheme`).
+r"""The bound for workloads whose Gram matrix is in the association scheme of some attributes
+(`scheme`).
 
-With equal weights and ``S = sum_T sigma_T E_T`` the cost of a column is at most ``max_T nu_T`` times the square of its
-contrast, ``nu_T = sigma_T^2 mu_T``, which depends on the size of its set only. With ``y`` a constant,
+With equal weights and ``S = sum_T sigma_T E_T`` the cost of a column is at most ``max_T nu_T``
+times the square of its contrast, ``nu_T = sigma_T^2 mu_T``, which depends on the size of its set
+only. With ``y`` a constant,
 
 .. math:: \max_T \nu_T \, (1-b)^2 \frac{k (n-k)}{n} \le \frac{y}{n} \big(b n + (1-b) k\big)^2
           \quad \text{for } k = 0, \dots, n
 
-is the condition; a Gram matrix up to ``delta`` (in absolute row sums) from the scheme has ``mu_T + delta``. If the
-workload depends on two attributes, on each separately, only Ferrers diagrams can have the largest cost.
+is the condition; a Gram matrix up to ``delta`` (in absolute row sums) from the scheme has ``mu_T +
+delta``. If the workload depends on two attributes, on each separately, only Ferrers diagrams can
+have the largest cost.
 
-The bound by pairs takes ``nu' >= nu`` in place of ``nu``, and any ``nu'`` of the empty set, whose own term is known.
-The cost is linear in the shares of pairs with some difference that are in the set, from ``2 m - 1`` to its share ``m``.
+The bound by pairs takes ``nu' >= nu`` in place of ``nu``, and any ``nu'`` of the empty set, whose
+own term is known. The cost is linear in the shares of pairs with some difference that are in the
+set, from ``2 m - 1`` to its share ``m``.
 """
 
 import math
@@ -43,27 +47,44 @@ class Spectrum:
 
     scheme: Scheme
     mu: tuple[Fraction, ...]  # eigenvalues of the average, by the sets of attributes
-    beside: Fraction  # delta: largest absolute row sum of the Gram matrix less the average; 0 if it is in the scheme
+    # delta: largest absolute row sum of the Gram matrix less the average; 0 if it is in the scheme
+    beside: Fraction
 
     @classmethod
     def of(cls, statement: Statement, scheme: Scheme) -> "Spectrum | None":
-        """Spectrum of a statement; None if its answers are not those of the scheme, or have different weights."""
-        if len(statement.weights.whole) != scheme.n or (statement.weights.whole != statement.weights.whole[0]).any():
+        """Spectrum of a statement; None if its answers are not those of the scheme, or have
+        different weights.
+        """
+        if (
+            len(statement.weights.whole) != scheme.n
+            or (statement.weights.whole != statement.weights.whole[0]).any()
+        ):
             return None
-        patterns, parts = scheme.patterns.ravel(), statement.centered.parts
+        patterns = scheme.patterns.ravel()
+        parts = statement.centered.parts
         first = np.zeros((len(parts), 2 ** len(scheme.sizes)), dtype=np.int64)
         first[:, scheme.patterns[0]] = parts[:, 0]
-        if all((part == entries[scheme.patterns]).all() for part, entries in zip(parts, first, strict=True)):
-            sums, counts, beside = _joined(first), np.ones(first.shape[1], dtype=np.int64).astype(object), Fraction(0)
+        if all(
+            (part == entries[scheme.patterns]).all()
+            for part, entries in zip(parts, first, strict=True)
+        ):
+            sums = _joined(first)
+            counts = np.ones(first.shape[1], dtype=np.int64).astype(object)
+            beside = Fraction(0)
         else:
             counts = np.bincount(patterns).astype(object)
             # Sums of digits are below 2**53 for up to 2**17 answers, hence exact in floats.
-            digits = [np.bincount(patterns, part.ravel().astype(np.float64), len(counts)) for part in parts]
+            digits = [
+                np.bincount(patterns, part.ravel().astype(np.float64), len(counts))
+                for part in parts
+            ]
             sums = _joined(np.array(digits).astype(np.int64))
             common = int(np.lcm.reduce(counts))
             rest = statement.gram.whole * common - (sums * (common // counts))[scheme.patterns]
             beside = Fraction(int(np.abs(rest).sum(axis=1).max()), common * statement.scale)
-        entries = np.array([Fraction(int(s), int(c) * statement.scale) for s, c in zip(sums, counts, strict=True)])
+        entries = np.array(
+            [Fraction(int(s), int(c) * statement.scale) for s, c in zip(sums, counts, strict=True)]
+        )
         return cls(scheme, tuple(scheme.transform(entries.reshape(scheme.shape)).ravel()), beside)
 
     def least_level(self, sigma: Sequence[Fraction], base: Fraction) -> Fraction:
@@ -72,45 +93,70 @@ class Spectrum:
         if self.is_separable:
             costs = (
                 Fraction(energy * n, (low * n + (high - low) * k) ** 2)
-                for k, energy in self._energies([s * s * m for s, m in zip(sigma, self.mu, strict=True)])
+                for k, energy in self._energies(
+                    [s * s * m for s, m in zip(sigma, self.mu, strict=True)]
+                )
             )
             return (high - low) ** 2 * max(costs)
         largest = max(s * s * (m + self.beside) for s, m in zip(sigma, self.mu, strict=True))
-        # k (n - k) / (low n + (high - low) k)^2 rises and then falls: it is largest at one of these sizes.
+        # k (n - k) / (low n + (high - low) k)^2 rises and then falls: it is largest at one of these
+        # sizes.
         best = n * low // (low + high)
         sizes = {min(n - 1, max(1, k)) for k in (best, best + 1)}
-        largest_contrast = max(Fraction(k * (n - k), (low * n + (high - low) * k) ** 2) for k in sizes)
+        largest_contrast = max(
+            Fraction(k * (n - k), (low * n + (high - low) * k) ** 2) for k in sizes
+        )
         return largest * (high - low) ** 2 * largest_contrast
 
-    def least_by_pairs(self, sigma: Sequence[Fraction], raised: Sequence[Fraction], base: Fraction) -> Fraction:
+    def least_by_pairs(
+        self, sigma: Sequence[Fraction], raised: Sequence[Fraction], base: Fraction
+    ) -> Fraction:
         """Smallest ``y`` that holds by the pairs of answers in a set, with raised eigenvalues."""
         own = (s * s * (m + self.beside) for s, m in zip(sigma[1:], self.mu[1:], strict=True))
-        nu = np.array([raised[0], *map(max, own, raised[1:])], dtype=object).reshape(self.scheme.shape)
+        nu = np.array([raised[0], *map(max, own, raised[1:])], dtype=object).reshape(
+            self.scheme.shape
+        )
         first, *rest = self.scheme.entries(nu).ravel() * self.scheme.ranks.ravel().astype(object)
-        more, less = first + sum(c for c in rest if c > 0), sum(-c for c in rest if c < 0)
+        more = first + sum(c for c in rest if c > 0)
+        less = sum(-c for c in rest if c < 0)
         costs: Iterator[Fraction] = (
-            (m * more - max(2 * m - 1, Fraction(0)) * less - raised[0] * m * m) / (base + (1 - base) * m) ** 2
+            (m * more - max(2 * m - 1, Fraction(0)) * less - raised[0] * m * m)
+            / (base + (1 - base) * m) ** 2
             for m in (Fraction(k, self.scheme.n) for k in range(1, self.scheme.n + 1))
         )
         return max(Fraction(0), (1 - base) ** 2 * max(costs))
 
     @property
     def is_separable(self) -> bool:
-        """Whether the workload depends on two attributes, on each separately, and Ferrers diagrams are few enough."""
+        """Whether the workload depends on two attributes, on each separately, and Ferrers diagrams
+        are few enough.
+        """
         sizes = self.scheme.sizes
-        return len(sizes) == 2 and not self.mu[3] and not self.beside and math.comb(sum(sizes), sizes[0]) <= DIAGRAMS
+        return (
+            len(sizes) == 2
+            and not self.mu[3]
+            and not self.beside
+            and math.comb(sum(sizes), sizes[0]) <= DIAGRAMS
+        )
 
     def _energies(self, nu: Sequence[Fraction]) -> Iterator[tuple[int, Fraction]]:
-        """Size and ``sum_T nu_T |E_T 1_A|^2`` of the sets that may cost most, if ``nu`` of both attributes is 0."""
-        # That sum depends only on the row sums and column sums of the set. Column sums are majorized by the conjugate
-        # of the row sums (Gale and Ryser), and the sum of their squares is largest there: the set is a Ferrers diagram.
+        """Size and ``sum_T nu_T |E_T 1_A|^2`` of the sets that may cost most, if ``nu`` of both
+        attributes is 0.
+        """
+        # That sum depends only on the row sums and column sums of the set. Column sums are
+        # majorized by the conjugate of the row sums (Gale and Ryser), and the sum of their squares
+        # is largest there: the set is a Ferrers diagram.
         (p, q), n = self.scheme.sizes, self.scheme.n
         for rows in combinations_with_replacement(range(q + 1), p):
-            k, squares = sum(rows), sum(row * row for row in rows)
+            k = sum(rows)
+            squares = sum(row * row for row in rows)
             if 0 < k < n:
                 columns = sum(sum(row > z for row in rows) ** 2 for z in range(q))
                 share = Fraction(k * k, n)
-                yield k, nu[2] * (Fraction(squares, q) - share) + nu[1] * (Fraction(columns, p) - share)
+                yield (
+                    k,
+                    nu[2] * (Fraction(squares, q) - share) + nu[1] * (Fraction(columns, p) - share),
+                )
 
     def bound(self, sigma: Sequence[Fraction], level: Fraction) -> Fraction:
         """``2 tr(S G_c) - 1.y``: the bound that multipliers prove, plus the spread."""
@@ -133,13 +179,18 @@ class ProductBound:
     sizes: tuple[int, ...]  # number of values of each attribute
     eigenvalues: Float  # sigma, by the sets of attributes, shape (2**d,)
     level: float  # y of every answer
-    raised: Float | None = None  # nu' of the bound by pairs, shape (2**d,); a smaller one than nu counts as nu
+    # nu' of the bound by pairs, shape (2**d,); a smaller one than nu counts as nu
+    raised: Float | None = None
 
     kind: ClassVar[str] = "product"
 
     def plain(self) -> dict[str, Any]:
         """Plain values for a file."""
-        found = {"sizes": list(self.sizes), "eigenvalues": self.eigenvalues.tolist(), "level": self.level}
+        found = {
+            "sizes": list(self.sizes),
+            "eigenvalues": self.eigenvalues.tolist(),
+            "level": self.level,
+        }
         return found if self.raised is None else {**found, "raised": self.raised.tolist()}
 
     @classmethod
@@ -149,15 +200,23 @@ class ProductBound:
         table = entry.table("sizes", "eigenvalues", "level", *more)
         sizes = tuple(size.whole(n + 1) for size in table["sizes"].list())
         if any(size < 2 for size in sizes) or Scheme(sizes).n != n:
-            raise table["sizes"].error(f"attributes with {list(sizes)} values do not make {n} answers")
-        eigenvalues, *raised = (table[key].numbers(2 ** len(sizes)) for key in ("eigenvalues", *more))
+            raise table["sizes"].error(
+                f"attributes with {list(sizes)} values do not make {n} answers"
+            )
+        eigenvalues, *raised = (
+            table[key].numbers(2 ** len(sizes)) for key in ("eigenvalues", *more)
+        )
         return cls(sizes, eigenvalues, table["level"].number(), *raised)
 
     @classmethod
     def best(cls, spectrum: Spectrum, base: Fraction) -> "ProductBound":
-        """The multipliers with the largest bound if all answers cost alike; their level is proved in rationals."""
-        mu, beside = np.array([float(value) for value in spectrum.mu]), float(spectrum.beside)
-        ranks, n = spectrum.scheme.ranks.ravel(), spectrum.scheme.n
+        """The multipliers with the largest bound if all answers cost alike; their level is proved
+        in rationals.
+        """
+        mu = np.array([float(value) for value in spectrum.mu])
+        beside = float(spectrum.beside)
+        ranks = spectrum.scheme.ranks.ravel()
+        n = spectrum.scheme.n
         needed = mu > 0
         needed[0] = False
         sigma = np.zeros(len(mu))
@@ -167,16 +226,24 @@ class ProductBound:
         least = spectrum.least_level(_fractions(sigma), base)
         if least:
             sigma *= float(Fraction(float((sigma * mu) @ ranks)) / (n * least))
-        return cls(spectrum.scheme.sizes, sigma, round_up(spectrum.least_level(_fractions(sigma), base)))
+        return cls(
+            spectrum.scheme.sizes, sigma, round_up(spectrum.least_level(_fractions(sigma), base))
+        )
 
     def holds(self, statement: Statement, cone: Cone) -> bool:
         """Whether no column costs more than ``y`` allows."""
         spectrum = None if isinstance(cone, Rays) else Spectrum.of(statement, Scheme(self.sizes))
-        return spectrum is not None and not isinstance(cone, Rays) and self.is_proved_by(spectrum, cone)
+        return (
+            spectrum is not None
+            and not isinstance(cone, Rays)
+            and self.is_proved_by(spectrum, cone)
+        )
 
     def is_proved_by(self, spectrum: Spectrum, base: Fraction) -> bool:
         """As `holds`, for a spectrum that is known already."""
-        return self.sizes == spectrum.scheme.sizes and Fraction(self.level) >= self.least_level(spectrum, base)
+        return self.sizes == spectrum.scheme.sizes and Fraction(self.level) >= self.least_level(
+            spectrum, base
+        )
 
     def least_level(self, spectrum: Spectrum, base: Fraction) -> Fraction:
         """Smallest ``y`` that no column exceeds, so that the multipliers prove a bound."""
@@ -201,12 +268,17 @@ def _fractions(array: Float) -> list[Fraction]:
 
 
 def _best_ratio(spectrum: Spectrum, sigma: Float, base: Fraction) -> float:
-    """Power of 2 by which to multiply the eigenvalue of the last attribute for the largest bound, by bisection."""
-    mu, ranks = np.array([float(value) for value in spectrum.mu]), spectrum.scheme.ranks.ravel()
+    """Power of 2 by which to multiply the eigenvalue of the last attribute for the largest bound,
+    by bisection.
+    """
+    mu = np.array([float(value) for value in spectrum.mu])
+    ranks = spectrum.scheme.ranks.ravel()
 
     def bound(power: float) -> float:
         tried = sigma * np.array([1.0, 2.0**power, 1.0, 1.0])
-        return float((tried * mu) @ ranks) ** 2 / float(spectrum.least_level(_fractions(tried), base))
+        return float((tried * mu) @ ranks) ** 2 / float(
+            spectrum.least_level(_fractions(tried), base)
+        )
 
     best = 0.0
     for step in 2.0 ** -np.arange(12.0):

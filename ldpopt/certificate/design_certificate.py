@@ -1,4 +1,6 @@
-"""Certificate of a design: statement, mechanism, estimator, multipliers and claim, checked again without a search."""
+"""Certificate of a design: statement, mechanism, estimator, multipliers and claim, checked again
+without a search.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,13 @@ from ldpopt.certificate.design_bound_mean import MeanBound
 from ldpopt.certificate.design_bound_moments import MomentBound
 from ldpopt.certificate.design_bound_product import ProductBound
 from ldpopt.certificate.design_claim import LARGEST_FILE, DesignClaim
-from ldpopt.certificate.design_statement import AnswerClasses, Statement, cone_of, value_of, with_first_row
+from ldpopt.certificate.design_statement import (
+    AnswerClasses,
+    Statement,
+    cone_of,
+    value_of,
+    with_first_row,
+)
 from ldpopt.certificate.documents import open_document, read_masses
 from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.certificate.questions_certificate import QuestionsCertificate
@@ -47,7 +55,8 @@ class DesignCertificate(DesignClaim):
     left_inverse : ndarray, shape (n, m)
         ``X``; the estimator is ``W X``. The first row is the float nearest to 1 minus the others.
     bias : Fraction
-        Upper bound on the bias of the estimator for every answer: its norm over the numbers of the workload.
+        Upper bound on the bias of the estimator for every answer: its norm over the numbers of the
+        workload.
     """
 
     weights: Float
@@ -69,10 +78,11 @@ class DesignCertificate(DesignClaim):
         multipliers: Bound,
         merged: AnswerClasses,
     ) -> DesignCertificate:
-        """Value and bound of a channel and a left inverse for classes of answers, both of shape ``(c, m)``.
+        """Value and bound of a channel and a left inverse for classes of answers, both of shape
+        ``(c, m)``.
 
-        An estimator with a bias within rounding may be better than the bound by as little: then its value is the bound
-        that is claimed.
+        An estimator with a bias within rounding may be better than the bound by as little: then its
+        value is the bound that is claimed.
 
         Raises
         ------
@@ -83,14 +93,23 @@ class DesignCertificate(DesignClaim):
         inverse = with_first_row(left_inverse)
         value = value_of(statement, channel, inverse, objective)
         if not value.is_unbiased:
-            raise CertificateError(f"the estimator is biased by {float(value.bias):.3g}", do="choose another epsilon")
+            raise CertificateError(
+                f"the estimator is biased by {float(value.bias):.3g}", do="choose another epsilon"
+            )
         rows = np.zeros((len(merged.classes), channel.shape[1]))
         rows[merged.first] = inverse
-        given: Any = {"workload": workload, "privacy": privacy, "objective": objective, "multipliers": multipliers}
+        given: Any = {
+            "workload": workload,
+            "privacy": privacy,
+            "objective": objective,
+            "multipliers": multipliers,
+        }
         given |= {"weights": frozen(weights), "left_inverse": frozen(rows)}
         mechanism = Mechanism(channel[merged.classes], workload.inputs, range(channel.shape[1]))
         bound = min(max(multipliers.value(statement), Fraction(0)), value.achieved)
-        return cls(**given, mechanism=mechanism, achieved=value.achieved, bound=bound, bias=value.bias)
+        return cls(
+            **given, mechanism=mechanism, achieved=value.achieved, bound=bound, bias=value.bias
+        )
 
     @cached_property
     def audit(self) -> Audit:
@@ -108,33 +127,54 @@ class DesignCertificate(DesignClaim):
         return f"{len(self.mechanism.outputs):,} reports"
 
     def _wrong_numbers(self) -> list[str]:
-        matrix, inputs, failures = self.workload.matrix, self.workload.inputs, []
+        matrix = self.workload.matrix
+        inputs = self.workload.inputs
+        failures = []
         if not np.array_equal(self.left_inverse, with_first_row(self.left_inverse)):
             failures.append("the first row of the left inverse is not 1 minus the others")
-        classes = Statement.of(matrix, self.weights, AnswerClasses.under(self.privacy, matrix, inputs))
-        answers = classes if len(classes.weights.whole) == len(inputs) else Statement.of(matrix, self.weights)
+        classes = Statement.of(
+            matrix, self.weights, AnswerClasses.under(self.privacy, matrix, inputs)
+        )
+        answers = (
+            classes
+            if len(classes.weights.whole) == len(inputs)
+            else Statement.of(matrix, self.weights)
+        )
         try:
             value = value_of(answers, self.mechanism.channel, self.left_inverse, self.objective)
         except CertificateError as error:
             return [*failures, error.what]
         holds = self.multipliers.holds(classes, cone_of(self.privacy, inputs))
-        return failures + self._wrong_claims(value, self.multipliers.value(classes) if holds else None)
+        return failures + self._wrong_claims(
+            value, self.multipliers.value(classes) if holds else None
+        )
 
     def plain(self) -> dict[str, Any]:
         """Workload, weights, masses and estimator as JSON data."""
-        labels = {"inputs": plain_labels(self.workload.inputs), "names": plain_labels(self.workload.names)}
-        arrays = {"workload": self.workload.matrix, "weights": self.weights, "masses": self.mechanism.counts}
+        labels = {
+            "inputs": plain_labels(self.workload.inputs),
+            "names": plain_labels(self.workload.names),
+        }
+        arrays = {
+            "workload": self.workload.matrix,
+            "weights": self.weights,
+            "masses": self.mechanism.counts,
+        }
         arrays["left_inverse"] = self.left_inverse
         return labels | {key: array.tolist() for key, array in arrays.items()}
 
     @classmethod
     def _read(cls, table: dict[str, Entry]) -> dict[str, Any]:
-        inputs, names = table["inputs"].labels(), table["names"].labels()
+        inputs = table["inputs"].labels()
+        names = table["names"].labels()
         n = len(inputs)
         workload = Workload(table["workload"].numbers(len(names), n), inputs, names)
         weights = table["weights"].numbers(n)
         if (weights < 0).any() or not weights.any():
-            what = f"a weight is negative, or all are 0: they are from {weights.min():g} to {weights.max():g}"
+            what = (
+                f"a weight is negative, or all are 0: they are from {weights.min():g} to "
+                f"{weights.max():g}"
+            )
             raise table["weights"].error(what)
         privacy = read_notion(table["privacy"], inputs)
         privacy.check(inputs, ())
@@ -143,12 +183,19 @@ class DesignCertificate(DesignClaim):
         objective = table["objective"].text("average", "worst_case")
         inverse = frozen(table["left_inverse"].numbers(n, len(mechanism.outputs)))
         multipliers = read_bound(table["multipliers"], len(classes.first), *BOUNDS)
-        found = {"workload": workload, "privacy": privacy, "weights": frozen(weights), "objective": objective}
+        found = {
+            "workload": workload,
+            "privacy": privacy,
+            "weights": frozen(weights),
+            "objective": objective,
+        }
         return found | {"mechanism": mechanism, "left_inverse": inverse, "multipliers": multipliers}
 
 
 def is_design(path: FilePath) -> bool:
-    """Whether a file begins as a certificate of a design; what is not a plain file is not opened."""
+    """Whether a file begins as a certificate of a design; what is not a plain file is not
+    opened.
+    """
     return "ldpopt design certificate" in beginning(path, 100)
 
 
@@ -161,5 +208,8 @@ def load_certificate(path: FilePath) -> DesignClaim:
 def certificate_from_dict(data: Any, name: str) -> DesignClaim:
     """Read what `to_dict` of a certificate returned; ``name`` is the file in error messages."""
     known: dict[str, type[Any]] = {"size": FrequencyCertificate, "kinds": QuestionsCertificate}
-    found = next((kind for key, kind in known.items() if isinstance(data, dict) and key in data), DesignCertificate)
+    found = next(
+        (kind for key, kind in known.items() if isinstance(data, dict) and key in data),
+        DesignCertificate,
+    )
     return found.from_dict(data, name)

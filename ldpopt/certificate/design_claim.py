@@ -1,4 +1,6 @@
-"""The common part of certificates of designs: the claim, its file with a digest, the comparison of the numbers."""
+"""The common part of certificates of designs: the claim, its file with a digest, the comparison of
+the numbers.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -26,7 +28,8 @@ from ldpopt.problem.workload import Workload
 FORMAT = "ldpopt design certificate 3"
 
 NUMBERS = ("achieved", "bound", "bias")  # of the claim
-# Key of the part of a file that proves nothing: title, notion, epsilon, delta, digest, and what wrote the file
+# Key of the part of a file that proves nothing: title, notion, epsilon, delta, digest, and what
+# wrote the file
 ABOUT = "about"
 LARGEST_FILE = 2**31  # largest file that is read, in bytes
 
@@ -35,8 +38,9 @@ LARGEST_FILE = 2**31  # largest file that is read, in bytes
 class DesignClaim(HasFacts, ABC):
     """The common part of certificates of designs."""
 
-    # Mean squared error of the mechanism with its estimator, average or largest, and a lower bound on the variance of
-    # every private mechanism with any number of reports; `recheck` returns the flaws of the file itself too.
+    # Mean squared error of the mechanism with its estimator, average or largest, and a lower bound
+    # on the variance of every private mechanism with any number of reports; `recheck` returns the
+    # flaws of the file itself too.
     workload: Workload
     privacy: Any
     achieved: Fraction
@@ -51,16 +55,27 @@ class DesignClaim(HasFacts, ABC):
 
     def __repr__(self) -> str:
         numbers = f"bound {round_down(self.bound):.9g}, relative gap {self.relative_gap:.2g}"
-        return f"{type(self).__name__}({self.objective} variance {round_up(self.achieved):.9g}, {numbers})"
+        return (
+            f"{type(self).__name__}({self.objective} variance "
+            f"{round_up(self.achieved):.9g}, {numbers})"
+        )
 
     def facts(self) -> Facts:
         """Value, bound, gap and bias, and the audit."""
         k, n = self.workload.shape
-        numbers = {"achieved": float(self.achieved), "bound": float(self.bound), "relative_gap": self.relative_gap}
+        numbers = {
+            "achieved": float(self.achieved),
+            "bound": float(self.bound),
+            "relative_gap": self.relative_gap,
+        }
         rows = list((numbers | {"bias": float(self.bias)}).items())
-        parts: list[Part] = [Table(["", f"{self.objective.replace('_', '-')} variance"], rows, digits=15)]
+        parts: list[Part] = [
+            Table(["", f"{self.objective.replace('_', '-')} variance"], rows, digits=15)
+        ]
         parts.append(("audit", self.audit.numbers_text(12)))
-        return Facts(f"{k:,} numbers of {n:,} answers, {self.reports}, {privacy_text(self.privacy)}", parts)
+        return Facts(
+            f"{k:,} numbers of {n:,} answers, {self.reports}, {privacy_text(self.privacy)}", parts
+        )
 
     @property
     def gap(self) -> Fraction:
@@ -89,10 +104,14 @@ class DesignClaim(HasFacts, ABC):
 
     @abstractmethod
     def plain(self) -> dict[str, Any]:
-        """Statement and mechanism as JSON data, each exactly, but for what all certificates have."""
+        """Statement and mechanism as JSON data, each exactly, but for what all certificates
+        have.
+        """
 
     def to_dict(self, about: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """JSON data with digest, and ``about``, which proves nothing; `CertificateError` if a label has no text."""
+        """JSON data with digest, and ``about``, which proves nothing; `CertificateError` if a label
+        has no text.
+        """
         privacy = to_table(self.privacy, self.workload.inputs)
         data = {"format": FORMAT, "privacy": privacy, "objective": self.objective, **self.plain()}
         data["multipliers"] = {"kind": self.multipliers.kind, **self.multipliers.plain()}
@@ -104,9 +123,9 @@ class DesignClaim(HasFacts, ABC):
     def save(self, path: FilePath, *, title: str = "") -> None:
         """Write statement, mechanism, multipliers and claim as JSON, each exactly; atomic.
 
-        The file also has the title, the notion, the audited epsilon, the digest of the mechanism and the version; and a
-        digest of everything in the file. `CertificateError` if a label is neither text nor a number, `ModelFileError`
-        if the file cannot be written.
+        The file also has the title, the notion, the audited epsilon, the digest of the mechanism
+        and the version; and a digest of everything in the file. `CertificateError` if a label is
+        neither text nor a number, `ModelFileError` if the file cannot be written.
         """
         data = self.to_dict(origin_of_mechanism(self.digest, title, self.audit))
         with replacing(path) as stream:
@@ -114,7 +133,9 @@ class DesignClaim(HasFacts, ABC):
 
     @classmethod
     def load(cls, path: FilePath) -> Self:
-        """Read what `save` wrote, unchecked before `recheck`; `ModelFileError` if the file is no such certificate."""
+        """Read what `save` wrote, unchecked before `recheck`; `ModelFileError` if the file is no
+        such certificate.
+        """
         entry = open_document(path, LARGEST_FILE)
         return cls.from_dict(entry.value, entry.path)
 
@@ -124,7 +145,10 @@ class DesignClaim(HasFacts, ABC):
         whole = Entry(data, name)
         whole.part("format").text(FORMAT)
         flaws = flaws_of(whole)
-        rest = Entry({key: value for key, value in data.items() if key not in (ABOUT, "format", "digest")}, name)
+        rest = Entry(
+            {key: value for key, value in data.items() if key not in (ABOUT, "format", "digest")},
+            name,
+        )
         table = rest.table(*cls.STATEMENT, "privacy", "objective", "multipliers", *NUMBERS)
         claim: dict[str, Any] = {key: table[key].rational() for key in NUMBERS}
         try:
@@ -134,7 +158,9 @@ class DesignClaim(HasFacts, ABC):
         except LdpoptError as error:
             raise ModelFileError(error.what, where=name, do=error.do) from None
         if ABOUT in data:
-            about = Entry(data[ABOUT], name, ABOUT).table("title", "notion", "epsilon", "delta", "digest", "made_by")
+            about = Entry(data[ABOUT], name, ABOUT).table(
+                "title", "notion", "epsilon", "delta", "digest", "made_by"
+            )
             require_digest(about["digest"].text(), found.digest, name)
         return found
 
@@ -144,9 +170,15 @@ class DesignClaim(HasFacts, ABC):
         """Read the parts of a file but for the numbers of its claim: the arguments of the class."""
 
     def recheck(self) -> tuple[str, ...]:
-        """Compute every number again from the file's statement; return the failures, none if the certificate holds."""
+        """Compute every number again from the file's statement; return the failures, none if the
+        certificate holds.
+        """
         is_private = self.audit.verdict == "certified"
-        found = () if is_private else (f"the mechanism is not private: epsilon {self.audit.epsilon:.9g} found",)
+        found = (
+            ()
+            if is_private
+            else (f"the mechanism is not private: epsilon {self.audit.epsilon:.9g} found",)
+        )
         return (*self.flaws, *found, *self._wrong_numbers())
 
     @abstractmethod
@@ -154,25 +186,41 @@ class DesignClaim(HasFacts, ABC):
         """Compute value and bound again; return what does not hold."""
 
     def _wrong_claims(self, value: DesignValue, proved: Fraction | None) -> list[str]:
-        """The numbers of the claim that do not hold, given the computed ones; the bound is None if none is proved."""
+        """The numbers of the claim that do not hold, given the computed ones; the bound is None if
+        none is proved.
+        """
         failures = []
         if proved is None:
-            failures.append("a column of the cone costs more than the multipliers allow: they prove no bound")
+            failures.append(
+                "a column of the cone costs more than the multipliers allow: they prove no bound"
+            )
         elif max(proved, Fraction(0)) < self.bound:
-            failures.append(f"the multipliers prove less than the bound claimed: {_two(proved, self.bound)}")
+            failures.append(
+                f"the multipliers prove less than the bound claimed: {_two(proved, self.bound)}"
+            )
         if value.achieved > self.achieved:
-            failures.append(f"the estimator has a larger variance than claimed: {_two(value.achieved, self.achieved)}")
+            failures.append(
+                "the estimator has a larger variance than claimed: "
+                f"{_two(value.achieved, self.achieved)}"
+            )
         if not value.is_unbiased:
             most = float(LARGEST_BIAS)
-            failures.append(f"the estimator is biased by {float(value.bias):.3g}: more than {most:g} of a deviation")
+            failures.append(
+                f"the estimator is biased by {float(value.bias):.3g}: more than {most:g} of "
+                "a deviation"
+            )
         elif self.bias < 0 or value.bias_squared > self.bias**2:
-            failures.append(f"the estimator has a larger bias than claimed: {_two(value.bias, self.bias)}")
+            failures.append(
+                f"the estimator has a larger bias than claimed: {_two(value.bias, self.bias)}"
+            )
         return failures
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class UnlistedClaim(DesignClaim):
-    """A claim about random sets, which are not listed, for answers with equal weights; see `DesignClaim`."""
+    """A claim about random sets, which are not listed, for answers with equal weights; see
+    `DesignClaim`.
+    """
 
     privacy: PureLDP
     randomizer: Any  # distribution of the reports
@@ -180,24 +228,32 @@ class UnlistedClaim(DesignClaim):
 
     @classmethod
     def proved(cls, **parts: Any) -> Self:
-        """The value of a randomizer and the bound of multipliers, rechecked; an error if they do not hold."""
+        """The value of a randomizer and the bound of multipliers, rechecked; an error if they do
+        not hold.
+        """
         claim = cls(**parts, achieved=Fraction(0), bound=Fraction(0))
         spectrum, value, spread = claim._measured()
         bound = claim.multipliers.value_of(spectrum) - spread
         found = replace(claim, achieved=value, bound=min(max(bound, Fraction(0)), value))
         if failures := found.recheck():
-            raise CertificateError(failures[0], do="report this as a defect of ldpopt, with the problem")
+            raise CertificateError(
+                failures[0], do="report this as a defect of ldpopt, with the problem"
+            )
         return found
 
     @abstractmethod
     def _measured(self) -> tuple[Any, Fraction, Fraction]:
-        """Spectrum of the workload, variance of the estimator, which has no bias, and spread of the true values."""
+        """Spectrum of the workload, variance of the estimator, which has no bias, and spread of the
+        true values.
+        """
 
     @cached_property
     def audit(self) -> Audit:
         """Exact audit of the randomizer."""
         drawn = self.randomizer
-        return audit_by_odds(drawn.odds, self.privacy.epsilon, drawn.delta, drawn.witness(self.workload.inputs))
+        return audit_by_odds(
+            drawn.odds, self.privacy.epsilon, drawn.delta, drawn.witness(self.workload.inputs)
+        )
 
     def _wrong_numbers(self) -> list[str]:
         spectrum, value, spread = self._measured()
@@ -210,7 +266,9 @@ def read_pure(entry: Entry, inputs: Names) -> PureLDP:
     """Read the notion of random sets, which is pure privacy."""
     privacy = read_notion(entry, inputs)
     if not isinstance(privacy, PureLDP):
-        raise entry.error(f"these sets are certified for pure privacy, not for {type(privacy).__name__}")
+        raise entry.error(
+            f"these sets are certified for pure privacy, not for {type(privacy).__name__}"
+        )
     return privacy
 
 

@@ -19,12 +19,18 @@ NEXT = ",\n"  # between the entries of an object, each on its own line
 
 def open_document(path: str | os.PathLike[str], largest: int) -> Entry:
     """Read a JSON file of at most so many bytes."""
-    with reading_json(path, "a certificate", "name a file that `ldpopt certify -o` or save() wrote"):
+    with reading_json(
+        path, "a certificate", "name a file that `ldpopt certify -o` or save() wrote"
+    ):
         return Entry(strict_json(path, largest), os.fspath(path))
 
 
-def read_masses(entry: Entry, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None) -> Mechanism:
-    """Read integer masses, each row with the sum ``2**53``; outputs are numbered if they have no labels."""
+def read_masses(
+    entry: Entry, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None
+) -> Mechanism:
+    """Read integer masses, each row with the sum ``2**53``; outputs are numbered if they have no
+    labels.
+    """
     rows = entry.list(len(inputs))
     m = len(rows[0].list()) if outputs is None else len(outputs)
     counts = entry.counts(len(inputs), m, UNIT)
@@ -33,13 +39,19 @@ def read_masses(entry: Entry, inputs: Sequence[Hashable], outputs: Sequence[Hash
     if len(wrong):
         raise entry.error(f"row {wrong[0]} of the masses sums to {sums[wrong[0]]}, not {UNIT}")
     mechanism = Mechanism(counts / float(UNIT), inputs, range(m) if outputs is None else outputs)
-    if not np.array_equal(mechanism.counts, counts):  # pragma: no cover - rounding leaves the grid as it is
-        raise entry.error("the masses are not those of a mechanism: reading them as floats changes some")
+    if not np.array_equal(
+        mechanism.counts, counts
+    ):  # pragma: no cover - rounding leaves the grid as it is
+        raise entry.error(
+            "the masses are not those of a mechanism: reading them as floats changes some"
+        )
     return mechanism
 
 
 def text_of(data: dict[str, Any]) -> Iterator[str]:
-    """An object as JSON text, in parts: each row of a matrix on its own line, for readers and text tools."""
+    """An object as JSON text, in parts: each row of a matrix on its own line, for readers and text
+    tools.
+    """
     yield "{\n"
     for i, (key, part) in enumerate(data.items()):
         yield f"{NEXT if i else ''} {json.dumps(key)}: "
@@ -57,7 +69,9 @@ def text_of(data: dict[str, Any]) -> Iterator[str]:
 
 
 def _rows(value: Any) -> Iterator[str]:
-    """Text of a matrix row by row, so that few rows are in memory as text; of any other value at once."""
+    """Text of a matrix row by row, so that few rows are in memory as text; of any other value at
+    once.
+    """
     is_matrix = isinstance(value, list) and value and isinstance(value[0], list)
     if not is_matrix and not isinstance(value, (np.ndarray, Iterator)):
         yield _flat(value)
@@ -74,7 +88,9 @@ def _flat(value: Any) -> str:
 
 
 def digest_of(data: dict[str, Any]) -> str:
-    """SHA-256 of the sorted, compact JSON text of an object without its key "digest"; a row of a matrix at a time."""
+    """SHA-256 of the sorted, compact JSON text of an object without its key "digest"; a row of a
+    matrix at a time.
+    """
     found = hashlib.sha256()
     for part in _canonical({key: value for key, value in data.items() if key != "digest"}):
         found.update(part.encode())
@@ -89,7 +105,9 @@ def flaws_of(entry: Entry) -> tuple[str, ...]:
     except (ValueError, RecursionError):
         what = "a number is not finite, or lists are nested too deep"
         raise ModelFileError(what, where=entry.path, do=UNCHANGED) from None
-    return () if is_same else ("the file was changed after it was written: its digest does not fit",)
+    return (
+        () if is_same else ("the file was changed after it was written: its digest does not fit",)
+    )
 
 
 def _canonical(value: Any) -> Iterator[str]:

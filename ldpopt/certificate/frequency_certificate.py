@@ -1,7 +1,9 @@
-"""Certificate of subset selection for the frequencies of many answers with equal weights: reports are not listed.
+"""Certificate of subset selection for the frequencies of many answers with equal weights: reports
+are not listed.
 
-The size ``k`` of the sets and the mass of those that contain the truth describe the randomizer. Each frequency is
-estimated by ``(count / N - q) / (p - q)``; the bound is that of a product alphabet with one attribute.
+The size ``k`` of the sets and the mass of those that contain the truth describe the randomizer.
+Each frequency is estimated by ``(count / N - q) / (p - q)``; the bound is that of a product
+alphabet with one attribute.
 """
 
 from collections.abc import Hashable, Sequence
@@ -25,7 +27,9 @@ TOTAL = 1 << 53  # sum of the masses
 
 @dataclass(frozen=True)
 class SubsetRandomizer:
-    """A random set of ``size`` of ``n`` answers, which contains the truth with probability ``mass / 2**53``."""
+    """A random set of ``size`` of ``n`` answers, which contains the truth with probability ``mass /
+    2**53``.
+    """
 
     n: int
     size: int
@@ -33,7 +37,9 @@ class SubsetRandomizer:
 
     @classmethod
     def of(cls, n: int, size: int, epsilon: Budget) -> "SubsetRandomizer":
-        """Sets of some size in which the true answer has the largest mass that the budget allows."""
+        """Sets of some size in which the true answer has the largest mass that the budget
+        allows.
+        """
         ratio = epsilon.enclosure()[0]
         return cls(n, size, int(TOTAL * size * ratio / (size * ratio + n - size)))
 
@@ -54,19 +60,26 @@ class SubsetRandomizer:
 
     def delta(self, ratio: Fraction) -> Fraction:
         """Hockey-stick divergence of two answers, before it is clipped at 0."""
-        # There are C(n-2, k-1) sets with x and without x', of C(n-1, k-1) with x and of C(n-1, k) without x'.
+        # There are C(n-2, k-1) sets with x and without x', of C(n-1, k-1) with x and of C(n-1, k)
+        # without x'.
         share = Fraction(1, self.n - 1)
         return self.p * (self.n - self.size) * share - ratio * (1 - self.p) * self.size * share
 
     @property
     def total_variance(self) -> Fraction:
-        """Variance of one respondent's values, summed over all frequencies: the same for every answer."""
+        """Variance of one respondent's values, summed over all frequencies: the same for every
+        answer.
+        """
         p, q = self.p, self.q
         return self.n * q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q)
 
     def witness(self, inputs: Sequence[Hashable]) -> tuple[Any, Any, Any]:
         """Two answers and a set with these odds."""
-        return inputs[0], inputs[1], (inputs[0], *(inputs[place] for place in range(2, self.size + 1)))
+        return (
+            inputs[0],
+            inputs[1],
+            (inputs[0], *(inputs[place] for place in range(2, self.size + 1))),
+        )
 
     def digest(self, inputs: Sequence[Hashable]) -> str:
         """Digest that counts of its reports have too."""
@@ -86,7 +99,9 @@ def best_size(n: int, epsilon: Budget) -> int:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class FrequencyCertificate(UnlistedClaim):
-    """A claim about subset selection for the frequencies of answers with equal weights; see `DesignClaim`."""
+    """A claim about subset selection for the frequencies of answers with equal weights; see
+    `DesignClaim`.
+    """
 
     randomizer: SubsetRandomizer
     multipliers: ProductBound
@@ -117,30 +132,52 @@ class FrequencyCertificate(UnlistedClaim):
         return f"sets of {self.size:,} answers"
 
     def _measured(self) -> tuple[Spectrum, Fraction, Fraction]:
-        square, drawn = Fraction(self.workload.unit or 1) ** 2, self.randomizer
-        return _spectrum(self.workload), square * drawn.total_variance, square * (1 - Fraction(1, drawn.n))
+        square = Fraction(self.workload.unit or 1) ** 2
+        drawn = self.randomizer
+        return (
+            _spectrum(self.workload),
+            square * drawn.total_variance,
+            square * (1 - Fraction(1, drawn.n)),
+        )
 
     def plain(self) -> dict[str, Any]:
         """Unit of the frequencies and randomizer as JSON data."""
-        inputs, drawn = plain_labels(self.workload.inputs), self.randomizer
-        return {"inputs": inputs, "unit": self.workload.unit, "size": drawn.size, "mass": drawn.mass}
+        inputs = plain_labels(self.workload.inputs)
+        drawn = self.randomizer
+        return {
+            "inputs": inputs,
+            "unit": self.workload.unit,
+            "size": drawn.size,
+            "mass": drawn.mass,
+        }
 
     @classmethod
     def _read(cls, table: dict[str, Entry]) -> dict[str, Any]:
         table["objective"].text("average")
         workload = table["unit"].number() * Workload.frequencies(table["inputs"].labels())
-        n, size, mass = workload.shape[1], table["size"].whole(workload.shape[1]), table["mass"].whole(TOTAL)
+        n = workload.shape[1]
+        size = table["size"].whole(workload.shape[1])
+        mass = table["mass"].whole(TOTAL)
         if not size:
-            raise table["size"].error("sets of 0 answers say nothing: a report names at least one answer")
+            raise table["size"].error(
+                "sets of 0 answers say nothing: a report names at least one answer"
+            )
         drawn = SubsetRandomizer(n, size, mass)
         if not drawn.p > drawn.q:
             how = f"do not depend on the answer: p = {float(drawn.p):.6g} <= q"
             raise table["size"].error(f"sets of {size} answers with the mass {mass} {how}")
         privacy = read_pure(table["privacy"], workload.inputs)
         multipliers = read_bound(table["multipliers"], n, ProductBound)
-        return {"workload": workload, "privacy": privacy, "randomizer": drawn, "multipliers": multipliers}
+        return {
+            "workload": workload,
+            "privacy": privacy,
+            "randomizer": drawn,
+            "multipliers": multipliers,
+        }
 
 
 def _spectrum(workload: Workload) -> Spectrum:
     """Spectrum of frequencies: every contrast has the eigenvalue ``unit**2``."""
-    return Spectrum(Scheme((workload.shape[1],)), (Fraction(0), Fraction(workload.unit or 1) ** 2), Fraction(0))
+    return Spectrum(
+        Scheme((workload.shape[1],)), (Fraction(0), Fraction(workload.unit or 1) ** 2), Fraction(0)
+    )

@@ -1,4 +1,6 @@
-"""Floats as integers: on the grid of a bound, exactly over one denominator, and in digits for exact matrix products."""
+"""Floats as integers: on the grid of a bound, exactly over one denominator, and in digits for exact
+matrix products.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,10 @@ GRID = 320  # fractional bits of the integers in a bound; finer values are round
 BITS = 18  # bits of a digit
 MASK = (1 << BITS) - 1
 
-TERMS = 1 << 14  # number of products of two digits that float64 adds at a time: their sum stays below ``2**51``
-MOST_DIGITS = 250  # largest number of digits of an exact matrix: enough for floats from 1e-600 to 1e600
+# number of products of two digits that float64 adds at a time: their sum stays below ``2**51``
+TERMS = 1 << 14
+# largest number of digits of an exact matrix: enough for floats from 1e-600 to 1e600
+MOST_DIGITS = 250
 
 
 def integers(array: Any, *, up: bool = False, grid: int = GRID) -> Integers:
@@ -27,7 +31,10 @@ def integers(array: Any, *, up: bool = False, grid: int = GRID) -> Integers:
     whole = (mantissa * 2.0**53).astype(np.int64).astype(object)
     if shift.min(initial=0) >= 0:
         return np.asarray(whole << shift.astype(object), dtype=object)
-    whole, right_shift = whole << np.maximum(shift, 0).astype(object), np.maximum(-shift, 0).astype(object)
+    whole, right_shift = (
+        whole << np.maximum(shift, 0).astype(object),
+        np.maximum(-shift, 0).astype(object),
+    )
     return np.asarray(-(-whole >> right_shift) if up else whole >> right_shift, dtype=object)
 
 
@@ -39,7 +46,9 @@ def exact_grid(*arrays: Any) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Rationals:
-    """An array of rationals: Python integers over a power of two, or over any common denominator."""
+    """An array of rationals: Python integers over a power of two, or over any common
+    denominator.
+    """
 
     whole: Integers
     denominator: int
@@ -50,7 +59,10 @@ class Rationals:
         mantissa, exponent = np.frexp(np.asarray(array, dtype=np.float64))
         least = min(int(exponent[array != 0].min(initial=1)) - 53, 0)
         shift = np.where(array == 0, 0, exponent - 53 - least).astype(object)
-        return cls(np.asarray((mantissa * 2.0**53).astype(np.int64).astype(object) << shift, dtype=object), 1 << -least)
+        return cls(
+            np.asarray((mantissa * 2.0**53).astype(np.int64).astype(object) << shift, dtype=object),
+            1 << -least,
+        )
 
 
 def fraction_bits(array: Float) -> int:
@@ -65,7 +77,8 @@ def fraction_bits(array: Float) -> int:
 class Digits:
     """A matrix of integers, ``sum_i parts[i] * 2**(18 i)``, whose products in float64 are exact.
 
-    Digits are from 0 to ``2**18 - 1``, except the last ones, which have the sign and are not larger.
+    Digits are from 0 to ``2**18 - 1``, except the last ones, which have the sign and are not
+    larger.
     """
 
     parts: NDArray[np.int64]  # (digits, rows, columns)
@@ -86,8 +99,13 @@ class Digits:
         shift = (np.where(whole == 0, 0, exponent - 53) + bits).astype(np.int64)
         count = -(-max(1, int(np.where(whole == 0, 1 - 54, shift).max(initial=-53)) + 54) // BITS)
         if count > MOST_DIGITS:
-            what = f"exact numbers of {BITS * count} bits are too long: their sizes are too far apart"
-            do = f"scale the workload so that its numbers take at most {BITS * MOST_DIGITS} bits together"
+            what = (
+                f"exact numbers of {BITS * count} bits are too long: their sizes are too far apart"
+            )
+            do = (
+                f"scale the workload so that its numbers take at most {BITS * MOST_DIGITS} "
+                "bits together"
+            )
             raise CertificateError(what, do=do)
         parts = np.empty((count, *array.shape), dtype=np.int64)
         for place in range(count):
@@ -116,7 +134,10 @@ class Digits:
 
     def _with(self, other: Digits, sign: int) -> Digits:
         one, two = self.parts, other.parts
-        total = np.zeros((max(len(one), len(two)), *np.broadcast_shapes(one.shape[1:], two.shape[1:])), dtype=np.int64)
+        total = np.zeros(
+            (max(len(one), len(two)), *np.broadcast_shapes(one.shape[1:], two.shape[1:])),
+            dtype=np.int64,
+        )
         total[: len(one)] += one
         total[: len(two)] += sign * two
         return _carried(total)
@@ -143,7 +164,9 @@ class Digits:
 
     def sums_of_products(self, other: Digits) -> Digits:
         """Sum over the rows of the products entry by entry; one row."""
-        total = np.zeros((len(self.parts) + len(other.parts) - 1, 1, self.parts.shape[2]), dtype=np.int64)
+        total = np.zeros(
+            (len(self.parts) + len(other.parts) - 1, 1, self.parts.shape[2]), dtype=np.int64
+        )
         for i, part in enumerate(self.parts):
             for j, factor in enumerate(other.parts):
                 total[i + j, 0] += np.einsum("xy,xy->y", part, factor)
@@ -159,7 +182,8 @@ class Digits:
 
 def _carried(total: NDArray[np.int64]) -> Digits:
     """The fewest digits that hold these sums."""
-    parts, rest = [], np.zeros_like(total[0])
+    parts = []
+    rest = np.zeros_like(total[0])
     for part in total:
         rest = rest + part
         parts.append(rest & MASK)

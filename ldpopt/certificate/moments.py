@@ -1,16 +1,18 @@
-r"""Matrices of moments that are positive semidefinite for every set of answers to ``d`` questions of two answers each.
+r"""Matrices of moments that are positive semidefinite for every set of answers to ``d`` questions
+of two answers each.
 
-With ``p`` the indicator of a set ``A``, ``x`` a uniform answer and ``y``, ``z`` answers at given distances, moments are
+With ``p`` the indicator of a set ``A``, ``x`` a uniform answer and ``y``, ``z`` answers at given
+distances, moments are
 
 .. math:: m = E\, p_x, \quad \phi_i = E\, p_x p_{x+y}\ (|y| = i), \quad
           \tau_{abc} = E\, p_x p_{x+y} p_{x+z}\ (|y| = a, |z| = b, |y - z| = c) .
 
-Given that ``x`` is in ``A`` (or is not), ``E (1, p_{x+y}) (1, p_{x+z})`` is positive semidefinite. Averaged over the
-exchanges of questions it falls into blocks of at most ``d + 2`` rows (Schrijver 2005). Given two answers at a distance
-``a``, only exchanges among the ``a`` questions in which they differ, and among the others, are left: blocks are
-products of those for ``a`` and for ``d - a`` questions (Gijswijt, Mittelmann and Schrijver 2012). Blocks of one row:
-the shares of the eight patterns of membership of three answers, and ``(|A| - k)(|A| - k - 1)``. Theory: docs,
-"Products".
+Given that ``x`` is in ``A`` (or is not), ``E (1, p_{x+y}) (1, p_{x+z})`` is positive semidefinite.
+Averaged over the exchanges of questions it falls into blocks of at most ``d + 2`` rows (Schrijver
+2005). Given two answers at a distance ``a``, only exchanges among the ``a`` questions in which they
+differ, and among the others, are left: blocks are products of those for ``a`` and for ``d - a``
+questions (Gijswijt, Mittelmann and Schrijver 2012). Blocks of one row: the shares of the eight
+patterns of membership of three answers, and ``(|A| - k)(|A| - k - 1)``. Theory: docs, "Products".
 """
 
 import itertools
@@ -25,14 +27,17 @@ import numpy as np
 from ldpopt.certificate.integers import Integers, Rationals, product
 from ldpopt.foundation.numbers import Float, Int
 
-SIZES = 40  # number of sizes k of which the products of consecutive ones are used, for up to `LISTED` answers
+# number of sizes k of which the products of consecutive ones are used, for up to `LISTED` answers
+SIZES = 40
 LISTED = 512
 Entry = tuple[int, int, int, int]  # row, column, number of a moment, coefficient
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """A symmetric matrix of linear forms of moments, the sum of its entries; each array has one number for each."""
+    """A symmetric matrix of linear forms of moments, the sum of its entries; each array has one
+    number for each.
+    """
 
     size: int  # number of rows
     rows: Int
@@ -47,9 +52,11 @@ class Block:
 
 
 class Moments:
-    """The moments of sets of ``2**d`` answers, numbered, and the matrices of them that are positive semidefinite.
+    """The moments of sets of ``2**d`` answers, numbered, and the matrices of them that are positive
+    semidefinite.
 
-    ``apart`` are the distances of two given answers: for each, there are matrices with moments of four answers.
+    ``apart`` are the distances of two given answers: for each, there are matrices with moments of
+    four answers.
     """
 
     @staticmethod
@@ -68,7 +75,8 @@ class Moments:
             for a, b, c in itertools.combinations_with_replacement(range(1, d + 1), 3)
             if (a + b + c) % 2 == 0 and c <= min(a + b, 2 * d - a - b)
         ]
-        # The number 0 is the constant 1, `1 + i` is phi_i with m = phi_0; then follow triples, then four answers.
+        # The number 0 is the constant 1, `1 + i` is phi_i with m = phi_0; then follow triples, then
+        # four answers.
         self.number = {triple: 1 + place for place, triple in enumerate(triples)}
         for a in apart:
             for own, other in itertools.product(terms(a, 0), terms(d - a, 0)):
@@ -79,13 +87,20 @@ class Moments:
 
     @cached_property
     def weights(self) -> Integers:
-        """``2**d W_j`` as a combination of ``phi_i``: ``C(d, i) K_j(i)``, shape ``(d + 1, d + 1)``."""
+        """``2**d W_j`` as a combination of ``phi_i``: ``C(d, i) K_j(i)``, shape ``(d + 1, d +
+        1)``.
+        """
         d = self.d
-        return np.array([[krawtchouk(d, j, i) * comb(d, i) for i in range(d + 1)] for j in range(d + 1)], dtype=object)
+        return np.array(
+            [[krawtchouk(d, j, i) * comb(d, i) for i in range(d + 1)] for j in range(d + 1)],
+            dtype=object,
+        )
 
     @cached_property
     def blocks(self) -> list[Block]:
-        """All matrices, in the order of a certificate: given one answer, given two, then single forms."""
+        """All matrices, in the order of a certificate: given one answer, given two, then single
+        forms.
+        """
         pairs = itertools.chain.from_iterable(map(self._given_two, self.apart))
         every = itertools.chain(self._semidefinite(), pairs, self._patterns(), self._sizes())
         return [Block(size, *np.array(entries, dtype=np.int64).T) for size, entries in every]
@@ -96,15 +111,22 @@ class Moments:
         return sum(block.entries for block in self.blocks)
 
     def combined(self, factors: Float) -> tuple[Integers, int]:
-        """``sum tr(L^T M L)`` over the matrices ``M``: integer coefficients of the moments, and their denominator."""
+        """``sum tr(L^T M L)`` over the matrices ``M``: integer coefficients of the moments, and
+        their denominator.
+        """
         given = Rationals.of(factors)
-        total, start = np.zeros(len(self), dtype=object), 0
+        total = np.zeros(len(self), dtype=object)
+        start = 0
         for block in self.blocks:
             lower = np.zeros((block.size, block.size), dtype=object)
             lower[np.tril_indices(block.size)] = given.whole[start : start + block.entries]
             start += block.entries
             square = product(lower, lower.T) if block.size > 1 else lower * lower
-            np.add.at(total, block.moments, block.factors.astype(object) * square[block.rows, block.columns])
+            np.add.at(
+                total,
+                block.moments,
+                block.factors.astype(object) * square[block.rows, block.columns],
+            )
         return total, given.denominator**2
 
     def _semidefinite(self) -> Iterator[tuple[int, list[Entry]]]:
@@ -114,7 +136,8 @@ class Moments:
             inside: list[Entry] = []
             outside: list[Entry] = [(0, 0, 0, 1), (0, 0, 1, -1)] * (k == 0)
             for i, j, t, factor in terms(d, k):
-                place, pair = (i - k, j - k), 1 + i + j - 2 * t
+                place = (i - k, j - k)
+                pair = 1 + i + j - 2 * t
                 triple = self._triple(i, j, pair - 1)
                 inside.append((*place, triple, factor))
                 if min(i, j) > 0:
@@ -125,8 +148,11 @@ class Moments:
             yield d - 2 * k + 1, outside
 
     def _given_two(self, a: int) -> Iterator[tuple[int, list[Entry]]]:
-        """Blocks of the matrices given two answers at a distance ``a``: both in the set, one of them, or none."""
-        d, first = self.d, self.number[0, a, a]
+        """Blocks of the matrices given two answers at a distance ``a``: both in the set, one of
+        them, or none.
+        """
+        d = self.d
+        first = self.number[0, a, a]
         for k, other in itertools.product(range(a // 2 + 1), range((d - a) // 2 + 1)):
             width = d - a - 2 * other + 1
             # The row of the second given answer, left out, is that of the first one or is 0.
@@ -136,17 +162,26 @@ class Moments:
             none: list[Entry] = [(0, 0, 0, 1), (0, 0, 1, -2), (0, 0, first, 1)] * (k == other == 0)
             for own, rest in itertools.product(terms(a, k), terms(d - a, other)):
                 (i, j, t, factor), (u, v, w, more) = own, rest
-                row, column = (i - k) * width + u - other, (j - k) * width + v - other
+                row = (i - k) * width + u - other
+                column = (j - k) * width + v - other
                 if left_out in (row, column):
                     continue
-                place, factor = (row - (row > left_out), column - (column > left_out)), factor * more
+                place, factor = (
+                    (row - (row > left_out), column - (column > left_out)),
+                    factor * more,
+                )
                 pair = 1 + i + u + j + v - 2 * (t + w)
-                near, far = self._triple(i + u, j + v, pair - 1), self._triple(a - i + u, a - j + v, pair - 1)
+                near = self._triple(i + u, j + v, pair - 1)
+                far = self._triple(a - i + u, a - j + v, pair - 1)
                 all_four = self.number[four_answers(a, (i, j, t), (u, v, w))]
                 both.append((*place, all_four, factor))
                 one += [(*place, near, factor), (*place, all_four, -factor)]
                 if min(i + u, j + v) > 0:
-                    none += [(*place, pair, factor), (*place, near, -factor), (*place, far, -factor)]
+                    none += [
+                        (*place, pair, factor),
+                        (*place, near, -factor),
+                        (*place, far, -factor),
+                    ]
                     none.append((*place, all_four, factor))
                 elif max(i + u, j + v) > 0:  # the constant has the place of the first given answer
                     ends = (i + j, u + v)
@@ -168,11 +203,19 @@ class Moments:
             a, b, c = distances
             subsets = [0, 1, 1, 1 + a, 1, 1 + b, 1 + c, triple]  # by the bits of the answers in it
             for own in range(8 * (a > 0)):
-                yield 1, [(0, 0, subsets[q], (-1) ** (q ^ own).bit_count()) for q in range(8) if q & own == own]
+                yield (
+                    1,
+                    [
+                        (0, 0, subsets[q], (-1) ** (q ^ own).bit_count())
+                        for q in range(8)
+                        if q & own == own
+                    ],
+                )
 
     def _sizes(self) -> Iterator[tuple[int, list[Entry]]]:
         """``(|A| - k)(|A| - k - 1)``."""
-        d, n = self.d, 2**self.d
+        d = self.d
+        n = 2**self.d
         for k in range(min(n, SIZES) if n <= LISTED else 0):
             square = [(0, 0, 1 + i, n * comb(d, i)) for i in range(d + 1)]
             yield 1, [*square, (0, 0, 1, -(2 * k + 1) * n), (0, 0, 0, k * (k + 1))]
@@ -184,7 +227,9 @@ def krawtchouk(d: int, j: int, i: int) -> int:
 
 
 def terms(d: int, k: int) -> Iterator[tuple[int, int, int, int]]:
-    """``i, j, t`` and the coefficient, in block ``k``, of answers of weights ``i``, ``j`` with ``t`` common ones."""
+    """``i, j, t`` and the coefficient, in block ``k``, of answers of weights ``i``, ``j`` with
+    ``t`` common ones.
+    """
     for i, j in itertools.product(range(k, d - k + 1), repeat=2):
         for t in range(max(0, i + j - d), min(i, j) + 1):
             found = 0
@@ -194,24 +239,32 @@ def terms(d: int, k: int) -> Iterator[tuple[int, int, int, int]]:
             yield i, j, t, found
 
 
-# Four answers are described by the numbers of questions in which some of the last three differ from the first one:
-# bits 1, 2 and 4. For two of the answers, the kinds of questions in which these differ; for an order, the kinds after.
+# Four answers are described by the numbers of questions in which some of the last three differ from
+# the first one: bits 1, 2 and 4. For two of the answers, the kinds of questions in which these
+# differ; for an order, the kinds after.
 DIFFERENT = {
     (x, y): [kind for kind in range(8) if (2 * kind >> x ^ 2 * kind >> y) & 1]
     for x, y in itertools.combinations(range(4), 2)
 }
 ORDERS = [
-    itemgetter(*sorted(range(1, 8), key=lambda kind: [(2 * kind >> x ^ 2 * kind >> order[0]) & 1 for x in order[::-1]]))
+    itemgetter(
+        *sorted(
+            range(1, 8),
+            key=lambda kind: [(2 * kind >> x ^ 2 * kind >> order[0]) & 1 for x in order[::-1]],
+        )
+    )
     for order in itertools.permutations(range(4))
 ]
 
 
 @lru_cache(maxsize=1 << 16)
 def four_answers(a: int, own: tuple[int, int, int], other: tuple[int, int, int]) -> tuple[int, ...]:
-    """The same tuple for answers ``0, w, y, z`` in any order, shifted, and with questions exchanged.
+    """The same tuple for answers ``0, w, y, z`` in any order, shifted, and with questions
+    exchanged.
 
-    ``w`` has the weight ``a``; ``own`` are the numbers of ones of ``y``, of ``z`` and of both in these ``a`` questions,
-    ``other`` those in the other ones. If two answers are equal, it is the tuple of three distances.
+    ``w`` has the weight ``a``; ``own`` are the numbers of ones of ``y``, of ``z`` and of both in
+    these ``a`` questions, ``other`` those in the other ones. If two answers are equal, it is the
+    tuple of three distances.
     """
     (i, j, t), (u, v, w) = own, other
     counts = [0, a - i - j + t, u - w, i - t, v - w, j - t, w, t]

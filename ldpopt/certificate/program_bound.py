@@ -1,10 +1,13 @@
-r"""The dual bound on every private channel, proved from a statement and any numbers as multipliers of its rows.
+r"""The dual bound on every private channel, proved from a statement and any numbers as multipliers
+of its rows.
 
-.. math:: u(P) \le \sum_r \mu_r s_r + \max_{P'} \sum_{x,y} c'_{xy} P'(x, y), \qquad c' = c - \sum_r \mu_r a_r,
+.. math:: u(P) \le \sum_r \mu_r s_r + \max_{P'} \sum_{x,y} c'_{xy} P'(x, y),
+          \qquad c' = c - \sum_r \mu_r a_r,
 
-where ``s_r`` is the upper or lower bound of row ``r``, by the sign of its multiplier. The maximum is over
-row-stochastic channels (pairwise form) or channels of the compact form. The rows of the library's privacy notions are
-built again, from the statement and a rational enclosure of ``e**-epsilon``: the solver's rows are not trusted.
+where ``s_r`` is the upper or lower bound of row ``r``, by the sign of its multiplier. The maximum
+is over row-stochastic channels (pairwise form) or channels of the compact form. The rows of the
+library's privacy notions are built again, from the statement and a rational enclosure of
+``e**-epsilon``: the solver's rows are not trusted.
 """
 
 from dataclasses import dataclass
@@ -24,14 +27,19 @@ from ldpopt.privacy import Ties
 from ldpopt.problem.problem import Problem
 
 Form = Literal["compact", "pairwise"]
-MULTIPLIERS = "use the multipliers of a solution of this problem, with this notion"  # advice if others were given
-# Number of entries from which pairs are relaxed in 64-bit integers, which loosens the bound by about 1e-13
+# advice if others were given
+MULTIPLIERS = "use the multipliers of a solution of this problem, with this notion"
+# Number of entries from which pairs are relaxed in 64-bit integers, which loosens the bound by
+# about 1e-13
 MIN_ENTRIES = 100_000
 BLOCK = 1 << 21  # number of entries whose costs are in memory at once
-# Bound on utilities plus multipliers: up to it a unit is at most 1, and every cost in units is a float
+# Bound on utilities plus multipliers: up to it a unit is at most 1, and every cost in units is a
+# float
 LARGEST_SUM = 2.0**60
-BITS = 61  # bits of the largest sum of costs and multipliers: costs stay int64 whatever multipliers are added
-# The natural logarithm of 2, in two parts; the product of the first one with a whole number below 2**13 is exact
+# bits of the largest sum of costs and multipliers: costs stay int64 whatever multipliers are added
+BITS = 61
+# The natural logarithm of 2, in two parts; the product of the first one with a whole number below
+# 2**13 is exact
 LN2 = float.fromhex("0x1.62e42fefa0000p-1"), float.fromhex("0x1.cf79abc9e3b3ap-40")
 TERMS = 18  # terms of the series of ``exp(-r)`` up to 0.7; the rest is below 1e-19
 LARGEST_EXPONENT = 700.0  # above this, ``exp(-x)`` is near the smallest floats and is replaced by 0
@@ -41,7 +49,8 @@ LARGEST_EXPONENT = 700.0  # above this, ``exp(-x)`` is near the smallest floats 
 class PairRows:
     r"""Rows :math:`P_x(S) \le e^{\epsilon d(x, x')} P_{x'}(S) + \delta` with their multipliers.
 
-    They are scaled as in a program: :math:`b P_x(S) - P_{x'}(S) \le b \delta` with :math:`b = e^{-\epsilon d}`.
+    They are scaled as in a program: :math:`b P_x(S) - P_{x'}(S) \le b \delta` with :math:`b =
+    e^{-\epsilon d}`.
     """
 
     first: Int  # x, shape (rows,)
@@ -57,30 +66,54 @@ class PairRows:
             nothing = np.zeros(0, np.int64)
             return parts[0] if parts else cls(nothing, nothing, nothing, nothing, np.zeros(0))
         offsets = np.cumsum([0, *(len(part.value) for part in parts)]).tolist()
-        columns = [(p.first, p.second, p.row + k, p.y, p.value) for p, k in zip(parts, offsets, strict=False)]
+        columns = [
+            (p.first, p.second, p.row + k, p.y, p.value)
+            for p, k in zip(parts, offsets, strict=False)
+        ]
         return cls(*map(np.concatenate, zip(*columns, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
 class Multipliers:
-    """Numbers that prove a bound, for the gain to be maximized (a loss counts with the sign changed)."""
+    """Numbers that prove a bound, for the gain to be maximized (a loss counts with the sign
+    changed).
+    """
 
-    form: Form  # privacy is in the structure of the columns (compact), or in rows with multipliers (pairwise)
+    # privacy is in the structure of the columns (compact), or in rows with multipliers (pairwise)
+    form: Form
     row_sums: Float | None  # multipliers of the row sums, shape (n,), for the compact form
-    worst_case: Float | None  # weights of the inputs, for a worst-case objective: >= 0, with any sum, shape (n,)
-    pairs: PairRows  # multipliers of all privacy rows (pairwise form), or of the generated events (compact form)
-    blocks: tuple[tuple[RowBlock, Float], ...]  # multipliers of side constraints, and of a plug-in notion's rows
+    # weights of the inputs, for a worst-case objective: >= 0, with any sum, shape (n,)
+    worst_case: Float | None
+    # multipliers of all privacy rows (pairwise form), or of the generated events (compact form)
+    pairs: PairRows
+    # multipliers of side constraints, and of a plug-in notion's rows
+    blocks: tuple[tuple[RowBlock, Float], ...]
 
 
 def bound(problem: Problem, multipliers: Multipliers, *, coarse: bool = False) -> Fraction:
-    """Bound the value of every private channel, from above for a gain; if ``coarse``, by costs rounded to 52 bits."""
-    # O(n m) integer operations, plus one for each non-zero of the rows with a multiplier. Proofs: docs, "Certificates".
-    sign, utility = 1 if problem.utility.sense == "gain" else -1, problem.utility.matrix
-    # If the utility does not depend on the report, the gap may have no scale: no rounding error may be added to it.
+    """Bound the value of every private channel, from above for a gain; if ``coarse``, by costs
+    rounded to 52 bits.
+    """
+    # O(n m) integer operations, plus one for each non-zero of the rows with a multiplier. Proofs:
+    # docs, "Certificates".
+    sign = 1 if problem.utility.sense == "gain" else -1
+    utility = problem.utility.matrix
+    # If the utility does not depend on the report, the gap may have no scale: no rounding error may
+    # be added to it.
     has_stakes = bool((utility != utility[:, :1]).any())
-    has_row_sums_only = multipliers.form == "compact" and not len(multipliers.pairs.value) and not multipliers.blocks
+    has_row_sums_only = (
+        multipliers.form == "compact"
+        and not len(multipliers.pairs.value)
+        and not multipliers.blocks
+    )
     coarse = coarse or utility.size > MIN_COARSE_ENTRIES
-    if has_stakes and has_row_sums_only and coarse and problem.prior is not None and multipliers.row_sums is not None:
+    if (
+        has_stakes
+        and has_row_sums_only
+        and coarse
+        and problem.prior is not None
+        and multipliers.row_sums is not None
+    ):
         whole, duals, bits = coarse_integers(sign * problem.prior, utility, multipliers.row_sums)
         return sign * columns_bound(whole, duals, _compact_ties(problem)) * Fraction(2) ** -bits
     if has_stakes and multipliers.form == "pairwise" and utility.size > MIN_ENTRIES:
@@ -97,29 +130,41 @@ def bound(problem: Problem, multipliers: Multipliers, *, coarse: bool = False) -
     if multipliers.form == "pairwise":
         best = sum(_best_entries(costs, problem))
     else:
-        best = columns_bound(costs, integers(multipliers.row_sums, grid=cost_grid) << GRID, _compact_ties(problem))
+        best = columns_bound(
+            costs, integers(multipliers.row_sums, grid=cost_grid) << GRID, _compact_ties(problem)
+        )
     return sign * Fraction(constant + best, 1 << (GRID + cost_grid))
 
 
 def _bound_by_blocks(problem: Problem, multipliers: Multipliers, sign: int) -> Fraction | None:
-    """Bound from pairs alone, some outputs at a time; None if there are other rows, a delta, or large numbers."""
+    """Bound from pairs alone, some outputs at a time; None if there are other rows, a delta, or
+    large numbers.
+    """
     prior, utility, pairs = problem.prior, problem.utility.matrix, multipliers.pairs
-    ties = problem.privacy.definition(problem.inputs, problem.outputs)  # not cached: a metric has many pairs
+    # not cached: a metric has many pairs
+    ties = problem.privacy.definition(problem.inputs, problem.outputs)
     if multipliers.blocks or prior is None or ties is None or ties.delta or ties.owner is not None:
         return None
     if not np.abs(utility).max() + pairs.value.sum() < LARGEST_SUM:
         return None
-    total, bits = pairs_bound(sign * prior, utility, pairs, ties.budget, _tied_distances(problem, ties, pairs))
+    total, bits = pairs_bound(
+        sign * prior, utility, pairs, ties.budget, _tied_distances(problem, ties, pairs)
+    )
     return sign * total * Fraction(2) ** -bits
 
 
 def weights(problem: Problem, multipliers: Multipliers) -> tuple[Integers, int]:
-    """Prior, for a worst case the multipliers of the inputs, as integers; and their fractional bits."""
+    """Prior, for a worst case the multipliers of the inputs, as integers; and their fractional
+    bits.
+    """
     if problem.prior is not None:
         grid = exact_grid(problem.prior)
         return integers(problem.prior, grid=grid), grid
-    duals, n = multipliers.worst_case, len(problem.inputs)
-    duals = np.full(n, 1 / n) if duals is None or not 0 < duals.sum() < np.inf else duals / duals.sum()
+    duals = multipliers.worst_case
+    n = len(problem.inputs)
+    duals = (
+        np.full(n, 1 / n) if duals is None or not 0 < duals.sum() < np.inf else duals / duals.sum()
+    )
     found = integers(duals)
     found[int(np.argmax(duals))] += (1 << GRID) - int(found.sum())
     return found, GRID
@@ -131,14 +176,18 @@ def _best_entries(costs: Integers, problem: Problem) -> list[int]:
     if ties is None or ties.owner is None:
         return [int(largest) for largest in costs.max(axis=1)]
     allowed = ties.allowed(costs.shape[1])
-    return [int(row[own if own.any() else ...].max()) for row, own in zip(costs, allowed, strict=True)]
+    return [
+        int(row[own if own.any() else ...].max()) for row, own in zip(costs, allowed, strict=True)
+    ]
 
 
 def _compact_ties(problem: Problem) -> Ties:
     """Ties of the compact form, from the statement."""
     ties = problem.definition()
     if ties is None or not ties.is_compact:
-        raise CertificateError(f"{problem.privacy!r} has no compact form", do="use multipliers of the pairwise rows")
+        raise CertificateError(
+            f"{problem.privacy!r} has no compact form", do="use multipliers of the pairwise rows"
+        )
     return ties
 
 
@@ -148,7 +197,8 @@ def _relax_pairs(costs: Integers, problem: Problem, pairs: PairRows, cost_grid: 
         return 0
     ratios, delta = _ratios(problem, pairs)
     scaled = integers(pairs.value, grid=cost_grid)
-    first, second = pairs.first[pairs.row], pairs.second[pairs.row]
+    first = pairs.first[pairs.row]
+    second = pairs.second[pairs.row]
     np.subtract.at(costs, (first, pairs.y), (scaled * ratios)[pairs.row])
     np.add.at(costs, (second, pairs.y), scaled[pairs.row] << GRID)
     if not delta:
@@ -164,12 +214,16 @@ def _ratios(problem: Problem, pairs: PairRows) -> tuple[Integers, float]:
         what = f"{problem.privacy!r} ties no pairs of inputs, but a multiplier belongs to a pair"
         raise CertificateError(what, do=MULTIPLIERS)
     levels, row_number = np.unique(_tied_distances(problem, ties, pairs), return_inverse=True)
-    return np.array([_ratio(ties.budget, float(d)) for d in levels], dtype=object)[row_number], ties.delta
+    return np.array([_ratio(ties.budget, float(d)) for d in levels], dtype=object)[
+        row_number
+    ], ties.delta
 
 
 def _tied_distances(problem: Problem, ties: Ties, pairs: PairRows) -> Float:
     """Distance of the pair of each row; raises if the statement does not imply a row."""
-    what, table, chosen = f"{problem.privacy!r}", ties.table, np.empty(len(pairs.value))
+    what = f"{problem.privacy!r}"
+    table = ties.table
+    chosen = np.empty(len(pairs.value))
     for begin in range(0, len(chosen), BLOCK):
         part = slice(begin, begin + BLOCK)
         chosen[part] = table[pairs.first[part], pairs.second[part]]
@@ -179,12 +233,17 @@ def _tied_distances(problem: Problem, ties: Ties, pairs: PairRows) -> Float:
         what = f"{what} does not tie {names[0]!r} to {names[1]!r}, but a multiplier does"
         raise CertificateError(what, do=MULTIPLIERS)
     if ties.delta and not ties.is_shared and (np.bincount(pairs.row) > 1).any():
-        what = f"{what} has no rows for events of several outputs, but a multiplier belongs to such a row"
+        what = (
+            f"{what} has no rows for events of several outputs, but a multiplier belongs "
+            "to such a row"
+        )
         raise CertificateError(what, do=MULTIPLIERS)
     owned = ~ties.tied_outputs(len(problem.outputs))[pairs.y]
     if owned.any():
         name = problem.outputs[pairs.y[int(np.argmax(owned))]]
-        raise CertificateError(f"{what} has no rows for output {name!r}, but a multiplier for one", do=MULTIPLIERS)
+        raise CertificateError(
+            f"{what} has no rows for output {name!r}, but a multiplier for one", do=MULTIPLIERS
+        )
     return chosen
 
 
@@ -201,21 +260,29 @@ def _relax(costs: Integers, block: RowBlock, values: Float, cost_grid: int) -> i
     side = np.where(values > 0, block.upper, block.lower)
     values = np.where(np.isfinite(side), values, 0.0)
     chosen = values[block.row] != 0
-    row, coefficient = block.row[chosen], block.coefficient[chosen]
+    row = block.row[chosen]
+    coefficient = block.coefficient[chosen]
     scaled = integers(values, grid=cost_grid)
     # Channels are non-negative: coefficients are rounded so that a row reduces the costs by less.
     rounded = np.where(values[row] > 0, integers(coefficient), integers(coefficient, up=True))
     np.subtract.at(costs, (block.x[chosen], block.y[chosen]), scaled[row] * rounded)
     used = np.flatnonzero(values)
-    return int((scaled[used] * np.where(values[used] > 0, integers(side[used], up=True), integers(side[used]))).sum())
+    return int(
+        (
+            scaled[used]
+            * np.where(values[used] > 0, integers(side[used], up=True), integers(side[used]))
+        ).sum()
+    )
 
 
 def exponential_below(exponent: Float) -> Float:
-    """``exp(-exponent)`` rounded down by less than the share ``(10 + 2 exponent) 2**-50``, identical on every machine.
+    """``exp(-exponent)`` rounded down by less than the share ``(10 + 2 exponent) 2**-50``,
+    identical on every machine.
 
-    Only sums and products of floats are used: a library's exponential differs between processors, and so would the
-    bounds of a certificate. Rounding errors are below the margin of ``(5 + exponent) 2**-50``: a fifth of it here, and
-    another eighth of ``exponent 2**-50`` if the exponent itself is a rounded product.
+    Only sums and products of floats are used: a library's exponential differs between processors,
+    and so would the bounds of a certificate. Rounding errors are below the margin of ``(5 +
+    exponent) 2**-50``: a fifth of it here, and another eighth of ``exponent 2**-50`` if the
+    exponent itself is a rounded product.
     """
     capped = np.minimum(exponent, LARGEST_EXPONENT)
     halvings = np.floor(capped / LN2[0])
@@ -227,10 +294,15 @@ def exponential_below(exponent: Float) -> Float:
     return np.where(exponent > LARGEST_EXPONENT, 0.0, found)
 
 
-def pairs_bound(weights: Float, utility: Float, pairs: PairRows, budget: Budget, distance: Float) -> tuple[int, int]:
-    """Upper bound on the value of every private channel, and its fractional bits; ``distance`` is one for each row."""
-    # The multiplier v of a row lowers the cost of its first input by v e**(-epsilon d), and raises that of the second
-    # by v. The bound is the sum of the inputs' largest costs, in 64-bit integers: costs rounded up, decreases down.
+def pairs_bound(
+    weights: Float, utility: Float, pairs: PairRows, budget: Budget, distance: Float
+) -> tuple[int, int]:
+    """Upper bound on the value of every private channel, and its fractional bits; ``distance`` is
+    one for each row.
+    """
+    # The multiplier v of a row lowers the cost of its first input by v e**(-epsilon d), and raises
+    # that of the second by v. The bound is the sum of the inputs' largest costs, in 64-bit
+    # integers: costs rounded up, decreases down.
     (n, m), y, rows = utility.shape, pairs.y, pairs.row
     if (y[1:] < y[:-1]).any():
         order = np.argsort(y, kind="stable")
@@ -238,14 +310,17 @@ def pairs_bound(weights: Float, utility: Float, pairs: PairRows, budget: Budget,
     size = max(1, BLOCK // n)
     starts = np.searchsorted(y, np.arange(0, m + size, size))
     parts = [slice(start, stop) for start, stop in pairwise(starts)]
-    most = max(float(np.bincount(y[part], pairs.value[rows[part]]).max(initial=0.0)) for part in parts)
+    most = max(
+        float(np.bincount(y[part], pairs.value[rows[part]]).max(initial=0.0)) for part in parts
+    )
     bits = BITS - int(np.frexp(np.abs(weights).max() * np.abs(utility).max() + most)[1])
     best = np.full(n, np.iinfo(np.int64).min)
     for begin, part in zip(range(0, m, size), parts, strict=True):
         # The next float is above the product that was rounded; a power of two rounds nothing.
         costs = np.nextafter(weights[:, None] * utility[:, begin : begin + size], np.inf)
         whole = np.ceil(np.ldexp(costs, bits)).astype(np.int64)
-        at, row = y[part] - begin, rows[part]
+        at = y[part] - begin
+        row = rows[part]
         value = np.rint(np.ldexp(pairs.value[row], bits))
         less = np.floor(value * exponential_below(budget.rounded_up * distance[row]))
         np.subtract.at(whole, (pairs.first[row], at), less.astype(np.int64))

@@ -1,4 +1,6 @@
-"""Certificate of a program: the mechanism's exact value, a bound on the value of every private channel, their gap."""
+"""Certificate of a program: the mechanism's exact value, a bound on the value of every private
+channel, their gap.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.problem import Problem
 
 BLOCK = 1 << 13  # number of entries whose products are in memory at once
-STAKE_SHARE = 100  # the gap is relative to at least the stake divided by this, because the bound of a loss may be 0
+# the gap is relative to at least the stake divided by this, because the bound of a loss may be 0
+STAKE_SHARE = 100
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,24 +35,27 @@ class Certificate(HasFacts):
     Attributes
     ----------
     achieved : Fraction
-        Value of the mechanism's integer masses; prior and utility are read exactly. A float if not ``exact``.
+        Value of the mechanism's integer masses; prior and utility are read exactly. A float if not
+        ``exact``.
     bound : Fraction
         No private channel gains more (or loses less), for the real ``e**epsilon``.
     gap : Fraction
         Difference between the two: no private channel improves the value by more than this.
     relative_gap : float
-        ``gap`` divided by ``abs(bound)``, or by a hundredth of the utility's range if that is larger (for each answer
-        the best minus the worst report, averaged over the prior; for a worst case over the multipliers of the inputs,
-        and at least the smallest range that is not 0, divided by the number of answers).
+        ``gap`` divided by ``abs(bound)``, or by a hundredth of the utility's range if that is
+        larger (for each answer the best minus the worst report, averaged over the prior; for a
+        worst case over the multipliers of the inputs, and at least the smallest range that is not
+        0, divided by the number of answers).
     exact : bool
         Whether the numbers are rationals.
     audit : Audit
         The exact check of the privacy claim.
     residuals : dict of str to float
-        Largest violation of each side constraint by the mechanism, rounded up; rounding of the masses causes about
-        1e-15.
+        Largest violation of each side constraint by the mechanism, rounded up; rounding of the
+        masses causes about 1e-15.
     problem, mechanism, multipliers : Problem, Mechanism, Multipliers
-        The statement, the certified mechanism and the numbers that prove the bound, for `save` and `recheck`.
+        The statement, the certified mechanism and the numbers that prove the bound, for `save` and
+        `recheck`.
     """
 
     achieved: Fraction | float
@@ -75,11 +81,17 @@ class Certificate(HasFacts):
 
     def residual_facts(self) -> list[tuple[str, str]]:
         """Names of the side constraints, and how far the mechanism is from them."""
-        return [(f"constraint {name}", f"off by at most {off:.1e}") for name, off in self.residuals.items()]
+        return [
+            (f"constraint {name}", f"off by at most {off:.1e}")
+            for name, off in self.residuals.items()
+        ]
 
     def _numbers(self) -> list[tuple[str, str]]:
         """Names and short values."""
-        found = [("achieved", f"{in_float(self.achieved):.12g}"), ("bound", f"{in_float(self.bound):.12g}")]
+        found = [
+            ("achieved", f"{in_float(self.achieved):.12g}"),
+            ("bound", f"{in_float(self.bound):.12g}"),
+        ]
         found += [("relative_gap", f"{self.relative_gap:.2g}"), ("exact", str(self.exact))]
         return [*found, ("audit", self.audit.verdict)]
 
@@ -89,17 +101,26 @@ class Certificate(HasFacts):
         Raises
         ------
         CertificateError
-            If the notion is a plug-in's, a label is neither text nor a number, the certificate is in floats, or its
-            file would be too large to be read: from about 3000 locations on.
+            If the notion is a plug-in's, a label is neither text nor a number, the certificate is
+            in floats, or its file would be too large to be read: from about 3000 locations on.
         ModelFileError
             If the file cannot be written; an old one is left as it was.
         """
         if self.problem is None or self.mechanism is None or self.multipliers is None:
-            what = "this certificate was constructed by hand and has no problem, mechanism or multipliers"
+            what = (
+                "this certificate was constructed by hand and has no problem, mechanism "
+                "or multipliers"
+            )
             raise CertificateError(what, do="save what certify(solution) returned")
         achieved, bound, gap = self.achieved, self.bound, self.gap
-        if not (isinstance(achieved, Fraction) and isinstance(bound, Fraction) and isinstance(gap, Fraction)):
-            raise CertificateError("the certificate was rounded to floats", do="save what certify(solution) returned")
+        if not (
+            isinstance(achieved, Fraction)
+            and isinstance(bound, Fraction)
+            and isinstance(gap, Fraction)
+        ):
+            raise CertificateError(
+                "the certificate was rounded to floats", do="save what certify(solution) returned"
+            )
         claim = {"achieved": str(achieved), "bound": str(bound), "gap": str(gap)}
         claim["relative_gap"] = self.relative_gap.hex()
         files.write(self.problem, self.mechanism, self.multipliers, claim, self.residuals, path)
@@ -119,7 +140,8 @@ class Certificate(HasFacts):
         return cls(exact=True, audit=found["mechanism"].audit(found["problem"].privacy), **found)
 
     def recheck(self) -> tuple[str, ...]:
-        """Compute every number again; return what does not hold. The function `recheck` returns the numbers too.
+        """Compute every number again; return what does not hold. The function `recheck` returns the
+        numbers too.
 
         Returns
         -------
@@ -136,41 +158,61 @@ class Certificate(HasFacts):
 
 def prove(problem: Problem, mechanism: Mechanism, multipliers: Multipliers) -> Certificate:
     """Compute every number of a certificate from the statement, the masses and the multipliers."""
-    achieved, best = achieved_by(problem, mechanism), bound(problem, multipliers)
+    achieved = achieved_by(problem, mechanism)
+    best = bound(problem, multipliers)
     distance = best - achieved if problem.utility.sense == "gain" else achieved - best
     relative = relative_gap(problem, multipliers, best, distance)
     audit = mechanism.audit(problem.privacy)
     residuals = {block.name: _residual(block, mechanism) for block in problem.constraints}
-    return Certificate(achieved, best, distance, relative, True, audit, residuals, problem, mechanism, multipliers)
+    return Certificate(
+        achieved, best, distance, relative, True, audit, residuals, problem, mechanism, multipliers
+    )
 
 
 def achieved_by(problem: Problem, mechanism: Mechanism) -> Fraction:
     """Exact value of the masses under the problem's objective."""
     utility, counts = problem.utility.matrix, mechanism.counts
-    grid, step = exact_grid(utility), max(1, BLOCK // utility.shape[1])
-    by_input, unit = np.zeros(len(utility), dtype=object), Fraction(1, mechanism.denominator << grid)
-    for begin in range(0, len(utility), step):  # some rows at a time, to hold few Python integers at once
-        masses, values = counts[begin : begin + step], utility[begin : begin + step]
+    grid = exact_grid(utility)
+    step = max(1, BLOCK // utility.shape[1])
+    by_input = np.zeros(len(utility), dtype=object)
+    unit = Fraction(1, mechanism.denominator << grid)
+    # some rows at a time, to hold few Python integers at once
+    for begin in range(0, len(utility), step):
+        masses = counts[begin : begin + step]
+        values = utility[begin : begin + step]
         used = np.nonzero((masses != 0) & (values != 0))
-        np.add.at(by_input[begin:], used[0], masses[used].astype(object) * integers(values[used], grid=grid))
+        np.add.at(
+            by_input[begin:],
+            used[0],
+            masses[used].astype(object) * integers(values[used], grid=grid),
+        )
     if problem.prior is not None:
         fine = exact_grid(problem.prior)
-        return Fraction(int((integers(problem.prior, grid=fine) * by_input).sum()), 1 << fine) * unit
+        return (
+            Fraction(int((integers(problem.prior, grid=fine) * by_input).sum()), 1 << fine) * unit
+        )
     worst = min(by_input) if problem.utility.sense == "gain" else max(by_input)
     return int(worst) * unit
 
 
-def relative_gap(problem: Problem, multipliers: Multipliers, best: Fraction, distance: Fraction) -> float:
-    """Gap over the bound, or over a hundredth of the stake if that is larger; infinite if both are 0 and it is not."""
+def relative_gap(
+    problem: Problem, multipliers: Multipliers, best: Fraction, distance: Fraction
+) -> float:
+    """Gap over the bound, or over a hundredth of the stake if that is larger; infinite if both are
+    0 and it is not.
+    """
     matrix = problem.utility.matrix
     fine = exact_grid(matrix)
     spread = integers(matrix.max(axis=1), grid=fine) - integers(matrix.min(axis=1), grid=fine)
     shares, grid = weights(problem, multipliers)
     stake = Fraction(int((shares * spread).sum()), 1 << (grid + fine))
-    if not stake:  # only inputs with the same utility for all reports have weight: all inputs count instead
+    # only inputs with the same utility for all reports have weight: all inputs count instead
+    if not stake:
         stake = Fraction(int(spread.sum()), len(spread) << fine)
     if problem.prior is None:  # multipliers near 0, even roundoff, must not make the stake vanish
-        stake = max(stake, Fraction(min(filter(None, spread.tolist()), default=0), len(spread) << fine))
+        stake = max(
+            stake, Fraction(min(filter(None, spread.tolist()), default=0), len(spread) << fine)
+        )
     scale = max(abs(best), stake / STAKE_SHARE)
     if not scale:
         return math.inf if distance else 0.0
@@ -187,9 +229,16 @@ def in_float(value: Fraction | float) -> float:
 
 def _residual(block: RowBlock, mechanism: Mechanism) -> float:
     """Largest violation of a block's rows by the masses, exactly, rounded up."""
-    sides = np.concatenate([block.lower[np.isfinite(block.lower)], block.upper[np.isfinite(block.upper)]])
-    grid, activity = exact_grid(block.coefficient, sides), np.zeros(len(block), dtype=object)
-    np.add.at(activity, block.row, integers(block.coefficient, grid=grid) * mechanism.counts[block.x, block.y])
+    sides = np.concatenate(
+        [block.lower[np.isfinite(block.lower)], block.upper[np.isfinite(block.upper)]]
+    )
+    grid = exact_grid(block.coefficient, sides)
+    activity = np.zeros(len(block), dtype=object)
+    np.add.at(
+        activity,
+        block.row,
+        integers(block.coefficient, grid=grid) * mechanism.counts[block.x, block.y],
+    )
     worst = 0
     for side, sign in ((block.lower, 1), (block.upper, -1)):
         rows = np.isfinite(side)
@@ -223,7 +272,9 @@ class Recheck(HasFacts):
 
     @property
     def is_same(self) -> bool:
-        """Whether every number equals its claim; a claim also holds if the recomputed number is better."""
+        """Whether every number equals its claim; a claim also holds if the recomputed number is
+        better.
+        """
         return self.holds and self.found == self.claimed
 
     def facts(self) -> Facts:
@@ -233,12 +284,18 @@ class Recheck(HasFacts):
         for name, digits in (("achieved", 15), ("bound", 15), ("gap", 3), ("relative_gap", 3)):
             rows.append([name, *(shown(proof.to_dict()[name], digits) for proof in both)])
         residuals = self.claimed.residuals
-        rows += [[f"off {name} by", *(shown(proof.residuals[name], 3) for proof in both)] for name in residuals]
+        rows += [
+            [f"off {name} by", *(shown(proof.residuals[name], 3) for proof in both)]
+            for name in residuals
+        ]
         rows = [[*row, *["-"] * (3 - len(row))] for row in rows]
         parts: list[Part] = [Table(["", "claimed", "recomputed"], rows)]
         parts.append(("audit", self.claimed.audit.numbers_text(12)))
         if self.holds:
-            parts.append("the certificate holds" + ("" if self.is_same else "; the recomputed numbers are better"))
+            parts.append(
+                "the certificate holds"
+                + ("" if self.is_same else "; the recomputed numbers are better")
+            )
         return Facts(self._title(), parts)
 
     def _title(self) -> str:
@@ -246,7 +303,10 @@ class Recheck(HasFacts):
         if problem is None:
             return "Certificate"
         n, m = problem.utility.shape
-        aim = f"{'worst-case' if problem.objective == 'worst_case' else 'expected'} {problem.utility.sense}"
+        aim = (
+            f"{'worst-case' if problem.objective == 'worst_case' else 'expected'} "
+            f"{problem.utility.sense}"
+        )
         return f"{n} answers, {m} reports, {aim}, {privacy_text(problem.privacy)}"
 
 
@@ -261,7 +321,8 @@ def recheck(certificate: Certificate) -> Recheck:
     Returns
     -------
     Recheck
-        ``achieved`` and ``gap`` must equal the recomputed numbers; claimed ``bound`` and ``residuals`` may be weaker.
+        ``achieved`` and ``gap`` must equal the recomputed numbers; claimed ``bound`` and
+        ``residuals`` may be weaker.
 
     Raises
     ------
@@ -274,10 +335,16 @@ def recheck(certificate: Certificate) -> Recheck:
     >>> recheck(certify(solve(Problem([0.5, 0.5], "identity", PureLDP("log(3)"))))).holds
     True
     """
-    problem, mechanism, multipliers = certificate.problem, certificate.mechanism, certificate.multipliers
+    problem, mechanism, multipliers = (
+        certificate.problem,
+        certificate.mechanism,
+        certificate.multipliers,
+    )
     if problem is None or mechanism is None or multipliers is None or not certificate.exact:
         what = "the certificate is in floats, or has no problem, mechanism or multipliers"
-        raise CertificateError(what, do="check one from certify(solution), or from Certificate.load(path)")
+        raise CertificateError(
+            what, do="check one from certify(solution), or from Certificate.load(path)"
+        )
     found: Certificate | None = None
     failures: list[str] = []
     try:
@@ -293,24 +360,36 @@ def recheck(certificate: Certificate) -> Recheck:
     return Recheck(certificate, found, tuple(failures))
 
 
-def _differences(claimed: Certificate, found: Certificate, problem: Problem, multipliers: Multipliers) -> list[str]:
+def _differences(
+    claimed: Certificate, found: Certificate, problem: Problem, multipliers: Multipliers
+) -> list[str]:
     """The numbers of a claim that do not hold, each with the recomputed one."""
     sign = 1 if problem.utility.sense == "gain" else -1
-    achieved, best, gap = (Fraction(value) for value in (claimed.achieved, claimed.bound, claimed.gap))
+    achieved, best, gap = (
+        Fraction(value) for value in (claimed.achieved, claimed.bound, claimed.gap)
+    )
     relative = relative_gap(problem, multipliers, best, gap)
-    compared: list[tuple[str, Any, Any, bool]] = [  # name, claim, number, whether the claim is wrong
+    # name, claim, number, whether the claim is wrong
+    compared: list[tuple[str, Any, Any, bool]] = [
         ("achieved", achieved, found.achieved, achieved != found.achieved),
         ("bound", best, found.bound, sign * (best - found.bound) < 0),
         ("gap", gap, sign * (best - achieved), gap != sign * (best - achieved)),
         ("relative_gap", claimed.relative_gap, relative, claimed.relative_gap != relative),
     ]
-    claims = {name: (claimed.residuals.get(name, 0.0), off) for name, off in found.residuals.items()}
-    compared += [(f"residual of {name!r}", one, off, not one >= off) for name, (one, off) in claims.items()]
-    return [_difference(name, claim, number) for name, claim, number, is_wrong in compared if is_wrong]
+    claims = {
+        name: (claimed.residuals.get(name, 0.0), off) for name, off in found.residuals.items()
+    }
+    compared += [
+        (f"residual of {name!r}", one, off, not one >= off) for name, (one, off) in claims.items()
+    ]
+    return [
+        _difference(name, claim, number) for name, claim, number, is_wrong in compared if is_wrong
+    ]
 
 
 def _difference(name: str, claimed: Fraction | float, found: Fraction | float) -> str:
     """Format a claimed number with enough digits to differ from the recomputed one."""
-    one, other = f"{in_float(claimed):.17g}", f"{in_float(found):.17g}"
+    one = f"{in_float(claimed):.17g}"
+    other = f"{in_float(found):.17g}"
     unlike = "" if one != other else " (they differ beyond these digits)"
     return f"{name}: {one} is claimed, {other} was recomputed{unlike}"

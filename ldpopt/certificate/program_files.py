@@ -19,7 +19,8 @@ FORMAT = "ldpopt certificate 1"
 
 # Largest file that is read, in bytes: about 3000 locations with all their distances and multipliers
 LARGEST_FILE = 2**30
-# Bytes of a mass, utility or distance, and of a multiplier with its pair (measured with 1000 locations)
+# Bytes of a mass, utility or distance, and of a multiplier with its pair (measured with 1000
+# locations)
 NUMBER_BYTES, MULTIPLIER_BYTES = 19, 44
 
 
@@ -49,12 +50,16 @@ def _require_small(problem: Problem, multipliers: Multipliers) -> None:
     if size > LARGEST_FILE:
         needed = f"about {size / 2**30:.2g} GiB as a file"
         what = f"the certificate would take {needed}; at most {LARGEST_FILE >> 30} is read"
-        raise CertificateError(what, do="recheck() it here, and save its mechanism with mechanism.save(path)")
+        raise CertificateError(
+            what, do="recheck() it here, and save its mechanism with mechanism.save(path)"
+        )
 
 
 def read(path: FilePath) -> dict[str, Any]:
     """Read the fields of a certificate; see `Certificate.load`."""
-    table = open_document(path, LARGEST_FILE).table("format", "statement", "mechanism", "multipliers", "claim")
+    table = open_document(path, LARGEST_FILE).table(
+        "format", "statement", "mechanism", "multipliers", "claim"
+    )
     table["format"].text(FORMAT)
     problem = from_plain(table["statement"])
     mechanism = _mechanism(table["mechanism"], problem)
@@ -70,7 +75,9 @@ def read(path: FilePath) -> dict[str, Any]:
 def _mechanism(entry: Entry, problem: Problem) -> Mechanism:
     table = entry.table("bits", "masses")
     if table["bits"].value != 53:
-        raise table["bits"].error(f"masses over 2**{table['bits'].value} are not known", "write them over 2**53")
+        raise table["bits"].error(
+            f"masses over 2**{table['bits'].value} are not known", "write them over 2**53"
+        )
     return read_masses(table["masses"], problem.inputs, problem.outputs)
 
 
@@ -78,10 +85,15 @@ def _plain_multipliers(multipliers: Multipliers, problem: Problem) -> dict[str, 
     pairs = multipliers.pairs
     ends = np.searchsorted(pairs.row, np.arange(len(pairs.value) + 1))
     places = zip(pairs.first.tolist(), pairs.second.tolist(), pairs.value.tolist(), strict=True)
-    rows = ([x, k, pairs.y[ends[r] : ends[r + 1]].tolist(), value.hex()] for r, (x, k, value) in enumerate(places))
+    rows = (
+        [x, k, pairs.y[ends[r] : ends[r + 1]].tolist(), value.hex()]
+        for r, (x, k, value) in enumerate(places)
+    )
     found: dict[str, Any] = {"form": multipliers.form, "row_sums": _hex(multipliers.row_sums)}
     found |= {"worst_case": _hex(multipliers.worst_case), "privacy": rows}
-    return found | {"constraints": {block.name: _hex(values) for block, values in multipliers.blocks}}
+    return found | {
+        "constraints": {block.name: _hex(values) for block, values in multipliers.blocks}
+    }
 
 
 def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
@@ -91,13 +103,21 @@ def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
     row_sums = table["row_sums"].hexadecimals(n) if form == "compact" else None
     worst_case = table["worst_case"].hexadecimals(n) if problem.prior is None else None
     if worst_case is not None and (worst_case < 0).any():
-        raise table["worst_case"].error(f"the worst case has the negative weight {worst_case.min():g}")
-    first, second, row, y, value = [], [], [], [], []
+        raise table["worst_case"].error(
+            f"the worst case has the negative weight {worst_case.min():g}"
+        )
+    first = []
+    second = []
+    row = []
+    y = []
+    value = []
     for r, given_row in enumerate(table["privacy"].list()):
         x, k, event, number = given_row.list(4)
         outputs = [output.whole(m) for output in event.list()]
         if sorted(set(outputs)) != outputs:
-            raise event.error(f"the outputs {outputs} of an event are not ascending, each named once")
+            raise event.error(
+                f"the outputs {outputs} of an event are not ascending, each named once"
+            )
         first.append(x.whole(n))
         second.append(k.whole(n))
         row += [r] * len(outputs)
@@ -107,9 +127,15 @@ def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
             raise number.error(f"the multiplier {value[-1]} is not positive")
     places: Any = [np.array(part, np.int64) for part in (first, second, row, y)]
     given = table["constraints"].table(*(block.name for block in problem.constraints))
-    blocks = tuple((block, given[block.name].hexadecimals(len(block))) for block in problem.constraints)
+    blocks = tuple(
+        (block, given[block.name].hexadecimals(len(block))) for block in problem.constraints
+    )
     return Multipliers(
-        form, row_sums, worst_case, PairRows(places[0], places[1], places[2], places[3], np.array(value, float)), blocks
+        form,
+        row_sums,
+        worst_case,
+        PairRows(places[0], places[1], places[2], places[3], np.array(value, float)),
+        blocks,
     )
 
 
@@ -118,9 +144,14 @@ def _hex(values: Float | None) -> list[str] | None:
 
 
 def _plain_problem(problem: Problem) -> dict[str, Any]:
-    """The statement; its notion must have ties, since multipliers of other rows cannot be written to a file."""
+    """The statement; its notion must have ties, since multipliers of other rows cannot be written
+    to a file.
+    """
     if problem.ties() is None:
-        what = f"the privacy notion {type(problem.privacy).__name__} cannot be written to a certificate file"
+        what = (
+            f"the privacy notion {type(problem.privacy).__name__} cannot be written to a "
+            "certificate file"
+        )
         do = "use certify() in Python; files support only notions that derive from TiedNotion"
         raise CertificateError(what, do=do)
     try:

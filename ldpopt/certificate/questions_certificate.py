@@ -1,14 +1,17 @@
-r"""Certificate of a design for tables of many questions of two answers each: reports are not listed.
+r"""Certificate of a design for tables of many questions of two answers each: reports are not
+listed.
 
-A report is a set of answers of some kind: the answers to some questions decide, in parts of questions that can be
-exchanged. Every choice of questions, and of the answers that count as one, is equally likely. With ``W_j`` the weight
-of the sets of a kind ``A`` on ``j`` questions, the information on each set of ``j`` questions is
+A report is a set of answers of some kind: the answers to some questions decide, in parts of
+questions that can be exchanged. Every choice of questions, and of the answers that count as one, is
+equally likely. With ``W_j`` the weight of the sets of a kind ``A`` on ``j`` questions, the
+information on each set of ``j`` questions is
 
 .. math:: M_j = \sum_A q_A \delta_A^2 \, 2^d \, W_j(A) / \tbinom dj, \quad
           \delta_A = \frac{p_A}{m_A} - \frac{1-p_A}{1-m_A},
 
-if a set of the kind has the true answer with probability ``p_A``, and a share ``m_A`` of all answers. The estimator is
-the best one for these numbers, without bias; its variance is the same for every answer. The bound is that by moments.
+if a set of the kind has the true answer with probability ``p_A``, and a share ``m_A`` of all
+answers. The estimator is the best one for these numbers, without bias; its variance is the same for
+every answer. The bound is that by moments.
 """
 
 import itertools
@@ -36,7 +39,8 @@ class Kind:
     """Sets of answers that depend on the numbers of ones in some parts of the questions."""
 
     parts: tuple[int, ...]  # number of questions of each part
-    inside: tuple[int, ...]  # 1 if the set has the answers with these numbers of ones, in the order of `cells`
+    # 1 if the set has the answers with these numbers of ones, in the order of `cells`
+    inside: tuple[int, ...]
     mass: int  # probability of the kind, over 2**53
     held: int  # probability that a set of the kind has the true answer, over 2**53
 
@@ -63,21 +67,26 @@ class Kind:
     @property
     def contrast(self) -> Fraction:
         """Probability of a set over its average, for an answer in it less for another one."""
-        p, m = Fraction(self.held, TOTAL), self.share
+        p = Fraction(self.held, TOTAL)
+        m = self.share
         return p / m - (1 - p) / (1 - m)
 
     @cached_property
     def sums(self) -> dict[tuple[int, ...], int]:
         """Sum of a character over the set, by the number of its questions in each part."""
         own = [cell for cell, inside in zip(self.cells, self.inside, strict=True) if inside]
-        return {j: sum(prod(map(krawtchouk, self.parts, cell, j)) for cell in own) for j in self.cells}
+        return {
+            j: sum(prod(map(krawtchouk, self.parts, cell, j)) for cell in own) for j in self.cells
+        }
 
     def weights(self, most: int) -> list[Fraction]:
         """``W_j`` for ``j`` up to a number of questions."""
         found = [Fraction(0)] * (most + 1)
         for j, value in self.sums.items():
             if sum(j) <= most:
-                found[sum(j)] += prod(map(comb, self.parts, j)) * Fraction(value, 2**self.questions) ** 2
+                found[sum(j)] += (
+                    prod(map(comb, self.parts, j)) * Fraction(value, 2**self.questions) ** 2
+                )
         return found
 
 
@@ -98,13 +107,21 @@ class SetsOfKinds:
         return inputs[0], inputs[-1], self.kinds[0].parts
 
     def delta(self, ratio: Fraction) -> Fraction:
-        """Hockey-stick divergence, the largest over the distances of two answers, before it is clipped at 0."""
+        """Hockey-stick divergence, the largest over the distances of two answers, before it is
+        clipped at 0.
+        """
         found = [Fraction(0)] * self.d
         for kind in self.kinds:
-            p, m, weights = Fraction(kind.held, TOTAL), kind.share, kind.weights(kind.questions)
-            excess = Fraction(kind.mass, TOTAL) * max(p / m - ratio * (1 - p) / (1 - m), Fraction(0))
+            p = Fraction(kind.held, TOTAL)
+            m = kind.share
+            weights = kind.weights(kind.questions)
+            excess = Fraction(kind.mass, TOTAL) * max(
+                p / m - ratio * (1 - p) / (1 - m), Fraction(0)
+            )
             for h in range(1, self.d + 1):
-                parts = (w * krawtchouk(self.d, j, h) / comb(self.d, j) for j, w in enumerate(weights))
+                parts = (
+                    w * krawtchouk(self.d, j, h) / comb(self.d, j) for j, w in enumerate(weights)
+                )
                 found[h - 1] += excess * (m - sum(parts, Fraction(0)))
         return max(found)
 
@@ -146,7 +163,11 @@ class QuestionsCertificate(UnlistedClaim):
     @cached_property
     def digest(self) -> str:
         """Digest of the randomizer."""
-        numbers = (n for kind in self.randomizer.kinds for n in (*kind.parts, *kind.inside, kind.mass, kind.held))
+        numbers = (
+            n
+            for kind in self.randomizer.kinds
+            for n in (*kind.parts, *kind.inside, kind.mass, kind.held)
+        )
         return digest("SetsOfKinds", [values for _, values in self.workload.attributes], numbers)
 
     @property
@@ -157,32 +178,56 @@ class QuestionsCertificate(UnlistedClaim):
     def _measured(self) -> tuple[Levels, Fraction, Fraction]:
         levels = levels_of(self.workload)
         needed = {j: mu for j, mu in enumerate(levels.total) if mu}
-        found, spread = self.randomizer.information(max(needed)), sum(needed.values(), Fraction(0)) / 2**levels.d
-        return levels, sum((mu / found[j] for j, mu in needed.items()), Fraction(0)) - spread, spread
+        found = self.randomizer.information(max(needed))
+        spread = sum(needed.values(), Fraction(0)) / 2**levels.d
+        return (
+            levels,
+            sum((mu / found[j] for j, mu in needed.items()), Fraction(0)) - spread,
+            spread,
+        )
 
     def plain(self) -> dict[str, Any]:
         """Questions, tables and kinds of sets as JSON data."""
         kinds = [[list(k.parts), list(k.inside), k.mass, k.held] for k in self.randomizer.kinds]
         questions = [plain_labels((name, *values)) for name, values in self.workload.attributes]
-        return {"questions": questions, "tables": [list(table) for table in self.workload.tables or ()], "kinds": kinds}
+        return {
+            "questions": questions,
+            "tables": [list(table) for table in self.workload.tables or ()],
+            "kinds": kinds,
+        }
 
     @classmethod
     def _read(cls, table: dict[str, Entry]) -> dict[str, Any]:
         table["objective"].text("average", "worst_case")
         rows = [entry.labels() for entry in table["questions"].list()]
-        if not rows or any(len(row) != 3 for row in rows) or len({row[0] for row in rows}) < len(rows):
-            raise table["questions"].error("a question has another form than [name, answer, answer], or a name twice")
+        if (
+            not rows
+            or any(len(row) != 3 for row in rows)
+            or len({row[0] for row in rows}) < len(rows)
+        ):
+            raise table["questions"].error(
+                "a question has another form than [name, answer, answer], or a name twice"
+            )
         questions = {name: values for name, *values in rows}
         parts = []
         for entry in table["tables"].list():
             ways, factor = entry.list(2)
-            parts.append(factor.number() * Workload.marginals(questions, ways.whole(len(questions) + 1)))
+            parts.append(
+                factor.number() * Workload.marginals(questions, ways.whole(len(questions) + 1))
+            )
         workload = parts[0] if len(parts) == 1 else Workload.stack(*parts)
-        drawn = SetsOfKinds(len(questions), tuple(_kind(entry, len(questions)) for entry in table["kinds"].list()))
+        drawn = SetsOfKinds(
+            len(questions), tuple(_kind(entry, len(questions)) for entry in table["kinds"].list())
+        )
         needed = [j for j, mu in enumerate(levels_of(workload).total) if mu]
         information = drawn.information(needed[-1])
-        if sum(kind.mass for kind in drawn.kinds) != TOTAL or not all(information[j] for j in needed):
-            what = "the masses of the kinds do not sum to 2**53, or a wanted table has no report that depends on it"
+        if sum(kind.mass for kind in drawn.kinds) != TOTAL or not all(
+            information[j] for j in needed
+        ):
+            what = (
+                "the masses of the kinds do not sum to 2**53, or a wanted table has no report "
+                "that depends on it"
+            )
             raise table["kinds"].error(what)
         privacy = read_pure(table["privacy"], workload.inputs)
         bound = read_bound(table["multipliers"], 2 ** len(questions), MomentBound)
@@ -194,8 +239,15 @@ def _kind(entry: Entry, d: int) -> Kind:
     parts, inside, mass, held = entry.list(4)
     sizes = tuple(part.whole(d + 1) for part in parts.list())
     cells = prod(size + 1 for size in sizes)
-    found = Kind(sizes, tuple(cell.whole(2) for cell in inside.list(cells)), mass.whole(TOTAL + 1), held.whole(TOTAL))
+    found = Kind(
+        sizes,
+        tuple(cell.whole(2) for cell in inside.list(cells)),
+        mass.whole(TOTAL + 1),
+        held.whole(TOTAL),
+    )
     is_set = sizes and 0 < min(sizes) <= sum(sizes) <= d and 0 < sum(found.inside) < cells
     if not is_set or not found.mass or not found.held or not found.contrast > 0:
-        raise entry.error("these are not sets of some answers to some questions that favor the true answer")
+        raise entry.error(
+            "these are not sets of some answers to some questions that favor the true answer"
+        )
     return found

@@ -1,4 +1,5 @@
-r"""Matrices whose entry (x, x') depends only on the set of attributes in which the answers x and x' differ.
+r"""Matrices whose entry (x, x') depends only on the set of attributes in which the answers x and x'
+differ.
 
 They form an association scheme with one eigenspace for each set ``T`` of attributes, onto which
 
@@ -46,11 +47,16 @@ class Scheme:
     @cached_property
     def ranks(self) -> NDArray[np.int64]:
         """Dimension of each eigenspace."""
-        return np.asarray(reduce(np.multiply.outer, [np.array([1, size - 1]) for size in self.sizes]), dtype=np.int64)
+        return np.asarray(
+            reduce(np.multiply.outer, [np.array([1, size - 1]) for size in self.sizes]),
+            dtype=np.int64,
+        )
 
     @cached_property
     def patterns(self) -> NDArray[np.int64]:
-        """For every pair of answers the flat index of the set of attributes in which they differ, shape ``(n, n)``."""
+        """For every pair of answers the flat index of the set of attributes in which they differ,
+        shape ``(n, n)``.
+        """
         found = np.zeros((self.n, self.n), dtype=np.int64)
         for digit in self.digits:
             found = 2 * found + (digit[:, None] != digit)
@@ -62,20 +68,26 @@ class Scheme:
         flat = np.zeros(2 ** len(self.sizes), dtype=matrix.dtype)
         flat[self.patterns[0]] = matrix[0]
         expected = flat[self.patterns]
-        same = _close(matrix, expected) if matrix.dtype == np.float64 else bool((matrix == expected).all())
+        same = (
+            _close(matrix, expected)
+            if matrix.dtype == np.float64
+            else bool((matrix == expected).all())
+        )
         return self.transform(flat.reshape(self.shape)) if same else None
 
     def transform(self, entries: NDArray) -> NDArray:  # type: ignore[type-arg]
         """Eigenvalues, from the entry for each pattern of differences."""
         for axis, size in enumerate(self.sizes):
-            same, other = np.take(entries, 0, axis), np.take(entries, 1, axis)
+            same = np.take(entries, 0, axis)
+            other = np.take(entries, 1, axis)
             entries = np.stack([same + (size - 1) * other, same - other], axis)
         return entries
 
     def entries(self, eigenvalues: Float) -> Float:
         """The entry for each pattern of differences, from the eigenvalues."""
         for axis, size in enumerate(self.sizes):
-            zero, one = np.take(eigenvalues, 0, axis), np.take(eigenvalues, 1, axis)
+            zero = np.take(eigenvalues, 0, axis)
+            one = np.take(eigenvalues, 1, axis)
             eigenvalues = np.stack([zero + (size - 1) * one, zero - one], axis) / size
         return eigenvalues
 
@@ -84,7 +96,9 @@ class Scheme:
         return np.asarray(self.entries(eigenvalues).ravel()[self.patterns])
 
     def energies(self, functions: Float) -> Float:
-        """Mean square of every part ``E_T f`` of functions ``f``, one a row; shape ``(m,) + (2,) * d``."""
+        """Mean square of every part ``E_T f`` of functions ``f``, one a row; shape ``(m,) + (2,) *
+        d``.
+        """
         cubes = functions.reshape(len(functions), *self.sizes)
         squares = np.empty((len(functions), *self.shape))
         for kept in np.ndindex(*self.shape):
@@ -93,16 +107,21 @@ class Scheme:
             squares[(slice(None), *kept)] = (part**2).reshape(len(functions), -1).mean(axis=1)
         # An average over the other attributes contains the parts of all subsets.
         for axis in range(1, 1 + len(self.sizes)):
-            low, high = np.take(squares, 0, axis), np.take(squares, 1, axis)
+            low = np.take(squares, 0, axis)
+            high = np.take(squares, 1, axis)
             squares = np.stack([low, high - low], axis)
         return np.maximum(squares, 0.0)
 
     def interchangeable(self, eigenvalues: NDArray) -> tuple[int, ...]:  # type: ignore[type-arg]
-        """Class of each attribute; attributes of a class can be exchanged in the matrix with these eigenvalues."""
+        """Class of each attribute; attributes of a class can be exchanged in the matrix with these
+        eigenvalues.
+        """
         classes: list[int] = []
         for place, size in enumerate(self.sizes):
             kin = (k for k in range(place) if self.sizes[k] == size)
-            first = next((k for k in kin if _close(eigenvalues, eigenvalues.swapaxes(k, place))), None)
+            first = next(
+                (k for k in kin if _close(eigenvalues, eigenvalues.swapaxes(k, place))), None
+            )
             classes.append(max(classes, default=-1) + 1 if first is None else classes[first])
         return tuple(classes)
 

@@ -1,11 +1,15 @@
-r"""Certificate of the joint report on yes/no questions: size of the patterns, value, and a bound for every channel.
+r"""Certificate of the joint report on yes/no questions: size of the patterns, value, and a bound
+for every channel.
 
-A report is a random set of ``s`` of the ``d`` questions with a pattern of answers to them. With the bias
+A report is a random set of ``s`` of the ``d`` questions with a pattern of answers to them. With the
+bias
 
-.. math:: \theta = \frac{(E-1) \binom{s-1}{t-1}}{2^s + (E-1) \sum_{a \ge t} \binom{s}{a}}, \qquad E = e^\epsilon
+.. math:: \theta = \frac{(E-1) \binom{s-1}{t-1}}{2^s + (E-1) \sum_{a \ge t} \binom{s}{a}},
+          \qquad E = e^\epsilon
 
-of a reported answer, the total variance is :math:`\frac{d}{2} (d / (s \theta^2) - 1)`, and no private channel has less
-than :math:`\frac{d}{2} (d / I^* - 1)`, ``I*`` being the largest information of a set of rows of answers.
+of a reported answer, the total variance is :math:`\frac{d}{2} (d / (s \theta^2) - 1)`, and no
+private channel has less than :math:`\frac{d}{2} (d / I^* - 1)`, ``I*`` being the largest
+information of a set of rows of answers.
 """
 
 from __future__ import annotations
@@ -26,19 +30,21 @@ FORMAT = "ldpopt joint report 1"
 
 TOTAL = 1 << 53  # sum of the masses
 MAX_SIZE = 50  # largest number of questions in a report: the number of patterns fits into a word
-MAX_LISTED = 6  # largest number of questions for which all sets that may be best are listed: 1,172 of them
+# largest number of questions for which all sets that may be best are listed: 1,172 of them
+MAX_LISTED = 6
 MAX_SUMMED = 200  # largest number of random signs whose moments are summed
 MAX_MOMENT = 12  # highest even moment of a sum of random signs from which a bound is computed
 ROOT_BITS = 200  # binary digits of roots
-LARGEST = (10**6, MAX_SIZE + 1, MAX_SIZE + 1, TOTAL)  # ends of the ranges of questions, two sizes and mass in a file
+# ends of the ranges of questions, two sizes and mass in a file
+LARGEST = (10**6, MAX_SIZE + 1, MAX_SIZE + 1, TOTAL)
 
 
 @dataclass(frozen=True)
 class PatternRandomizer:
     """A random pattern of answers to ``size`` of ``questions`` yes/no questions.
 
-    It agrees with the truth in at least ``least`` places with probability ``mass / 2**53``; given that, and given the
-    contrary, all patterns are equally likely.
+    It agrees with the truth in at least ``least`` places with probability ``mass / 2**53``; given
+    that, and given the contrary, all patterns are equally likely.
     """
 
     questions: int
@@ -49,14 +55,21 @@ class PatternRandomizer:
     @classmethod
     def of(cls, questions: int, size: int, least: int, epsilon: Budget) -> PatternRandomizer:
         """Patterns of some size with the largest mass that the budget allows."""
-        close, ratio = _close(size, least), epsilon.enclosure()[0]
-        return cls(questions, size, least, int(TOTAL * close * ratio / (close * ratio + 2**size - close)))
+        close = _close(size, least)
+        ratio = epsilon.enclosure()[0]
+        return cls(
+            questions, size, least, int(TOTAL * close * ratio / (close * ratio + 2**size - close))
+        )
 
     @classmethod
     def best(cls, questions: int, epsilon: Budget) -> PatternRandomizer:
         """Patterns with the most information; the shortest of equally good ones."""
         ratio = epsilon.enclosure()[0]
-        sizes = [(s, t) for s in range(1, min(questions, MAX_SIZE) + 1) for t in range((s + 1) // 2, s + 1)]
+        sizes = [
+            (s, t)
+            for s in range(1, min(questions, MAX_SIZE) + 1)
+            for t in range((s + 1) // 2, s + 1)
+        ]
         size, least = max(sizes, key=lambda pair: (information(pair[0], pair[1], ratio), -pair[0]))
         return cls.of(questions, size, least, epsilon)
 
@@ -71,7 +84,9 @@ class PatternRandomizer:
         return int(2**self.size - self.close)
 
     def agreements(self) -> list[Fraction]:
-        """Probability of each number of places, 0 .. ``size``, in which the pattern agrees with the truth."""
+        """Probability of each number of places, 0 .. ``size``, in which the pattern agrees with the
+        truth.
+        """
         share = Fraction(self.mass, TOTAL)
         each = (((1 - share) / self.far), share / self.close)
         return [comb(self.size, a) * each[a >= self.least] for a in range(self.size + 1)]
@@ -79,13 +94,21 @@ class PatternRandomizer:
     @property
     def bias(self) -> Fraction:
         """Expected product of a reported answer and the true one, as signs."""
-        return sum((p * (2 * a - self.size) for a, p in enumerate(self.agreements())), Fraction(0)) / self.size
+        return (
+            sum((p * (2 * a - self.size) for a, p in enumerate(self.agreements())), Fraction(0))
+            / self.size
+        )
 
     def pair(self) -> tuple[Fraction, Fraction, Fraction]:
-        """Probabilities that two reported answers are both true, that only a given one is, and that none is."""
-        s, law = self.size, self.agreements()
+        """Probabilities that two reported answers are both true, that only a given one is, and that
+        none is.
+        """
+        s = self.size
+        law = self.agreements()
         counts = ([a * (a - 1) for a in range(s + 1)], [a * (s - a) for a in range(s + 1)])
-        both, one = (sum((n * p for n, p in zip(count, law, strict=True)), Fraction(0)) for count in counts)
+        both, one = (
+            sum((n * p for n, p in zip(count, law, strict=True)), Fraction(0)) for count in counts
+        )
         pairs = s * (s - 1)
         return both / pairs, one / pairs, 1 - both / pairs - 2 * one / pairs
 
@@ -95,31 +118,46 @@ class PatternRandomizer:
         return Fraction(self.mass * self.far, (TOTAL - self.mass) * self.close)
 
     def delta(self, ratio: Fraction) -> Fraction:
-        """Hockey-stick divergence of two opposite rows of answers, the largest one, before it is clipped at 0."""
+        """Hockey-stick divergence of two opposite rows of answers, the largest one, before it is
+        clipped at 0.
+        """
         # Sets of patterns that are near to both rows shrink with the number of answers that differ.
-        moved, share = _close(self.size, max(self.least, self.size - self.least + 1)), Fraction(self.mass, TOTAL)
+        moved = _close(self.size, max(self.least, self.size - self.least + 1))
+        share = Fraction(self.mass, TOTAL)
         return moved * (share / self.close - ratio * (1 - share) / self.far)
 
     @property
     def value(self) -> Fraction:
-        """Variance of one respondent's unbiased values, summed over the shares of both answers to all questions."""
+        """Variance of one respondent's unbiased values, summed over the shares of both answers to
+        all questions.
+        """
         d = self.questions
         return Fraction(d, 2) * (Fraction(d, self.size) / self.bias**2 - 1)
 
 
 def information(size: int, least: int, ratio: Fraction) -> Fraction:
     """Information of patterns of a size: the square of their bias times the size."""
-    bias = (ratio - 1) * comb(size - 1, least - 1) / (Fraction(2) ** size + (ratio - 1) * _close(size, least))
+    bias = (
+        (ratio - 1)
+        * comb(size - 1, least - 1)
+        / (Fraction(2) ** size + (ratio - 1) * _close(size, least))
+    )
     return size * bias * bias
 
 
 @lru_cache(maxsize=256)
 def most_information(questions: int, epsilon: Budget) -> Fraction:
-    """Upper bound of the information of every set of rows of answers, for the real ``e**epsilon``."""
+    """Upper bound of the information of every set of rows of answers, for the real
+    ``e**epsilon``.
+    """
     ratio = epsilon.enclosure()[1]
     if questions <= MAX_LISTED:
-        gain, rows = ratio - 1, Fraction(2) ** questions
-        return max(weight * gain * gain / (rows + gain * size) ** 2 for size, weight in _listed_sets(questions))
+        gain = ratio - 1
+        rows = Fraction(2) ** questions
+        return max(
+            weight * gain * gain / (rows + gain * size) ** 2
+            for size, weight in _listed_sets(questions)
+        )
     if ratio <= 3:  # one question is best
         return information(1, 1, ratio)
     found = []
@@ -132,12 +170,16 @@ def most_information(questions: int, epsilon: Budget) -> Fraction:
 
 def least_variance(questions: int, epsilon: Budget) -> Fraction:
     """Lower bound on the total variance of every private channel, with any number of reports."""
-    return max(Fraction(questions, 2) * (questions / most_information(questions, epsilon) - 1), Fraction(0))
+    return max(
+        Fraction(questions, 2) * (questions / most_information(questions, epsilon) - 1), Fraction(0)
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class YesNoCertificate:
-    """A claim about the joint report on yes/no questions: ``achieved`` and ``bound`` are total variances."""
+    """A claim about the joint report on yes/no questions: ``achieved`` and ``bound`` are total
+    variances.
+    """
 
     epsilon: Budget
     randomizer: PatternRandomizer
@@ -159,18 +201,24 @@ class YesNoCertificate:
 
     @cached_property
     def audit(self) -> Audit:
-        """Exact audit of the randomizer; the witness is two rows of answers to the questions of a report, and it."""
+        """Exact audit of the randomizer; the witness is two rows of answers to the questions of a
+        report, and it.
+        """
         drawn = self.randomizer
-        truth, other = ("yes",) * drawn.size, ("no",) * drawn.size
+        truth = ("yes",) * drawn.size
+        other = ("no",) * drawn.size
         return audit_by_odds(drawn.odds, self.epsilon, drawn.delta, (truth, other, truth))
 
     def recheck(self) -> tuple[str, ...]:
         """Compute every number again; return what does not hold."""
-        failures, drawn = [], self.randomizer
+        failures = []
+        drawn = self.randomizer
         if self.audit.verdict != "certified":
             failures.append(f"the reports are not private: epsilon {self.audit.epsilon:.9g} found")
         if drawn.bias <= 0 or drawn.value > self.achieved:
-            failures.append(f"the estimator has a larger variance than claimed: {float(self.achieved):.9g}")
+            failures.append(
+                f"the estimator has a larger variance than claimed: {float(self.achieved):.9g}"
+            )
         proved = least_variance(drawn.questions, self.epsilon)
         if proved < self.bound:
             failures.append(f"the theorem proves less than the bound claimed: {float(proved):.9g}")
@@ -187,16 +235,28 @@ class YesNoCertificate:
         numbers = ("questions", "size", "least", "mass")
         table = Entry(data, where).table("format", "epsilon", *numbers, "achieved", "bound")
         table["format"].text(FORMAT)
-        questions, size, least, mass = (table[key].whole(most) for key, most in zip(numbers, LARGEST, strict=True))
+        questions, size, least, mass = (
+            table[key].whole(most) for key, most in zip(numbers, LARGEST, strict=True)
+        )
         if not 1 <= least <= size <= questions or not 0 < mass < TOTAL:
-            raise table["size"].error(f"no patterns have size {size} of {questions}, least {least}, mass {mass}")
+            raise table["size"].error(
+                f"no patterns have size {size} of {questions}, least {least}, mass {mass}"
+            )
         drawn = PatternRandomizer(questions, size, least, mass)
-        return cls(Budget(table["epsilon"].text()), drawn, table["achieved"].rational(), table["bound"].rational())
+        return cls(
+            Budget(table["epsilon"].text()),
+            drawn,
+            table["achieved"].rational(),
+            table["bound"].rational(),
+        )
 
     def __repr__(self) -> str:
         drawn = self.randomizer
         numbers = f"variance {round_up(self.achieved):.9g}, bound {round_down(self.bound):.9g}"
-        return f"YesNoCertificate({drawn.questions} questions, {drawn.least} of {drawn.size}, {numbers})"
+        return (
+            f"YesNoCertificate({drawn.questions} questions, {drawn.least} of "
+            f"{drawn.size}, {numbers})"
+        )
 
 
 def _close(size: int, least: int) -> int:
@@ -206,7 +266,9 @@ def _close(size: int, least: int) -> int:
 
 @lru_cache(maxsize=8)
 def _listed_sets(questions: int) -> tuple[tuple[int, int], ...]:
-    """Sizes of the sets of rows that may be best, and sums of their squared level-1 coefficients times ``4**d``."""
+    """Sizes of the sets of rows that may be best, and sums of their squared level-1 coefficients
+    times ``4**d``.
+    """
     rows = list(itertools.product((1, 0), repeat=questions))
     places = {row: place for place, row in enumerate(rows)}
     above = [[places[other] for other in _larger(row)] for row in rows]
@@ -228,7 +290,9 @@ def _larger(row: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 
 
 def _up_sets(above: list[list[int]]) -> Iterator[list[int]]:
-    """All non-empty sets that have with each element the elements above it, which come earlier in the order."""
+    """All non-empty sets that have with each element the elements above it, which come earlier in
+    the order.
+    """
     stack: list[tuple[int, list[int]]] = [(0, [])]
     while stack:
         place, chosen = stack.pop()
@@ -242,7 +306,9 @@ def _up_sets(above: list[list[int]]) -> Iterator[list[int]]:
 
 
 def _largest_moment(count: int, power: int) -> Fraction:
-    """Largest even moment of a sum of ``count`` random signs of variance 1; of many, that of a normal variable."""
+    """Largest even moment of a sum of ``count`` random signs of variance 1; of many, that of a
+    normal variable.
+    """
     if count > MAX_SUMMED:
         return Fraction(prod(range(1, power, 2)))
     moment = sum(comb(count, heads) * (2 * heads - count) ** power for heads in range(count + 1))
@@ -252,7 +318,8 @@ def _largest_moment(count: int, power: int) -> Fraction:
 def _root_up(value: Fraction, k: int) -> Fraction:
     """Upper bound of a ``k``-th root, at most ``2**-ROOT_BITS`` too large."""
     scaled = -(-(value.numerator << (k * ROOT_BITS)) // value.denominator)
-    low, high = 0, 1 << (scaled.bit_length() // k + 1)
+    low = 0
+    high = 1 << (scaled.bit_length() // k + 1)
     if k == 2:
         low = high = isqrt(scaled) + 1
     while high - low > 1:
