@@ -15,7 +15,8 @@ from ldpopt.problem.prior import prior_and_inputs
 
 RegionName = Literal["first", "middle", "last"]
 Point = tuple[Fraction, Fraction]
-TIE_TOLERANCE = Fraction(1, 2**50)  # utilities this close count as a tie: a float prior is not exactly on a boundary
+# utilities this close count as a tie: a float prior is not exactly on a boundary
+TIE_TOLERANCE = Fraction(1, 2**50)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -25,8 +26,9 @@ class Binary(ResponseForm):
     Parameters
     ----------
     region : {"first", "middle", "last"}
-        ``"first"``: the first answer is always reported (except with probability delta); ``"last"``: the second one;
-        ``"middle"``: randomized response. If several are optimal, ``"middle"``.
+        ``"first"``: the first answer is always reported (except with probability delta);
+        ``"last"``: the second one; ``"middle"``: randomized response. If several are optimal,
+        ``"middle"``.
     ties : tuple of str
         Every optimal region: more than one at ``pi_0 = alpha/(alpha+1)`` or ``1/(alpha+1)``.
     """
@@ -37,20 +39,33 @@ class Binary(ResponseForm):
 
     @property
     def vertices(self) -> tuple[tuple[float, float], ...]:
-        """Corners of the set of private mechanisms, in order: 4 at delta 0, else 8 (fewer in extreme cases)."""
-        return tuple((float(p), float(q)) for p, q in _corners(self.epsilon.enclosure()[0], Fraction(self.delta)))
+        """Corners of the set of private mechanisms, in order: 4 at delta 0, else 8 (fewer in
+        extreme cases).
+        """
+        return tuple(
+            (float(p), float(q))
+            for p, q in _corners(self.epsilon.enclosure()[0], Fraction(self.delta))
+        )
 
     @property
     def face(self) -> tuple[tuple[float, float], ...]:
         """Corners of the optimal face: one point, or the two ends of an optimal segment."""
-        alpha, weights = self.epsilon.enclosure()[0], _exact(self.prior)
+        alpha = self.epsilon.enclosure()[0]
+        weights = _exact(self.prior)
         corners = _corners(alpha, Fraction(self.delta))
         best = max(_utility(weights, corner) for corner in corners)
-        return tuple((float(p), float(q)) for p, q in corners if _utility(weights, (p, q)) >= best - TIE_TOLERANCE)
+        return tuple(
+            (float(p), float(q))
+            for p, q in corners
+            if _utility(weights, (p, q)) >= best - TIE_TOLERANCE
+        )
 
     def exact_value(self) -> tuple[Fraction, Fraction]:
-        """Return rational bounds of the optimal value for the real ``e**epsilon``, as `TopK.exact_value`."""
-        weights, share = _exact(self.prior), Fraction(self.delta)
+        """Return rational bounds of the optimal value for the real ``e**epsilon``, as
+        `TopK.exact_value`.
+        """
+        weights = _exact(self.prior)
+        share = Fraction(self.delta)
         ends = (_optimal_points(a, share).values() for a in self.epsilon.enclosure())
         low, high = (max(_utility(weights, p) for p in points) for points in ends)
         return low, high
@@ -68,16 +83,19 @@ def binary(prior: Any, epsilon: float | str, delta: float = 0.0) -> Binary:
 
     .. math:: u^* = \begin{cases} \pi_0 + (1 - \pi_0) \delta & \pi_0 \ge \alpha/(\alpha+1) \\
               (\alpha+\delta)/(\alpha+1) & 1/(\alpha+1) \le \pi_0 \le \alpha/(\alpha+1) \\
-              \pi_0 \delta + 1 - \pi_0 & \pi_0 \le 1/(\alpha+1) \end{cases} \qquad \alpha = e^\epsilon
+              \pi_0 \delta + 1 - \pi_0 & \pi_0 \le 1/(\alpha+1) \end{cases}
+              \qquad \alpha = e^\epsilon
 
     Parameters
     ----------
     prior : array_like, shape (2,), or mapping label -> weight
-        Probabilities of the two answers, summing to 1 within 1e-9; the weights of a mapping are normalized.
+        Probabilities of the two answers, summing to 1 within 1e-9; the weights of a mapping are
+        normalized.
     epsilon : float or str
         Privacy budget in nats, ``0 <= epsilon <= 10000``, or ``"log(3)"``.
     delta : float
-        ``0 <= delta <= 1``; event-wise and entry-wise are the same for two reports; default: ``0.0``.
+        ``0 <= delta <= 1``; event-wise and entry-wise are the same for two reports; default:
+        ``0.0``.
 
     Returns
     -------
@@ -91,8 +109,9 @@ def binary(prior: Any, epsilon: float | str, delta: float = 0.0) -> Binary:
 
     Notes
     -----
-    Model I is ``delta = 0``, Model II has ``delta > 0``. Regions are decided in rationals. With ``delta > 0`` an outer
-    region has a deterministic row, and a report of the rare answer reveals the truth. O(1).
+    Model I is ``delta = 0``, Model II has ``delta > 0``. Regions are decided in rationals. With
+    ``delta > 0`` an outer region has a deterministic row, and a report of the rare answer reveals
+    the truth. O(1).
 
     References
     ----------
@@ -107,9 +126,15 @@ def binary(prior: Any, epsilon: float | str, delta: float = 0.0) -> Binary:
     budget, delta = Budget(epsilon), read_delta(delta)
     weights, inputs = prior_and_inputs(prior)
     if len(weights) != 2:
-        raise StatementError(f"binary needs two answers; the prior has {len(weights)}", do="use top_k")
-    exact, alpha = _exact(weights), budget.enclosure()[0]
-    values = {region: _utility(exact, point) for region, point in _optimal_points(alpha, Fraction(delta)).items()}
+        raise StatementError(
+            f"binary needs two answers; the prior has {len(weights)}", do="use top_k"
+        )
+    exact = _exact(weights)
+    alpha = budget.enclosure()[0]
+    values = {
+        region: _utility(exact, point)
+        for region, point in _optimal_points(alpha, Fraction(delta)).items()
+    }
     best = max(values.values())
     ties = tuple(region for region, value in values.items() if value >= best - TIE_TOLERANCE)
     region: RegionName = "middle" if "middle" in ties else ties[0]
@@ -129,15 +154,25 @@ def _utility(weights: Point, point: Point) -> Fraction:
 
 def _optimal_points(alpha: Fraction, delta: Fraction) -> dict[RegionName, Point]:
     """Return the optimal ``(p00, p11)`` of each region."""
-    truth, one = (alpha + delta) / (alpha + 1), Fraction(1)
+    truth = (alpha + delta) / (alpha + 1)
+    one = Fraction(1)
     return {"first": (one, delta), "middle": (truth, truth), "last": (delta, one)}
 
 
 def _corners(alpha: Fraction, delta: Fraction) -> tuple[Point, ...]:
     """Return the distinct corners A to H of figure 5; at alpha = 1 D and H are not corners."""
-    zero, one = Fraction(0), Fraction(1)
-    truth, other = (alpha + delta) / (alpha + 1), (1 - delta) / (alpha + 1)
-    corners = [(zero, 1 - delta), (zero, one), (delta, one), (truth, truth), (one, delta), (one, zero)]
+    zero = Fraction(0)
+    one = Fraction(1)
+    truth = (alpha + delta) / (alpha + 1)
+    other = (1 - delta) / (alpha + 1)
+    corners = [
+        (zero, 1 - delta),
+        (zero, one),
+        (delta, one),
+        (truth, truth),
+        (one, delta),
+        (one, zero),
+    ]
     corners += [(1 - delta, zero), (other, other)]
     if alpha == 1 and delta < 1:
         corners = [point for point in corners if point not in ((truth, truth), (other, other))]

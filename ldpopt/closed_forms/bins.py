@@ -52,10 +52,12 @@ class Bins(ResponseForm):
 
 
 def bins(prior: Any, values: ArrayLike, epsilon: float | str, loss: Loss = "absolute") -> Bins:
-    r"""Find the least expected error of a numeric answer for a known prior: randomized response on bins.
+    r"""Find the least expected error of a numeric answer for a known prior: randomized response on
+    bins.
 
     .. math:: L_0 = \min_{k,\, d_1 < \dots < d_k} \frac{\sum_t \sum_i \pi_i l(i, d_t)
-              + (\alpha-1) \sum_i \pi_i \min_t l(i, d_t)}{\alpha + k - 1}, \qquad \alpha = e^\epsilon
+              + (\alpha-1) \sum_i \pi_i \min_t l(i, d_t)}{\alpha + k - 1},
+              \qquad \alpha = e^\epsilon
 
     Parameters
     ----------
@@ -66,13 +68,14 @@ def bins(prior: Any, values: ArrayLike, epsilon: float | str, loss: Loss = "abso
     epsilon : float or str
         Privacy budget in nats, ``0 <= epsilon <= 10000``, or ``"log(3)"``.
     loss : {"absolute", "squared"} or callable
-        A callable is ``loss(value, reported value)``, finite; it must not decrease as the report moves away from the
-        truth; default: ``"absolute"``.
+        A callable is ``loss(value, reported value)``, finite; it must not decrease as the report
+        moves away from the truth; default: ``"absolute"``.
 
     Returns
     -------
     Bins
-        Value (a loss, in its own unit), the bins and the bin of each answer; channel ``(n, n)`` and sampler on request.
+        Value (a loss, in its own unit), the bins and the bin of each answer; channel ``(n, n)`` and
+        sampler on request.
 
     Raises
     ------
@@ -81,9 +84,9 @@ def bins(prior: Any, values: ArrayLike, epsilon: float | str, loss: Loss = "abso
 
     Notes
     -----
-    Dinkelbach's iteration minimizes the ratio. For a trial value L the best bins minimize numerator minus L times
-    denominator: a shortest path over ascending bins, O(n**2) per iteration; few iterations are needed. The costs
-    between two bins take O(n**3) once, O(n**2) memory.
+    Dinkelbach's iteration minimizes the ratio. For a trial value L the best bins minimize numerator
+    minus L times denominator: a shortest path over ascending bins, O(n**2) per iteration; few
+    iterations are needed. The costs between two bins take O(n**3) once, O(n**2) memory.
 
     References
     ----------
@@ -100,26 +103,46 @@ def bins(prior: Any, values: ArrayLike, epsilon: float | str, loss: Loss = "abso
     weights, labels = read_prior(prior)
     inputs = labels or given.axes[0] or range(len(weights))
     numbers = given.to(inputs)
-    if numbers.shape != weights.shape or not np.isfinite(numbers).all() or len(set(numbers.tolist())) < len(numbers):
-        what = f"bins needs {len(weights)} distinct finite values, one for each answer; {numbers.size} are given"
+    if (
+        numbers.shape != weights.shape
+        or not np.isfinite(numbers).all()
+        or len(set(numbers.tolist())) < len(numbers)
+    ):
+        what = (
+            f"bins needs {len(weights)} distinct finite values, one for each answer; "
+            f"{numbers.size} are given"
+        )
         raise StatementError(what, do="give the number of each answer, no number twice")
-    table, order = _loss_matrix(numbers, loss), np.argsort(numbers)
-    unit = int(np.frexp(np.abs(table).max())[1])  # a power of two in which sums of losses do not overflow
+    table = _loss_matrix(numbers, loss)
+    order = np.argsort(numbers)
+    # a power of two in which sums of losses do not overflow
+    unit = int(np.frexp(np.abs(table).max())[1])
     sorted_table = np.ldexp(table[np.ix_(order, order)], -unit)
     _check_monotone(sorted_table, numbers[order])
     value, chosen = _best_bins(weights[order], sorted_table, budget.b, budget.beta)
-    common: Any = {"value": math.ldexp(value, unit), "inputs": inputs, "epsilon": budget, "prior": weights}
-    codes, loss_matrix = frozen(order[chosen]), frozen(table)
-    return Bins(**common, bins=codes, bin_index=frozen(np.argmin(table[:, codes], axis=1)), loss=loss_matrix)
+    common: Any = {
+        "value": math.ldexp(value, unit),
+        "inputs": inputs,
+        "epsilon": budget,
+        "prior": weights,
+    }
+    codes = frozen(order[chosen])
+    loss_matrix = frozen(table)
+    return Bins(
+        **common, bins=codes, bin_index=frozen(np.argmin(table[:, codes], axis=1)), loss=loss_matrix
+    )
 
 
 def _best_bins(prior: Float, loss: Float, b: float, beta: float) -> tuple[float, list[int]]:
-    """Return the least ratio ``(b sum total + beta cost) / (1 + (k-1) b)`` and its bins, by Dinkelbach's iteration."""
+    """Return the least ratio ``(b sum total + beta cost) / (1 + (k-1) b)`` and its bins, by
+    Dinkelbach's iteration.
+    """
     # It is the ratio of the theorem, divided by alpha.
     total = prior @ loss
     head, between, tail = _segment_costs(prior, loss)
     start = int(np.argmin(total))
-    chosen, value = [start], float(total[start])
+    chosen = [start]
+    value = float(total[start])
     while True:
         found = _cheapest_chain(b * (total - value), beta * head, beta * between, beta * tail)
         cost = head[found[0]] + tail[found[-1]] + sum(between[s, t] for s, t in pairwise(found))
@@ -131,10 +154,14 @@ def _best_bins(prior: Float, loss: Float, b: float, beta: float) -> tuple[float,
 
 
 def _segment_costs(prior: Float, loss: Float) -> tuple[Float, Float, Float]:
-    """Return the cost of answers before the first bin (n,), between bins ``s < t`` (n, n), and after the last (n,)."""
+    """Return the cost of answers before the first bin (n,), between bins ``s < t`` (n, n), and
+    after the last (n,).
+    """
     n = len(prior)
-    summed, positions = np.cumsum(prior[:, None] * loss, axis=0), np.arange(n)
-    head, tail = summed[positions, positions], summed[-1] - summed[positions, positions]
+    summed = np.cumsum(prior[:, None] * loss, axis=0)
+    positions = np.arange(n)
+    head = summed[positions, positions]
+    tail = summed[-1] - summed[positions, positions]
     between = np.zeros((n, n))
     for s in range(n - 1):
         nearer = prior[s + 1 :, None] * np.minimum(loss[s + 1 :, s, None], loss[s + 1 :, s + 1 :])
@@ -146,7 +173,8 @@ def _cheapest_chain(each: Float, head: Float, between: Float, tail: Float) -> li
     """Return the cheapest increasing sequence of bins."""
     # each is the cost of a bin; head, between and tail are costs of the answers around the bins.
     n = len(each)
-    cost, previous = each + head, np.full(n, -1)
+    cost = each + head
+    previous = np.full(n, -1)
     for t in range(1, n):
         through = cost[:t] + between[:t, t]
         s = int(np.argmin(through))
@@ -165,18 +193,24 @@ def _loss_matrix(values: Float, loss: Loss) -> Float:
     if isinstance(loss, str) and loss in named:
         return np.array(named[loss](values).matrix)
     if not callable(loss):
-        raise StatementError(f"unknown loss {short_repr(loss)}", do="use 'absolute', 'squared' or loss(value, report)")
+        raise StatementError(
+            f"unknown loss {short_repr(loss)}",
+            do="use 'absolute', 'squared' or loss(value, report)",
+        )
     rows: Any = [[loss(v, w) for w in values.tolist()] for v in values.tolist()]
     return np.array(Utility(rows, "loss").matrix)
 
 
 def _check_monotone(loss: Float, values: Float) -> None:
     """Check that the loss does not decrease as the report moves away from the truth."""
-    steps, positions = np.diff(loss, axis=1), np.arange(len(loss))
+    steps = np.diff(loss, axis=1)
+    positions = np.arange(len(loss))
     rightward = positions[None, :-1] >= positions[:, None]
     bad = np.argwhere(np.where(rightward, steps, -steps) < 0)
     if len(bad):
         x, y = map(int, bad[0])
         where = f"between reports {values[y]:g} and {values[y + 1]:g}"
         what = f"for the true answer {values[x]:g} the loss falls away from the truth, {where}"
-        raise StatementError(what, do="use solve(Problem(prior, Utility(matrix, 'loss'), PureLDP(epsilon)))")
+        raise StatementError(
+            what, do="use solve(Problem(prior, Utility(matrix, 'loss'), PureLDP(epsilon)))"
+        )

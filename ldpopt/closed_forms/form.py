@@ -15,35 +15,51 @@ from numpy.typing import NDArray
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import Names, codes, label_array, read_positions
 from ldpopt.foundation.numbers import Float, real_number, require_memory
-from ldpopt.mechanism.exact_draws import TOTAL, Codes, Source, round_decay_up, two_sided_geometric_draws, uniform_below
+from ldpopt.mechanism.exact_draws import (
+    TOTAL,
+    Codes,
+    Source,
+    round_decay_up,
+    two_sided_geometric_draws,
+    uniform_below,
+)
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import Random, bit_source, chunks
 from ldpopt.privacy import ApproximateLDP, Notion, PureLDP
 
 
 class Sampler(ABC):
-    """Draws reports; each subclass has rational probabilities. ``inputs`` are the labels of answers and of reports."""
+    """Draws reports; each subclass has rational probabilities. ``inputs`` are the labels of answers
+    and of reports.
+    """
 
     def __init__(self, inputs: Names) -> None:
         self.inputs = inputs
 
     def sample(self, x: Any, *, rng: Random = None) -> NDArray[Any]:
-        """Draw one report for each of the answers ``x``; ``rng=None`` uses the operating system's generator."""
+        """Draw one report for each of the answers ``x``; ``rng=None`` uses the operating system's
+        generator.
+        """
         if isinstance(self.inputs, range):  # labels are their own codes: no table is needed
             return self.draw(x, rng=rng)
-        return np.asarray(label_array(self.inputs)[self.draw(codes(x, self.inputs, "answer"), rng=rng)])
+        return np.asarray(
+            label_array(self.inputs)[self.draw(codes(x, self.inputs, "answer"), rng=rng)]
+        )
 
     def draw(self, answers: Codes, *, rng: Random = None) -> Codes:
         """Draw one report code for each answer code ``0 <= code < n``; arguments as in `sample`."""
         answers = read_positions(answers, len(self.inputs), "answer")
-        source, drawn = bit_source(rng), np.empty(len(answers), dtype=np.int64)
+        source = bit_source(rng)
+        drawn = np.empty(len(answers), dtype=np.int64)
         for part in chunks(len(answers)):
             drawn[part] = self._draw(answers[part], source)
         return drawn
 
     @abstractmethod
     def probabilities(self, code: int) -> dict[int, Fraction]:
-        """Return the exact positive probabilities of the reports to an answer, by code; they sum to 1."""
+        """Return the exact positive probabilities of the reports to an answer, by code; they sum to
+        1.
+        """
 
     @abstractmethod
     def _draw(self, answers: Codes, source: Source) -> Codes:
@@ -53,32 +69,43 @@ class Sampler(ABC):
 class ResponseSampler(Sampler):
     r"""With probability ``delta`` the truth; otherwise k-ary randomized response among the members.
 
-    A member is reported truthfully with probability ``A / 2**53`` and otherwise replaced by a uniform other member,
+    A member is reported truthfully with probability ``A / 2**53`` and otherwise replaced by a
+    uniform other member,
 
     .. math:: A = \lfloor 2^{53} \alpha / (\alpha + k - 1) \rfloor
 
-    with :math:`\alpha \le e^\epsilon` rational; a non-member becomes a uniform member. ``members``, shape ``(k,)``, are
-    the codes that are reported; ``member_index``, shape ``(n,)``, has each input's position among them, or -1.
+    with :math:`\alpha \le e^\epsilon` rational; a non-member becomes a uniform member. ``members``,
+    shape ``(k,)``, are the codes that are reported; ``member_index``, shape ``(n,)``, has each
+    input's position among them, or -1.
 
-    The sampler is private for the real ``e**epsilon`` and the real ``delta``: ``A (k-1) <= alpha (2**53 - A)`` by the
-    floor, ``A >= 2**53 / k`` is checked (otherwise reports are uniform), so each column lies between the mass of
-    another member and ``alpha`` times that mass. Delta is rounded down to a multiple of ``2**-53``. Uniform choices
-    reject the words beyond the last multiple of their range. O(1) words per draw, O(n) memory.
+    The sampler is private for the real ``e**epsilon`` and the real ``delta``: ``A (k-1) <= alpha
+    (2**53 - A)`` by the floor, ``A >= 2**53 / k`` is checked (otherwise reports are uniform), so
+    each column lies between the mass of another member and ``alpha`` times that mass. Delta is
+    rounded down to a multiple of ``2**-53``. Uniform choices reject the words beyond the last
+    multiple of their range. O(1) words per draw, O(n) memory.
     """
 
     def __init__(
-        self, inputs: Names, members: Codes, member_index: NDArray[Any], epsilon: Budget, delta: float = 0.0
+        self,
+        inputs: Names,
+        members: Codes,
+        member_index: NDArray[Any],
+        epsilon: Budget,
+        delta: float = 0.0,
     ) -> None:
         super().__init__(inputs)
         self.members, self.member_index = members, member_index
-        k, alpha = len(members), epsilon.enclosure()[0]
+        k = len(members)
+        alpha = epsilon.enclosure()[0]
         self.truth_mass = int(alpha * TOTAL / (alpha + k - 1))
         self.is_uniform, self.delta_mass = self.truth_mass * k < TOTAL, int(Fraction(delta) * TOTAL)
 
     def probabilities(self, code: int) -> dict[int, Fraction]:
         """See `Sampler.probabilities`."""
-        k, index = len(self.members), int(self.member_index[code])
-        own, truth = Fraction(self.delta_mass, TOTAL), Fraction(self.truth_mass, TOTAL)
+        k = len(self.members)
+        index = int(self.member_index[code])
+        own = Fraction(self.delta_mass, TOTAL)
+        truth = Fraction(self.truth_mass, TOTAL)
         if index < 0 or self.is_uniform or k == 1:
             found = {int(member): (1 - own) / k for member in self.members}
         else:
@@ -88,10 +115,12 @@ class ResponseSampler(Sampler):
         return {report: mass for report, mass in found.items() if mass}
 
     def _draw(self, answers: Codes, source: Source) -> Codes:
-        k, size = len(self.members), len(answers)
+        k = len(self.members)
+        size = len(answers)
         position = uniform_below(k, size, source)
         if not self.is_uniform and k > 1:
-            index, other = self.member_index[answers].astype(np.int64), uniform_below(k - 1, size, source)
+            index = self.member_index[answers].astype(np.int64)
+            other = uniform_below(k - 1, size, source)
             other += other >= index
             keeps = source(size) < np.uint64(self.truth_mass)
             position = np.where(index >= 0, np.where(keeps, index, other), position)
@@ -104,19 +133,23 @@ class ResponseSampler(Sampler):
 class GeometricSampler(Sampler):
     r"""Two-sided geometric noise, clamped to the path ``0 .. n-1``, then remapped.
 
-    .. math:: \Pr(z) = \frac{1-b}{1+b} b^{|z|}, \qquad b = \lceil 2^{53} e^{-\epsilon} \rceil / 2^{53}
+    .. math:: \Pr(z) = \frac{1-b}{1+b} b^{|z|},
+              \qquad b = \lceil 2^{53} e^{-\epsilon} \rceil / 2^{53}
 
-    ``remap``, shape ``(n,)``, is the report for each clamped position. Since ``1 / b <= e**epsilon``, neighbors on the
-    path are private for the real ``e**epsilon``. About ten words per draw.
+    ``remap``, shape ``(n,)``, is the report for each clamped position. Since ``1 / b <=
+    e**epsilon``, neighbors on the path are private for the real ``e**epsilon``. About ten words per
+    draw.
     """
 
     def __init__(self, inputs: Names, remap: Codes, epsilon: Budget) -> None:
         super().__init__(inputs)
-        self.remap, self.step_mass = remap, round_decay_up(epsilon)
+        self.remap = remap
+        self.step_mass = round_decay_up(epsilon)
 
     def probabilities(self, code: int) -> dict[int, Fraction]:
         """See `Sampler.probabilities`."""
-        n, b = len(self.inputs), Fraction(self.step_mass, TOTAL)
+        n = len(self.inputs)
+        b = Fraction(self.step_mass, TOTAL)
         found: dict[int, Fraction] = {}
         for position in range(n):
             weight = 1 / (1 + b) if position in (0, n - 1) else (1 - b) / (1 + b)
@@ -131,7 +164,9 @@ class GeometricSampler(Sampler):
 
 
 class TableSampler(Sampler):
-    """Draws from the alias tables of an exactly private mechanism, for families without a matrix-free sampler."""
+    """Draws from the alias tables of an exactly private mechanism, for families without a
+    matrix-free sampler.
+    """
 
     def __init__(self, mechanism: Mechanism) -> None:
         super().__init__(mechanism.inputs)
@@ -177,11 +212,15 @@ class ClosedForm(ABC):
     @property
     @abstractmethod
     def channel(self) -> Float:
-        """The formula in floats, shape ``(n, n)``: computed at each access, private up to rounding only."""
+        """The formula in floats, shape ``(n, n)``: computed at each access, private up to rounding
+        only.
+        """
 
     @cached_property
     def mechanism(self) -> Mechanism:
-        """The channel as an exactly private `Mechanism`, shape ``(n, n)``, cached; `sampler` needs no matrix."""
+        """The channel as an exactly private `Mechanism`, shape ``(n, n)``, cached; `sampler` needs
+        no matrix.
+        """
         from ldpopt.mechanism.repair import repair
 
         n = len(self.inputs)
@@ -190,26 +229,36 @@ class ClosedForm(ABC):
 
     @cached_property
     def sampler(self) -> Sampler:
-        """Draws reports: ``.sample(labels, rng=None)`` or ``.draw(codes, rng=None)``; exactly private.
+        """Draws reports: ``.sample(labels, rng=None)`` or ``.draw(codes, rng=None)``; exactly
+        private.
 
-        Default: alias tables of the matrix, which is built. Most families have a sampler without a matrix.
+        Default: alias tables of the matrix, which is built. Most families have a sampler without a
+        matrix.
         """
         return TableSampler(self.mechanism)
 
 
 class ResponseForm(ClosedForm):
-    """k-ary randomized response among some answers, the members; with probability delta the truth."""
+    """k-ary randomized response among some answers, the members; with probability delta the
+    truth.
+    """
 
     @property
     @abstractmethod
     def response(self) -> tuple[Codes, NDArray[Any]]:
-        """Codes of the members, shape (k,); position among them of each answer's own report, shape (n,), or -1."""
+        """Codes of the members, shape (k,); position among them of each answer's own report, shape
+        (n,), or -1.
+        """
 
     @property
     def channel(self) -> Float:
-        """The formula in floats, shape ``(n, n)``; an answer without an own report gives a uniform member."""
+        """The formula in floats, shape ``(n, n)``; an answer without an own report gives a uniform
+        member.
+        """
         members, member_index = self.response
-        k, n, b = len(members), len(member_index), self.epsilon.b
+        k = len(members)
+        n = len(member_index)
+        b = self.epsilon.b
         channel = np.zeros((n, n))
         channel[:, members] = np.where(member_index < 0, 1 / k, b / (1 + (k - 1) * b))[:, None]
         own = np.flatnonzero(member_index >= 0)
@@ -220,7 +269,9 @@ class ResponseForm(ClosedForm):
 
     @cached_property
     def sampler(self) -> ResponseSampler:
-        """Draws from rational probabilities, exactly private; no matrix. They differ from `mechanism` by rounding."""
+        """Draws from rational probabilities, exactly private; no matrix. They differ from
+        `mechanism` by rounding.
+        """
         return ResponseSampler(self.inputs, *self.response, self.epsilon, self.delta)
 
 
@@ -231,7 +282,8 @@ def read_delta(delta: Any) -> float:
 
 def exact_sum(values: Float) -> Fraction:
     """Sum floats without rounding; O(n), vectorized."""
-    # Mantissas are split into halves of 27 and 26 bits and added by exponent: floats hold sums of 2**26 terms exactly.
+    # Mantissas are split into halves of 27 and 26 bits and added by exponent: floats hold sums of
+    # 2**26 terms exactly.
     mantissas, exponents = np.frexp(np.asarray(values, dtype=np.float64))
     whole = np.ldexp(mantissas, 53).astype(np.int64)
     if not len(whole):
@@ -239,6 +291,9 @@ def exact_sum(values: Float) -> Fraction:
     lowest = int(exponents.min())
     high = np.bincount(exponents - lowest, weights=(whole >> 27).astype(np.float64))
     low = np.bincount(exponents - lowest, weights=(whole & ((1 << 27) - 1)).astype(np.float64))
-    total = sum((((int(h) << 27) + int(v)) << power) for power, (h, v) in enumerate(zip(high, low, strict=True)))
+    total = sum(
+        (((int(h) << 27) + int(v)) << power)
+        for power, (h, v) in enumerate(zip(high, low, strict=True))
+    )
     shift = lowest - 53
     return Fraction(total << shift) if shift >= 0 else Fraction(total, 1 << -shift)

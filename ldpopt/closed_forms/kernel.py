@@ -15,7 +15,8 @@ from ldpopt.privacy import MetricDP, Notion
 from ldpopt.privacy.metric import read_distance
 from ldpopt.problem.prior import read_prior
 
-MAX_GAP = 1e-9  # largest relative gap between the channel's value and the bound that the multipliers prove
+# largest relative gap between the channel's value and the bound that the multipliers prove
+MAX_GAP = 1e-9
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,7 +44,9 @@ class Kernel(ClosedForm):
     @property
     def privacy(self) -> Notion:
         """Metric privacy for the distance."""
-        return MetricDP(self.epsilon, self.distance, None if isinstance(self.inputs, range) else self.inputs)
+        return MetricDP(
+            self.epsilon, self.distance, None if isinstance(self.inputs, range) else self.inputs
+        )
 
     @property
     def channel(self) -> Float:
@@ -61,8 +64,8 @@ def kernel(distance: Any, prior: Any, epsilon: float | str) -> Kernel:
     Parameters
     ----------
     distance : array_like, shape (n, n), or DataFrame or mapping of mappings, or networkx graph
-        Symmetric, finite, positive off the diagonal; replaced by its shortest-path closure. A connected graph stands
-        for its hop distance, in the order of its nodes.
+        Symmetric, finite, positive off the diagonal; replaced by its shortest-path closure. A
+        connected graph stands for its hop distance, in the order of its nodes.
     prior : array_like, shape (n,), or mapping label -> weight
         As in `top_k`; labels are aligned with the nodes of a graph, or with a labelled distance.
     epsilon : float or str
@@ -71,15 +74,16 @@ def kernel(distance: Any, prior: Any, epsilon: float | str) -> Kernel:
     Returns
     -------
     Kernel
-        Value, ``dual``, ``column_weights``, ``gap``; channel ``(n, n)``, sampled by its alias table.
+        Value, ``dual``, ``column_weights``, ``gap``; channel ``(n, n)``, sampled by its alias
+        table.
 
     Raises
     ------
     StatementError
         If the distance is not a metric, or the prior or budget is ill posed.
     NotRepresentableError
-        If the theorem does not apply (the message names a negative entry of ``K^-1 1`` or ``K^-1 prior``), or if float
-        accuracy is too low to decide.
+        If the theorem does not apply (the message names a negative entry of ``K^-1 1`` or ``K^-1
+        prior``), or if float accuracy is too low to decide.
 
     Utility
     -------
@@ -87,9 +91,10 @@ def kernel(distance: Any, prior: Any, epsilon: float | str) -> Kernel:
 
     Notes
     -----
-    The channel is private by the triangle inequality; every private channel has ``p_ij >= K_ij p_jj``, so with
-    ``y = K^-1 prior >= 0`` its utility is at most ``sum y``. The computed y is scaled such that
-    ``K y >= prior`` holds; its bound must agree with the channel's value within 1e-9. O(n**3).
+    The channel is private by the triangle inequality; every private channel has ``p_ij >= K_ij
+    p_jj``, so with ``y = K^-1 prior >= 0`` its utility is at most ``sum y``. The computed y is
+    scaled such that ``K y >= prior`` holds; its bound must agree with the channel's value within
+    1e-9. O(n**3).
 
     References
     ----------
@@ -103,18 +108,31 @@ def kernel(distance: Any, prior: Any, epsilon: float | str) -> Kernel:
     budget = Budget(epsilon)
     metric, weights, inputs = _read(distance, prior)
     if not budget:
-        what = "at epsilon = 0 all reports have the same distribution, and the kernel theorem does not apply"
+        what = (
+            "at epsilon = 0 all reports have the same distribution, and the kernel theorem "
+            "does not apply"
+        )
         raise StatementError(what, do="give epsilon > 0")
     matrix = np.exp(-float(budget) * metric)
     try:
-        columns, dual = np.linalg.solve(matrix, np.stack([np.ones(len(weights)), weights], axis=1)).T
+        columns, dual = np.linalg.solve(
+            matrix, np.stack([np.ones(len(weights)), weights], axis=1)
+        ).T
     except np.linalg.LinAlgError:
-        raise NotRepresentableError("the kernel exp(-epsilon d) is singular in floats", do="use solve") from None
+        raise NotRepresentableError(
+            "the kernel exp(-epsilon d) is singular in floats", do="use solve"
+        ) from None
     for name, vector in (("1", columns), ("prior", dual)):
         worst = int(np.argmin(vector))
         if vector[worst] < -1e-12 * np.abs(vector).max():
-            what = f"the kernel theorem does not apply: (K^-1 {name})[{inputs[worst]!r}] = {vector[worst]:.6g} < 0"
-            do = "solve(Problem(prior, 'identity', GraphDP(epsilon, graph) or MetricDP(epsilon, distance)))"
+            what = (
+                f"the kernel theorem does not apply: (K^-1 {name})[{inputs[worst]!r}] = "
+                f"{vector[worst]:.6g} < 0"
+            )
+            do = (
+                "solve(Problem(prior, 'identity', GraphDP(epsilon, graph) or "
+                "MetricDP(epsilon, distance)))"
+            )
             raise NotRepresentableError(what, do=do)
     columns, dual = np.maximum(columns, 0), np.maximum(dual, 0)
     value = float(weights @ columns / (matrix @ columns).max())
@@ -123,14 +141,30 @@ def kernel(distance: Any, prior: Any, epsilon: float | str) -> Kernel:
     bound = float(dual.sum() * stretch)
     gap = max(0.0, bound - value) / bound if bound < np.inf else np.inf
     if not gap <= MAX_GAP:
-        what = f"float accuracy is too low for the kernel theorem: relative gap {gap:.3g} at epsilon = {budget!r}"
+        what = (
+            f"float accuracy is too low for the kernel theorem: relative gap {gap:.3g} at "
+            f"epsilon = {budget!r}"
+        )
         raise NotRepresentableError(what, do="use solve, or a larger epsilon")
-    common: Any = {"value": float(dual.sum()), "inputs": inputs, "epsilon": budget, "prior": weights}
-    return Kernel(**common, distance=frozen(metric), column_weights=frozen(columns), dual=frozen(dual), gap=gap)
+    common: Any = {
+        "value": float(dual.sum()),
+        "inputs": inputs,
+        "epsilon": budget,
+        "prior": weights,
+    }
+    return Kernel(
+        **common,
+        distance=frozen(metric),
+        column_weights=frozen(columns),
+        dual=frozen(dual),
+        gap=gap,
+    )
 
 
 def _read(distance: Any, prior: Any) -> tuple[Float, Float, Any]:
-    """Read the metric, closed by shortest paths, the prior and the labels, in the order of a labelled distance."""
+    """Read the metric, closed by shortest paths, the prior and the labels, in the order of a
+    labelled distance.
+    """
     table = _read_graph(distance) if hasattr(distance, "adj") else read_distance(distance)
     weights, labels = read_prior(prior, table.axes[0])
     n = len(weights)
@@ -138,7 +172,10 @@ def _read(distance: Any, prior: Any) -> tuple[Float, Float, Any]:
         what = f"the distance has shape {table.values.shape}; the prior has {n} answers"
         raise StatementError(what, do="give a distance for each pair of answers")
     if np.isinf(table.values).any():
-        raise StatementError("some answers are infinitely far apart", do="solve each connected part as its own problem")
+        raise StatementError(
+            "some answers are infinitely far apart",
+            do="solve each connected part as its own problem",
+        )
     metric = table.values
     for middle in range(n):  # the private channels are the same, and the triangle inequality holds
         metric = np.minimum(metric, metric[:, [middle]] + metric[[middle], :])
@@ -148,14 +185,20 @@ def _read(distance: Any, prior: Any) -> tuple[Float, Float, Any]:
 def _read_graph(graph: Any) -> Labelled:
     """Read the hop distances of a graph, in the order of its nodes."""
     if graph.is_directed():
-        raise StatementError("the graph is directed; neighbors are mutual", do="pass graph.to_undirected()")
+        raise StatementError(
+            "the graph is directed; neighbors are mutual", do="pass graph.to_undirected()"
+        )
     nodes = tuple(graph)
     return Labelled(hop_distances(graph, nodes), (nodes, nodes), "graph", ("input", "input"))
 
 
 def hop_distances(graph: Any, nodes: Sequence[Hashable]) -> Float:
-    """Return the number of edges between all pairs of nodes, infinite between parts of the graph."""
+    """Return the number of edges between all pairs of nodes, infinite between parts of the
+    graph.
+    """
     import networkx as nx
     from scipy.sparse.csgraph import shortest_path
 
-    return np.asarray(shortest_path(nx.to_scipy_sparse_array(graph, nodes, weight=None), unweighted=True))
+    return np.asarray(
+        shortest_path(nx.to_scipy_sparse_array(graph, nodes, weight=None), unweighted=True)
+    )

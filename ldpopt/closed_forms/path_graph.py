@@ -1,4 +1,6 @@
-"""Path graph: the truncated geometric mechanism with a remap of its outputs is optimal for every prior."""
+"""Path graph: the truncated geometric mechanism with a remap of its outputs is optimal for every
+prior.
+"""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -22,7 +24,8 @@ class PathGraph(ClosedForm):
     Parameters
     ----------
     remap : ndarray of int64, shape (n,)
-        The report for each output of the truncated geometric mechanism: the likeliest answer given that output.
+        The report for each output of the truncated geometric mechanism: the likeliest answer given
+        that output.
     """
 
     remap: Codes = field(repr=False)
@@ -43,23 +46,31 @@ class PathGraph(ClosedForm):
         prior = [Fraction(float(weight)) for weight in self.prior]
         ends = []
         for alpha, is_high in zip(self.epsilon.enclosure(), (False, True), strict=True):
-            # The upper bound has the larger end of both factors: weights increase with alpha, the decay decreases.
+            # The upper bound has the larger end of both factors: weights increase with alpha, the
+            # decay decreases.
             decay = 1 / (self.epsilon.enclosure()[0] if is_high else self.epsilon.enclosure()[1])
             best = list(prior)
             for positions in (range(1, len(best)), range(len(best) - 2, -1, -1)):
                 step = -1 if positions.step == 1 else 1
                 for position in positions:
-                    best[position] = max(best[position], _round_outward(best[position + step] * decay, is_high))
+                    best[position] = max(
+                        best[position], _round_outward(best[position + step] * decay, is_high)
+                    )
             inner = sum(best[1:-1], Fraction(0)) * (alpha - 1) / (alpha + 1)
-            ends.append(inner + (best[0] + best[-1]) * alpha / (alpha + 1) if len(best) > 1 else best[0])
+            ends.append(
+                inner + (best[0] + best[-1]) * alpha / (alpha + 1) if len(best) > 1 else best[0]
+            )
         return ends[0], ends[1]
 
     @property
     def channel(self) -> Float:
-        """The formula in floats, shape ``(n, n)``: geometric columns; columns with the same report are added."""
+        """The formula in floats, shape ``(n, n)``: geometric columns; columns with the same report
+        are added.
+        """
         positions = np.arange(len(self.prior))
         decay = np.exp(-float(self.epsilon) * np.abs(np.subtract.outer(positions, positions)))
-        geometric, channel = decay * _weights(len(positions), self.epsilon), np.zeros_like(decay)
+        geometric = decay * _weights(len(positions), self.epsilon)
+        channel = np.zeros_like(decay)
         np.add.at(channel.T, self.remap, geometric.T)
         return channel
 
@@ -70,9 +81,11 @@ class PathGraph(ClosedForm):
 
 
 def path_graph(prior: Any, epsilon: float | str) -> PathGraph:
-    r"""Find the largest probability of a truthful report if privacy holds between neighbors on a path.
+    r"""Find the largest probability of a truthful report if privacy holds between neighbors on a
+    path.
 
-    .. math:: u^* = \sum_r w_r \max_t \pi_t \alpha^{-|t-r|}, \qquad w_1 = w_n = \frac{\alpha}{\alpha+1}, \quad
+    .. math:: u^* = \sum_r w_r \max_t \pi_t \alpha^{-|t-r|},
+              \qquad w_1 = w_n = \frac{\alpha}{\alpha+1}, \quad
               w_r = \frac{\alpha-1}{\alpha+1} \text{ otherwise}, \qquad \alpha = e^\epsilon
 
     Parameters
@@ -80,7 +93,8 @@ def path_graph(prior: Any, epsilon: float | str) -> PathGraph:
     prior : array_like, shape (n,), or mapping label -> weight
         In the order of the path; as in `top_k`.
     epsilon : float or str
-        Budget of one step in nats, ``0 <= epsilon <= 10000``, or ``"log(3)"``; r steps have r times the budget.
+        Budget of one step in nats, ``0 <= epsilon <= 10000``, or ``"log(3)"``; r steps have r times
+        the budget.
 
     Returns
     -------
@@ -98,8 +112,8 @@ def path_graph(prior: Any, epsilon: float | str) -> PathGraph:
 
     Notes
     -----
-    The maximum over t takes one forward and one backward pass, O(n). For the uniform prior the value is
-    ``(2 alpha + (n-2)(alpha-1)) / (n (alpha+1))``.
+    The maximum over t takes one forward and one backward pass, O(n). For the uniform prior the
+    value is ``(2 alpha + (n-2)(alpha-1)) / (n (alpha+1))``.
 
     References
     ----------
@@ -113,7 +127,9 @@ def path_graph(prior: Any, epsilon: float | str) -> PathGraph:
     """
     budget = Budget(epsilon)
     weights, inputs = prior_and_inputs(prior)
-    best, remap, b = weights.tolist(), list(range(len(weights))), budget.b
+    best = weights.tolist()
+    remap = list(range(len(weights)))
+    b = budget.b
     for positions, step in ((range(1, len(best)), -1), (range(len(best) - 2, -1, -1), 1)):
         for position in positions:
             if best[position + step] * b > best[position]:
@@ -138,4 +154,7 @@ def _round_outward(value: Fraction, up: bool) -> Fraction:
     if value == 0 or value.denominator.bit_length() <= 256:
         return value
     scaled = value * Fraction(2) ** bits
-    return Fraction(-(-scaled.numerator // scaled.denominator) if up else int(scaled)) / Fraction(2) ** bits
+    return (
+        Fraction(-(-scaled.numerator // scaled.denominator) if up else int(scaled))
+        / Fraction(2) ** bits
+    )

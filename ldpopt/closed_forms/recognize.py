@@ -26,8 +26,8 @@ from ldpopt.problem.problem import Problem
 class Match:
     """A closed form whose family fits the problem.
 
-    ``build`` raises NotRepresentableError or StatementError if the condition of the theorem fails (a kernel with a
-    negative entry, a loss that is not monotone).
+    ``build`` raises NotRepresentableError or StatementError if the condition of the theorem fails
+    (a kernel with a negative entry, a loss that is not monotone).
     """
 
     name: str  # of the function in `ldpopt.closed_forms`
@@ -35,9 +35,13 @@ class Match:
     order: tuple[int, ...]  # for each answer of the form, its code in the problem
 
     def mechanism(self, form: ClosedForm, problem: Problem) -> Mechanism:
-        """Return the form's mechanism in the order of the problem, with the labels of the problem."""
+        """Return the form's mechanism in the order of the problem, with the labels of the
+        problem.
+        """
         positions = np.argsort(self.order)
-        return Mechanism(form.mechanism.channel[np.ix_(positions, positions)], problem.inputs, problem.outputs)
+        return Mechanism(
+            form.mechanism.channel[np.ix_(positions, positions)], problem.inputs, problem.outputs
+        )
 
 
 def recognize(problem: Problem) -> list[Match]:
@@ -60,11 +64,18 @@ def recognize(problem: Problem) -> list[Match]:
     found = []
     line = _line(privacy, problem)
     if line:
-        weights = {problem.inputs[code]: float(prior[code]) for code in line}  # the form then has labels too
+        # the form then has labels too
+        weights = {problem.inputs[code]: float(prior[code]) for code in line}
         found.append(Match("path_graph", lambda: path_graph(weights, privacy.epsilon), line))
     if isinstance(privacy, (GraphDP, MetricDP)):
-        read: Any = privacy.matrix if isinstance(privacy, MetricDP) else partial(hop_distances, privacy.graph)
-        found.append(Match("kernel", lambda: kernel(read(problem.inputs), prior, privacy.epsilon), same))
+        read: Any = (
+            privacy.matrix
+            if isinstance(privacy, MetricDP)
+            else partial(hop_distances, privacy.graph)
+        )
+        found.append(
+            Match("kernel", lambda: kernel(read(problem.inputs), prior, privacy.epsilon), same)
+        )
     return found
 
 
@@ -76,9 +87,12 @@ def closed_form(problem: Problem) -> ClosedForm | None:
     return None
 
 
-def _all_pairs(problem: Problem, is_truth: bool, epsilon: Any, delta: float, same: tuple[int, ...]) -> list[Match]:
+def _all_pairs(
+    problem: Problem, is_truth: bool, epsilon: Any, delta: float, same: tuple[int, ...]
+) -> list[Match]:
     """Return the families for notions that compare all pairs of answers alike."""
-    n, prior = len(same), problem.prior
+    n = len(same)
+    prior = problem.prior
     if prior is None:
         return [Match("minimax", lambda: minimax(n, epsilon, delta), same)] if is_truth else []
     if is_truth:
@@ -86,12 +100,19 @@ def _all_pairs(problem: Problem, is_truth: bool, epsilon: Any, delta: float, sam
         return [*truthful, Match("top_k", lambda: top_k(prior, epsilon, delta), same)]
     if problem.utility.sense != "loss" or delta:
         return []
-    # If the labels are numbers, the answers are ordered by them; otherwise they keep the order of the problem.
+    # If the labels are numbers, the answers are ordered by them; otherwise they keep the order of
+    # the problem.
     numbers = label_numbers(problem.inputs)
     order = np.arange(n) if numbers is None else np.argsort(np.array(numbers), kind="stable")
     rank = np.argsort(order)
     table = problem.utility.matrix[np.ix_(order, order)]
-    return [Match("bins", lambda: bins(prior, rank, epsilon, lambda v, w: float(table[int(v), int(w)])), same)]
+    return [
+        Match(
+            "bins",
+            lambda: bins(prior, rank, epsilon, lambda v, w: float(table[int(v), int(w)])),
+            same,
+        )
+    ]
 
 
 def _line(privacy: Any, problem: Problem) -> tuple[int, ...]:

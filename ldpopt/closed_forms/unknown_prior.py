@@ -1,4 +1,6 @@
-"""Unknown priors: the worst prior of a box or a ball, and the best mechanism for a polytope of priors."""
+"""Unknown priors: the worst prior of a box or a ball, and the best mechanism for a polytope of
+priors.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +29,8 @@ class Robust(ClosedForm):
     Parameters
     ----------
     worst_prior : ndarray, shape (n,)
-        A mixture of the given priors for which the value of `top_k` is not larger; not always unique.
+        A mixture of the given priors for which the value of `top_k` is not larger; not always
+        unique.
     diagonal : ndarray, shape (n,)
         Probabilities ``q`` of a truthful report at delta 0.
     vertices : ndarray, shape (l, n)
@@ -42,17 +45,21 @@ class Robust(ClosedForm):
     mixing: Float = field(repr=False)
 
     def exact_value(self) -> tuple[Fraction, Fraction]:
-        """Return bounds of the max-min value for the real ``e**epsilon``; their gap is due to the linear program.
+        """Return bounds of the max-min value for the real ``e**epsilon``; their gap is due to the
+        linear program.
 
-        Low: the diagonal, scaled until it is attainable, at the worst vertex. High: `top_k` at the mixture.
+        Low: the diagonal, scaled until it is attainable, at the worst vertex. High: `top_k` at the
+        mixture.
         """
-        share, alpha = Fraction(self.delta), self.epsilon.enclosure()[0]
+        share = Fraction(self.delta)
+        alpha = self.epsilon.enclosure()[0]
         truth = [Fraction(float(q)) for q in self.diagonal]
         scale = max((alpha - 1) * max(truth) + sum(truth), alpha) / alpha
         rows = [[Fraction(float(weight)) for weight in row] for row in self.vertices]
         reached = [share + (1 - share) * q / scale for q in truth]
         low = min(_dot(row, reached) for row in rows)
-        # The mixture was rounded: its entrywise deficit from the exact mixture is added to the bound.
+        # The mixture was rounded: its entrywise deficit from the exact mixture is added to the
+        # bound.
         weights = [Fraction(float(weight)) for weight in self.mixing]
         true = [_dot(weights, column) / sum(weights) for column in zip(*rows, strict=True)]
         pairs = zip(true, self.worst_prior.tolist(), strict=True)
@@ -61,14 +68,20 @@ class Robust(ClosedForm):
 
     @property
     def channel(self) -> Float:
-        r"""A channel with that diagonal, shape ``(n, n)``: :math:`p_{ij} = q_j (b + (1-b) \theta_i)`, b = e^-epsilon.
+        r"""A channel with that diagonal, shape ``(n, n)``: :math:`p_{ij} = q_j (b + (1-b)
+        \theta_i)`, b = e^-epsilon.
 
-        Every entry of column j lies between ``b q_j`` and ``q_j``; :math:`\theta_i` makes the row sum 1.
+        Every entry of column j lies between ``b q_j`` and ``q_j``; :math:`\theta_i` makes the row
+        sum 1.
         """
         truth, b, beta = self.diagonal, self.epsilon.b, self.epsilon.beta
         others = truth.sum() - truth
         with np.errstate(divide="ignore", invalid="ignore"):
-            theta = np.where(others > 0, ((1 - truth) / others - b) / beta, 0.0) if beta else np.ones(len(truth))
+            theta = (
+                np.where(others > 0, ((1 - truth) / others - b) / beta, 0.0)
+                if beta
+                else np.ones(len(truth))
+            )
         channel = np.outer(b + beta * np.clip(theta, 0, 1), truth)
         np.fill_diagonal(channel, truth)
         channel *= (1 - self.delta) / channel.sum(axis=1, keepdims=True)
@@ -77,7 +90,8 @@ class Robust(ClosedForm):
 
 
 def worst_prior(lower: ArrayLike, upper: ArrayLike) -> Float:
-    r"""Find the prior between two bounds with the smallest optimal value: the one nearest to uniform.
+    r"""Find the prior between two bounds with the smallest optimal value: the one nearest to
+    uniform.
 
     .. math:: \hat\pi_i = \min(\max(c, \text{lower}_i), \text{upper}_i), \qquad \sum_i \hat\pi_i = 1
 
@@ -89,8 +103,8 @@ def worst_prior(lower: ArrayLike, upper: ArrayLike) -> Float:
     Returns
     -------
     ndarray, shape (n,)
-        Sums to 1; the same prior is worst for every epsilon and delta. ``top_k`` of it is the max-min value and,
-        with its largest optimal k, the max-min mechanism.
+        Sums to 1; the same prior is worst for every epsilon and delta. ``top_k`` of it is the
+        max-min value and, with its largest optimal k, the max-min mechanism.
 
     Raises
     ------
@@ -99,28 +113,40 @@ def worst_prior(lower: ArrayLike, upper: ArrayLike) -> Float:
 
     Notes
     -----
-    The value of `top_k` is Schur-convex in the prior, and all priors in the box majorize this one. O(n log n).
+    The value of `top_k` is Schur-convex in the prior, and all priors in the box majorize this one.
+    O(n log n).
 
     Examples
     --------
     >>> worst_prior([0, 0, 0.5], [1, 0.1, 1])
     array([0.4, 0.1, 0.5])
     """
-    below, above = read_labelled(lower, "list of lower bounds"), read_labelled(upper, "list of upper bounds")
+    below = read_labelled(lower, "list of lower bounds")
+    above = read_labelled(upper, "list of upper bounds")
     if below.has_labels != above.has_labels:
-        raise StatementError("one of the bounds has labels and the other has none", do="label both, or neither")
-    low, high = below.values, above.to(below.axes[0])
+        raise StatementError(
+            "one of the bounds has labels and the other has none", do="label both, or neither"
+        )
+    low = below.values
+    high = above.to(below.axes[0])
     if low.ndim != 1 or not len(low) or low.shape != high.shape:
         what = f"the bounds have shapes {low.shape} and {high.shape}; expected one entry per answer"
         raise StatementError(what, do="give a lower and an upper bound for each answer")
     bad = np.flatnonzero(~((low >= 0) & (low <= high) & np.isfinite(high)))
     if len(bad):
-        what, do = f"bounds {low[bad[0]]} .. {high[bad[0]]} are not an interval", "give 0 <= lower <= upper"
+        what = f"bounds {low[bad[0]]} .. {high[bad[0]]} are not an interval"
+        do = "give 0 <= lower <= upper"
         raise StatementError(what, where=f"answer {bad[0]}", do=do)
-    least, most = summed(low), summed(high)
+    least = summed(low)
+    most = summed(high)
     if least > 1 + SUM_TOLERANCE or most < 1 - SUM_TOLERANCE:
-        what = f"no prior is within the bounds: the lower ones sum to {least:.9g}, the upper ones to {most:.9g}"
-        raise StatementError(what, do="give lower bounds that sum to at most 1, and upper ones to at least 1")
+        what = (
+            f"no prior is within the bounds: the lower ones sum to {least:.9g}, the upper ones "
+            f"to {most:.9g}"
+        )
+        raise StatementError(
+            what, do="give lower bounds that sum to at most 1, and upper ones to at least 1"
+        )
     high = np.maximum(low, np.minimum(high, 1.0))
     levels = np.sort(np.concatenate([low, high]))
     level = np.interp(1.0, low.sum() + _excess(levels, low) - _excess(levels, high), levels)
@@ -130,7 +156,8 @@ def worst_prior(lower: ArrayLike, upper: ArrayLike) -> Float:
 def worst_prior_in_ball(center: Any, radius: float) -> Float:
     r"""Find the prior within a total-variation ball with the smallest optimal value.
 
-    .. math:: \hat\pi_i = \min(\max(\pi_i, a), c), \qquad \sum_i (\pi_i - c)^+ = \sum_i (a - \pi_i)^+ = \rho
+    .. math:: \hat\pi_i = \min(\max(\pi_i, a), c),
+              \qquad \sum_i (\pi_i - c)^+ = \sum_i (a - \pi_i)^+ = \rho
 
     Parameters
     ----------
@@ -151,7 +178,8 @@ def worst_prior_in_ball(center: Any, radius: float) -> Float:
 
     Notes
     -----
-    Mass moves from the largest to the smallest weights; all priors in the ball majorize the result. O(n log n).
+    Mass moves from the largest to the smallest weights; all priors in the ball majorize the result.
+    O(n log n).
 
     Examples
     --------
@@ -161,7 +189,9 @@ def worst_prior_in_ball(center: Any, radius: float) -> Float:
     prior, _ = read_prior(center, what="center")
     radius = real_number(radius, "radius", do="state a total variation from 0 to 1")
     if radius < 0:
-        raise StatementError(f"radius = {radius} is negative", do="state a total variation from 0 to 1")
+        raise StatementError(
+            f"radius = {radius} is negative", do="state a total variation from 0 to 1"
+        )
     mean = prior.mean()
     if radius >= np.maximum(prior - mean, 0).sum():
         return np.full(len(prior), mean)
@@ -173,12 +203,18 @@ def worst_prior_in_ball(center: Any, radius: float) -> Float:
 
 
 def robust_value(
-    vertices: Sequence[Any] | Float, epsilon: float | str, delta: float = 0.0, *, inputs: Sequence[Any] | None = None
+    vertices: Sequence[Any] | Float,
+    epsilon: float | str,
+    delta: float = 0.0,
+    *,
+    inputs: Sequence[Any] | None = None,
 ) -> Robust:
-    r"""Find the mechanism with the largest minimal truth probability over several priors and all their mixtures.
+    r"""Find the mechanism with the largest minimal truth probability over several priors and all
+    their mixtures.
 
     .. math:: \max_P \min_l \sum_i \pi^{(l)}_i p_{ii} = \delta + (1-\delta) V, \quad
-              V = \max \{ v : v \le q \cdot \pi^{(l)},\ q \ge 0,\ (\alpha-1) q_i + \textstyle\sum_j q_j \le \alpha \}
+              V = \max \{ v : v \le q \cdot \pi^{(l)},\ q \ge 0,\ (\alpha-1) q_i + \textstyle\sum_j
+              q_j \le \alpha \}
 
     Parameters
     ----------
@@ -203,8 +239,8 @@ def robust_value(
 
     Notes
     -----
-    The diagonal lemma gives a linear program with n + 2 variables and n + l + 1 rows, in the scaled form
-    ``beta q_i + b sum q <= 1``. Its duals are the weights of the worst prior.
+    The diagonal lemma gives a linear program with n + 2 variables and n + l + 1 rows, in the scaled
+    form ``beta q_i + b sum q <= 1``. Its duals are the weights of the worst prior.
 
     Examples
     --------
@@ -214,16 +250,20 @@ def robust_value(
     from scipy.optimize import linprog
     from scipy.sparse import block_array, csr_array, eye_array
 
-    budget, share = Budget(epsilon), read_delta(delta)
+    budget = Budget(epsilon)
+    share = read_delta(delta)
     rows, names = read_priors(vertices, inputs)
     count, n = rows.shape
     # Variables q, their sum, and the value.
     worst: Any = [csr_array(-rows), None, csr_array(np.ones((count, 1)))]
     private: Any = [budget.beta * eye_array(n), csr_array(np.full((n, 1), budget.b)), None]
     total: Any = csr_array(np.concatenate([np.ones(n), [-1.0, 0.0]])[None, :])
-    limits, cost = np.concatenate([np.zeros(count), np.ones(n)]), np.concatenate([np.zeros(n + 1), [-1.0]])
+    limits = np.concatenate([np.zeros(count), np.ones(n)])
+    cost = np.concatenate([np.zeros(n + 1), [-1.0]])
     matrix: Any = block_array([worst, private])
-    result: Any = linprog(cost, A_ub=matrix, b_ub=limits, A_eq=total, b_eq=np.zeros(1), method="highs")
+    result: Any = linprog(
+        cost, A_ub=matrix, b_ub=limits, A_eq=total, b_eq=np.zeros(1), method="highs"
+    )
     if result.status != 0:
         what = f"the linear program of the diagonal failed: {result.message}"
         raise NoSolutionError(what, do="solve the worst case: Problem(None, 'identity', ...)")
@@ -233,7 +273,11 @@ def robust_value(
     truth += max(0.0, 1 - truth.sum()) * room / (room.sum() or 1.0)
     mixing = np.maximum(-result.ineqlin.marginals[:count], 0)
     mixing /= mixing.sum()
-    common: Any = {"value": float(share + (1 - share) * (rows @ truth).min()), "epsilon": budget, "delta": share}
+    common: Any = {
+        "value": float(share + (1 - share) * (rows @ truth).min()),
+        "epsilon": budget,
+        "delta": share,
+    }
     common["inputs"] = check_labels(names if inputs is None else inputs, n, "input")
     parts = {"worst_prior": mixing @ rows, "diagonal": truth, "vertices": rows, "mixing": mixing}
     return Robust(**common | {name: frozen(part) for name, part in parts.items()})

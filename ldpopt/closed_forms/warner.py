@@ -19,12 +19,17 @@ from ldpopt.mechanism.mechanism import Mechanism
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MinimaxResponse(ResponseForm):
-    """Result of `randomized_response` and `minimax`: k-ary randomized response; the truth with probability delta."""
+    """Result of `randomized_response` and `minimax`: k-ary randomized response; the truth with
+    probability delta.
+    """
 
     def exact_value(self) -> tuple[Fraction, Fraction]:
         """Return rational bounds of the value for the real ``e**epsilon``."""
-        share, n = Fraction(self.delta), len(self.inputs)
-        low, high = (share + (1 - share) * alpha / (alpha + n - 1) for alpha in self.epsilon.enclosure())
+        share = Fraction(self.delta)
+        n = len(self.inputs)
+        low, high = (
+            share + (1 - share) * alpha / (alpha + n - 1) for alpha in self.epsilon.enclosure()
+        )
         return low, high
 
     @property
@@ -53,13 +58,16 @@ class Coin(ClosedForm):
         .. math:: \delta(e) = \max(0,\ p - e^e q,\ (1-q) - e^e (1-p)), \quad
                   p = \Pr(\text{yes} \mid \text{yes}),\ q = \Pr(\text{yes} \mid \text{no})
         """
-        alpha, p, q = Budget(epsilon).enclosure()[0], self.yes_given_yes, self.yes_given_no
+        alpha = Budget(epsilon).enclosure()[0]
+        p = self.yes_given_yes
+        q = self.yes_given_no
         return max(0.0, round_up(p - alpha * q), round_up(1 - q - alpha * (1 - p)))
 
     @property
     def channel(self) -> Float:
         """Rows no, yes; columns no, yes; shape ``(2, 2)``."""
-        p, q = float(self.yes_given_yes), float(self.yes_given_no)
+        p = float(self.yes_given_yes)
+        q = float(self.yes_given_no)
         return np.array([[float(1 - self.yes_given_no), q], [float(1 - self.yes_given_yes), p]])
 
     @cached_property
@@ -146,27 +154,33 @@ def minimax(n: int, epsilon: float | str, delta: float = 0.0) -> MinimaxResponse
     0.75
     """
     if not is_whole(n, 1, sys.maxsize):
-        raise StatementError(f"n = {short_repr(n)} is not an alphabet size", do="state a whole number >= 1")
-    budget, share = Budget(epsilon), read_delta(delta)
+        raise StatementError(
+            f"n = {short_repr(n)} is not an alphabet size", do="state a whole number >= 1"
+        )
+    budget = Budget(epsilon)
+    share = read_delta(delta)
     value = share + (1 - share) / (1 + (int(n) - 1) * budget.b)
     return MinimaxResponse(value=value, inputs=range(int(n)), epsilon=budget, delta=share)
 
 
 def coin(truth: Any = Fraction(1, 2), yes: Any = Fraction(1, 2)) -> Coin:
-    r"""Answer by coins: with probability ``truth`` the truth, otherwise "yes" with probability ``yes``.
+    r"""Answer by coins: with probability ``truth`` the truth, otherwise "yes" with probability
+    ``yes``.
 
-    .. math:: \Pr(\text{yes} \mid \text{yes}) = t + (1-t) y, \qquad \Pr(\text{yes} \mid \text{no}) = (1-t) y
+    .. math:: \Pr(\text{yes} \mid \text{yes}) = t + (1-t) y,
+              \qquad \Pr(\text{yes} \mid \text{no}) = (1-t) y
 
     Parameters
     ----------
     truth, yes : float, Fraction or str
-        Probabilities, read exactly; text such as ``"2/3"`` is a rational; default: ``Fraction(1, 2)``.
+        Probabilities, read exactly; text such as ``"2/3"`` is a rational; default: ``Fraction(1,
+        2)``.
 
     Returns
     -------
     Coin
-        Two-sided budget (``ln 3`` at the default; inf if a report reveals the answer), delta curve, channel ``(2, 2)``
-        with rows and columns no, yes.
+        Two-sided budget (``ln 3`` at the default; inf if a report reveals the answer), delta curve,
+        channel ``(2, 2)`` with rows and columns no, yes.
 
     Raises
     ------
@@ -183,15 +197,29 @@ def coin(truth: Any = Fraction(1, 2), yes: Any = Fraction(1, 2)) -> Coin:
     >>> fair.epsilon, fair.delta_at(0)
     ('log(3)', 0.5)
     """
-    shares = rational(truth, "truth", "probability", 0, 1), rational(yes, "yes", "probability", 0, 1)
-    p, q = shares[0] + (1 - shares[0]) * shares[1], (1 - shares[0]) * shares[1]
+    shares = (
+        rational(truth, "truth", "probability", 0, 1),
+        rational(yes, "yes", "probability", 0, 1),
+    )
+    p = shares[0] + (1 - shares[0]) * shares[1]
+    q = (1 - shares[0]) * shares[1]
     ratios = [_ratio(p, q), _ratio(1 - q, 1 - p)]
-    budget: Any = math.inf if None in ratios else Budget(f"log({max(r for r in ratios if r is not None)})")
-    return Coin(value=float(min(p, 1 - q)), inputs=("no", "yes"), epsilon=budget, yes_given_yes=p, yes_given_no=q)
+    budget: Any = (
+        math.inf if None in ratios else Budget(f"log({max(r for r in ratios if r is not None)})")
+    )
+    return Coin(
+        value=float(min(p, 1 - q)),
+        inputs=("no", "yes"),
+        epsilon=budget,
+        yes_given_yes=p,
+        yes_given_no=q,
+    )
 
 
 def _ratio(larger: Fraction, smaller: Fraction) -> Fraction | None:
-    """Return the ratio of a column's two entries; None (infinite) if only the smaller one is zero."""
+    """Return the ratio of a column's two entries; None (infinite) if only the smaller one is
+    zero.
+    """
     if larger == smaller:
         return Fraction(1)
     return larger / smaller if smaller else None
