@@ -1,6 +1,8 @@
-"""The polytope of private channels: half-spaces, extreme points and their orbits, regions of priors.
+"""The polytope of private channels: half-spaces, extreme points and their orbits, regions of
+priors.
 
-In: a privacy notion and the numbers of inputs and outputs. Out: exact vertices, their counts, the best for a prior.
+In: a privacy notion and the numbers of inputs and outputs. Out: exact vertices, their counts, the
+best for a prior.
 """
 
 from ldpopt.polytope import convex, regions

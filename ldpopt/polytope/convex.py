@@ -1,7 +1,9 @@
-r"""Convex utilities: the largest information of a private report, over channels with any number of outputs.
+r"""Convex utilities: the largest information of a private report, over channels with any number of
+outputs.
 
-A utility :math:`\sum_y \mu(P_{\cdot y})` with sublinear :math:`\mu` is largest for columns whose entries take two
-values only; a linear program finds their weights. Values and bounds are floats, correct to about ``1e-12``.
+A utility :math:`\sum_y \mu(P_{\cdot y})` with sublinear :math:`\mu` is largest for columns whose
+entries take two values only; a linear program finds their weights. Values and bounds are floats,
+correct to about ``1e-12``.
 """
 
 import math
@@ -25,7 +27,8 @@ from ldpopt.privacy import PureLDP
 from ldpopt.problem.prior import read_prior
 
 MAX_INPUTS = 10  # largest number of inputs; the linear program has ``2**n`` columns
-EQUAL_TOLERANCE = 1e-9  # relative difference below which values count as equal, for regimes and ties
+# relative difference below which values count as equal, for regimes and ties
+EQUAL_TOLERANCE = 1e-9
 BATCH_CHANNELS = 4096
 Regime = Literal["binary", "randomized response", "between"]
 Divergence = Literal["kl", "total_variation", "chi_square", "squared_hellinger"]
@@ -33,14 +36,16 @@ Divergence = Literal["kl", "total_variation", "chi_square", "squared_hellinger"]
 
 @dataclass(frozen=True, eq=False)
 class ConvexUtility:
-    r"""A utility :math:`\sum_y \mu(P_{\cdot y})` with :math:`\mu` sublinear: convex, and linear along rays.
+    r"""A utility :math:`\sum_y \mu(P_{\cdot y})` with :math:`\mu` sublinear: convex, and linear
+    along rays.
 
     Attributes
     ----------
     columns : callable
         :math:`\mu` of all columns: from shape ``(..., n, m)`` to ``(..., m)``.
     inputs : tuple of hashable, or None
-        Labels of the inputs; channels with labels are put into this order. None if rows go by position.
+        Labels of the inputs; channels with labels are put into this order. None if rows go by
+        position.
     """
 
     name: str
@@ -49,7 +54,9 @@ class ConvexUtility:
     inputs: Labels | None = None
 
     def value(self, channel: Any) -> Any:
-        """Evaluate a row-stochastic channel (a float), or a stack of them, shape (N, n, m) (an array of N)."""
+        """Evaluate a row-stochastic channel (a float), or a stack of them, shape (N, n, m) (an
+        array of N).
+        """
         values = self._rows(channel)
         if values.ndim < 2 or values.shape[-2] != self.n:
             what = f"a channel of shape {values.shape} does not have {self.n} inputs"
@@ -58,9 +65,13 @@ class ConvexUtility:
         return float(found) if found.ndim == 0 else found
 
     def _rows(self, channel: Any) -> Float:
-        """Return the channel in floats; if both have labels, its rows are in the order of the inputs."""
+        """Return the channel in floats; if both have labels, its rows are in the order of the
+        inputs.
+        """
         if isinstance(channel, Mechanism):
-            table = Labelled(channel.channel, (channel.inputs, channel.outputs), "channel", ("input", "output"))
+            table = Labelled(
+                channel.channel, (channel.inputs, channel.outputs), "channel", ("input", "output")
+            )
         else:
             table = read_labelled(channel, "channel")
         return table.to(self.inputs)
@@ -85,13 +96,16 @@ def mutual_information(prior: Any) -> ConvexUtility:
 
     def columns(channel: Float) -> Float:
         mean = np.einsum("x,...xy->...y", weights, channel)
-        return np.asarray(np.einsum("x,...xy->...y", weights, _kl_terms(channel, mean[..., None, :])))
+        return np.asarray(
+            np.einsum("x,...xy->...y", weights, _kl_terms(channel, mean[..., None, :]))
+        )
 
     return ConvexUtility("mutual information", len(weights), columns, labels)
 
 
 def f_divergence(first: Any, second: Any, kind: Divergence = "kl") -> ConvexUtility:
-    r"""Divergence between the reports of two populations: how well the reports distinguish two hypotheses.
+    r"""Divergence between the reports of two populations: how well the reports distinguish two
+    hypotheses.
 
     .. math:: D_f(M_1 \| M_0) = \sum_y M_0(y) f\!\left(\frac{M_1(y)}{M_0(y)}\right), \qquad
               M_1 = P^T \mathrm{first}, \quad M_0 = P^T \mathrm{second}
@@ -101,7 +115,8 @@ def f_divergence(first: Any, second: Any, kind: Divergence = "kl") -> ConvexUtil
     first, second : array_like, shape (n,), or mapping or Series label -> weight
         Distributions of the true answer under the two hypotheses.
     kind : {"kl", "total_variation", "chi_square", "squared_hellinger"}
-        ``f(t)`` is ``t log t``, ``|t - 1| / 2``, ``(t - 1)**2``, ``(sqrt(t) - 1)**2``; default: ``"kl"``.
+        ``f(t)`` is ``t log t``, ``|t - 1| / 2``, ``(t - 1)**2``, ``(sqrt(t) - 1)**2``; default:
+        ``"kl"``.
 
     Examples
     --------
@@ -112,9 +127,14 @@ def f_divergence(first: Any, second: Any, kind: Divergence = "kl") -> ConvexUtil
     p, labels = read_prior(first, what="first prior")
     q, others = read_prior(second, labels, "second prior")
     if len(p) != len(q):
-        raise StatementError(f"the hypotheses have {len(p)} and {len(q)} answers", do="give both over the same answers")
+        raise StatementError(
+            f"the hypotheses have {len(p)} and {len(q)} answers",
+            do="give both over the same answers",
+        )
     if (labels is None) != (others is None):
-        raise StatementError("one of the hypotheses has labels and the other has none", do="label both, or neither")
+        raise StatementError(
+            "one of the hypotheses has labels and the other has none", do="label both, or neither"
+        )
     divergence = _DIVERGENCES[kind]
 
     def columns(channel: Float) -> Float:
@@ -132,7 +152,8 @@ class ConvexOptimum:
     value : float
         Utility of `mechanism` itself.
     bound : float
-        Upper bound for all private channels with any number of outputs, by the dual program, in floats.
+        Upper bound for all private channels with any number of outputs, by the dual program, in
+        floats.
     mechanism : Mechanism
         Exactly private; one output for each pattern.
     patterns : tuple of tuples of int
@@ -160,18 +181,23 @@ class ConvexOptimum:
 
     @property
     def regime(self) -> Regime:
-        """Whether a binary channel or randomized response is optimal (within 1e-9); binary if both are."""
+        """Whether a binary channel or randomized response is optimal (within 1e-9); binary if both
+        are.
+        """
         threshold = self.bound * (1 - EQUAL_TOLERANCE)
         if self.binary >= threshold:
             return "binary"
         return "randomized response" if self.randomized_response >= threshold else "between"
 
 
-def best_channel(utility: ConvexUtility, epsilon: float | str, *, inputs: Sequence[Any] | None = None) -> ConvexOptimum:
+def best_channel(
+    utility: ConvexUtility, epsilon: float | str, *, inputs: Sequence[Any] | None = None
+) -> ConvexOptimum:
     r"""Maximize a convex utility over all purely private channels with any number of outputs.
 
     .. math:: \max_{\theta \ge 0} \sum_{A} \theta_A \mu(w_A) \quad \text{subject to} \quad
-              \sum_A \theta_A w_A = 1, \qquad w_A = 1 \text{ on } A, \ e^{-\epsilon} \text{ elsewhere}
+              \sum_A \theta_A w_A = 1,
+              \qquad w_A = 1 \text{ on } A, \ e^{-\epsilon} \text{ elsewhere}
 
     Parameters
     ----------
@@ -194,8 +220,8 @@ def best_channel(utility: ConvexUtility, epsilon: float | str, *, inputs: Sequen
 
     Notes
     -----
-    Theory: docs, "Convex utilities". At most n outputs are used. A binary channel is optimal for small epsilon and
-    randomized response for large epsilon.
+    Theory: docs, "Convex utilities". At most n outputs are used. A binary channel is optimal for
+    small epsilon and randomized response for large epsilon.
 
     References
     ----------
@@ -208,14 +234,19 @@ def best_channel(utility: ConvexUtility, epsilon: float | str, *, inputs: Sequen
     (((0,), (1,)), 0.130812, 'binary')
     """
     require_kind(utility, ConvexUtility, "best_channel()")
-    budget, n = Budget.positive(epsilon), utility.n
+    budget = Budget.positive(epsilon)
+    n = utility.n
     if not 1 < n <= MAX_INPUTS:
-        raise StatementError(f"{n} inputs: supported are 2 to {MAX_INPUTS}", do=f"take at most {MAX_INPUTS} inputs")
+        raise StatementError(
+            f"{n} inputs: supported are 2 to {MAX_INPUTS}", do=f"take at most {MAX_INPUTS} inputs"
+        )
     members = (np.arange(2**n - 1)[:, None] >> np.arange(n) & 1).astype(bool).T
     patterns = np.where(members, 1.0, budget.b)
     column_values = utility.columns(patterns)
     if not np.isfinite(column_values).all():
-        raise StatementError(f"{utility.name} is infinite at epsilon = {budget}", do="state a smaller epsilon")
+        raise StatementError(
+            f"{utility.name} is infinite at epsilon = {budget}", do="state a smaller epsilon"
+        )
     theta, bound = _solve(members, column_values, budget)
     used = np.flatnonzero(theta > MAX_NOISE)
     fixed = repair(patterns[:, used] * theta[used], PureLDP(budget), inputs=inputs).mechanism
@@ -223,8 +254,11 @@ def best_channel(utility: ConvexUtility, epsilon: float | str, *, inputs: Sequen
     pairs = column_values[1:] + column_values[:0:-1]
     singles = column_values[1 << np.arange(n)].sum() if n > 2 else pairs[0]
     highs = tuple(tuple(map(int, np.flatnonzero(members[:, j]))) for j in used)
-    binary, response = float(pairs.max() / (1 + budget.b)), float(singles / (1 + (n - 1) * budget.b))
-    return ConvexOptimum(utility.value(fixed.channel), bound, fixed, highs, theta[used], binary, response)
+    binary = float(pairs.max() / (1 + budget.b))
+    response = float(singles / (1 + (n - 1) * budget.b))
+    return ConvexOptimum(
+        utility.value(fixed.channel), bound, fixed, highs, theta[used], binary, response
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,7 +280,9 @@ class BestListed:
     count: int
 
 
-def best_listed(points: ExtremePoints, function: ConvexUtility | Callable[[Float], Any]) -> BestListed:
+def best_listed(
+    points: ExtremePoints, function: ConvexUtility | Callable[[Float], Any]
+) -> BestListed:
     """Maximize a convex function of the channel over a polytope: it is largest at an extreme point.
 
     Parameters
@@ -254,7 +290,8 @@ def best_listed(points: ExtremePoints, function: ConvexUtility | Callable[[Float
     points : ExtremePoints
         Extreme points of any notion.
     function : ConvexUtility or callable
-        Convex in the channel (not checked); a callable takes a stack of shape ``(N, n, m)`` and returns ``N`` values.
+        Convex in the channel (not checked); a callable takes a stack of shape ``(N, n, m)`` and
+        returns ``N`` values.
 
     Returns
     -------
@@ -270,7 +307,10 @@ def best_listed(points: ExtremePoints, function: ConvexUtility | Callable[[Float
     """
     evaluate = function.value if isinstance(function, ConvexUtility) else function
     points.require_complete()
-    vertices, best, first, values = iter(points), -math.inf, None, []
+    vertices = iter(points)
+    best = -math.inf
+    first = None
+    values = []
     while batch := list(islice(vertices, BATCH_CHANNELS)):
         found = np.asarray(evaluate(np.array(batch, dtype=np.float64)), dtype=np.float64)
         if found.shape != (len(batch),):
@@ -278,25 +318,30 @@ def best_listed(points: ExtremePoints, function: ConvexUtility | Callable[[Float
             raise StatementError(what, do="return one number for each channel")
         values.append(found)
         if found.max() > best:
-            best, first = float(found.max()), batch[int(found.argmax())]
+            best = float(found.max())
+            first = batch[int(found.argmax())]
     near = np.concatenate(values) >= best - EQUAL_TOLERANCE * abs(best)
     return BestListed(best, np.array(first, dtype=object), int(near.sum()))
 
 
 def _solve(members: Any, column_values: Float, budget: Budget) -> tuple[Float, float]:
     """Return the weights of the patterns, and a dual bound."""
-    # With w_A = b + beta 1_A: sum theta_A 1_A is a constant c, and b sum theta + beta c = 1; well conditioned.
+    # With w_A = b + beta 1_A: sum theta_A 1_A is a constant c, and b sum theta + beta c = 1; well
+    # conditioned.
     from scipy.optimize import linprog
 
     (n, count), b, beta = members.shape, budget.b, budget.beta
     scale = float(np.abs(column_values).max()) or 1.0
     rows = np.vstack([np.hstack([members, -np.ones((n, 1))]), np.append(np.full(count, b), beta)])
     sides = np.append(np.zeros(n), 1.0)
-    result: Any = linprog(np.append(-column_values / scale, 0.0), A_eq=rows, b_eq=sides, method="highs")
+    result: Any = linprog(
+        np.append(-column_values / scale, 0.0), A_eq=rows, b_eq=sides, method="highs"
+    )
     if result.status != 0:
         what = f"the program over {count} patterns was not solved: {result.message}"
         raise LdpoptError(what, do="choose a smaller epsilon, or fewer inputs")
-    # All prices with sum zero bound the optimum; the solver's give the best bound (docs, "Convex utilities").
+    # All prices with sum zero bound the optimum; the solver's give the best bound (docs, "Convex
+    # utilities").
     prices = -result.eqlin.marginals[:n] * scale
     prices -= prices.mean()
     mean = b + beta * members.sum(axis=0) / n
@@ -306,7 +351,9 @@ def _solve(members: Any, column_values: Float, budget: Budget) -> tuple[Float, f
 
 
 def _kl_terms(p: Float, q: Float) -> Float:
-    r""":math:`p \log(p/q) - p + q >= 0`, without cancellation near q; the last terms sum to 0 over a channel."""
+    r""":math:`p \log(p/q) - p + q >= 0`, without cancellation near q; the last terms sum to 0 over
+    a channel.
+    """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         r = np.where(q > 0, (p - q) / q, 0.0)
         away = np.where(p > 0, p * np.log(p / q), 0.0) - p + q
@@ -331,6 +378,8 @@ def _squared_hellinger(p: Float, q: Float) -> Float:
 
 
 _DIVERGENCES: dict[str, Callable[[Float, Float], Float]] = {
-    "kl": _kl_terms, "total_variation": lambda p, q: np.abs(p - q) / 2, "chi_square": _chi_square,
+    "kl": _kl_terms,
+    "total_variation": lambda p, q: np.abs(p - q) / 2,
+    "chi_square": _chi_square,
     "squared_hellinger": _squared_hellinger,
-}  # fmt: skip
+}

@@ -1,7 +1,7 @@
 """Vertices of a bounded rational polytope by the double description method, exact in integers.
 
-A polytope is a slice of a cone, whose extreme rays are kept row by row. Every pair of adjacent rays on both sides of a
-new row gives one ray on the row; the rays on its negative side are removed.
+A polytope is a slice of a cone, whose extreme rays are kept row by row. Every pair of adjacent rays
+on both sides of a new row gives one ray on the row; the rays on its negative side are removed.
 """
 
 import math
@@ -25,7 +25,8 @@ Point = tuple[Fraction, ...]
 Channel = tuple[tuple[Fraction, ...], ...]
 
 MAX_RAYS = 100_000  # default limit of the number of current rays
-# Largest number of comparisons of rays for one row, for each ray of the limit: about a minute for 12 000 rays
+# Largest number of comparisons of rays for one row, for each ray of the limit: about a minute for
+# 12 000 rays
 WORK_PER_RAY = 400_000
 INT64_LIMIT = 2**62
 CHUNK_CELLS = 2**22
@@ -38,11 +39,16 @@ def enumerate_vertices(
     most: int = MAX_RAYS,
     deadline: Deadline = NO_LIMIT,
 ) -> tuple[list[Point], bool]:
-    r"""Find all vertices of a bounded polytope :math:`\{x : A x \le b\}` exactly, sorted, and whether these are all.
+    r"""Find all vertices of a bounded polytope :math:`\{x : A x \le b\}` exactly, sorted, and
+    whether these are all.
 
-    After the deadline some are missing; more than ``most`` rays at a time are refused (Fukuda and Prodon 1996).
+    After the deadline some are missing; more than ``most`` rays at a time are refused (Fukuda and
+    Prodon 1996).
     """
-    rows = [primitive_integers([b, *(-a for a in row)]) for row, b in zip(coefficients, bounds, strict=True)]
+    rows = [
+        primitive_integers([b, *(-a for a in row)])
+        for row, b in zip(coefficients, bounds, strict=True)
+    ]
     if not rows:
         raise _unbounded()
     if len(rows[0]) == 1:
@@ -55,15 +61,20 @@ def enumerate_vertices(
 
 
 def extreme_rays(rows: Sequence[Sequence[int]]) -> Integers:
-    r"""Find the extreme rays of the pointed cone :math:`\{z : R z \ge 0\}` as rows of primitive integers."""
+    r"""Find the extreme rays of the pointed cone :math:`\{z : R z \ge 0\}` as rows of primitive
+    integers.
+    """
     return known_rays(rows, MAX_RAYS, NO_LIMIT)[0]
 
 
-def known_rays(rows: Sequence[Sequence[int]], most: int, deadline: Deadline) -> tuple[Integers, bool]:
+def known_rays(
+    rows: Sequence[Sequence[int]], most: int, deadline: Deadline
+) -> tuple[Integers, bool]:
     """Find the extreme rays of a cone until a deadline, and whether these are all.
 
-    Rows are read in lexicographic order, which keeps intermediate cones small. Extreme rays of an intermediate cone
-    that satisfy the other rows too are those of the final cone; these remain when the time is over.
+    Rows are read in lexicographic order, which keeps intermediate cones small. Extreme rays of an
+    intermediate cone that satisfy the other rows too are those of the final cone; these remain when
+    the time is over.
     """
     order = sorted({tuple(row) for row in rows})
     basis = _independent(order)
@@ -89,13 +100,16 @@ def known_rays(rows: Sequence[Sequence[int]], most: int, deadline: Deadline) -> 
 def _add_row(
     rays: Integers, zero: Incidence, row: Sequence[int], most_work: int, deadline: Deadline
 ) -> tuple[Integers, Incidence]:
-    """Intersect the cone with ``row . z >= 0``; a row that removes no ray gets no column in the incidence."""
+    """Intersect the cone with ``row . z >= 0``; a row that removes no ray gets no column in the
+    incidence.
+    """
     rays = _without_overflow(rays, row)
     value = rays @ np.array(row, dtype=rays.dtype)
     minus = np.flatnonzero(value < 0)
     if not len(minus):
         return rays, zero
-    plus, kept = np.flatnonzero(value > 0), np.flatnonzero(value >= 0)
+    plus = np.flatnonzero(value > 0)
+    kept = np.flatnonzero(value >= 0)
     first, second = _adjacent(zero, plus, minus, rays.shape[1] - 2, most_work, deadline)
     rays = _without_overflow(rays, value)
     value = value.astype(rays.dtype)
@@ -107,11 +121,14 @@ def _add_row(
     return np.concatenate([rays[kept], fresh]), np.column_stack([zeros, on.astype(bool)])
 
 
-def _adjacent(zero: Incidence, plus: Int, minus: Int, rows: int, most_work: int, deadline: Deadline) -> tuple[Int, Int]:
-    """Return the pairs of adjacent rays: they share ``rows`` tight rows or more, and no third ray lies on all of these.
+def _adjacent(
+    zero: Incidence, plus: Int, minus: Int, rows: int, most_work: int, deadline: Deadline
+) -> tuple[Int, Int]:
+    """Return the pairs of adjacent rays: they share ``rows`` tight rows or more, and no third ray
+    lies on all of these.
 
-    Such a third ray shares at least as many rows with each of the two. So only the companions of the ray on the smaller
-    side are searched.
+    Such a third ray shares at least as many rows with each of the two. So only the companions of
+    the ray on the smaller side are searched.
     """
     swapped = len(minus) < len(plus)
     few, many = (minus, plus) if swapped else (plus, minus)
@@ -149,7 +166,9 @@ def _without_overflow(rays: Integers, factors: Sequence[int] | Integers) -> Inte
 
 
 def _simplicial(rows: Sequence[Sequence[int]]) -> tuple[Integers, Incidence]:
-    """Return the rays of a cone with as many rows as coordinates, and the rows on which they lie: all but one each."""
+    """Return the rays of a cone with as many rows as coordinates, and the rows on which they lie:
+    all but one each.
+    """
     d = len(rows)
     inverse = solve_rows(rows, np.eye(d, dtype=int).tolist())
     assert inverse is not None
@@ -166,7 +185,9 @@ def _independent(rows: Sequence[Sequence[int]]) -> list[int]:
         rest = list(row)
         for pivot, head in echelon:
             if rest[pivot]:
-                rest = primitive_integers([head[pivot] * a - rest[pivot] * b for a, b in zip(rest, head, strict=True)])
+                rest = primitive_integers(
+                    [head[pivot] * a - rest[pivot] * b for a, b in zip(rest, head, strict=True)]
+                )
         lead = next((i for i, v in enumerate(rest) if v), None)
         if lead is not None:
             echelon.append((lead, rest))
@@ -200,7 +221,9 @@ def rank(rows: Sequence[Sequence[Fraction | int]]) -> int:
 
 
 def primitive_integers(row: Sequence[Fraction | int]) -> list[int]:
-    """Multiply a row by the positive rational that makes its entries integers without a common divisor."""
+    """Multiply a row by the positive rational that makes its entries integers without a common
+    divisor.
+    """
     common = math.lcm(*(Fraction(v).denominator for v in row))
     whole = [int(v * common) for v in row]
     divisor = math.gcd(*whole) or 1
@@ -215,7 +238,9 @@ def _too_many_rays(read: int, rows: int, rays: int) -> NotRepresentableError:
     """Return the error of a long enumeration; the rays grow about geometrically with the rows."""
     final = math.log(rays) * rows / max(read, 1)
     return NotRepresentableError(
-        f"{rays} rays after {read} of {rows} rows; at this rate about 1e{final / math.log(10):.0f} rays at the end",
+        f"{rays} rays after {read} of {rows} rows; at this rate about 1e{final / math.log(10):.0f} "
+        "rays at the end",
         where="enumeration of extreme points",
-        do="take fewer inputs or outputs, or a time limit, within which some of the points are listed",
+        do="take fewer inputs or outputs, or a time limit, within which some of the points "
+        "are listed",
     )

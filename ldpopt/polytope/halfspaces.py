@@ -1,7 +1,7 @@
 r"""The polytope of a notion's private channels as exact half-spaces.
 
-The last entry of each row is eliminated, :math:`P_{x,m-1} = 1 - \sum_{y<m-1} P_{xy}`. In the remaining ``n (m - 1)``
-coordinates the polytope has an interior.
+The last entry of each row is eliminated, :math:`P_{x,m-1} = 1 - \sum_{y<m-1} P_{xy}`. In the
+remaining ``n (m - 1)`` coordinates the polytope has an interior.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -21,7 +21,8 @@ from ldpopt.privacy import Notion, TiedNotion, Ties
 from ldpopt.privacy.ties import no_rows
 
 MAX_ROWS = 100_000  # largest number of rows between inputs
-MAX_ROOT_DEGREE = 64  # largest denominator of a distance for which a rational power of ``e**epsilon`` is computed
+# largest denominator of a distance for which a rational power of ``e**epsilon`` is computed
+MAX_ROOT_DEGREE = 64
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,16 @@ class Tie:
 
 @dataclass(frozen=True)
 class Halfspaces:
-    r"""Rows :math:`a \cdot x \le b` with rational coefficients over the first ``m - 1`` entries of each input's row."""
+    r"""Rows :math:`a \cdot x \le b` with rational coefficients over the first ``m - 1`` entries of
+    each input's row.
+    """
 
     n: int  # number of inputs
     m: int  # number of outputs
     ties: tuple[Tie, ...]  # pairs of inputs that the notion compares, with the exact factor of each
     delta: Fraction  # slack of the notion
-    coefficients: tuple[Point, ...]  # a; coordinate ``x (m - 1) + y`` is ``P[x, y]``; shape (rows, n (m - 1))
+    # a; coordinate ``x (m - 1) + y`` is ``P[x, y]``; shape (rows, n (m - 1))
+    coefficients: tuple[Point, ...]
     bounds: Point  # b, shape (rows,)
 
     def channel(self, point: Sequence[Fraction]) -> Channel:
@@ -63,11 +67,14 @@ class Halfspaces:
         )
 
 
-def halfspaces(privacy: Notion, n: int, m: int | None = None, *, inputs: Names | None = None) -> Halfspaces:
+def halfspaces(
+    privacy: Notion, n: int, m: int | None = None, *, inputs: Names | None = None
+) -> Halfspaces:
     r"""Write a notion's polytope of channels as exact half-spaces.
 
-    The notion needs a rational :math:`e^{\epsilon}`, given as ``"log(p/q)"``. Its delta is read as the decimal that it
-    prints: 0.1 is 1/10. If this exceeds the float (as 0.3 does), an extreme point may exceed it by less than 1e-16.
+    The notion needs a rational :math:`e^{\epsilon}`, given as ``"log(p/q)"``. Its delta is read as
+    the decimal that it prints: 0.1 is 1/10. If this exceeds the float (as 0.3 does), an extreme
+    point may exceed it by less than 1e-16.
     """
     m = n if m is None else m
     form = require_mutual(privacy, read_inputs(privacy, n, inputs))
@@ -75,40 +82,57 @@ def halfspaces(privacy: Notion, n: int, m: int | None = None, *, inputs: Names |
     ties = tuple(_exact_ties(form))
     if ties and not delta and all(tie.factor == 1 for tie in ties):
         what = "epsilon = delta = 0: the polytope has no interior"
-        raise StatementError(what, do=f"take a positive epsilon; at 0 the extreme points are the {m} constant channels")
+        raise StatementError(
+            what,
+            do=f"take a positive epsilon; at 0 the extreme points are the {m} constant channels",
+        )
     events = _events(m, is_shared=form.is_shared)
     if len(ties) * len(events) > MAX_ROWS:
         raise no_rows("the polytope", len(ties) * len(events))
     rows = []
     for tie, event in product(ties, events):
-        entries = {(tie.first, y): Fraction(1) for y in event} | {(tie.second, y): -tie.factor for y in event}
+        entries = {(tie.first, y): Fraction(1) for y in event} | {
+            (tie.second, y): -tie.factor for y in event
+        }
         rows.append(_row(entries, n, m))
     bounds = [bound + delta for _, bound in rows]
-    if delta or len({tie.first for tie in ties}) < n:  # an input that is tied both ways has no negative entries anyway
+    # an input that is tied both ways has no negative entries anyway
+    if delta or len({tie.first for tie in ties}) < n:
         signs = [_row({(x, y): Fraction(-1)}, n, m) for x in range(n) for y in range(m)]
         rows, bounds = rows + signs, bounds + [bound for _, bound in signs]
     return Halfspaces(n, m, ties, delta, tuple(row for row, _ in rows), tuple(bounds))
 
 
 def read_inputs(privacy: Any, n: int, inputs: Names | None) -> tuple[Hashable, ...]:
-    """Return labels in the order of the rows: those given, or those of the notion, or 0, 1, 2, ..."""
+    """Return labels in the order of the rows: those given, or those of the notion, or 0, 1, 2,
+    ...
+    """
     own = privacy.alphabet if isinstance(privacy, Notion) else None
     known = own if inputs is None else tuple(inputs)
     names: tuple[Hashable, ...] = tuple(range(n)) if known is None else known
     if len(names) != n:
-        raise StatementError(f"there are {len(names)} labels for {n} inputs", do="give one label for each input")
+        raise StatementError(
+            f"there are {len(names)} labels for {n} inputs", do="give one label for each input"
+        )
     return names
 
 
 def require_mutual(privacy: Any, inputs: tuple[Hashable, ...]) -> Ties:
-    """Return the ties of a notion; a notion that does not tie each pair both ways, for every report, raises."""
+    """Return the ties of a notion; a notion that does not tie each pair both ways, for every
+    report, raises.
+    """
     if isinstance(privacy, type) or not isinstance(privacy, TiedNotion):
         what = f"{short_repr(privacy)} is not a notion with ties"
         raise StatementError(what, do="pass PureLDP(epsilon), GraphDP or MetricDP")
     ties = privacy.ties(inputs)
     if not ties.is_mutual:
-        what = f"extreme points need a notion that ties pairs both ways, for every report; {privacy!r} does not"
-        raise NotRepresentableError(what, do="solve the program instead, or take PureLDP, GraphDP or MetricDP")
+        what = (
+            "extreme points need a notion that ties pairs both ways, for every report; "
+            f"{privacy!r} does not"
+        )
+        raise NotRepresentableError(
+            what, do="solve the program instead, or take PureLDP, GraphDP or MetricDP"
+        )
     return ties
 
 
@@ -121,12 +145,19 @@ def exact_power(budget: Budget, exponent: Fraction) -> Fraction:
         if None not in roots:
             return Fraction(*roots) ** exponent.numerator  # type: ignore[arg-type]
     distance = "" if exponent == 1 else f" to the power {exponent}"
-    what = f"e**{float(budget):.6g}{distance} is not a known rational, so the polytope has no exact description"
-    raise NotRepresentableError(what, do='state epsilon as "log(p/q)", say "log(3)", with whole distances')
+    what = (
+        f"e**{float(budget):.6g}{distance} is not a known rational, so the polytope has no "
+        "exact description"
+    )
+    raise NotRepresentableError(
+        what, do='state epsilon as "log(p/q)", say "log(3)", with whole distances'
+    )
 
 
 def _root(value: int, degree: int) -> int | None:
-    """Return the integer root, or None if it is not an integer; by Newton's method in integers, from above."""
+    """Return the integer root, or None if it is not an integer; by Newton's method in integers,
+    from above.
+    """
     if degree == 1 or value < 2:
         return value
     guess = 1 << -(-value.bit_length() // degree)
@@ -144,7 +175,9 @@ def _exact_ties(form: Ties) -> Iterator[Tie]:
 
 
 def _events(m: int, *, is_shared: bool) -> list[tuple[int, ...]]:
-    """Return the single outputs, or if delta is shared by events all sets but the empty and the full one."""
+    """Return the single outputs, or if delta is shared by events all sets but the empty and the
+    full one.
+    """
     if not is_shared:
         return [(y,) for y in range(m)]
     if m > MAX_ROWS.bit_length():
@@ -153,8 +186,11 @@ def _events(m: int, *, is_shared: bool) -> list[tuple[int, ...]]:
 
 
 def _row(entries: dict[tuple[int, int], Fraction], n: int, m: int) -> tuple[Point, Fraction]:
-    """Return coefficients and bound of ``sum entries <= 0`` after the last entry of each row is eliminated."""
-    row, bound = [Fraction(0)] * (n * (m - 1)), Fraction(0)
+    """Return coefficients and bound of ``sum entries <= 0`` after the last entry of each row is
+    eliminated.
+    """
+    row = [Fraction(0)] * (n * (m - 1))
+    bound = Fraction(0)
     for (x, y), value in entries.items():
         if y < m - 1:
             row[x * (m - 1) + y] += value

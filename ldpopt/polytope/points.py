@@ -1,8 +1,9 @@
-"""Extreme points as objects: one point with its formula, its class under permutations, and the sequence of all.
+"""Extreme points as objects: one point with its formula, its class under permutations, and the
+sequence of all.
 
-The entries of an extreme point are fractions of polynomials in ``a = e**epsilon`` with whole coefficients. Its square
-system is solved in rationals with a huge integer in place of ``a``; then the digits of numerators and denominators in
-this base are the coefficients.
+The entries of an extreme point are fractions of polynomials in ``a = e**epsilon`` with whole
+coefficients. Its square system is solved in rationals with a huge integer in place of ``a``; then
+the digits of numerators and denominators in this base are the coefficients.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from ldpopt.problem.problem import Problem
 
 MAX_SHOWN_ORBITS = 20  # largest number of orbits that are shown
 MAX_SHOWN_POINTS = 3  # largest number of points in the text of a list
-# Number in place of ``a``: without a remainder modulo small primes, so that few fractions can be reduced by chance
+# Number in place of ``a``: without a remainder modulo small primes, so that few fractions can be
+# reduced by chance
 BASE = math.lcm(*range(1, 400))
 BASES = 12  # bases that are tried, from `BASE` on
 
@@ -45,9 +47,15 @@ class ExtremePoint(np.ndarray[Any, np.dtype[np.object_]]):
 
     @property
     def formula(self) -> str:
-        """The entries as expressions in ``a = e**epsilon``, row by row; four digits if they need roots of ``a``."""
+        """The entries as expressions in ``a = e**epsilon``, row by row; four digits if they need
+        roots of ``a``.
+        """
         points = self.points
-        return repr(self.view(np.ndarray)) if points is None else formula_of(self, points.ratio, points._at)
+        return (
+            repr(self.view(np.ndarray))
+            if points is None
+            else formula_of(self, points.ratio, points._at)
+        )
 
     def __repr__(self) -> str:
         return self.formula
@@ -66,7 +74,8 @@ class Orbit:
     columns : int
         Number of outputs in use.
     stabilizer : int
-        Permutations of inputs and outputs that leave the representative unchanged; ``size * stabilizer == n! m!``.
+        Permutations of inputs and outputs that leave the representative unchanged; ``size *
+        stabilizer == n! m!``.
     pattern : tuple of tuple of int
         Its used columns as levels: 0 low, 1 high, 2 free; empty for notions without this structure.
     """
@@ -85,8 +94,9 @@ class Best:
     Attributes
     ----------
     value : Fraction
-        In the utility's unit; floats of prior and utility are read exactly. For a decimal epsilon it is the value at a
-        rational that is below ``e**epsilon`` by less than one part in ``2**180``.
+        In the utility's unit; floats of prior and utility are read exactly. For a decimal epsilon
+        it is the value at a rational that is below ``e**epsilon`` by less than one part in
+        ``2**180``.
     vertices : tuple of ExtremePoint
         All optimal extreme points; the optimal face is their convex hull.
     mechanism : Mechanism
@@ -100,7 +110,10 @@ class Best:
     def __repr__(self) -> str:
         more = ", ..." if len(self.vertices) > MAX_SHOWN_POINTS else ""
         shown = ", ".join(map(str, self.vertices[:MAX_SHOWN_POINTS]))
-        return f"Best({float(self.value):.9g} at {len(self.vertices)} of the extreme points: {shown}{more})"
+        return (
+            f"Best({float(self.value):.9g} at {len(self.vertices)} of the extreme points: "
+            f"{shown}{more})"
+        )
 
     @property
     def is_unique(self) -> bool:
@@ -116,7 +129,8 @@ class ExtremePoints(HasFacts, ABC):
     ties : Ties
         Pairs of inputs that the notion compares.
     ratio : Fraction
-        ``e**epsilon``; for a decimal epsilon a rational that is below it by less than one part in ``2**180``.
+        ``e**epsilon``; for a decimal epsilon a rational that is below it by less than one part in
+        ``2**180``.
     forecast : str
         What is known of a long list before it is computed: likely number and time; else empty.
 
@@ -137,7 +151,9 @@ class ExtremePoints(HasFacts, ABC):
     forecast = ""
 
     def __init__(self, privacy: Any, shape: tuple[int, int], inputs: Sequence[Hashable]) -> None:
-        self.privacy, self.shape, self.inputs = privacy, shape, tuple(inputs)
+        self.privacy = privacy
+        self.shape = shape
+        self.inputs = tuple(inputs)
         self.ties = require_mutual(privacy, self.inputs)
         self.ratio = self.ties.budget.enclosure()[0]
 
@@ -149,8 +165,14 @@ class ExtremePoints(HasFacts, ABC):
         first, *others = self.counts_by_columns.items() or [(1, 0)]
         counts = [f"{first[1]:,} with {first[0]} report{'s' if first[0] > 1 else ''} in use"]
         counts += [f"{count:,} with {columns}" for columns, count in others]
-        what = f"{'' if self.is_complete else 'at least '}{self.count:,} extreme point{'s' * (self.count != 1)}"
-        return f"{what} of {privacy_text(self.privacy)}, {self.shape[0]} x {self.shape[1]}: {', '.join(counts)}"
+        what = (
+            f"{'' if self.is_complete else 'at least '}{self.count:,} extreme "
+            f"point{'s' * (self.count != 1)}"
+        )
+        return (
+            f"{what} of {privacy_text(self.privacy)}, {self.shape[0]} x {self.shape[1]}: "
+            f"{', '.join(counts)}"
+        )
 
     def __len__(self) -> int:
         if self.count > sys.maxsize:
@@ -174,11 +196,15 @@ class ExtremePoints(HasFacts, ABC):
             return tuple(self._exact(self._entry(k)) for k in chosen)
         position = operator.index(place)
         if not -self.count <= position < self.count:
-            raise IndexError(f"there are {self.count:,} extreme points, and none has the position {position}")
+            raise IndexError(
+                f"there are {self.count:,} extreme points, and none has the position {position}"
+            )
         return self._exact(self._entry(position % self.count))
 
     def iterate(self, progress: Callable[[int, int], None] | None = None) -> Iterator[ExtremePoint]:
-        """Yield every extreme point once; ``progress(done, total)`` is called about a thousand times in all."""
+        """Yield every extreme point once; ``progress(done, total)`` is called about a thousand
+        times in all.
+        """
         total = self.count
         step = max(1, total // 1000)
         for done, point in enumerate(self, start=1):
@@ -187,7 +213,8 @@ class ExtremePoints(HasFacts, ABC):
                 progress(done, total)
 
     def to_frame(self, *, formulas: bool = False) -> optional.pandas.DataFrame:
-        """Return a table with a row for each point: the reports in use, and the entries ``P(x,y)`` in floats.
+        """Return a table with a row for each point: the reports in use, and the entries ``P(x,y)``
+        in floats.
 
         With ``formulas`` a last column has the formulas, at about a millisecond for each point.
         """
@@ -200,7 +227,9 @@ class ExtremePoints(HasFacts, ABC):
         return table.assign(formula=list(map(str, self))) if formulas else table
 
     def column_counts(self) -> dict[tuple[Fraction, ...], int]:
-        """Number of points that have each column, divided by its largest entry; the most frequent columns first."""
+        """Number of points that have each column, divided by its largest entry; the most frequent
+        columns first.
+        """
         counts: Counter[tuple[Fraction, ...]] = Counter()
         for entries in self._entries():
             for column in {tuple(column) for column in entries.T if any(column)}:
@@ -208,19 +237,29 @@ class ExtremePoints(HasFacts, ABC):
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
     def facts(self, *, fractions: bool = False) -> Facts:
-        """Number of extreme points by the number of reports in use, and one representative of each orbit.
+        """Number of extreme points by the number of reports in use, and one representative of each
+        orbit.
 
         Its entries are formulas, or exact ``fractions``.
         """
         counts = [*self.counts_by_columns.items(), ("all", self.count)]
         parts: list[Part] = [Table(["reports in use", "extreme points"], counts)]
         if not self.is_complete:
-            return Facts(self._title(), [*parts, "the time limit ended the list: these are not all extreme points"])
+            return Facts(
+                self._title(),
+                [*parts, "the time limit ended the list: these are not all extreme points"],
+            )
         orbits = self.orbits[:MAX_SHOWN_ORBITS]
         rows: list[list[Any]] = []
         for orbit in orbits:
             exact = "; ".join(" ".join(map(str, row)) for row in orbit.representative.tolist())
-            rows.append([str(orbit.columns), orbit.size, f"[{exact}]" if fractions else orbit.representative.formula])
+            rows.append(
+                [
+                    str(orbit.columns),
+                    orbit.size,
+                    f"[{exact}]" if fractions else orbit.representative.formula,
+                ]
+            )
         title = f"{len(self.orbits):,} orbits under permutations"
         headings = ["in use", "size", "representative: its rows, which end with semicolons"]
         parts.append(Table(headings, rows, title, words=headings[2:]))
@@ -282,8 +321,9 @@ class ExtremePoints(HasFacts, ABC):
         Parameters
         ----------
         problem : Problem
-            Of the same notion and size, with an expected objective, no side constraints: an extreme point is optimal.
-            Inputs are aligned by label; points of a notion without labels have them by position.
+            Of the same notion and size, with an expected objective, no side constraints: an extreme
+            point is optimal. Inputs are aligned by label; points of a notion without labels have
+            them by position.
 
         Returns
         -------
@@ -302,7 +342,9 @@ class ExtremePoints(HasFacts, ABC):
             what = f"the problem is {problem.utility.shape}, the extreme points are {self.shape}"
             raise StatementError(what, do="list the extreme points of the problem's size")
         self.require_complete()
-        rows = zip(require_extreme_optimum(problem).tolist(), problem.utility.matrix.tolist(), strict=True)
+        rows = zip(
+            require_extreme_optimum(problem).tolist(), problem.utility.matrix.tolist(), strict=True
+        )
         order = self._order(problem)
         weights = np.array([[Fraction(p) * Fraction(g) for g in row] for p, row in rows])[order]
         sign = 1 if problem.utility.sense == "gain" else -1
@@ -313,21 +355,33 @@ class ExtremePoints(HasFacts, ABC):
         return Best(value * sign, tuple(map(self._exact, vertices)), fixed.mechanism)
 
     def _order(self, problem: Problem) -> Int:
-        """Position in the problem of the input of each row, shape (n,); another notion is refused."""
-        has_labels = self.inputs != tuple(range(self.shape[0])) or same_labels(self.inputs, problem.inputs)
+        """Position in the problem of the input of each row, shape (n,); another notion is
+        refused.
+        """
+        has_labels = self.inputs != tuple(range(self.shape[0])) or same_labels(
+            self.inputs, problem.inputs
+        )
         labels = self.inputs if has_labels else problem.inputs
         order = positions_of(problem.inputs, labels, "problem", "input of the extreme points")
         both = (self.ties, require_mutual(problem.privacy, labels))
-        own, asked = ((ties.budget.enclosure(), ties.delta, ties.is_shared, ties.distances()) for ties in both)
+        own, asked = (
+            (ties.budget.enclosure(), ties.delta, ties.is_shared, ties.distances()) for ties in both
+        )
         if own != asked:
-            what = f"the problem has {problem.privacy!r}, the extreme points are those of {self.privacy!r}"
+            what = (
+                f"the problem has {problem.privacy!r}, the extreme points are those of "
+                f"{self.privacy!r}"
+            )
             raise StatementError(what, do="list the extreme points of the problem's notion")
         return order
 
     def require_complete(self) -> None:
         """Refuse a list that was ended by a time limit."""
         if not self.is_complete:
-            what = f"the list has {self.count:,} extreme points and is not complete: a time limit ended it"
+            what = (
+                f"the list has {self.count:,} extreme points and is not complete: a time "
+                "limit ended it"
+            )
             raise StatementError(what, do="give more time, or solve the program")
 
     @abstractmethod
@@ -344,28 +398,47 @@ def require_extreme_optimum(problem: Problem) -> Float:
 
 
 def formula_of(point: Exact, ratio: Fraction, at: Callable[[Exact, Fraction], Exact]) -> str:
-    """Write an extreme point over a common denominator, from its points ``at`` other ratios; else with four digits."""
+    """Write an extreme point over a common denominator, from its points ``at`` other ratios; else
+    with four digits.
+    """
     try:
-        tables = (_polynomials(at(point, Fraction(base)), base) for base in range(BASE, BASE + BASES))
+        tables = (
+            _polynomials(at(point, Fraction(base)), base) for base in range(BASE, BASE + BASES)
+        )
         numerators, below = next(found for found in tables if found is not None)
         pairs = zip(numerators.ravel().tolist(), point.ravel().tolist(), strict=True)
-        is_exact = all(_value(above, ratio) == value * _value(below, ratio) for above, value in pairs)
+        is_exact = all(
+            _value(above, ratio) == value * _value(below, ratio) for above, value in pairs
+        )
     except (StopIteration, StatementError, NotRepresentableError):
         is_exact = False
     if not is_exact:
-        return "[" + "; ".join(" ".join(f"{float(v):.4g}" for v in row) for row in point.tolist()) + "]"
-    rows, divisor = "; ".join(" ".join(map(_text, row)) for row in numerators.tolist()), _text(below)
-    return f"[{rows}]" + ("" if divisor == "1" else f" / ({divisor})" if len(below) > 1 else f" / {divisor}")
+        return (
+            "["
+            + "; ".join(" ".join(f"{float(v):.4g}" for v in row) for row in point.tolist())
+            + "]"
+        )
+    rows = "; ".join(" ".join(map(_text, row)) for row in numerators.tolist())
+    divisor = _text(below)
+    return f"[{rows}]" + (
+        "" if divisor == "1" else f" / ({divisor})" if len(below) > 1 else f" / {divisor}"
+    )
 
 
 def _polynomials(entries: Exact, base: int) -> tuple[Exact, tuple[int, ...]] | None:
-    """Coefficients of numerators, shape (n, m), and of their denominator, lowest first; None if some are large."""
+    """Coefficients of numerators, shape (n, m), and of their denominator, lowest first; None if
+    some are large.
+    """
     below = math.lcm(*(value.denominator for value in entries.ravel().tolist()))
     table = np.empty(entries.shape, dtype=object)
     for place, value in np.ndenumerate(entries):
         table[place] = _digits(int(value * below), base)
     every = [*table.flat, _digits(below, base)]
-    return (table, every[-1]) if all(abs(digit) ** 3 < base for digits in every for digit in digits) else None
+    return (
+        (table, every[-1])
+        if all(abs(digit) ** 3 < base for digits in every for digit in digits)
+        else None
+    )
 
 
 def _digits(value: int, base: int) -> tuple[int, ...]:

@@ -1,6 +1,8 @@
-"""Priors and budgets for which each mechanism is optimal: exact cells of the prior simplex, ranges of epsilon.
+"""Priors and budgets for which each mechanism is optimal: exact cells of the prior simplex, ranges
+of epsilon.
 
-The optimal value is a maximum of linear functions of the prior, one per extreme point (docs, "Regions").
+The optimal value is a maximum of linear functions of the prior, one per extreme point (docs,
+"Regions").
 """
 
 import math
@@ -36,11 +38,14 @@ class Region:
     merged : int
         Number of extreme points with the same utility for every input.
     utilities : tuple of Fraction, length n
-        Its utility for each input, in the utility's own unit; its value under a prior is their average.
+        Its utility for each input, in the utility's own unit; its value under a prior is their
+        average.
     corners : tuple of tuples of Fraction
-        Corners of the cell, as priors: ascending in the first weight for n = 2, counterclockwise for n = 3.
+        Corners of the cell, as priors: ascending in the first weight for n = 2, counterclockwise
+        for n = 3.
     inequalities : tuple of tuples of int
-        Normals ``a`` of its facets: the cell consists of the priors with ``a . prior >= 0`` for all of them.
+        Normals ``a`` of its facets: the cell consists of the priors with ``a . prior >= 0`` for all
+        of them.
     members : tuple of int or None
         The ``k`` answers that "top-k" reports; None unless the utility is the identity and
         all pairs of inputs are tied equally.
@@ -88,12 +93,15 @@ class Region:
         return sum((abs(a * d - b * c) for (a, b), (c, d) in pairwise(sides)), Fraction(0))
 
     def contains(self, prior: Sequence[Any]) -> bool:
-        """Return whether the vertex is optimal for a prior, border included; Fractions and floats are read exactly.
+        """Return whether the vertex is optimal for a prior, border included; Fractions and floats
+        are read exactly.
 
         The prior is a sequence, mapping or Series as in `Problem`; the inputs are 0, 1, 2, ...
         """
         weights = exact_prior(prior, range(len(self.utilities)))
-        return all(sum(a * w for a, w in zip(row, weights, strict=True)) >= 0 for row in self.inequalities)
+        return all(
+            sum(a * w for a, w in zip(row, weights, strict=True)) >= 0 for row in self.inequalities
+        )
 
 
 def prior_regions(
@@ -101,7 +109,8 @@ def prior_regions(
 ) -> tuple[Region, ...]:
     r"""Divide the prior simplex into the cells in which one extreme point is optimal.
 
-    .. math:: C_v = \{ \pi : \pi \cdot g^v \ge \pi \cdot g^w \ \forall w \}, \qquad g^v_x = \sum_y u(x, y) v(x, y)
+    .. math:: C_v = \{ \pi : \pi \cdot g^v \ge \pi \cdot g^w \ \forall w \},
+              \qquad g^v_x = \sum_y u(x, y) v(x, y)
 
     Parameters
     ----------
@@ -115,7 +124,8 @@ def prior_regions(
     Returns
     -------
     tuple of Region
-        Cells with an interior, by number of reports in use; they cover the simplex and overlap on borders only.
+        Cells with an interior, by number of reports in use; they cover the simplex and overlap on
+        borders only.
 
     Raises
     ------
@@ -124,9 +134,10 @@ def prior_regions(
 
     Notes
     -----
-    The cone of all ``(prior, t)`` with ``t >= prior . g`` for every vertex is enumerated once; its extreme rays are the
-    corners of all cells. For the identity and pure or approximate privacy with ``e**epsilon > 1`` and
-    ``delta < 1`` there are ``2**n - 1`` cells, one for each set of reported answers.
+    The cone of all ``(prior, t)`` with ``t >= prior . g`` for every vertex is enumerated once; its
+    extreme rays are the corners of all cells. For the identity and pure or approximate privacy with
+    ``e**epsilon > 1`` and ``delta < 1`` there are ``2**n - 1`` cells, one for each set of reported
+    answers.
 
     References
     ----------
@@ -150,8 +161,11 @@ def prior_regions(
     cells = _cells(list(vertices))
     regions = []
     for gains, corners in cells.items():
-        members = tuple(x for x, gain in enumerate(gains) if gain == max(gains)) if is_top_k else None
-        utilities, outline = tuple(sign * gain for gain in gains), _counterclockwise(corners)
+        members = (
+            tuple(x for x, gain in enumerate(gains) if gain == max(gains)) if is_top_k else None
+        )
+        utilities = tuple(sign * gain for gain in gains)
+        outline = _counterclockwise(corners)
         regions.append(Region(*vertices[gains], utilities, outline, _facets(gains, cells), members))
     return tuple(sorted(regions, key=lambda region: (len(region.reported), region.reported)))
 
@@ -180,9 +194,11 @@ class EpsilonRange:
 
 
 def epsilon_breakpoints(prior: Any, delta: float = 0.0) -> tuple[EpsilonRange, ...]:
-    r"""Divide the axis of epsilon into ranges in which one mechanism is optimal for the identity utility.
+    r"""Divide the axis of epsilon into ranges in which one mechanism is optimal for the identity
+    utility.
 
-    .. math:: t_k \le e^\epsilon \le t_{k+1}, \qquad t_k = \frac{\Sigma_{k-1}}{\pi_{(k)}} - (k - 2), \quad t_1 = 1
+    .. math:: t_k \le e^\epsilon \le t_{k+1},
+              \qquad t_k = \frac{\Sigma_{k-1}}{\pi_{(k)}} - (k - 2), \quad t_1 = 1
 
     Parameters
     ----------
@@ -194,8 +210,9 @@ def epsilon_breakpoints(prior: Any, delta: float = 0.0) -> tuple[EpsilonRange, .
     Returns
     -------
     tuple of EpsilonRange
-        Ascending, from ``e**epsilon = 1``; in each, ``k`` answers are reported. A ``k`` that is optimal at one budget
-        only has no range (equal weights enter together). Answers of weight zero are never reported.
+        Ascending, from ``e**epsilon = 1``; in each, ``k`` answers are reported. A ``k`` that is
+        optimal at one budget only has no range (equal weights enter together). Answers of weight
+        zero are never reported.
 
     Notes
     -----
@@ -208,10 +225,13 @@ def epsilon_breakpoints(prior: Any, delta: float = 0.0) -> tuple[EpsilonRange, .
     [(1, '1'), (2, '5/3'), (3, '3')]
     """
     if read_delta(delta) == 1:
-        raise StatementError("at delta = 1 the truth is optimal for every epsilon", do="state delta < 1")
+        raise StatementError(
+            "at delta = 1 the truth is optimal for every epsilon", do="state delta < 1"
+        )
     weights = exact_prior(prior)
     order = sorted((x for x, w in enumerate(weights) if w), key=lambda x: -weights[x])
-    thresholds, total = [Fraction(1)], weights[order[0]]
+    thresholds = [Fraction(1)]
+    total = weights[order[0]]
     for k, x in enumerate(order[1:], start=2):
         thresholds.append(total / weights[x] - (k - 2))
         total += weights[x]
@@ -237,7 +257,9 @@ def _points_and_utility(source: Any, n: int | None, utility: Any) -> tuple[Extre
 
 
 def _by_gains(points: ExtremePoints, gain: Float) -> dict[Point, tuple[Exact, int]]:
-    """Return one vertex for each vector of gains by input, and the number of vertices with these gains."""
+    """Return one vertex for each vector of gains by input, and the number of vertices with these
+    gains.
+    """
     exact = np.array([[Fraction(g) for g in row] for row in gain.tolist()], dtype=object)
     found: dict[Point, tuple[Exact, int]] = {}
     points.require_complete()
@@ -249,7 +271,9 @@ def _by_gains(points: ExtremePoints, gain: Float) -> dict[Point, tuple[Exact, in
 
 
 def _cells(functions: Sequence[Point]) -> dict[Point, list[Point]]:
-    """Return the corners of each function's cell, the priors where it is the largest, if the cell has an interior."""
+    """Return the corners of each function's cell, the priors where it is the largest, if the cell
+    has an interior.
+    """
     n = len(functions[0])
     rows = [primitive_integers([*(-g for g in function), Fraction(1)]) for function in functions]
     simplex = [[int(x == k) for k in range(n + 1)] for x in range(n)]
@@ -266,10 +290,20 @@ def _cells(functions: Sequence[Point]) -> dict[Point, list[Point]]:
 
 
 def _facets(gains: Point, cells: Mapping[Point, list[Point]]) -> tuple[tuple[int, ...], ...]:
-    """Return the inequalities of a cell: one for each cell that shares a facet, and those of the simplex."""
-    n, corners = len(gains), cells[gains]
-    near = [other for other, spots in cells.items() if other != gains and _spans([*set(corners) & set(spots)], n - 1)]
-    rows = [tuple(primitive_integers([a - b for a, b in zip(gains, other, strict=True)])) for other in near]
+    """Return the inequalities of a cell: one for each cell that shares a facet, and those of the
+    simplex.
+    """
+    n = len(gains)
+    corners = cells[gains]
+    near = [
+        other
+        for other, spots in cells.items()
+        if other != gains and _spans([*set(corners) & set(spots)], n - 1)
+    ]
+    rows = [
+        tuple(primitive_integers([a - b for a, b in zip(gains, other, strict=True)]))
+        for other in near
+    ]
     sides = [x for x in range(n) if _spans([corner for corner in corners if not corner[x]], n - 1)]
     return (*rows, *(tuple(int(k == x) for k in range(n)) for x in sides))
 
@@ -283,5 +317,11 @@ def _counterclockwise(corners: Sequence[Point]) -> tuple[Point, ...]:
     if len(corners[0]) != 3:
         return tuple(sorted(corners))
     center = [sum(corner[x] for corner in corners) / len(corners) for x in range(3)]
-    # Barycentric directions (1, 2) are affine coordinates of the triangle, so angles in them keep the cyclic order.
-    return tuple(sorted(sorted(corners), key=lambda c: math.atan2(float(c[2] - center[2]), float(c[1] - center[1]))))
+    # Barycentric directions (1, 2) are affine coordinates of the triangle, so angles in them keep
+    # the cyclic order.
+    return tuple(
+        sorted(
+            sorted(corners),
+            key=lambda c: math.atan2(float(c[2] - center[2]), float(c[1] - center[1])),
+        )
+    )

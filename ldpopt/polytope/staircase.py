@@ -1,7 +1,9 @@
-"""Staircase patterns: the structure of the extreme points of pure local privacy (docs, "Extreme points").
+"""Staircase patterns: the structure of the extreme points of pure local privacy (docs, "Extreme
+points").
 
-A collection of proper non-empty subsets of ``{0, .., n-1}``, here bit masks, is balanced if positive weights give every
-point the same total, and minimal if no proper subcollection is balanced (Bondareva 1963, Shapley 1967).
+A collection of proper non-empty subsets of ``{0, .., n-1}``, here bit masks, is balanced if
+positive weights give every point the same total, and minimal if no proper subcollection is balanced
+(Bondareva 1963, Shapley 1967).
 """
 
 import math
@@ -40,10 +42,12 @@ class Collection:
 
 @lru_cache(maxsize=8)
 def collection_orbits(points: int, most: int | None = None) -> tuple[Collection, ...]:
-    """List the minimal balanced collections of at most ``most`` proper subsets, one for each orbit of permutations.
+    """List the minimal balanced collections of at most ``most`` proper subsets, one for each orbit
+    of permutations.
 
-    Up to a permutation the smallest set is ``{0, .., s-1}``. All such families are solved in floats, in batches; those
-    that seem balanced are checked in rationals. Six points have about 10 million families.
+    Up to a permutation the smallest set is ``{0, .., s-1}``. All such families are solved in
+    floats, in batches; those that seem balanced are checked in rationals. Six points have about 10
+    million families.
     """
     most = points if most is None else min(most, points)
     _require_few_families(points, most)
@@ -62,11 +66,19 @@ def _require_few_families(points: int, most: int) -> None:
     families = math.inf
     if points <= MAX_POINTS:
         # For each size s of the smallest set, the number of proper subsets with at least s points.
-        counts = [sum(math.comb(points, size) for size in range(small, points)) for small in range(1, points)]
-        families = sum(math.comb(count - 1, size - 1) for size in range(2, most + 1) for count in counts)
+        counts = [
+            sum(math.comb(points, size) for size in range(small, points))
+            for small in range(1, points)
+        ]
+        families = sum(
+            math.comb(count - 1, size - 1) for size in range(2, most + 1) for count in counts
+        )
     if families > MAX_FAMILIES:
         number = "" if families == math.inf else f"{families:.3g} "
-        what = f"the {number}families of up to {most} sets of {points} points are too many to enumerate"
+        what = (
+            f"the {number}families of up to {most} sets of {points} points are too many "
+            "to enumerate"
+        )
         raise StatementError(what, do="take at most 6 inputs, or 8 with at most 3 outputs")
 
 
@@ -90,7 +102,8 @@ def canonical(sets: tuple[int, ...], images: Int) -> tuple[int, ...]:
 @lru_cache(maxsize=8)
 def _images(points: int) -> Int:
     """Return the image of every mask under every permutation, shape (points!, 2**points)."""
-    images, masks = orders(points), np.arange(1 << points)
+    images = orders(points)
+    masks = np.arange(1 << points)
     table = np.zeros((len(images), 1 << points), np.int64)
     for point in range(points):
         table |= (masks >> point & 1)[None, :] << images[:, point][:, None]
@@ -98,7 +111,9 @@ def _images(points: int) -> Int:
 
 
 def _candidates(points: int, size: int) -> Iterator[tuple[int, ...]]:
-    """Yield the families of ``size`` sets, the smallest ``{0, .., s-1}``, that are balanced up to rounding."""
+    """Yield the families of ``size`` sets, the smallest ``{0, .., s-1}``, that are balanced up to
+    rounding.
+    """
     masks = sorted(range(1, (1 << points) - 1), key=lambda mask: (mask.bit_count(), mask))
     bits = np.array([[mask >> point & 1 for mask in masks] for point in range(points)], float)
     for small in range(1, points):
@@ -107,7 +122,9 @@ def _candidates(points: int, size: int) -> Iterator[tuple[int, ...]]:
         later = [position for position in later if position != first]
         rest = combinations(later, size - 1)
         while True:
-            flat = np.fromiter((p for _, combo in zip(range(_CHUNK), rest, strict=False) for p in combo), np.int64)
+            flat = np.fromiter(
+                (p for _, combo in zip(range(_CHUNK), rest, strict=False) for p in combo), np.int64
+            )
             if not len(flat):
                 break
             chosen = np.insert(flat.reshape(-1, size - 1), 0, first, axis=1)
@@ -132,7 +149,9 @@ def _balanced(bits: NDArray[np.float64], chosen: Int) -> Int:
 
 @lru_cache(maxsize=32)
 def patterns(n: int, m: int) -> tuple[tuple[Pattern, int], ...]:
-    """Return one pattern of at most ``m`` columns for each orbit, and the number of its distinct row orders."""
+    """Return one pattern of at most ``m`` columns for each orbit, and the number of its distinct
+    row orders.
+    """
     found: dict[Pattern, int] = {((LOW,) * n,): 1}
     for free in range(n - 1):
         for collection in collection_orbits(n - free, min(m, n - free)):
@@ -147,8 +166,11 @@ def patterns(n: int, m: int) -> tuple[tuple[Pattern, int], ...]:
 
 
 def _free_rows(collection: Collection) -> list[tuple[int, ...]]:
-    r"""Return the rows of levels with one free entry that fits strictly: :math:`c - \theta_j < \theta(B) < c`."""
-    u, rows = len(collection.sets), []
+    r"""Return the rows of levels with one free entry that fits strictly: :math:`c - \theta_j <
+    \theta(B) < c`.
+    """
+    u = len(collection.sets)
+    rows = []
     for j in range(u):
         for levels in product((LOW, HIGH), repeat=u - 1):
             row = (*levels[:j], FREE, *levels[j:])
@@ -162,7 +184,9 @@ def _pattern(collection: Collection, rows: Sequence[tuple[int, ...]]) -> Pattern
     """Return the columns of levels: the collection's points first, the free rows after them."""
     points = range(collection.points)
     columns = enumerate(collection.sets)
-    return tuple((*(mask >> point & 1 for point in points), *(row[j] for row in rows)) for j, mask in columns)
+    return tuple(
+        (*(mask >> point & 1 for point in points), *(row[j] for row in rows)) for j, mask in columns
+    )
 
 
 @lru_cache(maxsize=16)
@@ -172,7 +196,9 @@ def orders(size: int) -> Int:
 
 
 def _images_of(pattern: Pattern, n: int) -> Int:
-    """Return the columns as base-3 numbers, sorted, under every order of the rows; shape (n!, u)."""
+    """Return the columns as base-3 numbers, sorted, under every order of the rows; shape (n!,
+    u).
+    """
     codes = np.array(pattern)[:, orders(n)] @ 3 ** np.arange(n)[::-1]
     return np.sort(codes.T, axis=1)
 
@@ -189,7 +215,9 @@ def row_orders(pattern: Pattern, n: int) -> tuple[Pattern, ...]:
 
 
 def _decoded(codes: Int, n: int) -> Pattern:
-    return tuple(tuple(int(code) // 3**digit % 3 for digit in range(n - 1, -1, -1)) for code in codes)
+    return tuple(
+        tuple(int(code) // 3**digit % 3 for digit in range(n - 1, -1, -1)) for code in codes
+    )
 
 
 def entries_of(pattern: Pattern, alpha: Fraction) -> Exact:
@@ -199,11 +227,15 @@ def entries_of(pattern: Pattern, alpha: Fraction) -> Exact:
     if u == 1:
         return np.full((n, 1), Fraction(1), dtype=object)
     bound = [x for x in range(n) if FREE not in levels[x]]
-    sets = tuple(sum(1 << point for point, x in enumerate(bound) if levels[x, j] == HIGH) for j in range(u))
+    sets = tuple(
+        sum(1 << point for point, x in enumerate(bound) if levels[x, j] == HIGH) for j in range(u)
+    )
     collection = balance(len(bound), sets)
     assert collection is not None
-    weights, growth = collection.weights, alpha - 1
-    unit, entries = 1 / (sum(weights) + growth * collection.total), np.empty((n, u), dtype=object)
+    weights = collection.weights
+    growth = alpha - 1
+    unit = 1 / (sum(weights) + growth * collection.total)
+    entries = np.empty((n, u), dtype=object)
     for x in range(n):
         high = sum(w for w, level in zip(weights, levels[x], strict=True) if level == HIGH)
         for j in range(u):

@@ -1,7 +1,8 @@
 """Extreme points of the polytope of private channels, exactly.
 
-For pure privacy an entry of a column is low, high (``e**epsilon`` times as large) or *free*; a row has at most one free
-entry, and the others form a minimal balanced collection. Those of other notions are listed by double description.
+For pure privacy an entry of a column is low, high (``e**epsilon`` times as large) or *free*; a row
+has at most one free entry, and the others form a minimal balanced collection. Those of other
+notions are listed by double description.
 """
 
 import math
@@ -27,10 +28,13 @@ from ldpopt.privacy.cones.rays import ZERO, rays_of
 from ldpopt.privacy.notion import with_epsilon
 
 MAX_ENTRIES = 64  # largest number of entries of a channel for the double description method
-MAX_LISTED = 12_000  # largest number of rays, and of expected points, for a list without a time limit: about a minute
+# largest number of rays, and of expected points, for a list without a time limit: about a minute
+MAX_LISTED = 12_000
 SAMPLED_SETS = 4000  # random sets of extreme rays from which the number of points is estimated
-SECONDS = {(8, 3): 10.0, (6, 5): 20.0, (6, 6): 160.0}  # measured for pure privacy, by inputs and reports in use
-MAX_PERMUTED = 8  # largest number of inputs or outputs for orbits, which are found by trying all permutations
+# measured for pure privacy, by inputs and reports in use
+SECONDS = {(8, 3): 10.0, (6, 5): 20.0, (6, 6): 160.0}
+# largest number of inputs or outputs for orbits, which are found by trying all permutations
+MAX_PERMUTED = 8
 
 
 class StaircasePoints(ExtremePoints):
@@ -46,7 +50,9 @@ class StaircasePoints(ExtremePoints):
             u = len(pattern)
             size = images * math.perm(m, u)
             stabilizer = math.factorial(n) * math.factorial(m) // size
-            representative = _place_columns(staircase.entries_of(pattern, self.ratio), range(u), (n, m))
+            representative = _place_columns(
+                staircase.entries_of(pattern, self.ratio), range(u), (n, m)
+            )
             found.append(Orbit(self._exact(representative), size, u, stabilizer, pattern))
         return tuple(found)
 
@@ -66,7 +72,8 @@ class StaircasePoints(ExtremePoints):
             if position < orbit.size:
                 break
             position -= orbit.size
-        rest, outputs = list(range(m)), []
+        rest = list(range(m))
+        outputs = []
         order, place = divmod(position, math.perm(m, orbit.columns))
         for column in range(orbit.columns):
             which, place = divmod(place, math.perm(m - column - 1, orbit.columns - column - 1))
@@ -77,16 +84,25 @@ class StaircasePoints(ExtremePoints):
     def _at(self, point: staircase.Exact, ratio: Fraction) -> staircase.Exact:
         """Read the levels of each column, which do not depend on the ratio."""
         outputs = [y for y in range(self.shape[1]) if point[0, y]]
-        levels = {y: {min(point[:, y]): staircase.LOW, min(point[:, y]) * self.ratio: staircase.HIGH} for y in outputs}
-        pattern = tuple(tuple(levels[y].get(value, staircase.FREE) for value in point[:, y]) for y in outputs)
+        levels = {
+            y: {min(point[:, y]): staircase.LOW, min(point[:, y]) * self.ratio: staircase.HIGH}
+            for y in outputs
+        }
+        pattern = tuple(
+            tuple(levels[y].get(value, staircase.FREE) for value in point[:, y]) for y in outputs
+        )
         return _place_columns(staircase.entries_of(pattern, ratio), outputs, self.shape)
 
     def _best(self, weights: staircase.Exact) -> tuple[Fraction, list[staircase.Exact]]:
-        """Score each column at each output, once per row order; the value of a point is then a sum of scores."""
+        """Score each column at each output, once per row order; the value of a point is then a sum
+        of scores.
+        """
         n, m = self.shape
-        floats = np.asarray(weights / (np.abs(weights).max() or 1), float)  # scaled: sums do not overflow
+        # scaled: sums do not overflow
+        floats = np.asarray(weights / (np.abs(weights).max() or 1), float)
         scale = float(np.abs(floats).sum()) or 1.0
-        best, near = -math.inf, []
+        best = -math.inf
+        near = []
         for orbit in self.orbits:
             outputs = np.array(list(permutations(range(m), orbit.columns)))
             for pattern in staircase.row_orders(orbit.pattern, n):
@@ -94,50 +110,81 @@ class StaircasePoints(ExtremePoints):
                 scores = values.astype(float).T @ floats
                 totals = scores[np.arange(orbit.columns), outputs].sum(axis=1)
                 best = max(best, float(totals.max()))
-                near += [(totals[k], values, tuple(outputs[k])) for k in np.flatnonzero(totals > best - 1e-9 * scale)]
+                near += [
+                    (totals[k], values, tuple(outputs[k]))
+                    for k in np.flatnonzero(totals > best - 1e-9 * scale)
+                ]
         exact = [
-            (sum((weights[:, y] * values[:, j]).sum() for j, y in enumerate(chosen)), values, chosen)
+            (
+                sum((weights[:, y] * values[:, j]).sum() for j, y in enumerate(chosen)),
+                values,
+                chosen,
+            )
             for total, values, chosen in near
             if total > best - 1e-9 * scale
         ]
         top = max(value for value, _, _ in exact)
-        return top, [_place_columns(values, chosen, (n, m)) for value, values, chosen in exact if value == top]
+        return top, [
+            _place_columns(values, chosen, (n, m))
+            for value, values, chosen in exact
+            if value == top
+        ]
 
 
 class ListedPoints(ExtremePoints):
     """Extreme points of any other notion, by the double description method."""
 
     def __init__(
-        self, privacy: Any, shape: tuple[int, int], inputs: Sequence[Hashable], time_limit: float | None = None
+        self,
+        privacy: Any,
+        shape: tuple[int, int],
+        inputs: Sequence[Hashable],
+        time_limit: float | None = None,
     ) -> None:
         super().__init__(privacy, shape, inputs)
         self.time_limit = time_limit
         if time_limit is not None:
             self.forecast = f"the extreme points are listed for at most {time_limit:g} s"
         elif math.prod(shape) <= MAX_ENTRIES and 1000 < self._likely_count <= MAX_LISTED:
-            self.forecast = f"about {self._likely_count:,.0f} extreme points have {shape[0]} reports: up to a minute"
+            self.forecast = (
+                f"about {self._likely_count:,.0f} extreme points have {shape[0]} "
+                "reports: up to a minute"
+            )
 
     def _spaces(self, ratio: Fraction) -> Halfspaces:
         """The half-spaces of the notion if ``e**epsilon`` is a given rational."""
-        notion = with_epsilon(self.privacy, Budget(f"log({ratio})")) if self.ties.budget else self.privacy
+        notion = (
+            with_epsilon(self.privacy, Budget(f"log({ratio})"))
+            if self.ties.budget
+            else self.privacy
+        )
         return halfspaces(notion, *self.shape, inputs=self.inputs)
 
     @cached_property
     def _found(self) -> tuple[tuple[staircase.Exact, ...], bool]:
         """The points, and whether these are all."""
         if math.prod(self.shape) > MAX_ENTRIES:
-            what = f"the extreme points of {self.shape[0]} x {self.shape[1]} channels are too many to list"
+            what = (
+                f"the extreme points of {self.shape[0]} x {self.shape[1]} channels are too "
+                "many to list"
+            )
             raise StatementError(what, do=f"take at most {MAX_ENTRIES} entries, or pure privacy")
         likely = self._likely_count if self.time_limit is None else 0
         if likely > MAX_LISTED:
             raise StatementError(
-                f"{privacy_text(self.privacy)} has about {likely:.1e} extreme points with {self.shape[0]} reports "
-                f"in use{' even at delta = 0' * bool(self.ties.delta)}: more than {MAX_LISTED:,} take too long to list",
-                do="take fewer inputs or outputs, or list some of them within a time limit, such as 60 seconds",
+                f"{privacy_text(self.privacy)} has about {likely:.1e} extreme points with "
+                f"{self.shape[0]} reports "
+                f"in use{' even at delta = 0' * bool(self.ties.delta)}: more than {MAX_LISTED:,} "
+                "take too long to list",
+                do="take fewer inputs or outputs, or list some of them within a time limit, such "
+                "as 60 seconds",
             )
-        spaces, most = self._spaces(self.ratio), MAX_LISTED if self.time_limit is None else MAX_RAYS
+        spaces = self._spaces(self.ratio)
+        most = MAX_LISTED if self.time_limit is None else MAX_RAYS
         deadline = Deadline.after(self.time_limit)
-        points, is_complete = enumerate_vertices(spaces.coefficients, spaces.bounds, most=most, deadline=deadline)
+        points, is_complete = enumerate_vertices(
+            spaces.coefficients, spaces.bounds, most=most, deadline=deadline
+        )
         return tuple(np.array(spaces.channel(point), dtype=object) for point in points), is_complete
 
     @property
@@ -147,16 +194,22 @@ class ListedPoints(ExtremePoints):
 
     @cached_property
     def _likely_count(self) -> float:
-        """Estimated number of points: sets of n extreme rays with positive weights that make their sum constant."""
+        """Estimated number of points: sets of n extreme rays with positive weights that make their
+        sum constant.
+        """
         n, m = self.shape
         if m < n or (self.ties.delta and not self.ties.is_complete):
             return 0.0
         rays = rays_of(PureLDP(self.ties.budget) if self.ties.delta else self.privacy, self.inputs)
-        columns = np.where(rays.below == ZERO, 0.0, np.exp(-float(rays.budget) * float(rays.unit) * rays.below))
+        columns = np.where(
+            rays.below == ZERO, 0.0, np.exp(-float(rays.budget) * float(rays.unit) * rays.below)
+        )
         if len(columns) < n:
             return 0.0
         rng = np.random.default_rng(0)
-        sets = columns[[rng.choice(len(columns), n, replace=False) for _ in range(SAMPLED_SETS)]].transpose(0, 2, 1)
+        sets = columns[
+            [rng.choice(len(columns), n, replace=False) for _ in range(SAMPLED_SETS)]
+        ].transpose(0, 2, 1)
         sets = sets[np.abs(np.linalg.det(sets)) > 1e-9]
         weights = np.linalg.solve(sets, np.ones((len(sets), n, 1)))
         share = (weights > 1e-9).all(axis=(1, 2)).sum() / SAMPLED_SETS
@@ -178,9 +231,12 @@ class ListedPoints(ExtremePoints):
 
     def _at(self, point: staircase.Exact, ratio: Fraction) -> staircase.Exact:
         """Solve the tight constraints of the point, with the other ratio."""
-        slacks, spaces = self._spaces(self.ratio).slacks(point), self._spaces(ratio)
+        slacks = self._spaces(self.ratio).slacks(point)
+        spaces = self._spaces(ratio)
         tight = [k for k, slack in enumerate(slacks) if not slack]
-        found = solve_rows([spaces.coefficients[k] for k in tight], [[spaces.bounds[k]] for k in tight])
+        found = solve_rows(
+            [spaces.coefficients[k] for k in tight], [[spaces.bounds[k]] for k in tight]
+        )
         assert found is not None
         return np.array(spaces.channel([value for (value,) in found]), dtype=object)
 
@@ -203,7 +259,11 @@ class ListedPoints(ExtremePoints):
         found = []
         while remaining:
             vertex = next(iter(remaining.values()))
-            images = {tuple(vertex[list(rows)][:, order].flat) for rows in relabelings for order in staircase.orders(m)}
+            images = {
+                tuple(vertex[list(rows)][:, order].flat)
+                for rows in relabelings
+                for order in staircase.orders(m)
+            }
             for image in images:
                 del remaining[image]
             columns = int((vertex.astype(float).max(axis=0) > 0).sum())
@@ -216,7 +276,10 @@ class ListedPoints(ExtremePoints):
         ties = self.ties
         if ties.first is None or ties.second is None or ties.distance is None:
             return True
-        tied = {(int(x), int(k)): float(d) for x, k, d in zip(ties.first, ties.second, ties.distance, strict=True)}
+        tied = {
+            (int(x), int(k)): float(d)
+            for x, k, d in zip(ties.first, ties.second, ties.distance, strict=True)
+        }
         return all(tied.get((order[x], order[k])) == d for (x, k), d in tied.items())
 
 
@@ -234,9 +297,9 @@ def extreme_points(
     Parameters
     ----------
     privacy : privacy notion
-        Entries are exact for ``epsilon = "log(p/q)"``; for a decimal epsilon they are exact as formulas in
-        ``a = e**epsilon``, and their Fractions have a rational that is below ``a`` by less than one part in ``2**180``.
-        Other distances than whole ones need ``"log(p/q)"``.
+        Entries are exact for ``epsilon = "log(p/q)"``; for a decimal epsilon they are exact as
+        formulas in ``a = e**epsilon``, and their Fractions have a rational that is below ``a`` by
+        less than one part in ``2**180``. Other distances than whole ones need ``"log(p/q)"``.
     n : int
         Number of inputs.
     m : int, optional
@@ -246,9 +309,9 @@ def extreme_points(
     inputs : sequence of hashable, optional
         Labels in the order of the rows, for a notion with labels (default: a graph's nodes).
     time_limit : float, optional
-        Seconds for the list of another notion than pure privacy, which then has the points that are found by then;
-        default: none, and lists of more than about 12 000 points are refused. For pure privacy a list that is known to
-        take longer is refused.
+        Seconds for the list of another notion than pure privacy, which then has the points that are
+        found by then; default: none, and lists of more than about 12 000 points are refused. For
+        pure privacy a list that is known to take longer is refused.
 
     Returns
     -------
@@ -262,9 +325,9 @@ def extreme_points(
 
     Notes
     -----
-    Pure privacy: complete, for ``n <= 6`` and any ``m`` (``n <= 8`` if ``m <= 3``); the number does not depend on
-    ``epsilon > 0`` (docs, "Extreme points"). For ``n = m = 5`` there are 150 425 points with two levels in every
-    column, and 14 400 with a free entry.
+    Pure privacy: complete, for ``n <= 6`` and any ``m`` (``n <= 8`` if ``m <= 3``); the number does
+    not depend on ``epsilon > 0`` (docs, "Extreme points"). For ``n = m = 5`` there are 150 425
+    points with two levels in every column, and 14 400 with a free entry.
 
     References
     ----------
@@ -284,7 +347,8 @@ def extreme_points(
     ties = require_mutual(privacy, labels)
     points: ExtremePoints
     if ties.is_complete and not ties.delta:
-        points, seconds = StaircasePoints(privacy, (n, m), labels), SECONDS.get((n, min(n, m)), 0.0)
+        points = StaircasePoints(privacy, (n, m), labels)
+        seconds = SECONDS.get((n, min(n, m)), 0.0)
         if time_limit is not None and time_limit < seconds:
             needed = f"about {seconds:g} s, more than {time_limit:g} s"
             what = f"the extreme points of {n} inputs and {m} outputs take {needed}"
@@ -297,7 +361,9 @@ def extreme_points(
     return points
 
 
-def _place_columns(values: staircase.Exact, outputs: Sequence[int], shape: tuple[int, int]) -> staircase.Exact:
+def _place_columns(
+    values: staircase.Exact, outputs: Sequence[int], shape: tuple[int, int]
+) -> staircase.Exact:
     """Return a channel with these columns at these outputs, and zeros at the others."""
     matrix = np.full(shape, Fraction(0), dtype=object)
     matrix[:, list(outputs)] = values
