@@ -1,4 +1,6 @@
-"""From reports to numbers: counts, unbiased estimates with intervals, sample sizes, goodness of fit.
+"""From reports to numbers: counts, unbiased estimates with intervals, sample sizes, goodness of
+fit.
 
-In: reports of a mechanism, design or frequency protocol. Out: an `Estimate` with standard errors and intervals.
+In: reports of a mechanism, design or frequency protocol. Out: an `Estimate` with standard errors
+and intervals.
 """

@@ -1,11 +1,13 @@
 r"""Shares among those who answered: ratios of two estimates, with score intervals.
 
-With ``a`` an estimated number to which the missing answer contributes nothing, and ``f`` the share of missing answers,
+With ``a`` an estimated number to which the missing answer contributes nothing, and ``f`` the share
+of missing answers,
 
 .. math:: t = \frac{a}{1 - f}, \qquad \text{so that} \quad a - t (1 - f) = 0 .
 
-The left side is estimated without bias, linearly in the reports. An interval has all ``t`` for which its estimate
-differs from 0 by at most ``z`` standard errors (Fieller 1954), with the variance that it has if its mean is 0.
+The left side is estimated without bias, linearly in the reports. An interval has all ``t`` for
+which its estimate differs from 0 by at most ``z`` standard errors (Fieller 1954), with the variance
+that it has if its mean is 0.
 """
 
 from dataclasses import replace
@@ -25,23 +27,34 @@ STEPS = 26  # bisections of an interval's end: to less than a ten-millionth of t
 def among_answered(
     found: Estimate, source: Any, counts: Counts, missing: int, *, simultaneous: bool = False
 ) -> Estimate:
-    """Divide estimates, shape (k,), by the share of those who answered; the last one is the share of missing answers.
+    """Divide estimates, shape (k,), by the share of those who answered; the last one is the share
+    of missing answers.
 
-    Numbers that are equal for all who answered are left out; intervals end one span beyond the possible ones. O(k n).
+    Numbers that are equal for all who answered are left out; intervals end one span beyond the
+    possible ones. O(k n).
     """
-    is_missing, (squares, products) = source.wanted[missing], source.second_moments(missing)
+    is_missing = source.wanted[missing]
+    squares, products = source.second_moments(missing)
     own = source.wanted[:, is_missing == 0]
     rows = np.flatnonzero((np.ptp(own, axis=1) > 0) & (np.arange(len(own)) != missing))
     own, above, estimates = own[rows], source.wanted[rows], found.values[rows]
-    low, span = own.min(axis=1), np.ptp(own, axis=1)
-    squares, products, square = squares[rows], 2 * (products[rows] - above), squares[missing] - 2 * is_missing + 1
-    frequencies, rest = source.frequencies(counts), 1 - float(found.values[missing])
+    low = own.min(axis=1)
+    span = np.ptp(own, axis=1)
+    squares, products, square = (
+        squares[rows],
+        2 * (products[rows] - above),
+        squares[missing] - 2 * is_missing + 1,
+    )
+    frequencies = source.frequencies(counts)
+    rest = 1 - float(found.values[missing])
     z = interval_quantile(found.confidence, len(rows) + 1, simultaneous)
 
     def variances(t: Float) -> Float:
         """Variances of the estimates of ``a - t (1 - f)`` if their means are 0."""
         second = squares + t[:, None] * products + t[:, None] ** 2 * square
-        return counts.scale * null_variances(above - t[:, None] * (1 - is_missing), second, frequencies)
+        return counts.scale * null_variances(
+            above - t[:, None] * (1 - is_missing), second, frequencies
+        )
 
     # If nobody seems to have answered, nothing is known.
     values = estimates / rest if rest > 0 else np.full(len(rows), np.nan)
@@ -49,11 +62,22 @@ def among_answered(
     near = np.broadcast_to(values, far.shape)
     for _ in range(STEPS if rest > 0 else 0):
         middle = (near + far) / 2
-        is_out = (estimates - middle * rest) ** 2 > z * z * np.stack([variances(side) for side in middle])
+        is_out = (estimates - middle * rest) ** 2 > z * z * np.stack(
+            [variances(side) for side in middle]
+        )
         near, far = np.where(is_out, near, middle), np.where(is_out, middle, far)
     parts = (values, found.values), (np.sqrt(variances(values)) / rest, found.std_error)
     values, error = (np.append(shares, whole[missing]) for shares, whole in parts)
     interval = np.vstack([far.T, found.interval[missing]])
-    labels = None if found.labels is None else tuple(found.labels[place] for place in np.append(rows, missing))
-    how: dict[str, Any] = {"interval": interval, "labels": labels, "covariance": None, "method": ANSWERED}
+    labels = (
+        None
+        if found.labels is None
+        else tuple(found.labels[place] for place in np.append(rows, missing))
+    )
+    how: dict[str, Any] = {
+        "interval": interval,
+        "labels": labels,
+        "covariance": None,
+        "method": ANSWERED,
+    }
     return replace(found, values=values, std_error=error, **how)

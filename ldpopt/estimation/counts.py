@@ -1,4 +1,6 @@
-r"""Counts of reports, from which estimates are computed, and the sources that draw them; counts of shards add up."""
+r"""Counts of reports, from which estimates are computed, and the sources that draw them; counts of
+shards add up.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,15 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.intervals import norm_sub
 from ldpopt.estimation.likelihood import likelihood_p_value
 from ldpopt.estimation.linear import left_inverse, linear_variances
-from ldpopt.estimation.reports import ALL, codes_in, count_file, count_frame, counted, no_names, report_weights
+from ldpopt.estimation.reports import (
+    ALL,
+    codes_in,
+    count_file,
+    count_frame,
+    counted,
+    no_names,
+    report_weights,
+)
 from ldpopt.foundation.documents import reading_json
 from ldpopt.foundation.files import replacing, strict_object
 from ldpopt.foundation.labels import plain_label
@@ -39,8 +49,9 @@ SUMS = ("total", "total_squares", "n_reports")  # numbers of `Counts` that are n
 class Counts:
     r"""How often each report was seen, or for a protocol how many reports support each label.
 
-    Made by `Counts.of`, or ``protocol.count(reports)``. Counts of the same mechanism add up, so shards of a survey need
-    not be gathered. With weights ``w``, counts are :math:`\sum w`; sums of squares are kept for the variance.
+    Made by `Counts.of`, or ``protocol.count(reports)``. Counts of the same mechanism add up, so
+    shards of a survey need not be gathered. With weights ``w``, counts are :math:`\sum w`; sums of
+    squares are kept for the variance.
 
     Attributes
     ----------
@@ -92,13 +103,15 @@ class Counts:
         source : Mechanism, design or frequency protocol
             The source of the reports.
         reports : sequence of labels, mapping or Series label -> count, table, or iterator
-            Labels in a list, array, Series of pandas or polars, or arrow array; counts by label in a mapping, a result
-            of ``value_counts()`` in these libraries, or `Counts`; a dataframe or a file, CSV or Parquet, with
-            ``column``; an iterator of labels, which is read in parts. For a protocol: what ``privatize`` returned.
+            Labels in a list, array, Series of pandas or polars, or arrow array; counts by label in
+            a mapping, a result of ``value_counts()`` in these libraries, or `Counts`; a dataframe
+            or a file, CSV or Parquet, with ``column``; an iterator of labels, which is read in
+            parts. For a protocol: what ``privatize`` returned.
         column : str, optional
             Column of a table.
         weights : array_like, shape (N,), or Series or column name, optional
-            Weight of each report, finite and ``>= 0``. A Series needs the index of the reports. Default: all 1.
+            Weight of each report, finite and ``>= 0``. A Series needs the index of the reports.
+            Default: all 1.
         missing : {"refuse", "leave_out"}
             What is done with a missing report of a table. Default: ``"refuse"``.
 
@@ -110,12 +123,15 @@ class Counts:
         Raises
         ------
         StatementError
-            If a report cannot come from the source, ``reports`` is ambiguous, or a weight does not fit.
+            If a report cannot come from the source, ``reports`` is ambiguous, or a weight does not
+            fit.
         """
         source = source_of(source, "Counts.of")
         if isinstance(reports, Counts):
             if weights is not None:
-                raise StatementError("counts take no weights", do="pass the reports, with their weights")
+                raise StatementError(
+                    "counts take no weights", do="pass the reports, with their weights"
+                )
             return reports.require(source.digest)
         if column is None:
             return source.counts_of(reports, weights, missing)
@@ -157,7 +173,9 @@ class Counts:
 
     @property
     def scale(self) -> float:
-        """One over the number of reports; with weights, over the effective number of reports (Kish)."""
+        """One over the number of reports; with weights, over the effective number of reports
+        (Kish).
+        """
         return self.total_squares / self.total**2
 
     def to_dict(self) -> dict[Hashable, Any]:
@@ -174,7 +192,9 @@ class Counts:
     def require_some(self) -> Counts:
         """Return the counts if there are reports with a positive weight."""
         if not self.total > 0:
-            raise StatementError("there are no reports", do="collect reports first; weights must not all be 0")
+            raise StatementError(
+                "there are no reports", do="collect reports first; weights must not all be 0"
+            )
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -185,7 +205,11 @@ class Counts:
         ModelFileError
             If the file cannot be written.
         """
-        data = {"format": FORMAT, "source": self.source, "labels": list(map(plain_label, self.labels))}
+        data = {
+            "format": FORMAT,
+            "source": self.source,
+            "labels": list(map(plain_label, self.labels)),
+        }
         data |= {"values": self.values.tolist(), "squares": self.squares.tolist()}
         data |= {key: getattr(self, key) for key in SUMS}
         with replacing(path) as stream:
@@ -204,13 +228,17 @@ class Counts:
             data = strict_object(path, MAX_FILE_BYTES)
             if data["format"] != FORMAT:
                 raise ValueError(f"the format is {short_repr(data['format'])}, not {FORMAT!r}")
-            values, squares = (_numbers(data[key], len(data["labels"])) for key in ("values", "squares"))
+            values, squares = (
+                _numbers(data[key], len(data["labels"])) for key in ("values", "squares")
+            )
             sums = (_numbers([data[key]], 1).tolist()[0] for key in SUMS)
             return cls(str(data["source"]), tuple(data["labels"]), values, squares, *sums)
 
 
 class ReportSource(ABC):
-    """Draws reports, and defines the numbers that are estimated from them: a protocol, a design, or a mechanism."""
+    """Draws reports, and defines the numbers that are estimated from them: a protocol, a design, or
+    a mechanism.
+    """
 
     @property
     @abstractmethod
@@ -246,7 +274,9 @@ class ReportSource(ABC):
 
     @abstractmethod
     def variances(self, prior: Any = None) -> Float:
-        """Variance of one respondent's value for each number, shape (k,), at a prior; default: at the worst one."""
+        """Variance of one respondent's value for each number, shape (k,), at a prior; default: at
+        the worst one.
+        """
 
     @property
     @abstractmethod
@@ -255,11 +285,15 @@ class ReportSource(ABC):
 
     @abstractmethod
     def p_value(self, counts: Counts) -> float:
-        """Return a p-value of unweighted counts, for all possible answers; see `goodness_of_fit`."""
+        """Return a p-value of unweighted counts, for all possible answers; see
+        `goodness_of_fit`.
+        """
 
 
 class ListedSource(ReportSource):
-    """A source whose reports are the outputs of a mechanism, and whose estimates are linear in their shares."""
+    """A source whose reports are the outputs of a mechanism, and whose estimates are linear in
+    their shares.
+    """
 
     mechanism: Mechanism  # draws the reports
     estimator: Float  # (k, m): value of each report in each number
@@ -285,7 +319,8 @@ class ListedSource(ReportSource):
 
     def second_moments(self, place: int) -> tuple[Float, Float]:
         """Means of ``v_i^2`` and ``v_i v_place`` over the reports of each answer, each (k, n)."""
-        values, channel = self.estimator, self.mechanism.counts / self.mechanism.denominator
+        values = self.estimator
+        channel = self.mechanism.counts / self.mechanism.denominator
         return values**2 @ channel.T, (values * values[place]) @ channel.T
 
     def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
@@ -294,7 +329,10 @@ class ListedSource(ReportSource):
             if weights is not None:
                 do = "count lists of reports with their weights, and add"
                 raise StatementError("a stream takes no weights", do=do)
-            each = (self.counts_of(part, None, missing) for part in iter(lambda: list(islice(reports, STREAM)), []))
+            each = (
+                self.counts_of(part, None, missing)
+                for part in iter(lambda: list(islice(reports, STREAM)), [])
+            )
             return sum(each, self.counts_of_array(self.codec.no_reports))
         if is_partitioned(reports):
             raise no_names()
@@ -310,13 +348,19 @@ class ListedSource(ReportSource):
         if weights is None:
             seen = np.bincount(reports, minlength=size).astype(np.int64)
             return self._counts(seen, seen, len(reports))
-        values, squares = (np.bincount(reports, power, minlength=size) for power in (weights, weights**2))
+        values, squares = (
+            np.bincount(reports, power, minlength=size) for power in (weights, weights**2)
+        )
         return self._counts(values, squares, len(reports))
 
     def variances(self, prior: Any = None) -> Float:
-        """Variance of one respondent's value for each number, shape (k,); the worst prior is found exactly."""
+        """Variance of one respondent's value for each number, shape (k,); the worst prior is found
+        exactly.
+        """
         known = None if prior is None else read_prior(prior, self.mechanism.inputs)[0]
-        return linear_variances(self.mechanism.counts / self.mechanism.denominator, self.estimator, self.wanted, known)
+        return linear_variances(
+            self.mechanism.counts / self.mechanism.denominator, self.estimator, self.wanted, known
+        )
 
     @property
     def spans(self) -> Float:
@@ -324,13 +368,18 @@ class ListedSource(ReportSource):
         return np.asarray(np.ptp(self.wanted, axis=1))
 
     def p_value(self, counts: Counts) -> float:
-        """Return a p-value by the distance of the shares from the nearest distribution that some answers give."""
+        """Return a p-value by the distance of the shares from the nearest distribution that some
+        answers give.
+        """
         channel = self.mechanism.counts / self.mechanism.denominator
         return likelihood_p_value(channel, counts.values / counts.total, counts.n_reports)
 
     def _counts(self, values: Any, squares: Any, n_reports: int) -> Counts:
-        total, total_squares = values.sum().item(), squares.sum().item()
-        return Counts(self.digest, self.mechanism.outputs, values, squares, total, total_squares, n_reports)
+        total = values.sum().item()
+        total_squares = squares.sum().item()
+        return Counts(
+            self.digest, self.mechanism.outputs, values, squares, total, total_squares, n_reports
+        )
 
 
 class MechanismSource(ListedSource):
@@ -356,13 +405,19 @@ def source_of(given: Any, where: str) -> ReportSource:
         return given
     if not isinstance(given, Mechanism):
         what = f"a {type(given).__name__} cannot draw reports"
-        raise StatementError(what, where=where, do="pass a mechanism, a design or a frequency protocol")
+        raise StatementError(
+            what, where=where, do="pass a mechanism, a design or a frequency protocol"
+        )
     return MechanismSource(given)
 
 
 def _numbers(values: Any, size: int) -> Any:
     """Read numbers of a file; whole ones become integers."""
-    if not isinstance(values, list) or len(values) != size or not all(type(value) in (int, float) for value in values):
+    if (
+        not isinstance(values, list)
+        or len(values) != size
+        or not all(type(value) in (int, float) for value in values)
+    ):
         raise ValueError(f"{short_repr(values)} is not a list of {size} numbers")
     if not all(value >= 0 and math.isfinite(value) for value in values):
         raise ValueError(f"{short_repr(values)} has a number below 0")

@@ -1,4 +1,6 @@
-"""The record of estimates with standard errors and intervals, and estimates that are linear in the reports."""
+"""The record of estimates with standard errors and intervals, and estimates that are linear in the
+reports.
+"""
 
 from __future__ import annotations
 
@@ -73,29 +75,45 @@ class Estimate(HasFacts):
         std_error = np.atleast_1d(np.array(self.std_error, dtype=np.float64))
         interval = self.interval
         if interval is None and std_error.shape == values.shape:
-            interval = np.stack([values - half_width * std_error, values + half_width * std_error], axis=-1)
+            interval = np.stack(
+                [values - half_width * std_error, values + half_width * std_error], axis=-1
+            )
         object.__setattr__(self, "values", values)
         n = len(values)
-        arrays: dict[str, Any] = {"std_error": std_error, "covariance": self.covariance, "interval": interval}
+        arrays: dict[str, Any] = {
+            "std_error": std_error,
+            "covariance": self.covariance,
+            "interval": interval,
+        }
         shapes = {"values": (n,), "std_error": (n,), "covariance": (n, n), "interval": (n, 2)}
         for name, array in ({"values": values} | arrays).items():
             if array is None:
                 continue
-            checked, shape = np.array(array, dtype=np.float64), shapes[name]
+            checked = np.array(array, dtype=np.float64)
+            shape = shapes[name]
             if checked.shape != shape:
                 what = f"{name} of an estimate has shape {checked.shape}; it needs {shape}"
-                raise StatementError(what, do=f"give one entry of {name} for each of the {n} values")
+                raise StatementError(
+                    what, do=f"give one entry of {name} for each of the {n} values"
+                )
             object.__setattr__(self, name, frozen(checked))
         if self.labels is not None:
             object.__setattr__(self, "labels", tuple(self.labels))
             if len(self.labels) != n:
-                raise StatementError(f"{len(self.labels)} labels for {n} estimates", do="give one label for each value")
+                raise StatementError(
+                    f"{len(self.labels)} labels for {n} estimates",
+                    do="give one label for each value",
+                )
 
     def __repr__(self) -> str:
-        rows = [f"Estimate({self.method}, {self.n_reports} reports, {100 * self.confidence:g}% intervals)"]
+        rows = [
+            f"Estimate({self.method}, {self.n_reports} reports, "
+            f"{100 * self.confidence:g}% intervals)"
+        ]
         for place in range(min(10, len(self.values))):
             name = "" if self.labels is None else f"{self.labels[place]!r}: "
-            (low, high), error = self.interval[place], self.shown_errors[place]
+            low, high = self.interval[place]
+            error = self.shown_errors[place]
             spread = "" if error is None else f" +- {error:.2g}"
             rows.append(f"  {name}{self.values[place]:.6g}{spread}  [{low:.6g}, {high:.6g}]")
         if len(self.values) > 10:
@@ -104,14 +122,24 @@ class Estimate(HasFacts):
 
     @property
     def shown_errors(self) -> list[float | None]:
-        """Standard errors; None instead of 0 if all reports are equal, when only the interval shows what is known."""
+        """Standard errors; None instead of 0 if all reports are equal, when only the interval shows
+        what is known.
+        """
         pairs = zip(self.std_error.tolist(), self.interval.tolist(), strict=True)
         return [None if error == 0 and low < high else error for error, (low, high) in pairs]
 
     def facts(self) -> Facts:
-        """Each estimate with its standard error and interval; of frequencies also the nearest distribution."""
+        """Each estimate with its standard error and interval; of frequencies also the nearest
+        distribution.
+        """
         names = range(len(self.values)) if self.labels is None else map(label, self.labels)
-        headings = ["number" if self.method == "design" else "answer", "estimate", "std error", "low", "high"]
+        headings = [
+            "number" if self.method == "design" else "answer",
+            "estimate",
+            "std error",
+            "low",
+            "high",
+        ]
         columns = [names, self.values.tolist(), self.shown_errors, *self.interval.T.tolist()]
         if self.method == "inversion" and len(self.values) > 1:
             headings.append("norm sub")
@@ -125,8 +153,8 @@ class Estimate(HasFacts):
 
         .. math:: \max(\hat f_x - \delta, 0), \quad \delta \text{ such that they sum to 1}
 
-        The nearest point of the simplex: never further from the true frequencies, but biased. Standard errors are those
-        of the unbiased estimates, intervals theirs clipped to [0, 1].
+        The nearest point of the simplex: never further from the true frequencies, but biased.
+        Standard errors are those of the unbiased estimates, intervals theirs clipped to [0, 1].
 
         Raises
         ------
@@ -134,11 +162,24 @@ class Estimate(HasFacts):
             If these are not frequencies of at least two labels.
         """
         if len(self.values) < 2 or self.labels is None:
-            what = f"Norm-Sub is for frequencies of at least two labels; these are {len(self.values)} values"
-            raise StatementError(what + ("" if self.labels else " without labels"), do="estimate frequencies first")
+            what = (
+                "Norm-Sub is for frequencies of at least two labels; these are "
+                f"{len(self.values)} values"
+            )
+            raise StatementError(
+                what + ("" if self.labels else " without labels"), do="estimate frequencies first"
+            )
         clipped = np.clip(self.interval, 0.0, 1.0)
         method = f"{self.method}, norm_sub"
-        rest = (self.n_reports, self.confidence, method, self.labels, self.covariance, clipped, self.fit)
+        rest = (
+            self.n_reports,
+            self.confidence,
+            method,
+            self.labels,
+            self.covariance,
+            clipped,
+            self.fit,
+        )
         return Estimate(norm_sub(self.values), self.std_error, *rest)
 
     def to_frame(self) -> optional.pandas.DataFrame:
@@ -162,39 +203,55 @@ def linear_estimate(
     method: str,
     names: tuple[Hashable, ...],
 ) -> Estimate:
-    """Estimate ``wanted @ p``, shape (k,), by an ``estimator``, shape (k, m), with score intervals of quantile ``z``.
+    """Estimate ``wanted @ p``, shape (k,), by an ``estimator``, shape (k, m), with score intervals
+    of quantile ``z``.
 
-    If these hold all at once (``z`` is larger than for one), those of numbers that are a count of reports are binomial.
+    If these hold all at once (``z`` is larger than for one), those of numbers that are a count of
+    reports are binomial.
 
-    ``channel`` and its left ``inverse``, shape (n, m), give the frequencies at which variances are taken.
+    ``channel`` and its left ``inverse``, shape (n, m), give the frequencies at which variances are
+    taken.
     """
     share = counts.values / counts.total
     values = estimator @ share
-    centered, weights = estimator - values[:, None], counts.squares / counts.total**2
+    centered = estimator - values[:, None]
+    weights = counts.squares / counts.total**2
     if len(values) <= LARGEST_COVARIANCE or estimator is inverse:
         # With s = sum w^2 of each report and W = sum w: sum_y s_y (V_y - t) (V_y - t)^T / W^2
         covariance = (centered * weights) @ centered.T
         covariance = (covariance + covariance.T) / 2
         spread = np.diag(covariance)
     else:
-        covariance, spread = None, centered**2 @ weights
+        covariance = None
+        spread = centered**2 @ weights
     error = np.sqrt(np.maximum(spread, 0.0))
-    interval = score_intervals(values, wanted, estimator**2 @ channel.T, norm_sub(inverse @ share), counts.scale, z)
+    interval = score_intervals(
+        values, wanted, estimator**2 @ channel.T, norm_sub(inverse @ share), counts.scale, z
+    )
     if z > normal_quantile(confidence):
-        low, span = estimator.min(axis=1), np.ptp(estimator, axis=1)
+        low = estimator.min(axis=1)
+        span = np.ptp(estimator, axis=1)
         part = (estimator - low[:, None]) / np.where(span > 0, span, 1.0)[:, None]
         is_count = (span > 0) & (np.minimum(np.abs(part), np.abs(1 - part)).max(axis=1) < SAME)
         ends = binomial_intervals(part[is_count] @ share, counts.scale, z)
         interval[is_count] = low[is_count, None] + span[is_count, None] * ends
-    return Estimate(values, error, counts.n_reports, confidence, method, names, covariance, interval)
+    return Estimate(
+        values, error, counts.n_reports, confidence, method, names, covariance, interval
+    )
 
 
 def normal_quantile(confidence: float) -> float:
-    r"""Return ``z`` with :math:`\Pr(|Z| \le z) = \text{confidence}` for a standard normal ``Z``: 1.96 for 0.95."""
-    return -NormalDist().inv_cdf((1 - inner_share(confidence, "confidence", do="pass a coverage such as 0.95")) / 2)
+    r"""Return ``z`` with :math:`\Pr(|Z| \le z) = \text{confidence}` for a standard normal ``Z``:
+    1.96 for 0.95.
+    """
+    return -NormalDist().inv_cdf(
+        (1 - inner_share(confidence, "confidence", do="pass a coverage such as 0.95")) / 2
+    )
 
 
 def interval_quantile(confidence: float, count: int, simultaneous: bool) -> float:
     """Return ``z`` of each of ``count`` intervals, which hold alone or all at once (Bonferroni)."""
     alone = normal_quantile(confidence)
-    return normal_quantile(1.0 - (1.0 - confidence) / count) if simultaneous and count > 1 else alone
+    return (
+        normal_quantile(1.0 - (1.0 - confidence) / count) if simultaneous and count > 1 else alone
+    )

@@ -1,14 +1,18 @@
-r"""Test whether reports can come from a mechanism: raw answers, or reports of another mechanism, are recognized.
+r"""Test whether reports can come from a mechanism: raw answers, or reports of another mechanism,
+are recognized.
 
-For a mechanism the test compares the shares ``q`` of the reports with the nearest distribution that some answers give,
-``q* = P^T p*`` with the most likely ``p*``. With ``G = N KL(q || q*)``, respondents drawn at random and ``m`` outputs,
+For a mechanism the test compares the shares ``q`` of the reports with the nearest distribution that
+some answers give, ``q* = P^T p*`` with the most likely ``p*``. With ``G = N KL(q || q*)``,
+respondents drawn at random and ``m`` outputs,
 
-.. math:: \Pr(N \, \mathrm{KL}(q \,\|\, P^T p) \ge G) \le e^{-G} \Big( \frac{e G}{m - 1} \Big)^{m-1}, \qquad G > m - 1
+.. math:: \Pr(N \, \mathrm{KL}(q \,\|\,
+          P^T p) \ge G) \le e^{-G} \Big( \frac{e G}{m - 1} \Big)^{m-1}, \qquad G > m - 1
 
-(Agrawal 2020, Theorem 1.2), and the divergence from the true distribution is at least that from the nearest one: the
-bound is a p-value for every number of reports, not an approximation. For a protocol the expected share of the reports
-that support a label is between ``q`` and ``p``; the probability of a share further out is at most
-:math:`e^{-N \mathrm{kl}}` (Chernoff), summed over both sides of all labels.
+(Agrawal 2020, Theorem 1.2), and the divergence from the true distribution is at least that from the
+nearest one: the bound is a p-value for every number of reports, not an approximation. For a
+protocol the expected share of the reports that support a label is between ``q`` and ``p``; the
+probability of a share further out is at most :math:`e^{-N \mathrm{kl}}` (Chernoff), summed over
+both sides of all labels.
 """
 
 import warnings
@@ -18,11 +22,13 @@ from ldpopt.errors import LimitReachedError, StatementError
 from ldpopt.estimation.counts import Counts, ReportSource, source_of
 from ldpopt.mechanism.mechanism import Mechanism
 
-DOUBTFUL, IMPOSSIBLE = 1e-3, 1e-6  # p-values below which estimates come with a warning, and are refused
+# p-values below which estimates come with a warning, and are refused
+DOUBTFUL, IMPOSSIBLE = 1e-3, 1e-6
 
 
 def goodness_of_fit(source: Mechanism | ReportSource, reports: Any) -> float:
-    """Return a p-value for the hypothesis that the reports come from this mechanism, whatever the answers are.
+    """Return a p-value for the hypothesis that the reports come from this mechanism, whatever the
+    answers are.
 
     Parameters
     ----------
@@ -34,8 +40,8 @@ def goodness_of_fit(source: Mechanism | ReportSource, reports: Any) -> float:
     Returns
     -------
     float
-        Valid for every number of reports: reports of the source get a value below ``a`` with probability at most
-        ``a``. A large value proves nothing: some raw answers look like reports.
+        Valid for every number of reports: reports of the source get a value below ``a`` with
+        probability at most ``a``. A large value proves nothing: some raw answers look like reports.
 
     Raises
     ------
@@ -45,17 +51,23 @@ def goodness_of_fit(source: Mechanism | ReportSource, reports: Any) -> float:
     Examples
     --------
     >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
-    >>> goodness_of_fit(coin, {"no": 700, "yes": 300}), goodness_of_fit(coin, {"no": 900, "yes": 100}) < 1e-20
-    (1.0, True)
+    >>> goodness_of_fit(coin, {"no": 700, "yes": 300})
+    1.0
+    >>> goodness_of_fit(coin, {"no": 900, "yes": 100}) < 1e-20
+    True
     """
     counts = Counts.of(source, reports).require_some()
     if counts.is_weighted:
-        raise StatementError("weighted counts have no p-value", do="count the reports without weights")
+        raise StatementError(
+            "weighted counts have no p-value", do="count the reports without weights"
+        )
     return source_of(source, "goodness_of_fit").p_value(counts)
 
 
 def checked_fit(source: ReportSource, counts: Counts, check: bool) -> float | None:
-    """Return the p-value of unweighted reports, None if unknown; warn or refuse if they hardly come from the source."""
+    """Return the p-value of unweighted reports, None if unknown; warn or refuse if they hardly come
+    from the source.
+    """
     if counts.is_weighted:
         return None
     try:
@@ -63,8 +75,14 @@ def checked_fit(source: ReportSource, counts: Counts, check: bool) -> float | No
     except LimitReachedError:
         return None
     if check and found < DOUBTFUL:
-        what = f"the reports do not look like reports of this mechanism (p-value {max(found, 1e-300):.0e})"
-        do = "pass reports and the mechanism that drew them, no raw answers; check_fit=False estimates all the same"
+        what = (
+            "the reports do not look like reports of this mechanism (p-value "
+            f"{max(found, 1e-300):.0e})"
+        )
+        do = (
+            "pass reports and the mechanism that drew them, no raw answers; check_fit=False "
+            "estimates all the same"
+        )
         if found < IMPOSSIBLE:
             raise StatementError(what, do=do)
         warnings.warn(f"{what}; {do}", stacklevel=3)

@@ -1,13 +1,15 @@
 r"""Score intervals, which keep their coverage for labels never seen, few reports and large epsilon.
 
-A normal interval takes the variance at the estimate, which is 0 for a label that was never reported. A *score* interval
-(Wilson 1927 for a share) has all values ``t`` that the estimate does not contradict,
+A normal interval takes the variance at the estimate, which is 0 for a label that was never
+reported. A *score* interval (Wilson 1927 for a share) has all values ``t`` that the estimate does
+not contradict,
 
 .. math:: (\hat t - t)^2 \le z^2 \sigma^2(t) / N,
 
-with the variance that the estimate would have at ``t``. For randomized response that variance depends on ``t`` alone.
-Otherwise it depends on the whole distribution: the estimated one is mixed with the answers of the largest or least
-``w`` until its number is ``t``; its second moment is then linear in ``t``, and the ends are roots of a quadratic.
+with the variance that the estimate would have at ``t``. For randomized response that variance
+depends on ``t`` alone. Otherwise it depends on the whole distribution: the estimated one is mixed
+with the answers of the largest or least ``w`` until its number is ``t``; its second moment is then
+linear in ``t``, and the ends are roots of a quadratic.
 """
 
 from statistics import NormalDist
@@ -20,7 +22,9 @@ from ldpopt.foundation.numbers import Float
 
 
 def norm_sub(values: Float) -> Float:
-    """Return the nearest frequencies, as `Estimate.norm_sub`: the Euclidean projection on the simplex."""
+    """Return the nearest frequencies, as `Estimate.norm_sub`: the Euclidean projection on the
+    simplex.
+    """
     falling = np.sort(values)[::-1]
     shift = (np.cumsum(falling) - 1) / np.arange(1, len(values) + 1)
     return np.asarray(np.maximum(values - shift[int(np.flatnonzero(falling > shift)[-1])], 0.0))
@@ -35,7 +39,9 @@ def share_intervals(share: Float, scale: float, z: float) -> Float:
 
 
 def binomial_intervals(share: Float, scale: float, z: float) -> Float:
-    """Clopper and Pearson's intervals of shares, shape ``(k, 2)``: the risk is at most that of ``z``, however small."""
+    """Clopper and Pearson's intervals of shares, shape ``(k, 2)``: the risk is at most that of
+    ``z``, however small.
+    """
     hits, place = np.unique(np.round(np.clip(share, 0.0, 1.0) / scale, 6), return_inverse=True)
     risk = NormalDist().cdf(-z)
     ends = lower_limit(hits, 1 / scale, risk), upper_limit(hits, 1 / scale, risk)
@@ -45,21 +51,27 @@ def binomial_intervals(share: Float, scale: float, z: float) -> Float:
 def score_intervals(
     estimates: Float, wanted: Float, second: Float, frequencies: Float, scale: float, z: float
 ) -> Float:
-    """Score intervals, shape (k, 2), of unbiased ``estimates`` of ``wanted @ p``, linear in the reports; not clipped.
+    """Score intervals, shape (k, 2), of unbiased ``estimates`` of ``wanted @ p``, linear in the
+    reports; not clipped.
 
-    ``wanted`` and ``second``, the mean square of a person's value by answer, have shape (k, n), ``frequencies`` (n,);
-    ``scale`` is one over the (effective) number of reports, ``z`` a quantile of the normal distribution.
+    ``wanted`` and ``second``, the mean square of a person's value by answer, have shape (k, n),
+    ``frequencies`` (n,); ``scale`` is one over the (effective) number of reports, ``z`` a quantile
+    of the normal distribution.
     """
     mean, moment, ends, slopes = _moments(wanted, second, frequencies)
     (low, low_moment), (high, high_moment) = ends
     # A number that is equal for all answers is known: no other value is possible.
     c = np.where(low < high, z * z * scale, 0.0)
-    # If an estimate is so far out that no possible value agrees, the ends have the variance at the nearest one.
+    # If an estimate is so far out that no possible value agrees, the ends have the variance at the
+    # nearest one.
     is_above = estimates > (low + high) / 2
-    half = np.sqrt(c * np.maximum(np.where(is_above, high_moment - high**2, low_moment - low**2), 0.0))
+    half = np.sqrt(
+        c * np.maximum(np.where(is_above, high_moment - high**2, low_moment - low**2), 0.0)
+    )
     found = []
     for slope, side in zip(slopes, (-1, 1), strict=True):
-        middle, intercept = estimates + c * slope / 2, moment - slope * mean
+        middle = estimates + c * slope / 2
+        intercept = moment - slope * mean
         inside = middle**2 - (1 + c) * (estimates**2 - c * intercept)
         root = (middle + side * np.sqrt(np.maximum(inside, 0.0))) / (1 + c)
         found.append(np.where(inside < 0, estimates + side * half, root))
@@ -67,14 +79,21 @@ def score_intervals(
 
 
 def null_variances(wanted: Float, second: Float, frequencies: Float) -> Float:
-    """Variances of one person's values if the numbers ``wanted @ p`` are 0, shape (k,); see `score_intervals`."""
+    """Variances of one person's values if the numbers ``wanted @ p`` are 0, shape (k,); see
+    `score_intervals`.
+    """
     mean, moment, _, slopes = _moments(wanted, second, frequencies)
     return np.asarray(np.maximum(moment - np.where(mean > 0, *slopes) * mean, 0.0))
 
 
-def _moments(wanted: Float, second: Float, frequencies: Float) -> tuple[Float, Float, Any, list[Float]]:
-    """Numbers and second moments, at the frequencies and at the least and largest number, and the slopes to these."""
-    mean, moment = wanted @ frequencies, second @ frequencies
+def _moments(
+    wanted: Float, second: Float, frequencies: Float
+) -> tuple[Float, Float, Any, list[Float]]:
+    """Numbers and second moments, at the frequencies and at the least and largest number, and the
+    slopes to these.
+    """
+    mean = wanted @ frequencies
+    moment = second @ frequencies
     ends = []
     for best in (wanted.min(axis=1), wanted.max(axis=1)):
         at_end = np.abs(wanted - best[:, None]) <= 1e-12 * (1.0 + np.abs(best[:, None]))
@@ -87,7 +106,9 @@ def _moments(wanted: Float, second: Float, frequencies: Float) -> tuple[Float, F
 
 
 def _slope(at: Float, moment: Float, end: Float, there: Float, otherwise: Float) -> Float:
-    """Return the slope of the second moment between two numbers, or ``otherwise`` if they are equal."""
+    """Return the slope of the second moment between two numbers, or ``otherwise`` if they are
+    equal.
+    """
     distance = end - at
     near = np.abs(distance) <= 1e-12 * (1.0 + np.abs(end))
     return np.where(near, otherwise, (there - moment) / np.where(near, 1.0, distance))

@@ -28,7 +28,8 @@ def estimate_frequencies(
 ) -> Estimate:
     r"""Estimate the frequency of each true answer from the reports of a mechanism.
 
-    With :math:`q` the frequencies of the ``N`` reports and :math:`P` the channel, inversion is linear and unbiased,
+    With :math:`q` the frequencies of the ``N`` reports and :math:`P` the channel, inversion is
+    linear and unbiased,
 
     .. math:: \hat\pi = A q, \quad A P^T = I, \quad
               \operatorname{Cov} = A (\operatorname{diag} q - q q^T) A^T / N,
@@ -42,48 +43,56 @@ def estimate_frequencies(
     Parameters
     ----------
     mechanism : Mechanism
-        The mechanism of the reports; its ``n`` rows must be linearly independent. Its integer masses are used.
+        The mechanism of the reports; its ``n`` rows must be linearly independent. Its integer
+        masses are used.
     reports : Counts, or sequence of labels, shape (N,), or mapping or Series label -> count
-        Counts, or anything that `Counts.of` takes. An ambiguous Series is refused: ``dict(series)`` are counts,
-        ``series.to_list()`` are reports.
+        Counts, or anything that `Counts.of` takes. An ambiguous Series is refused: ``dict(series)``
+        are counts, ``series.to_list()`` are reports.
     method : {"inversion", "maximum_likelihood"}
-        Inversion is unbiased and may give negative frequencies; maximum likelihood never does, but is biased near 0;
-        default: ``"inversion"``.
+        Inversion is unbiased and may give negative frequencies; maximum likelihood never does, but
+        is biased near 0; default: ``"inversion"``.
     confidence : float
         Coverage of each single interval, ``0 < confidence < 1``; default: ``0.95``.
     intervals : {"score", "normal"}
-        Score intervals keep their coverage for labels never seen, few reports and large epsilon; normal ones are
-        ``values -+ z std_error``. After maximum likelihood they are always normal. Default: ``"score"``.
+        Score intervals keep their coverage for labels never seen, few reports and large epsilon;
+        normal ones are ``values -+ z std_error``. After maximum likelihood they are always normal.
+        Default: ``"score"``.
     simultaneous : bool
-        Whether all intervals hold at once with this confidence (Bonferroni), instead of each. Default: ``False``.
+        Whether all intervals hold at once with this confidence (Bonferroni), instead of each.
+        Default: ``False``.
     check_fit : bool
-        Whether reports that hardly come from the mechanism (p-value below 1e-3, see `goodness_of_fit`) cause a warning,
-        and below 1e-6 an error; `Estimate.fit` has the p-value in any case. Default: ``True``.
+        Whether reports that hardly come from the mechanism (p-value below 1e-3, see
+        `goodness_of_fit`) cause a warning, and below 1e-6 an error; `Estimate.fit` has the p-value
+        in any case. Default: ``True``.
     weights : array_like, shape (N,), optional
         Weight of each report, if these are a list; default: all 1.
 
     Returns
     -------
     Estimate
-        ``n`` frequencies that sum to 1, in the order of ``mechanism.inputs``; `Estimate.norm_sub` makes them
-        non-negative. Intervals after inversion are not clipped (a negative end is honest); after maximum likelihood
-        they are clipped to [0, 1], and the standard error of an estimate at or near 0 is approximate.
+        ``n`` frequencies that sum to 1, in the order of ``mechanism.inputs``; `Estimate.norm_sub`
+        makes them non-negative. Intervals after inversion are not clipped (a negative end is
+        honest); after maximum likelihood they are clipped to [0, 1], and the standard error of an
+        estimate at or near 0 is approximate.
 
     Raises
     ------
     StatementError
-        If there are no reports, one is impossible, or the rows of the channel are linearly dependent.
+        If there are no reports, one is impossible, or the rows of the channel are linearly
+        dependent.
     LimitReachedError
         If the likelihood could not be brought within 1e-9 nats per report of its maximum.
 
     Notes
     -----
-    With more outputs than inputs there are many left inverses ``A``; the one used is generalized least squares,
-    ``(P D P^T)^-1 P D`` with ``D`` the inverse of the report frequencies under uniform answers. It does not depend
-    on the reports, so the estimate stays unbiased, and its estimates sum to 1. The maximum of the likelihood is found
-    by interior-point Newton steps, which end when a bound of the distance to it is below 1e-12 nats per report.
+    With more outputs than inputs there are many left inverses ``A``; the one used is generalized
+    least squares, ``(P D P^T)^-1 P D`` with ``D`` the inverse of the report frequencies under
+    uniform answers. It does not depend on the reports, so the estimate stays unbiased, and its
+    estimates sum to 1. The maximum of the likelihood is found by interior-point Newton steps, which
+    end when a bound of the distance to it is below 1e-12 nats per report.
 
-    O(n^2 m) time for each method (times the number of steps, 10 to 40, for maximum likelihood), O(n m + n^2) memory.
+    O(n^2 m) time for each method (times the number of steps, 10 to 40, for maximum likelihood), O(n
+    m + n^2) memory.
 
     Examples
     --------
@@ -93,22 +102,30 @@ def estimate_frequencies(
     """
     require_choice(method, ("inversion", "maximum_likelihood"), "method")
     kind = type(mechanism)
-    do = f"pass {kind.__name__.lower()}.mechanism" if hasattr(kind, "mechanism") else "pass Mechanism(channel)"
+    do = (
+        f"pass {kind.__name__.lower()}.mechanism"
+        if hasattr(kind, "mechanism")
+        else "pass Mechanism(channel)"
+    )
     require_kind(mechanism, Mechanism, "estimate_frequencies()", do)
     require_choice(intervals, ("score", "normal"), "intervals")
     names = mechanism.inputs
-    z, share = interval_quantile(confidence, len(names), simultaneous), float(confidence)
+    z = interval_quantile(confidence, len(names), simultaneous)
+    share = float(confidence)
     channel = mechanism.counts / mechanism.denominator
     counts = Counts.of(mechanism, reports, weights=weights).require_some()
     impossible = np.flatnonzero((counts.values > 0) & (channel.max(axis=0) == 0))
     if len(impossible):
-        report, times = mechanism.outputs[impossible[0]], counts.values[impossible[0]]
+        report = mechanism.outputs[impossible[0]]
+        times = counts.values[impossible[0]]
         what = f"report {report!r} has probability 0 under every input, yet was seen {times} times"
         raise StatementError(what, do="pass the mechanism that made these reports")
     fit = checked_fit(source_of(mechanism, "estimate_frequencies"), counts, check_fit)
     inverse = left_inverse(mechanism)  # refuses linearly dependent rows
     if method == "inversion":
-        found = linear_estimate(counts, inverse, np.eye(len(names)), channel, inverse, z, share, method, names)
+        found = linear_estimate(
+            counts, inverse, np.eye(len(names)), channel, inverse, z, share, method, names
+        )
         if intervals == "normal":
             found = replace(found, interval=_normal_intervals(found.values, found.std_error, z))
         return replace(found, fit=fit)
@@ -116,7 +133,9 @@ def estimate_frequencies(
     covariance = likelihood_covariance(channel, values, counts.scale)
     error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     interval = np.clip(_normal_intervals(values, error, z), 0.0, 1.0)
-    return Estimate(values, error, counts.n_reports, share, method, names, covariance, interval, fit)
+    return Estimate(
+        values, error, counts.n_reports, share, method, names, covariance, interval, fit
+    )
 
 
 def _normal_intervals(values: Float, error: Float, z: float) -> Float:
@@ -125,7 +144,9 @@ def _normal_intervals(values: Float, error: Float, z: float) -> Float:
 
 
 def why_not_estimable(mechanism: Mechanism) -> str:
-    """Return why frequencies cannot be estimated from a mechanism, and what to do; empty if they can."""
+    """Return why frequencies cannot be estimated from a mechanism, and what to do; empty if they
+    can.
+    """
     try:
         left_inverse(mechanism)
     except StatementError as error:

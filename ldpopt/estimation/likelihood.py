@@ -1,4 +1,6 @@
-"""Maximum likelihood: the frequencies of answers that make the seen reports most probable, and how probable."""
+"""Maximum likelihood: the frequencies of answers that make the seen reports most probable, and how
+probable.
+"""
 
 import math
 from collections.abc import Callable
@@ -9,21 +11,27 @@ from ldpopt.errors import LimitReachedError
 from ldpopt.estimation.linear import weighted_left_inverse
 from ldpopt.foundation.numbers import Float
 
-LIKELIHOOD_GAP = 1e-9  # largest accepted shortfall of the log-likelihood from its maximum, in nats per report
+# largest accepted shortfall of the log-likelihood from its maximum, in nats per report
+LIKELIHOOD_GAP = 1e-9
 NEWTON_STEPS = 200  # limit on interior-point steps; 10 to 40 are usual
 
 
-def most_likely(channel: Float, frequencies: Float, is_enough: Callable[[Float], bool] = lambda _: False) -> Float:
-    r"""Maximize :math:`\sum_y q_y \log (P^T \pi)_y` on the simplex, by primal-dual interior-point steps.
+def most_likely(
+    channel: Float, frequencies: Float, is_enough: Callable[[Float], bool] = lambda _: False
+) -> Float:
+    r"""Maximize :math:`\sum_y q_y \log (P^T \pi)_y` on the simplex, by primal-dual interior-point
+    steps.
 
-    Minimizing :math:`\sum_x \pi_x - \sum_y q_y \log (P^T \pi)_y` over :math:`\pi \ge 0` alone is the same: its optimum
-    sums to 1 by itself. With :math:`g = P (q / P^T \pi)` and slacks ``s``, the optimum has ``s = 1 - g >= 0`` and
-    :math:`\pi s = 0`; each step solves the Newton equation of ``pi s = center``. Enough frequencies end the steps.
+    Minimizing :math:`\sum_x \pi_x - \sum_y q_y \log (P^T \pi)_y` over :math:`\pi \ge 0` alone is
+    the same: its optimum sums to 1 by itself. With :math:`g = P (q / P^T \pi)` and slacks ``s``,
+    the optimum has ``s = 1 - g >= 0`` and :math:`\pi s = 0`; each step solves the Newton equation
+    of ``pi s = center``. Enough frequencies end the steps.
     """
     q = frequencies[frequencies > 0]
     channel = channel[:, frequencies > 0]
     n = len(channel)
-    prior, slack = np.full(n, 1 / n), np.ones(n)
+    prior = np.full(n, 1 / n)
+    slack = np.ones(n)
     best, best_gap = prior, np.inf
     for _ in range(NEWTON_STEPS):
         if is_enough(prior / prior.sum()):
@@ -33,7 +41,8 @@ def most_likely(channel: Float, frequencies: Float, is_enough: Callable[[Float],
         # The gradient at the point, scaled onto the simplex, bounds the distance to the maximum.
         gap = float(prior.sum() * gradient.max()) - 1
         if gap < best_gap:
-            best, best_gap = prior / prior.sum(), gap
+            best = prior / prior.sum()
+            best_gap = gap
         if gap < 1e-12:
             break
         center = 0.1 * float(prior @ slack) / n
@@ -46,7 +55,8 @@ def most_likely(channel: Float, frequencies: Float, is_enough: Callable[[Float],
         slack_step = center / prior - slack - slack / prior * step
         prior = prior + _length(prior, step) * step
         slack = slack + _length(slack, slack_step) * slack_step
-    # Entries that only the barrier keeps above zero are set to 0, unless that reduces the likelihood.
+    # Entries that only the barrier keeps above zero are set to 0, unless that reduces the
+    # likelihood.
     rest = np.where(best > 1 - channel @ (q / (best @ channel)), best, 0.0)
     rest /= rest.sum()
     if (rest @ channel > 0).all():
@@ -60,7 +70,9 @@ def most_likely(channel: Float, frequencies: Float, is_enough: Callable[[Float],
 
 
 def likelihood_covariance(channel: Float, values: Float, scale: float) -> Float:
-    """Return the asymptotic covariance of the most likely frequencies; ``scale`` is one over the number of reports."""
+    """Return the asymptotic covariance of the most likely frequencies; ``scale`` is one over the
+    number of reports.
+    """
     # An output of estimated probability 0 has infinite information: a small floor keeps it finite.
     expected = np.where(channel.max(axis=0) > 0, np.maximum(values @ channel, 1e-12), 0.0)
     efficient = weighted_left_inverse(channel, expected, tolerance=0.0)
@@ -69,22 +81,33 @@ def likelihood_covariance(channel: Float, values: Float, scale: float) -> Float:
 
 
 def _length(point: Float, step: Float) -> float:
-    """Return the step length that keeps the point positive: 0.99 of the way to the first zero, at most 1."""
+    """Return the step length that keeps the point positive: 0.99 of the way to the first zero, at
+    most 1.
+    """
     shrinking = step < 0
     return min(1.0, 0.99 * float(np.min(-point[shrinking] / step[shrinking], initial=np.inf)))
 
 
 def likelihood_p_value(channel: Float, share: Float, n_reports: int) -> float:
-    """Bound the probability of shares so far from all mixtures of rows; 0 if no answer causes one of the reports."""
+    """Bound the probability of shares so far from all mixtures of rows; 0 if no answer causes one
+    of the reports.
+    """
     possible = channel.max(axis=0) > 0
     if (share[~possible] > 0).any():
         return 0.0
-    seen, freedom = share > 0, int(possible.sum()) - 1
+    seen = share > 0
+    freedom = int(possible.sum()) - 1
     if freedom == 0:
         return 1.0
 
     def excess_of(frequencies: Float) -> float:
         return n_reports * float(share[seen] @ np.log(share[seen] / (frequencies @ channel)[seen]))
 
-    excess = excess_of(most_likely(channel, share, lambda frequencies: excess_of(frequencies) <= freedom))
-    return 1.0 if excess <= freedom else math.exp(min(0.0, -excess + freedom * (1 + math.log(excess / freedom))))
+    excess = excess_of(
+        most_likely(channel, share, lambda frequencies: excess_of(frequencies) <= freedom)
+    )
+    return (
+        1.0
+        if excess <= freedom
+        else math.exp(min(0.0, -excess + freedom * (1 + math.log(excess / freedom))))
+    )

@@ -1,7 +1,8 @@
 r"""Estimators that are linear in the shares of the reports, and their variances.
 
-A number :math:`t = w \cdot p` is estimated by the mean of one value :math:`v_y` a report. ``wanted`` is the matrix of
-the ``w``, shape (k, n); an estimator is the matrix of the ``v``, shape (k, m).
+A number :math:`t = w \cdot p` is estimated by the mean of one value :math:`v_y` a report.
+``wanted`` is the matrix of the ``w``, shape (k, n); an estimator is the matrix of the ``v``, shape
+(k, m).
 """
 
 from itertools import pairwise
@@ -12,37 +13,53 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.mechanism import Mechanism
 
-MAX_CONDITION = 1e6  # largest condition number of a square channel that is inverted without its singular values
+# largest condition number of a square channel that is inverted without its singular values
+MAX_CONDITION = 1e6
 
 
 def left_inverse(mechanism: Mechanism) -> Float:
-    """Return the estimator of the frequencies, shape ``(n, m)``: least squares weighted for uniform answers."""
+    """Return the estimator of the frequencies, shape ``(n, m)``: least squares weighted for uniform
+    answers.
+    """
     channel = mechanism.counts / mechanism.denominator
     return weighted_left_inverse(channel, channel.mean(axis=0))
 
 
-def weighted_left_inverse(channel: Float, expected: Float, tolerance: float = float(np.finfo(float).eps)) -> Float:
-    r"""Return ``A`` with ``A P^T = I``, shape ``(n, m)``: least squares, output ``y`` weighted by ``1 / expected[y]``.
+def weighted_left_inverse(
+    channel: Float, expected: Float, tolerance: float = float(np.finfo(float).eps)
+) -> Float:
+    r"""Return ``A`` with ``A P^T = I``, shape ``(n, m)``: least squares, output ``y`` weighted by
+    ``1 / expected[y]``.
 
-    If ``expected`` is a mixture :math:`P^T u` of rows, ``1^T A q = sum(q)``: the estimates sum to 1.
+    If ``expected`` is a mixture :math:`P^T u` of rows, ``1^T A q = sum(q)``: the estimates sum to
+    1.
     """
     n, m = channel.shape
     if n == m and (only := _inverse(channel)) is not None:
         return only
     root = np.zeros(m)
     np.divide(1.0, np.sqrt(expected), out=root, where=expected > 0)
-    # The singular values of the scaled channel itself; its Gram matrix would square the condition number.
+    # The singular values of the scaled channel itself; its Gram matrix would square the condition
+    # number.
     left, singular, right = np.linalg.svd(channel * root, full_matrices=False)
     rank = int(np.sum(singular > singular[0] * max(n, m) * tolerance))
     if rank < n:
-        what = f"the channel has rank {rank} for {n} inputs: different answers give the same distribution of reports"
-        do = "use a mechanism with linearly independent rows (a constant one has rank 1), or merge inputs"
+        what = (
+            f"the channel has rank {rank} for {n} inputs: different answers give the same "
+            "distribution of reports"
+        )
+        do = (
+            "use a mechanism with linearly independent rows (a constant one has rank 1), or "
+            "merge inputs"
+        )
         raise StatementError(what, where=f"channel of shape ({n}, {m})", do=do)
     return (left / singular) @ right * root  # type: ignore[no-any-return]
 
 
 def _inverse(channel: Float) -> Float | None:
-    """The only left inverse of a square channel, in a tenth of the time; None if it may be inaccurate."""
+    """The only left inverse of a square channel, in a tenth of the time; None if it may be
+    inaccurate.
+    """
     try:
         inverse: Float = np.asarray(np.linalg.inv(channel).T, dtype=np.float64)
     except np.linalg.LinAlgError:
@@ -63,8 +80,9 @@ def linear_variances(channel: Float, values: Float, wanted: Float, prior: Float 
 def worst_variance(means: Float, second: Float) -> float:
     r"""Largest :math:`b \cdot p - (w \cdot p)^2` over all distributions ``p``.
 
-    The value grows with the height of the point :math:`(w \cdot p, b \cdot p)`, so the maximum lies on the upper hull
-    of the points :math:`(w_x, b_x)`. On an edge of slope ``m`` it lies at ``m / 2``, or at an end.
+    The value grows with the height of the point :math:`(w \cdot p, b \cdot p)`, so the maximum lies
+    on the upper hull of the points :math:`(w_x, b_x)`. On an edge of slope ``m`` it lies at ``m /
+    2``, or at an end.
     """
     order = np.lexsort((second, means))
     hull: list[tuple[float, float]] = []
@@ -82,6 +100,8 @@ def worst_variance(means: Float, second: Float) -> float:
     return max(best, 0.0)
 
 
-def _turns_up(one: tuple[float, float], middle: tuple[float, float], last: tuple[float, float]) -> bool:
+def _turns_up(
+    one: tuple[float, float], middle: tuple[float, float], last: tuple[float, float]
+) -> bool:
     """Whether the middle point is on or below the line between the others."""
     return (middle[0] - one[0]) * (last[1] - one[1]) >= (middle[1] - one[1]) * (last[0] - one[0])

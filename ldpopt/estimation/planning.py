@@ -1,9 +1,11 @@
-r"""Sample sizes: how many people are needed for a half-width, and the half-width that a number of people give.
+r"""Sample sizes: how many people are needed for a half-width, and the half-width that a number of
+people give.
 
-A number :math:`t = w \cdot p` is estimated by the mean of one value :math:`v_y` a report. For a respondent drawn at
-random from answers of distribution ``p`` the variance of that value is
+A number :math:`t = w \cdot p` is estimated by the mean of one value :math:`v_y` a report. For a
+respondent drawn at random from answers of distribution ``p`` the variance of that value is
 
-.. math:: \sigma^2(p) = \sum_x p_x b_x - \Big( \sum_x p_x w_x \Big)^2, \qquad b_x = \sum_y P(y \mid x) \, v_y^2,
+.. math:: \sigma^2(p) = \sum_x p_x b_x - \Big( \sum_x p_x w_x \Big)^2,
+          \qquad b_x = \sum_y P(y \mid x) \, v_y^2,
 
 and ``N`` people give a half-width of :math:`z \sigma / \sqrt N`.
 """
@@ -28,7 +30,8 @@ MOST_PEOPLE = 1e15
 
 @dataclass(frozen=True, eq=False)
 class Precision:
-    """Variance of one respondent's value for each number that is estimated, with sample sizes and half-widths.
+    """Variance of one respondent's value for each number that is estimated, with sample sizes and
+    half-widths.
 
     Made by `precision`.
 
@@ -56,10 +59,11 @@ class Precision:
     spans: Float
 
     def people(self, half_width: Any) -> Any:
-        """People needed for each number; half-widths are one number ``> 0``, or a mapping or Series by name.
+        """People needed for each number; half-widths are one number ``> 0``, or a mapping or Series
+        by name.
 
-        Text such as ``"5%"`` is a percentage of the number's span: five percentage points of a share. More than 1e15
-        people, and a half-width as wide as the span, are refused.
+        Text such as ``"5%"`` is a percentage of the number's span: five percentage points of a
+        share. More than 1e15 people, and a half-width as wide as the span, are refused.
         """
         if isinstance(half_width, str) and (share := percentage(half_width)) is not None:
             wanted = share * np.where(self.spans > 0, self.spans, 1.0)
@@ -68,15 +72,27 @@ class Precision:
         else:
             wanted = np.broadcast_to(real_array(half_width, "half-width"), self.variances.shape)
         if not (wanted > 0).all():
-            raise StatementError(f"the half-width {wanted.min():g} is not positive", do="pass a number such as 0.02")
+            raise StatementError(
+                f"the half-width {wanted.min():g} is not positive", do="pass a number such as 0.02"
+            )
         if (is_useless := (wanted >= self.spans) & (self.spans > 0)).any():
             place = int(is_useless.argmax())
-            what = f"the half-width {wanted[place]:g} is not below {self.spans[place]:g}, the whole range of the number"
-            do = f"percentage points are hundredths: pass 0.05 or '5%' for five; did you mean {wanted[place] / 100:g}?"
+            what = (
+                f"the half-width {wanted[place]:g} is not below {self.spans[place]:g}, the "
+                "whole range of the number"
+            )
+            do = (
+                "percentage points are hundredths: pass 0.05 or '5%' for five; did you mean "
+                f"{wanted[place] / 100:g}?"
+            )
             raise StatementError(what, where=f"number {short_repr(self.names[place])}", do=do)
-        found = np.maximum(1.0, np.ceil(self.variances * (self.quantile / wanted) ** 2 * (1 - 1e-12)))
+        found = np.maximum(
+            1.0, np.ceil(self.variances * (self.quantile / wanted) ** 2 * (1 - 1e-12))
+        )
         if not (found <= MOST_PEOPLE).all():
-            raise StatementError(f"{found.max():.3g} people are needed", do="pass a larger half-width or epsilon")
+            raise StatementError(
+                f"{found.max():.3g} people are needed", do="pass a larger half-width or epsilon"
+            )
         return found.astype(np.int64)
 
     def half_width(self, people: int) -> Float:
@@ -84,19 +100,32 @@ class Precision:
         return self.quantile * np.sqrt(self.variances / whole_number(people, "people", 1))
 
 
-def precision(source: Source, *, confidence: float = 0.95, prior: Any = None, simultaneous: bool = False) -> Precision:
-    """Return the variances of the numbers that a mechanism, protocol or design estimates; see `plan_sample`.
+def precision(
+    source: Source, *, confidence: float = 0.95, prior: Any = None, simultaneous: bool = False
+) -> Precision:
+    """Return the variances of the numbers that a mechanism, protocol or design estimates; see
+    `plan_sample`.
 
-    The worst distribution of a number has at most two answers, since the variance is concave in its value and its
-    second moment, and is found exactly.
+    The worst distribution of a number has at most two answers, since the variance is concave in its
+    value and its second moment, and is found exactly.
     """
     found = source_of(source, "plan_sample")
     variances = found.variances(prior)
-    return Precision(found.names, variances, interval_quantile(confidence, len(variances), simultaneous), found.spans)
+    return Precision(
+        found.names,
+        variances,
+        interval_quantile(confidence, len(variances), simultaneous),
+        found.spans,
+    )
 
 
 def plan_sample(
-    source: Source, *, half_width: Any, confidence: float = 0.95, prior: Any = None, simultaneous: bool = False
+    source: Source,
+    *,
+    half_width: Any,
+    confidence: float = 0.95,
+    prior: Any = None,
+    simultaneous: bool = False,
 ) -> int:
     r"""Return the number of people needed for intervals of a given half-width.
 
@@ -107,8 +136,8 @@ def plan_sample(
     source : Mechanism, design or frequency protocol
         Will draw the reports.
     half_width : float or str, or mapping or Series name -> float
-        Half the length of each interval, in the unit of what is estimated: 0.02 is two percentage points, and so is
-        ``"2%"``, which is a percentage of the span of all possible values.
+        Half the length of each interval, in the unit of what is estimated: 0.02 is two percentage
+        points, and so is ``"2%"``, which is a percentage of the span of all possible values.
     confidence : float
         Coverage of the intervals, ``0 < confidence < 1``; default: ``0.95``.
     prior : array_like, shape (n,), or mapping or Series label -> weight, optional
@@ -128,14 +157,17 @@ def plan_sample(
 
     Notes
     -----
-    This is the normal approximation; with fewer than about 50 people the intervals are wider. `Precision` has the
-    sample size for each answer, and the half-widths for a given number of people.
+    This is the normal approximation; with fewer than about 50 people the intervals are wider.
+    `Precision` has the sample size for each answer, and the half-widths for a given number of
+    people.
 
     Examples
     --------
     >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
-    >>> plan_sample(coin, half_width=0.02), plan_sample(coin, half_width=0.02, prior={"no": 0.9, "yes": 0.1})
-    (9604, 8068)
+    >>> plan_sample(coin, half_width=0.02)
+    9604
+    >>> plan_sample(coin, half_width=0.02, prior={"no": 0.9, "yes": 0.1})
+    8068
     """
     found = precision(source, confidence=confidence, prior=prior, simultaneous=simultaneous)
     return int(found.people(half_width).max())

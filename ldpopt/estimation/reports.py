@@ -1,4 +1,6 @@
-"""Reports in the forms that users have: vectors of labels, tables with a column, counts by label."""
+"""Reports in the forms that users have: vectors of labels, tables with a column, counts by
+label.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,24 @@ from ldpopt.errors import StatementError, shows_values
 from ldpopt.foundation import optional
 from ldpopt.foundation.labelled import as_counts, is_labelled, is_series, read_labelled
 from ldpopt.foundation.labels import Names, codes
-from ldpopt.foundation.numbers import Float, quoted, real_array, real_number, require_choice, short_repr
+from ldpopt.foundation.numbers import (
+    Float,
+    quoted,
+    real_array,
+    real_number,
+    require_choice,
+    short_repr,
+)
 from ldpopt.mechanism.files import require_drawn_by
-from ldpopt.tables.coding import MISSING, TREATMENTS, Coder, Codes, Missing, MissingAnswers, is_missing
+from ldpopt.tables.coding import (
+    MISSING,
+    TREATMENTS,
+    Coder,
+    Codes,
+    Missing,
+    MissingAnswers,
+    is_missing,
+)
 from ldpopt.tables.files import position_of, reading
 from ldpopt.tables.frames import as_arrow, as_frame, codes_of, column_of, gathered, is_partitioned
 
@@ -29,27 +46,39 @@ MAX_GROUPS = 1000  # largest number of groups
 
 
 def counted(reports: Any, alphabet: Names, weights: Any = None) -> NDArray[np.int64] | None:
-    """Return counts by label in the order of an alphabet; None if the reports are labels themselves."""
+    """Return counts by label in the order of an alphabet; None if the reports are labels
+    themselves.
+    """
     given = as_counts(reports, alphabet, "report")
     if given is None:
         return None
     if weights is not None:
-        raise StatementError("counts by label take no weights", do="pass the reports, with their weights")
+        raise StatementError(
+            "counts by label take no weights", do="pass the reports, with their weights"
+        )
     seen = np.zeros(len(alphabet), dtype=np.int64)
-    for place, (label, count) in zip(codes(list(given), alphabet, "report"), given.items(), strict=True):
+    for place, (label, count) in zip(
+        codes(list(given), alphabet, "report"), given.items(), strict=True
+    ):
         seen[place] += _whole_count(label, count, sys.maxsize // len(alphabet))
     return seen
 
 
-def codes_in(reports: Any, alphabet: Names, missing: Missing = "refuse") -> tuple[Codes, NDArray[np.bool_]]:
-    """Return the positions of labels in a vector of any library, and which entries are not missing."""
+def codes_in(
+    reports: Any, alphabet: Names, missing: Missing = "refuse"
+) -> tuple[Codes, NDArray[np.bool_]]:
+    """Return the positions of labels in a vector of any library, and which entries are not
+    missing.
+    """
     require_choice(missing, TREATMENTS, "missing")
     if isinstance(reports, (str, os.PathLike)):
         raise _no_column(os.fspath(reports))
     if not isinstance(reports, (list, tuple, np.ndarray)) and as_arrow(reports) is not None:
         found = codes_of(reports, Coder(alphabet, "report"), "the reports")
     else:
-        found = codes(reports.to_list() if hasattr(reports, "to_list") else reports, alphabet, "report")
+        found = codes(
+            reports.to_list() if hasattr(reports, "to_list") else reports, alphabet, "report"
+        )
     if missing == "refuse":
         absent = MissingAnswers("the reports", "report")
         absent.add(found, 0)
@@ -61,12 +90,16 @@ def codes_in(reports: Any, alphabet: Names, missing: Missing = "refuse") -> tupl
 def count_frame(
     source: ReportSource, table: Any, column: Any, weights: Any, missing: Missing, by: Any = None
 ) -> dict[Hashable, Counts]:
-    """Count the reports in a column of a dataframe of any library, by the groups that another column names."""
+    """Count the reports in a column of a dataframe of any library, by the groups that another
+    column names.
+    """
     if is_partitioned(table):
         if not isinstance(weights, (str, type(None))):
             raise no_names()
         merged: dict[Hashable, Any] = {}
-        for part in gathered(table, lambda part, _: count_frame(source, part, column, weights, missing, by)):
+        for part in gathered(
+            table, lambda part, _: count_frame(source, part, column, weights, missing, by)
+        ):
             merged |= {group: one + merged.get(group, 0) for group, one in part.items()}
         return merged
     frame = as_frame(table)
@@ -79,13 +112,19 @@ def count_frame(
 
 
 def count_file(
-    path: str, columns: Mapping[str, tuple[ReportSource, Missing]], weights: Any = None, by: str | None = None
+    path: str,
+    columns: Mapping[str, tuple[ReportSource, Missing]],
+    weights: Any = None,
+    by: str | None = None,
 ) -> dict[str, dict[Hashable, Counts]]:
-    """Count columns of a file or database in one pass; each has a source and a treatment of missing reports.
+    """Count columns of a file or database in one pass; each has a source and a treatment of missing
+    reports.
 
     Counts are by the groups that a column ``by`` names; without it, all people are the group `ALL`.
     """
-    if not all(isinstance(name, str) for name in (*columns, by or "")) or not isinstance(weights, (str, type(None))):
+    if not all(isinstance(name, str) for name in (*columns, by or "")) or not isinstance(
+        weights, (str, type(None))
+    ):
         raise _no_column(path)
     for name, (source, _) in columns.items():
         require_drawn_by(path, name, source.digest)
@@ -100,7 +139,9 @@ def count_file(
         }
         row = table.first_row
         for batch in table.batches(places, beside):
-            numbers = read_weights(batch[-1], f"{table.name}, column {weights}", row) if beside else None
+            numbers = (
+                read_weights(batch[-1], f"{table.name}, column {weights}", row) if beside else None
+            )
             about = f"{table.name}, column {by}", table.is_text(places[-1])
             groups = None if by is None else _groups(batch[len(columns)], *about)
             for one, part in zip(found.values(), batch, strict=False):
@@ -110,16 +151,29 @@ def count_file(
 
 
 def _groups(column: Any, where: str, as_text: bool) -> dict[Hashable, NDArray[np.bool_]]:
-    """Which rows are in each group that a column names; rows without a name are a group of their own."""
+    """Which rows are in each group that a column names; rows without a name are a group of their
+    own.
+    """
     values = as_arrow(column)
     if values is None or str(values.type).startswith(("list", "struct")):
-        raise StatementError("the entries are not names of groups", where=where, do="pass a column of texts or numbers")
+        raise StatementError(
+            "the entries are not names of groups",
+            where=where,
+            do="pass a column of texts or numbers",
+        )
     coded = values if hasattr(values, "dictionary") else values.dictionary_encode()
-    names = [NO_GROUP if is_missing(name, as_text) else name for name in [*coded.dictionary.to_pylist(), None]]
+    names = [
+        NO_GROUP if is_missing(name, as_text) else name
+        for name in [*coded.dictionary.to_pylist(), None]
+    ]
     codes = coded.indices.fill_null(len(names) - 1).to_numpy(zero_copy_only=False)
     found: dict[Hashable, Any] = {}
     for code in np.unique(codes):
-        name = int(names[code]) if isinstance(names[code], float) and names[code].is_integer() else names[code]
+        name = (
+            int(names[code])
+            if isinstance(names[code], float) and names[code].is_integer()
+            else names[code]
+        )
         found[name] = found.get(name, False) | (codes == code)
         if len(found) > MAX_GROUPS:
             do = "name a column with fewer values, such as a region"
@@ -130,14 +184,24 @@ def _groups(column: Any, where: str, as_text: bool) -> dict[Hashable, NDArray[np
 def no_names() -> StatementError:
     """Return the error for a table of Dask without the names of its columns."""
     do = "pass column=, and weights= by name"
-    return StatementError("a table of Dask needs the names of its columns", where="Counts.of", do=do)
+    return StatementError(
+        "a table of Dask needs the names of its columns", where="Counts.of", do=do
+    )
 
 
 def _no_column(path: str) -> StatementError:
-    """Return the error for a text in place of reports: it may be an answer, and is quoted only if it names a file."""
+    """Return the error for a text in place of reports: it may be an answer, and is quoted only if
+    it names a file.
+    """
     where = path if shows_values() or os.path.exists(path) else ""
-    what = "a file needs the names of its columns" if where else "a text names a file, which needs its columns"
-    return StatementError(what, where=where, do="pass column=, and weights= by name; or the reports as a list")
+    what = (
+        "a file needs the names of its columns"
+        if where
+        else "a text names a file, which needs its columns"
+    )
+    return StatementError(
+        what, where=where, do="pass column=, and weights= by name; or the reports as a list"
+    )
 
 
 class _Column:
@@ -145,7 +209,9 @@ class _Column:
 
     def __init__(self, source: ReportSource, missing: Missing, where: str, as_text: bool) -> None:
         require_choice(missing, TREATMENTS, "missing")
-        self.source, self.keeps_all, self.where = source, missing == "refuse", where
+        self.source = source
+        self.keeps_all = missing == "refuse"
+        self.where = where
         self.absent = MissingAnswers(where, "report")
         self.read = source.codec.reader(as_text)
         self.counts: dict[Hashable, Counts] = {}
@@ -158,7 +224,9 @@ class _Column:
         numbers = None if weights is None else weights[there]
         for group, rows in ({ALL: there} if groups is None else groups).items():
             own = rows[there]
-            counted = self.source.counts_of_array(reports[own], None if numbers is None else numbers[own])
+            counted = self.source.counts_of_array(
+                reports[own], None if numbers is None else numbers[own]
+            )
             self.counts[group] = counted + self.counts.get(group, 0)
 
     def finished(self) -> dict[Hashable, Counts]:
@@ -168,10 +236,15 @@ class _Column:
 
 
 def read_effect(path: str, column: str) -> float:
-    r"""Design effect of the weights in a column of a file (Kish): :math:`N \sum w^2 / (\sum w)^2`."""
+    r"""Design effect of the weights in a column of a file (Kish): :math:`N \sum w^2 / (\sum
+    w)^2`.
+    """
     with reading(path) as table:
-        where, batches = f"{table.name}, column {column}", table.batches((), [position_of(table, column)])
-        weights = np.concatenate([np.empty(0), *(read_weights(batch, where, table.first_row) for (batch,) in batches)])
+        where = f"{table.name}, column {column}"
+        batches = table.batches((), [position_of(table, column)])
+        weights = np.concatenate(
+            [np.empty(0), *(read_weights(batch, where, table.first_row) for (batch,) in batches)]
+        )
     if not weights.sum() > 0:
         raise StatementError("there are no weights above 0", where=where, do="name another column")
     return float(len(weights) * (weights**2).sum() / weights.sum() ** 2)
@@ -185,7 +258,9 @@ def read_weights(column: optional.pyarrow.Array, where: str, first_row: int) -> 
 def read_numbers(column: optional.pyarrow.Array, where: str, first_row: int, what: str) -> Float:
     """Read numbers in a column of a file; nan if one is missing in a file with missing values."""
     try:
-        return np.asarray(column.cast(optional.pyarrow.float64()).to_numpy(zero_copy_only=False), float)
+        return np.asarray(
+            column.cast(optional.pyarrow.float64()).to_numpy(zero_copy_only=False), float
+        )
     except (optional.pyarrow.ArrowInvalid, optional.pyarrow.ArrowNotImplementedError):
         values = column.to_pylist()
         row = next((row for row, value in enumerate(values) if not _is_float(value)), None)
@@ -205,13 +280,21 @@ def _is_float(value: Any) -> bool:
 
 
 def report_weights(weights: Any, reports: Any, size: int) -> Float | None:
-    """Return weights in the order of the reports: a Series is aligned with their index, or else with 0, 1, 2, ..."""
+    """Return weights in the order of the reports: a Series is aligned with their index, or else
+    with 0, 1, 2, ...
+    """
     if weights is None:
         return None
     if isinstance(weights, str):
-        raise StatementError(f"the weights are the text {weights!r}", do="pass a column of the table, table['NAME']")
+        raise StatementError(
+            f"the weights are the text {weights!r}", do="pass a column of the table, table['NAME']"
+        )
     if is_labelled(weights):
-        index = reports.index if hasattr(reports, "to_numpy") and hasattr(reports, "index") else range(size)
+        index = (
+            reports.index
+            if hasattr(reports, "to_numpy") and hasattr(reports, "index")
+            else range(size)
+        )
         if not (is_series(weights) and hasattr(index, "equals") and weights.index.equals(index)):
             weights = _ordered(weights, index)
     values = real_array(weights.to_numpy() if is_series(weights) else weights, "weights")
@@ -222,14 +305,18 @@ def report_weights(weights: Any, reports: Any, size: int) -> Float | None:
 
 
 def _ordered(weights: Any, index: Any) -> Float:
-    """Return weights in the order of the reports' index, whose labels may be names or answers, and are not quoted."""
+    """Return weights in the order of the reports' index, whose labels may be names or answers, and
+    are not quoted.
+    """
     try:
         return read_labelled(weights, "weights", ("report",)).to(tuple(index))
     except StatementError:
         if shows_values():
             raise
     do = "label each weight as its report; or pass .to_numpy(), which goes by position"
-    raise StatementError("the weights have other labels than the index of the reports, or a label twice", do=do)
+    raise StatementError(
+        "the weights have other labels than the index of the reports, or a label twice", do=do
+    )
 
 
 def _checked(weights: Float, where: str, first_row: int) -> Float:
@@ -237,7 +324,10 @@ def _checked(weights: Float, where: str, first_row: int) -> Float:
     bad = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
     if len(bad):
         what = f"the weight{quoted(float(weights[bad[0]]))} is not a finite number >= 0"
-        where, do = f"{where}, row {first_row + int(bad[0])}", "give a weight >= 0, or leave the report out"
+        where, do = (
+            f"{where}, row {first_row + int(bad[0])}",
+            "give a weight >= 0, or leave the report out",
+        )
         raise StatementError(what, where=where, do=do)
     return weights
 
