@@ -1,7 +1,9 @@
-"""Protocols for frequencies, one per file: a label per user becomes a report, reports an unbiased `Estimate`.
+"""Protocols for frequencies, one per file: a label per user becomes a report, reports an unbiased
+`Estimate`.
 
-`ldpopt.design` for ``Workload.frequencies`` with equal weights is the best `SubsetSelection`, and never worse than any.
-A new protocol is a subclass of `FrequencyProtocol` with ``published=True`` in its own file, imported here.
+`ldpopt.design` for ``Workload.frequencies`` with equal weights is the best `SubsetSelection`, and
+never worse than any. A new protocol is a subclass of `FrequencyProtocol` with ``published=True`` in
+its own file, imported here.
 """
 
 from ldpopt.frequencies.choice import Choice, best
@@ -13,6 +15,12 @@ from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.frequencies.unary import UnaryEncoding
 
 __all__ = [
-    "Choice", "FrequencyProtocol", "LinearHash", "LocalHashing", "RandomizedResponse",
-    "SubsetSelection", "UnaryEncoding", "best",
-]  # fmt: skip
+    "Choice",
+    "FrequencyProtocol",
+    "LinearHash",
+    "LocalHashing",
+    "RandomizedResponse",
+    "SubsetSelection",
+    "UnaryEncoding",
+    "best",
+]

@@ -11,9 +11,11 @@ from ldpopt.frequencies.linear_hash import LinearHash
 from ldpopt.frequencies.protocol import FrequencyProtocol
 from ldpopt.frequencies.randomized_response import RandomizedResponse
 
-# Of protocols with at most this many times the smallest variance, the one with the shortest reports is chosen
+# Of protocols with at most this many times the smallest variance, the one with the shortest reports
+# is chosen
 NEAR = 1.02
-MOST_LABELS = 1 << 14  # largest number of labels for which a report may take one random word for each label
+# largest number of labels for which a report may take one random word for each label
+MOST_LABELS = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,8 @@ class Choice:
 
 
 def best(inputs: int | Sequence[Hashable], epsilon: float | str, people: int) -> Choice:
-    """Choose a protocol: the smallest variance, and among protocols within 2 % of it the shortest reports.
+    """Choose a protocol: the smallest variance, and among protocols within 2 % of it the shortest
+    reports.
 
     Parameters
     ----------
@@ -60,18 +63,24 @@ def best(inputs: int | Sequence[Hashable], epsilon: float | str, people: int) ->
 
     Notes
     -----
-    Subset selection at its best size is optimal among all mechanisms for frequencies of equal weights (docs,
-    "Estimation"), so the choice is never more than 2 % above the optimum, up to 16384 labels. Beyond, protocols that
-    take one random word for each label are left out, and the choice is usually `LinearHash`, up to ten million labels.
-    With a public coin its reports are still shorter: ``LinearHash(epsilon, inputs, public_coin=True)``.
+    Subset selection at its best size is optimal among all mechanisms for frequencies of equal
+    weights (docs, "Estimation"), so the choice is never more than 2 % above the optimum, up to
+    16384 labels. Beyond, protocols that take one random word for each label are left out, and the
+    choice is usually `LinearHash`, up to ten million labels. With a public coin its reports are
+    still shorter: ``LinearHash(epsilon, inputs, public_coin=True)``.
 
     Examples
     --------
     >>> best(["no", "yes"], 1.0, 1000).protocol
     RandomizedResponse(2 labels, epsilon=1.0)
     """
-    size, count = whole_number(people, "people", 1), len(RandomizedResponse(inputs, epsilon).inputs)
-    kinds = [kind for kind in FrequencyProtocol.PUBLISHED if count <= MOST_LABELS or not kind.draws_each_label]
+    size = whole_number(people, "people", 1)
+    count = len(RandomizedResponse(inputs, epsilon).inputs)
+    kinds = [
+        kind
+        for kind in FrequencyProtocol.PUBLISHED
+        if count <= MOST_LABELS or not kind.draws_each_label
+    ]
     made: dict[str, FrequencyProtocol] = {kind.__name__: kind(inputs, epsilon) for kind in kinds}
     with suppress(StatementError):  # too many labels for it
         made[LinearHash.__name__] = LinearHash(epsilon, inputs)
@@ -80,7 +89,12 @@ def best(inputs: int | Sequence[Hashable], epsilon: float | str, people: int) ->
     near = [name for name in made if variances[name] <= NEAR * min(variances.values())]
     chosen = min(near, key=lambda name: (bits[name], variances[name]))
     error = math.sqrt(variances[chosen] / (count * size))
-    ratios = {name: math.sqrt(variances[name] / variances[chosen]) for name in made if name != chosen}
+    ratios = {
+        name: math.sqrt(variances[name] / variances[chosen]) for name in made if name != chosen
+    }
     others = ", ".join(f"{name} {ratio:.3g} times" for name, ratio in ratios.items())
-    what = f"{size:,} people give a standard error of {error:.2g} a label with {bits[chosen]:.0f} bits each"
+    what = (
+        f"{size:,} people give a standard error of {error:.2g} a label with "
+        f"{bits[chosen]:.0f} bits each"
+    )
     return Choice(made[chosen], f"{chosen}: {what}; {others}", variances, bits)

@@ -1,10 +1,12 @@
-r"""A linear hash over a finite field: short reports on millions of labels, decoded for all labels at once.
+r"""A linear hash over a finite field: short reports on millions of labels, decoded for all labels
+at once.
 
-The label with digits ``x_1 .. x_(t-1)`` in base ``q`` is the vector ``(x_1, .., x_(t-1), 1)`` over the field of ``q``
-elements. A report is a vector up to its unit, a point of the projective space, and supports the labels whose vectors
-are orthogonal to it: every two labels are supported by equally many points. The support of all labels is a Fourier
-transform: along the line of all multiples of a label's vector, the transform of the counts is that of the numbers of
-reports by their product with the vector.
+The label with digits ``x_1 .. x_(t-1)`` in base ``q`` is the vector ``(x_1, .., x_(t-1), 1)`` over
+the field of ``q`` elements. A report is a vector up to its unit, a point of the projective space,
+and supports the labels whose vectors are orthogonal to it: every two labels are supported by
+equally many points. The support of all labels is a Fourier transform: along the line of all
+multiples of a label's vector, the transform of the counts is that of the numbers of reports by
+their product with the vector.
 """
 
 from __future__ import annotations
@@ -21,7 +23,14 @@ from ldpopt.certificate.frequency_certificate import SubsetRandomizer
 from ldpopt.closed_forms.form import ResponseSampler
 from ldpopt.errors import StatementError
 from ldpopt.foundation.fields import field
-from ldpopt.foundation.numbers import Float, Int, any_array, require_memory, short_repr, whole_number
+from ldpopt.foundation.numbers import (
+    Float,
+    Int,
+    any_array,
+    require_memory,
+    short_repr,
+    whole_number,
+)
 from ldpopt.frequencies.protocol import FrequencyProtocol, Positions
 from ldpopt.frequencies.randomized_response import kept_and_other
 from ldpopt.mechanism.exact_draws import coin_tosses, uniform_below
@@ -29,42 +38,52 @@ from ldpopt.mechanism.sampling import CHUNK, Random, bit_source, chunks, generat
 
 MAX_LABELS = 10**7
 MAX_ELEMENTS = 1 << 10  # largest field
-NEAR = Fraction(101, 100)  # of fields with at most this many times the smallest variance the shortest reports are taken
+# of fields with at most this many times the smallest variance the shortest reports are taken
+NEAR = Fraction(101, 100)
 PUBLIC = np.dtype([("hash", np.int64), ("value", np.int64)])
 
 
 class Arithmetic:
-    """Tables of a field, whose elements are the numbers ``0 .. q-1`` with their digits modulo ``p``."""
+    """Tables of a field, whose elements are the numbers ``0 .. q-1`` with their digits modulo
+    ``p``.
+    """
 
     def __init__(self, q: int) -> None:
         finite = field(q)
         if finite is None:
-            raise StatementError(f"there is no field of {q} elements", do="pass a power of a prime, such as 4, 5 or 7")
+            raise StatementError(
+                f"there is no field of {q} elements",
+                do="pass a power of a prime, such as 4, 5 or 7",
+            )
         self.q, self.p, self.e = q, finite.p, finite.e
         digits = np.arange(q)[:, None] // self.p ** np.arange(self.e) % self.p
         self.sums = finite.numbers(digits[:, None] + digits[None])
         self.negative = finite.numbers(-digits)
-        powers, logarithm = finite.numbers(finite.powers), np.zeros(q, np.int64)
+        powers = finite.numbers(finite.powers)
+        logarithm = np.zeros(q, np.int64)
         logarithm[powers] = np.arange(q - 1)
         self.products = powers[(logarithm[:, None] + logarithm) % (q - 1)]
         self.products[0] = self.products[:, 0] = 0
         self.inverse = powers[-logarithm % (q - 1)]
         trace = np.zeros(q, np.int64)
         trace[powers] = finite.trace(np.arange(q - 1), self.p)[:, 0]
-        # The trace of a product of two elements is the product of the digits of one and the dual digits of the other.
+        # The trace of a product of two elements is the product of the digits of one and the dual
+        # digits of the other.
         basis = self.p ** np.arange(self.e)
         self.dual = trace[self.products[:, basis]] @ basis
         self.characters = np.exp(-2j * np.pi / self.p * trace[self.products])
 
 
 class LinearHash(FrequencyProtocol):
-    r"""Report a point of a projective space over a field of ``q`` elements; it supports about one label in ``q``.
+    r"""Report a point of a projective space over a field of ``q`` elements; it supports about one
+    label in ``q``.
 
     .. math:: \max_{x, u, u'} \frac{P(u \mid x)}{P(u' \mid x)} \le E, \qquad
               \frac{c}{m} = \frac{q^{t-1} - 1}{q^t - 1} \approx \frac1q
 
-    with ``m`` points, of which ``c`` support a label. With a public coin all but the last digit of ``u`` are public
-    random numbers, and the last one is sent by randomized response on ``q`` symbols.
+    with ``m`` points, of which ``c`` support a label. With a public coin all but the last digit of
+    ``u`` are public random numbers, and the last one is sent by randomized response on ``q``
+    symbols.
 
     Parameters
     ----------
@@ -73,26 +92,30 @@ class LinearHash(FrequencyProtocol):
     n : int or sequence of hashable
         The labels or their number, from 2 to ``10**7``.
     public_coin : bool
-        Whether the hash function is public, so that a report has ``log2 q`` bits; default: ``False``.
+        Whether the hash function is public, so that a report has ``log2 q`` bits; default:
+        ``False``.
     q : int, optional
-        Number of elements of the field, a power of a prime up to 1024; default: of those within 1 % of the least
-        variance the one with the shortest reports.
+        Number of elements of the field, a power of a prime up to 1024; default: of those within 1 %
+        of the least variance the one with the shortest reports.
 
     Raises
     ------
     StatementError
-        If epsilon is not positive, ``n`` or ``q`` does not fit, or the tables are too large for the memory.
+        If epsilon is not positive, ``n`` or ``q`` does not fit, or the tables are too large for the
+        memory.
 
     Notes
     -----
-    Within 1 % of the best possible variance for most budgets (`total_variance` beside `ldpopt.design` for
-    frequencies). A private report is the number of a point, a public one has the fields ``hash`` and ``value``. O(t)
-    per report to draw, with ``q**(t-1) >= n``; O(q m) to decode all reports together, exactly: supports are rounded
-    to whole numbers. The masses are integers over ``2**53``, rounded so that no ratio exceeds ``e**epsilon``.
+    Within 1 % of the best possible variance for most budgets (`total_variance` beside
+    `ldpopt.design` for frequencies). A private report is the number of a point, a public one has
+    the fields ``hash`` and ``value``. O(t) per report to draw, with ``q**(t-1) >= n``; O(q m) to
+    decode all reports together, exactly: supports are rounded to whole numbers. The masses are
+    integers over ``2**53``, rounded so that no ratio exceeds ``e**epsilon``.
 
     References
     ----------
-    Feldman, Nelson, Nguyen and Talwar 2022 (projective geometry response); Wang et al. 2017 for a public hash.
+    Feldman, Nelson, Nguyen and Talwar 2022 (projective geometry response); Wang et al. 2017 for a
+    public hash.
 
     Examples
     --------
@@ -102,12 +125,19 @@ class LinearHash(FrequencyProtocol):
     """
 
     def __init__(
-        self, epsilon: float | str, n: int | Sequence[Hashable], public_coin: bool = False, *, q: int | None = None
+        self,
+        epsilon: float | str,
+        n: int | Sequence[Hashable],
+        public_coin: bool = False,
+        *,
+        q: int | None = None,
     ) -> None:
         super().__init__(n, epsilon)
         if not isinstance(public_coin, (bool, np.bool_)):
             what = f"public_coin = {short_repr(public_coin)} is neither True nor False"
-            raise StatementError(what, do="pass True for a hash that everybody knows, False for one that is reported")
+            raise StatementError(
+                what, do="pass True for a hash that everybody knows, False for one that is reported"
+            )
         self.public_coin = bool(public_coin)
         if len(self.inputs) > MAX_LABELS:
             what = f"{len(self.inputs)} labels are more than {MAX_LABELS}"
@@ -121,7 +151,10 @@ class LinearHash(FrequencyProtocol):
 
     def __repr__(self) -> str:
         coin = ", public_coin=True" if self.public_coin else ""
-        return f"LinearHash(epsilon={self.epsilon!r}, {len(self.inputs)} labels, q={self.elements}{coin})"
+        return (
+            f"LinearHash(epsilon={self.epsilon!r}, {len(self.inputs)} labels, "
+            f"q={self.elements}{coin})"
+        )
 
     @property
     def bits(self) -> int:
@@ -142,30 +175,41 @@ class LinearHash(FrequencyProtocol):
         """Probabilities that a report supports the true label, and another one."""
         if self.public_coin:
             return kept_and_other(self._response(q))[0], Fraction(1, q)
-        found, both = self._distribution(q), _points(q, _length(len(self.inputs), q) - 2)
+        found = self._distribution(q)
+        both = _points(q, _length(len(self.inputs), q) - 2)
         rest = Fraction(found.size - both, found.n - found.size)
         return found.p, found.p * Fraction(both, found.size) + (1 - found.p) * rest
 
     def _best_field(self) -> int:
         """Number of elements with the shortest reports, of those with nearly the least variance."""
         around = float(min(self.epsilon.enclosure()[0] + 1, Fraction(MAX_ELEMENTS)))
-        sizes = range(max(2, math.floor(around / 3)), min(MAX_ELEMENTS, math.ceil(3 * around) + 3) + 1)
+        sizes = range(
+            max(2, math.floor(around / 3)), min(MAX_ELEMENTS, math.ceil(3 * around) + 3) + 1
+        )
         found = {}
         for q in filter(field, sizes):
             p, other = self._probabilities(q)
             if p > other:
-                found[q] = len(self.inputs) * other * (1 - other) / (p - other) ** 2 + (1 - p - other) / (p - other)
+                found[q] = len(self.inputs) * other * (1 - other) / (p - other) ** 2 + (
+                    1 - p - other
+                ) / (p - other)
         near = [q for q, variance in found.items() if variance <= NEAR * min(found.values())]
         points = {q: _points(q, _length(len(self.inputs), q)) for q in near}
         return min(near, key=lambda q: (q if self.public_coin else points[q], points[q]), default=2)
 
     def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:
-        generator, response = None if rng is None else generator_of(rng), self._response(self.elements)
+        generator = None if rng is None else generator_of(rng)
+        response = self._response(self.elements)
         words = bit_source(generator)
         reports = np.empty(len(answers), PUBLIC if self.public_coin else np.int64)
         for part in chunks(len(answers)):
             digits = self._digits(answers[part])
-            drawn = np.stack([uniform_below(self.elements, digits.shape[1], words) for _ in range(self.length - 1)])
+            drawn = np.stack(
+                [
+                    uniform_below(self.elements, digits.shape[1], words)
+                    for _ in range(self.length - 1)
+                ]
+            )
             if self.public_coin:
                 reports["hash"][part] = self.elements ** np.arange(self.length - 2, -1, -1) @ drawn
                 reports["value"][part] = response.draw(self._product(drawn, digits), rng=generator)
@@ -173,19 +217,27 @@ class LinearHash(FrequencyProtocol):
             supports = coin_tosses(int(self.p * (1 << 53)), digits.shape[1], words)
             vectors = self._completed(drawn, digits, supports)
             while len(zero := np.flatnonzero(~vectors.any(axis=0))):  # no point: drawn again
-                drawn = np.stack([uniform_below(self.elements, len(zero), words) for _ in range(self.length - 1)])
+                drawn = np.stack(
+                    [uniform_below(self.elements, len(zero), words) for _ in range(self.length - 1)]
+                )
                 vectors[:, zero] = self._completed(drawn, digits[:, zero], supports[zero])
             reports[part] = self._numbers(vectors)
         return reports
 
     def _completed(self, drawn: Int, digits: Int, supports: NDArray[np.bool_]) -> Int:
-        """Add the last digit with which the product with the label is 0 if the report supports it, and else 1."""
+        """Add the last digit with which the product with the label is 0 if the report supports it,
+        and else 1.
+        """
         wanted = np.where(supports, 0, 1)
-        return np.vstack([drawn, self._field.sums[wanted, self._field.negative[self._product(drawn, digits)]]])
+        return np.vstack(
+            [drawn, self._field.sums[wanted, self._field.negative[self._product(drawn, digits)]]]
+        )
 
     def _digits(self, answers: Positions) -> Int:
         """Digits of labels, shape (t - 1, N), the largest first."""
-        return np.asarray(answers // self.elements ** np.arange(self.length - 2, -1, -1)[:, None] % self.elements)
+        return np.asarray(
+            answers // self.elements ** np.arange(self.length - 2, -1, -1)[:, None] % self.elements
+        )
 
     def _product(self, vectors: Int, digits: Int) -> Int:
         """Products of vectors and labels without their last digits, shape (N,)."""
@@ -195,17 +247,21 @@ class LinearHash(FrequencyProtocol):
         return found
 
     def _numbers(self, vectors: Int) -> Int:
-        """Numbers of the points of vectors other than 0, shape (t, N): the first digit that is not 0 becomes 1."""
+        """Numbers of the points of vectors other than 0, shape (t, N): the first digit that is not
+        0 becomes 1.
+        """
         q, t = self.elements, self.length
         lead = (vectors != 0).argmax(axis=0)
         unit = self._field.inverse[vectors[lead, np.arange(vectors.shape[1])]]
         place = q ** (t - 1 - lead)
         value = q ** np.arange(t - 1, -1, -1) @ self._field.products[vectors, unit]
-        return np.asarray(value - place + (place - 1) // (q - 1))  # points with a later lead come first
+        # points with a later lead come first
+        return np.asarray(value - place + (place - 1) // (q - 1))
 
     def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
         array = any_array(reports, "list of reports")
-        numbers, empty = self._checked(array), 0.0
+        numbers = self._checked(array)
+        empty = 0.0
         if self.public_coin:
             is_zero = numbers < 0  # the hash that is 0, with the value 0: it supports every label
             empty = float(is_zero.sum() if weights is None else weights[is_zero].sum())
@@ -222,40 +278,66 @@ class LinearHash(FrequencyProtocol):
         """Numbers of the points of reports; -1 for the vector 0 of a public hash."""
         q, t = self.elements, self.length
         if not self.public_coin:
-            if array.ndim != 1 or array.dtype.kind not in "iu" or (array >= _points(q, t)).any() or (array < 0).any():
-                raise StatementError(f"a report cannot come from {self!r}", do="pass what privatize returned")
+            if (
+                array.ndim != 1
+                or array.dtype.kind not in "iu"
+                or (array >= _points(q, t)).any()
+                or (array < 0).any()
+            ):
+                raise StatementError(
+                    f"a report cannot come from {self!r}", do="pass what privatize returned"
+                )
             return array.astype(np.int64)
-        if array.ndim != 1 or array.dtype.names is None or set(array.dtype.names) != {"hash", "value"}:
-            raise StatementError("the reports need the fields hash and value", do="pass what privatize returned")
+        if (
+            array.ndim != 1
+            or array.dtype.names is None
+            or set(array.dtype.names) != {"hash", "value"}
+        ):
+            raise StatementError(
+                "the reports need the fields hash and value", do="pass what privatize returned"
+            )
         hashes, values = (array[name].astype(np.int64) for name in ("hash", "value"))
         is_possible = (hashes >= 0) & (hashes < q ** (t - 1)) & (values >= 0) & (values < q)
         if not is_possible.all():
-            where, do = f"entry {int(is_possible.argmin())}", "pass the reports of this protocol"
+            where = f"entry {int(is_possible.argmin())}"
+            do = "pass the reports of this protocol"
             raise StatementError(f"a report cannot come from {self!r}", where=where, do=do)
         vectors = np.vstack([self._digits(hashes), self._field.negative[values]])
-        found, is_point = np.full(len(array), -1), vectors.any(axis=0)
+        found = np.full(len(array), -1)
+        is_point = vectors.any(axis=0)
         found[is_point] = self._numbers(vectors[:, is_point])
         return found
 
     def _decoded(self, numbers: Int, sums: Float) -> Float:
-        """Support of every label, shape (n,), from the numbers of points and the sums of their reports."""
-        n, q, start = len(self.inputs), self.elements, 1
+        """Support of every label, shape (n,), from the numbers of points and the sums of their
+        reports.
+        """
+        n = len(self.inputs)
+        q = self.elements
+        start = 1
         total = np.zeros(1)  # of the point (0, .., 0, 1), which supports no label
-        for rest in range(1, self.length):  # points whose first digit that is not 0 is followed by so many digits
+        # points whose first digit that is not 0 is followed by so many digits
+        for rest in range(1, self.length):
             rows = q if rest < self.length - 1 else -(-n // len(total))
             part = slice(*np.searchsorted(numbers, (start, start + q**rest)))
-            total = (self._slices(numbers[part] - start, sums[part], rows, rest - 1) + total).ravel()
+            total = (
+                self._slices(numbers[part] - start, sums[part], rows, rest - 1) + total
+            ).ravel()
             start += q**rest
         return np.asarray(total[:n])
 
     def _slices(self, vectors: Int, sums: Float, rows: int, length: int) -> Float:
-        """Support of labels ``(x, y, 1)`` by points ``(1, u)``, one row for each ``x``; ``length`` digits of ``y``."""
+        """Support of labels ``(x, y, 1)`` by points ``(1, u)``, one row for each ``x``; ``length``
+        digits of ``y``.
+        """
         from scipy.fft import fftn
 
         finite, q = self._field, self.elements
         first, last = np.divmod(vectors, q)
-        found, multiples = np.full((rows, q**length), float(sums.sum()) / q), np.arange(1, q)
-        multiples = multiples[multiples <= finite.negative[1:]]  # the transform at -a is the conjugate of that at a
+        found = np.full((rows, q**length), float(sums.sum()) / q)
+        multiples = np.arange(1, q)
+        # the transform at -a is the conjugate of that at a
+        multiples = multiples[multiples <= finite.negative[1:]]
         for part in chunks(len(multiples), max(1, CHUNK // found.shape[1])):
             lines = np.empty((len(multiples[part]), 2, found.shape[1]))
             for line, multiple in zip(lines, multiples[part], strict=True):
@@ -266,12 +348,16 @@ class LinearHash(FrequencyProtocol):
                 at = np.zeros(1, np.int64)  # the places of the multiple of (y, 1)
                 for _ in range(length):
                     at = np.add.outer(at * q, finite.dual[finite.products[multiple]]).ravel()
-                spectrum = fftn(sheet.reshape((finite.p,) * (finite.e * length)), overwrite_x=True).ravel()[at]
+                spectrum = fftn(
+                    sheet.reshape((finite.p,) * (finite.e * length)), overwrite_x=True
+                ).ravel()[at]
                 line[:] = spectrum.real, -spectrum.imag
             # The number of points with the product c is a transform of the line; x + c = 0.
             weight = np.where(multiples[part] == finite.negative[multiples[part]], 1, 2) / q
             waves = finite.characters[:rows, multiples[part]] * weight
-            found += np.stack([waves.real, waves.imag], axis=2).reshape(rows, -1) @ lines.reshape(-1, found.shape[1])
+            found += np.stack([waves.real, waves.imag], axis=2).reshape(rows, -1) @ lines.reshape(
+                -1, found.shape[1]
+            )
         return found
 
     def _ratio(self) -> Fraction:
@@ -282,18 +368,22 @@ class LinearHash(FrequencyProtocol):
     def _delta(self, alpha: Fraction) -> Fraction:
         if self.public_coin:  # labels with the same value of the hash have the same reports
             return (1 - self.q) * (self.p - alpha * (1 - self.p) / (self.elements - 1))
-        found, one_only = self._distribution(self.elements), Fraction(self.elements ** (self.length - 2))
+        found = self._distribution(self.elements)
+        one_only = Fraction(self.elements ** (self.length - 2))
         return one_only * (found.p / found.size - alpha * (1 - found.p) / (found.n - found.size))
 
     def _witness(self) -> Any:
         if self.public_coin:
             return "the first label's own value, where the hashes differ"
-        first, second = self._digits(np.array([0, 1]))[:, 0], self._digits(np.array([0, 1]))[:, 1]
+        first = self._digits(np.array([0, 1]))[:, 0]
+        second = self._digits(np.array([0, 1]))[:, 1]
         return int(self._numbers(np.append(second - first, 0)[:, None])[0])
 
 
 def _length(n: int, q: int) -> int:
-    """Digits of a label's vector: those of the largest label in base ``q``, at least one, and the 1."""
+    """Digits of a label's vector: those of the largest label in base ``q``, at least one, and the
+    1.
+    """
     digits = 1
     while q**digits < n:
         digits += 1

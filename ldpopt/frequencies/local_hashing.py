@@ -1,4 +1,6 @@
-r"""Local hashing: a public random hash of the label for each user, then randomized response on the hashed value."""
+r"""Local hashing: a public random hash of the label for each user, then randomized response on the
+hashed value.
+"""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -16,16 +18,19 @@ from ldpopt.frequencies.randomized_response import kept_and_other
 from ldpopt.mechanism.sampling import Random, bit_source, chunks, generator_of
 
 PRIME_BITS = 61
-PRIME = (1 << PRIME_BITS) - 1  # the field of the hash family, a Mersenne prime: reduction takes only shifts
+# the field of the hash family, a Mersenne prime: reduction takes only shifts
+PRIME = (1 << PRIME_BITS) - 1
 MAX_BUCKETS = 1 << 20
 MAX_LABELS = 1 << 30
 REPORT = np.dtype([("a", np.uint64), ("b", np.uint64), ("bucket", np.int64)])
 
 
 class LocalHashing(FrequencyProtocol, published=True):
-    r"""Hash the label into ``g`` buckets by a random function per user; report the function and the randomized bucket.
+    r"""Hash the label into ``g`` buckets by a random function per user; report the function and the
+    randomized bucket.
 
-    .. math:: h_{a,b}(x) = ((a x + b) \bmod P) \bmod g, \quad P = 2^{61} - 1, \quad a, b \text{ uniform on } 0 .. P-1
+    .. math:: h_{a,b}(x) = ((a x + b) \bmod P) \bmod g, \quad P = 2^{61} - 1,
+              \quad a, b \text{ uniform on } 0 .. P-1
     .. math:: p = \frac{E}{E + g - 1}, \qquad q = \kappa p + (1 - \kappa) \frac{1 - p}{g - 1},
               \qquad \kappa = \Pr(h(x) = h(x')) \approx \frac1g
 
@@ -40,17 +45,20 @@ class LocalHashing(FrequencyProtocol, published=True):
 
     Notes
     -----
-    A report has fields ``a``, ``b`` (the hash function, independent of the answer) and ``bucket``; it
-    supports the labels that hash to its bucket. Privacy depends on the bucket only, not on properties of the hash.
+    A report has fields ``a``, ``b`` (the hash function, independent of the answer) and ``bucket``;
+    it supports the labels that hash to its bucket. Privacy depends on the bucket only, not on
+    properties of the hash.
 
-    For ``x != x'`` the pair of hashes is *exactly* uniform mod P, so ``kappa`` is exact; theory: docs,
-    "Frequencies". If functions are drawn from a shorter seed, as in deployed systems, this is an assumption.
+    For ``x != x'`` the pair of hashes is *exactly* uniform mod P, so ``kappa`` is exact; theory:
+    docs, "Frequencies". If functions are drawn from a shorter seed, as in deployed systems, this is
+    an assumption.
 
     O(1) per report to randomize, O(N d) to estimate: each user's function is applied to all labels.
 
     References
     ----------
-    Wang, Blocki, Li and Jha 2017, section 4.3; Bassily and Smith 2015 (BLH); Carter and Wegman 1979.
+    Wang, Blocki, Li and Jha 2017, section 4.3; Bassily and Smith 2015 (BLH); Carter and Wegman
+    1979.
 
     Examples
     --------
@@ -61,7 +69,9 @@ class LocalHashing(FrequencyProtocol, published=True):
 
     _shown = ("buckets",)
 
-    def __init__(self, inputs: int | Sequence[Hashable], epsilon: float | str, *, buckets: int | None = None) -> None:
+    def __init__(
+        self, inputs: int | Sequence[Hashable], epsilon: float | str, *, buckets: int | None = None
+    ) -> None:
         super().__init__(inputs, epsilon)
         if len(self.inputs) > MAX_LABELS:
             what = f"{len(self.inputs)} labels are more than the {MAX_LABELS} that can be hashed"
@@ -73,7 +83,10 @@ class LocalHashing(FrequencyProtocol, published=True):
         self._sampler = ResponseSampler(range(self.buckets), positions, positions, self.epsilon)
         self._keep, self._other = kept_and_other(self._sampler)
         self._collision = collision_probability(PRIME, self.buckets)
-        self.p, self.q = self._keep, self._collision * self._keep + (1 - self._collision) * self._other
+        self.p, self.q = (
+            self._keep,
+            self._collision * self._keep + (1 - self._collision) * self._other,
+        )
         self._require_distinguishable()
 
     @property
@@ -86,24 +99,39 @@ class LocalHashing(FrequencyProtocol, published=True):
         generator = None if rng is None else generator_of(rng)
         reports = np.empty(len(answers), dtype=REPORT)
         reports["a"], reports["b"] = (_below_prime(len(answers), generator) for _ in range(2))
-        hashed = hash_label(reports["a"], reports["b"], answers.astype(np.uint64)) % np.uint64(self.buckets)
+        hashed = hash_label(reports["a"], reports["b"], answers.astype(np.uint64)) % np.uint64(
+            self.buckets
+        )
         reports["bucket"] = self._sampler.draw(hashed.astype(np.int64), rng=generator)
         return reports
 
     def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
         array = any_array(reports, "list of reports")
-        if array.ndim != 1 or array.dtype.names is None or set(array.dtype.names) != {"a", "b", "bucket"}:
-            raise StatementError("the reports need the fields a, b and bucket", do="pass what privatize returned")
-        a, value, bucket = array["a"].astype(np.uint64), array["b"].astype(np.uint64), array["bucket"]
+        if (
+            array.ndim != 1
+            or array.dtype.names is None
+            or set(array.dtype.names) != {"a", "b", "bucket"}
+        ):
+            raise StatementError(
+                "the reports need the fields a, b and bucket", do="pass what privatize returned"
+            )
+        a = array["a"].astype(np.uint64)
+        value = array["b"].astype(np.uint64)
+        bucket = array["bucket"]
         is_possible = (a < PRIME) & (value < PRIME) & (bucket >= 0) & (bucket < self.buckets)
         if not is_possible.all():
-            where, do = f"entry {int(is_possible.argmin())}", "pass the reports of this protocol"
+            where = f"entry {int(is_possible.argmin())}"
+            do = "pass the reports of this protocol"
             raise StatementError(f"a report cannot come from {self!r}", where=where, do=do)
-        size, found = len(self.inputs), np.zeros(len(self.inputs))
-        wanted, modulus = bucket.astype(np.uint64), np.uint64(self.buckets)
+        size = len(self.inputs)
+        found = np.zeros(len(self.inputs))
+        wanted = bucket.astype(np.uint64)
+        modulus = np.uint64(self.buckets)
         # a x + b for x = 0, 1, 2, ... by one addition each, in blocks that fit in the cache.
         for part in chunks(len(array), BLOCK_CELLS >> 4):
-            step, hashed, target = a[part], value[part].copy(), wanted[part]
+            step = a[part]
+            hashed = value[part].copy()
+            target = wanted[part]
             for x in range(size):
                 hits = hashed % modulus == target
                 found[x] += np.count_nonzero(hits) if weights is None else weights[part] @ hits
@@ -122,10 +150,16 @@ class LocalHashing(FrequencyProtocol, published=True):
         return "the first label's own bucket, where the hashes differ"
 
 
-def hash_label(a: NDArray[np.uint64], b: NDArray[np.uint64], x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Compute ``(a x + b) mod (2**61 - 1)`` in 64-bit words, for ``a, b < 2**61 - 1`` and ``x < 2**31``."""
-    half, prime = np.uint64(31), np.uint64(PRIME)
-    low, high = a & np.uint64((1 << 31) - 1), a >> half
+def hash_label(
+    a: NDArray[np.uint64], b: NDArray[np.uint64], x: NDArray[np.uint64]
+) -> NDArray[np.uint64]:
+    """Compute ``(a x + b) mod (2**61 - 1)`` in 64-bit words, for ``a, b < 2**61 - 1`` and ``x <
+    2**31``.
+    """
+    half = np.uint64(31)
+    prime = np.uint64(PRIME)
+    low = a & np.uint64((1 << 31) - 1)
+    high = a >> half
     # high x 2**31: since 2**61 = 1 mod P, its bits from 2**61 on are added at 1.
     upper = high * x
     wrapped = (upper >> np.uint64(30)) + ((upper & np.uint64((1 << 30) - 1)) << half)
@@ -135,7 +169,9 @@ def hash_label(a: NDArray[np.uint64], b: NDArray[np.uint64], x: NDArray[np.uint6
 
 
 def collision_probability(prime: int, buckets: int) -> Fraction:
-    """Return the probability that two different labels share a bucket: the sum of the squared shares of the buckets."""
+    """Return the probability that two different labels share a bucket: the sum of the squared
+    shares of the buckets.
+    """
     each, more = divmod(prime, buckets)
     return Fraction(more * (each + 1) ** 2 + (buckets - more) * each**2, prime**2)
 

@@ -1,4 +1,6 @@
-r"""The interface of frequency protocols: reports that support labels, unbiased estimates, variance and privacy."""
+r"""The interface of frequency protocols: reports that support labels, unbiased estimates, variance
+and privacy.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,14 @@ from ldpopt.estimation.intervals import binomial_intervals, share_intervals
 from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import check_labels, codes, read_positions
-from ldpopt.foundation.numbers import Float, inner_share, is_whole, real_array, short_repr, whole_number
+from ldpopt.foundation.numbers import (
+    Float,
+    inner_share,
+    is_whole,
+    real_array,
+    short_repr,
+    whole_number,
+)
 from ldpopt.mechanism.channels import digest
 from ldpopt.mechanism.codec import LabelCodec, Randomizer
 from ldpopt.mechanism.mechanism import Mechanism
@@ -37,7 +46,9 @@ BLOCK_CELLS = 1 << 20  # cells (reports times labels) per block of work
 
 
 def chernoff(share: Float, number: Any, low: Any, high: Any) -> float:
-    """Bound on the probability that one of several shares of ``number`` reports is as far outside of its range."""
+    """Bound on the probability that one of several shares of ``number`` reports is as far outside
+    of its range.
+    """
     nearest = np.clip(share, low, high)
     with np.errstate(divide="ignore", invalid="ignore"):
         one = np.where(share > 0, share * np.log(share / nearest), 0.0)
@@ -46,10 +57,11 @@ def chernoff(share: Float, number: Any, low: Any, high: Any) -> float:
 
 
 class FrequencyProtocol(ReportSource):
-    r"""A randomizer of one label per user, whose report *supports* some labels, and the unbiased estimate from it.
+    r"""A randomizer of one label per user, whose report *supports* some labels, and the unbiased
+    estimate from it.
 
-    A report supports the true label with probability ``p`` and any other with probability ``q < p``. With ``c_x`` of
-    ``N`` reports supporting ``x``,
+    A report supports the true label with probability ``p`` and any other with probability ``q <
+    p``. With ``c_x`` of ``N`` reports supporting ``x``,
 
     .. math:: \hat f_x = \frac{c_x / N - q}{p - q}, \qquad
               N \operatorname{Var} \hat f_x = \frac{q (1-q)}{(p-q)^2} + f_x \frac{1 - p - q}{p - q}
@@ -66,14 +78,15 @@ class FrequencyProtocol(ReportSource):
     epsilon : Budget
         The nominal budget; `audit` returns the true one, which is never larger.
     p, q : Fraction
-        The support probabilities *of the draws*, with a power of two as denominator: rounded so that no ratio exceeds
-        ``e**epsilon``. Estimates use the same numbers, so they are exactly unbiased.
+        The support probabilities *of the draws*, with a power of two as denominator: rounded so
+        that no ratio exceeds ``e**epsilon``. Estimates use the same numbers, so they are exactly
+        unbiased.
 
     Raises
     ------
     StatementError
-        If there are fewer than two labels, two are the same, epsilon is not positive, or so small that ``p`` and ``q``
-        are equal in 53-bit words.
+        If there are fewer than two labels, two are the same, epsilon is not positive, or so small
+        that ``p`` and ``q`` are equal in 53-bit words.
 
     References
     ----------
@@ -82,8 +95,10 @@ class FrequencyProtocol(ReportSource):
 
     # Protocols of the literature, each of which is constructed from labels and a budget
     PUBLISHED: ClassVar[list[type[FrequencyProtocol]]] = []
-    draws_each_label: ClassVar[bool] = False  # whether a report takes one random word for each label
-    _shown: ClassVar[tuple[str, ...]] = ()  # attributes in the text of a protocol, beside labels and budget
+    # whether a report takes one random word for each label
+    draws_each_label: ClassVar[bool] = False
+    # attributes in the text of a protocol, beside labels and budget
+    _shown: ClassVar[tuple[str, ...]] = ()
     inputs: Sequence[Hashable]
     p: Fraction
     q: Fraction
@@ -96,13 +111,19 @@ class FrequencyProtocol(ReportSource):
     def __init__(self, inputs: int | Sequence[Hashable], epsilon: float | str) -> None:
         self.epsilon = Budget.positive(epsilon)
         whole = is_whole(inputs, most=sys.maxsize)
-        if not whole and (isinstance(inputs, str) or not hasattr(inputs, "__len__") or not getattr(inputs, "ndim", 1)):
+        if not whole and (
+            isinstance(inputs, str)
+            or not hasattr(inputs, "__len__")
+            or not getattr(inputs, "ndim", 1)
+        ):
             what = f"inputs = {short_repr(inputs)} are not labels"
             raise StatementError(what, do="pass a list of labels, or their number")
         size = int(inputs) if whole else len(inputs)  # type: ignore[arg-type]
         if size < 2:
             raise StatementError(f"{size} labels: at least two are needed", do="pass more labels")
-        self.inputs = range(size) if whole else check_labels(inputs, size, "input")  # type: ignore[arg-type]
+        self.inputs = (
+            range(size) if whole else check_labels(inputs, size, "input")  # type: ignore[arg-type]
+        )
 
     def __repr__(self) -> str:
         more = "".join(f", {name}={getattr(self, name)!r}" for name in self._shown)
@@ -138,7 +159,10 @@ class FrequencyProtocol(ReportSource):
     @property
     def codec(self) -> LabelCodec:
         """Refused, except for protocols whose reports can be written in a table."""
-        raise StatementError("the reports of a protocol are not a column of a table", do="pass what privatize returned")
+        raise StatementError(
+            "the reports of a protocol are not a column of a table",
+            do="pass what privatize returned",
+        )
 
     @property
     def bits(self) -> int:
@@ -169,14 +193,19 @@ class FrequencyProtocol(ReportSource):
         return Counts(self.digest, self.names, support, squares, *total, size)
 
     def variances(self, prior: Any = None) -> Float:
-        """Variance for each label of one report's value, for users drawn at random; default: at the worst frequency."""
-        p, q = float(self.p), float(self.q)
+        """Variance for each label of one report's value, for users drawn at random; default: at the
+        worst frequency.
+        """
+        p = float(self.p)
+        q = float(self.q)
         if prior is None:
             return self.variance_at_support(np.full(len(self.inputs), min(p, max(q, 0.5))))
         return self.variance_at_support(q + read_prior(prior, tuple(self.inputs))[0] * (p - q))
 
     def variance_at_support(self, share: Float) -> Float:
-        """Variance of a value if this share of reports supports the label, ``s (1 - s) / (p - q)^2``."""
+        """Variance of a value if this share of reports supports the label, ``s (1 - s) / (p -
+        q)^2``.
+        """
         return np.asarray(share * (1 - share) / float(self.p - self.q) ** 2)
 
     @property
@@ -185,8 +214,12 @@ class FrequencyProtocol(ReportSource):
         return np.ones(len(self.inputs))
 
     def p_value(self, counts: Counts) -> float:
-        """Bound on the probability of shares of supporting reports as far outside ``[q, p]`` (Chernoff)."""
-        return chernoff(counts.values / counts.total, counts.n_reports, float(self.q), float(self.p))
+        """Bound on the probability of shares of supporting reports as far outside ``[q, p]``
+        (Chernoff).
+        """
+        return chernoff(
+            counts.values / counts.total, counts.n_reports, float(self.q), float(self.p)
+        )
 
     def estimate(
         self,
@@ -199,15 +232,16 @@ class FrequencyProtocol(ReportSource):
     ) -> Estimate:
         r"""Estimate the frequency of each label from the reports, without bias.
 
-        .. math:: \mathrm{se}_x^2 = \frac{s_x (1 - s_x)}{N (p - q)^2}, \qquad s_x = c_x / N \text{ within } [q, p]
+        .. math:: \mathrm{se}_x^2 = \frac{s_x (1 - s_x)}{N (p - q)^2},
+                  \qquad s_x = c_x / N \text{ within } [q, p]
 
         Parameters
         ----------
         reports : Counts, or array_like, N rows
             What `count` or `privatize` returned, ``N >= 1``.
         confidence, simultaneous, check_fit, weights
-            As in `estimate_frequencies`, for score intervals, or binomial ones (Clopper and Pearson 1934) that hold all
-            at once; default: ``0.95`` and ``False`` and ``True`` and ``None``.
+            As in `estimate_frequencies`, for score intervals, or binomial ones (Clopper and Pearson
+            1934) that hold all at once; default: ``0.95`` and ``False`` and ``True`` and ``None``.
 
         Returns
         -------
@@ -216,8 +250,8 @@ class FrequencyProtocol(ReportSource):
 
         Notes
         -----
-        The standard error is right for users drawn at random. For fixed users the variance is too large by
-        ``f (1 - f) / N``. O(N d) time, O(N) memory besides the reports.
+        The standard error is right for users drawn at random. For fixed users the variance is too
+        large by ``f (1 - f) / N``. O(N d) time, O(N) memory besides the reports.
         """
         z = interval_quantile(confidence, len(self.inputs), simultaneous)
         counts = Counts.of(self, reports, weights=weights).require_some()
@@ -227,9 +261,16 @@ class FrequencyProtocol(ReportSource):
         return self._estimate(counts, share, ends, confidence, self.names, fit)
 
     def largest(
-        self, reports: Any, k: int, confidence: float = 0.95, *, check_fit: bool = True, weights: Any = None
+        self,
+        reports: Any,
+        k: int,
+        confidence: float = 0.95,
+        *,
+        check_fit: bool = True,
+        weights: Any = None,
     ) -> Estimate:
-        r"""Estimate the labels with the ``k`` largest estimates, with intervals that hold for all of them at once.
+        r"""Estimate the labels with the ``k`` largest estimates, with intervals that hold for all
+        of them at once.
 
         .. math:: \Pr(l_x \le f_x \le u_x \text{ for all } x \text{ listed}) \ge \text{confidence}
 
@@ -249,8 +290,8 @@ class FrequencyProtocol(ReportSource):
         Returns
         -------
         Estimate
-            ``k`` frequencies, the largest first. They were chosen for being large, so that they are too large on
-            average; the intervals are not.
+            ``k`` frequencies, the largest first. They were chosen for being large, so that they are
+            too large on average; the intervals are not.
 
         Raises
         ------
@@ -259,9 +300,9 @@ class FrequencyProtocol(ReportSource):
 
         Notes
         -----
-        Binomial limits (Clopper and Pearson 1934), also for fixed users; with weights approximately. Half of the risk
-        is for the lower limits, among all ``d`` labels, and half for the upper ones, among ``k`` only: docs,
-        "Frequencies". O(d) besides the support.
+        Binomial limits (Clopper and Pearson 1934), also for fixed users; with weights
+        approximately. Half of the risk is for the lower limits, among all ``d`` labels, and half
+        for the upper ones, among ``k`` only: docs, "Frequencies". O(d) besides the support.
 
         Examples
         --------
@@ -277,32 +318,54 @@ class FrequencyProtocol(ReportSource):
         fit = checked_fit(self, counts, check_fit)
         chosen = np.argpartition(counts.values, len(self.inputs) - size)[-size:]
         chosen = chosen[np.lexsort((chosen, -counts.values[chosen]))]
-        seen, risk = counts.values[chosen] / counts.total, (1 - share) / 2
-        hits, number = seen / counts.scale, 1 / counts.scale  # with weights, of the effective number of reports (Kish)
-        ends = (lower_limit(hits, number, risk / len(self.inputs)), upper_limit(hits, number, risk / size))
+        seen = counts.values[chosen] / counts.total
+        risk = (1 - share) / 2
+        # with weights, of the effective number of reports (Kish)
+        hits = seen / counts.scale
+        number = 1 / counts.scale
+        ends = (
+            lower_limit(hits, number, risk / len(self.inputs)),
+            upper_limit(hits, number, risk / size),
+        )
         labels = tuple(self.inputs[place] for place in chosen.tolist())
         return self._estimate(counts, seen, np.stack(ends, axis=-1), share, labels, fit)
 
     def _estimate(
         self, counts: Counts, share: Float, ends: Float, confidence: float, labels: Any, fit: Any
     ) -> Estimate:
-        """Frequencies of labels from the shares, shape (k,), of supporting reports, and the ends of their intervals."""
-        p, q, gap = float(self.p), float(self.q), float(self.p - self.q)
+        """Frequencies of labels from the shares, shape (k,), of supporting reports, and the ends of
+        their intervals.
+        """
+        p = float(self.p)
+        q = float(self.q)
+        gap = float(self.p - self.q)
         error = np.sqrt(self.variance_at_support(np.clip(share, q, p)) * counts.scale)
-        rest = (counts.n_reports, float(confidence), type(self).__name__, labels, None, (ends - q) / gap, fit)
+        rest = (
+            counts.n_reports,
+            float(confidence),
+            type(self).__name__,
+            labels,
+            None,
+            (ends - q) / gap,
+            fit,
+        )
         return Estimate((share - q) / gap, error, *rest)
 
     def variance(self, frequency: ArrayLike = 0.0) -> Any:
-        """Variance of one report's unbiased value for a label of this frequency; divide by N for the estimate.
+        """Variance of one report's unbiased value for a label of this frequency; divide by N for
+        the estimate.
 
         Parameters
         ----------
         frequency : array_like
-            Shares of the label, within [0, 1]; default: ``0.0``. For users drawn at random add ``f (1 - f)``.
+            Shares of the label, within [0, 1]; default: ``0.0``. For users drawn at random add ``f
+            (1 - f)``.
         """
         share = real_array(frequency, "frequency")
         if not ((share >= 0) & (share <= 1)).all():
-            raise StatementError(f"frequency = {short_repr(frequency)} is not a share", do="pass numbers from 0 to 1")
+            raise StatementError(
+                f"frequency = {short_repr(frequency)} is not a share", do="pass numbers from 0 to 1"
+            )
         base = float(self.q * (1 - self.q) / (self.p - self.q) ** 2)
         found = base + share * float((1 - self.p - self.q) / (self.p - self.q))
         return found if share.ndim else float(found)
@@ -314,9 +377,11 @@ class FrequencyProtocol(ReportSource):
         return float(len(self.inputs) * q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q))
 
     def audit(self) -> Audit:
-        """Return the exact true privacy of the draws, two-sided, over all pairs of labels and all reports.
+        """Return the exact true privacy of the draws, two-sided, over all pairs of labels and all
+        reports.
 
-        Epsilon is the smallest one, rounded up; the verdict on the nominal budget is decided in rationals.
+        Epsilon is the smallest one, rounded up; the verdict on the nominal budget is decided in
+        rationals.
         """
         witness = (self.inputs[0], self.inputs[1], self._witness())
         return audit_by_odds(self._ratio(), self.epsilon, self._delta, witness)
@@ -335,7 +400,11 @@ class FrequencyProtocol(ReportSource):
     def _codes(self, x: Any, kind: str) -> Positions:
         """Return the positions of labels; labels 0 .. d-1 are their own positions."""
         is_numbered = isinstance(self.inputs, range)
-        return read_positions(x, len(self.inputs), kind) if is_numbered else codes(x, self.inputs, kind)
+        return (
+            read_positions(x, len(self.inputs), kind)
+            if is_numbered
+            else codes(x, self.inputs, kind)
+        )
 
     def _channel(self, channel: Float, outputs: Sequence[Hashable]) -> Mechanism:
         """Round a channel to integer masses that keep the budget."""
@@ -346,7 +415,10 @@ class FrequencyProtocol(ReportSource):
     def _require_distinguishable(self) -> None:
         """Refuse a budget so small that ``p`` and ``q`` are equal in 53-bit words."""
         if not self.p > self.q:
-            what = f"epsilon = {self.epsilon!r} is too small for words of {BITS} bits and {len(self.inputs)} labels"
+            what = (
+                f"epsilon = {self.epsilon!r} is too small for words of {BITS} bits and "
+                f"{len(self.inputs)} labels"
+            )
             raise StatementError(what, do="pass a larger epsilon or fewer labels")
 
     @abstractmethod
@@ -355,7 +427,9 @@ class FrequencyProtocol(ReportSource):
 
     @abstractmethod
     def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
-        """Return the number of reports that support each label, or the sum of their weights, and that of reports."""
+        """Return the number of reports that support each label, or the sum of their weights, and
+        that of reports.
+        """
 
     @abstractmethod
     def _ratio(self) -> Fraction:
@@ -363,7 +437,9 @@ class FrequencyProtocol(ReportSource):
 
     @abstractmethod
     def _delta(self, alpha: Fraction) -> Fraction:
-        """Return the hockey-stick divergence of two labels at the ratio ``alpha``, before it is clipped at 0."""
+        """Return the hockey-stick divergence of two labels at the ratio ``alpha``, before it is
+        clipped at 0.
+        """
 
     @abstractmethod
     def _witness(self) -> Any:

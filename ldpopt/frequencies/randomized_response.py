@@ -1,4 +1,6 @@
-r"""Generalized randomized response as a frequency protocol: the true label, or a uniform other one."""
+r"""Generalized randomized response as a frequency protocol: the true label, or a uniform other
+one.
+"""
 
 import math
 from fractions import Fraction
@@ -20,9 +22,11 @@ from ldpopt.mechanism.sampling import Random
 
 
 class RandomizedResponse(FrequencyProtocol, published=True):
-    r"""Frequency protocol GRR (k-RR, direct encoding): truth with probability ``p``, each other label with ``q``.
+    r"""Frequency protocol GRR (k-RR, direct encoding): truth with probability ``p``, each other
+    label with ``q``.
 
-    .. math:: p = \frac{E}{E + d - 1}, \quad q = \frac{1}{E + d - 1}, \quad V(0) = \frac{d - 2 + E}{(E-1)^2},
+    .. math:: p = \frac{E}{E + d - 1}, \quad q = \frac{1}{E + d - 1},
+              \quad V(0) = \frac{d - 2 + E}{(E-1)^2},
               \quad E = e^\epsilon
 
     Parameters
@@ -34,12 +38,14 @@ class RandomizedResponse(FrequencyProtocol, published=True):
 
     Notes
     -----
-    A report is a label. It is optimal for the probability of truth under a uniform prior, at every epsilon. For
-    frequencies it is better than unary encoding and hashing only if ``d < 3 E + 2``. O(1) per report.
+    A report is a label. It is optimal for the probability of truth under a uniform prior, at every
+    epsilon. For frequencies it is better than unary encoding and hashing only if ``d < 3 E + 2``.
+    O(1) per report.
 
     References
     ----------
-    Kairouz, Bonawitz and Ramage 2016 (k-RR); Wang, Blocki, Li and Jha 2017, section 4.1; Warner 1965 for ``d = 2``.
+    Kairouz, Bonawitz and Ramage 2016 (k-RR); Wang, Blocki, Li and Jha 2017, section 4.1; Warner
+    1965 for ``d = 2``.
 
     Examples
     --------
@@ -58,7 +64,9 @@ class RandomizedResponse(FrequencyProtocol, published=True):
 
     @cached_property
     def mechanism(self) -> Mechanism:
-        """The channel, ``(d, d)``: the optimum that `solve` finds for ``identity`` utility and a uniform prior."""
+        """The channel, ``(d, d)``: the optimum that `solve` finds for ``identity`` utility and a
+        uniform prior.
+        """
         size = len(self.inputs)
         require_memory(40 * size * size, f"the {size} x {size} channel")
         return self._channel(randomized_response(size, self.epsilon).channel, self.inputs)

@@ -1,4 +1,6 @@
-r"""Subset selection: a report is a set of ``k`` labels that contains the true one with high probability."""
+r"""Subset selection: a report is a set of ``k`` labels that contains the true one with high
+probability.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +28,18 @@ from ldpopt.native import choose_sets
 from ldpopt.tables.coding import MISSING, Codes, is_missing
 
 MAX_LISTED_SETS = 4096  # largest number of subsets for which the channel is listed
-# A uniform number below ``d`` takes one part of a word of 64 bits: number of parts and their bits, up to a ``d``
+# A uniform number below ``d`` takes one part of a word of 64 bits: number of parts and their bits,
+# up to a ``d``
 WORD_PARTS = {1 << 15: (3, 21), 1 << 31: (2, 32)}
 
 
 class SubsetSelection(FrequencyProtocol, published=True):
-    r"""Report a set of ``k`` labels: with probability ``p`` the true one and ``k-1`` others, else ``k`` others.
+    r"""Report a set of ``k`` labels: with probability ``p`` the true one and ``k-1`` others, else
+    ``k`` others.
 
     .. math:: p = \frac{k E}{k E + d - k}, \qquad
-              q = p \frac{k-1}{d-1} + (1-p) \frac{k}{d-1}, \qquad \frac{P(S \ni x)}{P(S \not\ni x)} = E
+              q = p \frac{k-1}{d-1} + (1-p) \frac{k}{d-1},
+              \qquad \frac{P(S \ni x)}{P(S \not\ni x)} = E
 
     Parameters
     ----------
@@ -43,16 +48,17 @@ class SubsetSelection(FrequencyProtocol, published=True):
     epsilon : float or str
         Budget in nats, positive.
     size : int, optional
-        ``k``, from 1 to ``d - 1`` (default: of the two integers next to ``d / (E + 1)`` the one with smaller
-        `total_variance`). 1 is generalized randomized response.
+        ``k``, from 1 to ``d - 1`` (default: of the two integers next to ``d / (E + 1)`` the one
+        with smaller `total_variance`). 1 is generalized randomized response.
 
     Notes
     -----
-    A report is a row of ``k`` positions of labels, ascending, so that the order reveals nothing. A set that contains
-    ``x`` but not ``x'`` has the ratio ``p (d-k) / ((1-p) k)`` of hypergeometric counts; ``p`` is rounded down.
-    Up to the rounding of ``k`` no protocol has a smaller mean squared error for large ``N``: `ldpopt.design` for
-    ``Workload.frequencies`` with equal weights proves it, with the same variance. O(k) per report, 21 random bits
-    for each label of the set, or of its complement if that is smaller.
+    A report is a row of ``k`` positions of labels, ascending, so that the order reveals nothing. A
+    set that contains ``x`` but not ``x'`` has the ratio ``p (d-k) / ((1-p) k)`` of hypergeometric
+    counts; ``p`` is rounded down. Up to the rounding of ``k`` no protocol has a smaller mean
+    squared error for large ``N``: `ldpopt.design` for ``Workload.frequencies`` with equal weights
+    proves it, with the same variance. O(k) per report, 21 random bits for each label of the set, or
+    of its complement if that is smaller.
 
     References
     ----------
@@ -65,9 +71,12 @@ class SubsetSelection(FrequencyProtocol, published=True):
     (0.75, (4, 6), 'certified')
     """
 
-    draws_each_label, _shown = True, ("size",)
+    draws_each_label = True
+    _shown = ("size",)
 
-    def __init__(self, inputs: int | Sequence[Hashable], epsilon: float | str, *, size: int | None = None) -> None:
+    def __init__(
+        self, inputs: int | Sequence[Hashable], epsilon: float | str, *, size: int | None = None
+    ) -> None:
         super().__init__(inputs, epsilon)
         d = len(self.inputs)
         if size is None:
@@ -84,7 +93,8 @@ class SubsetSelection(FrequencyProtocol, published=True):
     @cached_property
     def mechanism(self) -> Mechanism:
         """The channel to all sets of ``k`` labels, as tuples; for at most 4096 sets."""
-        d, k = len(self.inputs), self.size
+        d = len(self.inputs)
+        k = self.size
         if math.comb(d, k) > MAX_LISTED_SETS:
             return super().mechanism
         sets = list(itertools.combinations(range(d), k))
@@ -106,36 +116,60 @@ class SubsetSelection(FrequencyProtocol, published=True):
 
     def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:
         source = whole_words(rng)
-        return self.choose(answers, lambda rows, count: source(len(rows) * count).reshape(-1, count))
+        return self.choose(
+            answers, lambda rows, count: source(len(rows) * count).reshape(-1, count)
+        )
 
-    def choose(self, answers: Positions, words: Callable[[Positions, int], NDArray[np.uint64]]) -> NDArray[np.int32]:
-        """Map uniform words to sets, as rows of ascending positions: the same words give the same sets.
+    def choose(
+        self, answers: Positions, words: Callable[[Positions, int], NDArray[np.uint64]]
+    ) -> NDArray[np.int32]:
+        """Map uniform words to sets, as rows of ascending positions: the same words give the same
+        sets.
 
-        ``words(rows, count)`` returns new words of 64 bits, shape ``(len(rows), count)``, for some of the rows.
+        ``words(rows, count)`` returns new words of 64 bits, shape ``(len(rows), count)``, for some
+        of the rows.
         """
-        n, d, k = len(answers), len(self.inputs), self.size
+        n = len(answers)
+        d = len(self.inputs)
+        k = self.size
         require_memory(4 * n * k, f"{n} reports of {k} labels")
-        reports, mass = np.empty((n, k), dtype=np.int32), np.uint64(int(self.p * TOTAL))
+        reports = np.empty((n, k), dtype=np.int32)
+        mass = np.uint64(int(self.p * TOTAL))
         parts, bits = next(part for most, part in WORD_PARTS.items() if d <= most)
         draws = min(k, d - k)
-        count = -(-(draws + 2 + (2 * draws * d >> bits)) // parts)  # enough if twice as many are repeated as expected
+        # enough if twice as many are repeated as expected
+        count = -(-(draws + 2 + (2 * draws * d >> bits)) // parts)
         for part in chunks(n, max(1, 2 * CHUNK // (count + 1))):
-            own, waiting = np.ascontiguousarray(answers[part], np.int64), np.arange(part.start, part.stop)
+            own = np.ascontiguousarray(answers[part], np.int64)
+            waiting = np.arange(part.start, part.stop)
             is_held = words(waiting, 1)[:, 0] >> np.uint64(64 - BITS) < mass
             while len(waiting):
-                chosen, is_done = np.empty((len(waiting), k), dtype=np.int32), np.empty(len(waiting), dtype=bool)
-                choose_sets(d, parts, bits, words(waiting, count).view(np.int64), own, is_held, chosen, is_done)
+                chosen = np.empty((len(waiting), k), dtype=np.int32)
+                is_done = np.empty(len(waiting), dtype=bool)
+                choose_sets(
+                    d,
+                    parts,
+                    bits,
+                    words(waiting, count).view(np.int64),
+                    own,
+                    is_held,
+                    chosen,
+                    is_done,
+                )
                 reports[waiting[is_done]] = chosen[is_done]
                 own, is_held, waiting = own[~is_done], is_held[~is_done], waiting[~is_done]
         return reports
 
     def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
-        array, d = any_array(reports, "list of reports"), len(self.inputs)
+        array = any_array(reports, "list of reports")
+        d = len(self.inputs)
         if array.ndim != 2 or array.shape[1] != self.size or array.dtype.kind not in "iu":
             what = f"reports have shape {array.shape}; expected positions of shape (N, {self.size})"
             raise StatementError(what, do="pass what privatize returned")
         ordered = np.sort(array, axis=1)
-        if array.size and (array.min() < 0 or array.max() >= d or (np.diff(ordered, axis=1) == 0).any()):
+        if array.size and (
+            array.min() < 0 or array.max() >= d or (np.diff(ordered, axis=1) == 0).any()
+        ):
             what = f"a report is not a set of {self.size} of the positions 0 .. {d - 1}"
             raise StatementError(what, do="pass what privatize of this protocol returned")
         each = None if weights is None else np.repeat(weights, self.size)
@@ -152,7 +186,9 @@ class SubsetSelection(FrequencyProtocol, published=True):
 
 
 class SetCodec(LabelCodec):
-    """Reports that are sets of answers: texts of positions in tables, rows of positions in arrays, shape (N, k)."""
+    """Reports that are sets of answers: texts of positions in tables, rows of positions in arrays,
+    shape (N, k).
+    """
 
     form: ClassVar[str] = "sets"
     randomizer: SubsetSelection
@@ -167,9 +203,13 @@ class SetCodec(LabelCodec):
         return optional.pyarrow.array([str(place) for place in range(len(self.randomizer.inputs))])
 
     def entries(self, codes: Codes, source: Draws) -> tuple[Sequence[Hashable], Codes]:
-        """Draw the reports of answers for a dataframe: texts, and the position of each entry among them."""
+        """Draw the reports of answers for a dataframe: texts, and the position of each entry among
+        them.
+        """
         texts = self.column(codes, self.labels(True), source).to_pylist()
-        return [text or "" for text in texts], np.where(self.is_answered(codes), np.arange(len(codes)), MISSING)
+        return [text or "" for text in texts], np.where(
+            self.is_answered(codes), np.arange(len(codes)), MISSING
+        )
 
     def is_answered(self, codes: Codes) -> NDArray[np.bool_]:
         """Which entries are not missing."""
@@ -182,12 +222,17 @@ class SetCodec(LabelCodec):
             return protocol.choose(codes, source.streams(protocol.digest, codes))
         return protocol.privatize([protocol.inputs[code] for code in codes.tolist()], rng=source)
 
-    def column(self, codes: Codes, labels: optional.pyarrow.Array, source: Draws) -> optional.pyarrow.Array:
+    def column(
+        self, codes: Codes, labels: optional.pyarrow.Array, source: Draws
+    ) -> optional.pyarrow.Array:
         """Draw the reports of answers as a column of texts; missing answers stay missing."""
         is_answered = self.is_answered(codes)
         answered = np.flatnonzero(is_answered)
-        rows = self.sets(codes[answered], source.where(is_answered) if isinstance(source, KeyedDraws) else source)
-        pa, starts = optional.pyarrow, np.arange(len(rows) + 1, dtype=np.int32) * self.randomizer.size
+        rows = self.sets(
+            codes[answered], source.where(is_answered) if isinstance(source, KeyedDraws) else source
+        )
+        pa = optional.pyarrow
+        starts = np.arange(len(rows) + 1, dtype=np.int32) * self.randomizer.size
         sets = pa.ListArray.from_arrays(pa.array(starts), labels.take(pa.array(rows.ravel())))
         texts = optional.pyarrow_compute.binary_join(sets, " ")
         places = np.full(len(codes), -1)
@@ -198,7 +243,9 @@ class SetCodec(LabelCodec):
         """Return the function that reads sets of positions; it refuses all other entries."""
         return self._read
 
-    def _read(self, column: Any, where: str, first_row: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    def _read(
+        self, column: Any, where: str, first_row: int
+    ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """Read the sets in a column, shape (N, k), and which entries are not missing."""
         texts = column.to_list() if hasattr(column, "to_list") else column.to_pylist()
         size = self.randomizer.size
@@ -207,8 +254,12 @@ class SetCodec(LabelCodec):
         sets = np.empty((len(rows), size), dtype=np.int64)
         for place, row in enumerate(rows):
             parts = str(texts[row]).split(" ")
-            if len(parts) != size or not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
+            if len(parts) != size or not all(
+                part.isascii() and part.isdigit() and len(part) < 10 for part in parts
+            ):
                 what = f"the report{quoted(texts[row])} is not a set of {size} positions"
-                raise StatementError(what, where=f"{where}, row {first_row + row}", do="pass what privatize wrote")
+                raise StatementError(
+                    what, where=f"{where}, row {first_row + row}", do="pass what privatize wrote"
+                )
             sets[place] = [int(part) for part in parts]
         return sets, is_report

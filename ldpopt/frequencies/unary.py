@@ -1,4 +1,6 @@
-r"""Unary encoding: one bit for each label, each randomized independently; symmetric (basic RAPPOR) or optimized."""
+r"""Unary encoding: one bit for each label, each randomized independently; symmetric (basic RAPPOR)
+or optimized.
+"""
 
 import itertools
 import math
@@ -19,13 +21,16 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import CHUNK, Random, bit_source, chunks, generator_of, whole_words
 
 Kind = Literal["optimized", "symmetric"]
-MAX_LISTED_LABELS = 12  # largest number of labels for which the channel with ``2**d`` reports is listed
+# largest number of labels for which the channel with ``2**d`` reports is listed
+MAX_LISTED_LABELS = 12
 
 
 class UnaryEncoding(FrequencyProtocol, published=True):
-    r"""One bit per label, independent: 1 with probability ``p`` for the true label, ``q`` for the others.
+    r"""One bit per label, independent: 1 with probability ``p`` for the true label, ``q`` for the
+    others.
 
-    .. math:: \text{optimized (OUE): } p = \frac12,\ q = \frac{1}{E + 1},\ V(0) = \frac{4E}{(E-1)^2}; \qquad
+    .. math:: \text{optimized (OUE): } p = \frac12,\ q = \frac{1}{E + 1},\ V(0) =
+              \frac{4E}{(E-1)^2}; \qquad
               \text{symmetric (SUE): } p = \frac{s}{s + 1},\ q = 1 - p,\ V(0) = \frac{s}{(s-1)^2}
 
     with ``E = exp(epsilon)`` and ``s = exp(epsilon / 2)``.
@@ -37,14 +42,14 @@ class UnaryEncoding(FrequencyProtocol, published=True):
     epsilon : float or str
         Budget in nats, positive.
     kind : {"optimized", "symmetric"}
-        Least variance at frequency 0, or equal error probabilities of 0 and 1 (basic RAPPOR, permanent response);
-        default: ``"optimized"``.
+        Least variance at frequency 0, or equal error probabilities of 0 and 1 (basic RAPPOR,
+        permanent response); default: ``"optimized"``.
 
     Notes
     -----
-    A report is a row of ``d`` bits. Two labels differ in two bits, so the true budget is the logarithm of the
-    *product* ``p (1-q) / (q (1-p))``; masses are integers over ``2**53``, ``q`` rounded up. O(d) per report,
-    a random byte for a label, and 53 more bits for one in 256.
+    A report is a row of ``d`` bits. Two labels differ in two bits, so the true budget is the
+    logarithm of the *product* ``p (1-q) / (q (1-p))``; masses are integers over ``2**53``, ``q``
+    rounded up. O(d) per report, a random byte for a label, and 53 more bits for one in 256.
 
     References
     ----------
@@ -57,9 +62,12 @@ class UnaryEncoding(FrequencyProtocol, published=True):
     (0.5, 0.25, 3.0)
     """
 
-    draws_each_label, _shown = True, ("kind",)
+    draws_each_label = True
+    _shown = ("kind",)
 
-    def __init__(self, inputs: int | Sequence[Hashable], epsilon: float | str, *, kind: Kind = "optimized") -> None:
+    def __init__(
+        self, inputs: int | Sequence[Hashable], epsilon: float | str, *, kind: Kind = "optimized"
+    ) -> None:
         super().__init__(inputs, epsilon)
         require_choice(kind, ("optimized", "symmetric"), "kind")
         self.kind = kind
@@ -72,25 +80,32 @@ class UnaryEncoding(FrequencyProtocol, published=True):
 
     @cached_property
     def mechanism(self) -> Mechanism:
-        """The channel to all ``2**d`` reports, each the tuple of labels whose bit is 1; for ``d <= 12``."""
+        """The channel to all ``2**d`` reports, each the tuple of labels whose bit is 1; for ``d <=
+        12``.
+        """
         size = len(self.inputs)
         if size > MAX_LISTED_LABELS:
             return super().mechanism
         bits = np.array(list(itertools.product((0, 1), repeat=size)), dtype=bool)
-        p, q = float(self.p), float(self.q)
+        p = float(self.p)
+        q = float(self.q)
         ones = bits.sum(axis=1)[None, :] - bits.T
         rest = q**ones * (1 - q) ** (size - 1 - ones)
         outputs = [tuple(itertools.compress(self.inputs, row)) for row in bits.tolist()]
         return self._channel(np.where(bits.T, p, 1 - p) * rest, outputs)
 
     def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:
-        size, width = len(answers), len(self.inputs)
+        size = len(answers)
+        width = len(self.inputs)
         require_memory(size * width, f"{size} reports of {width} bits")
-        generator, reports = None if rng is None else generator_of(rng), np.empty((size, width), dtype=bool)
-        words, first_words = bit_source(generator), whole_words(generator)
+        generator = None if rng is None else generator_of(rng)
+        reports = np.empty((size, width), dtype=bool)
+        words = bit_source(generator)
+        first_words = whole_words(generator)
         true_mass, other_mass = self._masses
         for part in chunks(size, max(1, CHUNK // width)):
-            own, bits = answers[part], reports[part]
+            own = answers[part]
+            bits = reports[part]
             first_bytes = first_words(-(-bits.size // 8)).view(np.uint8)[: bits.size]
             toss_lazily(other_mass, first_bytes, words, bits.reshape(-1))
             bits[np.arange(len(own)), own] = coin_tosses(true_mass, len(own), words)
@@ -102,10 +117,16 @@ class UnaryEncoding(FrequencyProtocol, published=True):
             reports = reports.to_numpy()[:, positions_of(labels, self.inputs, "reports", "input")]
         array = any_array(reports, "list of reports")
         if array.ndim != 2 or array.shape[1] != len(self.inputs) or array.dtype.kind not in "biu":
-            what = f"reports have shape {array.shape}; expected bits of shape (N, {len(self.inputs)})"
+            what = (
+                f"reports have shape {array.shape}; expected bits of shape (N, {len(self.inputs)})"
+            )
             raise StatementError(what, do="pass what privatize returned")
-        if array.dtype.kind != "b" and not (is_bits := ((array == 0) | (array == 1)).all(axis=1)).all():
-            what, where = "a report contains a number that is neither 0 nor 1", f"report {int(is_bits.argmin())}"
+        if (
+            array.dtype.kind != "b"
+            and not (is_bits := ((array == 0) | (array == 1)).all(axis=1)).all()
+        ):
+            what = "a report contains a number that is neither 0 nor 1"
+            where = f"report {int(is_bits.argmin())}"
             raise StatementError(what, where=where, do="pass what privatize returned")
         return array.sum(axis=0) if weights is None else weights @ array, len(array)
 
@@ -113,7 +134,8 @@ class UnaryEncoding(FrequencyProtocol, published=True):
         return self.p * (1 - self.q) / (self.q * (1 - self.p))
 
     def _delta(self, alpha: Fraction) -> Fraction:
-        # All other bits have the same distribution. Of the four values of these two bits only (1, 0) is likelier.
+        # All other bits have the same distribution. Of the four values of these two bits only (1,
+        # 0) is likelier.
         return self.p * (1 - self.q) - alpha * self.q * (1 - self.p)
 
     def _witness(self) -> Any:

@@ -1,8 +1,10 @@
-r"""Joint reports on yes/no questions: a random set of questions with a random pattern of answers to them.
+r"""Joint reports on yes/no questions: a random set of questions with a random pattern of answers to
+them.
 
-A report names ``s`` of the ``2d`` answers, one to each reported question. A reported answer is the true one with
-probability ``p``, so that shares are estimated as those of randomized response; two reported answers are a report of a
-channel on four pairs, so that the table of any two questions is estimated too.
+A report names ``s`` of the ``2d`` answers, one to each reported question. A reported answer is the
+true one with probability ``p``, so that shares are estimated as those of randomized response; two
+reported answers are a report of a channel on four pairs, so that the table of any two questions is
+estimated too.
 """
 
 import math
@@ -35,13 +37,16 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import BITS, bit_source
 from ldpopt.tables.coding import MISSING, Codes, Missing
 
-# Used in place of a digest: which questions are reported does not depend on the answers, also with a key
+# Used in place of a digest: which questions are reported does not depend on the answers, also with
+# a key
 QUESTIONS_DRAW = digest("which questions are reported together", [], [])
 
 
 @dataclass(frozen=True)
 class WordChoices:
-    """Choices by uniform 53-bit words: ``words(rows, count)`` returns new ones, shape ``(len(rows), count)``."""
+    """Choices by uniform 53-bit words: ``words(rows, count)`` returns new ones, shape ``(len(rows),
+    count)``.
+    """
 
     words: Callable[[Positions, int], NDArray[np.uint64]]
 
@@ -57,9 +62,11 @@ class WordChoices:
     def below(self, rows: Positions, ends: Any) -> Positions:
         """Words modulo the end; those in the last, incomplete period are drawn again."""
         end = np.broadcast_to(np.asarray(ends, dtype=np.int64), rows.shape)
-        found, waiting = np.empty(len(rows), dtype=np.int64), np.arange(len(rows))
+        found = np.empty(len(rows), dtype=np.int64)
+        waiting = np.arange(len(rows))
         while len(waiting):
-            word, own = self.words(rows[waiting], 1)[:, 0].astype(np.int64), end[waiting]
+            word = self.words(rows[waiting], 1)[:, 0].astype(np.int64)
+            own = end[waiting]
             is_whole = word < TOTAL - TOTAL % own
             found[waiting[is_whole]] = (word % own)[is_whole]
             waiting = waiting[~is_whole]
@@ -71,7 +78,9 @@ class WordChoices:
 
 
 def draw_order(choices: Any, rows: Positions, count: int, size: int) -> Positions:
-    """Draw ``size`` different numbers below ``count`` in random order, shape ``(len(rows), size)``."""
+    """Draw ``size`` different numbers below ``count`` in random order, shape ``(len(rows),
+    size)``.
+    """
     found = np.empty((len(rows), size), dtype=np.int64)
     for drawn in range(size):
         place = choices.below(rows, count - drawn)
@@ -82,9 +91,11 @@ def draw_order(choices: Any, rows: Positions, count: int, size: int) -> Position
 
 
 class YesNoPatterns(ReportSource):
-    r"""Report answers to ``s`` random questions together, in a pattern that is likely to agree with the true ones.
+    r"""Report answers to ``s`` random questions together, in a pattern that is likely to agree with
+    the true ones.
 
-    .. math:: \frac{P(\text{agreement in at least } t \text{ places})}{P(\text{any other pattern})} = e^\epsilon
+    .. math:: \frac{P(\text{agreement in at least } t \text{ places})}{P(\text{any other pattern})}
+              = e^\epsilon
               \text{ for each pattern}
 
     Parameters
@@ -95,7 +106,9 @@ class YesNoPatterns(ReportSource):
         Budget, size of the patterns, value and bound.
     """
 
-    def __init__(self, questions: Mapping[str, Sequence[Hashable]], certificate: YesNoCertificate) -> None:
+    def __init__(
+        self, questions: Mapping[str, Sequence[Hashable]], certificate: YesNoCertificate
+    ) -> None:
         self.questions = {name: tuple(answers) for name, answers in questions.items()}
         self.certificate, self.pattern = certificate, certificate.randomizer
         self.bias = float(self.pattern.bias)
@@ -103,12 +116,18 @@ class YesNoPatterns(ReportSource):
             what = f"epsilon = {certificate.epsilon!r} is too small for words of 53 bits"
             raise StatementError(what, do="pass a larger epsilon")
         if len(self.questions) != self.pattern.questions:
-            what = f"there are {len(self.questions)} questions, but the certificate is for {self.pattern.questions}"
+            what = (
+                f"there are {len(self.questions)} questions, but the certificate is for "
+                f"{self.pattern.questions}"
+            )
             raise StatementError(what, do="pass all questions of the survey")
 
     def __repr__(self) -> str:
         drawn = self.pattern
-        return f"YesNoPatterns({drawn.questions} questions, {drawn.least} of {drawn.size} answers agree)"
+        return (
+            f"YesNoPatterns({drawn.questions} questions, {drawn.least} of {drawn.size} "
+            "answers agree)"
+        )
 
     @property
     def size(self) -> int:
@@ -118,7 +137,9 @@ class YesNoPatterns(ReportSource):
     @cached_property
     def names(self) -> tuple[Hashable, ...]:
         """Question and answer of each share that is estimated."""
-        return tuple((name, answer) for name, answers in self.questions.items() for answer in answers)
+        return tuple(
+            (name, answer) for name, answers in self.questions.items() for answer in answers
+        )
 
     @property
     def inputs(self) -> Sequence[Hashable]:
@@ -134,11 +155,15 @@ class YesNoPatterns(ReportSource):
     def digest(self) -> str:
         """Digest of the questions, their answers and the distribution of the reports."""
         drawn = self.pattern
-        return digest("YesNoPatterns", [self.names], [drawn.questions, drawn.size, drawn.least, drawn.mass])
+        return digest(
+            "YesNoPatterns", [self.names], [drawn.questions, drawn.size, drawn.least, drawn.mass]
+        )
 
     @property
     def codec(self) -> "PatternCodec":
-        """How reports are written in a table: positions of the named answers, with spaces between them."""
+        """How reports are written in a table: positions of the named answers, with spaces between
+        them.
+        """
         return PatternCodec(self)
 
     @property
@@ -152,13 +177,17 @@ class YesNoPatterns(ReportSource):
 
     @cached_property
     def worst_pair(self) -> Mechanism:
-        """The number of agreements with one row of answers, under this row and the opposite one, rounded to 53 bits."""
+        """The number of agreements with one row of answers, under this row and the opposite one,
+        rounded to 53 bits.
+        """
         # No two rows are easier to tell apart by a report, at any ratio of probabilities.
         shares = [float(share) for share in self.pattern.agreements()]
         return Mechanism([shares, shares[::-1]], ["this", "opposite"], range(self.size + 1))
 
     def privatize(self, answers: Codes, source: Draws) -> Positions:
-        """Draw reports of rows of answers, positions 0 and 1 of shape (N, d): positions of answers, shape (N, s)."""
+        """Draw reports of rows of answers, positions 0 and 1 of shape (N, d): positions of answers,
+        shape (N, s).
+        """
         same = np.zeros(len(answers), dtype=np.int64)
         people = WordChoices.of(source, QUESTIONS_DRAW, same)
 
@@ -173,29 +202,50 @@ class YesNoPatterns(ReportSource):
         return self.choose(answers, people, patterns)
 
     def choose(self, answers: Codes, people: Any, patterns: Callable[[Codes], Any]) -> Positions:
-        """Map choices to reports: of questions, which may not depend on answers, and then of patterns."""
-        rows, drawn, size = np.arange(len(answers)), self.pattern, self.size
+        """Map choices to reports: of questions, which may not depend on answers, and then of
+        patterns.
+        """
+        rows = np.arange(len(answers))
+        drawn = self.pattern
+        size = self.size
         asked = np.sort(draw_order(people, rows, drawn.questions, size), axis=1)
         truth = np.take_along_axis(np.asarray(answers), asked, axis=1)
         choices = patterns(truth)
         is_close = choices.is_below(rows, drawn.mass)
         pattern = choices.below(rows, np.where(is_close, drawn.close, drawn.far))
         numbers = [math.comb(size, a) for a in range(size + 1)]
-        ends_far, ends_close = np.cumsum(numbers[: drawn.least]), np.cumsum(numbers[drawn.least :])
-        few, many = (np.searchsorted(ends, pattern, side="right") for ends in (ends_far, ends_close))
+        ends_far = np.cumsum(numbers[: drawn.least])
+        ends_close = np.cumsum(numbers[drawn.least :])
+        few, many = (
+            np.searchsorted(ends, pattern, side="right") for ends in (ends_far, ends_close)
+        )
         agreements = np.where(is_close, drawn.least + many, few)
         agrees = np.zeros((len(rows), size), dtype=bool)
-        np.put_along_axis(agrees, draw_order(choices, rows, size, size), np.arange(size) < agreements[:, None], axis=1)
+        np.put_along_axis(
+            agrees,
+            draw_order(choices, rows, size, size),
+            np.arange(size) < agreements[:, None],
+            axis=1,
+        )
         return np.asarray(2 * asked + np.where(agrees, truth, 1 - truth))
 
     def checked(self, reports: Any) -> Positions:
-        """Return reports of shape (N, s) after checking that each names one answer to each of ``s`` questions."""
+        """Return reports of shape (N, s) after checking that each names one answer to each of ``s``
+        questions.
+        """
         array = any_array(reports, "list of reports")
         fits = array.ndim == 2 and array.shape[1] == self.size and array.dtype.kind in "iu"
         if fits and array.size:
-            fits = array.min() >= 0 and array.max() < len(self.names) and bool((np.diff(array // 2, axis=1) > 0).all())
+            fits = (
+                array.min() >= 0
+                and array.max() < len(self.names)
+                and bool((np.diff(array // 2, axis=1) > 0).all())
+            )
         if not fits:
-            what = f"a report does not have answers to {self.size} of {self.pattern.questions} questions, in order"
+            what = (
+                f"a report does not have answers to {self.size} of {self.pattern.questions} "
+                "questions, in order"
+            )
             raise StatementError(what, do="pass what privatize of this survey returned")
         return array.astype(np.int64, copy=False)
 
@@ -208,13 +258,19 @@ class YesNoPatterns(ReportSource):
         values, squares = ones, ones
         if numbers is not None:
             powers = (np.repeat(numbers, self.size), np.repeat(numbers**2, self.size))
-            values, squares = (np.bincount(array.ravel(), power, len(self.names)) for power in powers)
+            values, squares = (
+                np.bincount(array.ravel(), power, len(self.names)) for power in powers
+            )
             total = (float(numbers.sum()), float((numbers**2).sum()))
         return Counts(self.digest, self.names, values, squares, *total, len(array))
 
     def variances(self, prior: Any = None) -> Float:
-        """Variance of one person's contribution to each share, at these shares; default: at the worst ones."""
-        return self.variances_at(np.full(len(self.names), 0.5) if prior is None else np.asarray(prior))
+        """Variance of one person's contribution to each share, at these shares; default: at the
+        worst ones.
+        """
+        return self.variances_at(
+            np.full(len(self.names), 0.5) if prior is None else np.asarray(prior)
+        )
 
     def variances_at(self, shares: Float) -> Float:
         """Variance of one person's contribution to each share of an answer."""
@@ -227,7 +283,9 @@ class YesNoPatterns(ReportSource):
         return np.ones(len(self.names))
 
     def p_value(self, counts: Counts) -> float:
-        """Bound on the probability of shares of answers as far outside ``[1 - p, p]`` (Chernoff)."""
+        """Bound on the probability of shares of answers as far outside ``[1 - p, p]``
+        (Chernoff).
+        """
         named = counts.values.reshape(-1, 2).astype(float)
         asked = named.sum(axis=1)
         share = np.divide(named[:, 0], asked, out=np.full(len(named), 0.5), where=asked > 0)
@@ -238,26 +296,52 @@ class YesNoPatterns(ReportSource):
         return list(self.questions).index(name)
 
     def estimate_one(
-        self, name: str, counts: Counts, confidence: float, *, simultaneous: bool = False, check_fit: bool = True
+        self,
+        name: str,
+        counts: Counts,
+        confidence: float,
+        *,
+        simultaneous: bool = False,
+        check_fit: bool = True,
     ) -> Estimate:
-        """Estimate the shares of the answers to a question, from the reports that name one of them."""
+        """Estimate the shares of the answers to a question, from the reports that name one of
+        them.
+        """
         own = slice(2 * self.place(name), 2 * self.place(name) + 2)
         fit = checked_fit(self, counts.require(self.digest).require_some(), check_fit)
-        values, squares = counts.values[own].astype(float), counts.squares[own]
-        total, z = float(values.sum()), interval_quantile(confidence, 2, simultaneous)
+        values = counts.values[own].astype(float)
+        squares = counts.squares[own]
+        total = float(values.sum())
+        z = interval_quantile(confidence, 2, simultaneous)
         if not total > 0:
             raise StatementError(f"no report has an answer to {name!r}", do="ask more people")
-        share, scale = values / total, float(squares.sum()) / total**2
+        share = values / total
+        scale = float(squares.sum()) / total**2
         number = counts.n_reports if counts.is_weighted else int(total)
-        found, interval = ((0.5 + (each - 0.5) / self.bias) for each in (share, share_intervals(share, scale, z)))
+        found, interval = (
+            (0.5 + (each - 0.5) / self.bias) for each in (share, share_intervals(share, scale, z))
+        )
         error = np.sqrt(share * (1 - share) * scale) / self.bias
-        return Estimate(found, error, number, float(confidence), "inversion", self.questions[name], None, interval, fit)
+        return Estimate(
+            found,
+            error,
+            number,
+            float(confidence),
+            "inversion",
+            self.questions[name],
+            None,
+            interval,
+            fit,
+        )
 
     def pair(self, name: str, other: str) -> "PairOfAnswers":
         """What counts and estimates the table of two questions."""
         both, only, none = self.pattern.pair() if self.size > 1 else (0, 0, 0)
         if both + none == 2 * only:
-            what = f"the reports, with {self.size} answers each, do not show how two answers depend on each other"
+            what = (
+                f"the reports, with {self.size} answers each, do not show how two answers "
+                "depend on each other"
+            )
             raise StatementError(what, do="use a larger epsilon, or the scheme 'split'")
         return PairOfAnswers(self, name, other)
 
@@ -266,10 +350,18 @@ class PairOfAnswers(MechanismSource):
     """Reports of two questions of `YesNoPatterns`: those that name an answer to both."""
 
     def __init__(self, patterns: YesNoPatterns, name: str, other: str) -> None:
-        self.patterns, self.places = patterns, (patterns.place(name), patterns.place(other))
+        self.patterns = patterns
+        self.places = (patterns.place(name), patterns.place(other))
         both, only, none = map(float, patterns.pattern.pair())
-        rows = [[both, only, only, none], [only, both, none, only], [only, none, both, only], [none, only, only, both]]
-        super().__init__(Mechanism(rows, list(product(patterns.questions[name], patterns.questions[other]))))
+        rows = [
+            [both, only, only, none],
+            [only, both, none, only],
+            [only, none, both, only],
+            [none, only, only, both],
+        ]
+        super().__init__(
+            Mechanism(rows, list(product(patterns.questions[name], patterns.questions[other])))
+        )
 
     @property
     def randomizer(self) -> Randomizer:
@@ -282,7 +374,9 @@ class PairOfAnswers(MechanismSource):
         masks = [array // 2 == place for place in self.places]
         has_both = masks[0].any(axis=1) & masks[1].any(axis=1)
         first, second = ((array * mask).sum(axis=1)[has_both] % 2 for mask in masks)
-        return super().counts_of_array(2 * first + second, None if weights is None else weights[has_both])
+        return super().counts_of_array(
+            2 * first + second, None if weights is None else weights[has_both]
+        )
 
     def estimate(self, counts: Counts, confidence: float = 0.95, **how: Any) -> Estimate:
         """Estimate the shares of the pairs of answers."""
@@ -291,7 +385,9 @@ class PairOfAnswers(MechanismSource):
 
 
 class PatternCodec(SetCodec):
-    """Reports of `YesNoPatterns`: answers are codes of shape (N, d), and a person without a report has none of them."""
+    """Reports of `YesNoPatterns`: answers are codes of shape (N, d), and a person without a report
+    has none of them.
+    """
 
     form = "patterns"
     randomizer: Any
