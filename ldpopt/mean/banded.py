@@ -1,4 +1,6 @@
-r"""Randomizers with two probabilities: likely reports and others; on a grid, in a band around the answer."""
+r"""Randomizers with two probabilities: likely reports and others; on a grid, in a band around the
+answer.
+"""
 
 import math
 from dataclasses import dataclass
@@ -20,13 +22,16 @@ from ldpopt.mechanism.sampling import BITS
 
 @dataclass(frozen=True)
 class TwoLevel:
-    r"""With probability ``p`` a uniform report from the likely set, else a uniform report from all reports.
+    r"""With probability ``p`` a uniform report from the likely set, else a uniform report from all
+    reports.
 
-    .. math:: \frac{P(\text{likely report})}{P(\text{other report})} = 1 + \frac{p}{(1 - p) f} \le e^\epsilon, \qquad
+    .. math:: \frac{P(\text{likely report})}{P(\text{other report})} =
+              1 + \frac{p}{(1 - p) f} \le e^\epsilon, \qquad
               \delta(e) = p - (e^e - 1) (1 - p) f
 
-    with ``p`` the largest multiple of ``2**-53`` that keeps the inequality. The share ``f`` of likely reports is the
-    same for every answer, at most 1/2. Two answers with disjoint likely sets attain delta, the maximum over all pairs.
+    with ``p`` the largest multiple of ``2**-53`` that keeps the inequality. The share ``f`` of
+    likely reports is the same for every answer, at most 1/2. Two answers with disjoint likely sets
+    attain delta, the maximum over all pairs.
     """
 
     budget: Budget
@@ -54,21 +59,28 @@ class TwoLevel:
 
     def privacy(self) -> tuple[float, Verdict]:
         """True epsilon, rounded up, and the verdict on the budget."""
-        return verdict_of_ratio(1 + Fraction(self.mass, TOTAL - self.mass) / self.fraction, self.budget)
+        return verdict_of_ratio(
+            1 + Fraction(self.mass, TOTAL - self.mass) / self.fraction, self.budget
+        )
 
     def delta(self, epsilon: float) -> float:
         """Largest delta at a budget ``>= 0``."""
-        return max(0.0, self.likely - math.expm1(min(epsilon, 709.0)) * self.rest * float(self.fraction))
+        return max(
+            0.0, self.likely - math.expm1(min(epsilon, 709.0)) * self.rest * float(self.fraction)
+        )
 
 
 class Banded(Protocol):
-    r"""Report one of ``N`` cells: with probability ``p`` uniform in a band of ``W`` cells, else uniform in all.
+    r"""Report one of ``N`` cells: with probability ``p`` uniform in a band of ``W`` cells, else
+    uniform in all.
 
-    .. math:: P(y \mid i) = \frac{p}{W} [i \le y < i + W] + \frac{1 - p}{N}, \qquad i = 0, \dots, N - W, \qquad
+    .. math:: P(y \mid i) = \frac{p}{W} [i \le y < i + W] + \frac{1 - p}{N},
+              \qquad i = 0, \dots, N - W, \qquad
               \frac{p N}{(1 - p) W} \le e^\epsilon - 1
 
-    with ``p`` the largest multiple of ``2**-53`` that satisfies the inequality, which is privacy for every two answers.
-    The answer is rounded to the nearest of ``N - W + 1`` points ``i`` of its domain; the band's share ``W / N <= 1/2``.
+    with ``p`` the largest multiple of ``2**-53`` that satisfies the inequality, which is privacy
+    for every two answers. The answer is rounded to the nearest of ``N - W + 1`` points ``i`` of its
+    domain; the band's share ``W / N <= 1/2``.
     """
 
     cell_bits: int = 40  # binary digits of `N`
@@ -85,7 +97,9 @@ class Banded(Protocol):
         self._natural_bias = (high - low) / (2 * self.steps)
 
     def _scale(self, gain: float) -> None:
-        """Place the centers of the cells: answers are scaled by ``gain`` around the middle of the domain."""
+        """Place the centers of the cells: answers are scaled by ``gain`` around the middle of the
+        domain.
+        """
         low, high = self.natural_domain
         self.middle, self.half_cell = (low + high) / 2, gain * (high - low) / (2 * self.steps)
         self.slope = self.band * gain
@@ -102,8 +116,12 @@ class Banded(Protocol):
 
     def _variance(self, x: Any) -> Any:
         # A uniform choice among n cells has variance (n**2 - 1) / 12, in squared cells.
-        band, rest, half = self.band, self.rest, (self.natural_domain[1] - self.natural_domain[0]) / 2
-        noise = (band * (self.band_cells**2 - 1) + rest * (self.cells**2 - 1)) / (3 * (band * self.steps) ** 2)
+        band = self.band
+        rest = self.rest
+        half = (self.natural_domain[1] - self.natural_domain[0]) / 2
+        noise = (band * (self.band_cells**2 - 1) + rest * (self.cells**2 - 1)) / (
+            3 * (band * self.steps) ** 2
+        )
         return (x - self.middle) ** 2 * (rest / band) + half**2 * noise
 
     def _privacy(self) -> Privacy:
@@ -117,7 +135,8 @@ class Banded(Protocol):
 
 
 class Piecewise(Banded, published=True):
-    r"""Report a number in ``[-C, C]`` for a number in [-1, 1]: with probability ``s / (s + 1)`` from a band.
+    r"""Report a number in ``[-C, C]`` for a number in [-1, 1]: with probability ``s / (s + 1)``
+    from a band.
 
     .. math:: C = \coth\frac{\epsilon}{4}, \quad s = e^{\epsilon/2}, \quad
               \text{band } [l, l + C - 1], \; l = \frac{(C + 1) t - (C - 1)}{2}, \quad
@@ -130,10 +149,11 @@ class Piecewise(Banded, published=True):
 
     Notes
     -----
-    Reports are bounded. The density in the band is ``exp(epsilon)`` times that of the rest; the bands of the answers
-    -1 and 1 are disjoint, so delta at a smaller budget ``e`` is ``(exp(epsilon) - exp(e)) / (s (s + 1))``. Drawn
-    exactly on a grid, see `Banded`. Above about 25 nats the band is only a few cells wide, and the variance is larger
-    than in the formula. O(1) per report.
+    Reports are bounded. The density in the band is ``exp(epsilon)`` times that of the rest; the
+    bands of the answers -1 and 1 are disjoint, so delta at a smaller budget ``e`` is
+    ``(exp(epsilon) - exp(e)) / (s (s + 1))``. Drawn exactly on a grid, see `Banded`. Above about 25
+    nats the band is only a few cells wide, and the variance is larger than in the formula. O(1) per
+    report.
 
     References
     ----------

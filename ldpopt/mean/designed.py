@@ -1,4 +1,6 @@
-r"""The unbiased randomizer of least variance on a grid of inputs and outputs, by linear programming."""
+r"""The unbiased randomizer of least variance on a grid of inputs and outputs, by linear
+programming.
+"""
 
 from functools import cached_property
 from typing import Any, Literal
@@ -26,7 +28,8 @@ from ldpopt.solving.solve import solve
 
 
 class Designed(Protocol):
-    """A randomizer on a grid, made by `designed`; an answer between two grid values is rounded to one at random.
+    """A randomizer on a grid, made by `designed`; an answer between two grid values is rounded to
+    one at random.
 
     Attributes
     ----------
@@ -35,7 +38,8 @@ class Designed(Protocol):
     solution : Solution
         Solution of the program, in which both are divided by the largest absolute value.
     mechanism : Mechanism
-        The sampled channel: exactly epsilon-LDP, and so are the mixtures of its rows for answers off the grid.
+        The sampled channel: exactly epsilon-LDP, and so are the mixtures of its rows for answers
+        off the grid.
     """
 
     def __init__(
@@ -47,18 +51,34 @@ class Designed(Protocol):
         solution: Solution | None = None,
     ) -> None:
         if values is None or outputs is None or solution is None:
-            do = "call mean.designed(values, outputs, epsilon), with the grids of answers and of reports"
-            raise StatementError("a designed protocol cannot be constructed directly: it is computed for a grid", do=do)
+            do = (
+                "call mean.designed(values, outputs, epsilon), with the grids of answers and "
+                "of reports"
+            )
+            raise StatementError(
+                "a designed protocol cannot be constructed directly: it is computed for a grid",
+                do=do,
+            )
         super().__init__(epsilon)
-        self.values, self.outputs, self.solution, self._scale = frozen(values), frozen(outputs), solution, scale
+        self.values = frozen(values)
+        self.outputs = frozen(outputs)
+        self.solution = solution
+        self._scale = scale
         self.natural_domain = float(values[0]), float(values[-1])
-        self.report_range, self._report_values = (float(outputs.min()), float(outputs.max())), np.sort(outputs)
+        self.report_range = (float(outputs.min()), float(outputs.max()))
+        self._report_values = np.sort(outputs)
         self.mechanism = Mechanism(solution.mechanism.channel, values.tolist(), outputs.tolist())
-        self._means, self._squares = (self.mechanism.channel @ moment for moment in (outputs, outputs**2))
-        self._natural_bias = float(np.abs(self._means - values).max())  # caused by rounding to masses of 2**-53
+        self._means, self._squares = (
+            self.mechanism.channel @ moment for moment in (outputs, outputs**2)
+        )
+        # caused by rounding to masses of 2**-53
+        self._natural_bias = float(np.abs(self._means - values).max())
 
     def __repr__(self) -> str:
-        return f"Designed(epsilon={self.epsilon!r}, {len(self.values)} inputs, {len(self.outputs)} outputs)"
+        return (
+            f"Designed(epsilon={self.epsilon!r}, {len(self.values)} inputs, "
+            f"{len(self.outputs)} outputs)"
+        )
 
     @property
     def grid_variance(self) -> float:
@@ -67,14 +87,18 @@ class Designed(Protocol):
 
     @cached_property
     def certificate(self) -> Certificate:
-        """Proof that no unbiased private randomizer on this grid is better, in units of the largest output squared."""
+        """Proof that no unbiased private randomizer on this grid is better, in units of the largest
+        output squared.
+        """
         return certify(self.solution)
 
     @property
     def bound(self) -> float:
-        """Lower bound on the objective of every unbiased private randomizer on this grid, in the answers' squared unit.
+        """Lower bound on the objective of every unbiased private randomizer on this grid, in the
+        answers' squared unit.
 
-        Rounding causes a small `bias`: `grid_variance` may be below the bound by about `bias` times the largest output.
+        Rounding causes a small `bias`: `grid_variance` may be below the bound by about `bias` times
+        the largest output.
         """
         return float(self.certificate.bound) * self._scale**2
 
@@ -94,7 +118,9 @@ class Designed(Protocol):
         return np.asarray(self.outputs[self.mechanism.sampler.choose(rows, source(len(x)))])
 
     def _variance(self, x: Any) -> Any:
-        return np.interp(x, self.values, self._squares) - np.interp(x, self.values, self._means) ** 2
+        return (
+            np.interp(x, self.values, self._squares) - np.interp(x, self.values, self._means) ** 2
+        )
 
     def _privacy(self) -> Privacy:
         found = self.audit()
@@ -105,8 +131,11 @@ class Designed(Protocol):
 
 
 def cells(grid: Float, x: Float) -> NDArray[np.int64]:
-    """Return the index of the last grid value at or below each number, from 0 to ``len(grid) - 2``."""
-    last, first = len(grid) - 2, grid[0]
+    """Return the index of the last grid value at or below each number, from 0 to ``len(grid) -
+    2``.
+    """
+    last = len(grid) - 2
+    first = grid[0]
     step = (grid[-1] - first) / (last + 1)
     if np.abs(grid - np.linspace(first, grid[-1], last + 2)).max() > step / 4:
         return np.asarray(np.clip(np.searchsorted(grid, x, side="right") - 1, 0, last))
@@ -128,7 +157,8 @@ def designed(
 ) -> Designed:
     r"""Design the unbiased epsilon-LDP randomizer of least variance on a grid.
 
-    .. math:: \min_P \max_x \sum_y v_y^2 P(y \mid x) - t_x^2 \quad \text{subject to} \quad \sum_y v_y P(y \mid x) = t_x
+    .. math:: \min_P \max_x \sum_y v_y^2 P(y \mid x) - t_x^2 \quad \text{subject to}
+              \quad \sum_y v_y P(y \mid x) = t_x
 
     over epsilon-LDP channels ``P``; or the average over a prior instead of the maximum.
 
@@ -137,12 +167,13 @@ def designed(
     values : array_like, shape (n,)
         Answers ``t_x``, distinct, at least two.
     outputs : array_like, shape (m,)
-        Distinct report values ``v_y``, which span at least ``coth(epsilon / 2)`` times the range of the answers.
+        Distinct report values ``v_y``, which span at least ``coth(epsilon / 2)`` times the range of
+        the answers.
     epsilon : float or str
         Budget in nats, positive.
     prior : array_like, shape (n,), or mapping or Series answer -> weight, optional
-        Probabilities of the answers, in the order given or by label: the answers themselves, or the labels of
-        ``values``. For the expected objective only.
+        Probabilities of the answers, in the order given or by label: the answers themselves, or the
+        labels of ``values``. For the expected objective only.
     objective : {"worst_case", "expected"}
         Largest variance over the answers, or its average over the prior; default: ``"worst_case"``.
 
@@ -160,15 +191,16 @@ def designed(
 
     Utility
     -------
-    Between grid values of distance ``h`` the variance exceeds the grid's by at most ``h**2 / 4``. This is
-    `ldpopt.design` for ``Workload.mean(values)`` with the report values held on a grid: `design` is never worse on the
-    answers of the grid, and as the outputs are refined the two agree.
+    Between grid values of distance ``h`` the variance exceeds the grid's by at most ``h**2 / 4``.
+    This is `ldpopt.design` for ``Workload.mean(values)`` with the report values held on a grid:
+    `design` is never worse on the answers of the grid, and as the outputs are refined the two
+    agree.
 
     Notes
     -----
-    For unbiased reports the variance is linear in the channel, so this is a linear program: `solve` with
-    `constraints.unbiased`. An answer off the grid is first rounded at random to one of its two neighbors, which keeps
-    the protocol unbiased and private. Theory: docs, "Means".
+    For unbiased reports the variance is linear in the channel, so this is a linear program: `solve`
+    with `constraints.unbiased`. An answer off the grid is first rounded at random to one of its two
+    neighbors, which keeps the protocol unbiased and private. Theory: docs, "Means".
 
     References
     ----------
@@ -180,20 +212,37 @@ def designed(
     >>> round(best.grid_variance, 6), best.audit().verdict
     (4.0, 'certified')
     """
-    given, reports = read_labelled(values, "list of answers", ("input",)), real_array(outputs, "list of outputs")
+    given = read_labelled(values, "list of answers", ("input",))
+    reports = real_array(outputs, "list of outputs")
     answers = given.values
     for name, array, least in (("answers", answers, 2), ("outputs", reports, 2)):
-        if array.ndim != 1 or len(array) < least or not np.isfinite(array).all() or len(set(array)) < len(array):
-            what = f"the {name}, of shape {array.shape}, are not at least {least} distinct finite numbers"
+        if (
+            array.ndim != 1
+            or len(array) < least
+            or not np.isfinite(array).all()
+            or len(set(array)) < len(array)
+        ):
+            what = (
+                f"the {name}, of shape {array.shape}, are not at least {least} distinct "
+                "finite numbers"
+            )
             raise StatementError(what, do="give a list of numbers, each once")
     if max(np.abs(answers).max(), np.abs(reports).max()) > MAX_REPORT:
-        raise StatementError(f"squares of numbers above {MAX_REPORT:g} overflow", do="use a larger unit")
+        raise StatementError(
+            f"squares of numbers above {MAX_REPORT:g} overflow", do="use a larger unit"
+        )
     order = np.argsort(answers)
-    weights = None if prior is None else read_prior(prior, given.axes[0] or answers.tolist())[0][order]
+    weights = (
+        None if prior is None else read_prior(prior, given.axes[0] or answers.tolist())[0][order]
+    )
     answers = answers[order]
-    scale = float(max(np.abs(answers).max(), np.abs(reports).max()))  # numbers near 1 keep the program well scaled
-    inputs, targets = answers / scale, reports / scale
+    # numbers near 1 keep the program well scaled
+    scale = float(max(np.abs(answers).max(), np.abs(reports).max()))
+    inputs = answers / scale
+    targets = reports / scale
     loss = Utility(targets[None, :] ** 2 - inputs[:, None] ** 2, "loss")
     labels: Any = {"inputs": range(len(inputs)), "outputs": range(len(targets))}
     labels |= {"objective": objective, "constraints": unbiased(inputs, targets)}
-    return Designed(epsilon, answers, reports, scale, solve(Problem(weights, loss, PureLDP(epsilon), **labels)))
+    return Designed(
+        epsilon, answers, reports, scale, solve(Problem(weights, loss, PureLDP(epsilon), **labels))
+    )

@@ -15,7 +15,8 @@ from ldpopt.mechanism.mechanism import Mechanism
 class Duchi(Protocol, published=True):
     r"""Report ``C`` or ``-C`` for a number in [-1, 1].
 
-    .. math:: \Pr(C \mid t) = \frac12 + \frac{t}{2C}, \qquad C = \coth\frac{\epsilon}{2}, \qquad V(t) = C^2 - t^2
+    .. math:: \Pr(C \mid t) = \frac12 + \frac{t}{2C}, \qquad C = \coth\frac{\epsilon}{2},
+              \qquad V(t) = C^2 - t^2
 
     Parameters
     ----------
@@ -31,8 +32,9 @@ class Duchi(Protocol, published=True):
 
     Notes
     -----
-    The same bit as symmetric random censoring of ``(t + 1) / 2``, coded as ``+-C``. Its delta at a smaller budget
-    ``e`` is ``(exp(epsilon) - exp(e)) / (exp(epsilon) + 1)``. O(1) per report, drawn in integers, exactly private.
+    The same bit as symmetric random censoring of ``(t + 1) / 2``, coded as ``+-C``. Its delta at a
+    smaller budget ``e`` is ``(exp(epsilon) - exp(e)) / (exp(epsilon) + 1)``. O(1) per report, drawn
+    in integers, exactly private.
 
     References
     ----------

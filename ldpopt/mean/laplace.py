@@ -1,4 +1,6 @@
-"""The Laplace protocol for the mean of bounded numbers (`ldpopt.noise.Laplace` is noise for queries)."""
+"""The Laplace protocol for the mean of bounded numbers (`ldpopt.noise.Laplace` is noise for
+queries).
+"""
 
 import math
 from fractions import Fraction
@@ -29,13 +31,16 @@ class Laplace(Protocol, published=True):
     -----
     Its delta at a smaller budget ``e`` is ``1 - exp((e - epsilon) / 2)``.
 
-    The draws: the answer is rounded to one of ``K + 1`` points, and noise ``z + 1/2``, in units of their distance, is
-    added,
+    The draws: the answer is rounded to one of ``K + 1`` points, and noise ``z + 1/2``, in units of
+    their distance, is added,
 
-    .. math:: P(z) = \frac{b^z}{2T} \; (z \ge 0), \quad P(-1 - z) = P(z), \quad b = 1 - \frac1T, \quad
-              K = \lfloor \epsilon / \ln \tfrac1b \rfloor, \quad V = \frac{4}{K^2} \Bigl( 2 T^2 - 2 T + \frac14 \Bigr)
+    .. math:: P(z) = \frac{b^z}{2T} \; (z \ge 0), \quad P(-1 - z) = P(z), \quad b = 1 - \frac1T,
+              \quad
+              K = \lfloor \epsilon / \ln \tfrac1b \rfloor,
+              \quad V = \frac{4}{K^2} \Bigl( 2 T^2 - 2 T + \frac14 \Bigr)
 
-    with ``T`` a power of two, about ``2**53``. The true epsilon is ``K ln(1/b)``. About 10 random words per report.
+    with ``T`` a power of two, about ``2**53``. The true epsilon is ``K ln(1/b)``. About 10 random
+    words per report.
 
     References
     ----------
@@ -61,13 +66,18 @@ class Laplace(Protocol, published=True):
         self._natural_bias = 1 / self.points
 
     def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
-        point, minus = self._nearest_point(x), fair_bits(x.size, source).astype(np.int64)
-        point += geometric_draws(TOTAL - (TOTAL >> self.bits), x.size, source) ^ -minus  # z, or its complement -1 - z
+        point = self._nearest_point(x)
+        minus = fair_bits(x.size, source).astype(np.int64)
+        # z, or its complement -1 - z
+        point += geometric_draws(TOTAL - (TOTAL >> self.bits), x.size, source) ^ -minus
         return np.asarray((point + 0.5) * (2 / self.points) - 1)
 
     def _nearest_point(self, x: Float) -> NDArray[np.int64]:
-        # The number of points may exceed float precision; rounding must not move an answer beyond the last point.
-        return np.asarray(np.minimum(np.rint((x + 1) * (self.points / 2)).astype(np.int64), self.points))
+        # The number of points may exceed float precision; rounding must not move an answer beyond
+        # the last point.
+        return np.asarray(
+            np.minimum(np.rint((x + 1) * (self.points / 2)).astype(np.int64), self.points)
+        )
 
     def _variance(self, x: Any) -> Any:
         return np.full(np.shape(x), (2 * self.scale * (self.scale - 1) + 0.25) * 4 / self.points**2)
@@ -77,7 +87,8 @@ class Laplace(Protocol, published=True):
         return round_up(self.points * self._step), (1.0, -1.0, "the largest reports"), "certified"
 
     def _delta(self, epsilon: float) -> float:
-        step = float(self._step)  # the event starts at the first y with b**(points - 1 - 2 y) > exp(epsilon)
+        # the event starts at the first y with b**(points - 1 - 2 y) > exp(epsilon)
+        step = float(self._step)
         start = min(math.ceil((epsilon / step + self.points - 1) / 2), self.points)
         from_high = math.expm1(-step * (self.points - start)) / 2
         from_low = math.expm1(min(epsilon - step * start, 0.0)) / 2

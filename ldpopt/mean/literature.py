@@ -50,7 +50,8 @@ def _published(source: str, call: str, found: str) -> Callable[[Maker], Maker]:
 
     def complete(maker: Maker) -> Maker:
         is_vector = "attributes" in maker.__annotations__
-        kind, what = maker.__annotations__["return"].__name__, "vectors" if is_vector else "numbers in [0, 1]"
+        kind = maker.__annotations__["return"].__name__
+        what = "vectors" if is_vector else "numbers in [0, 1]"
         rest = RETURNED.format(kind=kind, what=what, source=source, call=call, found=found)
         maker.__doc__ = f"{maker.__doc__}{PARAMETERS}{ATTRIBUTES if is_vector else ''}{rest}"
         return maker
@@ -60,17 +61,23 @@ def _published(source: str, call: str, found: str) -> Callable[[Maker], Maker]:
 
 @_published("Liu and Zhou 2023, Corollary 1.", "rcp_opt(1.0).audit().epsilon", "inf")
 def rcp_opt(epsilon: float | str) -> RandomCensoring:
-    """Make RCP_Opt, the optimized interval: **not** epsilon-LDP at any epsilon; see `RandomCensoring`."""
+    """Make RCP_Opt, the optimized interval: **not** epsilon-LDP at any epsilon; see
+    `RandomCensoring`.
+    """
     return RandomCensoring(epsilon, delta1=1.0, delta2=math.exp(-Budget(epsilon)))
 
 
-@_published("Liu and Zhou 2023, Algorithms 4-7.", "rcp_multiple(1.0, 36).audit().verdict", "'certified'")
+@_published(
+    "Liu and Zhou 2023, Algorithms 4-7.", "rcp_multiple(1.0, 36).audit().verdict", "'certified'"
+)
 def rcp_multiple(epsilon: float | str, attributes: int) -> Sampled:
     """Make RCP_Multiple: one sampled attribute, a censored bit, Horvitz-Thompson on the bits."""
     return Sampled(RandomCensoring(epsilon), attributes, "horvitz_thompson")
 
 
-@_published("Liu and Zhou 2023, Algorithm 8.", "rcp_multiple_opt(1.0, 36).audit().verdict", "'violated'")
+@_published(
+    "Liu and Zhou 2023, Algorithm 8.", "rcp_multiple_opt(1.0, 36).audit().verdict", "'violated'"
+)
 def rcp_multiple_opt(epsilon: float | str, attributes: int) -> Sampled:
     """Make RCP_Multiple_Opt: like `rcp_opt` **not** epsilon-LDP."""
     return Sampled(rcp_opt(epsilon), attributes, "horvitz_thompson")
@@ -84,7 +91,9 @@ def harmony(epsilon: float | str, attributes: int) -> Sampled:
 
 @_published("Wang et al. 2019, algorithm 4.", "piecewise_vector(10.0, 36).chosen", "4")
 def piecewise_vector(epsilon: float | str, attributes: int) -> Sampled:
-    """Make the piecewise mechanism for vectors, with ``max(1, min(m, floor(epsilon / 2.5)))`` attributes a person."""
+    """Make the piecewise mechanism for vectors, with ``max(1, min(m, floor(epsilon / 2.5)))``
+    attributes a person.
+    """
     return _split(Piecewise, epsilon, attributes)
 
 
@@ -95,7 +104,11 @@ def hybrid_vector(epsilon: float | str, attributes: int) -> Sampled:
 
 
 def _split(kind: type[Piecewise] | type[Hybrid], epsilon: float | str, attributes: int) -> Sampled:
-    """Return the protocol that reports ``k`` sampled attributes, each with ``epsilon / k`` (Wang et al. 2019)."""
+    """Return the protocol that reports ``k`` sampled attributes, each with ``epsilon / k`` (Wang et
+    al. 2019).
+    """
     budget = Budget(epsilon)
     k = max(1, min(whole_number(attributes, "attributes", 1), int(budget / 2.5)))
-    return Sampled(kind(budget if k == 1 else Budget(budget.lower_nats / k)), attributes, "horvitz_thompson", k)
+    return Sampled(
+        kind(budget if k == 1 else Budget(budget.lower_nats / k)), attributes, "horvitz_thompson", k
+    )

@@ -1,4 +1,6 @@
-r"""Protocols for a mean, or the means of vectors: domain of the answers, unbiased estimates, variance and privacy."""
+r"""Protocols for a mean, or the means of vectors: domain of the answers, unbiased estimates,
+variance and privacy.
+"""
 
 import math
 from abc import ABC, abstractmethod
@@ -24,9 +26,12 @@ MAX_REPORT = 1e150  # largest report, and widest domain: their squares do not ov
 
 
 class MeanProtocol(ABC):
-    """Draws reports of bounded answers and estimates their mean: a `Protocol` of numbers, a `VectorProtocol`."""
+    """Draws reports of bounded answers and estimates their mean: a `Protocol` of numbers, a
+    `VectorProtocol`.
+    """
 
-    natural_domain: tuple[float, float] = (-1.0, 1.0)  # on the protocol's own scale, which its reports have
+    # on the protocol's own scale, which its reports have
+    natural_domain: tuple[float, float] = (-1.0, 1.0)
     _data_domain: Domain = None
 
     @property
@@ -44,7 +49,11 @@ class MeanProtocol(ABC):
 
     def _to_data_unit(self, x: Any) -> Any:
         """Convert numbers of the natural scale to the unit of the data."""
-        return x if self._data_domain is None else self.domain[0] + self._unit * (x - self.natural_domain[0])
+        return (
+            x
+            if self._data_domain is None
+            else self.domain[0] + self._unit * (x - self.natural_domain[0])
+        )
 
     def _to_natural(self, x: Any) -> Any:
         """Convert numbers within the domain to the natural scale."""
@@ -71,7 +80,9 @@ class MeanProtocol(ABC):
         """Return the true privacy of one user's report."""
 
     def variance(self, x: ArrayLike) -> Any:
-        """Variance of one user's unbiased contribution to the mean, at answers ``x``, in their squared unit."""
+        """Variance of one user's unbiased contribution to the mean, at answers ``x``, in their
+        squared unit.
+        """
         array = self._read_answers(x)
         found = self._unit**2 * self._variance(array)
         return found if array.ndim else float(found)
@@ -79,7 +90,9 @@ class MeanProtocol(ABC):
     @property
     def worst_case_variance(self) -> float:
         """Largest `variance` over the whole domain."""
-        return self._unit**2 * quadratic_maximum(self._variance, tuple(self._to_natural(x) for x in self.knots))
+        return self._unit**2 * quadratic_maximum(
+            self._variance, tuple(self._to_natural(x) for x in self.knots)
+        )
 
     @abstractmethod
     def _variance(self, x: Any) -> Any:
@@ -112,8 +125,9 @@ class Protocol(MeanProtocol):
     epsilon : float or str
         Budget in nats, positive; ``"log(p/q)"`` is read exactly.
     domain : tuple of float, optional
-        Least and largest answer, in the unit of the data, such as ``(0, 120)`` for ages: answers, estimates, variances
-        and bias have this unit, reports keep the protocol's own scale. Default: the natural domain.
+        Least and largest answer, in the unit of the data, such as ``(0, 120)`` for ages: answers,
+        estimates, variances and bias have this unit, reports keep the protocol's own scale.
+        Default: the natural domain.
 
     Attributes
     ----------
@@ -131,26 +145,31 @@ class Protocol(MeanProtocol):
 
     Notes
     -----
-    Every report is drawn exactly by comparing random words with integers: bits and two-point reports from integer
-    masses, real reports on a public grid of about ``2**40`` points. `variance` and `audit` describe this discrete
-    distribution. It differs from the continuous one by less than ``1e-9`` at epsilon from 0.1 to 10. The low bits of
-    continuous floats would reveal answers; `simulate` draws them for comparison. Theory: docs, "Means".
+    Every report is drawn exactly by comparing random words with integers: bits and two-point
+    reports from integer masses, real reports on a public grid of about ``2**40`` points. `variance`
+    and `audit` describe this discrete distribution. It differs from the continuous one by less than
+    ``1e-9`` at epsilon from 0.1 to 10. The low bits of continuous floats would reveal answers;
+    `simulate` draws them for comparison. Theory: docs, "Means".
 
     References
     ----------
     Liu and Zhou 2023; Mironov 2012, on the low bits of floats.
     """
 
-    PUBLISHED: ClassVar[list[type["Protocol"]]] = []  # of the literature, each constructed from a budget
+    # of the literature, each constructed from a budget
+    PUBLISHED: ClassVar[list[type["Protocol"]]] = []
     report_range: tuple[float, float] = (-math.inf, math.inf)
     offset: float = 0.0
     slope: float = 1.0
 
-    _report_values: Float | None = None  # the possible reports, increasing; None if they are real numbers
+    # the possible reports, increasing; None if they are real numbers
+    _report_values: Float | None = None
 
-    # Bound on the bias on the natural scale: half the distance of two adjacent points to which answers are rounded
+    # Bound on the bias on the natural scale: half the distance of two adjacent points to which
+    # answers are rounded
     _natural_bias: float
-    _has_three_losses = False  # whether the privacy loss of the worst pair of answers is -epsilon, 0 or epsilon
+    # whether the privacy loss of the worst pair of answers is -epsilon, 0 or epsilon
+    _has_three_losses = False
 
     def __init_subclass__(cls, *, published: bool = False) -> None:
         super().__init_subclass__()
@@ -158,7 +177,8 @@ class Protocol(MeanProtocol):
             cls.PUBLISHED.append(cls)
 
     def __init__(self, epsilon: float | str, domain: Domain = None) -> None:
-        self.epsilon, self._data_domain = Budget.positive(epsilon), read_domain(domain)
+        self.epsilon = Budget.positive(epsilon)
+        self._data_domain = read_domain(domain)
 
     def __repr__(self) -> str:
         domain = "" if self._data_domain is None else f", domain={self._data_domain}"
@@ -179,9 +199,12 @@ class Protocol(MeanProtocol):
         rng : numpy.random.Generator or int, optional
             Makes the draws repeatable (default: every bit from the operating system's generator).
         """
-        source, answers = bit_source(rng), self._read_answers(x)
+        source = bit_source(rng)
+        answers = self._read_answers(x)
         if answers.ndim != 1:
-            raise StatementError(f"answers have shape {answers.shape}; expected a vector", do="pass a list")
+            raise StatementError(
+                f"answers have shape {answers.shape}; expected a vector", do="pass a list"
+            )
         parts = [answers[part] for part in chunks(len(answers))] or [answers]
         return np.concatenate([self._randomize(part, source) for part in parts])
 
@@ -205,33 +228,47 @@ class Protocol(MeanProtocol):
 
         Notes
         -----
-        The standard error is right for answers drawn at random. For fixed answers it is too large by their variance. If
-        all reports are equal, the worst case is used.
+        The standard error is right for answers drawn at random. For fixed answers it is too large
+        by their variance. If all reports are equal, the worst case is used.
         """
         normal_quantile(confidence)
         array = self._read_reports(reports)
-        sample_variance = float(array.var(ddof=1)) * (self._unit / self.slope) ** 2 if len(array) > 1 else 0.0
+        sample_variance = (
+            float(array.var(ddof=1)) * (self._unit / self.slope) ** 2 if len(array) > 1 else 0.0
+        )
         error = math.sqrt((sample_variance or self.worst_case_variance) / len(array))
         value = self._to_data_unit((float(array.mean()) - self.offset) / self.slope)
-        return Estimate(np.array([value]), np.array([error]), len(array), float(confidence), type(self).__name__)
+        return Estimate(
+            np.array([value]), np.array([error]), len(array), float(confidence), type(self).__name__
+        )
 
     def audit(self) -> Audit:
-        """Return the true two-sided privacy of the draws, over all pairs of answers and all events, in closed form.
+        """Return the true two-sided privacy of the draws, over all pairs of answers and all events,
+        in closed form.
 
-        Epsilon is the smallest pure one (``inf`` if none exists); delta and the verdict are for the nominal budget.
+        Epsilon is the smallest pure one (``inf`` if none exists); delta and the verdict are for the
+        nominal budget.
         """
         epsilon, witness, verdict = self._privacy()
         if witness is not None and self._data_domain is not None:
-            witness = (float(self._to_data_unit(witness[0])), float(self._to_data_unit(witness[1])), witness[2])
+            witness = (
+                float(self._to_data_unit(witness[0])),
+                float(self._to_data_unit(witness[1])),
+                witness[2],
+            )
         delta = 0.0 if verdict == "certified" else self._delta(float(self.epsilon))
         claim = f"{float(self.epsilon):.6g}-LDP"
-        return Audit(epsilon, delta, witness, verdict, claim, curve=lambda budget: self._delta(float(budget)))
+        return Audit(
+            epsilon, delta, witness, verdict, claim, curve=lambda budget: self._delta(float(budget))
+        )
 
     def _read_reports(self, reports: ArrayLike) -> Float:
         """Read reports, refusing those that the protocol cannot produce."""
         kind = getattr(getattr(reports, "dtype", None), "kind", "")
         bits = kind == "b" and not np.ma.is_masked(reports)
-        if bits or (isinstance(reports, (list, tuple)) and set(map(type, reports)) <= {bool, np.bool_}):
+        if bits or (
+            isinstance(reports, (list, tuple)) and set(map(type, reports)) <= {bool, np.bool_}
+        ):
             reports = np.asarray(reports, np.float64)
         array = real_array(reports, "list of reports")
         if array.ndim != 1 or not array.size:
@@ -240,10 +277,18 @@ class Protocol(MeanProtocol):
         low, high = self.report_range
         low, high = max(low, -MAX_REPORT), min(high, MAX_REPORT)
         slack = 1e-9 * max(abs(low), abs(high))
-        smallest, largest, do = array.min(), array.max(), "pass the reports of this protocol, at this epsilon"
+        smallest = array.min()
+        largest = array.max()
+        do = "pass the reports of this protocol, at this epsilon"
         # Two reductions without temporaries; nan fails every comparison.
-        if not (low - slack <= smallest and largest <= high + slack and np.isfinite([smallest, largest]).all()):
-            bad = int(np.argmin(np.isfinite(array) & (array >= low - slack) & (array <= high + slack)))
+        if not (
+            low - slack <= smallest
+            and largest <= high + slack
+            and np.isfinite([smallest, largest]).all()
+        ):
+            bad = int(
+                np.argmin(np.isfinite(array) & (array >= low - slack) & (array <= high + slack))
+            )
             what = f"the report{quoted(float(array[bad]))} cannot come from {self!r}"
             raise StatementError(what, where=f"entry {bad}", do=do)
         if self._report_values is not None:
@@ -282,7 +327,8 @@ class VectorProtocol(MeanProtocol):
     _rows_at_a_time = CHUNK
 
     def __init__(self, attributes: int, domain: Domain = None) -> None:
-        self.attributes, self._data_domain = whole_number(attributes, "attributes", 1), read_domain(domain)
+        self.attributes = whole_number(attributes, "attributes", 1)
+        self._data_domain = read_domain(domain)
 
     def privatize(self, x: ArrayLike, *, rng: Random = None) -> NDArray[Any]:
         """Draw the report of each user; see the class for the type of reports.
@@ -296,11 +342,16 @@ class VectorProtocol(MeanProtocol):
         """
         # A plain array is read in parts: a copy might not fit into memory.
         is_plain = type(x) is np.ndarray and x.dtype.kind in "iuf"
-        answers: NDArray[Any] = x if is_plain else real_array(x, "list of answers")  # type: ignore[assignment]
+        answers: NDArray[Any] = (
+            x if is_plain else real_array(x, "list of answers")  # type: ignore[assignment]
+        )
         if answers.ndim != 2 or answers.shape[1] != self.attributes:
             what = f"answers have shape {answers.shape}; expected (users, {self.attributes})"
-            raise StatementError(what, do="pass one row for each user, one column for each attribute")
-        source, reports = bit_source(rng), self._empty(len(answers))
+            raise StatementError(
+                what, do="pass one row for each user, one column for each attribute"
+            )
+        source = bit_source(rng)
+        reports = self._empty(len(answers))
         for part in chunks(len(answers), self._rows_at_a_time):
             self._fill(reports[part], answers[part], source)
         return reports
@@ -326,10 +377,15 @@ def read_domain(domain: Any) -> Domain:
 
 
 def quadratic_maximum(function: Callable[[Any], Any], knots: tuple[float, ...]) -> float:
-    """Return the exact maximum of a function that is a quadratic between neighboring knots: at an end or a vertex."""
+    """Return the exact maximum of a function that is a quadratic between neighboring knots: at an
+    end or a vertex.
+    """
     grid = np.asarray(knots, float)
-    left, right = grid[:-1], grid[1:]
-    start, middle, stop = (np.asarray(function(x), float) for x in (left, (left + right) / 2, right))
+    left = grid[:-1]
+    right = grid[1:]
+    start, middle, stop = (
+        np.asarray(function(x), float) for x in (left, (left + right) / 2, right)
+    )
     bend = 2 * (start + stop - 2 * middle)
     rise = stop - start - bend
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,4 +1,6 @@
-r"""Protocols for many means: each user reports one attribute or a few; Horvitz-Thompson and ratio estimators."""
+r"""Protocols for many means: each user reports one attribute or a few; Horvitz-Thompson and ratio
+estimators.
+"""
 
 import math
 from typing import Any, Literal
@@ -17,40 +19,47 @@ Method = Literal["ratio", "horvitz_thompson"]
 
 
 class Sampled(VectorProtocol):
-    r"""Each user reports ``k`` of ``m`` attributes, chosen uniformly and independently of the answers.
+    r"""Each user reports ``k`` of ``m`` attributes, chosen uniformly and independently of the
+    answers.
 
     .. math:: \text{ratio: } \frac{1}{s} \Bigl( \frac{\sum_{i \ni j} r_{ij}}{n_j} - o \Bigr), \qquad
-              \text{Horvitz-Thompson: } \frac{1}{s} \Bigl( \frac{m}{k n} \sum_{i \ni j} r_{ij} - o \Bigr)
+              \text{Horvitz-Thompson: } \frac{1}{s} \Bigl( \frac{m}{k n} \sum_{i \ni j} r_{ij} - o
+              \Bigr)
 
     with ``n_j`` of the ``n`` users reporting attribute ``j``, and ``E[r | x] = o + s x``.
 
     Parameters
     ----------
     protocol : Protocol
-        Randomizer of each chosen attribute; a report of ``k`` attributes spends ``k`` times its budget.
+        Randomizer of each chosen attribute; a report of ``k`` attributes spends ``k`` times its
+        budget.
     attributes : int
         Number of attributes ``m``, at least 1.
     method : {"ratio", "horvitz_thompson"}
-        Estimator of `estimate`; default: ``"ratio"``. The paper's Algorithm 6 is Horvitz-Thompson on the bits.
+        Estimator of `estimate`; default: ``"ratio"``. The paper's Algorithm 6 is Horvitz-Thompson
+        on the bits.
     chosen : int
         Number ``k`` of attributes that a user reports, 1 to ``m``; default: ``1``.
 
     Notes
     -----
-    Names in the literature: `harmony`, `rcp_multiple`, `rcp_multiple_opt`, `piecewise_vector`, `hybrid_vector`. The
-    choice does not depend on the answers, so the privacy is that of ``k`` reports of ``protocol``, for users who differ
-    in any number of attributes.
+    Names in the literature: `harmony`, `rcp_multiple`, `rcp_multiple_opt`, `piecewise_vector`,
+    `hybrid_vector`. The choice does not depend on the answers, so the privacy is that of ``k``
+    reports of ``protocol``, for users who differ in any number of attributes.
 
-    The variance of one user's contribution is ``(m / k) (V + u**2) - u**2`` with ``u = x + o / s`` for
-    Horvitz-Thompson, and ``(m / k) V`` plus ``(m / k - 1)`` times the users' own variance for the ratio, to first
-    order; theory: docs, "Means". The ratio is unbiased if at least one report arrived; otherwise it is nan.
+    The variance of one user's contribution is ``(m / k) (V + u**2) - u**2`` with ``u = x + o / s``
+    for Horvitz-Thompson, and ``(m / k) V`` plus ``(m / k - 1)`` times the users' own variance for
+    the ratio, to first order; theory: docs, "Means". The ratio is unbiased if at least one report
+    arrived; otherwise it is nan.
 
-    Reports are a structured array of shape ``(N,)``, or ``(N, k)`` for ``k > 1``, with fields ``attribute`` (0 .. m-1)
-    and ``report``. O(k) per user: only the chosen attributes are read, and only they are checked against the domain.
+    Reports are a structured array of shape ``(N,)``, or ``(N, k)`` for ``k > 1``, with fields
+    ``attribute`` (0 .. m-1) and ``report``. O(k) per user: only the chosen attributes are read, and
+    only they are checked against the domain.
 
     References
     ----------
-    Liu and Zhou 2023, Algorithms 4-8; Nguyen et al. 2016 (Harmony); Wang et al. 2019, section IV (several attributes).
+    Liu and Zhou 2023, Algorithms 4-8; Nguyen et al. 2016 (Harmony); Wang et al. 2019, section IV
+    (several attributes).
 
     Examples
     --------
@@ -60,7 +69,9 @@ class Sampled(VectorProtocol):
     3
     """
 
-    def __init__(self, protocol: Protocol, attributes: int, method: Method = "ratio", chosen: int = 1) -> None:
+    def __init__(
+        self, protocol: Protocol, attributes: int, method: Method = "ratio", chosen: int = 1
+    ) -> None:
         super().__init__(attributes)
         require_kind(protocol, Protocol, "sampled()")
         require_choice(method, ("ratio", "horvitz_thompson"), "method")
@@ -70,7 +81,10 @@ class Sampled(VectorProtocol):
 
     def __repr__(self) -> str:
         chosen = f", chosen={self.chosen}" if self.chosen > 1 else ""
-        return f"Sampled({self.protocol!r}, attributes={self.attributes}, method={self.method!r}{chosen})"
+        return (
+            f"Sampled({self.protocol!r}, attributes={self.attributes}, "
+            f"method={self.method!r}{chosen})"
+        )
 
     @property
     def knots(self) -> tuple[float, ...]:
@@ -82,13 +96,16 @@ class Sampled(VectorProtocol):
         return np.empty(shape, dtype=[("attribute", np.int64), ("report", np.float64)])
 
     def _fill(self, reports: NDArray[Any], x: NDArray[Any], source: Source) -> None:
-        attributes, m = self._choose(len(x), source), self.attributes
+        attributes = self._choose(len(x), source)
+        m = self.attributes
         if x.flags.c_contiguous:  # twice as fast as two index arrays
             read = x.ravel().take(attributes + np.arange(0, x.size, m)[:, None])
         else:
             read = np.take_along_axis(x, attributes, axis=1)
         reports["attribute"] = attributes.reshape(reports.shape)
-        reports["report"] = self.protocol._randomize(self._read_answers(read.ravel()), source).reshape(reports.shape)
+        reports["report"] = self.protocol._randomize(
+            self._read_answers(read.ravel()), source
+        ).reshape(reports.shape)
 
     def _choose(self, users: int, source: Source) -> NDArray[np.int64]:
         """Choose distinct attributes, all sets equally likely (Floyd's algorithm)."""
@@ -103,8 +120,9 @@ class Sampled(VectorProtocol):
     def estimate(self, reports: NDArray[Any], confidence: float = 0.95) -> Estimate:
         """Estimate the mean of each attribute from what `privatize` returned.
 
-        Arguments are those of `Protocol.estimate`. The ``m`` values have sample standard errors, that of the worst case
-        if all reports of an attribute are equal. With the ratio, an attribute without reports is nan.
+        Arguments are those of `Protocol.estimate`. The ``m`` values have sample standard errors,
+        that of the worst case if all reports of an attribute are equal. With the ratio, an
+        attribute without reports is nan.
         """
         normal_quantile(confidence)
         array = np.asarray(reports)
@@ -117,9 +135,13 @@ class Sampled(VectorProtocol):
             bad = int(attribute[(attribute < 0) | (attribute >= self.attributes)][0])
             what = f"a report names the attribute {bad}, which is not in 0 .. {self.attributes - 1}"
             raise StatementError(what, do="pass what privatize of this protocol returned")
-        n, m = len(array), self.attributes
-        slope, offset, share = self.protocol.slope, self.protocol.offset, values.size / (n * m)
-        counts, sums = np.bincount(attribute, minlength=m), np.bincount(attribute, values, minlength=m)
+        n = len(array)
+        m = self.attributes
+        slope = self.protocol.slope
+        offset = self.protocol.offset
+        share = values.size / (n * m)
+        counts = np.bincount(attribute, minlength=m)
+        sums = np.bincount(attribute, values, minlength=m)
         alone = sums / np.maximum(counts, 1)
         # Squares around each attribute's mean avoid cancellation of large reports.
         values -= alone[attribute]
@@ -131,25 +153,44 @@ class Sampled(VectorProtocol):
             error = np.where(counts > 0, np.sqrt(spread / np.maximum(counts, 1)), math.nan)
         else:
             means = sums / (n * share)
-            spread = ((squares + counts * alone**2) / (n * share**2) - means**2) / max(1, n - 1) / slope**2
-            error = np.sqrt(np.where(spread > 0, spread, self.worst_case_variance / (n * self._unit**2)))
+            spread = (
+                ((squares + counts * alone**2) / (n * share**2) - means**2)
+                / max(1, n - 1)
+                / slope**2
+            )
+            error = np.sqrt(
+                np.where(spread > 0, spread, self.worst_case_variance / (n * self._unit**2))
+            )
         values, error = self._to_data_unit((means - offset) / slope), self._unit * error
         return Estimate(values, error, n, float(confidence), f"{self.method}, {self.protocol!r}")
 
     def audit(self) -> Audit:
         """Return the true privacy of one user's report, for users who may differ in all attributes.
 
-        Epsilon is ``k`` times the protocol's. Delta is that of ``k`` independent reports: exact for ``k = 1``, and
-        if the privacy loss of the worst pair is ``-epsilon``, 0 or ``epsilon`` (all protocols but Laplace, designed and
-        asymmetric ones); otherwise an upper bound by composition.
+        Epsilon is ``k`` times the protocol's. Delta is that of ``k`` independent reports: exact for
+        ``k = 1``, and if the privacy loss of the worst pair is ``-epsilon``, 0 or ``epsilon`` (all
+        protocols but Laplace, designed and asymmetric ones); otherwise an upper bound by
+        composition.
         """
-        alone, k = self.protocol.audit(), self.chosen
+        alone = self.protocol.audit()
+        k = self.chosen
         if k == 1:
             return alone
         claim = f"{k * float(self.protocol.epsilon):.6g}-LDP"
-        delta = 0.0 if alone.verdict == "certified" else self._delta(alone, k * float(self.protocol.epsilon))
+        delta = (
+            0.0
+            if alone.verdict == "certified"
+            else self._delta(alone, k * float(self.protocol.epsilon))
+        )
         epsilon = k * alone.epsilon
-        return Audit(epsilon, delta, alone.witness, alone.verdict, claim, curve=lambda e: self._delta(alone, float(e)))
+        return Audit(
+            epsilon,
+            delta,
+            alone.witness,
+            alone.verdict,
+            claim,
+            curve=lambda e: self._delta(alone, float(e)),
+        )
 
     def _delta(self, alone: Audit, epsilon: float) -> float:
         """Delta of ``k`` independent reports at a budget, from the audit of one."""
@@ -157,10 +198,13 @@ class Sampled(VectorProtocol):
         if not self.protocol._has_three_losses:
             return -math.expm1(k * math.log1p(-alone.delta_at(epsilon / k)))
         likely = alone.delta_at(0.0) / -math.expm1(-alone.epsilon)
-        rare, loss = likely * math.exp(-alone.epsilon), np.array([1.0])
+        rare = likely * math.exp(-alone.epsilon)
+        loss = np.array([1.0])
         for _ in range(k):
             loss = np.convolve(loss, [rare, max(0.0, 1 - likely - rare), likely])
-        return float(loss @ -np.expm1(np.minimum(epsilon - alone.epsilon * np.arange(-k, k + 1), 0.0)))
+        return float(
+            loss @ -np.expm1(np.minimum(epsilon - alone.epsilon * np.arange(-k, k + 1), 0.0))
+        )
 
     def _variance(self, x: Any) -> Any:
         alone: Float = self.protocol._variance(x)
@@ -170,8 +214,11 @@ class Sampled(VectorProtocol):
         return users * alone + (users - 1) * (x + self.protocol.offset / self.protocol.slope) ** 2
 
 
-def sampled(protocol: Protocol, *, attributes: int, method: Method = "ratio", chosen: int = 1) -> Sampled:
-    """Make the vector form of a protocol, in which each user reports one attribute or a few: RCP_Multiple, Harmony, ...
+def sampled(
+    protocol: Protocol, *, attributes: int, method: Method = "ratio", chosen: int = 1
+) -> Sampled:
+    """Make the vector form of a protocol, in which each user reports one attribute or a few:
+    RCP_Multiple, Harmony, ...
 
     Parameters
     ----------
