@@ -1,4 +1,6 @@
-"""Optimal levels for given layers: problems (5)-(7) of Wu, Xia and He as a linear-fractional program."""
+"""Optimal levels for given layers: problems (5)-(7) of Wu, Xia and He as a linear-fractional
+program.
+"""
 
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
@@ -14,7 +16,8 @@ from ldpopt.solvers.program import LinearProgram, Span
 
 # Limit of Dinkelbach's iteration; its convergence is superlinear, three to six iterations are usual
 MAX_ITERATIONS = 100
-MAX_DIGITS = 5000  # largest precision; beyond ``epsilon T = 5500`` it may be too low for levels that only increase
+# largest precision; beyond ``epsilon T = 5500`` it may be too low for levels that only increase
+MAX_DIGITS = 5000
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +56,9 @@ class Levels:
         return self.descending_value <= self.value + 1e-12 * abs(self.value)
 
 
-def optimal_levels(measures: ArrayLike, moments: ArrayLike, epsilon: float | str, *, solver: str = "highs") -> Levels:
+def optimal_levels(
+    measures: ArrayLike, moments: ArrayLike, epsilon: float | str, *, solver: str = "highs"
+) -> Levels:
     r"""Find the level of each layer that minimizes the expected loss.
 
     .. math:: \min_z \frac{\sum_t e^{\epsilon z_t} q_t}{\sum_t e^{\epsilon z_t} m_t}
@@ -73,7 +78,8 @@ def optimal_levels(measures: ArrayLike, moments: ArrayLike, epsilon: float | str
     Returns
     -------
     Levels
-        Optimal levels, their value, that of Theorem 1's levels, and whether Lemma 3 and Theorem 1 hold.
+        Optimal levels, their value, that of Theorem 1's levels, and whether Lemma 3 and Theorem 1
+        hold.
 
     Raises
     ------
@@ -84,9 +90,10 @@ def optimal_levels(measures: ArrayLike, moments: ArrayLike, epsilon: float | str
 
     Notes
     -----
-    Dinkelbach's iteration, each trial ratio by a walk over the layers in O(T), in sufficient precision. A solver then
-    confirms the value by the Charnes-Cooper program, scaled by these levels.
-    If layer means do not decrease, tail means are at least head means and every step goes down: Theorem 1.
+    Dinkelbach's iteration, each trial ratio by a walk over the layers in O(T), in sufficient
+    precision. A solver then confirms the value by the Charnes-Cooper program, scaled by these
+    levels. If layer means do not decrease, tail means are at least head means and every step goes
+    down: Theorem 1.
 
     References
     ----------
@@ -102,10 +109,14 @@ def optimal_levels(measures: ArrayLike, moments: ArrayLike, epsilon: float | str
     budget, m, q = _read_layers(measures, moments, epsilon)
     down = -np.arange(len(m), dtype=np.int64)
     with localcontext() as context:
-        # Increasing levels multiply rounding errors by e**(epsilon T): the precision is raised by as many digits.
+        # Increasing levels multiply rounding errors by e**(epsilon T): the precision is raised by
+        # as many digits.
         context.prec = min(40 + int(0.9 * float(budget) * len(m)), MAX_DIGITS)
-        exact = _DecimalLayers(list(map(Decimal, m.tolist())), list(map(Decimal, q.tolist())), _exp_epsilon(budget))
-        levels, best = down, exact.ratio(down)
+        exact = _DecimalLayers(
+            list(map(Decimal, m.tolist())), list(map(Decimal, q.tolist())), _exp_epsilon(budget)
+        )
+        levels = down
+        best = exact.ratio(down)
         descending = best
         for _ in range(MAX_ITERATIONS):
             trial = exact.best_walk(best)
@@ -116,7 +127,9 @@ def optimal_levels(measures: ArrayLike, moments: ArrayLike, epsilon: float | str
     program = charnes_cooper(m, q, budget, levels)
     outcome = solvers.find(solver).solve(program)
     if outcome.status is not solvers.Status.OPTIMAL or outcome.point is None:
-        raise LimitReachedError(f"the solver ended with {outcome.raw_status!r}", do="try another solver")
+        raise LimitReachedError(
+            f"the solver ended with {outcome.raw_status!r}", do="try another solver"
+        )
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         means = np.where(m > 0, q / m, np.nan)
     program_value = float(program.objective @ outcome.point)
@@ -138,8 +151,11 @@ class _DecimalLayers:
         return total / sum((u * m for u, m in zip(weights, self.measures, strict=True)), Decimal(0))
 
     def best_walk(self, value: Decimal) -> Int:
-        """Return the best levels for the costs ``q - value m``: down before a tail of positive cost, else up."""
-        rest, steps = Decimal(0), []
+        """Return the best levels for the costs ``q - value m``: down before a tail of positive
+        cost, else up.
+        """
+        rest = Decimal(0)
+        steps = []
         for m, q in zip(self.measures[::-1], self.moments[::-1], strict=True):
             steps.append(-1 if rest >= 0 else 1)
             rest = q - value * m + (rest / self.growth if rest >= 0 else rest * self.growth)
@@ -153,7 +169,8 @@ def charnes_cooper(
     r"""Write the linear-fractional program as a linear one.
 
     .. math:: \min \sum_t s_t q_t v_t \quad\text{over } v \ge 0,\ \sum_t s_t m_t v_t = 1,\
-              e^{-\epsilon} s_t v_t \le s_{t+1} v_{t+1} \le e^{\epsilon} s_t v_t, \qquad s_t = e^{\epsilon z_t}
+              e^{-\epsilon} s_t v_t \le s_{t+1} v_{t+1} \le e^{\epsilon} s_t v_t,
+              \qquad s_t = e^{\epsilon z_t}
 
     Parameters
     ----------
@@ -162,7 +179,8 @@ def charnes_cooper(
     epsilon : float or str
         Nats.
     levels : array_like of int, shape (T,), optional
-        Levels ``z`` to scale by, in steps of at most one (default: ``-t``). At these levels ``v`` is constant.
+        Levels ``z`` to scale by, in steps of at most one (default: ``-t``). At these levels ``v``
+        is constant.
 
     Returns
     -------
@@ -176,7 +194,8 @@ def charnes_cooper(
 
     Notes
     -----
-    Weights of ``e**(-epsilon T)`` are below a solver's absolute tolerance. After scaling, the optimum is near constant.
+    Weights of ``e**(-epsilon T)`` are below a solver's absolute tolerance. After scaling, the
+    optimum is near constant.
 
     Examples
     --------
@@ -188,7 +207,10 @@ def charnes_cooper(
     z = -np.arange(count) if levels is None else np.asarray(levels, dtype=np.int64)
     if z.shape != m.shape or (np.abs(np.diff(z)) > 1).any():
         what = "levels must be one number per layer, in steps of at most one"
-        do = "give one whole number for each measure, such as 0, -1, -2: each at most 1 from the one before"
+        do = (
+            "give one whole number for each measure, such as 0, -1, -2: each at most 1 from "
+            "the one before"
+        )
         raise StatementError(what, do=do)
     scale = np.exp(float(budget) * (z - z[m > 0].max()).clip(max=0))
     pairs = np.arange(count - 1)[:, None] + [0, 1]
@@ -201,7 +223,8 @@ def charnes_cooper(
     low, high = (np.append(1.0, np.full(2 * count - 2, side)) for side in (-np.inf, 0.0))
     sides = (low, high, np.zeros(count), np.full(count, np.inf))
     rows = (Span("total", 0, 1), Span("falls", 1, count), Span("rises", count, 2 * count - 1))
-    value, columns = np.concatenate([scale * m, falls, rises]), (Span("level", 0, count),)
+    value = np.concatenate([scale * m, falls, rises])
+    columns = (Span("level", 0, count),)
     return LinearProgram(scale * q, False, start, index, value, *sides, rows, columns)
 
 
@@ -213,14 +236,26 @@ def _exp_epsilon(budget: Budget) -> Decimal:
     return (Decimal(budget.nats.numerator) / Decimal(budget.nats.denominator)).exp()
 
 
-def _read_layers(measures: ArrayLike, moments: ArrayLike, epsilon: float | str) -> tuple[Budget, Float, Float]:
-    budget, m, q = Budget(epsilon), real_array(measures, "measures"), real_array(moments, "moments")
+def _read_layers(
+    measures: ArrayLike, moments: ArrayLike, epsilon: float | str
+) -> tuple[Budget, Float, Float]:
+    budget = Budget(epsilon)
+    m = real_array(measures, "measures")
+    q = real_array(moments, "moments")
     if not budget:
-        raise StatementError("at epsilon = 0 all levels have the same weight", do="state epsilon > 0")
+        raise StatementError(
+            "at epsilon = 0 all levels have the same weight", do="state epsilon > 0"
+        )
     if m.ndim != 1 or m.shape != q.shape or not m.size:
         what = f"measures have shape {m.shape} and moments {q.shape}: both must be (T,), T >= 1"
         raise StatementError(what, do="give one number for each layer in both")
-    if not (np.isfinite(m).all() and np.isfinite(q).all() and (m >= 0).all() and (q >= 0).all() and m.any()):
+    if not (
+        np.isfinite(m).all()
+        and np.isfinite(q).all()
+        and (m >= 0).all()
+        and (q >= 0).all()
+        and m.any()
+    ):
         what = "measures and moments must be finite and non-negative, at least one measure positive"
         raise StatementError(what, do="correct the sizes of the layers")
     if q[m == 0].any():

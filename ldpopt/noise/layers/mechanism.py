@@ -1,7 +1,9 @@
-r"""Finite mechanisms from a graph: weights that fall with the breadth-first layer, and repairs that make them private.
+r"""Finite mechanisms from a graph: weights that fall with the breadth-first layer, and repairs that
+make them private.
 
-Neighbors' layers differ by at most one (Lemma 1), so the *weights* of neighbors are within ``e**epsilon``. Their sums
-may differ by more: if the graph is not symmetric, the normalized mechanism may need up to 2 epsilon.
+Neighbors' layers differ by at most one (Lemma 1), so the *weights* of neighbors are within
+``e**epsilon``. Their sums may differ by more: if the graph is not symmetric, the normalized
+mechanism may need up to 2 epsilon.
 """
 
 from __future__ import annotations
@@ -15,7 +17,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.errors import NoSolutionError, NotRepresentableError, PrivacyViolationError, StatementError
+from ldpopt.errors import (
+    NoSolutionError,
+    NotRepresentableError,
+    PrivacyViolationError,
+    StatementError,
+)
 from ldpopt.foundation.labels import label_numbers
 from ldpopt.foundation.numbers import Float, Int, frozen, real_array, require_choice
 from ldpopt.mechanism.mechanism import Mechanism
@@ -49,7 +56,8 @@ class Layered:
     normalizers : ndarray, shape (n,)
         Sums of the weights of each input, before any repair.
     unrepaired_epsilon : float
-        True epsilon of the normalized weights along the edges, to float accuracy; at most twice the budget.
+        True epsilon of the normalized weights along the edges, to float accuracy; at most twice the
+        budget.
     levels : int array, shape (n, m)
         For each input, the layer that contains each value.
     tried : dict
@@ -92,7 +100,8 @@ def bfs_mechanism(
 ) -> Layered:
     r"""Report a value with a probability that falls by ``e**-epsilon`` per layer.
 
-    .. math:: P(x, r) \propto e^{-\epsilon L(x, r)}, \qquad L(x, r) = \min \{ d(x, x') : f(x') = r \}
+    .. math:: P(x, r) \propto e^{-\epsilon L(x, r)},
+              \qquad L(x, r) = \min \{ d(x, x') : f(x') = r \}
 
     Parameters
     ----------
@@ -103,53 +112,61 @@ def bfs_mechanism(
     value : mapping or callable, optional
         Query value :math:`f` of a node (default: the node itself).
     repair : {"best", "none", "budget", "columns", "balls", "window", "layers"}
-        Default: ``"best"``, the repair with the best utility. ``"none"``: the normalized weights. ``"budget"``: the
-        same at the largest budget found in ``[epsilon/2, epsilon]`` that keeps epsilon. ``"columns"``: one weight per
-        value, such that all rows sum to one. ``"balls"``: also weights for the distances to the best inputs of each
-        value. ``"window"``: additive noise on a group of integers that contains all values, each point then replaced
-        by the best report for it. ``"layers"``: the best mechanism that treats nodes with the same layers, up to some
-        depth, alike; for queries whose layers do not tell all nodes apart.
+        Default: ``"best"``, the repair with the best utility. ``"none"``: the normalized weights.
+        ``"budget"``: the same at the largest budget found in ``[epsilon/2, epsilon]`` that keeps
+        epsilon. ``"columns"``: one weight per value, such that all rows sum to one. ``"balls"``:
+        also weights for the distances to the best inputs of each value. ``"window"``: additive
+        noise on a group of integers that contains all values, each point then replaced by the best
+        report for it. ``"layers"``: the best mechanism that treats nodes with the same layers, up
+        to some depth, alike; for queries whose layers do not tell all nodes apart.
     prior : array_like, shape (n,), or mapping label -> weight, optional
         Weights of the nodes (default: uniform).
     utility : str, Utility, array_like of shape (n, m), or callable, optional
-        Default: the loss :math:`L`, steps from the truth. A name such as ``"absolute_error"`` compares the report with
-        :math:`f(x)`; a callable is the loss of a node and a report. A `Utility` between nodes, such as
-        ``utility.absolute_error({node: number})``, gives a report the column of the nodes with this value.
+        Default: the loss :math:`L`, steps from the truth. A name such as ``"absolute_error"``
+        compares the report with :math:`f(x)`; a callable is the loss of a node and a report. A
+        `Utility` between nodes, such as ``utility.absolute_error({node: number})``, gives a report
+        the column of the nodes with this value.
 
     Returns
     -------
     Layered
-        Mechanism, repair, value, normalizers and the epsilon without repair; ``ratio`` is computed on request.
+        Mechanism, repair, value, normalizers and the epsilon without repair; ``ratio`` is computed
+        on request.
 
     Raises
     ------
     StatementError
         If the graph, budget, prior or repair is ill posed.
     PrivacyViolationError, NoSolutionError, NotRepresentableError
-        If the repair that is named does not apply; the message has the reason, such as the true epsilon.
+        If the repair that is named does not apply; the message has the reason, such as the true
+        epsilon.
 
     Notes
     -----
-    Weights :math:`w_r e^{-\epsilon L(x, r)}` with equal row sums are private by Lemma 1; at half the budget both the
-    weights and their sums stay within ``e**(epsilon/2)``.
-    O(m (nodes + edges)) for the layers; a linear program in m weights (``"columns"``), up to n m (``"balls"``), or in
-    at most 3000 probabilities, those of classes of nodes (``"layers"``).
+    Weights :math:`w_r e^{-\epsilon L(x, r)}` with equal row sums are private by Lemma 1; at half
+    the budget both the weights and their sums stay within ``e**(epsilon/2)``. O(m (nodes + edges))
+    for the layers; a linear program in m weights (``"columns"``), up to n m (``"balls"``), or in at
+    most 3000 probabilities, those of classes of nodes (``"layers"``).
 
     References
     ----------
-    Wu, Xia and He, section 4; McSherry and Talwar 2007 for the factor 2. Theory: docs, "Neighbor graphs".
+    Wu, Xia and He, section 4; McSherry and Talwar 2007 for the factor 2. Theory: docs, "Neighbor
+    graphs".
 
     Examples
     --------
     >>> import networkx as nx
     >>> star = bfs_mechanism(nx.star_graph("cabd"), 1.0)
-    >>> star.repair, round(star.unrepaired_epsilon, 4), star.mechanism.audit(star.problem.privacy).verdict
+    >>> audit = star.mechanism.audit(star.problem.privacy)
+    >>> star.repair, round(star.unrepaired_epsilon, 4), audit.verdict
     ('columns', 1.2499, 'certified')
     """
     require_choice(repair, ("best", *REPAIRS), "repair")
     privacy = GraphDP(epsilon, graph)
     if not privacy.epsilon:
-        raise StatementError("at epsilon = 0 all reports have the same distribution", do="state epsilon > 0")
+        raise StatementError(
+            "at epsilon = 0 all reports have the same distribution", do="state epsilon > 0"
+        )
     inputs, outputs, levels = level_matrix(graph, value)
     loss = _read_utility(utility, inputs, outputs, levels, is_query=value is not None)
     weights = np.full(len(inputs), 1 / len(inputs)) if prior is None else prior
@@ -159,14 +176,28 @@ def bfs_mechanism(
         name, mechanism, tried = _best_repair(case)
         expected = mechanism.expected(problem.prior, loss)
     else:
-        name, mechanism, expected = repair, *_repaired(case, repair)
+        name = repair
+        mechanism, expected = _repaired(case, repair)
         tried = {name: expected}
     sums = np.exp(case.edges.log_sums(case.budget))
-    return Layered(mechanism, name, expected, frozen(sums), case.edges.loss(case.budget), levels, tried, problem)
+    return Layered(
+        mechanism,
+        name,
+        expected,
+        frozen(sums),
+        case.edges.loss(case.budget),
+        levels,
+        tried,
+        problem,
+    )
 
 
 def _read_utility(
-    utility: Any, inputs: tuple[Hashable, ...], outputs: tuple[Hashable, ...], levels: Int, is_query: bool
+    utility: Any,
+    inputs: tuple[Hashable, ...],
+    outputs: tuple[Hashable, ...],
+    levels: Int,
+    is_query: bool,
 ) -> Utility:
     """Return the utility of each node and report, shape (n, m)."""
     truth = levels.argmin(axis=1)  # among the outputs
@@ -174,15 +205,23 @@ def _read_utility(
         return Utility(levels.astype(float), "loss")
     if isinstance(utility, str):
         if utility.endswith("_error") and is_query and label_numbers(outputs) is None:
-            raise StatementError(f"{utility} needs numbers, and the query has other values", do="pass a matrix")
+            raise StatementError(
+                f"{utility} needs numbers, and the query has other values", do="pass a matrix"
+            )
         found = named(utility, outputs, outputs)
         return Utility(found.matrix[truth], found.sense)
     if callable(utility):
-        return Utility(real_array([[utility(x, r) for r in outputs] for x in inputs], "loss of a report"), "loss")
-    between_nodes = isinstance(utility, Utility) and set(utility.outputs or ()) == set(inputs) != set(outputs)
+        return Utility(
+            real_array([[utility(x, r) for r in outputs] for x in inputs], "loss of a report"),
+            "loss",
+        )
+    between_nodes = isinstance(utility, Utility) and set(utility.outputs or ()) == set(
+        inputs
+    ) != set(outputs)
     if not between_nodes:
         return resolve(utility, inputs, outputs)
-    first, matrix = np.unique(truth, return_index=True)[1], utility.to(inputs, inputs).matrix
+    first = np.unique(truth, return_index=True)[1]
+    matrix = utility.to(inputs, inputs).matrix
     if (matrix != matrix[:, first[truth]]).any():
         what = "nodes with the same query value have different columns in the utility"
         raise StatementError(what, do="give one column for each value")
@@ -191,8 +230,11 @@ def _read_utility(
 
 def _repaired(case: RepairInput, name: str) -> tuple[Mechanism, float]:
     """Return the exactly private mechanism of one repair, and its value."""
-    problem, channel = case.problem, REPAIRS[name](case)
-    mechanism = repair_exactly(channel, problem.privacy, inputs=problem.inputs, outputs=problem.outputs).mechanism
+    problem = case.problem
+    channel = REPAIRS[name](case)
+    mechanism = repair_exactly(
+        channel, problem.privacy, inputs=problem.inputs, outputs=problem.outputs
+    ).mechanism
     return mechanism, mechanism.expected(problem.prior, problem.utility)
 
 
@@ -229,8 +271,8 @@ def level_matrix(
     Returns
     -------
     tuple
-        Nodes in the order of the graph; values, ascending if they are numbers, else in the order of first appearance;
-        int array ``(n, m)``.
+        Nodes in the order of the graph; values, ascending if they are numbers, else in the order of
+        first appearance; int array ``(n, m)``.
 
     Raises
     ------
@@ -255,6 +297,9 @@ def level_matrix(
         steps = steps_from(graph, sources[reached])
         if len(steps) < len(inputs):
             apart = next(node for node in inputs if node not in steps)
-            raise StatementError(f"the value {reached!r} cannot be reached from node {apart!r}", do="connect the graph")
+            raise StatementError(
+                f"the value {reached!r} cannot be reached from node {apart!r}",
+                do="connect the graph",
+            )
         levels[:, column] = [steps[node] for node in inputs]
     return inputs, outputs, frozen(levels)

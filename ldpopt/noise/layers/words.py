@@ -1,4 +1,6 @@
-"""The word metric of integer steps: how many additions and subtractions of columns lead from a ball to a point."""
+"""The word metric of integer steps: how many additions and subtractions of columns lead from a ball
+to a point.
+"""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,7 +15,8 @@ from scipy.spatial import ConvexHull
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.numbers import Int, real_number
 
-# A point ``(a, b, ...)`` is stored as ``a * base + b`` and so on; codes add like points while entries are small
+# A point ``(a, b, ...)`` is stored as ``a * base + b`` and so on; codes add like points while
+# entries are small
 BASES = {1: 1 << 62, 2: 1 << 31, 3: 1 << 20}
 MAX_POINTS = 2_000_000  # largest number of lattice points to list
 STEADY_LAYERS = 12  # number of consecutive layers that must follow the polynomial of the tail
@@ -30,7 +33,8 @@ class Tail:
     sizes, moments : tuple of int
         Forward differences at ``start``: the value, the first difference, ...
     is_proved : bool
-        True in one dimension (by translation). In more the growth was observed `STEADY_LAYERS` times.
+        True in one dimension (by translation). In more the growth was observed `STEADY_LAYERS`
+        times.
     """
 
     start: int
@@ -40,7 +44,8 @@ class Tail:
 
 
 class WordMetric:
-    r"""Layers of :math:`\mathbb Z^n`, ``n`` = 1, 2 or 3, by the least number of steps from a ball around 0.
+    r"""Layers of :math:`\mathbb Z^n`, ``n`` = 1, 2 or 3, by the least number of steps from a ball
+    around 0.
 
     .. math:: L(r) = \min \{ t : r = u \pm v_1 \pm \dots \pm v_t, \ \|u\|_p \le w \}
 
@@ -49,16 +54,18 @@ class WordMetric:
     columns : sequence of int, or of pairs or triples of int
         As in `LatticeNoise`; not all zero, below 2**20 in size.
     widening, norm
-        Radius ``w`` and norm ``p`` of the ball, as in `LatticeNoise`; ``0`` is the point 0. Default: ``0`` and ``2``.
+        Radius ``w`` and norm ``p`` of the ball, as in `LatticeNoise`; ``0`` is the point 0.
+        Default: ``0`` and ``2``.
 
     Notes
     -----
-    ``L(r)`` and ``L(r + v)`` differ by at most one for every column ``v``, which implies privacy. Layers are listed on
-    request, ``O(columns x points)``.
+    ``L(r)`` and ``L(r + v)`` differ by at most one for every column ``v``, which implies privacy.
+    Layers are listed on request, ``O(columns x points)``.
 
     References
     ----------
-    Wu, Xia and He, section 4 (Lemma 1) on the group of all answers; section 5, problem (9), for the ball.
+    Wu, Xia and He, section 4 (Lemma 1) on the group of all answers; section 5, problem (9), for the
+    ball.
 
     Examples
     --------
@@ -81,7 +88,8 @@ class WordMetric:
 
     def layer(self, number: int) -> Int:
         """Return the points of a layer, shape ``(k, n)``, in lexicographic order."""
-        codes, base = self._codes(number), BASES[self.dimension]
+        codes = self._codes(number)
+        base = BASES[self.dimension]
         entries = []
         for _ in range(self.dimension - 1):
             last = (codes + base // 2) % base - base // 2
@@ -106,20 +114,24 @@ class WordMetric:
             Sums of columns; in one dimension also shape (N,).
         """
         wanted = self._code(np.asarray(points, dtype=np.int64).reshape(-1, self.dimension))
-        found, number = np.full(len(wanted), -1, dtype=np.int64), 0
+        found = np.full(len(wanted), -1, dtype=np.int64)
+        number = 0
         while (found < 0).any():
             found[np.isin(wanted, self._codes(number)) & (found < 0)] = number
             number += 1
         return found
 
     def tail(self) -> Tail:
-        """Find the layer from which layers grow as a polynomial of degree ``n - 1``, within `MAX_POINTS` points."""
+        """Find the layer from which layers grow as a polynomial of degree ``n - 1``, within
+        `MAX_POINTS` points.
+        """
         number = 1
         while True:
             number += 1
             if self.dimension == 1 and self._is_shifted(number):
                 start = number - 2
-                reach, size = int(self._steps[-1]), self.size(start)
+                reach = int(self._steps[-1])
+                size = self.size(start)
                 return Tail(start, (size,), (self.moment(start), reach * size), True)
             if self.dimension > 1 and number > STEADY_LAYERS + self.dimension:
                 found = self._steady(number)
@@ -127,10 +139,16 @@ class WordMetric:
                     return found
 
     def _is_shifted(self, number: int) -> bool:
-        """Whether the positive halves of the last three layers are translates, too far from 0 to meet the others."""
+        """Whether the positive halves of the last three layers are translates, too far from 0 to
+        meet the others.
+        """
         reach = self._steps[-1]
         old, last, new = (half[half > 0] for half in (self._codes(number - k) for k in (2, 1, 0)))
-        return bool(np.array_equal(old + reach, last) and np.array_equal(last + reach, new) and old.min() > reach)
+        return bool(
+            np.array_equal(old + reach, last)
+            and np.array_equal(last + reach, new)
+            and old.min() > reach
+        )
 
     def _steady(self, number: int) -> Tail | None:
         n = self.dimension
@@ -139,23 +157,35 @@ class WordMetric:
         if (np.diff(sizes, n - 1) != self._growth).any():
             return None
         sums = np.array([self.moment(k) for k in range(start, number + 1)], dtype=object)
-        moments = tuple(int(np.diff(sums, k)[0]) for k in range(n + 1)) if not np.diff(sums, n + 1).any() else None
+        moments = (
+            tuple(int(np.diff(sums, k)[0]) for k in range(n + 1))
+            if not np.diff(sums, n + 1).any()
+            else None
+        )
         return Tail(start, tuple(int(np.diff(sizes, k)[0]) for k in range(n)), moments, False)
 
     @cached_property
     def _growth(self) -> int:
-        """Last difference of the layer sizes: ``n!`` times the hull's volume in lattice cells, times its cosets."""
+        """Last difference of the layer sizes: ``n!`` times the hull's volume in lattice cells,
+        times its cosets.
+        """
         basis = _lattice_basis(self.columns)
         if len(basis) < self.dimension:
             if self.dimension > 2:
-                raise NotRepresentableError("the columns lie in a plane: no tail is known", do="use two numbers")
+                raise NotRepresentableError(
+                    "the columns lie in a plane: no tail is known", do="use two numbers"
+                )
             return 0
         cells = prod(abs(row[k]) for k, row in enumerate(basis))
         hull = ConvexHull(np.concatenate([self.columns, -self.columns]))
         corners = self.layer(0)
         for k, row in enumerate(basis):
             corners = corners - np.outer(corners[:, k] // row[k], row)
-        return round(hull.volume * factorial(self.dimension)) * len(np.unique(corners, axis=0)) // cells
+        return (
+            round(hull.volume * factorial(self.dimension))
+            * len(np.unique(corners, axis=0))
+            // cells
+        )
 
     def _codes(self, number: int) -> Int:
         while len(self._layers) <= number:
@@ -163,9 +193,13 @@ class WordMetric:
             before = self._layers[-2] if len(self._layers) > 1 else last
             reach = float(self.widening) + (number + 1) * int(np.abs(self.columns).max())
             if self._points > MAX_POINTS or reach >= BASES[self.dimension] // 2:
-                what = f"{self._points} points in {len(self._layers)} layers: no polynomial tail found"
+                what = (
+                    f"{self._points} points in {len(self._layers)} layers: no polynomial tail found"
+                )
                 do = "divide the columns by their common factor, or use fewer"
-                raise NotRepresentableError(what, do=f"{do}; a point that is not a sum of columns is in no layer")
+                raise NotRepresentableError(
+                    what, do=f"{do}; a point that is not a sum of columns is in no layer"
+                )
             fresh = np.unique(last[:, None] + self._steps)
             fresh = fresh[~np.isin(fresh, last) & ~np.isin(fresh, before)]
             self._layers.append(fresh)
@@ -174,19 +208,27 @@ class WordMetric:
 
     def _code(self, points: Int) -> Int:
         base = BASES[self.dimension]
-        return np.asarray(points @ np.array([base**k for k in range(self.dimension)][::-1], dtype=np.int64))
+        return np.asarray(
+            points @ np.array([base**k for k in range(self.dimension)][::-1], dtype=np.int64)
+        )
 
 
 def _read_columns(columns: Any) -> tuple[Int, int]:
     """Return the columns as an int array of shape (k, n), without zeros."""
     array: NDArray[Any] = np.asarray(columns)
     if array.dtype.kind not in "iu" or array.ndim not in (1, 2) or not array.size:
-        raise StatementError(f"the columns are not integers: {columns!r}", do="pass integers, or tuples of them")
+        raise StatementError(
+            f"the columns are not integers: {columns!r}", do="pass integers, or tuples of them"
+        )
     array = array.astype(np.int64).reshape(len(array), -1)
     if array.shape[1] > max(BASES):
-        raise StatementError(f"answers of {array.shape[1]} numbers are not supported", do="use up to three numbers")
+        raise StatementError(
+            f"answers of {array.shape[1]} numbers are not supported", do="use up to three numbers"
+        )
     if np.abs(array).max() >= 1 << 20:
-        raise StatementError("a column is 2**20 or larger: too many layers", do="use a coarser unit")
+        raise StatementError(
+            "a column is 2**20 or larger: too many layers", do="use a coarser unit"
+        )
     array = np.unique(array[array.any(axis=1)], axis=0)
     if not len(array):
         what = "all columns are zero: no record changes the answer"
@@ -196,15 +238,27 @@ def _read_columns(columns: Any) -> tuple[Int, int]:
 
 def _ball(widening: Any, norm: Any, n: int) -> Int:
     """Return the integer points of a ball around 0, shape (k, n), exactly."""
-    number = real_number(widening, "widening", 0, MAX_POINTS, do="state a radius >= 0, in units of the grid")
+    number = real_number(
+        widening, "widening", 0, MAX_POINTS, do="state a radius >= 0, in units of the grid"
+    )
     if norm not in (1, 2, np.inf):
         raise StatementError(f"norm = {norm!r} is unknown", do="give 1, 2 or inf")
     radius = Fraction(widening if isinstance(widening, (int, Fraction)) else number)
     last = int(radius)
     if (2 * last + 1) ** n > MAX_POINTS:
-        raise StatementError(f"a ball of radius {number:g} has too many points", do="use a coarser unit")
-    cube = np.stack(np.meshgrid(*[np.arange(-last, last + 1)] * n, indexing="ij"), axis=-1).reshape(-1, n)
-    sizes = np.abs(cube).sum(axis=1) if norm == 1 else (cube**2).sum(axis=1) if norm == 2 else np.abs(cube).max(axis=1)
+        raise StatementError(
+            f"a ball of radius {number:g} has too many points", do="use a coarser unit"
+        )
+    cube = np.stack(np.meshgrid(*[np.arange(-last, last + 1)] * n, indexing="ij"), axis=-1).reshape(
+        -1, n
+    )
+    sizes = (
+        np.abs(cube).sum(axis=1)
+        if norm == 1
+        else (cube**2).sum(axis=1)
+        if norm == 2
+        else np.abs(cube).max(axis=1)
+    )
     return np.asarray(cube[sizes <= int(radius**2 if norm == 2 else radius)])
 
 
@@ -216,7 +270,10 @@ def _lattice_basis(columns: Int) -> list[list[int]]:
         while sum(row[k] != 0 for row in rows) > 1:
             pivot = min((row for row in rows if row[k]), key=lambda row: abs(row[k]))
             others = [(row, row[k] // pivot[k]) for row in rows if row is not pivot]
-            rows = [pivot, *([a - t * b for a, b in zip(row, pivot, strict=True)] for row, t in others)]
+            rows = [
+                pivot,
+                *([a - t * b for a, b in zip(row, pivot, strict=True)] for row, t in others),
+            ]
         basis += [row for row in rows if row[k]]
         rows = [row for row in rows if not row[k] and any(row)]
     return basis
