@@ -1,7 +1,9 @@
-"""Additive noise for queries: Laplace, geometric and staircase noise, and noise by the partition of a neighbor set.
+"""Additive noise for queries: Laplace, geometric and staircase noise, and noise by the partition of
+a neighbor set.
 
-In: the sensitivity of a query (or the set of its possible changes) and a budget. Out: a `Noise` with its density,
-moments and sampler. `layers` does the same for neighbor graphs that are not a line.
+In: the sensitivity of a query (or the set of its possible changes) and a budget. Out: a `Noise`
+with its density, moments and sampler. `layers` does the same for neighbor graphs that are not a
+line.
 """
 
 from ldpopt.noise import layers
@@ -15,6 +17,14 @@ from ldpopt.noise.staircase import Staircase
 from ldpopt.noise.widening import optimal_widening
 
 __all__ = [
-    "Geometric", "IntegerLevelNoise", "Laplace", "LevelNoise", "NeighborPartition", "Noise", "Staircase", "layers",
-    "optimal_widening", "sensitivity",
-]  # fmt: skip
+    "Geometric",
+    "IntegerLevelNoise",
+    "Laplace",
+    "LevelNoise",
+    "NeighborPartition",
+    "Noise",
+    "Staircase",
+    "layers",
+    "optimal_widening",
+    "sensitivity",
+]

@@ -31,8 +31,9 @@ class Geometric(IntegerNoise):
 
     Notes
     -----
-    `sample` is exact. It counts heads of a coin with the rational probability `decay`, ``b`` rounded up to a multiple
-    of ``2**-53``, so it is private for the real ``e**epsilon``. About ten 64-bit words per draw at every budget.
+    `sample` is exact. It counts heads of a coin with the rational probability `decay`, ``b``
+    rounded up to a multiple of ``2**-53``, so it is private for the real ``e**epsilon``. About ten
+    64-bit words per draw at every budget.
 
     References
     ----------
@@ -79,7 +80,9 @@ class Geometric(IntegerNoise):
         """Return the probability of each ``r``; 0 off the integers."""
         r = read_points(r)
         with np.errstate(over="ignore"):  # the probability there is 0 anyway
-            return np.where(r == np.floor(r), np.exp(-self._rate * np.abs(r)) / self.normalizer, 0.0)
+            return np.where(
+                r == np.floor(r), np.exp(-self._rate * np.abs(r)) / self.normalizer, 0.0
+            )
 
     def cdf(self, r: ArrayLike) -> Float:
         """See `Noise.cdf`."""
@@ -110,6 +113,9 @@ class Geometric(IntegerNoise):
         points = np.arange(n)
         channel = np.exp(-self._rate * np.abs(np.subtract.outer(points, points))) / self.normalizer
         outer = np.exp(-self._rate * points) / (1 + math.exp(-self._rate))
-        channel[:, 0], channel[:, -1] = outer, outer[::-1]
+        channel[:, 0] = outer
+        channel[:, -1] = outer[::-1]
         graph = within(range(n), lambda x, y: abs(x - y), self.sensitivity)
-        return repair(channel, GraphDP(self.epsilon, graph), inputs=range(n), outputs=range(n)).mechanism
+        return repair(
+            channel, GraphDP(self.epsilon, graph), inputs=range(n), outputs=range(n)
+        ).mechanism

@@ -1,4 +1,6 @@
-"""Layers of a neighbor set of intervals: the points that ``t`` steps of the set reach, and ``t - 1`` steps do not."""
+"""Layers of a neighbor set of intervals: the points that ``t`` steps of the set reach, and ``t -
+1`` steps do not.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -14,11 +16,14 @@ from ldpopt.foundation.numbers import Float, Int, frozen
 from ldpopt.noise import intervals
 
 MAX_LAYERS = 20_000  # largest number of layers of a partition; time grows with its square
-MAX_INTERVALS = 20_000_000  # largest number of intervals over all layers of a union: about half a minute
+# largest number of intervals over all layers of a union: about half a minute
+MAX_INTERVALS = 20_000_000
 
 
 class Moments(NamedTuple):
-    """Integrals of 1, ``|r|`` and ``r**2`` over layers ``0 .. n``; sums over the integers of a set of whole numbers."""
+    """Integrals of 1, ``|r|`` and ``r**2`` over layers ``0 .. n``; sums over the integers of a set
+    of whole numbers.
+    """
 
     measure: Float
     first: Float
@@ -33,12 +38,16 @@ def require_few_layers(count: int) -> None:
 
 
 class IntervalLayers(ABC):
-    """Layers that are unions of intervals, for one neighbor set and widening; a subclass computes their ends."""
+    """Layers that are unions of intervals, for one neighbor set and widening; a subclass computes
+    their ends.
+    """
 
     @property
     @abstractmethod
     def steps(self) -> int:
-        """Number ``n``: from layer ``n`` on, each layer is the previous one moved outward by the largest member."""
+        """Number ``n``: from layer ``n`` on, each layer is the previous one moved outward by the
+        largest member.
+        """
 
     @abstractmethod
     def level(self, size: Float) -> Int:
@@ -50,7 +59,8 @@ class IntervalLayers(ABC):
 
     @abstractmethod
     def check_steps(self) -> tuple[int | None, intervals.Intervals, intervals.Intervals, int]:
-        r"""Return the first ``t <= n`` without :math:`B_{t-1} + W \subseteq B_t`, ``B_{n-1}``, ``B_n`` and ``max W``.
+        r"""Return the first ``t <= n`` without :math:`B_{t-1} + W \subseteq B_t`, ``B_{n-1}``,
+        ``B_n`` and ``max W``.
 
         In ints of one scale; both sets may be given without the widening.
         """
@@ -62,12 +72,16 @@ class IntervalLayers(ABC):
         table = np.zeros((3, self.steps + 1))
         for t, (left, length) in enumerate(self.half_layers()):
             middle = left + length / 2
-            table[:, t] = 2 * np.array([length.sum(), length @ middle, length @ (middle**2 + length**2 / 12)])
+            table[:, t] = 2 * np.array(
+                [length.sum(), length @ middle, length @ (middle**2 + length**2 / 12)]
+            )
         return Moments(*frozen(table))
 
     @cached_property
     def pieces(self) -> tuple[Float, Float, Int]:
-        """Left ends, lengths and levels of the intervals of the positive half, ascending, up to layer ``n``."""
+        """Left ends, lengths and levels of the intervals of the positive half, ascending, up to
+        layer ``n``.
+        """
         require_few_layers(self.steps)
         parts = list(self.half_layers())
         left, length = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
@@ -78,7 +92,8 @@ class IntervalLayers(ABC):
 
     def find_failure(self) -> str | None:
         """Return why the layers are not private, or None; exact."""
-        # From n - 1 on the sets are intervals that grow alike, so the inclusion at n implies all later ones.
+        # From n - 1 on the sets are intervals that grow alike, so the inclusion at n implies all
+        # later ones.
         require_few_layers(self.steps)
         violation, inner, outer, growth = self.check_steps()
         if violation is not None:
@@ -89,7 +104,9 @@ class IntervalLayers(ABC):
 
 
 def converges(blocks: intervals.Blocks, d: Fraction) -> bool:
-    """Whether the layers become intervals: the farthest cluster, joined across ``2 d``, is not a single point."""
+    """Whether the layers become intervals: the farthest cluster, joined across ``2 d``, is not a
+    single point.
+    """
     clusters = intervals.merge(intervals.symmetric(blocks), 2 * d)  # type: ignore[arg-type]
     return len(clusters) == 1 or clusters[-1][0] < clusters[-1][1]
 
@@ -105,7 +122,8 @@ class UnionLayers(IntervalLayers):
         """The sets ``B_0 .. B_n`` in ints, and their scale."""
         # Once B_t = [-A, A] with 2 A at least the widest gap of W, all later ones are intervals.
         cores, scale = intervals.to_integers(self.blocks, self.d)
-        width, steps = int(self.d * scale), intervals.symmetric(cores)
+        width = int(self.d * scale)
+        steps = intervals.symmetric(cores)
         widest = max((high[0] - low[1] for low, high in pairwise(steps)), default=0)
         found: list[intervals.Intervals] = []
         core: intervals.Intervals = [(0, 0)]
@@ -113,7 +131,8 @@ class UnionLayers(IntervalLayers):
         while True:
             found.append([(low - width, high + width) for low, high in core])
             if len(core) == 1 and 2 * (core[0][1] + width) >= widest:
-                end, c = found[-1][0][1], steps[-1][1]
+                end = found[-1][0][1]
+                c = steps[-1][1]
                 return [*found, [(-end - c, end + c)]], scale
             work += len(core) * len(steps)
             if len(found) > MAX_LAYERS or work > MAX_INTERVALS:
@@ -131,21 +150,32 @@ class UnionLayers(IntervalLayers):
         left, length, level = self.pieces
         piece = np.clip(np.searchsorted(left, size, side="left") - 1, 0, None)
         union, scale = self.widened
-        beyond = np.ceil(np.minimum((size - union[-2][0][1] / scale) / float(self.blocks[-1][1]), 2.0**60))
+        beyond = np.ceil(
+            np.minimum((size - union[-2][0][1] / scale) / float(self.blocks[-1][1]), 2.0**60)
+        )
         is_inner = size <= left[-1] + length[-1]
-        return np.where(is_inner, level[piece], np.maximum(self.steps - 1 + beyond, self.steps)).astype(np.int64)
+        return np.where(
+            is_inner, level[piece], np.maximum(self.steps - 1 + beyond, self.steps)
+        ).astype(np.int64)
 
     def half_layers(self) -> Iterable[tuple[Float, Float]]:
         """See `IntervalLayers.half_layers`."""
         union, scale = self.widened
         for inner, outer in pairwise([[], *union]):
-            layer = intervals.difference([(max(low, 0), high) for low, high in outer if high > 0], inner)
-            yield np.array([low / scale for low, _ in layer]), np.array([(high - low) / scale for low, high in layer])
+            layer = intervals.difference(
+                [(max(low, 0), high) for low, high in outer if high > 0], inner
+            )
+            yield (
+                np.array([low / scale for low, _ in layer]),
+                np.array([(high - low) / scale for low, high in layer]),
+            )
 
     def check_steps(self) -> tuple[int | None, intervals.Intervals, intervals.Intervals, int]:
         """See `IntervalLayers.check_steps`."""
         union, scale = self.widened
-        steps = intervals.symmetric([(int(low * scale), int(high * scale)) for low, high in self.blocks])
+        steps = intervals.symmetric(
+            [(int(low * scale), int(high * scale)) for low, high in self.blocks]
+        )
         violation = None
         for t, (inner, outer) in enumerate(pairwise(union), 1):
             if not intervals.is_inside(intervals.minkowski_sum(inner, steps), outer):

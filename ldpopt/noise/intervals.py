@@ -1,6 +1,7 @@
 """Exact arithmetic with unions of closed intervals: sorted lists of pairs of ints (or Fractions).
 
-A widened set is stored as its *core*, the set before it is widened by ``d``; gaps of at most ``2 d`` are closed.
+A widened set is stored as its *core*, the set before it is widened by ``d``; gaps of at most ``2
+d`` are closed.
 """
 
 import math
@@ -47,7 +48,9 @@ def difference(first: Intervals, second: Intervals) -> Intervals:
 
 
 def is_inside(first: Intervals, second: Intervals) -> bool:
-    """Whether every interval of ``first`` lies in one interval of ``second``; both joined and ascending."""
+    """Whether every interval of ``first`` lies in one interval of ``second``; both joined and
+    ascending.
+    """
     index = 0
     for low, high in first:
         while index < len(second) and second[index][1] < high:
@@ -63,21 +66,33 @@ def symmetric(pairs: Intervals) -> Intervals:
 
 
 def read_intervals(intervals: Iterable[Any]) -> tuple[Blocks, bool]:
-    """Read a neighbor set as the exact intervals of its absolute values, and whether it is a set of whole numbers."""
-    # A whole number is an interval of length zero; neighbors are joined: 1, 2, 5 are [0, 2] and [5, 5].
+    """Read a neighbor set as the exact intervals of its absolute values, and whether it is a set of
+    whole numbers.
+    """
+    # A whole number is an interval of length zero; neighbors are joined: 1, 2, 5 are [0, 2] and [5,
+    # 5].
     entries = _read_entries(intervals)
     is_discrete = bool(entries) and all(map(is_whole, entries))
     read: Any = (lambda k: (Fraction(abs(int(k))),) * 2) if is_discrete else _read_interval
     pairs: list[Any] = [(Fraction(0), Fraction(0)), *map(read, entries)]
     joined: Any = merge(pairs, int(is_discrete))
     if joined[-1][1] == 0:
-        raise StatementError("the only member of the neighbor set is 0", do="a query that never changes needs no noise")
+        raise StatementError(
+            "the only member of the neighbor set is 0",
+            do="a query that never changes needs no noise",
+        )
     return joined, is_discrete
 
 
-def to_integers(pairs: Sequence[tuple[Fraction, Fraction]], *more: Fraction) -> tuple[Intervals, int]:
-    """Return the pairs in units of ``1 / scale``, and the scale: the common denominator of all pairs and ``more``."""
-    scale = math.lcm(*(v.denominator for pair in pairs for v in pair), *(v.denominator for v in more))
+def to_integers(
+    pairs: Sequence[tuple[Fraction, Fraction]], *more: Fraction
+) -> tuple[Intervals, int]:
+    """Return the pairs in units of ``1 / scale``, and the scale: the common denominator of all
+    pairs and ``more``.
+    """
+    scale = math.lcm(
+        *(v.denominator for pair in pairs for v in pair), *(v.denominator for v in more)
+    )
     return [(int(a * scale), int(b * scale)) for a, b in pairs], scale
 
 
@@ -95,12 +110,18 @@ def _read_entries(intervals: Any) -> list[Any]:
 def _read_interval(entry: Any) -> tuple[Fraction, Fraction]:
     """Return the absolute values of the numbers in an interval ``(low, high)``."""
     try:
-        low, high = (Fraction(v if type(v) in (int, Fraction) else real_number(v, "end")) for v in entry)
+        low, high = (
+            Fraction(v if type(v) in (int, Fraction) else real_number(v, "end")) for v in entry
+        )
     except (TypeError, ValueError, OverflowError):
         what = f"{short_repr(entry)} is not an interval (low, high) of finite numbers"
-        raise StatementError(what, do="pass intervals such as [(0, 1), (20, 21)], or a set of whole numbers") from None
+        raise StatementError(
+            what, do="pass intervals such as [(0, 1), (20, 21)], or a set of whole numbers"
+        ) from None
     if low > high:
-        raise StatementError(f"the interval {entry!r} has low > high", do="give (low, high) with low <= high")
+        raise StatementError(
+            f"the interval {entry!r} has low > high", do="give (low, high) with low <= high"
+        )
     if low <= 0 <= high:
         return Fraction(0), max(-low, high)
     return min(abs(low), abs(high)), max(-low, high)

@@ -1,4 +1,6 @@
-"""Laplace noise for the answer of a query (`ldpopt.mean.Laplace` is the mean protocol that adds it)."""
+"""Laplace noise for the answer of a query (`ldpopt.mean.Laplace` is the mean protocol that adds
+it).
+"""
 
 import math
 
@@ -11,7 +13,8 @@ from ldpopt.noise.noise import Noise, Random, read_points, read_positive, unifor
 
 
 class Laplace(Noise):
-    r"""Laplace noise of scale ``sensitivity / epsilon`` for queries; `ldpopt.mean.Laplace` is a mean protocol.
+    r"""Laplace noise of scale ``sensitivity / epsilon`` for queries; `ldpopt.mean.Laplace` is a
+    mean protocol.
 
     .. math:: p(r) = \frac{\epsilon}{2\Delta} e^{-\epsilon |r| / \Delta}
 
@@ -24,7 +27,8 @@ class Laplace(Noise):
 
     Notes
     -----
-    `sample` works in floats and is for simulation; ``on_grid`` gives two-sided geometric noise, drawn exactly.
+    `sample` works in floats and is for simulation; ``on_grid`` gives two-sided geometric noise,
+    drawn exactly.
 
     References
     ----------
@@ -77,5 +81,7 @@ class Laplace(Noise):
         return np.asarray(-self.scale * np.sign(u) * np.log1p(-2 * np.abs(u)))
 
     def on_grid(self, step: float) -> Geometric:
-        """Return geometric noise of sensitivity ``ceil(sensitivity / step)``, which covers rounding; see `Noise`."""
+        """Return geometric noise of sensitivity ``ceil(sensitivity / step)``, which covers
+        rounding; see `Noise`.
+        """
         return Geometric(math.ceil(self.sensitivity / read_positive(step, "step")), self.epsilon)

@@ -1,4 +1,6 @@
-"""Noise whose density falls by ``exp(-epsilon)`` from layer to layer of a partition; on the integers drawn exactly."""
+"""Noise whose density falls by ``exp(-epsilon)`` from layer to layer of a partition; on the
+integers drawn exactly.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +18,27 @@ from ldpopt.mechanism.exact_draws import TOTAL, geometric_draws, uniform_below
 from ldpopt.mechanism.sampling import bit_source
 from ldpopt.noise.integer_layers import IntegerLayers
 from ldpopt.noise.interval_layers import IntervalLayers
-from ldpopt.noise.noise import IntegerNoise, Noise, Random, exact_power, read_integer, read_points, uniforms
+from ldpopt.noise.noise import (
+    IntegerNoise,
+    Noise,
+    Random,
+    exact_power,
+    read_integer,
+    read_points,
+    uniforms,
+)
 
 if TYPE_CHECKING:
     from ldpopt.noise.partition import NeighborPartition
 
 
 class LevelNoise(Noise):
-    r"""Noise with density ``exp(-epsilon L(r)) / Z``; with ``x = exp(-epsilon)`` and moments ``m, q, s`` of the layers
+    r"""Noise with density ``exp(-epsilon L(r)) / Z``; with ``x = exp(-epsilon)`` and moments ``m,
+    q, s`` of the layers
 
     .. math:: Z = \sum_{t<n} x^t m_t + \frac{x^n m_n}{1-x}, \qquad
-              Z E|r| = \sum_{t<n} x^t q_t + x^n \left(\frac{q_n}{1-x} + \frac{c x m_n}{(1-x)^2}\right)
+              Z E|r| = \sum_{t<n} x^t q_t + x^n \left(\frac{q_n}{1-x} + \frac{c x
+              m_n}{(1-x)^2}\right)
 
     Parameters
     ----------
@@ -37,9 +49,9 @@ class LevelNoise(Noise):
 
     Notes
     -----
-    ``1 - x`` is computed by expm1 and powers by exp: stable for epsilon from 1e-6 to 700. `sample` is Algorithm 2 with
-    the geometric distribution of the tail on {1, 2, ...}; from 0 on it would visit layer ``n`` twice and lose privacy.
-    `sample` is for simulation; `on_grid` is exact.
+    ``1 - x`` is computed by expm1 and powers by exp: stable for epsilon from 1e-6 to 700. `sample`
+    is Algorithm 2 with the geometric distribution of the tail on {1, 2, ...}; from 0 on it would
+    visit layer ``n`` twice and lose privacy. `sample` is for simulation; `on_grid` is exact.
 
     References
     ----------
@@ -82,13 +94,24 @@ class LevelNoise(Noise):
         """Integrals of 1, ``|r|`` and ``r**2`` times the density scaled to peak 1, in `_unit`."""
         unit = self._unit
         m, q, s = (row / unit**power for power, row in enumerate(self.partition.moments, 1))
-        eps, c, n = float(self.epsilon), self.sensitivity / unit, len(m) - 1
-        x, y = float(np.exp(-eps)), float(-np.expm1(-eps))
-        weights, far = np.exp(-eps * np.arange(n)), float(np.exp(-eps * n))
-        once, twice, thrice = 1 / y, x / y**2, x * (1 + x) / y**3
-        mass, first = far * m[n] * once, far * (q[n] * once + c * m[n] * twice)
+        eps = float(self.epsilon)
+        c = self.sensitivity / unit
+        n = len(m) - 1
+        x = float(np.exp(-eps))
+        y = float(-np.expm1(-eps))
+        weights = np.exp(-eps * np.arange(n))
+        far = float(np.exp(-eps * n))
+        once = 1 / y
+        twice = x / y**2
+        thrice = x * (1 + x) / y**3
+        mass = far * m[n] * once
+        first = far * (q[n] * once + c * m[n] * twice)
         second = far * (s[n] * once + 2 * c * q[n] * twice + c * c * m[n] * thrice)
-        return float(weights @ m[:n] + mass), float(weights @ q[:n] + first), float(weights @ s[:n] + second)
+        return (
+            float(weights @ m[:n] + mass),
+            float(weights @ q[:n] + first),
+            float(weights @ s[:n] + second),
+        )
 
     def pdf(self, r: ArrayLike) -> Float:
         """See `Noise.pdf`."""
@@ -104,7 +127,8 @@ class LevelNoise(Noise):
         density = np.exp(-float(self.epsilon) * level[piece]) / self.normalizer
         half = before[piece] + np.clip(size - left[piece], 0, length[piece]) * density
         blocks, rest = np.divmod(np.maximum(size - end, 0.0), self.sensitivity)
-        n, eps = self.partition.steps, float(self.epsilon)
+        n = self.partition.steps
+        eps = float(self.epsilon)
         start = np.exp(-eps * (n + 1 + blocks)) / self.normalizer
         beyond = start * (self.sensitivity / -np.expm1(-eps) - rest)
         return np.asarray(0.5 + np.sign(r) * np.where(size >= end, 0.5 - beyond, half))
@@ -124,7 +148,9 @@ class LevelNoise(Noise):
         return np.concatenate(([0.0], np.cumsum(mass))), float(left[-1] + length[-1])
 
     def sample(self, size: int, *, rng: Random = None) -> NDArray[Any]:
-        """Draw for simulation: a piece or the tail, then a uniform point of it; see `Noise.sample`."""
+        """Draw for simulation: a piece or the tail, then a uniform point of it; see
+        `Noise.sample`.
+        """
         left, length, _ = self._pieces
         before, end = self._cumulative_half_mass
         u, point, sign, tail = uniforms(4 * read_size(size), rng).reshape(4, -1)
@@ -135,19 +161,23 @@ class LevelNoise(Noise):
         return np.where(sign < 0.5, -1.0, 1.0) * np.where(in_tail, far, inner)
 
     def on_grid(self, step: float) -> IntegerLevelNoise:
-        """Return the noise of the blocks rounded outward, so that rounded answers are covered; see `Noise`."""
+        """Return the noise of the blocks rounded outward, so that rounded answers are covered; see
+        `Noise`.
+        """
         return IntegerLevelNoise(self.partition.on_grid(step), self.epsilon)
 
 
 class IntegerLevelNoise(IntegerNoise, LevelNoise):
-    r"""Noise on the integers with ``P(k)`` proportional to :math:`x^{L(k)}` for a partition, drawn exactly.
+    r"""Noise on the integers with ``P(k)`` proportional to :math:`x^{L(k)}` for a partition, drawn
+    exactly.
 
     Notes
     -----
-    The draws have the rational decay :math:`\hat x = \lceil 2^{53} e^{-\epsilon} \rceil / 2^{53} \ge e^{-\epsilon}`,
-    so it is private for the real ``e**epsilon`` (``partition.certify()`` proves the levels). A level is the number
-    of heads in a row of a coin with probability ``x``. It is kept with probability ``m_t / max m``, a ratio of whole
-    numbers. Then a member of the layer is chosen uniformly. The answer must be a whole number.
+    The draws have the rational decay :math:`\hat x = \lceil 2^{53} e^{-\epsilon} \rceil / 2^{53}
+    \ge e^{-\epsilon}`, so it is private for the real ``e**epsilon`` (``partition.certify()`` proves
+    the levels). A level is the number of heads in a row of a coin with probability ``x``. It is
+    kept with probability ``m_t / max m``, a ratio of whole numbers. Then a member of the layer is
+    chosen uniformly. The answer must be a whole number.
     """
 
     @property
@@ -158,7 +188,9 @@ class IntegerLevelNoise(IntegerNoise, LevelNoise):
 
     def mass(self, k: int) -> Fraction:
         """Return the exact probability that `sample` draws ``k``."""
-        x, n, level = self.decay, self.partition.steps, int(self.partition.level(read_integer(k)))
+        x = self.decay
+        n = self.partition.steps
+        level = int(self.partition.level(read_integer(k)))
         m = [int(v) for v in self.partition.moments.measure]
         total = sum((x**t * m[t] for t in range(n)), Fraction(0)) + x**n * m[n] / (1 - x)
         return Fraction(exact_power(x, level)) / total
@@ -173,33 +205,44 @@ class IntegerLevelNoise(IntegerNoise, LevelNoise):
     def cdf(self, r: ArrayLike) -> Float:
         """See `Noise.cdf`."""
         table = self._layers.table
-        c, eps = int(self.sensitivity), float(self.epsilon)
+        c = int(self.sensitivity)
+        eps = float(self.epsilon)
         mass = np.exp(-eps * table) / self.normalizer
         beyond = float(mass[len(table) - c :].sum()) * np.exp(-eps) / -np.expm1(-eps)
-        tail = np.concatenate((np.cumsum(mass[::-1])[::-1], [0.0])) + beyond  # P(noise >= k), k >= 0
+        # P(noise >= k), k >= 0
+        tail = np.concatenate((np.cumsum(mass[::-1])[::-1], [0.0])) + beyond
         k = np.floor(read_points(r))
-        # P(noise <= k) = 1 - P(>= k+1) for k >= 0, and P(>= -k) below: both are tails at a positive number.
-        size = np.minimum(np.where(k >= 0, k + 1, -k), len(table) + c * 2.0**60)  # beyond, the mass is 0
+        # P(noise <= k) = 1 - P(>= k+1) for k >= 0, and P(>= -k) below: both are tails at a positive
+        # number. beyond, the mass is 0
+        size = np.minimum(np.where(k >= 0, k + 1, -k), len(table) + c * 2.0**60)
         reduced = np.where(size > len(table), len(table) - np.mod(len(table) - size, c), size)
         value = tail[reduced.astype(np.int64)] * np.exp(-eps * np.rint((size - reduced) / c))
         return np.asarray(np.where(k >= 0, 1 - value, value))
 
     def sample(self, size: int, *, rng: Random = None) -> Int:
         """Draw exactly, in units of the grid, with the masses of `mass`; see `Noise.sample`."""
-        source, n, c = bit_source(rng), self.partition.steps, int(self.sensitivity)
+        source = bit_source(rng)
+        n = self.partition.steps
+        c = int(self.sensitivity)
         order, starts = self._layers.sorted_members
         counts = np.diff(starts)
         sizes = 2 * counts - (np.arange(n + 1) == 0)
-        numerator, largest = self._decay_numerator, int(sizes.max())
+        numerator = self._decay_numerator
+        largest = int(sizes.max())
         if c * TOTAL > (TOTAL - numerator) << 53:
-            raise StatementError("draws would exceed 64-bit integers", do="state a larger epsilon, or a coarser grid")
-        drawn, waiting = np.zeros(read_size(size), dtype=np.int64), np.arange(size)
+            raise StatementError(
+                "draws would exceed 64-bit integers", do="state a larger epsilon, or a coarser grid"
+            )
+        drawn = np.zeros(read_size(size), dtype=np.int64)
+        waiting = np.arange(size)
         while len(waiting):
             level = geometric_draws(numerator, len(waiting), source)
-            layer, number = np.minimum(level, n), uniform_below(largest, len(waiting), source)
+            layer = np.minimum(level, n)
+            number = uniform_below(largest, len(waiting), source)
             kept = number < sizes[layer]
             layer, number, level = layer[kept], number[kept], level[kept]
-            # Numbers 0 .. count-1 are the members >= 0 of the layer, later ones their mirror images; 0 has none.
+            # Numbers 0 .. count-1 are the members >= 0 of the layer, later ones their mirror
+            # images; 0 has none.
             right = number < counts[layer]
             index = np.where(right, number, number - counts[layer] + (layer == 0))
             value = order[starts[layer] + index] + c * (level - layer)

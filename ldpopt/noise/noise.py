@@ -1,4 +1,6 @@
-"""The interface of additive noise: density, distribution, moments and sampler; and of noise on the integers."""
+"""The interface of additive noise: density, distribution, moments and sampler; and of noise on the
+integers.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.numbers import Float, is_whole, read_size, real_array, real_number, short_repr
+from ldpopt.foundation.numbers import (
+    Float,
+    is_whole,
+    read_size,
+    real_array,
+    real_number,
+    short_repr,
+)
 from ldpopt.mechanism.exact_draws import TOTAL, round_decay_up
 from ldpopt.mechanism.sampling import BITS, bit_source
 
 Random = np.random.Generator | int | None
-MIN_EPSILON = 1e-100  # smallest budget: below it the third power of ``1 - exp(-epsilon)`` underflows
+# smallest budget: below it the third power of ``1 - exp(-epsilon)`` underflows
+MIN_EPSILON = 1e-100
 
 
 class Noise(ABC):
@@ -32,8 +42,8 @@ class Noise(ABC):
 
     Notes
     -----
-    `sample` of a continuous distribution is for simulation only: the low bits of its floats reveal the answer.
-    `on_grid` gives noise on a public grid, drawn exactly.
+    `sample` of a continuous distribution is for simulation only: the low bits of its floats reveal
+    the answer. `on_grid` gives noise on a public grid, drawn exactly.
 
     References
     ----------
@@ -45,7 +55,9 @@ class Noise(ABC):
         self.epsilon = read_noise_budget(epsilon)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(sensitivity={self.sensitivity:.6g}, epsilon={self.epsilon!r})"
+        return (
+            f"{type(self).__name__}(sensitivity={self.sensitivity:.6g}, epsilon={self.epsilon!r})"
+        )
 
     @abstractmethod
     def pdf(self, r: ArrayLike) -> Float:
@@ -69,7 +81,8 @@ class Noise(ABC):
 
     @abstractmethod
     def on_grid(self, step: float) -> Noise:
-        """Return noise in whole multiples of ``step``, drawn exactly; private for answers rounded to that grid.
+        """Return noise in whole multiples of ``step``, drawn exactly; private for answers rounded
+        to that grid.
 
         Parameters
         ----------
@@ -94,11 +107,13 @@ class Noise(ABC):
 
     @property
     def rate(self) -> float:
-        r"""Expected absolute noise over that of the optimal staircase at the same sensitivity and budget.
+        r"""Expected absolute noise over that of the optimal staircase at the same sensitivity and
+        budget.
 
         .. math:: \text{rate} = E|r| \, (e^\epsilon - 1) / (\Delta e^{\epsilon/2})
         """
-        # The staircase's error is the sensitivity / (2 sinh(epsilon / 2)); sinh overflows, this form does not.
+        # The staircase's error is the sensitivity / (2 sinh(epsilon / 2)); sinh overflows, this
+        # form does not.
         least = self.sensitivity * math.exp(-self.epsilon / 2) / -math.expm1(-self.epsilon)
         if least == 0:  # beyond 1400 nats its error underflows
             return math.inf if self.expected_abs > 0 else math.nan
@@ -113,7 +128,9 @@ class IntegerNoise(Noise):
 
     @property
     def decay(self) -> Fraction:
-        """Factor of the probabilities per unit step, as a rational: rounded up to a multiple of ``2**-53``."""
+        """Factor of the probabilities per unit step, as a rational: rounded up to a multiple of
+        ``2**-53``.
+        """
         return Fraction(round_decay_up(self.epsilon, self._budget_share), TOTAL)
 
     @property
@@ -128,7 +145,9 @@ class IntegerNoise(Noise):
     def on_grid(self, step: float) -> Self:
         """Return this noise, whose grid already has the step 1, if ``step`` is 1."""
         if real_number(step, "step") != 1:
-            raise StatementError(f"step = {short_repr(step)}: this noise has integer values already", do="use step=1")
+            raise StatementError(
+                f"step = {short_repr(step)}: this noise has integer values already", do="use step=1"
+            )
         return self
 
 
@@ -137,7 +156,8 @@ def uniforms(size: int, rng: Random) -> Float:
     return np.asarray((bit_source(rng, BITS - 1)(read_size(size)) + 0.5) * 2.0 ** (1 - BITS))
 
 
-# Largest sensitivity, step or radius; the smallest is ``1 / MAX_LENGTH``. Sums of 20 000 third powers stay finite.
+# Largest sensitivity, step or radius; the smallest is ``1 / MAX_LENGTH``. Sums of 20 000 third
+# powers stay finite.
 MAX_LENGTH = 1e98
 
 
@@ -145,7 +165,9 @@ def read_positive(value: Any, name: str) -> float:
     """Read a positive finite number; ``name`` is for the message."""
     number = real_number(value, name)
     if not (number > 0 and math.isfinite(number)):
-        raise StatementError(f"{name} = {number} is not positive and finite", do="give a number above 0")
+        raise StatementError(
+            f"{name} = {number} is not positive and finite", do="give a number above 0"
+        )
     if not 1 / MAX_LENGTH <= number <= MAX_LENGTH:
         what = f"{name} = {number} is out of range"
         raise StatementError(what, do=f"state a number from {1 / MAX_LENGTH:g} to {MAX_LENGTH:g}")
@@ -165,17 +187,22 @@ def read_points(r: ArrayLike) -> Float:
     """Read points of the real line; infinities are allowed."""
     array = real_array(r, "noise")
     if np.isnan(array).any():
-        raise StatementError("nan is not a noise value", do="pass real numbers; infinities are allowed")
+        raise StatementError(
+            "nan is not a noise value", do="pass real numbers; infinities are allowed"
+        )
     return array
 
 
-MAX_EXACT_POWER = 100_000  # largest exponent of an exact power of the decay: each factor takes 53 bits
+# largest exponent of an exact power of the decay: each factor takes 53 bits
+MAX_EXACT_POWER = 100_000
 
 
 def read_integer(k: Any) -> int:
     """Read a whole number."""
     if not is_whole(k):
-        raise StatementError(f"k = {short_repr(k)} is not a whole number", do="this noise takes integer values only")
+        raise StatementError(
+            f"k = {short_repr(k)} is not a whole number", do="this noise takes integer values only"
+        )
     return int(k)
 
 

@@ -31,8 +31,8 @@ class Staircase(LevelNoise):
 
     Notes
     -----
-    The neighbor-set partition of ``[0, sensitivity]``. With ``b = exp(-epsilon)``, the l2 optimum is
-    ``((b (1 + b) / 2)**(1/3) - b) / (1 - b)``. `sample` is for simulation.
+    The neighbor-set partition of ``[0, sensitivity]``. With ``b = exp(-epsilon)``, the l2 optimum
+    is ``((b (1 + b) / 2)**(1/3) - b) / (1 - b)``. `sample` is for simulation.
 
     References
     ----------
@@ -45,19 +45,33 @@ class Staircase(LevelNoise):
     """
 
     def __init__(
-        self, sensitivity: float, epsilon: float | str, gamma: float | None = None, *, loss: str = "l1"
+        self,
+        sensitivity: float,
+        epsilon: float | str,
+        gamma: float | None = None,
+        *,
+        loss: str = "l1",
     ) -> None:
-        size, budget = read_positive(sensitivity, "sensitivity"), read_noise_budget(epsilon)
+        size = read_positive(sensitivity, "sensitivity")
+        budget = read_noise_budget(epsilon)
         require_choice(loss, ("l1", "l2"), "loss")
-        self.gamma = real_number(best_gamma(float(budget), loss) if gamma is None else gamma, "gamma")
+        self.gamma = real_number(
+            best_gamma(float(budget), loss) if gamma is None else gamma, "gamma"
+        )
         if not MIN_GAMMA <= self.gamma < 1:
             what = f"gamma = {self.gamma} is not in [{MIN_GAMMA:g}, 1)"
-            raise StatementError(what, do="leave gamma out for the best one, or give a number between 0 and 1")
-        super().__init__(NeighborPartition([(0, size)], Fraction(self.gamma) * Fraction(size)), budget)
+            raise StatementError(
+                what, do="leave gamma out for the best one, or give a number between 0 and 1"
+            )
+        super().__init__(
+            NeighborPartition([(0, size)], Fraction(self.gamma) * Fraction(size)), budget
+        )
 
 
 def best_gamma(epsilon: float, loss: str) -> float:
-    """Return the innermost share that minimizes the expected absolute (``"l1"``) or squared (``"l2"``) noise."""
+    """Return the innermost share that minimizes the expected absolute (``"l1"``) or squared
+    (``"l2"``) noise.
+    """
     if loss == "l1":
         return math.exp(-epsilon / 2) / (1 + math.exp(-epsilon / 2))
     # For small epsilon (b (1 + b) / 2)**(1/3) and b are both near 1: subtract 1 from each first.

@@ -22,10 +22,13 @@ Blocks = tuple[tuple[Fraction, Fraction], ...]
 GRID_POINTS = 41  # widenings tried before the local searches
 # The search ignores layers with density below ``exp(-45)`` of the peak; the result includes them
 DENSITY_CUTOFF_NATS = 45.0
-MAX_SEARCH_LAYERS = 5000  # widenings that need more layers are skipped in the search; a wider one is always tried
+# widenings that need more layers are skipped in the search; a wider one is always tried
+MAX_SEARCH_LAYERS = 5000
 
 
-def optimal_widening(intervals: Iterable[Any], epsilon: float | str, *, supersets: bool = False) -> NeighborPartition:
+def optimal_widening(
+    intervals: Iterable[Any], epsilon: float | str, *, supersets: bool = False
+) -> NeighborPartition:
     r"""Find the widening, and on request the superset, with the least expected absolute noise.
 
     .. math:: \min_{d > 0, \; V' \supseteq V} E |r|
@@ -37,8 +40,9 @@ def optimal_widening(intervals: Iterable[Any], epsilon: float | str, *, superset
     epsilon : float or str
         Nats, positive, or ``"log(3)"``.
     supersets : bool
-        Whether to search supersets ``[0, a'] u [b', c]`` and ``[0, c]`` too; default: ``False``. Privacy for more
-        neighbors implies privacy for these. The result is then never worse than the staircase.
+        Whether to search supersets ``[0, a'] u [b', c]`` and ``[0, c]`` too; default: ``False``.
+        Privacy for more neighbors implies privacy for these. The result is then never worse than
+        the staircase.
 
     Returns
     -------
@@ -52,9 +56,9 @@ def optimal_widening(intervals: Iterable[Any], epsilon: float | str, *, superset
 
     Notes
     -----
-    The objective has several local minima and a kink at ``(b - a) / 2``. Tried are a geometric grid, bounded searches
-    around its three best points, and analytic candidates. The minimum is not proved to be global; the result is at
-    least as good as every candidate.
+    The objective has several local minima and a kink at ``(b - a) / 2``. Tried are a geometric
+    grid, bounded searches around its three best points, and analytic candidates. The minimum is not
+    proved to be global; the result is at least as good as every candidate.
 
     References
     ----------
@@ -71,7 +75,9 @@ def optimal_widening(intervals: Iterable[Any], epsilon: float | str, *, superset
     read_positive(blocks[-1][1], "sensitivity")
     if is_discrete:
         what = "a set of whole numbers has whole-number widenings only, which are not searched"
-        raise StatementError(what, do="compare NeighborPartition(numbers, widening=d) for d = 0, 1, 2, ...")
+        raise StatementError(
+            what, do="compare NeighborPartition(numbers, widening=d) for d = 0, 1, 2, ..."
+        )
     sets: list[Blocks] = [tuple(blocks)]
     if supersets:
         sets += _supersets(tuple(blocks), float(budget))
@@ -88,21 +94,29 @@ def optimal_widening(intervals: Iterable[Any], epsilon: float | str, *, superset
 
 def _search(blocks: Blocks, budget: Budget) -> tuple[float, NeighborPartition]:
     """Return the least expected absolute noise for one set, and its partition."""
-    eps, c = float(budget), float(blocks[-1][1])
+    eps = float(budget)
+    c = float(blocks[-1][1])
     gaps = [float(high[0] - low[1]) for low, high in pairwise(blocks)]
     staircase = c * math.exp(-eps / 2) / (1 + math.exp(-eps / 2))
-    # For large budgets only layer 1, the set itself, matters: 2 E|r| is about d + exp(-eps) q / d, q its first moment.
+    # For large budgets only layer 1, the set itself, matters: 2 E|r| is about d + exp(-eps) q / d,
+    # q its first moment.
     limit = math.exp(-eps / 2) * math.sqrt(sum(float(high**2 - low**2) for low, high in blocks))
     analytic = [d for d in (*(gap / 2 for gap in gaps), staircase, limit) if d > 0]
-    # Very narrow innermost layers are never best: start below the narrowest block, scaled by the budget.
-    narrow = min([float(high - low) for low, high in blocks if high > low] + [c]) * min(1.0, math.exp(-eps / 2)) / 50
+    # Very narrow innermost layers are never best: start below the narrowest block, scaled by the
+    # budget.
+    narrow = (
+        min([float(high - low) for low, high in blocks if high > low] + [c])
+        * min(1.0, math.exp(-eps / 2))
+        / 50
+    )
     least = max(narrow, c * 1e-4 * math.exp(-eps / 2), c * 1e-150)
     grid = np.unique(np.concatenate((np.geomspace(least, c, GRID_POINTS), analytic)))
     values = np.array([_objective(blocks, d, eps) for d in grid])
     candidates = [(values[i], grid[i]) for i in range(len(grid))]
     inner = [i for i in range(len(grid)) if values[i] == values[max(i - 1, 0) : i + 2].min()]
     for i in sorted(inner, key=lambda i: values[i])[:3]:
-        for low, high in pairwise(grid[max(i - 1, 0) : i + 2]):  # each side separately: the point may be the kink
+        # each side separately: the point may be the kink
+        for low, high in pairwise(grid[max(i - 1, 0) : i + 2]):
             how: Any = {"bounds": (low, high), "method": "bounded", "options": {"xatol": 1e-7 * c}}
             result = minimize_scalar(lambda d: _objective(blocks, d, eps), **how)
             candidates.append((float(result.fun), float(result.x)))
@@ -114,18 +128,23 @@ def _search(blocks: Blocks, budget: Budget) -> tuple[float, NeighborPartition]:
             best = (value, part) if best is None or value < best[0] else best
     if best is None:
         NeighborPartition(blocks, min(analytic))  # raises an error with the reason
-        raise StatementError(f"no widening gives finite noise at epsilon = {budget!r}", do="choose a larger epsilon")
+        raise StatementError(
+            f"no widening gives finite noise at epsilon = {budget!r}", do="choose a larger epsilon"
+        )
     return best
 
 
 def _objective(blocks: Blocks, d: float, eps: float) -> float:
-    """Return the expected absolute noise without layers of negligible density; infinite if layers never converge."""
+    """Return the expected absolute noise without layers of negligible density; infinite if layers
+    never converge.
+    """
     if len(blocks) > 2:
         try:
             return NeighborPartition(blocks, d).noise(eps).expected_abs
         except StatementError:
             return math.inf
-    a, c = blocks[0][1], blocks[-1][1]
+    a = blocks[0][1]
+    c = blocks[-1][1]
     closed = TwoBlocks(a, blocks[1][0] if len(blocks) == 2 else c, c, Fraction(d))
     if closed.gaps_closed_at is None:
         return math.inf
@@ -137,11 +156,17 @@ def _objective(blocks: Blocks, d: float, eps: float) -> float:
 
 
 def _mean_over_layers(closed: TwoBlocks, last: int, n: int, eps: float) -> float:
-    """Return the expected absolute noise over layers ``0 .. last``; layer ``n`` stands for all later ones."""
-    x, y, size = math.exp(-eps), -math.expm1(-eps), float(closed.c)
+    """Return the expected absolute noise over layers ``0 .. last``; layer ``n`` stands for all
+    later ones.
+    """
+    x = math.exp(-eps)
+    y = -math.expm1(-eps)
+    size = float(closed.c)
     mass, first = 0.0, 0.0
     for t, (left, length) in enumerate(closed.layers(last)):
-        m, q, weight = 2 * float(length.sum()), 2 * float(length @ (left + length / 2)), math.exp(-eps * t)
+        m = 2 * float(length.sum())
+        q = 2 * float(length @ (left + length / 2))
+        weight = math.exp(-eps * t)
         if t == n:
             weight /= y
             q += size * m * x / y
@@ -150,16 +175,20 @@ def _mean_over_layers(closed: TwoBlocks, last: int, n: int, eps: float) -> float
 
 
 def _supersets(blocks: Blocks, eps: float) -> list[Blocks]:
-    """Return ``[0, c]``, and for each gap the set with this gap only and the two best sets with a narrower gap."""
+    """Return ``[0, c]``, and for each gap the set with this gap only and the two best sets with a
+    narrower gap.
+    """
     c = blocks[-1][1]
     found: list[Blocks] = [((Fraction(0), c),)]
     for low, high in pairwise(blocks):
-        a, b = low[1], high[0]
+        a = low[1]
+        b = high[0]
         found.append(((Fraction(0), a), (b, c)))
         tried = []
         for left in range(5):
             for right in range(5 - left):
-                near, far = a + (b - a) * left / 4 * Fraction(1, 2), b - (b - a) * right / 4 * Fraction(1, 2)
+                near = a + (b - a) * left / 4 * Fraction(1, 2)
+                far = b - (b - a) * right / 4 * Fraction(1, 2)
                 pair: Blocks = ((Fraction(0), near), (far, c))
                 widenings = np.geomspace(float(c) * 1e-3, float(c) / 2, 9)
                 tried.append((min(_objective(pair, float(d), eps) for d in widenings), pair))
