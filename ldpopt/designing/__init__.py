@@ -1,11 +1,14 @@
-"""Optimal designs: the private mechanism from which a workload is estimated with the smallest error.
+"""Optimal designs: the private mechanism from which a workload is estimated with the smallest
+error.
 
-A design is an optimal experimental design in the sense of approximate design theory: private columns are the design
-points, their probabilities the weights, and the proof is the equivalence theorem (no column has a larger sensitivity
-than the optimum allows). The average variance is L-optimality, the worst case is minimax.
+A design is an optimal experimental design in the sense of approximate design theory: private
+columns are the design points, their probabilities the weights, and the proof is the equivalence
+theorem (no column has a larger sensitivity than the optimum allows). The average variance is
+L-optimality, the worst case is minimax.
 
-`design` reads a `DesignProblem`, finds its facts (`design_form`), chooses methods (`plan`), runs them (`methods/`), and
-finishes with `prove_design`. The methods may fail; the certificate is checked in rationals and does not depend on them.
+`design` reads a `DesignProblem`, finds its facts (`design_form`), chooses methods (`plan`), runs
+them (`methods/`), and finishes with `prove_design`. The methods may fail; the certificate is
+checked in rationals and does not depend on them.
 """
 
 from ldpopt.certificate.design_certificate import DesignCertificate
@@ -16,6 +19,14 @@ from ldpopt.designing.questions_design import QuestionsDesign
 from ldpopt.designing.record import Design
 
 __all__ = [
-    "Design", "DesignCertificate", "DesignComparison", "FrequencyDesign", "OtherMechanism", "QuestionsDesign",
-    "compare_designs", "design", "load_design", "save_design",
-]  # fmt: skip
+    "Design",
+    "DesignCertificate",
+    "DesignComparison",
+    "FrequencyDesign",
+    "OtherMechanism",
+    "QuestionsDesign",
+    "compare_designs",
+    "design",
+    "load_design",
+    "save_design",
+]

@@ -1,25 +1,31 @@
 r"""The best design for the average over given weights of the answers.
 
-Its master program, in the coordinates of `Contrasts`: a column is a probability ``q`` of its report and a score vector
-``g``,
+Its master program, in the coordinates of `Contrasts`: a column is a probability ``q`` of its report
+and a score vector ``g``,
 
 .. math:: \min_q \operatorname{tr}(G M^{-1}), \quad M = \sum_A q_A g_A g_A^T
           \qquad \text{subject to} \quad \sum_A q_A = 1, \quad \sum_A q_A g_A = 0, \quad q \ge 0 .
 
-With ``S = M^-1`` and ``N = S G S`` the multipliers ``(eta, slope)`` of the equations prove a bound if
-``g N g <= eta + slope g`` for every column. A primal-dual interior point.
+With ``S = M^-1`` and ``N = S G S`` the multipliers ``(eta, slope)`` of the equations prove a bound
+if ``g N g <= eta + slope g`` for every column. A primal-dual interior point.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from ldpopt.designing import column_generation as generation
-from ldpopt.designing.column_generation import CurvedPoint, CurvedSystem, Optimum, Solved, generate_columns
+from ldpopt.designing.column_generation import (
+    CurvedPoint,
+    CurvedSystem,
+    Optimum,
+    Solved,
+    generate_columns,
+)
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.private_columns import Cone, Dual, Price
 from ldpopt.designing.symmetry import Permutations, all_images, representatives, symmetry_group
@@ -28,8 +34,10 @@ from ldpopt.foundation.numbers import Float, Int
 from ldpopt.privacy.cones.rays import Columns
 
 STEPS = 100  # limit on Newton steps; 10 to 30 are usual
-STARTS = 1.1, 10.0  # first multiplier of the total, as a multiple of the largest price; the next one if a start fails
-# More columns than these, and than so many for each moment: their products are factored in place of the columns
+# first multiplier of the total, as a multiple of the largest price; the next one if a start fails
+STARTS = 1.1, 10.0
+# More columns than these, and than so many for each moment: their products are factored in place of
+# the columns
 FACTORED, RANK = 400, 1.5
 VANISHED = 1e-12  # entries, relative to the largest, that are 0 up to rounding
 FAILED = 1e-2  # relative error of the equations at which a start has failed
@@ -63,7 +71,8 @@ class _AverageState:
     """Information, value and prices at probabilities ``q``."""
 
     def __init__(self, master: "AverageMaster", q: Float) -> None:
-        every = np.tile(q / len(master.images), len(master.images))  # the images of a column share its probability
+        # the images of a column share its probability
+        every = np.tile(q / len(master.images), len(master.images))
         self.half = generation.half_inverse(master.all_scores, every, master.gram)
         self.form = self.half.T @ master.gram @ self.half
         self.value = float(np.trace(self.form))
@@ -75,7 +84,8 @@ class _AverageState:
     def hessian(self) -> Float:
         """Second derivatives of the value by the probabilities, shape ``(m, m)``."""
         m = len(self.prices)
-        own, total = self.white[:m], np.zeros((m, m))
+        own = self.white[:m]
+        total = np.zeros((m, m))
         for first in range(0, len(self.white), m):
             images = self.white[first : first + m].T
             part = own @ images
@@ -85,11 +95,16 @@ class _AverageState:
         return total
 
     def root(self) -> Float:
-        """``V`` with ``V^T V`` the second derivatives: products of coordinates, at most ``d (d + 1) / 2`` by ``m``."""
+        """``V`` with ``V^T V`` the second derivatives: products of coordinates, at most ``d (d + 1)
+        / 2`` by ``m``.
+        """
         sizes, basis = np.linalg.eigh(self.form)
         first, second = np.triu_indices(len(sizes))
-        share = np.sqrt(np.maximum(sizes[first] + sizes[second], 0.0) * np.where(first == second, 1.0, 2.0))
-        m, turned = len(self.prices), np.ascontiguousarray((self.white @ basis).T)
+        share = np.sqrt(
+            np.maximum(sizes[first] + sizes[second], 0.0) * np.where(first == second, 1.0, 2.0)
+        )
+        m = len(self.prices)
+        turned = np.ascontiguousarray((self.white @ basis).T)
         total = np.zeros((len(first), m))
         for start in range(0, turned.shape[1], m):
             own = turned[:, start : start + m]
@@ -97,13 +112,17 @@ class _AverageState:
                 rows += own[k] * own[k:]
         total *= share[:, None] * (m / turned.shape[1])
         size = np.abs(total).max(axis=1)
-        return np.asarray(total[size > VANISHED * size.max()])  # the others change sign under the images
+        # the others change sign under the images
+        return np.asarray(total[size > VANISHED * size.max()])
 
 
 class AverageMaster:
-    """The master program for columns whose scores, shape ``(m, d)``, span the space; ``images`` is ``(h, d, d)``."""
+    """The master program for columns whose scores, shape ``(m, d)``, span the space; ``images`` is
+    ``(h, d, d)``.
+    """
 
-    # The Gram matrix is invariant under the images, orthogonal matrices; spread is the value less the variance.
+    # The Gram matrix is invariant under the images, orthogonal matrices; spread is the value less
+    # the variance.
 
     def __init__(self, scores: Float, gram: Float, images: Float, spread: float = 0.0) -> None:
         self.gram, self.images, self.spread = gram, images, spread
@@ -115,17 +134,32 @@ class AverageMaster:
         self.largest = np.maximum(np.abs(self.rows).max(axis=1), 1e-300)
         self._known: tuple[_AveragePoint, _AverageState] | None = None
 
-    def solve(self, *, start: Float | None = None, gap: float = 1e-11, deadline: Deadline = NO_LIMIT) -> AverageDesign:
-        """Minimize from positive probabilities, until the relative gap is reached; the best point found."""
-        q = np.full(self.rows.shape[1], 1.0 / self.rows.shape[1]) if start is None else start / start.sum()
+    def solve(
+        self, *, start: Float | None = None, gap: float = 1e-11, deadline: Deadline = NO_LIMIT
+    ) -> AverageDesign:
+        """Minimize from positive probabilities, until the relative gap is reached; the best point
+        found.
+        """
+        q = (
+            np.full(self.rows.shape[1], 1.0 / self.rows.shape[1])
+            if start is None
+            else start / start.sum()
+        )
         prices = _AverageState(self, q).prices
         found: AverageDesign | None = None
         for multiple in STARTS:
             dual = np.zeros(len(self.rows))
             dual[0] = multiple * prices.max()
-            begin, how = _AveragePoint(q, dual @ self.rows - prices, dual), {"gap": gap, "deadline": deadline}
-            gap_at, steps = (lambda point: self._measured(point).gap), (STEPS, generation.STALLED)
-            now = self._measured(generation.follow(begin, gap_at, partial(_AverageSystem, self), steps, **how))
+            begin = _AveragePoint(q, dual @ self.rows - prices, dual)
+            how = {"gap": gap, "deadline": deadline}
+
+            def gap_at(point: Any) -> float:
+                return self._measured(point).gap
+
+            steps = (STEPS, generation.STALLED)
+            now = self._measured(
+                generation.follow(begin, gap_at, partial(_AverageSystem, self), steps, **how)
+            )
             found = now if found is None or now.gap < found.gap else found
             if found.off <= FAILED:
                 break
@@ -139,18 +173,26 @@ class AverageMaster:
         return self._known[1]
 
     def _measured(self, point: _AveragePoint) -> AverageDesign:
-        """The design at a point, with the gap of its bound, which is scaled to the largest cost of a column."""
-        at, slope = self.state(point), point.dual[1:]
+        """The design at a point, with the gap of its bound, which is scaled to the largest cost of
+        a column.
+        """
+        at = self.state(point)
+        slope = point.dual[1:]
         offset = float(np.max(at.prices - slope @ self.rows[1:]))
         bound = at.value**2 / offset if offset > 0 else 0.0
         variance = max(at.value - self.spread, generation.RESOLVED * at.value)
-        off = generation.relative_error(self.missing(point.q) / self.largest, point.dual * self.largest, variance)
+        off = generation.relative_error(
+            self.missing(point.q) / self.largest, point.dual * self.largest, variance
+        )
         gap = max((at.value - bound) / variance, off)
-        inverse, price = at.half @ at.half.T, at.half @ at.form @ at.half.T
+        inverse = at.half @ at.half.T
+        price = at.half @ at.form @ at.half.T
         return AverageDesign(point.q, inverse, price, self.fixed @ slope, at.value, gap, off)
 
     def missing(self, q: Float) -> Float:
-        """How far the total is from 1 and the center from 0: right sides of the equations less their left sides."""
+        """How far the total is from 1 and the center from 0: right sides of the equations less
+        their left sides.
+        """
         return np.asarray(np.eye(len(self.rows))[0] - self.rows @ q)
 
 
@@ -158,11 +200,17 @@ class _AverageSystem(CurvedSystem[_AveragePoint]):
     """Newton steps of the average, by a Cholesky factor over the columns."""
 
     def __init__(self, master: AverageMaster, at: _AveragePoint) -> None:
-        self.at, self.state, self.short, rows = at, master.state(at), master.missing(at.q), master.rows
-        self.rows, self.scale = rows, np.sqrt(at.q / at.slack)
+        self.at = at
+        self.state = master.state(at)
+        self.short = master.missing(at.q)
+        rows = master.rows
+        self.rows = rows
+        self.scale = np.sqrt(at.q / at.slack)
         moments = len(master.gram) * (len(master.gram) + 1) / 2 / len(master.images)
         # Far more columns than moments: the second derivatives have a small rank
-        self.root = self.state.root() * self.scale if len(at.q) > max(RANK * moments, FACTORED) else None
+        self.root = (
+            self.state.root() * self.scale if len(at.q) > max(RANK * moments, FACTORED) else None
+        )
         if self.root is None:
             matrix = self.state.hessian()
             matrix *= self.scale
@@ -175,13 +223,17 @@ class _AverageSystem(CurvedSystem[_AveragePoint]):
         self.solved = self.solve(scaled.T)
         schur = scaled @ self.solved
         self.size = 1 / np.sqrt(np.maximum(np.diag(schur), np.finfo(float).tiny))
-        self.schur = np.linalg.pinv(schur * self.size * self.size[:, None], rcond=1e-14, hermitian=True)
+        self.schur = np.linalg.pinv(
+            schur * self.size * self.size[:, None], rcond=1e-14, hermitian=True
+        )
 
     def solve(self, right: Float) -> Float:
         """Solve with the scaled second derivatives plus 1."""
         if self.root is None:
             return np.asarray(cho_solve(self.factor, right, check_finite=False))
-        return np.asarray(right - self.root.T @ cho_solve(self.factor, self.root @ right, check_finite=False))
+        return np.asarray(
+            right - self.root.T @ cho_solve(self.factor, self.root @ right, check_finite=False)
+        )
 
     def residual(self) -> float:
         """Dual residual of the probabilities; see `CurvedSystem.residual`."""
@@ -192,7 +244,8 @@ class _AverageSystem(CurvedSystem[_AveragePoint]):
         """Newton step that changes the products by these amounts."""
         at, (aim,) = self.at, aims
         right = self.scale * (self.state.prices - at.dual @ self.rows + at.slack + aim / at.q)
-        dq, dual = self.scale * self.solve(right), np.zeros_like(self.short)
+        dq = self.scale * self.solve(right)
+        dual = np.zeros_like(self.short)
         for _ in range(1 + refine):
             more = self.size * (self.schur @ (self.size * (self.rows @ dq - self.short)))
             dual, dq = dual + more, dq - self.scale * (self.solved @ more)
@@ -206,18 +259,32 @@ class _Average:
         self.contrasts, self.symmetries = contrasts, symmetries
         self.images = contrasts.rotations(symmetries)
         n = len(contrasts.weights)
-        # Dimension of the invariant symmetric matrices; by Caratheodory no design needs more columns.
+        # Dimension of the invariant symmetric matrices; by Caratheodory no design needs more
+        # columns.
         self.room = max(n * (n + 1) // 2 // len(symmetries), n)
 
-    def solve(self, columns: Columns, x: Float | None, r: Float, gap: float, deadline: Deadline) -> Solved:
-        contrasts, symmetries, unit = self.contrasts, self.symmetries, self.contrasts.value(1.0)
+    def solve(
+        self, columns: Columns, x: Float | None, r: Float, gap: float, deadline: Deadline
+    ) -> Solved:
+        contrasts = self.contrasts
+        symmetries = self.symmetries
+        unit = self.contrasts.value(1.0)
         r = contrasts.weights
-        master = AverageMaster(contrasts.scores(columns), contrasts.reduced, self.images, contrasts.spread / unit)
+        master = AverageMaster(
+            contrasts.scores(columns), contrasts.reduced, self.images, contrasts.spread / unit
+        )
         found = master.solve(start=x, gap=gap, deadline=deadline)
-        price = Price(contrasts.over_answers(found.price) * unit, contrasts.over_answers(found.slope) * unit, r)
+        price = Price(
+            contrasts.over_answers(found.price) * unit,
+            contrasts.over_answers(found.slope) * unit,
+            r,
+        )
         shapes, q = all_images(columns.shapes, found.q, symmetries)
-        used, value = q > generation.UNUSED, found.value * unit
-        dual = Dual(r, contrasts.needed(found.inverse), value, value, price.slope - price.slope.sum() * r)
+        used = q > generation.UNUSED
+        value = found.value * unit
+        dual = Dual(
+            r, contrasts.needed(found.inverse), value, value, price.slope - price.slope.sum() * r
+        )
         columns, q = Columns(shapes[used], columns.base, columns.spread), q[used] / q[used].sum()
         optimum = Optimum(contrasts, columns, q, value, dual)
         return Solved(found.q, r, price, found.gap, found.off, optimum, value - contrasts.spread)
@@ -232,11 +299,15 @@ def optimize_average(
     deadline: Deadline = NO_LIMIT,
     start: Columns | None = None,
 ) -> Optimum:
-    """Design for the average over given weights, by column generation; ``hints`` are possible symmetries."""
+    """Design for the average over given weights, by column generation; ``hints`` are possible
+    symmetries.
+    """
     symmetries = symmetry_group(contrasts, hints, cone)
     columns = cone.initial(contrasts.centered) if start is None else start
     columns = Columns(representatives(columns.shapes, symmetries), columns.base, columns.spread)
     contrasts = contrasts.scaled_to(columns)
     master = _Average(contrasts, symmetries)
     first = generation.FIRST if start is None else generation.FOUND
-    return generate_columns(master, cone, columns, contrasts.weights, gap=gap, deadline=deadline, first=first)[0]
+    return generate_columns(
+        master, cone, columns, contrasts.weights, gap=gap, deadline=deadline, first=first
+    )[0]

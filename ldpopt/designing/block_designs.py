@@ -1,7 +1,8 @@
 """Block designs: sets of one size in which every two answers are together equally often.
 
-All sets of the best size estimate frequencies best, and so do any balanced ones. They come from hyperplanes of spaces
-(Singer), residues in finite fields (Paley), and difference families found by a search; each is checked.
+All sets of the best size estimate frequencies best, and so do any balanced ones. They come from
+hyperplanes of spaces (Singer), residues in finite fields (Paley), and difference families found by
+a search; each is checked.
 """
 
 from collections.abc import Iterator
@@ -18,14 +19,18 @@ from ldpopt.foundation.numbers import Float, Int
 LARGEST = 200  # largest number of answers for which designs are built
 NODES = 10_000  # limit on steps of the search for a difference family
 SEARCHED = 40  # largest number of answers for which it is tried
-SAME = 1e-12  # relative difference up to which a Gram matrix counts as unchanged by all permutations
+# relative difference up to which a Gram matrix counts as unchanged by all permutations
+SAME = 1e-12
 
 
 def balanced_design(contrasts: Contrasts, cone: Cone, most: int | None = None) -> Optimum | None:
-    """Balanced sets for a workload that no permutation of the answers changes; None if there are none."""
-    # Of at most most sets, if that is given, perhaps of another size than the best one; the multipliers are those of
-    # the best size.
-    n, scale = len(contrasts.weights), _scale(contrasts)
+    """Balanced sets for a workload that no permutation of the answers changes; None if there are
+    none.
+    """
+    # Of at most most sets, if that is given, perhaps of another size than the best one; the
+    # multipliers are those of the best size.
+    n = len(contrasts.weights)
+    scale = _scale(contrasts)
     if not isinstance(cone, Staircases) or scale is None:
         return None
     sizes = np.arange(1, n)
@@ -39,22 +44,37 @@ def balanced_design(contrasts: Contrasts, cone: Cone, most: int | None = None) -
             break
     else:
         return None
-    value, best = scale * (n - 1) ** 2 / information[k], scale * (n - 1) ** 2 / information.max()
-    dual = Dual(contrasts.weights, (n - 1) / information.max() * (np.eye(n) - 1 / n), best, best, np.zeros(n))
+    value = scale * (n - 1) ** 2 / information[k]
+    best = scale * (n - 1) ** 2 / information.max()
+    dual = Dual(
+        contrasts.weights,
+        (n - 1) / information.max() * (np.eye(n) - 1 / n),
+        best,
+        best,
+        np.zeros(n),
+    )
     return Optimum(contrasts, cone.columns(sets), np.full(len(sets), 1 / len(sets)), value, dual)
 
 
 def _scale(contrasts: Contrasts) -> float | None:
-    """Factor of the projection onto contrasts in the centered workload's Gram matrix; None if it is not a multiple."""
+    """Factor of the projection onto contrasts in the centered workload's Gram matrix; None if it is
+    not a multiple.
+    """
     r, gram = contrasts.weights, contrasts.centered
     n = len(r)
     scale = float(np.trace(gram)) / (n - 1)
-    return scale if np.ptp(r) == 0 and np.abs(gram - scale * (np.eye(n) - 1 / n)).max() <= SAME * scale else None
+    return (
+        scale
+        if np.ptp(r) == 0 and np.abs(gram - scale * (np.eye(n) - 1 / n)).max() <= SAME * scale
+        else None
+    )
 
 
 @lru_cache(maxsize=256)
 def block_design(n: int, size: int) -> Float | None:
-    """Indicators of balanced sets of ``size`` of ``n`` answers, as few as are found, shape ``(b, n)``, or None."""
+    """Indicators of balanced sets of ``size`` of ``n`` answers, as few as are found, shape ``(b,
+    n)``, or None.
+    """
     if not 0 < size < n <= LARGEST:
         return None
     best: Float | None = None
@@ -71,7 +91,9 @@ def block_design(n: int, size: int) -> Float | None:
 
 
 def is_balanced(sets: Float, size: int) -> bool:
-    """Whether all sets have the size, and every two answers are together in equally many of them."""
+    """Whether all sets have the size, and every two answers are together in equally many of
+    them.
+    """
     together = sets.T @ sets
     pairs = together[~np.eye(len(together), dtype=bool)]
     return bool((sets.sum(axis=1) == size).all() and (pairs == pairs[:1]).all())
@@ -92,7 +114,9 @@ def _built(n: int, size: int) -> Iterator[Float]:
 
 
 def _hyperplanes(n: int, size: int) -> Iterator[Float]:
-    """Hyperplanes of a projective space over ``q`` elements: all shifts of the powers of trace 0 (Singer)."""
+    """Hyperplanes of a projective space over ``q`` elements: all shifts of the powers of trace 0
+    (Singer).
+    """
     for q in range(2, n):
         power, dimension = q, 1
         while (power - 1) // (q - 1) < n:
@@ -113,7 +137,9 @@ def _shifts(n: int, blocks: list[Int]) -> Float:
 
 
 def _residues(finite: Field, size: int) -> Iterator[Float]:
-    """Block designs of translates of cosets of powers in a field, without zero and with zero; the fewest cosets."""
+    """Block designs of translates of cosets of powers in a field, without zero and with zero; the
+    fewest cosets.
+    """
     n = len(finite.elements)
     for zero in (0, 1):
         if size - zero < 2 or (n - 1) % (size - zero):
@@ -128,9 +154,13 @@ def _residues(finite: Field, size: int) -> Iterator[Float]:
 
 
 def _translates(finite: Field, block: Int, zero: int) -> Float:
-    """Indicators of all translates of a block of elements, with 0 added if ``zero`` is 1; shape ``(n, n)``."""
+    """Indicators of all translates of a block of elements, with 0 added if ``zero`` is 1; shape
+    ``(n, n)``.
+    """
     n = len(finite.elements)
-    moved = finite.elements[:, None, :] + np.vstack([block, np.zeros((zero, finite.e), np.int64)])[None]
+    moved = (
+        finite.elements[:, None, :] + np.vstack([block, np.zeros((zero, finite.e), np.int64)])[None]
+    )
     sets = np.zeros((n, n))
     sets[np.arange(n)[:, None], finite.numbers(moved)] = 1.0
     return sets
@@ -155,7 +185,9 @@ def _affine(finite: Field, size: int) -> Iterator[Float]:
 
 
 def _with_a_point(n: int, size: int) -> Iterator[Float]:
-    """Sets of half the answers: a symmetric design with one more point in every set, and complements (Hadamard)."""
+    """Sets of half the answers: a symmetric design with one more point in every set, and
+    complements (Hadamard).
+    """
     smaller = block_design(n - 1, size - 1)
     if smaller is not None and len(smaller) == n - 1:
         sets = np.column_stack([smaller, np.ones(n - 1)])
@@ -163,13 +195,19 @@ def _with_a_point(n: int, size: int) -> Iterator[Float]:
 
 
 def _searched(n: int, size: int, most: int) -> Float | None:
-    """At most ``most`` blocks of integers modulo ``n`` in which every difference occurs equally often."""
+    """At most ``most`` blocks of integers modulo ``n`` in which every difference occurs equally
+    often.
+    """
     if n > SEARCHED:
         return None
     for count in range(1, most + 1):
         if count * size * (size - 1) % (n - 1) == 0:
             search = _Search(n, size, count)
-            sets = _shifts(n, [np.array(block) for block in search.blocks]) if search.extended() else None
+            sets = (
+                _shifts(n, [np.array(block) for block in search.blocks])
+                if search.extended()
+                else None
+            )
             if sets is not None and is_balanced(sets, size):
                 return sets
     return None

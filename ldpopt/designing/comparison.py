@@ -1,4 +1,6 @@
-"""A design compared with mechanisms of the literature, each with the best unbiased estimator for its channel."""
+"""A design compared with mechanisms of the literature, each with the best unbiased estimator for
+its channel.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +33,15 @@ SETS: dict[str, Callable[[int, float], SetProtocol]] = {
     "local hashing": literature.local_hashing,
 }
 CHANNELS = {"Hadamard response": literature.hadamard_response, "hierarchy": literature.hierarchy}
-NAMES = (*SETS, "linear hash", *CHANNELS, "factorization")  # in the order in which they are computed
+# in the order in which they are computed
+NAMES = (*SETS, "linear hash", *CHANNELS, "factorization")
 # Largest number of answers for which a channel is listed and inverted, in at most a minute
-LARGEST = {"randomized response": 1000, "Hadamard response": 400, "hierarchy": 400, "factorization": 64}
+LARGEST = {
+    "randomized response": 1000,
+    "Hadamard response": 400,
+    "hierarchy": 400,
+    "factorization": 64,
+}
 LISTED = 14  # the same for protocols whose reports are all sets
 STARTS = 5  # random starts of the factorization mechanism
 ROUNDS = 200  # limit on changes of the weights towards the worst case of a mechanism
@@ -89,19 +97,36 @@ class DesignComparison(HasFacts):
 
     def __repr__(self) -> str:
         lines = [f"DesignComparison({self._name} {self.best.value:.6g})"]
-        return "\n".join([*lines, *(f"  {one.name}: {one.value:.6g}, {one.ratio:.4g} times" for one in self.others)])
+        return "\n".join(
+            [
+                *lines,
+                *(f"  {one.name}: {one.value:.6g}, {one.ratio:.4g} times" for one in self.others),
+            ]
+        )
 
     @property
     def _name(self) -> str:
         return "optimum" if self.best.is_optimal else "best found"
 
     def facts(self) -> Facts:
-        """The variance of each mechanism and its ratio to the optimum, the bound, and what is left out."""
+        """The variance of each mechanism and its ratio to the optimum, the bound, and what is left
+        out.
+        """
         best = self.best
         kind = "largest variance" if best.objective == "worst_case" else "average variance"
         standing = "" if best.is_optimal else f": {best.standing.partition(', ')[2]}"
-        rows = [[self._name, shown(best.value, 9), "1.0000", f"relative gap {best.relative_gap:.2g}{standing}"]]
-        rows += [[other.name, shown(other.value, 9), f"{other.ratio:.4f}", other.note] for other in self.others]
+        rows = [
+            [
+                self._name,
+                shown(best.value, 9),
+                "1.0000",
+                f"relative gap {best.relative_gap:.2g}{standing}",
+            ]
+        ]
+        rows += [
+            [other.name, shown(other.value, 9), f"{other.ratio:.4f}", other.note]
+            for other in self.others
+        ]
         rows.append(["certified bound", shown(best.bound, 9), "", ""])
         reasons = [f"left out: {name}: {why}" for name, why in self.left_out.items()]
         k, n = best.workload.shape
@@ -109,8 +134,11 @@ class DesignComparison(HasFacts):
         return Facts(f"{k:,} numbers of {n:,} answers", [table, *reasons])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what the command writes as JSON: the design's numbers, the literature, and what is left out."""
-        best, keys = self.best, ("name", "value", "ratio", "average", "worst", "note")
+        """Return what the command writes as JSON: the design's numbers, the literature, and what is
+        left out.
+        """
+        best = self.best
+        keys = ("name", "value", "ratio", "average", "worst", "note")
         own = {key: getattr(best, key) for key in ("objective", "value", "bound", "relative_gap")}
         own |= {"average": best.average_variance, "worst": best.worst_variance}
         literature = [{key: getattr(row, key) for key in keys} for row in self.others]
@@ -121,7 +149,9 @@ class DesignComparison(HasFacts):
         best = self.best
         rows = {self._name: (best.value, 1.0, best.average_variance, best.worst_variance)}
         rows |= {p.name: (p.value, p.ratio, p.average, p.worst) for p in self.others}
-        return optional.pandas.DataFrame.from_dict(rows, orient="index", columns=["value", "ratio", "average", "worst"])
+        return optional.pandas.DataFrame.from_dict(
+            rows, orient="index", columns=["value", "ratio", "average", "worst"]
+        )
 
 
 def compare_designs(
@@ -138,9 +168,10 @@ def compare_designs(
 
     .. math:: \text{ratio} = F(\text{mechanism}) / F(\text{optimum})
 
-    Randomized response, the best subset selection, unary encoding, local hashing, Hadamard response, a binary hierarchy
-    and the factorization mechanism (five random starts), each with the unbiased estimator that is best for its channel.
-    For frequencies also `frequencies.LinearHash`, with its own estimator.
+    Randomized response, the best subset selection, unary encoding, local hashing, Hadamard
+    response, a binary hierarchy and the factorization mechanism (five random starts), each with the
+    unbiased estimator that is best for its channel. For frequencies also `frequencies.LinearHash`,
+    with its own estimator.
 
     Parameters
     ----------
@@ -162,7 +193,8 @@ def compare_designs(
     Returns
     -------
     DesignComparison
-        Mechanisms in the order of their variance, and why some are left out: size, or another notion than pure privacy.
+        Mechanisms in the order of their variance, and why some are left out: size, or another
+        notion than pure privacy.
 
     Raises
     ------
@@ -171,9 +203,9 @@ def compare_designs(
 
     Notes
     -----
-    The mechanisms are channels of floats, to compare variances with; they are neither repaired nor audited. For more
-    than 14 answers with unequal weights, or in the worst case, subset selection, unary encoding and local hashing have
-    the estimator that is best for equal weights.
+    The mechanisms are channels of floats, to compare variances with; they are neither repaired nor
+    audited. For more than 14 answers with unequal weights, or in the worst case, subset selection,
+    unary encoding and local hashing have the estimator that is best for equal weights.
 
     Examples
     --------
@@ -182,7 +214,12 @@ def compare_designs(
     1.051
     """
     wanted = workload if isinstance(workload, Workload) else Workload(workload)
-    how: dict[str, Any] = {"weights": weights, "objective": objective, "gap": gap, "time_limit": time_limit}
+    how: dict[str, Any] = {
+        "weights": weights,
+        "objective": objective,
+        "gap": gap,
+        "time_limit": time_limit,
+    }
     found = design(wanted, privacy, **how) if best is None else best
     if not isinstance(privacy, PureLDP):
         reason = f"it is for pure privacy, and the notion is {type(privacy).__name__}"
@@ -197,9 +234,14 @@ def compare_designs(
         try:
             variances, note = case.variances(name)
         except (LdpoptError, OverflowError, np.linalg.LinAlgError) as error:
-            left_out[name] = error.what if isinstance(error, LdpoptError) else "its numbers are beyond the floats"
+            left_out[name] = (
+                error.what
+                if isinstance(error, LdpoptError)
+                else "its numbers are beyond the floats"
+            )
             continue
-        value, average = case.value(variances), float(r @ variances)
+        value = case.value(variances)
+        average = float(r @ variances)
         numbers = (average, float(variances.max()), value, value / found.value)
         others.append(OtherMechanism(name, frozen(variances), *numbers, note))
     return DesignComparison(found, tuple(sorted(others, key=lambda other: other.value)), left_out)
@@ -226,7 +268,9 @@ class _Case:
         return float(variances.mean() if self.weights is None else self.weights @ variances)
 
     def variances(self, name: str) -> tuple[Float, str]:
-        """Variances of a mechanism, and a note on its sets or its estimator; an error if it would take too long."""
+        """Variances of a mechanism, and a note on its sets or its estimator; an error if it would
+        take too long.
+        """
         if name == "subset selection":
             return self._subset_selection()
         if name == "linear hash":
@@ -248,14 +292,18 @@ class _Case:
         return self.weights is None and self.objective == "average"
 
     def _sets(self, protocol: SetProtocol, most: int) -> tuple[Float, str]:
-        """Variances of a protocol, whose channel is listed for so many answers if another estimator is better."""
+        """Variances of a protocol, whose channel is listed for so many answers if another estimator
+        is better.
+        """
         if self._is_plain or self.n > most:
             note = "" if self._is_plain else "estimator for equal weights"
             return protocol.variances(literature.centered_diagonal(self.workload)), note
         return self._best_for(protocol.channel), ""
 
     def _linear_hash(self) -> tuple[Float, str]:
-        """Variances of a linear hash for frequencies, the same for every answer, and the length of its reports."""
+        """Variances of a linear hash for frequencies, the same for every answer, and the length of
+        its reports.
+        """
         private, public = (LinearHash(self.epsilon, self.n, coin) for coin in (False, True))
         note = f"{private.bits} bits; with a public coin {public.bits}"
         return np.full(self.n, (self.workload.unit or 1.0) ** 2 * private.total_variance), note
@@ -263,20 +311,26 @@ class _Case:
     def _subset_selection(self) -> tuple[Float, str]:
         """Variances of subset selection at its best size."""
         diagonal = literature.centered_diagonal(self.workload)
-        sizes: Iterable[int] = range(1, self.n) if self.n <= 1000 else _sizes_near(self.n, self.epsilon)
+        sizes: Iterable[int] = (
+            range(1, self.n) if self.n <= 1000 else _sizes_near(self.n, self.epsilon)
+        )
         if self.n > LISTED and self.workload.unit is not None:  # all answers have the same variance
             sizes = [best_size(self.n, Budget(self.epsilon))]
         protocols = {k: literature.subset_selection(self.n, self.epsilon, k) for k in sizes}
         plain = {k: protocol.variances(diagonal) for k, protocol in protocols.items()}
         size = min(plain, key=lambda k: self.value(plain[k]))
         if self._is_plain or self.n > LISTED:
-            return plain[size], f"sets of {size}" + ("" if self._is_plain else ", estimator for equal weights")
+            return plain[size], f"sets of {size}" + (
+                "" if self._is_plain else ", estimator for equal weights"
+            )
         best = {k: self._best_for(protocol.channel) for k, protocol in protocols.items()}
         size = min(best, key=lambda k: self.value(best[k]))
         return best[size], f"sets of {size}"
 
     def _best_for(self, channel: Float) -> Float:
-        """Variances with the best estimator for a channel; for the worst case, at the least favorable weights."""
+        """Variances with the best estimator for a channel; for the worst case, at the least
+        favorable weights.
+        """
         r = np.full(self.n, 1.0 / self.n) if self.weights is None else self.weights
         found = literature.variances_of(self.workload, channel, r)
         if self.objective == "average":
@@ -294,5 +348,7 @@ class _Case:
 def _sizes_near(n: int, epsilon: float) -> list[int]:
     """Sizes around the best one for frequencies, in growing steps."""
     center = n / (np.exp(epsilon) + 1)
-    grown = np.concatenate([center * 1.05 ** np.arange(-60, 61), [np.floor(center), np.ceil(center)]])
+    grown = np.concatenate(
+        [center * 1.05 ** np.arange(-60, 61), [np.floor(center), np.ceil(center)]]
+    )
     return sorted({int(min(n - 1, max(1, size))) for size in grown.tolist()})

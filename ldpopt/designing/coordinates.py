@@ -1,7 +1,8 @@
 r"""Coordinates in which a design is well scaled: scores of columns, and the workload's Gram matrix.
 
-A column ``v`` of the cone, reported with probability ``q = theta (r.v)``, has the score vector ``g = v / (r.v) - 1``,
-which is orthogonal to the weights ``r``, as are the rows of the centered workload: coordinates are in that space.
+A column ``v`` of the cone, reported with probability ``q = theta (r.v)``, has the score vector ``g
+= v / (r.v) - 1``, which is orthogonal to the weights ``r``, as are the rows of the centered
+workload: coordinates are in that space.
 """
 
 from dataclasses import dataclass, replace
@@ -14,12 +15,15 @@ from ldpopt.foundation.numbers import Float, Int
 from ldpopt.privacy.cones.rays import Columns
 
 CONSTANT = 1e-13  # a centered workload below this share of the workload itself depends on no answer
-UNNEEDED = 1e-14  # the workload does not need directions with less than this share of the largest eigenvalue
+# the workload does not need directions with less than this share of the largest eigenvalue
+UNNEEDED = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
 class Contrasts:
-    """A workload's Gram matrix and the weights of the answers, with coordinates for scores of columns."""
+    """A workload's Gram matrix and the weights of the answers, with coordinates for scores of
+    columns.
+    """
 
     gram: Float  # W^T W, shape (n, n)
     weights: Float  # r, shape (n,), summing to 1; zeros are allowed
@@ -32,8 +36,8 @@ class Contrasts:
     @cached_property
     def basis(self) -> Float:
         """Orthonormal basis of the vectors orthogonal to the weights, shape ``(n, n - 1)``."""
-        # Along the directions of the workload: those that it does not need have coordinates of their own, so that
-        # little information there costs no digits elsewhere.
+        # Along the directions of the workload: those that it does not need have coordinates of
+        # their own, so that little information there costs no digits elsewhere.
         return self._directions[0]
 
     @cached_property
@@ -75,13 +79,17 @@ class Contrasts:
         return np.asarray(columns.scores(self.weights) @ self.basis / self.unit)
 
     def over_answers(self, matrix: Float) -> Float:
-        """A quadratic form, or a vector, in these coordinates, rewritten for vectors over all answers."""
+        """A quadratic form, or a vector, in these coordinates, rewritten for vectors over all
+        answers.
+        """
         if matrix.ndim == 1:
             return np.asarray(self.basis @ matrix / self.unit)
         return np.asarray(self.basis @ matrix @ self.basis.T / self.unit**2)
 
     def needed(self, inverse: Float) -> Float:
-        """``S`` over all answers, without the rows that the workload does not need: they may be huge."""
+        """``S`` over all answers, without the rows that the workload does not need: they may be
+        huge.
+        """
         kept = self._directions[1] > 0
         return np.asarray(self.basis[:, kept] @ inverse[kept] @ self.basis.T / self.unit**2)
 
@@ -90,7 +98,9 @@ class Contrasts:
         return reduced_value * self.size / self.unit**2
 
     def rotations(self, permutations: Int) -> Float:
-        """Orthogonal matrices by which permutations of the answers change the coordinates, acting from the right."""
+        """Orthogonal matrices by which permutations of the answers change the coordinates, acting
+        from the right.
+        """
         return np.array([self.basis[order].T @ self.basis for order in permutations])
 
 

@@ -1,4 +1,6 @@
-"""The verbs: `design` reads the problem, runs the plan and proves the result; a design is saved and loaded."""
+"""The verbs: `design` reads the problem, runs the plan and proves the result; a design is saved and
+loaded.
+"""
 
 import os
 from collections.abc import Mapping
@@ -17,7 +19,13 @@ from ldpopt.certificate.design_claim import DesignClaim
 from ldpopt.certificate.design_statement import Statement, cone_of
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.design_form import DesignForm
-from ldpopt.designing.methods.method import DESIGN_LIMITS, DesignLimits, DesignMethod, DesignTask, RawDesign
+from ldpopt.designing.methods.method import (
+    DESIGN_LIMITS,
+    DesignLimits,
+    DesignMethod,
+    DesignTask,
+    RawDesign,
+)
 from ldpopt.designing.plan import plan_of
 from ldpopt.designing.realize import response
 from ldpopt.designing.record import Design, FormulaDesign, ProvedDesign
@@ -35,7 +43,13 @@ LARGEST_GAP = 0.99  # largest gap that is accepted: a gap of 1 would accept ever
 SMALL = 1e-2  # budget in nats below which differences of probabilities have few digits
 NEAR = 1000.0  # a method runs once more if its gap is at most this multiple of the required gap
 # Errors of a method after which the next method is tried
-FAILURES = (NotRepresentableError, StatementError, OutOfTimeError, ArithmeticError, np.linalg.LinAlgError)
+FAILURES = (
+    NotRepresentableError,
+    StatementError,
+    OutOfTimeError,
+    ArithmeticError,
+    np.linalg.LinAlgError,
+)
 
 
 def design(
@@ -55,46 +69,52 @@ def design(
     .. math:: \min_{C, V} \sum_x r_x \Big( \sum_y C(y \mid x) |V_y|^2 - |W_x|^2 \Big)
               \quad \text{subject to} \quad V C = W
 
-    over all private channels ``C`` with any number of reports and all unbiased linear estimators ``V``.
+    over all private channels ``C`` with any number of reports and all unbiased linear estimators
+    ``V``.
 
     Parameters
     ----------
     workload : Workload or array_like, shape (k, n)
         The numbers to be estimated.
     privacy : PureLDP, GraphDP, MetricDP or OneSided
-        The privacy notion. For a graph or metric the extreme rays of the cone of columns are listed, at most 100000:
-        any metric on 10 answers, a path of 17, most grids of 12. Components of a graph may be separate.
+        The privacy notion. For a graph or metric the extreme rays of the cone of columns are
+        listed, at most 100000: any metric on 10 answers, a path of 17, most grids of 12. Components
+        of a graph may be separate.
     weights : array_like, shape (n,), or mapping label -> weight, optional
-        Weights of the answers in the average variance, such as a guess of their distribution; default: equal weights.
-        The guess need not be right: the estimate is unbiased for every distribution.
+        Weights of the answers in the average variance, such as a guess of their distribution;
+        default: equal weights. The guess need not be right: the estimate is unbiased for every
+        distribution.
     objective : {"average", "worst_case"}
-        Whether the average variance is minimised, or the largest over the answers, which has no weights.
-        Default: ``"average"``.
+        Whether the average variance is minimised, or the largest over the answers, which has no
+        weights. Default: ``"average"``.
     gap : float
         Relative gap between value and bound at which the search stops. Default: ``1e-6``.
     time_limit : float, optional
         Seconds; then the best design so far is returned, with its gap. Default: no limit.
     outputs : int, optional
-        Largest number of different reports; at least the number of answers that the workload distinguishes (under a
-        graph or metric: the number of answers). The bound is still for any number of reports, so the gap shows what
-        the restriction costs. Default: as many as the optimum needs.
+        Largest number of different reports; at least the number of answers that the workload
+        distinguishes (under a graph or metric: the number of answers). The bound is still for any
+        number of reports, so the gap shows what the restriction costs. Default: as many as the
+        optimum needs.
     limits : DesignLimits, optional
         Measured thresholds for the choice of a method; default: ``DESIGN_LIMITS``.
     verbose : bool
-        Print plan, rounds and gaps to stderr, too; the logger ``ldpopt`` always receives them. Default: ``False``.
+        Print plan, rounds and gaps to stderr, too; the logger ``ldpopt`` always receives them.
+        Default: ``False``.
 
     Returns
     -------
     Design
-        Mechanism, estimator, variances and certificate; ``steps`` are the methods that ran. A `FrequencyDesign` for
-        plain frequencies of more than 20 answers with equal weights: its reports are too many to list, and it has its
-        own sampler; a `QuestionsDesign` for marginals of more than 512 answers to questions of two answers each.
+        Mechanism, estimator, variances and certificate; ``steps`` are the methods that ran. A
+        `FrequencyDesign` for plain frequencies of more than 20 answers with equal weights: its
+        reports are too many to list, and it has its own sampler; a `QuestionsDesign` for marginals
+        of more than 512 answers to questions of two answers each.
 
     Raises
     ------
     StatementError
-        If the workload depends on no answer, a weight or label does not fit, epsilon is 0, or ``outputs`` are fewer
-        than answers.
+        If the workload depends on no answer, a weight or label does not fit, epsilon is 0, or
+        ``outputs`` are fewer than answers.
     NotRepresentableError
         If the private columns do not form a cone, or the cone has too many extreme rays.
     PrivacyViolationError
@@ -102,9 +122,9 @@ def design(
 
     Notes
     -----
-    An optimal design over the extreme rays of the cone of columns, found by column generation: for pure privacy those
-    with two values ``1`` and ``e**-epsilon``. Frequencies with equal weights take block designs if they are known,
-    which have the fewest reports. Theory: docs, "Estimation".
+    An optimal design over the extreme rays of the cone of columns, found by column generation: for
+    pure privacy those with two values ``1`` and ``e**-epsilon``. Frequencies with equal weights
+    take block designs if they are known, which have the fewest reports. Theory: docs, "Estimation".
 
     References
     ----------
@@ -117,7 +137,13 @@ def design(
     >>> best.mechanism.channel.round(6).tolist(), round(best.value, 6), best.relative_gap < 1e-6
     ([[0.75, 0.25], [0.25, 0.75]], 1.5, True)
     """
-    problem = DesignProblem(workload, privacy, weights, objective, outputs)  # type: ignore[arg-type]
+    problem = DesignProblem(
+        workload,  # type: ignore[arg-type]
+        privacy,
+        weights,  # type: ignore[arg-type]
+        objective,
+        outputs,
+    )
     real_number(gap, "gap", 0.0, LARGEST_GAP)
     deadline = Deadline.after(positive_seconds(time_limit))
     form = DesignForm.of(problem, deadline)
@@ -126,7 +152,9 @@ def design(
 
 
 def run_design(steps: tuple[Step[DesignMethod], ...], task: DesignTask) -> AnyDesign:
-    """Try the methods in order until the gap is reached; the best estimator and the best bound are kept."""
+    """Try the methods in order until the gap is reached; the best estimator and the best bound are
+    kept.
+    """
     notes: list[str] = []
     ran: list[Step[DesignMethod]] = []
     best: DesignCertificate | None = None
@@ -139,7 +167,11 @@ def run_design(steps: tuple[Step[DesignMethod], ...], task: DesignTask) -> AnyDe
             if isinstance(raw, DesignClaim):
                 optimum: AnyDesign = replace(ProvedDesign.of(raw), steps=tuple(ran))
                 short = getattr(optimum, "short_reports", "")
-                return replace(optimum, notes=(*optimum.notes, f"shorter reports: {short}")) if short else optimum
+                return (
+                    replace(optimum, notes=(*optimum.notes, f"shorter reports: {short}"))
+                    if short
+                    else optimum
+                )
             found = prove_design(task.form, raw)
         except FAILURES as error:
             failure = failure or (error if isinstance(error, LdpoptError) else None)
@@ -162,21 +194,35 @@ def run_design(steps: tuple[Step[DesignMethod], ...], task: DesignTask) -> AnyDe
     return Design(best, tuple(notes), tuple(ran))
 
 
-def _refined(step: Step[DesignMethod], task: DesignTask, found: DesignCertificate) -> DesignCertificate:
-    """Run once more for a tenth of the gap if rounding and proof cost more than the search reserved for them."""
+def _refined(
+    step: Step[DesignMethod], task: DesignTask, found: DesignCertificate
+) -> DesignCertificate:
+    """Run once more for a tenth of the gap if rounding and proof cost more than the search reserved
+    for them.
+    """
     is_near = task.gap < found.relative_gap <= NEAR * task.gap
     if not step.method.can_refine or not is_near or task.deadline.is_over:
         return found
     try:
         again = step.method.solve(replace(task, gap=task.gap / 10))
-        return better(found, prove_design(task.form, again)) if isinstance(again, RawDesign) else found
+        return (
+            better(found, prove_design(task.form, again)) if isinstance(again, RawDesign) else found
+        )
     except FAILURES:
         return found
 
 
-def _done(step: Step[DesignMethod], raw: RawDesign, found: DesignCertificate, task: DesignTask) -> list[str]:
-    """Notes about the run of a method: rounds of pricing, its own notes, and the gap if it is larger than required."""
-    rounds = [f"{step.method}: {raw.rounds} round{'s' * (raw.rounds > 1)} of pricing"] if raw.rounds else []
+def _done(
+    step: Step[DesignMethod], raw: RawDesign, found: DesignCertificate, task: DesignTask
+) -> list[str]:
+    """Notes about the run of a method: rounds of pricing, its own notes, and the gap if it is
+    larger than required.
+    """
+    rounds = (
+        [f"{step.method}: {raw.rounds} round{'s' * (raw.rounds > 1)} of pricing"]
+        if raw.rounds
+        else []
+    )
     left = found.relative_gap
     ended = [f"{step.method} ended at a relative gap of {left:.2g}; {task.gap:.2g} was required"]
     return [*rounds, *raw.notes, *(ended if left > task.gap else [])]
@@ -191,37 +237,63 @@ def _unreached(certificate: DesignCertificate, task: DesignTask) -> list[str]:
         reasons.append("the time limit was over: a longer time_limit may close the gap")
     if task.form.problem.outputs is not None:
         reasons.append("the bound is for any number of reports, the value for at most `outputs`")
-    epsilon, rays = float(task.form.epsilon), task.form.private_columns.rays
+    epsilon = float(task.form.epsilon)
+    rays = task.form.private_columns.rays
     depth = epsilon if rays is None else rays.depth
     if depth >= task.limits.large_epsilon:
-        what = f"probabilities differ by up to e**{depth:.3g}: masses of 2**-53 and floats cannot close the gap"
+        what = (
+            f"probabilities differ by up to e**{depth:.3g}: masses of 2**-53 and floats cannot "
+            "close the gap"
+        )
         spread = task.form.contrasts.spread
         share = float(certificate.gap / Fraction(spread)) if spread else 0.0
-        reasons.append(f"{what}; value minus bound is {share:.1g} of the variance that sampling has without privacy")
+        reasons.append(
+            f"{what}; value minus bound is {share:.1g} of the variance that sampling has "
+            "without privacy"
+        )
     elif epsilon < SMALL:
-        reasons.append("the probabilities of a report hardly differ at this budget: floats have few digits for that")
+        reasons.append(
+            "the probabilities of a report hardly differ at this budget: floats have few "
+            "digits for that"
+        )
     elif not reasons:
-        reasons.append("the multipliers that were found prove no larger bound, and no better columns were found")
+        reasons.append(
+            "the multipliers that were found prove no larger bound, and no better columns "
+            "were found"
+        )
     return reasons
 
 
 def prove_design(form: DesignForm, raw: RawDesign) -> DesignCertificate:
-    """Value of the channel with its estimator, and the bound of the first multipliers that hold, in rationals."""
+    """Value of the channel with its estimator, and the bound of the first multipliers that hold, in
+    rationals.
+    """
     # The last multipliers that are tried treat all answers alike. If none hold, the bound is 0.
     problem, workload = form.problem, form.problem.workload
     statement = Statement.of(workload.matrix, raw.weights, form.classes)
     rays = form.private_columns.rays
     cone = cone_of(problem.privacy, workload.inputs) if rays is None else rays
     alike: list[ProductBound] = []
-    if isinstance(cone, Fraction) and (spectrum := Spectrum.of(statement, Scheme((len(raw.weights),)))) is not None:
+    if (
+        isinstance(cone, Fraction)
+        and (spectrum := Spectrum.of(statement, Scheme((len(raw.weights),)))) is not None
+    ):
         alike.append(ProductBound.best(spectrum, cone))
-    multipliers = next((one for one in chain(raw.bounds, alike) if one.holds(statement, cone)), NoBound())
-    asked, found = (workload, problem.privacy, raw.weights, problem.objective), (raw.channel, raw.left_inverse)
+    multipliers = next(
+        (one for one in chain(raw.bounds, alike) if one.holds(statement, cone)), NoBound()
+    )
+    asked = (workload, problem.privacy, raw.weights, problem.objective)
+    found = (raw.channel, raw.left_inverse)
     certificate = DesignCertificate.of(*asked, *found, multipliers, form.classes)
     if certificate.audit.verdict != "certified":
-        what = f"the channel that was found is not private: epsilon {certificate.audit.epsilon:.9g} found"
+        what = (
+            "the channel that was found is not private: epsilon "
+            f"{certificate.audit.epsilon:.9g} found"
+        )
         where = f"inputs and output {certificate.audit.witness}"
-        raise PrivacyViolationError(what, where=where, do="report this as a defect of ldpopt, with the problem")
+        raise PrivacyViolationError(
+            what, where=where, do="report this as a defect of ldpopt, with the problem"
+        )
     return certificate
 
 
@@ -230,7 +302,12 @@ def better(one: DesignCertificate, two: DesignCertificate) -> DesignCertificate:
     best = one if one.achieved <= two.achieved else two
     bound = one if one.bound >= two.bound else two
     # An estimator with a bias within rounding may be better than the bound by as little.
-    return replace(best, weights=bound.weights, multipliers=bound.multipliers, bound=min(bound.bound, best.achieved))
+    return replace(
+        best,
+        weights=bound.weights,
+        multipliers=bound.multipliers,
+        bound=min(bound.bound, best.achieved),
+    )
 
 
 def save_design(found: AnyDesign, path: str | os.PathLike[str], *, title: str = "") -> None:
@@ -243,7 +320,8 @@ def save_design(found: AnyDesign, path: str | os.PathLike[str], *, title: str = 
     path : path-like
         `load_design`, `Mechanism.load` and the command line read it.
     title : str
-        Purpose of the design; default: ``""``. Notion, epsilon, digest and version are also written.
+        Purpose of the design; default: ``""``. Notion, epsilon, digest and version are also
+        written.
 
     Raises
     ------

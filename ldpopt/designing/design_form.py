@@ -1,4 +1,6 @@
-"""The facts of a design problem by which a method is chosen, each computed once, when it is first used."""
+"""The facts of a design problem by which a method is chosen, each computed once, when it is first
+used.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,12 +38,22 @@ class DesignForm:
         """The form of a problem; raises if no mechanism can solve it."""
         form = cls(problem, deadline)
         if not form.epsilon > 0:
-            raise StatementError("at epsilon = 0 no report can depend on the answer", do="choose epsilon > 0")
+            raise StatementError(
+                "at epsilon = 0 no report can depend on the answer", do="choose epsilon > 0"
+            )
         if form.is_pure and float(form.epsilon) < LEAST_EPSILON:
-            what = f"epsilon = {float(form.epsilon):.3g} is too small for probabilities in multiples of 2**-53"
-            raise StatementError(f"{what}: no report can depend on the answer", do="choose a larger epsilon")
+            what = (
+                f"epsilon = {float(form.epsilon):.3g} is too small for probabilities in "
+                "multiples of 2**-53"
+            )
+            raise StatementError(
+                f"{what}: no report can depend on the answer", do="choose a larger epsilon"
+            )
         if problem.outputs is not None and problem.workload.shape[1] > LARGEST and form.is_tables:
-            what = f"a channel of {problem.workload.shape[1]:,} answers is not listed, with few reports or many"
+            what = (
+                f"a channel of {problem.workload.shape[1]:,} answers is not listed, with few "
+                "reports or many"
+            )
             raise StatementError(what, do="leave out `outputs`")
         is_listed = problem.outputs is not None or problem.workload.shape[1] <= PRICED
         if is_listed or (form.unit is None and not form.is_tables):
@@ -49,16 +61,24 @@ class DesignForm:
         return form
 
     def _require_estimable(self) -> None:
-        """Refuse a workload that is the same for all answers, too few reports, and weights that vanish on a part."""
+        """Refuse a workload that is the same for all answers, too few reports, and weights that
+        vanish on a part.
+        """
         if (self.gram == self.gram[0, 0]).all():
             raise constant_workload()
         outputs = self.problem.outputs
         if outputs is not None and outputs < self.n:
-            # For a workload of small rank fewer would suffice, but its rounded channel would not be unbiased.
-            what = f"{outputs} reports cannot tell {self.n} answers apart: no estimator is unbiased for rounded masses"
+            # For a workload of small rank fewer would suffice, but its rounded channel would not be
+            # unbiased.
+            what = (
+                f"{outputs} reports cannot tell {self.n} answers apart: no estimator is "
+                "unbiased for rounded masses"
+            )
             raise StatementError(what, do=f"choose outputs >= {self.n}, or leave outputs out")
         if self.private_columns.rays is not None and not self.is_worst_case:
-            require_weights(self.private_columns.rays, self.problem.all_weights, self.private_columns.inputs)
+            require_weights(
+                self.private_columns.rays, self.problem.all_weights, self.private_columns.inputs
+            )
 
     @property
     def is_worst_case(self) -> bool:
@@ -77,20 +97,28 @@ class DesignForm:
 
     @property
     def unit(self) -> float | None:
-        """Factor of plain frequencies in the workload if the weights are equal; None if the workload is another one."""
+        """Factor of plain frequencies in the workload if the weights are equal; None if the
+        workload is another one.
+        """
         return self.problem.workload.unit if self.problem.weights is None and self.is_pure else None
 
     @property
     def is_tables(self) -> bool:
-        """Whether the workload is of marginals of questions of two answers each, with equal weights."""
+        """Whether the workload is of marginals of questions of two answers each, with equal
+        weights.
+        """
         workload = self.problem.workload
-        is_binary = workload.tables is not None and {2} == {len(values) for _, values in workload.attributes}
+        is_binary = workload.tables is not None and {2} == {
+            len(values) for _, values in workload.attributes
+        }
         return is_binary and self.problem.weights is None and self.is_pure
 
     @cached_property
     def classes(self) -> AnswerClasses:
         """Classes of answers that the workload does not distinguish."""
-        return AnswerClasses.under(self.problem.privacy, self.problem.workload.matrix, self.problem.workload.inputs)
+        return AnswerClasses.under(
+            self.problem.privacy, self.problem.workload.matrix, self.problem.workload.inputs
+        )
 
     @property
     def n(self) -> int:
@@ -100,7 +128,9 @@ class DesignForm:
     @cached_property
     def private_columns(self) -> PrivateColumns:
         """The private columns, with their extreme rays."""
-        return PrivateColumns.of(self.problem.privacy, self.problem.workload.inputs, self.n, self.deadline)
+        return PrivateColumns.of(
+            self.problem.privacy, self.problem.workload.inputs, self.n, self.deadline
+        )
 
     @property
     def staircases(self) -> Staircases | None:
@@ -110,7 +140,9 @@ class DesignForm:
 
     @cached_property
     def gram(self) -> Float:
-        """Gram matrix of the workload over the classes, up to constants in the rows of the workload."""
+        """Gram matrix of the workload over the classes, up to constants in the rows of the
+        workload.
+        """
         first = self.classes.first
         return np.asarray(self.problem.workload.contrast_gram[np.ix_(first, first)])
 
@@ -119,7 +151,9 @@ class DesignForm:
         """Weights of the classes, equal ones for the worst case."""
         if self.is_worst_case:
             return np.full(self.n, 1.0 / self.n)
-        return np.bincount(self.classes.classes, weights=self.problem.all_weights).astype(np.float64)
+        return np.bincount(self.classes.classes, weights=self.problem.all_weights).astype(
+            np.float64
+        )
 
     @cached_property
     def contrasts(self) -> Contrasts:
@@ -140,15 +174,23 @@ class DesignForm:
 
     @cached_property
     def scheme(self) -> Scheme | None:
-        """Association scheme of the attributes if the Gram matrix is in it and the weights are equal."""
+        """Association scheme of the attributes if the Gram matrix is in it and the weights are
+        equal.
+        """
         workload = self.problem.workload
         has_equal_weights = self.problem.weights is None and self.n == workload.shape[1]
-        scheme = Scheme(workload.sizes) if workload.sizes is not None and self.is_pure and has_equal_weights else None
+        scheme = (
+            Scheme(workload.sizes)
+            if workload.sizes is not None and self.is_pure and has_equal_weights
+            else None
+        )
         return None if scheme is None or scheme.eigenvalues(workload.gram) is None else scheme
 
     @cached_property
     def single_row(self) -> Float | None:
-        """A row of which all others are multiples plus a constant, exactly; None if there is none."""
+        """A row of which all others are multiples plus a constant, exactly; None if there is
+        none.
+        """
         matrix = self.problem.workload.matrix[:, self.classes.first]
         centered = matrix - matrix[:, :1]
         pivot = int(np.abs(centered).max(axis=1).argmax())
@@ -166,7 +208,9 @@ class DesignForm:
 
     @cached_property
     def balanced(self) -> Optimum | None:
-        """Balanced sets of the best size if all permutations of the answers leave the problem unchanged."""
+        """Balanced sets of the best size if all permutations of the answers leave the problem
+        unchanged.
+        """
         return balanced_design(self.contrasts, self.private_columns.cone, self.problem.outputs)
 
     @property
@@ -187,12 +231,20 @@ class DesignForm:
         return self.is_pure and self.n > 1 and all(np.ptp(part) == 0 for part in parts)
 
     def weights_of(self, class_weights: Float) -> Float:
-        """Weights of the answers from weights of the classes: all of a class on its first answer; shape ``(n,)``."""
+        """Weights of the answers from weights of the classes: all of a class on its first answer;
+        shape ``(n,)``.
+        """
         found = np.zeros(self.problem.workload.shape[1])
         found[self.classes.first] = class_weights
         return found
 
     def objective_gap(self, optimum: Optimum, gap: float) -> float:
-        """Relative gap of the objective ``tr(W_c I^-1 W_c^T)`` that is the given gap of the variance."""
+        """Relative gap of the objective ``tr(W_c I^-1 W_c^T)`` that is the given gap of the
+        variance.
+        """
         value = optimum.value
-        return gap if self.is_worst_case or not value > 0 else gap * (1 - optimum.contrasts.spread / value)
+        return (
+            gap
+            if self.is_worst_case or not value > 0
+            else gap * (1 - optimum.contrasts.spread / value)
+        )

@@ -1,13 +1,17 @@
-r"""Designs with few reports: as few as the optimum needs, by a basic solution, or at most a given number.
+r"""Designs with few reports: as few as the optimum needs, by a basic solution, or at most a given
+number.
 
-With fewer than a basic solution has, the best columns need not be extreme rays, and the program is not convex. The
-search starts from clusters of the reports of the optimum. At a point with columns ``(q_y, q_y a_y)``
+With fewer than a basic solution has, the best columns need not be extreme rays, and the program is
+not convex. The search starts from clusters of the reports of the optimum. At a point with columns
+``(q_y, q_y a_y)``
 
-.. math:: \sum_y q_y a_y a_y^T \succeq \sum_y \big( e_y a_y^{0T} + a_y^0 e_y^T - q_y a_y^0 a_y^{0T} \big),
+.. math:: \sum_y q_y a_y a_y^T \succeq \sum_y \big( e_y a_y^{0T} + a_y^0 e_y^T - q_y a_y^0 a_y^{0T}
+          \big),
           \quad e_y = q_y a_y,
 
-with equality there. The right side is linear in ``(q, e)``, so that the value of the left is at most a convex function
-of them, which is decreased by Newton steps, with a logarithmic barrier that keeps the columns private.
+with equality there. The right side is linear in ``(q, e)``, so that the value of the left is at
+most a convex function of them, which is decreased by Newton steps, with a logarithmic barrier that
+keeps the columns private.
 """
 
 from dataclasses import dataclass, replace
@@ -24,15 +28,18 @@ from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float, Int
 from ldpopt.privacy.cones.rays import Columns
 
-RARE = 1e-6  # probability below which a report is left out if possible: interior points end with useless reports
+# probability below which a report is left out if possible: interior points end with useless reports
+RARE = 1e-6
 STARTS = 8  # number of starts of the descent
-UNNEEDED = 1e-9  # weight of the directions that the workload does not need: reports keep some information on them
+# weight of the directions that the workload does not need: reports keep some information on them
+UNNEEDED = 1e-9
 INSIDE = 0.05  # share of constant columns that is mixed in at the start
 APART = 1e-2  # random displacement of reports at the start, relative to their size
 WIDE, NARROW = 0.1, 1e-9  # total weight of the barrier relative to the value, at first and at last
 STEPS = 40  # limit on steps for each weight of the barrier
 ROUNDS = 8  # weights of the answers that are tried for the worst case
-LARGEST = 1200  # largest number of entries of a channel for Newton steps; else reports are only clustered
+# largest number of entries of a channel for Newton steps; else reports are only clustered
+LARGEST = 1200
 
 
 def with_fewer_reports(optimum: Optimum, gap: float, deadline: Deadline = NO_LIMIT) -> Optimum:
@@ -43,13 +50,22 @@ def with_fewer_reports(optimum: Optimum, gap: float, deadline: Deadline = NO_LIM
         start = np.maximum(np.linalg.lstsq(rows[:, places], rows @ optimum.q, rcond=None)[0], 1e-12)
         optimum = _on_columns(optimum, places, start, gap, deadline)
     often = np.flatnonzero(optimum.q > RARE)
-    return optimum if len(often) == len(optimum.q) else _on_columns(optimum, often, optimum.q[often], gap, deadline)
+    return (
+        optimum
+        if len(often) == len(optimum.q)
+        else _on_columns(optimum, often, optimum.q[often], gap, deadline)
+    )
 
 
-def _on_columns(optimum: Optimum, places: Int, start: Float, gap: float, deadline: Deadline) -> Optimum:
-    """The best probabilities of some of the columns, if they cost no more than a share of the gap."""
+def _on_columns(
+    optimum: Optimum, places: Int, start: Float, gap: float, deadline: Deadline
+) -> Optimum:
+    """The best probabilities of some of the columns, if they cost no more than a share of the
+    gap.
+    """
     contrasts = optimum.contrasts
-    n, scores = len(contrasts.weights), contrasts.scores(optimum.columns)[places]
+    n = len(contrasts.weights)
+    scores = contrasts.scores(optimum.columns)[places]
     if deadline.is_over or np.linalg.matrix_rank(scores) < n - 1:
         return optimum  # only the columns left out have information on some direction
     master = AverageMaster(scores, contrasts.reduced, np.eye(n - 1)[None])
@@ -63,10 +79,15 @@ def _on_columns(optimum: Optimum, places: Int, start: Float, gap: float, deadlin
     return replace(optimum, columns=optimum.columns.take(places[used]), q=q, value=value)
 
 
-def with_fewer_reports_for_all(optimum: Optimum, gap: float, deadline: Deadline = NO_LIMIT) -> Optimum:
-    """Drop columns that are not needed, keeping the variance of every answer; for the worst case."""
+def with_fewer_reports_for_all(
+    optimum: Optimum, gap: float, deadline: Deadline = NO_LIMIT
+) -> Optimum:
+    """Drop columns that are not needed, keeping the variance of every answer; for the worst
+    case.
+    """
     contrasts, columns = optimum.contrasts, optimum.columns
-    scores, moments = contrasts.scores(columns), _second_moments(optimum)
+    scores = contrasts.scores(columns)
+    moments = _second_moments(optimum)
     each = columns.vectors / columns.mass(contrasts.weights)[:, None]
     rows = np.vstack([_equations(scores), (each * moments[:, None]).T / moments.max()])
     places = _basic(rows, optimum.q, deadline) if len(columns) > len(rows) else None
@@ -77,7 +98,10 @@ def with_fewer_reports_for_all(optimum: Optimum, gap: float, deadline: Deadline 
     q = np.linalg.lstsq(rows[:, places], rows @ optimum.q, rcond=None)[0]
     used = q > UNUSED
     fewer = replace(optimum, columns=columns.take(places[used]), q=q[used] / q[used].sum())
-    off = np.abs(_equations(contrasts.scores(fewer.columns)) @ fewer.q - rows[: len(rows) - len(each.T)] @ optimum.q)
+    off = np.abs(
+        _equations(contrasts.scores(fewer.columns)) @ fewer.q
+        - rows[: len(rows) - len(each.T)] @ optimum.q
+    )
     is_worse = variances(fewer).max() > variances(optimum).max() * (1 + gap / 2)
     return optimum if is_worse or off.max() > max(gap, 1e-10) else fewer
 
@@ -86,19 +110,24 @@ def variances(optimum: Optimum) -> Float:
     """Variance of a report for every answer."""
     contrasts, columns = optimum.contrasts, optimum.columns
     share = optimum.q / columns.mass(contrasts.weights)
-    return np.asarray(columns.vectors.T @ (share * _second_moments(optimum)) - np.diag(contrasts.centered))
+    return np.asarray(
+        columns.vectors.T @ (share * _second_moments(optimum)) - np.diag(contrasts.centered)
+    )
 
 
 def _second_moments(optimum: Optimum) -> Float:
     """``|V_y|^2`` of the best estimator of the centered workload, for every column."""
-    contrasts, scores = optimum.contrasts, optimum.contrasts.scores(optimum.columns)
+    contrasts = optimum.contrasts
+    scores = optimum.contrasts.scores(optimum.columns)
     inverse = np.linalg.pinv((scores.T * optimum.q) @ scores, hermitian=True)
     estimator = contrasts.basis / contrasts.unit @ inverse @ scores.T
     return np.asarray(np.einsum("xa,xa->a", contrasts.centered @ estimator, estimator))
 
 
 def _equations(scores: Float) -> Float:
-    """Coefficients of the probabilities in their equations: total, center and information matrix."""
+    """Coefficients of the probabilities in their equations: total, center and information
+    matrix.
+    """
     first, second = np.triu_indices(scores.shape[1])
     return np.vstack([np.ones(len(scores)), scores.T, (scores[:, first] * scores[:, second]).T])
 
@@ -110,17 +139,32 @@ def _basic(rows: Float, q: Float, deadline: Deadline) -> Int | None:
     if deadline.is_over:
         return None
     cost = np.random.default_rng(0).random(len(q))
-    found = linprog(cost, A_eq=rows, b_eq=rows @ q, method="highs-ds", options={"time_limit": deadline.left or np.inf})
+    found = linprog(
+        cost,
+        A_eq=rows,
+        b_eq=rows @ q,
+        method="highs-ds",
+        options={"time_limit": deadline.left or np.inf},
+    )
     return None if found.status != 0 or found.x is None else np.flatnonzero(found.x > 1e-9)
 
 
 def with_at_most(
-    optimum: Optimum, private: PrivateColumns, most: int, deadline: Deadline, *, for_all: bool = False
+    optimum: Optimum,
+    private: PrivateColumns,
+    most: int,
+    deadline: Deadline,
+    *,
+    for_all: bool = False,
 ) -> Optimum:
-    """The best design known with at most ``most`` reports, for the average or for the largest variance."""
+    """The best design known with at most ``most`` reports, for the average or for the largest
+    variance.
+    """
     made = (_for_all if for_all else _for_average)(optimum, private, most, deadline)
     n = len(optimum.contrasts.weights)
-    contrasts = Contrasts(optimum.contrasts.gram, np.full(n, 1 / n)) if for_all else optimum.contrasts
+    contrasts = (
+        Contrasts(optimum.contrasts.gram, np.full(n, 1 / n)) if for_all else optimum.contrasts
+    )
     even = balanced_design(contrasts, private.cone, most)
     if even is None:
         return made
@@ -130,9 +174,16 @@ def with_at_most(
 
 
 def _for_average(
-    optimum: Optimum, private: PrivateColumns, most: int, deadline: Deadline, *, near: Optimum | None = None
+    optimum: Optimum,
+    private: PrivateColumns,
+    most: int,
+    deadline: Deadline,
+    *,
+    near: Optimum | None = None,
 ) -> Optimum:
-    """The best design found for the average, from several starts or from ``near``; no fewer reports than answers."""
+    """The best design found for the average, from several starts or from ``near``; no fewer reports
+    than answers.
+    """
     contrasts = optimum.contrasts
     most = min(most, max(len(contrasts.weights), len(optimum.q)))
     space = _Space.of(contrasts, private)
@@ -140,7 +191,11 @@ def _for_average(
     for start in range(STARTS if near is None else 1):
         # Every other start has fewer reports than allowed: these are sometimes better in the end.
         count = max(len(contrasts.weights), 2 * most // 3) if start % 2 else most
-        joined = _clusters(space, optimum, count, start) if near is None else _coordinates(contrasts, near)
+        joined = (
+            _clusters(space, optimum, count, start)
+            if near is None
+            else _coordinates(contrasts, near)
+        )
         z = _inside(space, joined, max(count, len(joined)), start)
         if most * len(contrasts.weights) <= LARGEST:
             z = _descend(space, z, deadline)
@@ -154,7 +209,9 @@ def _for_average(
 
 
 def _for_all(optimum: Optimum, private: PrivateColumns, most: int, deadline: Deadline) -> Optimum:
-    """The best design found for the largest variance: weights of answers with a large one grow from round to round."""
+    """The best design found for the largest variance: weights of answers with a large one grow from
+    round to round.
+    """
     gram, r = optimum.contrasts.gram, optimum.contrasts.weights
     share = optimum.q / optimum.columns.mass(r)
     best: tuple[float, Optimum] | None = None
@@ -163,7 +220,8 @@ def _for_all(optimum: Optimum, private: PrivateColumns, most: int, deadline: Dea
         contrasts = Contrasts(gram, r).scaled_to(optimum.columns)
         at = replace(optimum, contrasts=contrasts, q=share * optimum.columns.mass(r))
         made = _for_average(at, private, most, deadline, near=near)
-        near, each = made, variances(made)
+        near = made
+        each = variances(made)
         if best is None or each.max() < best[0]:
             best = float(each.max()), made
         if deadline.is_over:
@@ -175,7 +233,9 @@ def _for_all(optimum: Optimum, private: PrivateColumns, most: int, deadline: Dea
 
 @dataclass(frozen=True, eq=False)
 class _Space:
-    """Coordinates ``z = (q, e)`` of columns, ``n`` of each, with the ties as rows: ``z . row >= 0``."""
+    """Coordinates ``z = (q, e)`` of columns, ``n`` of each, with the ties as rows: ``z . row >=
+    0``.
+    """
 
     gram: Float
     rows: Float
@@ -183,13 +243,22 @@ class _Space:
     @classmethod
     def of(cls, contrasts: Contrasts, private: PrivateColumns) -> "_Space":
         first, second, nats = private.ties
-        lift, low, high = contrasts.unit * contrasts.basis, np.exp(-nats), -np.expm1(-nats)
+        lift = contrasts.unit * contrasts.basis
+        low = np.exp(-nats)
+        high = -np.expm1(-nats)
         tied = (lift[second] - low[:, None] * lift[first]) / high[:, None]
-        rows = np.vstack([np.column_stack([np.ones(len(tied)), tied]), np.column_stack([np.ones(len(lift)), lift])])
+        rows = np.vstack(
+            [
+                np.column_stack([np.ones(len(tied)), tied]),
+                np.column_stack([np.ones(len(lift)), lift]),
+            ]
+        )
         return cls(contrasts.reduced + UNNEEDED * np.eye(len(contrasts.reduced)), rows)
 
     def value(self, z: Float) -> float:
-        q, e = z[:, 0], z[:, 1:]  # the objective tr(G (sum e e^T / q)^-1), infinite for a singular matrix
+        # the objective tr(G (sum e e^T / q)^-1), infinite for a singular matrix
+        q = z[:, 0]
+        e = z[:, 1:]
         try:
             return float(np.trace(cho_solve(cho_factor((e.T / q) @ e), self.gram)))
         except LinAlgError:
@@ -198,17 +267,26 @@ class _Space:
 
 def _coordinates(contrasts: Contrasts, design: Optimum) -> Float:
     """Columns of a design, perhaps for other weights."""
-    q = design.q / design.columns.mass(design.contrasts.weights) * design.columns.mass(contrasts.weights)
+    q = (
+        design.q
+        / design.columns.mass(design.contrasts.weights)
+        * design.columns.mass(contrasts.weights)
+    )
     return np.column_stack([q, q[:, None] * contrasts.scores(design.columns)])
 
 
 def _clusters(space: _Space, optimum: Optimum, most: int, start: int) -> Float:
     """Clusters of the reports of the optimum; two starts by Ward's rule, the others by k-means."""
-    scores, q = optimum.contrasts.scores(optimum.columns), optimum.q
+    scores = optimum.contrasts.scores(optimum.columns)
+    q = optimum.q
     inverse = np.linalg.pinv((scores.T * q) @ scores, hermitian=True)
     values, vectors = np.linalg.eigh(inverse @ space.gram @ inverse)
     points = scores @ (vectors * np.sqrt(np.maximum(values, 0.0)))
-    label = _ward(points, q, most) if start < 2 else _k_means(points, q, most, np.random.default_rng(start))
+    label = (
+        _ward(points, q, most)
+        if start < 2
+        else _k_means(points, q, most, np.random.default_rng(start))
+    )
     z = np.zeros((label.max() + 1, scores.shape[1] + 1))
     np.add.at(z, label, np.column_stack([q, q[:, None] * scores]))
     return z
@@ -231,8 +309,13 @@ def _inside(space: _Space, z: Float, most: int, start: int) -> Float:
 def _ward(points: Float, q: Float, most: int) -> Int:
     """Join the two clusters that lose least, until there are at most ``most``."""
     label, q, points = np.arange(len(q)), q.copy(), points.copy()
-    alive, square = np.ones(len(q), dtype=bool), (points**2).sum(axis=1)
-    loss = np.maximum(square + square[:, None] - 2 * points @ points.T, 0) * np.outer(q, q) / (q + q[:, None])
+    alive = np.ones(len(q), dtype=bool)
+    square = (points**2).sum(axis=1)
+    loss = (
+        np.maximum(square + square[:, None] - 2 * points @ points.T, 0)
+        * np.outer(q, q)
+        / (q + q[:, None])
+    )
     np.fill_diagonal(loss, np.inf)
     for _ in range(len(q) - most):
         one, other = np.unravel_index(int(loss.argmin()), loss.shape)
@@ -262,7 +345,8 @@ def _descend(space: _Space, z: Float, deadline: Deadline) -> Float:
     """Newton steps of the convex function above the value, with a barrier of decreasing weight."""
     best, weight = z, WIDE
     while weight >= NARROW and not deadline.is_over:
-        base, level = space.value(z), weight / (len(z) * len(space.rows))
+        base = space.value(z)
+        level = weight / (len(z) * len(space.rows))
         for _ in range(STEPS):
             moved, gained = _step(space, z, base, level)
             z = moved
@@ -280,12 +364,15 @@ def _step(space: _Space, z: Float, base: float, level: float) -> tuple[Float, fl
     try:
         gradient, hessian = _derivatives(space, z, base, level)
         factor = cho_factor(hessian + 1e-12 * np.diag(np.diag(hessian)), overwrite_a=True)
-        solved, across = cho_solve(factor, gradient), cho_solve(factor, sums.T)
+        solved = cho_solve(factor, gradient)
+        across = cho_solve(factor, sums.T)
         step = across @ np.linalg.solve(sums @ across, sums @ solved) - solved
     except LinAlgError:
         return z, 0.0
-    slope, move = float(gradient @ step), step.reshape(z.shape)
-    slack, change = z @ space.rows.T, move @ space.rows.T
+    slope = float(gradient @ step)
+    move = step.reshape(z.shape)
+    slack = z @ space.rows.T
+    change = move @ space.rows.T
     falling = change < 0
     length = min(1.0, 0.99 * float(np.min(-slack[falling] / change[falling], initial=np.inf)))
     here = space.value(z) / base - level * float(np.log(slack).sum())
@@ -300,17 +387,25 @@ def _step(space: _Space, z: Float, base: float, level: float) -> tuple[Float, fl
 
 def _derivatives(space: _Space, z: Float, base: float, level: float) -> tuple[Float, Float]:
     """Gradient of value and barrier, and Hessian of the convex function above them."""
-    q, e = z[:, 0], z[:, 1:]
+    q = z[:, 0]
+    e = z[:, 1:]
     m, width = z.shape
-    a, inverse = e / q[:, None], np.linalg.inv((e.T / q) @ e)
-    price, slack = inverse @ space.gram @ inverse / base, z @ space.rows.T
+    a = e / q[:, None]
+    inverse = np.linalg.inv((e.T / q) @ e)
+    price = inverse @ space.gram @ inverse / base
+    slack = z @ space.rows.T
     through = a @ price
-    gradient = np.column_stack([np.einsum("yd,yd->y", through, a), -2 * through]) - level * (1 / slack) @ space.rows
+    gradient = (
+        np.column_stack([np.einsum("yd,yd->y", through, a), -2 * through])
+        - level * (1 / slack) @ space.rows
+    )
     # A coordinate of column y changes the information by u a^T + a u^T.
     u = np.concatenate([np.concatenate([-a[y][None] / 2, np.eye(width - 1)]) for y in range(m)])
     owner = np.repeat(np.arange(m), width)
-    au_inverse, au_price = a @ inverse @ u.T, a @ price @ u.T
-    left, right = au_inverse[owner], au_price[owner]
+    au_inverse = a @ inverse @ u.T
+    au_price = a @ price @ u.T
+    left = au_inverse[owner]
+    right = au_price[owner]
     hessian = left * right.T
     hessian += hessian.T
     hessian += (a @ inverse @ a.T)[np.ix_(owner, owner)] * (u @ price @ u.T)
@@ -327,11 +422,14 @@ def _derivatives(space: _Space, z: Float, base: float, level: float) -> tuple[Fl
 def _optimum(optimum: Optimum, z: Float) -> Optimum:
     """The design at these coordinates."""
     contrasts, columns = optimum.contrasts, optimum.columns
-    q, a = z[:, 0], z[:, 1:] / z[:, :1]
+    q = z[:, 0]
+    a = z[:, 1:] / z[:, :1]
     over = contrasts.unit * a @ contrasts.basis.T
     top = over.max(axis=1, keepdims=True)
     # Relative to the largest entry, in the scale of the cone: the largest shape is 1.
     shapes = 1 + (over - top) / (1 + top) / columns.spread
     inverse = np.linalg.inv((z[:, 1:].T / q) @ z[:, 1:])
     value = contrasts.value(float(np.sum(inverse * contrasts.reduced)))
-    return replace(optimum, columns=Columns(shapes, columns.base, columns.spread), q=q / q.sum(), value=value)
+    return replace(
+        optimum, columns=Columns(shapes, columns.base, columns.spread), q=q / q.sum(), value=value
+    )

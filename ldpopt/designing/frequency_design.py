@@ -1,7 +1,8 @@
-r"""Frequencies with equal weights, of any number of answers: subset selection is optimal, in closed form.
+r"""Frequencies with equal weights, of any number of answers: subset selection is optimal, in closed
+form.
 
-With all permutations as symmetries every information matrix is a multiple of the identity on contrasts, and a set of
-``k`` answers has the information
+With all permutations as symmetries every information matrix is a multiple of the identity on
+contrasts, and a set of ``k`` answers has the information
 
 .. math:: t(k) = \frac{(1-b)^2 \, k (n-k) / n}{(b + (1-b) k / n)^2}, \quad b = e^{-\epsilon},
 
@@ -38,7 +39,8 @@ from ldpopt.tables.coding import Missing
 class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
     """The optimal design for the frequencies of many answers, drawn by its own sampler.
 
-    Made by `design` if the channel would be too large to list. It has what a `Design` has, but no matrix.
+    Made by `design` if the channel would be too large to list. It has what a `Design` has, but no
+    matrix.
 
     Attributes
     ----------
@@ -51,7 +53,9 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
     """
 
     certificate: FrequencyCertificate
-    notes: tuple[str, ...] = ("closed form: subset selection is optimal for frequencies with equal weights",)
+    notes: tuple[str, ...] = (
+        "closed form: subset selection is optimal for frequencies with equal weights",
+    )
 
     @cached_property
     def protocol(self) -> SubsetSelection:
@@ -72,7 +76,8 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
 
     @cached_property
     def short_protocol(self) -> LinearHash | None:
-        """A linear hash with shorter reports and at most 1.01 times the bound as its variance; None if there is none.
+        """A linear hash with shorter reports and at most 1.01 times the bound as its variance; None
+        if there is none.
 
         Its `largest` estimates the largest of a million frequencies.
         """
@@ -88,7 +93,10 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
         if self.short_protocol is None:
             return ""
         short = self.short_protocol
-        return f"frequencies.LinearHash, {short.bits} bits, {self._ratio(short):.4f} times the least variance"
+        return (
+            f"frequencies.LinearHash, {short.bits} bits, {self._ratio(short):.4f} times the "
+            "least variance"
+        )
 
     def _ratio(self, protocol: LinearHash) -> float:
         """Variance of a protocol over the bound."""
@@ -96,19 +104,25 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
 
     @cached_property
     def _labels(self) -> int | Sequence[Hashable]:
-        """The answers; if they are 0, 1, 2, ..., their number, from which protocols are made much faster."""
+        """The answers; if they are 0, 1, 2, ..., their number, from which protocols are made much
+        faster.
+        """
         names = self.workload.inputs
         return len(names) if all(map(eq, names, range(len(names)))) else names
 
     def facts(self) -> Facts:
         """Those of every design, and the short protocol."""
-        found, short = super().facts(), self.short_reports
+        found = super().facts()
+        short = self.short_reports
         parts = [*found.parts[:-1], ("shorter reports", short), found.parts[-1]]
         return replace(found, parts=parts) if short else found
 
     def __repr__(self) -> str:
         sets = f"{self.workload.shape[1]} answers, sets of {self.protocol.size}"
-        return f"FrequencyDesign({sets}, average variance {self.value:.6g}, relative gap {self.relative_gap:.2g})"
+        return (
+            f"FrequencyDesign({sets}, average variance {self.value:.6g}, relative gap "
+            f"{self.relative_gap:.2g})"
+        )
 
     @property
     def mechanism(self) -> Mechanism:
@@ -117,8 +131,11 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
 
     @property
     def estimator(self) -> Float:
-        """``V``, shape ``(n, m)``: the values of each report, if the reports are few enough to list."""
-        channel, n = self.mechanism.channel, self.workload.shape[1]
+        """``V``, shape ``(n, m)``: the values of each report, if the reports are few enough to
+        list.
+        """
+        channel = self.mechanism.channel
+        n = self.workload.shape[1]
         return frozen((self.workload.unit or 1.0) * left_inverse(channel, np.full(n, 1.0 / n)))
 
     @property
@@ -129,18 +146,24 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
     @property
     def bits(self) -> int:
         """Bits of a report: the base-2 logarithm of the number of sets."""
-        n, k = self.workload.shape[1], self.protocol.size
+        n = self.workload.shape[1]
+        k = self.protocol.size
         return int(np.ceil((lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)) / log(2)))
 
     def frequencies(self, counts: Counts) -> Float:
         """Estimated frequencies of the answers, shape (n,), without negative ones."""
-        p, q = float(self.protocol.p), float(self.protocol.q)
+        p = float(self.protocol.p)
+        q = float(self.protocol.q)
         return norm_sub((counts.values / counts.total - q) / (p - q))
 
     def second_moments(self, place: int) -> tuple[Float, Float]:
         """Means of ``v_i^2`` and ``v_i v_place`` over the reports of each answer, each (n, n)."""
-        p, q, n, k = float(self.protocol.p), float(self.protocol.q), self.workload.shape[1], self.protocol.size
-        inside, own = np.where(np.eye(n), p, q), np.eye(n, dtype=bool)
+        p = float(self.protocol.p)
+        q = float(self.protocol.q)
+        n = self.workload.shape[1]
+        k = self.protocol.size
+        inside = np.where(np.eye(n), p, q)
+        own = np.eye(n, dtype=bool)
         # Both of two answers are in a set: one of them is the true one, or neither is.
         both = np.full((n, n), (k - 1) * (p * (k - 2) + (1 - p) * k) / ((n - 1) * (n - 2)))
         both[:, place] = both[own] = p * (k - 1) / (n - 1)
@@ -178,7 +201,11 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
 
     def estimate(self, reports: Any, confidence: float = 0.95, **how: Any) -> Estimate:
         """Estimate the workload from reports or `Counts`, without bias; see `Design.estimate`."""
-        found, unit = self.protocol.estimate(reports, confidence, **how), self.workload.unit or 1.0
-        made: dict[str, Any] = {"values": unit * found.values, "std_error": abs(unit) * found.std_error}
+        found = self.protocol.estimate(reports, confidence, **how)
+        unit = self.workload.unit or 1.0
+        made: dict[str, Any] = {
+            "values": unit * found.values,
+            "std_error": abs(unit) * found.std_error,
+        }
         made |= {"interval": np.sort(unit * found.interval, axis=1), "labels": self.workload.names}
         return replace(found, **made, method="design", covariance=None)

@@ -1,7 +1,9 @@
-r"""Mechanisms of the literature for a workload, to compare a design with, each with its best unbiased estimator.
+r"""Mechanisms of the literature for a workload, to compare a design with, each with its best
+unbiased estimator.
 
-They are channels of floats, neither repaired nor audited. With equal weights the variances of a `SetProtocol` follow
-from the trace of the centered Gram matrix and its entry at the answer, without a channel.
+They are channels of floats, neither repaired nor audited. With equal weights the variances of a
+`SetProtocol` follow from the trace of the centered Gram matrix and its entry at the answer, without
+a channel.
 """
 
 import math
@@ -32,7 +34,9 @@ def variance_of(workload: Workload, channel: Float, weights: Float | None = None
 
 
 def variances_of(workload: Workload, channel: Float, weights: Float) -> Float:
-    """Variance for every answer with the estimator that is best on average over the weights, which sum to 1."""
+    """Variance for every answer with the estimator that is best on average over the weights, which
+    sum to 1.
+    """
     return variances_with(workload, channel, left_inverse(channel, weights), weights)
 
 
@@ -40,8 +44,8 @@ def variances_of(workload: Workload, channel: Float, weights: Float) -> Float:
 class SetProtocol:
     """A protocol whose report is a set of answers.
 
-    Under the answer ``x`` the probability of a set is proportional to the share of its size, times ``e**-epsilon`` if
-    it does not contain ``x``.
+    Under the answer ``x`` the probability of a set is proportional to the share of its size, times
+    ``e**-epsilon`` if it does not contain ``x``.
     """
 
     n: int
@@ -53,9 +57,16 @@ class SetProtocol:
     def channel(self) -> Float:
         """Probabilities of all sets, shape ``(n, m)``."""
         if sum(math.comb(self.n, int(size)) for size in self.sizes) > MAX_SETS:
-            raise NotRepresentableError(f"{self.n} answers have too many sets to list", do="compare at most 14 answers")
-        places = [(k, chosen) for k, size in enumerate(self.sizes) for chosen in combinations(range(self.n), int(size))]
-        sets, shares = np.zeros((len(places), self.n)), np.empty(len(places))
+            raise NotRepresentableError(
+                f"{self.n} answers have too many sets to list", do="compare at most 14 answers"
+            )
+        places = [
+            (k, chosen)
+            for k, size in enumerate(self.sizes)
+            for chosen in combinations(range(self.n), int(size))
+        ]
+        sets = np.zeros((len(places), self.n))
+        shares = np.empty(len(places))
         for row, (k, chosen) in enumerate(places):
             sets[row, list(chosen)] = 1.0
             shares[row] = np.exp(self.log_shares[k] - self.log_shares.max())
@@ -66,29 +77,43 @@ class SetProtocol:
         """Probability of each size."""
         from scipy.special import gammaln, logsumexp
 
-        n, sizes, base = self.n, self.sizes, math.exp(-self.epsilon)
+        n = self.n
+        sizes = self.sizes
+        base = math.exp(-self.epsilon)
         sets = gammaln(n + 1) - gammaln(sizes + 1) - gammaln(n - sizes + 1)
         weights = sets + self.log_shares + np.log(sizes / n + base * (1 - sizes / n))
         return np.asarray(np.exp(weights - logsumexp(weights)))
 
     def variances(self, diagonal: Float) -> Float:
-        """Variance for every answer with the best estimator for equal weights; see `centered_diagonal`."""
-        n, k, base, total = self.n, self.sizes, math.exp(-self.epsilon), float(diagonal.sum())
-        slope, chances = (1 - base) / (base + (1 - base) * k / n), self.chances
+        """Variance for every answer with the best estimator for equal weights; see
+        `centered_diagonal`.
+        """
+        n = self.n
+        k = self.sizes
+        base = math.exp(-self.epsilon)
+        total = float(diagonal.sum())
+        slope = (1 - base) / (base + (1 - base) * k / n)
+        chances = self.chances
         scale = float(chances @ (slope**2 * k * (n - k))) / n / (n - 1)
         inside = k / (k + base * (n - k))
-        # Second moments of a set's indicator, given that it contains the answer, or does not; rows of the Gram matrix
-        # sum to 0, so that pairs of other answers add up to 2 d - total.
-        ones, pairs = (k - 1) / (n - 1), (k - 1) * (k - 2) / ((n - 1) * max(n - 2, 1))
-        other_ones, other_pairs = k / (n - 1), k * (k - 1) / ((n - 1) * max(n - 2, 1))
+        # Second moments of a set's indicator, given that it contains the answer, or does not; rows
+        # of the Gram matrix sum to 0, so that pairs of other answers add up to 2 d - total.
+        ones = (k - 1) / (n - 1)
+        pairs = (k - 1) * (k - 2) / ((n - 1) * max(n - 2, 1))
+        other_ones = k / (n - 1)
+        other_pairs = k * (k - 1) / ((n - 1) * max(n - 2, 1))
         share = chances * slope**2 / scale**2
-        of_own = share @ (inside * (1 - 3 * ones + 2 * pairs) + (1 - inside) * (2 * other_pairs - other_ones))
+        of_own = share @ (
+            inside * (1 - 3 * ones + 2 * pairs) + (1 - inside) * (2 * other_pairs - other_ones)
+        )
         of_all = share @ (inside * (ones - pairs) + (1 - inside) * (other_ones - other_pairs))
         return np.asarray(of_own * diagonal + of_all * total - diagonal)
 
 
 def centered_diagonal(workload: Workload) -> Float:
-    """Squared distance of every answer's column of the workload from their average, shape ``(n,)``."""
+    """Squared distance of every answer's column of the workload from their average, shape
+    ``(n,)``.
+    """
     n = workload.shape[1]
     if workload.unit is not None:
         return np.full(n, workload.unit**2 * (1 - 1 / n))
@@ -108,23 +133,32 @@ def randomized_response(n: int, epsilon: float) -> SetProtocol:
 
 
 def unary_encoding(n: int, epsilon: float, truth: float = 0.5) -> SetProtocol:
-    """Send the indicator bit by bit; the 1 stays with probability ``truth``, a 0 as often as epsilon allows."""
+    """Send the indicator bit by bit; the 1 stays with probability ``truth``, a 0 as often as
+    epsilon allows.
+    """
     # 1/2 is OUE (Wang et al. 2017), 1 / (1 + exp(-epsilon / 2)) the symmetric encoding of RAPPOR.
-    sizes, flip = np.arange(n + 1.0), truth / (truth + math.exp(epsilon) * (1 - truth))
+    sizes = np.arange(n + 1.0)
+    flip = truth / (truth + math.exp(epsilon) * (1 - truth))
     return SetProtocol(n, epsilon, sizes, sizes * math.log(flip) + (n - sizes) * math.log1p(-flip))
 
 
 def local_hashing(n: int, epsilon: float, buckets: int | None = None) -> SetProtocol:
-    """Randomized response on the bucket of a random public hash (Wang et al. 2017), as the set of its answers."""
-    # By default there are about e**epsilon + 1 buckets. Empty buckets and those of all answers have no information.
-    sizes, g = np.arange(n + 1.0), buckets or max(2, round(math.exp(epsilon)) + 1)
+    """Randomized response on the bucket of a random public hash (Wang et al. 2017), as the set of
+    its answers.
+    """
+    # By default there are about e**epsilon + 1 buckets. Empty buckets and those of all answers have
+    # no information.
+    sizes = np.arange(n + 1.0)
+    g = buckets or max(2, round(math.exp(epsilon)) + 1)
     return SetProtocol(n, epsilon, sizes, -sizes * math.log(g) + (n - sizes) * math.log1p(-1 / g))
 
 
 def hadamard_response(n: int, epsilon: float, blocks: int | None = None) -> Float:
-    """Channel that reports a position of a block of Hadamard matrices, more often if the answer's row has a 1 there."""
-    # Acharya, Sun and Zhang 2019, section 5: the number of blocks is a power of two near exp(epsilon); one block is
-    # their scheme for small budgets.
+    """Channel that reports a position of a block of Hadamard matrices, more often if the answer's
+    row has a 1 there.
+    """
+    # Acharya, Sun and Zhang 2019, section 5: the number of blocks is a power of two near
+    # exp(epsilon); one block is their scheme for small budgets.
     from scipy.linalg import hadamard
 
     if blocks is None:
@@ -133,16 +167,18 @@ def hadamard_response(n: int, epsilon: float, blocks: int | None = None) -> Floa
     rows = hadamard(order)[:, 1:] > 0
     sets = np.zeros((blocks * order, n))
     for x in range(n):
-        block, row = x % blocks, x // blocks
+        block = x % blocks
+        row = x // blocks
         sets[block * order : (block + 1) * order, x] = rows[:, row]
     return _channel_of_sets(sets, np.ones(len(sets)), epsilon)
 
 
 def hierarchy(n: int, epsilon: float) -> Float:
     """Channel of subset selection on the nodes of a random level of a binary tree."""
-    # Cormode, Kulkarni and Srivastava 2019 estimate the frequencies of a level by unary encoding, hashing or Hadamard
-    # matrices, none of which is better.
-    parts, answers = [], np.arange(n)
+    # Cormode, Kulkarni and Srivastava 2019 estimate the frequencies of a level by unary encoding,
+    # hashing or Hadamard matrices, none of which is better.
+    parts = []
+    answers = np.arange(n)
     levels = max(1, math.ceil(math.log2(n)))
     for level in range(1, levels + 1):
         nodes = answers if level == levels else answers * 2**level // n
@@ -156,26 +192,44 @@ def _channel_of_sets(sets: Float, shares: Float, epsilon: float) -> Float:
     return np.asarray((columns / columns.sum(axis=0)).T)
 
 
-def factorization(workload: Workload, epsilon: float, *, starts: int = 5, weights: Float | None = None) -> Float:
-    """The factorization mechanism: ``4 n`` reports by descent through a projection, the best of random starts."""
-    # McKenna, Maity, Mazumdar and Miklau 2020, section 6; here with quasi-Newton steps in place of gradient descent.
+def factorization(
+    workload: Workload, epsilon: float, *, starts: int = 5, weights: Float | None = None
+) -> Float:
+    """The factorization mechanism: ``4 n`` reports by descent through a projection, the best of
+    random starts.
+    """
+    # McKenna, Maity, Mazumdar and Miklau 2020, section 6; here with quasi-Newton steps in place of
+    # gradient descent.
     n = workload.shape[1]
     r = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
-    found = [_descend(workload.gram, r, epsilon, np.random.default_rng(seed)) for seed in range(starts)]
+    found = [
+        _descend(workload.gram, r, epsilon, np.random.default_rng(seed)) for seed in range(starts)
+    ]
     return min(found, key=lambda channel: variance_of(workload, channel, r))
 
 
 def _descend(gram: Float, r: Float, epsilon: float, rng: np.random.Generator) -> Float:
-    """A channel after quasi-Newton steps in the channel before the projection and the least entries of the reports."""
+    """A channel after quasi-Newton steps in the channel before the projection and the least entries
+    of the reports.
+    """
     from scipy.optimize import minimize
 
-    n, m = len(r), 4 * len(r)
-    point, value, steps = np.concatenate([rng.random(n * m) / m, np.zeros(m + 1)]), math.inf, 0
+    n = len(r)
+    m = 4 * len(r)
+    point = np.concatenate([rng.random(n * m) / m, np.zeros(m + 1)])
+    value = math.inf
+    steps = 0
     while steps < STEPS:
         # The objective has corners, at which L-BFGS ends early: it starts again without its memory.
-        how: Any = {"jac": True, "method": "L-BFGS-B", "options": {"maxiter": STEPS - steps, "maxcor": 20}}
+        how: Any = {
+            "jac": True,
+            "method": "L-BFGS-B",
+            "options": {"maxiter": STEPS - steps, "maxcor": 20},
+        }
         how["bounds"] = [(None, None)] * (n * m) + [(-10.0, 10.0)] * (m + 1)
-        found = cast(Any, minimize)(lambda flat: _through_projection(flat, gram, r, epsilon)[:2], point, **how)
+        found = cast(Any, minimize)(
+            lambda flat: _through_projection(flat, gram, r, epsilon)[:2], point, **how
+        )
         steps += max(1, found.nit)
         point, gained, value = found.x, value - found.fun, float(found.fun)
         if gained < WORTHWHILE:
@@ -183,25 +237,36 @@ def _descend(gram: Float, r: Float, epsilon: float, rng: np.random.Generator) ->
     return _through_projection(point, gram, r, epsilon)[2]
 
 
-def _through_projection(flat: Float, gram: Float, r: Float, epsilon: float) -> tuple[float, Float, Float]:
+def _through_projection(
+    flat: Float, gram: Float, r: Float, epsilon: float
+) -> tuple[float, Float, Float]:
     """Objective of the projected channel, its gradient before the projection, and the channel."""
-    n, e = len(r), math.exp(epsilon)
+    n = len(r)
+    e = math.exp(epsilon)
     m = (len(flat) - 1) // (n + 1)
-    free, level = flat[: n * m].reshape(n, m), 1 / (1 + math.exp(-flat[-1]))
+    free = flat[: n * m].reshape(n, m)
+    level = 1 / (1 + math.exp(-flat[-1]))
     share = np.exp(flat[n * m : -1] - flat[n * m : -1].max())
     share /= share.sum()
     total = 1 / e + (1 - 1 / e) * level
     low = total * share
     channel = _nearest(free, low, epsilon)
     value, slope = _objective(gram, r, channel)
-    at_low, at_high = channel <= low * (1 + 1e-9), channel >= e * low * (1 - 1e-9)
+    at_low = channel <= low * (1 + 1e-9)
+    at_high = channel >= e * low * (1 - 1e-9)
     inside = ~(at_low | at_high)
-    mean = (slope * inside).sum(axis=1, keepdims=True) / np.maximum(inside.sum(axis=1, keepdims=True), 1)
+    mean = (slope * inside).sum(axis=1, keepdims=True) / np.maximum(
+        inside.sum(axis=1, keepdims=True), 1
+    )
     slope = slope - mean
     by_low = (slope * at_low).sum(axis=0) + e * (slope * at_high).sum(axis=0)
     by_share = low * by_low - share * (low @ by_low)
     by_level = float(share @ by_low) * (1 - 1 / e) * level * (1 - level)
-    return math.log(value), np.concatenate([(slope * inside).ravel(), by_share, [by_level]]) / value, channel
+    return (
+        math.log(value),
+        np.concatenate([(slope * inside).ravel(), by_share, [by_level]]) / value,
+        channel,
+    )
 
 
 def _objective(gram: Float, r: Float, channel: Float) -> tuple[float, Float]:
@@ -211,19 +276,26 @@ def _objective(gram: Float, r: Float, channel: Float) -> tuple[float, Float]:
     information[np.diag_indices_from(information)] += 1e-12 * np.trace(information)
     inverse = np.linalg.inv(information)
     along = (inverse @ gram @ inverse) @ channel / q
-    return float(np.sum(inverse * gram)), -2 * along + np.outer(r, np.einsum("xy,xy->y", along, channel) / q)
+    return float(np.sum(inverse * gram)), -2 * along + np.outer(
+        r, np.einsum("xy,xy->y", along, channel) / q
+    )
 
 
 def _nearest(wanted: Float, low: Float, epsilon: float) -> Float:
-    """Nearest rows that sum to 1 with entries from ``low`` to ``e**epsilon low``: shift and clip."""
-    # The sum of a clipped row is linear between the shifts at which an entry leaves its lower or reaches its upper end.
-    m, high = len(low), math.exp(epsilon) * low
+    """Nearest rows that sum to 1 with entries from ``low`` to ``e**epsilon low``: shift and
+    clip.
+    """
+    # The sum of a clipped row is linear between the shifts at which an entry leaves its lower or
+    # reaches its upper end.
+    m = len(low)
+    high = math.exp(epsilon) * low
     ends = np.hstack([low - wanted, high - wanted])
     order = np.argsort(ends, axis=1)
     ends = np.take_along_axis(ends, order, axis=1)
     moving = np.cumsum(np.where(order < m, 1.0, -1.0), axis=1)[:, :-1]
     sums = low.sum() + np.cumsum(moving * np.diff(ends, axis=1), axis=1)
-    rows, place = np.arange(len(wanted)), np.minimum((sums < 1).sum(axis=1), 2 * m - 2)
+    rows = np.arange(len(wanted))
+    place = np.minimum((sums < 1).sum(axis=1), 2 * m - 2)
     shift = ends[rows, place + 1] - (sums[rows, place] - 1) / np.maximum(moving[rows, place], 1.0)
     found = np.clip(wanted + shift[:, None], low, high)
     return np.asarray(found / found.sum(axis=1, keepdims=True))

@@ -1,4 +1,6 @@
-"""The plan of a design: which methods are tried, and why. This is the only place where a method is chosen."""
+"""The plan of a design: which methods are tried, and why. This is the only place where a method is
+chosen.
+"""
 
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.methods.closed import BlockDesign, ListedColumns, SubsetSelectionDesign
@@ -16,7 +18,9 @@ _CLOSED = (SubsetSelectionDesign(), UnlistedProduct(), ProductDesign(), SingleMe
 METHODS: tuple[DesignMethod, ...] = (*_CLOSED, ListedColumns(), Relaxation())
 
 
-def plan_design(problem: DesignProblem, limits: DesignLimits = DESIGN_LIMITS) -> tuple[Step[DesignMethod], ...]:
+def plan_design(
+    problem: DesignProblem, limits: DesignLimits = DESIGN_LIMITS
+) -> tuple[Step[DesignMethod], ...]:
     """Choose the methods for a design problem, in the order in which they are tried.
 
     Parameters
@@ -43,8 +47,10 @@ def plan_design(problem: DesignProblem, limits: DesignLimits = DESIGN_LIMITS) ->
     >>> from ldpopt import PureLDP, Workload
     >>> for step in plan_design(DesignProblem(Workload.mean(range(30)), PureLDP(1.0))):
     ...     print(step)
-    single mean: all rows are multiples of one row, plus constants: report values are found for its mean
-    relaxation: the sets of 30 answers are too many to list: the bound is that of the elliptope, then that of all sets
+    single mean: all rows are multiples of one row, plus constants: report values are found
+        for its mean
+    relaxation: the sets of 30 answers are too many to list: the bound is that of the elliptope,
+        then that of all sets
     """
     require_kind(problem, DesignProblem, "plan_design()")
     require_kind(limits, DesignLimits, "limits=")

@@ -1,7 +1,9 @@
-r"""The private columns of a notion, and their prices: staircases of pure privacy, or sums of listed extreme rays.
+r"""The private columns of a notion, and their prices: staircases of pure privacy, or sums of listed
+extreme rays.
 
-The cost of a column with the score vector ``g`` is ``g N g - slope g``; the bound on all designs is divided by the
-largest cost. `local_search` finds costly sets, but does not prove that there are no others.
+The cost of a column with the score vector ``g`` is ``g N g - slope g``; the bound on all designs is
+divided by the largest cost. `local_search` finds costly sets, but does not prove that there are no
+others.
 """
 
 from dataclasses import dataclass
@@ -19,7 +21,8 @@ from ldpopt.foundation.numbers import Float, Int
 from ldpopt.privacy import PureLDP
 from ldpopt.privacy.cones.rays import Columns, Rays, cone_ties, rays_of
 
-LEAST_RATIO = 2.0**-52  # smallest ratio of two entries of a column: masses are multiples of ``2**-53``
+# smallest ratio of two entries of a column: masses are multiples of ``2**-53``
+LEAST_RATIO = 2.0**-52
 PRICED = 20  # largest number of answers all of whose sets are priced at once
 ROUNDING = 1e-12  # share of a cost by which floats may be wrong
 SECONDS = 3e-9  # to price one of more sets than are priced at once, or to prove it
@@ -53,14 +56,17 @@ class Priced:
 
 @dataclass(frozen=True, eq=False)
 class Dual:
-    """Multipliers in floats, before they are scaled and checked in rationals: ``S``, and the largest column cost."""
+    """Multipliers in floats, before they are scaled and checked in rationals: ``S``, and the
+    largest column cost.
+    """
 
     weights: Float  # r, shape (n,)
     inverse: Float  # S over all answers, shape (n, n)
     value: float  # tr(S G_c)
     largest: float  # largest cost of a column
     slope: Float  # tilt of the allowed cost, shape (n,), summing to 0
-    shift: Float | None = None  # (n + 1,): diagonal of the proof for more than 20 answers, `design_bound_elliptope`
+    # (n + 1,): diagonal of the proof for more than 20 answers, `design_bound_elliptope`
+    shift: Float | None = None
     inequalities: Inequalities | None = None  # multipliers of the same proof
 
     @property
@@ -69,10 +75,16 @@ class Dual:
         return self.value * (self.value / self.largest)
 
     def mean(self, other: "Dual") -> "Dual":
-        """The mean of two sets of multipliers, scaled to the same cost; the largest cost of the mean is not known."""
-        own, its = self.value / self.largest, other.value / other.largest
-        inverse, value = (own * self.inverse + its * other.inverse) / 2, (own * self.value + its * other.value) / 2
-        return Dual(self.weights, inverse, value, np.inf, (own**2 * self.slope + its**2 * other.slope) / 2)
+        """The mean of two sets of multipliers, scaled to the same cost; the largest cost of the
+        mean is not known.
+        """
+        own = self.value / self.largest
+        its = other.value / other.largest
+        inverse = (own * self.inverse + its * other.inverse) / 2
+        value = (own * self.value + its * other.value) / 2
+        return Dual(
+            self.weights, inverse, value, np.inf, (own**2 * self.slope + its**2 * other.slope) / 2
+        )
 
     def price(self, gram: Float) -> Price:
         """The cost of a column that these multipliers give, with ``N = S^T G_c S``."""
@@ -80,9 +92,11 @@ class Dual:
 
     def scaled_bound(self, margin: float) -> FormBound:
         """The multipliers with the best scale, if every cost is raised by a margin."""
-        r, largest = self.weights, self.largest * (1 + margin)
+        r = self.weights
+        largest = self.largest * (1 + margin)
         scale = self.value / largest
-        tilt = np.eye(len(r)) - np.outer(np.ones(len(r)), r)  # as a form of columns that are not centered
+        # as a form of columns that are not centered
+        tilt = np.eye(len(r)) - np.outer(np.ones(len(r)), r)
         inverse = scale * (tilt.T @ self.inverse @ tilt)
         shift = None if self.shift is None else scale**2 * self.shift
         taken = None if self.inequalities is None else self.inequalities.times(scale**2)
@@ -90,20 +104,30 @@ class Dual:
 
 
 def local_search(price: Price, at_least: float, sets: Float, base: float, spread: float) -> Float:
-    """Improve all sets at once: exchange the single answer that raises ``v N v - (y.v)(r.v)`` most, while any does."""
+    """Improve all sets at once: exchange the single answer that raises ``v N v - (y.v)(r.v)`` most,
+    while any does.
+    """
     return _proper(_improved(_quadratic(price, at_least, base, spread), sets, 4 * sets.shape[1]))
 
 
-def neighbors(price: Price, at_least: float, sets: Float, base: float, spread: float, *, pairs: bool) -> Float:
-    """The sets after the exchange of the one answer, or of the two, that raises the same value most."""
+def neighbors(
+    price: Price, at_least: float, sets: Float, base: float, spread: float, *, pairs: bool
+) -> Float:
+    """The sets after the exchange of the one answer, or of the two, that raises the same value
+    most.
+    """
     quadratic = _quadratic(price, at_least, base, spread)
     exchanged = _by_pairs(quadratic, sets)[0] if pairs else _improved(quadratic, sets, 1)
     return _proper(np.unique(exchanged, axis=0))
 
 
-def search_by_pairs(price: Price, at_least: float, sets: Float, base: float, spread: float) -> Float:
+def search_by_pairs(
+    price: Price, at_least: float, sets: Float, base: float, spread: float
+) -> Float:
     """The same, followed by exchanges of the best two answers, while these raise the value."""
-    quadratic, most, ends = _quadratic(price, at_least, base, spread), 4 * sets.shape[1], []
+    quadratic = _quadratic(price, at_least, base, spread)
+    most = 4 * sets.shape[1]
+    ends = []
     sets = _improved(quadratic, sets, most)
     while len(sets):
         exchanged, is_end = _by_pairs(quadratic, sets)
@@ -113,7 +137,9 @@ def search_by_pairs(price: Price, at_least: float, sets: Float, base: float, spr
 
 
 def _improved(quadratic: tuple[Float, Float, float], sets: Float, steps: int) -> Float:
-    """Distinct sets after at most ``steps`` exchanges of the answer whose exchange raises the value most."""
+    """Distinct sets after at most ``steps`` exchanges of the answer whose exchange raises the value
+    most.
+    """
     form, linear, constant = quadratic
     active, sets = np.arange(len(sets)), sets.copy()
     for _ in range(steps):
@@ -128,19 +154,28 @@ def _improved(quadratic: tuple[Float, Float, float], sets: Float, steps: int) ->
     return np.unique(sets, axis=0)
 
 
-def _by_pairs(quadratic: tuple[Float, Float, float], sets: Float) -> tuple[Float, NDArray[np.bool_]]:
-    """Sets after the exchange of the best two answers, and which have not changed, because no exchange raises them."""
+def _by_pairs(
+    quadratic: tuple[Float, Float, float], sets: Float
+) -> tuple[Float, NDArray[np.bool_]]:
+    """Sets after the exchange of the best two answers, and which have not changed, because no
+    exchange raises them.
+    """
     parts = np.array_split(sets, 1 + sets.size * sets.shape[1] // TOGETHER)
-    pairs, exchanged = np.concatenate([_best_pairs(quadratic, part) for part in parts]), sets.copy()
-    is_end, rows = pairs[:, 0] == pairs[:, 1], np.arange(len(sets))[:, None]
+    pairs = np.concatenate([_best_pairs(quadratic, part) for part in parts])
+    exchanged = sets.copy()
+    is_end = pairs[:, 0] == pairs[:, 1]
+    rows = np.arange(len(sets))[:, None]
     exchanged[rows, pairs] = 1 - exchanged[rows, pairs]
     return np.where(is_end[:, None], sets, exchanged), is_end
 
 
 def _best_pairs(quadratic: tuple[Float, Float, float], sets: Float) -> Int:
-    """The two answers whose exchange raises the value of each set most; twice the same if none does."""
+    """The two answers whose exchange raises the value of each set most; twice the same if none
+    does.
+    """
     form, linear, constant = quadratic
-    n, turn = len(form), 1 - 2 * sets
+    n = len(form)
+    turn = 1 - 2 * sets
     single = turn * (2 * sets @ form + linear) + np.diag(form)
     gain = single[:, :, None] + single[:, None, :] + 2 * turn[:, :, None] * turn[:, None, :] * form
     gain[:, np.arange(n), np.arange(n)] = LEAST_GAIN * constant
@@ -153,28 +188,44 @@ def _proper(sets: Float) -> Float:
     return np.asarray(sets[(inside > 0) & (inside < sets.shape[1])])
 
 
-def _quadratic(price: Price, at_least: float, base: float, spread: float) -> tuple[Float, Float, float]:
-    """``(cost - at_least) (r.v)^2`` of a set's indicator: two forms, and the sum of their largest entries."""
-    r, ones, n = price.weights, np.ones(len(price.weights)), len(price.weights)
+def _quadratic(
+    price: Price, at_least: float, base: float, spread: float
+) -> tuple[Float, Float, float]:
+    """``(cost - at_least) (r.v)^2`` of a set's indicator: two forms, and the sum of their largest
+    entries.
+    """
+    r = price.weights
+    ones = np.ones(len(price.weights))
+    n = len(price.weights)
     tilt = np.eye(n) - np.outer(ones, r)
     centered = spread**2 * (tilt.T @ price.form @ tilt)
     slope = spread * (price.slope - r * price.slope.sum())
     cross = np.outer(slope + at_least * spread * r, spread * r)
-    form, linear = centered - (cross + cross.T) / 2, -base * (slope + 2 * at_least * spread * r)
+    form = centered - (cross + cross.T) / 2
+    linear = -base * (slope + 2 * at_least * spread * r)
     return form, linear, float(np.abs(form).max() + np.abs(linear).max())
 
 
 def costs_of_all_sets(price: Price, base: float, spread: float) -> Float:
-    """Cost of the staircase column of every set; set ``A`` is at the number whose bits are the indicator of ``A``."""
+    """Cost of the staircase column of every set; set ``A`` is at the number whose bits are the
+    indicator of ``A``.
+    """
     n = len(price.weights)
     half = n // 2
-    low, high, form = all_sets(half), all_sets(n - half), price.form
-    square = ((high @ (2 * form[half:, :half])) @ low.T) + np.einsum("ax,ax->a", low @ form[:half, :half], low)
+    low = all_sets(half)
+    high = all_sets(n - half)
+    form = price.form
+    square = ((high @ (2 * form[half:, :half])) @ low.T) + np.einsum(
+        "ax,ax->a", low @ form[:half, :half], low
+    )
     square += np.einsum("ax,ax->a", high @ form[half:, half:], high)[:, None]
-    mass, ones = subset_sums(price.weights), form.sum(axis=0)
+    mass = subset_sums(price.weights)
+    ones = form.sum(axis=0)
     square = square.ravel() - 2 * mass * subset_sums(ones) + mass**2 * ones.sum()
     scale = spread / (base + spread * mass)
-    return np.asarray(scale * (scale * square - (subset_sums(price.slope) - mass * price.slope.sum())))
+    return np.asarray(
+        scale * (scale * square - (subset_sums(price.slope) - mass * price.slope.sum()))
+    )
 
 
 def all_sets(n: int) -> Float:
@@ -198,7 +249,9 @@ def local_maxima(costs: Float, n: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Staircases:
-    """Columns with two values, ``1`` on a set and ``base = e**-epsilon`` elsewhere: extreme rays of pure privacy."""
+    """Columns with two values, ``1`` on a set and ``base = e**-epsilon`` elsewhere: extreme rays of
+    pure privacy.
+    """
 
     n: int
     base: float
@@ -213,11 +266,16 @@ class Staircases:
         return True
 
     def initial(self, gram: Float) -> Columns:
-        """All sets of few answers; else single answers, and thresholds of the order and of the leading directions."""
+        """All sets of few answers; else single answers, and thresholds of the order and of the
+        leading directions.
+        """
         if self.n <= 6:
             return self.columns(all_sets(self.n)[1:-1])
-        one, ramp = np.eye(self.n), np.tril(np.ones((self.n, self.n)))[:-1]
-        leading = self._thresholds(np.linalg.eigh(gram)[1][:, ::-1][:, : min(8, self.n)].T, np.arange(1, self.n))
+        one = np.eye(self.n)
+        ramp = np.tril(np.ones((self.n, self.n)))[:-1]
+        leading = self._thresholds(
+            np.linalg.eigh(gram)[1][:, ::-1][:, : min(8, self.n)].T, np.arange(1, self.n)
+        )
         sets = np.vstack([one, ramp, leading])
         return self.columns(np.unique(np.vstack([sets, 1 - sets]), axis=0))
 
@@ -236,11 +294,15 @@ class Staircases:
 
     @property
     def listing_seconds(self) -> float:
-        """Seconds in which all sets are priced or proved once, if they are too many for each pricing."""
+        """Seconds in which all sets are priced or proved once, if they are too many for each
+        pricing.
+        """
         return SECONDS * 2.0**self.n if PRICED < self.n <= LISTED else 0.0
 
     def costlier(self, price: Price, at_least: float, most: int) -> Float:
-        """The costliest sets above the largest cost that a local search found; none only if there are none."""
+        """The costliest sets above the largest cost that a local search found; none only if there
+        are none.
+        """
         if not PRICED < self.n <= LISTED:
             return np.zeros((0, self.n))
         form, linear, _ = _quadratic(price, at_least, self.base, self.spread)
@@ -250,17 +312,26 @@ class Staircases:
         return indicators(numbers[found[np.argsort(values[found])[:most]]], self.n)
 
     def _starts(self, price: Price, known: Columns) -> Float:
-        """The costliest columns known, thresholds of the leading directions of the price, and random sets of them."""
+        """The costliest columns known, thresholds of the leading directions of the price, and
+        random sets of them.
+        """
         best = known.shapes[np.argsort(-price.costs(known))[:SEARCHED]]
         vectors = np.linalg.eigh(price.form)[1][:, ::-1][:, :16].T
         leading = self._thresholds(vectors, np.linspace(0, self.n, 24)[1:-1])
-        mixed = np.random.default_rng(len(known)).standard_normal((SEARCHED // 4, len(vectors))) @ vectors
-        return np.unique(np.vstack([best, leading, 1.0 - leading, mixed > 0]).astype(np.float64), axis=0)
+        mixed = (
+            np.random.default_rng(len(known)).standard_normal((SEARCHED // 4, len(vectors)))
+            @ vectors
+        )
+        return np.unique(
+            np.vstack([best, leading, 1.0 - leading, mixed > 0]).astype(np.float64), axis=0
+        )
 
     def _thresholds(self, vectors: Float, cuts: np.ndarray) -> Float:
         """Sets of the answers with the smallest entries of each vector, of all the sizes given."""
         ranks = np.argsort(np.argsort(vectors, axis=1), axis=1)
-        return np.asarray((ranks[:, None, :] < cuts[None, :, None]).reshape(-1, self.n), dtype=np.float64)
+        return np.asarray(
+            (ranks[:, None, :] < cuts[None, :, None]).reshape(-1, self.n), dtype=np.float64
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,7 +347,9 @@ class ListedRays:
         return self.rays.columns
 
     def initial(self, gram: Float) -> Columns:
-        """All of few rays; else rays that sum to a constant, those highest and lowest at each answer, and some more."""
+        """All of few rays; else rays that sum to a constant, those highest and lowest at each
+        answer, and some more.
+        """
         if len(self.all) <= ALL_TAKEN:
             return self.all
         from scipy.optimize import nnls
@@ -285,7 +358,9 @@ class ListedRays:
         constant = np.flatnonzero(nnls(values.T, np.ones(values.shape[1]))[0] > 0)
         over = values - values.mean(axis=1, keepdims=True)
         some = np.linspace(0, len(values) - 1, ALL_TAKEN // 2).astype(np.int64)
-        return self.all.take(np.unique(np.concatenate([constant, over.argmax(axis=0), over.argmin(axis=0), some])))
+        return self.all.take(
+            np.unique(np.concatenate([constant, over.argmax(axis=0), over.argmin(axis=0), some]))
+        )
 
     def price(self, price: Price, at_least: float, known: Columns, most: int) -> Priced:
         """Price every ray; the costliest ones are found."""
@@ -300,7 +375,9 @@ class ListedRays:
 
     def is_symmetric(self, order: Int) -> bool:
         """Whether a permutation of the answers turns rays into rays."""
-        return np.array_equal(np.unique(self.rays.below[:, order], axis=0), np.unique(self.rays.below, axis=0))
+        return np.array_equal(
+            np.unique(self.rays.below[:, order], axis=0), np.unique(self.rays.below, axis=0)
+        )
 
 
 Cone = Staircases | ListedRays
@@ -322,7 +399,9 @@ class PrivateColumns:
             return cls(privacy, inputs, ListedRays(rays_of(privacy, inputs, deadline=deadline)))
         plain = PureLDP(privacy.epsilon)
         base = max(float(np.exp(-plain.epsilon)), LEAST_RATIO)
-        return cls(plain, range(classes), Staircases(classes, base, float(-np.expm1(-plain.epsilon))))
+        return cls(
+            plain, range(classes), Staircases(classes, base, float(-np.expm1(-plain.epsilon)))
+        )
 
     @property
     def rays(self) -> Rays | None:
@@ -341,4 +420,8 @@ class PrivateColumns:
         """Pairs ``x, z`` with ``c_x <= e**nats c_z``, and these nats."""
         ties = cone_ties(self.privacy, self.inputs)
         first, second = ties.pairs()
-        return first, second, float(ties.budget) * (np.ones(len(first)) if ties.distance is None else ties.distance)
+        return (
+            first,
+            second,
+            float(ties.budget) * (np.ones(len(first)) if ties.distance is None else ties.distance),
+        )

@@ -1,8 +1,10 @@
-r"""Tables of many questions of two answers each: reports are drawn and read by formula, no channel is listed.
+r"""Tables of many questions of two answers each: reports are drawn and read by formula, no channel
+is listed.
 
-A report ``y`` has the value ``2^-k sum_T chi_T(v) theta_T(y)`` for the cell ``v`` of a table of ``k`` questions, summed
-over all sets ``T`` of its questions, with ``theta_T = 2^d delta_y a_T(y) / M_|T|``, ``theta_{} = 1``: ``a_T`` is the
-mean over all answers of the indicator of the report's set times the character ``chi_T``.
+A report ``y`` has the value ``2^-k sum_T chi_T(v) theta_T(y)`` for the cell ``v`` of a table of
+``k`` questions, summed over all sets ``T`` of its questions, with ``theta_T = 2^d delta_y a_T(y) /
+M_|T|``, ``theta_{} = 1``: ``a_T`` is the mean over all answers of the indicator of the report's set
+times the character ``chi_T``.
 """
 
 from collections.abc import Hashable, Sequence
@@ -43,9 +45,9 @@ ROWS = 1 << 16  # reports that are drawn or counted at a time
 class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
     """A design for tables of questions of two answers each, drawn by its own sampler.
 
-    Made by `design` if the answers are too many to list the channel. It has what a `Design` has, but no matrix. A
-    report is a row of ``d + 1`` small integers: the kind of its set, and for each question 0 if the set does not depend
-    on it, else ``1 + 2 part + answer that counts as 0``.
+    Made by `design` if the answers are too many to list the channel. It has what a `Design` has,
+    but no matrix. A report is a row of ``d + 1`` small integers: the kind of its set, and for each
+    question 0 if the set does not depend on it, else ``1 + 2 part + answer that counts as 0``.
 
     Attributes
     ----------
@@ -61,15 +63,22 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
     notes: tuple[str, ...] = ("sets of a few kinds; the bound is for all sets",)
 
     def __repr__(self) -> str:
-        (k, n), kinds = self.workload.shape, len(self.certificate.randomizer.kinds)
-        found = f"{kinds} kinds of sets, average variance {self.value:.6g}, relative gap {self.relative_gap:.2g}"
+        k, n = self.workload.shape
+        kinds = len(self.certificate.randomizer.kinds)
+        found = (
+            f"{kinds} kinds of sets, average variance {self.value:.6g}, relative gap "
+            f"{self.relative_gap:.2g}"
+        )
         return f"QuestionsDesign({k:,} numbers of {n:,} answers, {found})"
 
     @property
     def n_reports(self) -> int:
         """Number of different reports; some may name the same set."""
         drawn = self.certificate.randomizer
-        return sum(2**k.questions * perm(drawn.d, k.questions) // prod(map(factorial, k.parts)) for k in drawn.kinds)
+        return sum(
+            2**k.questions * perm(drawn.d, k.questions) // prod(map(factorial, k.parts))
+            for k in drawn.kinds
+        )
 
     @property
     def bits(self) -> int:
@@ -120,11 +129,18 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
         question : str
             As in `Mechanism.sample`. Default: ``""``.
         """
-        attributes, keyed = self.workload.attributes, Keyed.read(key, id, rng)
-        columns = list(zip(*(row if hasattr(row, "__len__") else (row,) for row in x), strict=False))
-        if len(x) and (len(columns) != len(attributes) or any(len(row) != len(attributes) for row in x)):
+        attributes = self.workload.attributes
+        keyed = Keyed.read(key, id, rng)
+        columns = list(
+            zip(*(row if hasattr(row, "__len__") else (row,) for row in x), strict=False)
+        )
+        if len(x) and (
+            len(columns) != len(attributes) or any(len(row) != len(attributes) for row in x)
+        ):
             what = f"an answer has other than {len(attributes)} parts"
-            raise StatementError(what, do="pass the answers to all questions, a tuple for each respondent")
+            raise StatementError(
+                what, do="pass the answers to all questions, a tuple for each respondent"
+            )
         found = np.zeros(len(x), dtype=np.int64)
         for column, (_, values) in zip(columns, attributes, strict=False):
             found = 2 * found + codes(list(column), values, "answer")
@@ -132,20 +148,27 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
 
     def draw(self, answers: Codes, source: Draws) -> NDArray[np.int16]:
         """Draw the reports of answers, positions of shape (N,)."""
-        kinds, d = self.certificate.randomizer.kinds, len(self.workload.attributes)
+        kinds = self.certificate.randomizer.kinds
+        d = len(self.workload.attributes)
         ends = np.array(list(accumulate(kind.mass for kind in kinds)), dtype=np.uint64)
-        choices, reports = WordChoices.of(source, self.digest, answers), np.zeros((len(answers), d + 1), dtype=np.int16)
+        choices = WordChoices.of(source, self.digest, answers)
+        reports = np.zeros((len(answers), d + 1), dtype=np.int16)
         for part in chunks(len(answers), ROWS):
             rows = np.arange(part.start, part.stop)
             reports[part, 0] = np.searchsorted(ends, choices.words(rows, 1)[:, 0], side="right")
             for place, kind in enumerate(kinds):
                 own = rows[reports[part, 0] == place]
-                held, cell = choices.is_below(own, kind.held), np.zeros(len(own), dtype=np.int64)
+                held = choices.is_below(own, kind.held)
+                cell = np.zeros(len(own), dtype=np.int64)
                 for inside in (0, 1):
-                    some, ways = np.flatnonzero(held == inside), np.cumsum(kind.ways(inside))
-                    cell[some] = np.searchsorted(ways, choices.below(own[some], int(ways[-1])), side="right")
+                    some = np.flatnonzero(held == inside)
+                    ways = np.cumsum(kind.ways(inside))
+                    cell[some] = np.searchsorted(
+                        ways, choices.below(own[some], int(ways[-1])), side="right"
+                    )
                 # Questions in random order, of which the first ones of each part have the answer 1.
-                chosen, ones = draw_order(choices, own, d, kind.questions), np.array(kind.cells)[cell]
+                chosen = draw_order(choices, own, d, kind.questions)
+                ones = np.array(kind.cells)[cell]
                 of = np.repeat(np.arange(len(kind.parts)), kind.parts)
                 within = np.concatenate(list(map(np.arange, kind.parts)))
                 bits = answers[own][:, None] >> (d - 1 - chosen) & 1
@@ -155,103 +178,172 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
     @cached_property
     def _tables(self) -> list[tuple[tuple[int, ...], float]]:
         """Questions of each table of the workload, and the factor of its cells."""
-        d, tables = len(self.workload.attributes), self.workload.tables or ()
-        return [(chosen, factor) for ways, factor in tables for chosen in combinations(range(d), ways)]
+        d = len(self.workload.attributes)
+        tables = self.workload.tables or ()
+        return [
+            (chosen, factor) for ways, factor in tables for chosen in combinations(range(d), ways)
+        ]
 
     @cached_property
     def _subsets(self) -> list[tuple[int, ...]]:
         """All sets of questions that the estimates need, and the empty one."""
-        d, most = len(self.workload.attributes), max(len(chosen) for chosen, _ in self._tables)
+        d = len(self.workload.attributes)
+        most = max(len(chosen) for chosen, _ in self._tables)
         return [subset for size in range(most + 1) for subset in combinations(range(d), size)]
 
     def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
-        """Sum ``2**t (1 + a_T)`` over the reports of each kind, for each set of questions: whole numbers.
+        """Sum ``2**t (1 + a_T)`` over the reports of each kind, for each set of questions: whole
+        numbers.
 
         A set of the kind depends on ``t`` questions.
         """
         array = any_array(reports, "list of reports")
-        kinds, d = self.certificate.randomizer.kinds, len(self.workload.attributes)
-        fits = array.ndim == 2 and array.shape[1] == d + 1 and array.dtype.kind in "iu" and array.min(initial=0) >= 0
+        kinds = self.certificate.randomizer.kinds
+        d = len(self.workload.attributes)
+        fits = (
+            array.ndim == 2
+            and array.shape[1] == d + 1
+            and array.dtype.kind in "iu"
+            and array.min(initial=0) >= 0
+        )
         fits = fits and array[:, 0].max(initial=0) < len(kinds)
         numbers = report_weights(weights, reports, len(array))
         each = np.ones(len(array), dtype=np.int64) if numbers is None else numbers
-        values, squares = [], []
+        values = []
+        squares = []
         for place, kind in enumerate(kinds if fits else ()):
             own = array[:, 0] == place
-            rows, powers = array[own, 1:].T.copy(), each[own]
+            rows = array[own, 1:].T.copy()
+            powers = each[own]
             sizes = [((rows + 1) // 2 == part + 1).sum(axis=0) for part in range(len(kind.parts))]
             fits &= all((size == part).all() for size, part in zip(sizes, kind.parts, strict=True))
             fits &= bool((rows <= 2 * len(kind.parts)).all())
-            sums = [self._characters(place, size) + 2**kind.questions for size in range(len(self._subsets[-1]) + 1)]
+            sums = [
+                self._characters(place, size) + 2**kind.questions
+                for size in range(len(self._subsets[-1]) + 1)
+            ]
             for subset in self._subsets if fits else ():
-                one = np.broadcast_to(sums[len(subset)][tuple(rows[i] for i in subset)], len(powers))
+                one = np.broadcast_to(
+                    sums[len(subset)][tuple(rows[i] for i in subset)], len(powers)
+                )
                 values.append(one @ powers)
                 squares.append(one @ powers**2)
         if not fits:
             what = "a report is not a row that this design draws"
             raise StatementError(what, do="pass what privatize of this design returned")
         names = [name for name, _ in self.workload.attributes]
-        labels = tuple((a, *(names[i] for i in subset)) for a in range(len(kinds)) for subset in self._subsets)
-        total, total_squares = each.sum().item(), (each**2).sum().item()
-        return Counts(self.digest, labels, np.array(values), np.array(squares), total, total_squares, len(array))
+        labels = tuple(
+            (a, *(names[i] for i in subset)) for a in range(len(kinds)) for subset in self._subsets
+        )
+        total = each.sum().item()
+        total_squares = (each**2).sum().item()
+        return Counts(
+            self.digest,
+            labels,
+            np.array(values),
+            np.array(squares),
+            total,
+            total_squares,
+            len(array),
+        )
 
     def _characters(self, place: int, size: int) -> NDArray[np.int64]:
-        """Sum of a character over the patterns in a set, by the codes of its questions; shape ``(codes,) * size``."""
+        """Sum of a character over the patterns in a set, by the codes of its questions; shape
+        ``(codes,) * size``.
+        """
         kind = self.certificate.randomizer.kinds[place]
         found = np.zeros((2 * len(kind.parts) + 1,) * size, dtype=np.int64)
         for used in product(range(1, 2 * len(kind.parts) + 1), repeat=size):
-            j = tuple(sum((code - 1) // 2 == part for code in used) for part in range(len(kind.parts)))
+            j = tuple(
+                sum((code - 1) // 2 == part for code in used) for part in range(len(kind.parts))
+            )
             found[used] = (-1) ** sum(code - 1 for code in used) * kind.sums.get(j, 0)
         return found
 
     @cached_property
     def _factors(self) -> Float:
-        """``theta_T`` over ``2**t a_T``, for each kind and size of ``T``, shape ``(kinds, most + 1)``."""
-        drawn, most = self.certificate.randomizer, len(self._subsets[-1])
-        wanted = [Fraction(2**drawn.d) / own if own else Fraction(0) for own in drawn.information(most)]
-        return np.array([[float(k.contrast * own / 2**k.questions) for own in wanted] for k in drawn.kinds])
+        """``theta_T`` over ``2**t a_T``, for each kind and size of ``T``, shape ``(kinds, most +
+        1)``.
+        """
+        drawn = self.certificate.randomizer
+        most = len(self._subsets[-1])
+        wanted = [
+            Fraction(2**drawn.d) / own if own else Fraction(0) for own in drawn.information(most)
+        ]
+        return np.array(
+            [[float(k.contrast * own / 2**k.questions) for own in wanted] for k in drawn.kinds]
+        )
 
     @cached_property
     def _moments(self) -> dict[int, Float]:
-        """Mean square of the value of each cell for respondents in each cell, by the number of questions of a table."""
-        return {ways: self._second_moments(ways) for ways in {len(chosen) for chosen, _ in self._tables}}
+        """Mean square of the value of each cell for respondents in each cell, by the number of
+        questions of a table.
+        """
+        return {
+            ways: self._second_moments(ways) for ways in {len(chosen) for chosen, _ in self._tables}
+        }
 
     def _second_moments(self, ways: int) -> Float:
         """Those of tables of some number of questions, shape ``(2**ways, 2**ways)``."""
-        d, masks, found = len(self.workload.attributes), np.arange(2**ways), np.zeros(ways + 1)
+        d = len(self.workload.attributes)
+        masks = np.arange(2**ways)
+        found = np.zeros(ways + 1)
         for place, kind in enumerate(self.certificate.randomizer.kinds):
-            r, t, p, share = len(kind.parts), kind.questions, kind.held / TOTAL, float(kind.share)
+            r = len(kind.parts)
+            t = kind.questions
+            p = kind.held / TOTAL
+            share = float(kind.share)
             inside = [cell for cell, own in zip(kind.cells, kind.inside, strict=True) if own]
-            for parts in product(range(r + 1), repeat=ways):  # the part of each question, or r: none
+            # the part of each question, or r: none
+            for parts in product(range(r + 1), repeat=ways):
                 used = [parts.count(part) for part in range(r)]
-                chance = prod(map(perm, kind.parts, used)) * perm(d - t, ways - sum(used)) / perm(d, ways)
-                values, shares = np.zeros(2**ways), np.zeros(2**ways)
+                chance = (
+                    prod(map(perm, kind.parts, used))
+                    * perm(d - t, ways - sum(used))
+                    / perm(d, ways)
+                )
+                values = np.zeros(2**ways)
+                shares = np.zeros(2**ways)
                 for mask in range(2**ways if chance else 0):
                     own = [part for i, part in enumerate(parts) if mask >> i & 1]
                     if r in own:
                         continue
                     ones = tuple(own.count(part) for part in range(r))
-                    values[mask] = self._factors[place, len(own)] * kind.sums.get(ones, 0) if mask else 1.0
-                    held = sum(_completions(kind.parts, used, cell, ones) for cell in inside) / 2.0**t
-                    shares[mask] = p / share * held + (1 - p) / (1 - share) * (0.5 ** sum(used) - held)
+                    values[mask] = (
+                        self._factors[place, len(own)] * kind.sums.get(ones, 0) if mask else 1.0
+                    )
+                    held = (
+                        sum(_completions(kind.parts, used, cell, ones) for cell in inside) / 2.0**t
+                    )
+                    shares[mask] = p / share * held + (1 - p) / (1 - share) * (
+                        0.5 ** sum(used) - held
+                    )
                 squares = (_signs(ways) @ values) ** 2 / 4.0**ways
                 moved = squares[masks ^ (2 ** np.arange(ways + 1)[:, None] - 1)]
                 found += kind.mass / TOTAL * chance * (moved @ shares)
         return np.asarray(found[np.bitwise_count(masks[:, None] ^ masks)])
 
     def _cells(self, shares: Sequence[Float]) -> Float:
-        """Variances of one respondent's values of all cells, given the shares of the cells of every table."""
+        """Variances of one respondent's values of all cells, given the shares of the cells of every
+        table.
+        """
         pairs = zip(self._tables, shares, strict=True)
-        means = np.concatenate([own @ self._moments[len(chosen)] - own**2 for (chosen, _), own in pairs])
+        means = np.concatenate(
+            [own @ self._moments[len(chosen)] - own**2 for (chosen, _), own in pairs]
+        )
         return np.asarray(self.spans**2 * np.maximum(means, 0.0))
 
     @property
     def spans(self) -> Float:
         """The factor of the table of each number."""
-        return np.concatenate([np.full(2 ** len(chosen), abs(factor)) for chosen, factor in self._tables])
+        return np.concatenate(
+            [np.full(2 ** len(chosen), abs(factor)) for chosen, factor in self._tables]
+        )
 
     def variances(self, prior: Any = None) -> Float:
-        """Variance of one respondent's value for each number, shape (k,), at a prior; default: at the worst one."""
+        """Variance of one respondent's value for each number, shape (k,), at a prior; default: at
+        the worst one.
+        """
         if prior is not None:
             d = len(self.workload.attributes)
             known = read_prior(prior, self.workload.inputs)[0].reshape((2,) * d)
@@ -259,7 +351,8 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
             return self._cells([known.sum(axis=away).ravel() for away in others])
         worst = {}
         for ways, moments in self._moments.items():
-            own, other = moments[0, 0], moments[0, 1:].max()
+            own = moments[0, 0]
+            other = moments[0, 1:].max()
             share = min(max((own - other) / 2, 0.0), 1.0)
             worst[ways] = share * own + (1 - share) * other - share**2
         every = [np.full(2 ** len(part), worst[len(part)]) for part, _ in self._tables]
@@ -267,13 +360,24 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
 
     def p_value(self, counts: Counts) -> float:
         """Bound on the probability of sums as far outside the possible means (Chernoff)."""
-        centers, widths, drawn, sizes = [], [], self.certificate.randomizer, np.array(list(map(len, self._subsets)))
+        centers = []
+        widths = []
+        drawn = self.certificate.randomizer
+        sizes = np.array(list(map(len, self._subsets)))
         for kind in drawn.kinds:
-            ends = [float(kind.contrast * w / comb(drawn.d, j)) for j, w in enumerate(kind.weights(sizes[-1]))]
+            ends = [
+                float(kind.contrast * w / comb(drawn.d, j))
+                for j, w in enumerate(kind.weights(sizes[-1]))
+            ]
             centers.append(kind.mass / TOTAL / 2 * np.where(sizes, 1, 1 + float(kind.share)))
             widths.append(kind.mass / TOTAL / 2 * np.array([0.0, *ends[1:]])[sizes])
-        center, width = np.concatenate(centers), np.concatenate(widths)
-        shares = counts.values / counts.total / np.repeat([2.0 ** (k.questions + 1) for k in drawn.kinds], len(sizes))
+        center = np.concatenate(centers)
+        width = np.concatenate(widths)
+        shares = (
+            counts.values
+            / counts.total
+            / np.repeat([2.0 ** (k.questions + 1) for k in drawn.kinds], len(sizes))
+        )
         return chernoff(shares, counts.n_reports, center - width, np.minimum(center + width, 1.0))
 
     def estimate(
@@ -291,25 +395,35 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
         """
         z = interval_quantile(confidence, self.workload.shape[0], simultaneous)
         counts = Counts.of(self, reports, weights=weights).require_some()
-        fit, kinds = checked_fit(self, counts, check_fit), self.certificate.randomizer.kinds
+        fit = checked_fit(self, counts, check_fit)
+        kinds = self.certificate.randomizer.kinds
         sums = counts.values.reshape(len(kinds), -1) / counts.total
         sizes = list(map(len, self._subsets))
-        # The first sum of a kind is that of the empty set of questions: 2**t (1 + share) for each report.
+        # The first sum of a kind is that of the empty set of questions: 2**t (1 + share) for each
+        # report.
         rest = sums - sums[:, :1] / np.array([[1 + float(kind.share)] for kind in kinds])
-        theta = dict(zip(self._subsets, (self._factors[:, sizes] * rest).sum(axis=0).tolist(), strict=True)) | {(): 1.0}
+        theta = dict(
+            zip(self._subsets, (self._factors[:, sizes] * rest).sum(axis=0).tolist(), strict=True)
+        ) | {(): 1.0}
         tables = []
         for chosen, _ in self._tables:
             every = (zip(chosen, bits, strict=True) for bits in product((0, 1), repeat=len(chosen)))
             parts = [theta[tuple(i for i, b in one if b)] for one in every]
             tables.append(_signs(len(chosen)) @ parts / len(parts))
-        found = np.concatenate([factor * table for (_, factor), table in zip(self._tables, tables, strict=True)])
+        found = np.concatenate(
+            [factor * table for (_, factor), table in zip(self._tables, tables, strict=True)]
+        )
         error = np.sqrt(self._cells(list(map(norm_sub, tables))) * counts.scale)
         interval = np.stack([found - z * error, found + z * error], axis=1)
-        return Estimate(found, error, counts.n_reports, confidence, "design", self.names, None, interval, fit)
+        return Estimate(
+            found, error, counts.n_reports, confidence, "design", self.names, None, interval, fit
+        )
 
 
 class RowCodec(SetCodec):
-    """Reports that are rows of small integers: texts of them in tables, rows in arrays, shape (N, d + 1)."""
+    """Reports that are rows of small integers: texts of them in tables, rows in arrays, shape (N, d
+    + 1).
+    """
 
     form = "rows"
     randomizer: Any
@@ -325,9 +439,16 @@ class RowCodec(SetCodec):
         return np.asarray(self.randomizer.draw(codes, source))
 
 
-def _completions(parts: tuple[int, ...], used: list[int], cell: tuple[int, ...], ones: tuple[int, ...]) -> int:
-    """Number of patterns of a cell in which the used questions of each part have these numbers of ones, in order."""
-    return prod(comb(t - u, w - o) if w >= o else 0 for t, u, w, o in zip(parts, used, cell, ones, strict=True))
+def _completions(
+    parts: tuple[int, ...], used: list[int], cell: tuple[int, ...], ones: tuple[int, ...]
+) -> int:
+    """Number of patterns of a cell in which the used questions of each part have these numbers of
+    ones, in order.
+    """
+    return prod(
+        comb(t - u, w - o) if w >= o else 0
+        for t, u, w, o in zip(parts, used, cell, ones, strict=True)
+    )
 
 
 def _signs(ways: int) -> Float:

@@ -1,4 +1,6 @@
-"""From an optimum in floats to a private channel in integer masses, its left inverse, and multipliers to be checked."""
+"""From an optimum in floats to a private channel in integer masses, its left inverse, and
+multipliers to be checked.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -20,19 +22,25 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.repair import repair
 from ldpopt.privacy.cones.rays import Columns
 
-# Shares by which the largest cost is raised, one after the other, until exact arithmetic confirms the bound
+# Shares by which the largest cost is raised, one after the other, until exact arithmetic confirms
+# the bound
 MARGINS = (1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
-LIMITED = 0.7  # share of the time left in which a design with few reports is sought; the rest is for the proof
-# If weights near 0 make the floats useless, the weights are mixed with equal ones in these shares, in turn
+# share of the time left in which a design with few reports is sought; the rest is for the proof
+LIMITED = 0.7
+# If weights near 0 make the floats useless, the weights are mixed with equal ones in these shares,
+# in turn
 MIXED = (1e-6, 1e-3, 0.1)
-CONDITION = 1e-4  # smallest singular value over the largest below which a little randomized response is added
-SHARE = 1e-10  # largest share of randomized response that is mixed in; the variance grows by at most this share
+# smallest singular value over the largest below which a little randomized response is added
+CONDITION = 1e-4
+# largest share of randomized response that is mixed in; the variance grows by at most this share
+SHARE = 1e-10
 
 
 def raw_design(task: DesignTask, optimum: Optimum) -> RawDesign:
     """Round an optimum to a private channel with at most the number of reports of the problem."""
     form, most, dual = task.form, task.form.problem.outputs, optimum.dual
-    made, is_limited = optimum, most is not None and len(_estimable(optimum, form.private_columns, 0.0)[1]) > most
+    made = optimum
+    is_limited = most is not None and len(_estimable(optimum, form.private_columns, 0.0)[1]) > most
     if most is not None and is_limited:
         ending = task.deadline.share(LIMITED)
         made = with_at_most(optimum, form.private_columns, most, ending, for_all=form.is_worst_case)
@@ -40,12 +48,18 @@ def raw_design(task: DesignTask, optimum: Optimum) -> RawDesign:
     best = _best(task, optimum, made, weights, is_limited)
     # More than 20 answers alike: their bound needs no margin.
     is_bounded = dual.shift is not None or form.n <= PRICED or form.balanced is None
-    bounds: Iterable[Bound] = (dual.scaled_bound(margin) for margin in MARGINS) if is_bounded else ()
+    bounds: Iterable[Bound] = (
+        (dual.scaled_bound(margin) for margin in MARGINS) if is_bounded else ()
+    )
     return replace(best, weights=weights, bounds=bounds, rounds=optimum.rounds, notes=optimum.notes)
 
 
-def _best(task: DesignTask, optimum: Optimum, made: Optimum, weights: Float, is_limited: bool) -> RawDesign:
-    """The first attempt that succeeds; at a large budget the first that is good enough exactly, else the best one."""
+def _best(
+    task: DesignTask, optimum: Optimum, made: Optimum, weights: Float, is_limited: bool
+) -> RawDesign:
+    """The first attempt that succeeds; at a large budget the first that is good enough exactly,
+    else the best one.
+    """
     form, statement, dual = task.form, None, optimum.dual
     enough = (dual.bound - Contrasts(form.gram, dual.weights).spread) / (1 - task.gap)
     found: list[tuple[Fraction, RawDesign]] = []
@@ -59,7 +73,9 @@ def _best(task: DesignTask, optimum: Optimum, made: Optimum, weights: Float, is_
             return attempt
         if statement is None:
             statement = Statement.of(form.problem.workload.matrix, weights, form.classes)
-        value = value_above(statement, attempt.channel, attempt.left_inverse, form.problem.objective)
+        value = value_above(
+            statement, attempt.channel, attempt.left_inverse, form.problem.objective
+        )
         if value <= enough:
             return attempt
         found.append((value, attempt))
@@ -69,10 +85,13 @@ def _best(task: DesignTask, optimum: Optimum, made: Optimum, weights: Float, is_
     return min(found, key=lambda pair: pair[0])[1]
 
 
-def _attempts(task: DesignTask, made: Optimum, share: float, is_limited: bool) -> Iterator[RawDesign | StatementError]:
+def _attempts(
+    task: DesignTask, made: Optimum, share: float, is_limited: bool
+) -> Iterator[RawDesign | StatementError]:
     """Channels for an optimum: its own; for weights nearer to each other; randomized response."""
-    # Answers of weight 0 under a large budget may get next to no reports, whose values are then beyond the floats, and
-    # designs for large budgets are so near to randomized response that floats may make them worse.
+    # Answers of weight 0 under a large budget may get next to no reports, whose values are then
+    # beyond the floats, and designs for large budgets are so near to randomized response that
+    # floats may make them worse.
     form = task.form
     yield _attempt(form, made, share, lift=not is_limited)
     r = form.class_weights
@@ -80,15 +99,26 @@ def _attempts(task: DesignTask, made: Optimum, share: float, is_limited: bool) -
         for mixed in MIXED:
             near = Contrasts(form.gram, (1 - mixed) * r + mixed / len(r))
             if form.staircases is None or form.n <= task.limits.listed_answers:
-                optimum = optimize_average(near, form.private_columns.cone, gap=share, deadline=task.deadline)
+                optimum = optimize_average(
+                    near, form.private_columns.cone, gap=share, deadline=task.deadline
+                )
                 yield _attempt(form, optimum, share)
     response = form.private_columns.response
     mass = response.mass(made.contrasts.weights)
-    yield _attempt(form, Optimum(made.contrasts, response, mass / mass.sum(), made.value, made.dual), share, lift=False)
+    yield _attempt(
+        form,
+        Optimum(made.contrasts, response, mass / mass.sum(), made.value, made.dual),
+        share,
+        lift=False,
+    )
 
 
-def _attempt(form: DesignForm, optimum: Optimum, share: float, lift: bool = True) -> RawDesign | StatementError:
-    """A private channel with the left inverse for the problem's own weights, or why there is none."""
+def _attempt(
+    form: DesignForm, optimum: Optimum, share: float, lift: bool = True
+) -> RawDesign | StatementError:
+    """A private channel with the left inverse for the problem's own weights, or why there is
+    none.
+    """
     try:
         columns, q = optimum.columns, optimum.q
         if lift:
@@ -103,12 +133,17 @@ def _attempt(form: DesignForm, optimum: Optimum, share: float, lift: bool = True
 def response(task: DesignTask) -> RawDesign:
     """Randomized response, without a bound: the design if every method failed."""
     form = task.form
-    columns, mass = form.private_columns.response, form.private_columns.response.mass(form.class_weights)
+    columns = form.private_columns.response
+    mass = form.private_columns.response.mass(form.class_weights)
     channel = _private_channel(form.contrasts, columns, mass / mass.sum(), form.private_columns)
-    return RawDesign(channel, left_inverse(channel, form.class_weights), form.weights_of(form.class_weights))
+    return RawDesign(
+        channel, left_inverse(channel, form.class_weights), form.weights_of(form.class_weights)
+    )
 
 
-def _private_channel(contrasts: Contrasts, columns: Columns, q: Float, private: PrivateColumns) -> Float:
+def _private_channel(
+    contrasts: Contrasts, columns: Columns, q: Float, private: PrivateColumns
+) -> Float:
     """The nearest channel that is exactly private."""
     order = np.lexsort(-columns.shapes.T[::-1])
     columns, q = columns.take(order), q[order]
@@ -118,15 +153,21 @@ def _private_channel(contrasts: Contrasts, columns: Columns, q: Float, private: 
 
 
 def left_inverse(channel: Float, weights: Float) -> Float:
-    """Left inverse of least variance, ``r + (1 - r 1^T) M^-1 g_y`` for the report ``y``, shape ``(n, m)``."""
-    n, least = len(weights), channel.min(axis=0)
+    """Left inverse of least variance, ``r + (1 - r 1^T) M^-1 g_y`` for the report ``y``, shape
+    ``(n, m)``.
+    """
+    n = len(weights)
+    least = channel.min(axis=0)
     over = channel - least
     mean = weights @ over
     q = least + mean
-    scores, basis = (over - mean) / q, np.linalg.qr(weights[:, None], mode="complete")[0][:, 1:]
+    scores = (over - mean) / q
+    basis = np.linalg.qr(weights[:, None], mode="complete")[0][:, 1:]
     left, sizes, right = np.linalg.svd((basis.T @ scores) * np.sqrt(q), full_matrices=False)
     if len(sizes) < n - 1 or not sizes[-1] > 1e-13 * sizes[0]:
-        what = "the reports cannot tell the answers apart: epsilon is too small for masses of 2**-53"
+        what = (
+            "the reports cannot tell the answers apart: epsilon is too small for masses of 2**-53"
+        )
         raise StatementError(what, do="choose a larger epsilon")
     solved = basis @ ((left / sizes) @ right) / np.sqrt(q)
     solved -= np.outer(weights, solved.sum(axis=0))
@@ -136,8 +177,11 @@ def left_inverse(channel: Float, weights: Float) -> Float:
 
 
 def _estimable(optimum: Optimum, private: PrivateColumns, share: float) -> tuple[Columns, Float]:
-    """Columns and probabilities, with a little randomized response if the information matrix is nearly singular."""
-    # The optimum for a mean may have no information on other contrasts; rounding errors would then decide about them.
+    """Columns and probabilities, with a little randomized response if the information matrix is
+    nearly singular.
+    """
+    # The optimum for a mean may have no information on other contrasts; rounding errors would then
+    # decide about them.
     contrasts, columns, q = optimum.contrasts, optimum.columns, optimum.q
     sizes = np.linalg.svd(contrasts.scores(columns) * np.sqrt(q)[:, None], compute_uv=False)
     if len(sizes) == len(contrasts.weights) - 1 and sizes[-1] > CONDITION * sizes[0]:
@@ -145,6 +189,8 @@ def _estimable(optimum: Optimum, private: PrivateColumns, share: float) -> tuple
     single = private.response
     other = single.mass(contrasts.weights)
     mixed = np.concatenate([(1 - share) * q, share * other / other.sum()])
-    shapes, place = np.unique(np.vstack([columns.shapes, single.shapes]), axis=0, return_inverse=True)
+    shapes, place = np.unique(
+        np.vstack([columns.shapes, single.shapes]), axis=0, return_inverse=True
+    )
     total: Float = np.bincount(place.ravel(), weights=mixed).astype(np.float64)
     return Columns(shapes, columns.base, columns.spread), total

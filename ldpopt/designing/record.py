@@ -30,15 +30,22 @@ from ldpopt.problem.prior import read_prior
 from ldpopt.problem.workload import Workload
 from ldpopt.solving.log import Step
 
-LOST = 2.0**-10  # share of the estimator in the entries of a left inverse below which the product is exact: ten bits
+# share of the estimator in the entries of a left inverse below which the product is exact: ten bits
+LOST = 2.0**-10
 OPTIMAL_GAP = 1e-3  # largest relative gap of a design that is called optimal in words
 _KINDS: dict[type[DesignClaim], type[ProvedDesign]] = {}  # by the kind of the certificate
 
 
-def variances_with(workload: Workload, channel: Float, left_inverse: Float, weights: Float) -> Float:
-    """Variance for every answer of the estimator ``W X``, shape ``(n,)``; the weights, of sum 1, avoid cancellation."""
-    gram, moved = workload.contrast_gram, left_inverse - weights[:, None]
-    moments, mean = np.einsum("xy,xy->y", gram @ moved, moved), gram @ weights
+def variances_with(
+    workload: Workload, channel: Float, left_inverse: Float, weights: Float
+) -> Float:
+    """Variance for every answer of the estimator ``W X``, shape ``(n,)``; the weights, of sum 1,
+    avoid cancellation.
+    """
+    gram = workload.contrast_gram
+    moved = left_inverse - weights[:, None]
+    moments = np.einsum("xy,xy->y", gram @ moved, moved)
+    mean = gram @ weights
     return np.asarray(channel @ moments - (np.diag(gram) - 2 * mean + weights @ mean))
 
 
@@ -55,18 +62,29 @@ class ProvedDesign(ReportSource, HasFacts):
         k, n = self.workload.shape
         design: Any = self
         parts: list[Part] = []
-        if isinstance(self.randomizer, Mechanism) and max(design.mechanism.channel.shape) <= MAX_SHOWN:
+        if (
+            isinstance(self.randomizer, Mechanism)
+            and max(design.mechanism.channel.shape) <= MAX_SHOWN
+        ):
             parts += design.mechanism.facts().parts
         kind = "largest" if self.objective == "worst_case" else "average"
         parts += [
             ("privacy", privacy_text(self.privacy)),
             ("average variance", shown(design.average_variance, 9)),
             ("largest variance", shown(design.worst_variance, 9)),
-            ("certificate", f"{kind} at least {self.bound:.9g}, relative gap {self.relative_gap:.2g}: {self.standing}"),
+            (
+                "certificate",
+                f"{kind} at least {self.bound:.9g}, relative gap {self.relative_gap:.2g}: "
+                f"{self.standing}",
+            ),
             *([] if self.is_optimal or not self.notes else [("the search ended", self.notes[-1])]),
-            ("reports", f"{self.certificate.reports.removesuffix(' reports')}, {design.bits:,} bits"),
+            (
+                "reports",
+                f"{self.certificate.reports.removesuffix(' reports')}, {design.bits:,} bits",
+            ),
             ("audit", self.certificate.audit.numbers_text()),
-            "(variances of one respondent's values, summed over the numbers; divide by the number of respondents)",
+            "(variances of one respondent's values, summed over the numbers; divide by the number "
+            "of respondents)",
         ]
         return Facts(f"{k:,} numbers of {n:,} answers", parts)
 
@@ -91,7 +109,9 @@ class ProvedDesign(ReportSource, HasFacts):
         return cls.of(load_certificate(path))
 
     def to_frame(self) -> optional.pandas.DataFrame:
-        """Return a table of the numbers: the variance of one respondent's value at the worst distribution."""
+        """Return a table of the numbers: the variance of one respondent's value at the worst
+        distribution.
+        """
         index = optional.pandas.Index(list(self.names), name="number", tupleize_cols=False)
         return optional.pandas.DataFrame({"variance": self.variances()}, index=index)
 
@@ -127,7 +147,9 @@ class ProvedDesign(ReportSource, HasFacts):
 
     @property
     def bound(self) -> float:
-        """Proved lower bound on `value`, for every private mechanism with any number of reports; rounded down."""
+        """Proved lower bound on `value`, for every private mechanism with any number of reports;
+        rounded down.
+        """
         return round_down(self.certificate.bound)
 
     @property
@@ -142,8 +164,14 @@ class ProvedDesign(ReportSource, HasFacts):
 
     @property
     def standing(self) -> str:
-        """What is proved in words: the optimum, or the best found and how much better another one could be."""
-        most = f"at most {self.value / self.bound:.2g} times the best" if self.bound > 0 else "no bound"
+        """What is proved in words: the optimum, or the best found and how much better another one
+        could be.
+        """
+        most = (
+            f"at most {self.value / self.bound:.2g} times the best"
+            if self.bound > 0
+            else "no bound"
+        )
         return "optimum" if self.is_optimal else f"best found, {most}"
 
     @property
@@ -154,7 +182,9 @@ class ProvedDesign(ReportSource, HasFacts):
 
 @dataclass(frozen=True, eq=False)
 class FormulaDesign(ProvedDesign):
-    """A design whose channel is not listed, drawn by its own sampler; the variance is the same for every answer."""
+    """A design whose channel is not listed, drawn by its own sampler; the variance is the same for
+    every answer.
+    """
 
     @property
     def average_variance(self) -> float:
@@ -174,7 +204,9 @@ class FormulaDesign(ProvedDesign):
         return self.certificate.audit
 
     def variance(self, x: Any = None) -> Float:
-        """Variance of one respondent's values, summed over the workload: the same for every answer."""
+        """Variance of one respondent's values, summed over the workload: the same for every
+        answer.
+        """
         return np.full(self.workload.shape[1] if x is None else len(x), self.value)
 
 
@@ -182,8 +214,8 @@ class FormulaDesign(ProvedDesign):
 class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
     """The mechanism that estimates a workload best, with its estimator and a proof.
 
-    Made by `design`. Variances are of one respondent's unbiased values, summed over the workload's rows: divide them by
-    the number of respondents.
+    Made by `design`. Variances are of one respondent's unbiased values, summed over the workload's
+    rows: divide them by the number of respondents.
 
     Attributes
     ----------
@@ -198,7 +230,8 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
     certificate: DesignCertificate
 
     def __repr__(self) -> str:
-        (k, n), aim = self.workload.shape, self.objective.replace("_", "-")
+        k, n = self.workload.shape
+        aim = self.objective.replace("_", "-")
         found = f"{aim} variance {self.value:.6g}, relative gap {self.relative_gap:.2g}"
         return f"Design({k} numbers of {n} answers, {self.n_reports} reports, {found})"
 
@@ -214,40 +247,55 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
 
     @cached_property
     def estimator(self) -> Float:  # type: ignore[override]
-        """``V``, shape ``(k, m)``: the value that a report ``y`` contributes to the estimate of number ``k``."""
+        """``V``, shape ``(k, m)``: the value that a report ``y`` contributes to the estimate of
+        number ``k``.
+        """
         return frozen(self._constant[:, None] + self._differences)
 
     @property
     def _constant(self) -> Float:
-        """The numbers of the first answer, shape ``(k,)``: estimates are computed without this constant."""
+        """The numbers of the first answer, shape ``(k,)``: estimates are computed without this
+        constant.
+        """
         return np.asarray(self.workload.matrix[:, 0])
 
     @cached_property
     def _differences(self) -> Float:
-        """The estimator less the constants, which cost no digits: the columns of the left inverse sum to 1."""
+        """The estimator less the constants, which cost no digits: the columns of the left inverse
+        sum to 1.
+        """
         if self.certificate.flaws:
-            raise ModelFileError(self.certificate.flaws[0], do="use the file as it was written, or design again")
+            raise ModelFileError(
+                self.certificate.flaws[0], do="use the file as it was written, or design again"
+            )
         require_memory(8.0 * self.workload.shape[0] * self.n_reports, "the estimator")
-        rows, inverse = np.asarray(self.workload.matrix), self.certificate.left_inverse
+        rows = np.asarray(self.workload.matrix)
+        inverse = self.certificate.left_inverse
         found = (rows - rows[:, :1]) @ inverse
         if LOST * np.abs(inverse).max() * np.abs(rows - rows[:, :1]).max() <= np.abs(found).max():
             return np.asarray(found)
-        # Entries of contrasts that the workload does not need may be huge and cancel: an exact product, rounded once.
-        bits, fine = fraction_bits(rows), fraction_bits(inverse)
+        # Entries of contrasts that the workload does not need may be huge and cancel: an exact
+        # product, rounded once.
+        bits = fraction_bits(rows)
+        fine = fraction_bits(inverse)
         whole = Digits.read(rows, bits)
         exact = (whole - whole.columns(slice(1))) @ Digits.read(inverse, fine)
         return np.asarray(exact.whole() / (1 << (bits + fine)), dtype=np.float64)
 
     @property
     def left_inverse(self) -> Float:
-        """Estimator of the frequencies, shape ``(n, m)``, of which the workload's numbers are unbiased."""
+        """Estimator of the frequencies, shape ``(n, m)``, of which the workload's numbers are
+        unbiased.
+        """
         return self.certificate.left_inverse
 
     @cached_property
     def _variances(self) -> Float:
         """Total variance of a report, for every answer."""
         r = self.weights / self.weights.sum()
-        return variances_with(self.workload, self.mechanism.channel, self.certificate.left_inverse, r)
+        return variances_with(
+            self.workload, self.mechanism.channel, self.certificate.left_inverse, r
+        )
 
     def variance(self, x: Any = None) -> Float:
         """Variance of one respondent's unbiased values, summed over the workload.
@@ -262,12 +310,18 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
         ndarray
             One for each answer.
         """
-        return np.asarray(self._variances[slice(None) if x is None else codes(x, self.workload.inputs, "answer")])
+        return np.asarray(
+            self._variances[slice(None) if x is None else codes(x, self.workload.inputs, "answer")]
+        )
 
     @property
     def average_variance(self) -> float:
         """Average of the variances over the weights of the answers."""
-        return self.value if self.objective == "average" else float(self.weights @ self._variances / self.weights.sum())
+        return (
+            self.value
+            if self.objective == "average"
+            else float(self.weights @ self._variances / self.weights.sum())
+        )
 
     @property
     def worst_variance(self) -> float:
@@ -295,7 +349,8 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
     ) -> Estimate:
         r"""Estimate the workload from reports, without bias.
 
-        .. math:: \hat t = V q, \qquad \operatorname{Cov} = (V \operatorname{diag}(q) V^T - \hat t \hat t^T) / N
+        .. math:: \hat t = V q, \qquad \operatorname{Cov} =
+                  (V \operatorname{diag}(q) V^T - \hat t \hat t^T) / N
 
         Parameters
         ----------
@@ -304,18 +359,21 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
         confidence : float
             Coverage of each score interval on its own. Default: ``0.95``.
         simultaneous : bool
-            Whether all intervals hold at once with this confidence (Bonferroni). Default: ``False``.
+            Whether all intervals hold at once with this confidence (Bonferroni). Default:
+            ``False``.
         check_fit : bool
-            Whether reports that hardly come from the mechanism (p-value below 1e-3, see `goodness_of_fit`) cause a
-            warning, and below 1e-6 an error; `Estimate.fit` has the p-value in any case. Default: ``True``.
+            Whether reports that hardly come from the mechanism (p-value below 1e-3, see
+            `goodness_of_fit`) cause a warning, and below 1e-6 an error; `Estimate.fit` has the
+            p-value in any case. Default: ``True``.
         weights : array_like, shape (N,), optional
             Weight of each report, if these are a list; default: all 1.
 
         Returns
         -------
         Estimate
-            One number for each row of the workload, with its name. Intervals are score intervals: they have every value
-            that the estimate does not contradict, and a positive width even if all reports are equal.
+            One number for each row of the workload, with its name. Intervals are score intervals:
+            they have every value that the estimate does not contradict, and a positive width even
+            if all reports are equal.
 
         Raises
         ------
@@ -325,13 +383,24 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
         z = interval_quantile(confidence, self.workload.shape[0], simultaneous)
         counts = self.count(reports, weights=weights).require_some()
         fit = checked_fit(self, counts, check_fit)
-        inverse, channel, share = self.certificate.left_inverse, self.mechanism.channel, float(confidence)
-        constant, names = self._constant[:, None], self.names
+        inverse = self.certificate.left_inverse
+        channel = self.mechanism.channel
+        share = float(confidence)
+        constant = self._constant[:, None]
+        names = self.names
         wanted = self.wanted - constant
-        found = linear_estimate(counts, self._differences, wanted, channel, inverse, z, share, "design", names)
-        return replace(found, values=found.values + constant[:, 0], interval=found.interval + constant, fit=fit)
+        found = linear_estimate(
+            counts, self._differences, wanted, channel, inverse, z, share, "design", names
+        )
+        return replace(
+            found, values=found.values + constant[:, 0], interval=found.interval + constant, fit=fit
+        )
 
     def variances(self, prior: Any = None) -> Float:
-        """Variance of one respondent's value for each number; without a prior, at the worst distribution."""
+        """Variance of one respondent's value for each number; without a prior, at the worst
+        distribution.
+        """
         known = None if prior is None else read_prior(prior, self.mechanism.inputs)[0]
-        return linear_variances(self.mechanism.channel, self._differences, self.wanted - self._constant[:, None], known)
+        return linear_variances(
+            self.mechanism.channel, self._differences, self.wanted - self._constant[:, None], known
+        )

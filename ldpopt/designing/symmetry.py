@@ -1,6 +1,8 @@
-"""Symmetry: permutations of the answers that leave workload and weights unchanged, and coordinates in blocks.
+"""Symmetry: permutations of the answers that leave workload and weights unchanged, and coordinates
+in blocks.
 
-If one is its own inverse, half of the columns suffice: the information has no entries between its two eigenspaces.
+If one is its own inverse, half of the columns suffice: the information has no entries between its
+two eigenspaces.
 """
 
 from collections.abc import Sequence
@@ -18,7 +20,9 @@ Permutations = Int
 
 
 def symmetry_group(contrasts: Contrasts, hints: Sequence[Permutations], cone: Cone) -> Permutations:
-    """A small group of symmetries, one a row, the identity first; the hints and the reversal are tried."""
+    """A small group of symmetries, one a row, the identity first; the hints and the reversal are
+    tried.
+    """
     n = len(contrasts.weights)
     members = [np.arange(n)]
     for hint in (*hints, np.arange(n)[::-1]):
@@ -53,7 +57,9 @@ def _closure(members: list[Permutations]) -> list[Permutations] | None:
 
 
 def involutions(permutations: Permutations) -> Permutations:
-    """A group of permutations if each is its own inverse; else the identity and one that is, if any."""
+    """A group of permutations if each is its own inverse; else the identity and one that is, if
+    any.
+    """
     own = [order for order in permutations if np.array_equal(order[order], np.arange(len(order)))]
     return np.array(own if len(own) == len(permutations) else own[:2])
 
@@ -72,7 +78,9 @@ def new_representatives(shapes: Float, columns: Columns, permutations: Permutati
     """One column of every orbit of which none is among the columns yet."""
     known = {shape.tobytes() for shape in columns.shapes}
     shapes = representatives(shapes, permutations)
-    is_new = [not any(shape[order].tobytes() in known for order in permutations) for shape in shapes]
+    is_new = [
+        not any(shape[order].tobytes() in known for order in permutations) for shape in shapes
+    ]
     return np.asarray(shapes[np.array(is_new, dtype=bool)]).reshape(-1, columns.shapes.shape[1])
 
 
@@ -81,15 +89,19 @@ def all_images(shapes: Float, q: Float, permutations: Permutations) -> tuple[Flo
     images = np.vstack([shapes[:, order] for order in permutations])
     shares = np.tile(q / len(permutations), len(permutations))
     distinct, place = np.unique(images, axis=0, return_inverse=True)
-    total: Float = np.bincount(place.ravel(), weights=shares, minlength=len(distinct)).astype(np.float64)
+    total: Float = np.bincount(place.ravel(), weights=shares, minlength=len(distinct)).astype(
+        np.float64
+    )
     return distinct, total
 
 
 class Blocks:
-    """Contrasts in blocks: coordinates of scores, of which each permutation fixes or negates all of a block.
+    """Contrasts in blocks: coordinates of scores, of which each permutation fixes or negates all of
+    a block.
 
-    ``bases`` are orthonormal, shape ``(n, d)`` each, the first one of the vectors that all permutations fix; ``grams``
-    are the Gram matrices of the centered workload in them, over the square of ``unit``, by which scores are divided.
+    ``bases`` are orthonormal, shape ``(n, d)`` each, the first one of the vectors that all
+    permutations fix; ``grams`` are the Gram matrices of the centered workload in them, over the
+    square of ``unit``, by which scores are divided.
     """
 
     def __init__(self, contrasts: Contrasts, permutations: Permutations, unit: float) -> None:
@@ -107,13 +119,17 @@ class Blocks:
         return [np.ascontiguousarray(scores @ basis) for basis in self.bases]
 
     def over_answers(self, blocks: list[Float]) -> Float:
-        """A quadratic form that is given in blocks, rewritten for vectors over all answers, shape ``(n, n)``."""
+        """A quadratic form that is given in blocks, rewritten for vectors over all answers, shape
+        ``(n, n)``.
+        """
         parts = [basis @ block @ basis.T for basis, block in zip(self.bases, blocks, strict=True)]
         return np.asarray(np.sum(parts, axis=0) / self.unit**2)
 
     def line_over_answers(self, slope: Float) -> Float:
         """The linear form over all answers of one in the first block."""
-        return np.asarray(self.bases[0] @ slope / self.unit if self.has_fixed else np.zeros(len(self.weights)))
+        return np.asarray(
+            self.bases[0] @ slope / self.unit if self.has_fixed else np.zeros(len(self.weights))
+        )
 
 
 def _halves(basis: Float, order: Permutations) -> tuple[Float, Float]:

@@ -1,22 +1,29 @@
 r"""The best design for the largest variance over the answers.
 
-A bound for any weights bounds the worst case too. The master program is a saddle point, convex in ``theta`` and concave
-in the weights ``r``:
+A bound for any weights bounds the worst case too. The master program is a saddle point, convex in
+``theta`` and concave in the weights ``r``:
 
 .. math:: \min_{\theta \ge 0, \sum \theta_A v_A = 1} \; \max_{r \ge r_0, \sum r = 1} \;
-          \operatorname{tr}\Big(G \big(\textstyle\sum_A \theta_A v_A v_A^T / (r \cdot v_A)\big)^{-1}\Big)
+          \operatorname{tr}\Big(G \big(\textstyle\sum_A \theta_A v_A v_A^T / (r \cdot
+          v_A)\big)^{-1}\Big)
           - \sum_x r_x G_{xx} .
 """
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ldpopt.designing import column_generation as generation
-from ldpopt.designing.column_generation import CurvedPoint, CurvedSystem, Optimum, Solved, generate_columns
+from ldpopt.designing.column_generation import (
+    CurvedPoint,
+    CurvedSystem,
+    Optimum,
+    Solved,
+    generate_columns,
+)
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.private_columns import Cone, Dual
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
@@ -25,8 +32,11 @@ from ldpopt.privacy.cones.rays import Columns
 
 STEPS = 150  # limit on Newton steps; 10 to 30 are usual
 LEVEL = 0.1  # products of slacks and multipliers at the start
-LEAST = 0.01  # share of the weights that is equal, in multiples of the gap aimed at: the bound loses no larger share
-LEAST_WEIGHT = 1e-9  # least value of that share: reports of answers with smaller weights are beyond the floats
+# share of the weights that is equal, in multiples of the gap aimed at: the bound loses no larger
+# share
+LEAST = 0.01
+# least value of that share: reports of answers with smaller weights are beyond the floats
+LEAST_WEIGHT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +73,8 @@ class _SaddleState:
         self.weight = theta / self.mass
         half = generation.half_inverse(master.vectors, self.weight, master.gram)
         form = half.T @ master.gram @ half
-        self.white, self.value = master.vectors @ half, float(np.trace(form))
+        self.white = master.vectors @ half
+        self.value = float(np.trace(form))
         self.priced = self.white @ form
         self.cost = np.einsum("ax,ax->a", self.priced, self.white)
         self.bent = v * (self.weight / self.mass)[:, None]
@@ -71,24 +82,30 @@ class _SaddleState:
         self.by_r = self.bent.T @ self.cost - master.own
 
     def second(self, v: Float) -> tuple[Float, Float, Float]:
-        """Second derivatives: twice by ``theta``, by ``theta`` and the weights, twice by the weights."""
+        """Second derivatives: twice by ``theta``, by ``theta`` and the weights, twice by the
+        weights.
+        """
         curved = 2 * (self.white @ self.white.T) * (self.priced @ self.white.T)
-        cross, theta_theta = curved @ self.bent, curved / self.mass / self.mass[:, None]
+        cross = curved @ self.bent
+        theta_theta = curved / self.mass / self.mass[:, None]
         theta_r = v * (self.cost / self.mass**2)[:, None] - cross / self.mass[:, None]
         r_r = self.bent.T @ cross - 2 * (v.T * (self.cost * self.weight / self.mass**2)) @ v
         return theta_theta, theta_r, r_r
 
 
 class MinimaxMaster:
-    """The master program for given columns ``v``, shape ``(m, n)``, and ``gram = W^T W`` with trace about 1.
+    """The master program for given columns ``v``, shape ``(m, n)``, and ``gram = W^T W`` with trace
+    about 1.
 
-    Contrasts of the columns are stretched to about 1, and the Gram matrix accordingly, so that small budgets lose no
-    digits; sums to 1 stay sums to 1. The objective is divided by the square of the stretch. ``least`` is the smallest
-    weight of an answer: the bound is concave in the weights, so it loses a share of at most ``n least``.
+    Contrasts of the columns are stretched to about 1, and the Gram matrix accordingly, so that
+    small budgets lose no digits; sums to 1 stay sums to 1. The objective is divided by the square
+    of the stretch. ``least`` is the smallest weight of an answer: the bound is concave in the
+    weights, so it loses a share of at most ``n least``.
     """
 
     def __init__(self, v: Float, gram: Float, least: float = 0.0) -> None:
-        n, middle = v.shape[1], v.mean(axis=1, keepdims=True)
+        n = v.shape[1]
+        middle = v.mean(axis=1, keepdims=True)
         self.stretch = 1 / float(np.abs(v - middle).max())
         self.map = self.stretch * np.eye(n) + np.full((n, n), (1 - self.stretch) / n)
         self.v, self.vectors, self.least = v, middle + self.stretch * (v - middle), least
@@ -96,13 +113,25 @@ class MinimaxMaster:
         self.own = np.diag(gram) / self.stretch**2
         self._known: tuple[_SaddlePoint, _SaddleState] | None = None
 
-    def solve(self, theta: Float, r: Float, *, gap: float = 1e-9, deadline: Deadline = NO_LIMIT) -> MinimaxDesign:
-        """Find the saddle point from a positive point, until the relative gap is reached; the best point found."""
+    def solve(
+        self, theta: Float, r: Float, *, gap: float = 1e-9, deadline: Deadline = NO_LIMIT
+    ) -> MinimaxDesign:
+        """Find the saddle point from a positive point, until the relative gap is reached; the best
+        point found.
+        """
         r = np.maximum(r / r.sum() - self.least, 0.1 / len(r))
         begin = _SaddlePoint(theta, r, LEVEL / theta, LEVEL / r, np.zeros(len(r)), np.zeros(1))
-        gap_at, steps = (lambda point: self._measured(point)[0]), (STEPS, generation.STALLED)
-        at = generation.follow(begin, gap_at, partial(_SaddleSystem, self), steps, gap=gap, deadline=deadline)
-        return MinimaxDesign(at.theta, self.least + at.r, self.map @ at.line * self.stretch**2, *self._measured(at))
+
+        def gap_at(point: Any) -> float:
+            return self._measured(point)[0]
+
+        steps = (STEPS, generation.STALLED)
+        at = generation.follow(
+            begin, gap_at, partial(_SaddleSystem, self), steps, gap=gap, deadline=deadline
+        )
+        return MinimaxDesign(
+            at.theta, self.least + at.r, self.map @ at.line * self.stretch**2, *self._measured(at)
+        )
 
     def state(self, point: _SaddlePoint) -> _SaddleState:
         """Derivatives at a point, computed once."""
@@ -111,15 +140,20 @@ class MinimaxMaster:
         return self._known[1]
 
     def _measured(self, point: _SaddlePoint) -> tuple[float, float]:
-        """Gap of the design's largest variance and of the bound at the weights, and the error of the sums."""
+        """Gap of the design's largest variance and of the bound at the weights, and the error of
+        the sums.
+        """
         try:
             at = self.state(point)
         except LinAlgError:
             return np.inf, np.inf
-        r, worst = self.least + point.r, float(at.by_r.max())
-        short, variance = self.vectors.T @ point.theta - 1, max(worst, generation.RESOLVED * at.value)
+        r = self.least + point.r
+        worst = float(at.by_r.max())
+        short = self.vectors.T @ point.theta - 1
+        variance = max(worst, generation.RESOLVED * at.value)
         off = generation.relative_error(short, point.line, variance)
-        # Add the least multiple of the weights with which no column costs more than the line allows.
+        # Add the least multiple of the weights with which no column costs more than the line
+        # allows.
         short = float(np.max((-at.by_theta - self.vectors @ point.line) / at.mass))
         largest = float(point.line.sum() + short * r.sum())
         bound = at.value**2 / largest - float(r @ self.own) if largest > 0 else 0.0
@@ -130,7 +164,9 @@ class _SaddleSystem(CurvedSystem[_SaddlePoint]):
     """Newton steps of the saddle, by a Cholesky factor over the columns."""
 
     def __init__(self, master: MinimaxMaster, at: _SaddlePoint) -> None:
-        self.at, self.state, self.master = at, master.state(at), master
+        self.at = at
+        self.state = master.state(at)
+        self.master = master
         v = master.vectors
         m, n = v.shape
         theta_theta, theta_r, r_r = self.state.second(master.v)
@@ -163,46 +199,66 @@ class _SaddleSystem(CurvedSystem[_SaddlePoint]):
         lower = np.concatenate([at.total - state.by_r - at.spare - aims[1] / at.r, *short])
         base = cho_solve(self.factor, upper, check_finite=False)
         found = self.size * np.linalg.solve(self.small, self.size * (lower - self.across.T @ base))
-        dtheta, dr = self.scale * (base - self.solved @ found), found[:n]
-        dslack, dspare = (aims[0] - at.slack * dtheta) / at.theta, (aims[1] - at.spare * dr) / at.r
+        dtheta = self.scale * (base - self.solved @ found)
+        dr = found[:n]
+        dslack = (aims[0] - at.slack * dtheta) / at.theta
+        dspare = (aims[1] - at.spare * dr) / at.r
         return _SaddlePoint(dtheta, dr, dslack, dspare, found[n : 2 * n], found[2 * n :])
 
 
 def least_weight(n: int, gap: float) -> float:
-    """Smallest weight of one of ``n`` answers in a worst case, at which the bound loses next to nothing."""
+    """Smallest weight of one of ``n`` answers in a worst case, at which the bound loses next to
+    nothing.
+    """
     return max(LEAST * gap, LEAST_WEIGHT) / n
 
 
 def solve_minimax(
-    gram: Float, columns: Columns, theta: Float | None, r: Float, *, gap: float, least: float, deadline: Deadline
+    gram: Float,
+    columns: Columns,
+    theta: Float | None,
+    r: Float,
+    *,
+    gap: float,
+    least: float,
+    deadline: Deadline,
 ) -> MinimaxDesign:
     """Saddle point on given columns, in the unit of the workload."""
-    v, unit = columns.vectors, float(np.trace(gram))
+    v = columns.vectors
+    unit = float(np.trace(gram))
     start = np.full(len(v), 1 / v.sum(axis=0).max()) if theta is None else theta
     found = MinimaxMaster(v, gram / unit, least).solve(start, r, gap=gap, deadline=deadline)
     return replace(found, r=found.r / found.r.sum(), line=found.line * unit)
 
 
-def minimax_optimum(gram: Float, columns: Columns, found: MinimaxDesign, *, used: float) -> tuple[Optimum, float]:
+def minimax_optimum(
+    gram: Float, columns: Columns, found: MinimaxDesign, *, used: float
+) -> tuple[Optimum, float]:
     """Design of a saddle point with its multipliers, and its largest variance."""
     # Columns with less than used of the largest multiple are left out.
     places = np.flatnonzero(found.theta > used * found.theta.max())
     columns = columns.take(places)
     contrasts = Contrasts(gram, found.r).scaled_to(columns)
-    r, scores, mass = found.r, contrasts.scores(columns), columns.mass(found.r)
+    r = found.r
+    scores = contrasts.scores(columns)
+    mass = columns.mass(found.r)
     q = found.theta[places] * mass
     q /= q.sum()
     half = generation.half_inverse(scores, q, contrasts.reduced)
     inverse = half @ half.T
     value = contrasts.value(float(np.sum(inverse * contrasts.reduced)))
     whole = contrasts.needed(inverse)
-    mean = gram @ r  # the saddle point is for the workload itself: subtract its average over the weights
+    # the saddle point is for the workload itself: subtract its average over the weights
+    mean = gram @ r
     line = found.line - 2 * whole.T @ (mean - r @ mean)
     dual = Dual(r, whole, value, value, line - r * line.sum())
     estimator = contrasts.basis / contrasts.unit @ (half @ (scores @ half).T)
-    moments, theta = np.einsum("xa,xa->a", contrasts.centered @ estimator, estimator), q / mass
+    moments = np.einsum("xa,xa->a", contrasts.centered @ estimator, estimator)
+    theta = q / mass
     second = (columns.vectors.T @ (theta * moments)) / (columns.vectors.T @ theta)
-    return Optimum(contrasts, columns, q, value, dual), float((second - np.diag(contrasts.centered)).max())
+    return Optimum(contrasts, columns, q, value, dual), float(
+        (second - np.diag(contrasts.centered)).max()
+    )
 
 
 class _WorstCase:
@@ -210,18 +266,31 @@ class _WorstCase:
 
     def __init__(self, gram: Float, gap: float) -> None:
         n = len(gram)
-        self.gram, self.least = gram, least_weight(n, gap)
-        self.symmetries, self.room = np.arange(n)[None], n * (n + 1) // 2 + n
+        self.gram = gram
+        self.least = least_weight(n, gap)
+        self.symmetries = np.arange(n)[None]
+        self.room = n * (n + 1) // 2 + n
 
-    def solve(self, columns: Columns, x: Float | None, r: Float, gap: float, deadline: Deadline) -> Solved:
-        found = solve_minimax(self.gram, columns, x, r, gap=gap, least=self.least, deadline=deadline)
+    def solve(
+        self, columns: Columns, x: Float | None, r: Float, gap: float, deadline: Deadline
+    ) -> Solved:
+        found = solve_minimax(
+            self.gram, columns, x, r, gap=gap, least=self.least, deadline=deadline
+        )
         optimum, variance = minimax_optimum(self.gram, columns, found, used=generation.UNUSED)
         price = optimum.dual.price(optimum.contrasts.centered)
-        return Solved(found.theta, optimum.dual.weights, price, found.gap, found.off, optimum, variance)
+        return Solved(
+            found.theta, optimum.dual.weights, price, found.gap, found.off, optimum, variance
+        )
 
 
 def optimize_worst_case(
-    gram: Float, cone: Cone, *, gap: float = 1e-6, deadline: Deadline = NO_LIMIT, start: Optimum | None = None
+    gram: Float,
+    cone: Cone,
+    *,
+    gap: float = 1e-6,
+    deadline: Deadline = NO_LIMIT,
+    start: Optimum | None = None,
 ) -> tuple[Optimum, float]:
     """Design for the largest variance over the answers, by column generation, and that variance."""
     n = len(gram)

@@ -1,4 +1,6 @@
-"""Closed forms for workloads that no permutation of the answers changes; else column generation, all columns priced."""
+"""Closed forms for workloads that no permutation of the answers changes; else column generation,
+all columns priced.
+"""
 
 from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.designing.average import optimize_average
@@ -9,7 +11,8 @@ from ldpopt.designing.realize import raw_design
 from ldpopt.designing.worst_case import optimize_worst_case
 from ldpopt.privacy import PureLDP
 
-FEWER = 0.3  # share of the time left in which unneeded columns are dropped; the rest is for the proof
+# share of the time left in which unneeded columns are dropped; the rest is for the proof
+FEWER = 0.3
 
 
 class BlockDesign(DesignMethod):
@@ -31,7 +34,9 @@ class BlockDesign(DesignMethod):
 
 
 class SubsetSelectionDesign(DesignMethod):
-    """Sets of answers of one size, drawn by their own sampler, whose channel is too large to list."""
+    """Sets of answers of one size, drawn by their own sampler, whose channel is too large to
+    list.
+    """
 
     name = "subset selection"
     is_optimal = True
@@ -41,7 +46,10 @@ class SubsetSelectionDesign(DesignMethod):
         n = form.problem.workload.shape[1]
         if form.unit is None or form.problem.outputs is not None or n <= limits.listed_answers:
             return None
-        return f"optimal in closed form for frequencies of more than {limits.listed_answers} answers with equal weights"
+        return (
+            f"optimal in closed form for frequencies of more than {limits.listed_answers} "
+            "answers with equal weights"
+        )
 
     def solve(self, task: DesignTask) -> FrequencyCertificate:
         """Choose the size of the sets with the least variance."""
@@ -58,7 +66,10 @@ class ListedColumns(DesignMethod):
         """Few enough extreme columns to list."""
         rays = form.private_columns.rays
         if rays is not None:
-            return f"the private columns are sums of {len(rays.below):,} extreme rays, all of which are priced"
+            return (
+                f"the private columns are sums of {len(rays.below):,} extreme rays, all of "
+                "which are priced"
+            )
         few = form.n <= limits.listed_answers
         return f"all sets of the {form.n} answers are priced: the bound is exact" if few else None
 
@@ -67,6 +78,10 @@ class ListedColumns(DesignMethod):
         form, cone, gap = task.form, task.form.private_columns.cone, task.gap
         if form.is_worst_case:
             optimum, _ = optimize_worst_case(form.gram, cone, gap=gap / 2, deadline=task.deadline)
-            return raw_design(task, with_fewer_reports_for_all(optimum, gap, task.deadline.share(FEWER)))
-        optimum = optimize_average(form.contrasts, cone, form.hints, gap=gap / 2, deadline=task.deadline)
+            return raw_design(
+                task, with_fewer_reports_for_all(optimum, gap, task.deadline.share(FEWER))
+            )
+        optimum = optimize_average(
+            form.contrasts, cone, form.hints, gap=gap / 2, deadline=task.deadline
+        )
         return raw_design(task, with_fewer_reports(optimum, gap, task.deadline.share(FEWER)))

@@ -1,4 +1,6 @@
-"""The interface of methods for designs: the sizes up to which one is used, and how it solves a problem."""
+"""The interface of methods for designs: the sizes up to which one is used, and how it solves a
+problem.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -59,7 +61,8 @@ class RawDesign:
     channel: Float  # (c, m): a row for each class of answers, in multiples of 2**-53
     left_inverse: Float  # X, shape (c, m); the estimator is W X
     weights: Float  # of the answers for which the bounds hold, shape (n,)
-    bounds: Iterable[Bound] = ()  # the tightest first; the first that exact arithmetic confirms is used
+    # the tightest first; the first that exact arithmetic confirms is used
+    bounds: Iterable[Bound] = ()
     rounds: int = 0  # of pricing
     notes: tuple[str, ...] = ()
 
@@ -68,16 +71,22 @@ class DesignMethod(ABC):
     """A way to solve design problems."""
 
     name: ClassVar[str]
-    is_optimal: ClassVar[bool] = False  # whether the optimum is known in closed form: no other method is planned
-    can_refine: ClassVar[bool] = False  # whether a second run with a smaller gap can end with a smaller gap
+    # whether the optimum is known in closed form: no other method is planned
+    is_optimal: ClassVar[bool] = False
+    # whether a second run with a smaller gap can end with a smaller gap
+    can_refine: ClassVar[bool] = False
 
     @abstractmethod
     def because(self, form: DesignForm, limits: DesignLimits) -> str | None:
-        """Why the method is tried, as a clause for the plan; None if it cannot solve problems of this form."""
+        """Why the method is tried, as a clause for the plan; None if it cannot solve problems of
+        this form.
+        """
 
     @abstractmethod
     def solve(self, task: DesignTask) -> RawDesign | DesignClaim:
-        """Find a channel, its left inverse and multipliers; or sets of answers with their certificate."""
+        """Find a channel, its left inverse and multipliers; or sets of answers with their
+        certificate.
+        """
 
     def __str__(self) -> str:
         return self.name

@@ -1,4 +1,5 @@
-"""Marginals and other workloads whose Gram matrix depends only on the attributes in which two answers differ.
+"""Marginals and other workloads whose Gram matrix depends only on the attributes in which two
+answers differ.
 
 Column generation among sets with all their images, in a reduced program.
 """
@@ -16,19 +17,30 @@ from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.methods.method import DesignLimits, DesignMethod, DesignTask, RawDesign
 from ldpopt.designing.methods.product.moments import best_bound
-from ldpopt.designing.methods.product.sets import LISTED, generators, lifted, masks, orbit, placements, spaces
+from ldpopt.designing.methods.product.sets import (
+    LISTED,
+    generators,
+    lifted,
+    masks,
+    orbit,
+    placements,
+    spaces,
+)
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.budget import Budget, round_up
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float, Int
 
 MASSES = 1 << 53  # sum of the masses of a row
-POINTS = 64  # largest number of combinations of attributes that a set may depend on, unless the workload needs more
+# largest number of combinations of attributes that a set may depend on, unless the workload needs
+# more
+POINTS = 64
 ENTRIES = 4_000_000  # largest number of entries of a channel
 ROUNDS = 60  # limit on rounds of pricing
 ADDED = 6  # sets that are added from each space in a round
 SEARCHES = 4  # rounds in which sets of many combinations are sought
-MOST_PAIRED = 8  # largest number of attributes for the bound by pairs, whose program has 3 * 2**d unknowns
+# largest number of attributes for the bound by pairs, whose program has 3 * 2**d unknowns
+MOST_PAIRED = 8
 SIZES = 300  # largest number of sizes of sets in the linear program of the bound by pairs
 MIXED = (0.0, 0.25, 0.5, 0.75)  # weights of equal costs in the multipliers that are tried for it
 USED = 1e-9  # probability below which a set is left out
@@ -47,9 +59,11 @@ class Orbits:
 
 
 class ReducedProgram:
-    """A workload whose Gram matrix has given eigenvalues over the sets of attributes, shape ``(2,) * d``.
+    """A workload whose Gram matrix has given eigenvalues over the sets of attributes, shape ``(2,)
+    * d``.
 
-    The eigenvalue of the constant is not used. ``base`` is ``e**-epsilon``, ``spread`` is ``1 - e**-epsilon``.
+    The eigenvalue of the constant is not used. ``base`` is ``e**-epsilon``, ``spread`` is ``1 -
+    e**-epsilon``.
     """
 
     def __init__(self, scheme: Scheme, eigenvalues: Float, base: float, spread: float) -> None:
@@ -60,7 +74,12 @@ class ReducedProgram:
         flat[flat <= 1e-12 * flat.max()] = 0.0
         d = len(scheme.sizes)
         bits = (np.arange(2**d)[:, None] >> np.arange(d)[::-1]) & 1
-        counted = np.array([[row[np.array(self.classes) == kind].sum() for kind in set(self.classes)] for row in bits])
+        counted = np.array(
+            [
+                [row[np.array(self.classes) == kind].sum() for kind in set(self.classes)]
+                for row in bits
+            ]
+        )
         needed = np.flatnonzero(flat > 0)
         types, place = np.unique(counted[needed], axis=0, return_inverse=True)
         self.type_of = np.full(2**d, len(types))
@@ -69,12 +88,15 @@ class ReducedProgram:
         self.cost = flat[needed[np.unique(place.ravel(), return_index=True)[1]]] * ranks**2
         largest = max(np.prod(np.array(scheme.sizes)[bits[mask] == 1]) for mask in needed)
         self.spaces = spaces(scheme.sizes, self.classes, int(max(POINTS, largest)))
-        self.types = [self.type_of[masks(space, d)] for space in self.spaces]  # of the parts of each space
+        # of the parts of each space
+        self.types = [self.type_of[masks(space, d)] for space in self.spaces]
         self.most = ENTRIES // scheme.n
         self.orbits: dict[Key, Float | None] = {}
 
     def generate(self, gap: float, deadline: Deadline = NO_LIMIT) -> Orbits | None:
-        """Find the best sets; None if no set with few enough images makes the workload estimable."""
+        """Find the best sets; None if no set with few enough images makes the workload
+        estimable.
+        """
         keys, information = self._first()
         if (information.max(axis=0, initial=0.0) == 0).any():
             return None
@@ -97,7 +119,9 @@ class ReducedProgram:
         return self._orbits(keys[: len(q)], self._fewest(keys, information[: len(q)], q), rounds)
 
     def _fewest(self, keys: list[Key], information: Float, q: Float) -> Float:
-        """Probabilities that keep the information of ``q`` with the fewest images: at most types + 1 sets have any."""
+        """Probabilities that keep the information of ``q`` with the fewest images: at most types +
+        1 sets have any.
+        """
         from scipy.optimize import linprog
 
         sizes = []
@@ -106,7 +130,8 @@ class ReducedProgram:
             assert images is not None
             sizes.append(len(images) * len(placements(self.spaces[key[0]].places, self.classes)))
         scale = q @ information
-        weights, more = np.ones((1, len(q))), -(information / scale).T
+        weights = np.ones((1, len(q)))
+        more = -(information / scale).T
         found = linprog(sizes, A_ub=more, b_ub=-np.ones(len(scale)), A_eq=weights, b_eq=[1.0])
         return np.asarray(found.x) if found.status == 0 else q
 
@@ -121,7 +146,9 @@ class ReducedProgram:
         return keys, information
 
     def _costliest(self, prices: Float, least: float) -> tuple[list[Key], Float]:
-        """The costliest sets of each space that cost more than ``least``, and their information on each type."""
+        """The costliest sets of each space that cost more than ``least``, and their information on
+        each type.
+        """
         keys: list[Key] = []
         information: list[Float] = []
         padded = np.append(prices, 0.0)
@@ -139,7 +166,11 @@ class ReducedProgram:
                     continue
                 added += 1
                 keys.append(key)
-                information.append(np.bincount(own, weights=parts[a], minlength=len(padded))[:-1].astype(np.float64))
+                information.append(
+                    np.bincount(own, weights=parts[a], minlength=len(padded))[:-1].astype(
+                        np.float64
+                    )
+                )
         return keys, np.array(information, dtype=np.float64).reshape(-1, len(prices))
 
     def _search(self, prices: Float, value: float, used: list[Key]) -> None:
@@ -154,7 +185,9 @@ class ReducedProgram:
                 if set(part.places) <= set(space.places):
                     inner = tuple(space.places.index(attribute) for attribute in part.places)
                     starts.append(lifted(np.frombuffer(indicator)[None], inner, space.scheme))
-            space.search(padded[own], value, self.scheme.n, self.base, self.spread, np.vstack(starts))
+            space.search(
+                padded[own], value, self.scheme.n, self.base, self.spread, np.vstack(starts)
+            )
 
     def _images(self, key: Key) -> Float | None:
         """Images of a set in its own attributes; None if the channel would be too large."""
@@ -162,12 +195,15 @@ class ReducedProgram:
             space = self.spaces[key[0]]
             inner = [self.classes[place] for place in space.places]
             spots = len(placements(space.places, self.classes))
-            self.orbits[key] = orbit(np.frombuffer(key[1]), generators(space.scheme, inner), self.most // spots)
+            self.orbits[key] = orbit(
+                np.frombuffer(key[1]), generators(space.scheme, inner), self.most // spots
+            )
         return self.orbits[key]
 
     def _orbits(self, keys: list[Key], q: Float, rounds: int) -> Orbits:
         """The used sets with all their images over all answers."""
-        images, kept = [], np.flatnonzero(q > USED)
+        images = []
+        kept = np.flatnonzero(q > USED)
         for a in kept:
             part = self._images(keys[a])
             assert part is not None
@@ -177,14 +213,17 @@ class ReducedProgram:
 
 
 def solve_reduced(cost: Float, information: Float, gap: float) -> tuple[Float, float]:
-    r"""Probabilities of the sets, and the value; ``cost`` has the shape ``(c,)``, ``information`` ``(m, c)``.
+    r"""Probabilities of the sets, and the value; ``cost`` has the shape ``(c,)``, ``information``
+    ``(m, c)``.
 
-    A set with all its images has the information ``s_j`` on the class ``j`` of eigenspaces, ``c_j = mu_j rank_j^2``:
+    A set with all its images has the information ``s_j`` on the class ``j`` of eigenspaces, ``c_j =
+    mu_j rank_j^2``:
 
     .. math:: \min_{q \ge 0, \sum q = 1} \sum_j \frac{c_j}{\sum_A q_A s_j(A)} .
 
-    The value is homogeneous: ``sum q`` is added to it in place of the equation, and the result is scaled. This average
-    master with a system of ``c`` rows takes 0.7 to 1.1 ms; the general one with images took 14 to 459 ms.
+    The value is homogeneous: ``sum q`` is added to it in place of the equation, and the result is
+    scaled. This average master with a system of ``c`` rows takes 0.7 to 1.1 ms; the general one
+    with images took 14 to 459 ms.
 
     """
     scale = information.max(axis=0)
@@ -195,15 +234,20 @@ def solve_reduced(cost: Float, information: Float, gap: float) -> tuple[Float, f
     slack = np.ones(len(q))
     for _ in range(STEPS):
         s = q @ information
-        price, value = information @ (cost / s**2), float((cost / s).sum())
+        price = information @ (cost / s**2)
+        value = float((cost / s).sum())
         # value * sum q is the value at a total of 1, (value of the prices)^2 / largest its bound.
         if 1 - value / (q.sum() * price.max()) <= gap:
             break
         level = float(q @ slack) / len(q) * 0.1
-        # I: information. (2 I diag(c / s^3) I^T + diag(slack / q)) dq = price - 1 + level / q, by a small matrix.
-        spread, right = q / slack, price - 1 + level / q
+        # I: information. (2 I diag(c / s^3) I^T + diag(slack / q)) dq = price - 1 + level / q, by a
+        # small matrix.
+        spread = q / slack
+        right = price - 1 + level / q
         small = np.diag(s**3 / (2 * cost)) + (information.T * spread) @ information
-        dq = spread * (right - information @ np.linalg.solve(small, information.T @ (spread * right)))
+        dq = spread * (
+            right - information @ np.linalg.solve(small, information.T @ (spread * right))
+        )
         dslack = (level - slack * dq) / q - slack
         steepest = max(float((-dq / q).max()), float((-dslack / slack).max()))
         length = min(1.0, TO_BORDER / steepest) if steepest > 0 else 1.0
@@ -214,17 +258,25 @@ def solve_reduced(cost: Float, information: Float, gap: float) -> tuple[Float, f
 class ProductDesign(DesignMethod):
     """Sets that depend on few attributes, with all their images; a bound in closed form.
 
-    By symmetry the variance is the same for every answer, so that average and worst case have the same design.
+    By symmetry the variance is the same for every answer, so that average and worst case have the
+    same design.
     """
 
     name = "product"
 
     def because(self, form: DesignForm, limits: DesignLimits) -> str | None:
-        """More answers than are listed, attributes known, equal weights, Gram matrix in the scheme."""
-        is_between = limits.listed_answers < form.problem.workload.shape[1] <= limits.product_answers
+        """More answers than are listed, attributes known, equal weights, Gram matrix in the
+        scheme.
+        """
+        is_between = (
+            limits.listed_answers < form.problem.workload.shape[1] <= limits.product_answers
+        )
         if form.problem.outputs is not None or not is_between or form.scheme is None:
             return None
-        return "the Gram matrix depends only on the attributes in which two answers differ: the bound is in closed form"
+        return (
+            "the Gram matrix depends only on the attributes in which two answers differ: the "
+            "bound is in closed form"
+        )
 
     def solve(self, task: DesignTask) -> RawDesign:
         """Find sets with all their images; multipliers of the scheme prove the bound."""
@@ -232,14 +284,22 @@ class ProductDesign(DesignMethod):
         assert scheme is not None
         eigenvalues = scheme.eigenvalues(form.problem.workload.gram)
         assert eigenvalues is not None
-        reduced = ReducedProgram(scheme, eigenvalues, float(np.exp(-form.epsilon)), float(-np.expm1(-form.epsilon)))
+        reduced = ReducedProgram(
+            scheme, eigenvalues, float(np.exp(-form.epsilon)), float(-np.expm1(-form.epsilon))
+        )
         orbits = reduced.generate(task.gap, task.deadline)
         if orbits is None:
-            what = f"sets with all their images would make a channel of more than {ENTRIES:,} entries"
-            raise NotRepresentableError(what, do="design for fewer attributes, or for a simpler workload")
+            what = (
+                f"sets with all their images would make a channel of more than {ENTRIES:,} entries"
+            )
+            raise NotRepresentableError(
+                what, do="design for fewer attributes, or for a simpler workload"
+            )
         channel = np.ldexp(masses(orbits, form.epsilon).astype(np.float64), -53)
         weights = form.problem.all_weights
-        spectrum = Spectrum.of(Statement.of(form.problem.workload.matrix, weights, form.classes), scheme)
+        spectrum = Spectrum.of(
+            Statement.of(form.problem.workload.matrix, weights, form.classes), scheme
+        )
         assert spectrum is not None
         left_inverse, inverse = left_inverse_of(scheme, channel, eigenvalues)
         bounds = best_bounds(spectrum, least_ratio(form.epsilon), inverse, task.gap, task.deadline)
@@ -250,53 +310,76 @@ class ProductDesign(DesignMethod):
 def best_bounds(
     spectrum: Spectrum, base: Fraction, inverse: Float, gap: float, deadline: Deadline
 ) -> tuple[Bound, ...]:
-    """The bound in closed form, and that by pairs, or for binary attributes that by moments; the largest first."""
-    closed, levels = ProductBound.best(spectrum, base), Levels.of(spectrum)
+    """The bound in closed form, and that by pairs, or for binary attributes that by moments; the
+    largest first.
+    """
+    closed = ProductBound.best(spectrum, base)
+    levels = Levels.of(spectrum)
     if levels is None:
-        # The inverse of the information is best if no set is; between it and equal costs something better may be.
+        # The inverse of the information is best if no set is; between it and equal costs something
+        # better may be.
         tried = [inverse.ravel() ** (1 - power) * closed.eigenvalues**power for power in MIXED]
         fits = 1 < len(spectrum.scheme.sizes) <= MOST_PAIRED
         found = [closed, *(pairs_bound(spectrum, base, sigma) for sigma in tried if fits)]
         return tuple(sorted(found, key=lambda one: -one.value_of(spectrum)))
-    value = float((np.array(spectrum.mu, dtype=np.float64) * spectrum.scheme.ranks.ravel()) @ inverse.ravel())
+    value = float(
+        (np.array(spectrum.mu, dtype=np.float64) * spectrum.scheme.ranks.ravel()) @ inverse.ravel()
+    )
     by_moments = best_bound(levels, base, value, gap, deadline)
     is_larger = by_moments.value_of(levels) > closed.value_of(spectrum)
     return (by_moments, closed) if is_larger else (closed, by_moments)
 
 
 def pairs_bound(spectrum: Spectrum, base: Fraction, sigma: Float) -> ProductBound:
-    """The bound by pairs for multiples of ``sigma``; a linear program finds which eigenvalues are raised."""
+    """The bound by pairs for multiples of ``sigma``; a linear program finds which eigenvalues are
+    raised.
+    """
     from scipy.optimize import linprog
 
-    scheme, mu, b = spectrum.scheme, np.array(list(map(float, spectrum.mu))), float(base)
+    scheme = spectrum.scheme
+    mu = np.array(list(map(float, spectrum.mu)))
+    b = float(base)
     nu = sigma**2 * (mu + float(spectrum.beside))
     sigma, nu, count, n = sigma / np.sqrt(nu.max()), nu / nu.max(), len(nu), scheme.n
     columns = [scheme.entries(unit.reshape(scheme.shape)) * scheme.ranks for unit in np.eye(count)]
     entries = np.array([column.ravel() for column in columns]).T
-    # Unknown: the raised eigenvalues, positive and negative parts of the coefficients of pairs, the level.
+    # Unknown: the raised eigenvalues, positive and negative parts of the coefficients of pairs, the
+    # level.
     m = np.unique(np.linspace(1, n, min(n, SIZES)).round())[:, None] / n
-    ones, none = np.ones((1, count - 1)), np.zeros((count - 1, 1))
-    rows = [m * entries[0] - m**2 * (np.arange(count) == 0), m * ones, -np.maximum(2 * m - 1, 0) * ones]
+    ones = np.ones((1, count - 1))
+    none = np.zeros((count - 1, 1))
+    rows = [
+        m * entries[0] - m**2 * (np.arange(count) == 0),
+        m * ones,
+        -np.maximum(2 * m - 1, 0) * ones,
+    ]
     rows.append(-((b / (1 - b) + m) ** 2))
     equal = np.hstack([entries[1:], -np.eye(count - 1), np.eye(count - 1), none])
     limits = [(None, None), *((least, None) for least in nu[1:]), *[(0, None)] * (2 * count - 1)]
-    found = linprog(np.eye(3 * count - 1)[-1], np.hstack(rows), np.zeros(len(m)), equal, none.ravel(), limits)
+    found = linprog(
+        np.eye(3 * count - 1)[-1], np.hstack(rows), np.zeros(len(m)), equal, none.ravel(), limits
+    )
     raised = np.full(count, 1.0) if found.x is None else found.x[:count]
     made = ProductBound(scheme.sizes, sigma, 0.0, raised)
-    factor = float((sigma * mu) @ scheme.ranks.ravel()) / (n * float(made.least_level(spectrum, base)))
+    factor = float((sigma * mu) @ scheme.ranks.ravel()) / (
+        n * float(made.least_level(spectrum, base))
+    )
     made = replace(made, eigenvalues=sigma * factor, raised=raised * factor**2)
     return replace(made, level=round_up(made.least_level(spectrum, base)))
 
 
 def masses(orbits: Orbits, epsilon: Budget) -> Int:
-    """Integer masses, shape ``(n, m)``: two in each column, with a ratio of at most ``e**epsilon``."""
+    """Integer masses, shape ``(n, m)``: two in each column, with a ratio of at most
+    ``e**epsilon``.
+    """
     # All rows have the same sum, whatever the masses are; a constant column brings it to `MASSES`.
     ratio = 1 / epsilon.enclosure()[0]
     columns = []
     for images, q in zip(orbits.images, orbits.q, strict=True):
         share = Fraction(float(images.mean()))
         theta = Fraction(float(q)) / (len(images) * (ratio + (1 - ratio) * share))
-        # The low masses are rounded up, and the high ones down so far that the rows sum to at most 1.
+        # The low masses are rounded up, and the high ones down so far that the rows sum to at most
+        # 1.
         high = int(theta * MASSES) - int((1 - share) / (share + (1 - share) * ratio)) - 1
         low = -int(-(high * ratio) // 1)
         columns.append(np.where(images > 0, high, low).astype(np.int64).T)
@@ -306,7 +389,9 @@ def masses(orbits: Orbits, epsilon: Budget) -> Int:
 
 
 def left_inverse_of(scheme: Scheme, channel: Float, eigenvalues: Float) -> tuple[Float, Float]:
-    """``X`` with ``W X`` the best unbiased estimator: ``1/n + S g_y``; and ``S``, the inverse of needed information."""
+    """``X`` with ``W X`` the best unbiased estimator: ``1/n + S g_y``; and ``S``, the inverse of
+    needed information.
+    """
     found = information(scheme, np.ldexp(channel, 53).astype(np.int64))
     assert found is not None
     have = np.array([float(value) for value in found]).reshape(scheme.shape)
@@ -319,10 +404,13 @@ def left_inverse_of(scheme: Scheme, channel: Float, eigenvalues: Float) -> tuple
 
 
 def information(scheme: Scheme, masses: Int) -> list[Fraction] | None:
-    """Eigenvalues of the information of a channel with two masses in each column; None if it is not in the scheme."""
+    """Eigenvalues of the information of a channel with two masses in each column; None if it is not
+    in the scheme.
+    """
     # Columns with the same masses and sets of the same size are counted together.
     n = scheme.n
-    high, low = masses.max(axis=0), masses.min(axis=0)
+    high = masses.max(axis=0)
+    low = masses.min(axis=0)
     inside = masses == high
     if not (inside | (masses == low)).all():
         return None
@@ -334,8 +422,11 @@ def information(scheme: Scheme, masses: Int) -> list[Fraction] | None:
         pairs = scheme.eigenvalues((sets @ sets.T).astype(np.int64))
         if pairs is None:
             return None
-        step, mass = key[0] - key[1], key[1] * n + (key[0] - key[1]) * key[2]
+        step = key[0] - key[1]
+        mass = key[1] * n + (key[0] - key[1]) * key[2]
         if step:
             share = Fraction(step * step * n, MASSES * mass)
-            found = [have + share * int(more) for have, more in zip(found, pairs.ravel(), strict=True)]
+            found = [
+                have + share * int(more) for have, more in zip(found, pairs.ravel(), strict=True)
+            ]
     return found

@@ -1,8 +1,10 @@
-r"""Multipliers of the bound by moments: a primal-dual interior point method on the moments themselves.
+r"""Multipliers of the bound by moments: a primal-dual interior point method on the moments
+themselves.
 
-With ``W_j`` and the mass linear in the moments ``x``, the least of ``sum_j c_j / W_j + mass`` over the cone of moments
-is sought, in place of fixing the mass: the value is homogeneous. The matrices of moments are computed from ``x``, and
-hold at every step; after a full step of the multipliers, their equations hold up to rounding.
+With ``W_j`` and the mass linear in the moments ``x``, the least of ``sum_j c_j / W_j + mass`` over
+the cone of moments is sought, in place of fixing the mass: the value is homogeneous. The matrices
+of moments are computed from ``x``, and hold at every step; after a full step of the multipliers,
+their equations hold up to rounding.
 """
 
 from collections.abc import Iterator
@@ -23,8 +25,10 @@ STEPS = 100  # limit on Newton steps; 20 to 40 are usual
 TO_BORDER = 0.95  # share of the distance to the boundary that a step goes
 PRECISION = 1e-4  # of what is left between a bound and the value of a design
 HELPS = 0.99  # a bound by more moments that leaves more of the gap than this share is the last one
-ALL_DISTANCES = 8  # largest number of questions for moments of all four answers: 5 s; 10 questions need 100 s
-FOUR_ANSWERS = 11  # largest number for moments of some four answers: 7 s for 10 questions, 50 s for 16
+# largest number of questions for moments of all four answers: 5 s; 10 questions need 100 s
+ALL_DISTANCES = 8
+# largest number for moments of some four answers: 7 s for 10 questions, 50 s for 16
+FOUR_ANSWERS = 11
 LEAST = 0.03  # smallest factor of the gap in a step
 
 
@@ -45,7 +49,9 @@ class Pair:
         return cls(turn.T @ np.linalg.inv(root), theta)
 
     def moved(self, move: Float, t: float) -> Float:
-        """The multiplier after a full Newton step; in the frame the matrix is 1, and ``1 + move`` after the step."""
+        """The multiplier after a full Newton step; in the frame the matrix is 1, and ``1 + move``
+        after the step.
+        """
         return t * np.eye(len(move)) - move * ((self.theta[:, None] + self.theta) / 2)
 
     def fall(self, end: Float) -> float:
@@ -56,7 +62,9 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class Square:
-    """A symmetric matrix that is linear in some of the moments; rows are scaled so that entries are near 1."""
+    """A symmetric matrix that is linear in some of the moments; rows are scaled so that entries are
+    near 1.
+    """
 
     used: Int  # numbers of the moments
     parts: Float  # their matrices, shape (used, size, size)
@@ -73,7 +81,9 @@ class Square:
 
     def at(self, x: Float) -> Float:
         """The matrix at moments ``x``."""
-        return np.asarray((x[self.used] @ self.parts.reshape(len(self.used), -1)).reshape(self.parts.shape[1:]))
+        return np.asarray(
+            (x[self.used] @ self.parts.reshape(len(self.used), -1)).reshape(self.parts.shape[1:])
+        )
 
     def framed(self, frame: Float) -> Float:
         """``F M F^T`` of every part ``M``, by two products of long matrices."""
@@ -93,8 +103,12 @@ class Step:
     is_positive: bool  # whether none had to be made positive
 
 
-def best_bound(levels: Levels, base: Fraction, value: float, gap: float, deadline: Deadline) -> MomentBound:
-    """The bound by three answers and, if a design of this value is not proved by it to ``gap``, by four answers."""
+def best_bound(
+    levels: Levels, base: Fraction, value: float, gap: float, deadline: Deadline
+) -> MomentBound:
+    """The bound by three answers and, if a design of this value is not proved by it to ``gap``, by
+    four answers.
+    """
     best = Search(levels, base).bound(gap / 10, deadline, value)
     for apart in second_answers(levels.d):
         rest = 1 - float(best.value_of(levels)) / value
@@ -108,25 +122,31 @@ def best_bound(levels: Levels, base: Fraction, value: float, gap: float, deadlin
 
 
 def second_answers(d: int) -> list[tuple[int, ...]]:
-    """Values of ``apart`` (see `Moments`) to try in turn: more distances give a larger bound, and take more time."""
+    """Values of ``apart`` (see `Moments`) to try in turn: more distances give a larger bound, and
+    take more time.
+    """
     if d <= ALL_DISTANCES:
         return [(1,), tuple(range(1, d + 1))]
     return [(1,), (1, 2)][: max(0, FOUR_ANSWERS - d + 1)]
 
 
 class Search:
-    """The program of moments for a workload, at a ratio ``base = e**-epsilon``; ``apart`` as in `Moments`."""
+    """The program of moments for a workload, at a ratio ``base = e**-epsilon``; ``apart`` as in
+    `Moments`.
+    """
 
     def __init__(self, levels: Levels, base: Fraction, apart: tuple[int, ...] = ()) -> None:
         self.levels, self.base, d = levels, base, levels.d
         self.moments = Moments.of(d, apart)
         every = [Square.of(block) for block in self.moments.blocks]
         self.scales, count = [one.scale for one in every], self.moments.squares
-        self.squares, lines = every[:count], every[count:]
+        self.squares = every[:count]
+        lines = every[count:]
         self.lines = np.zeros((len(lines), len(self.moments)))
         for line, one in zip(self.lines, lines, strict=True):
             line[one.used] = one.parts[:, 0, 0]
-        b, n = float(base), 2.0**d
+        b = float(base)
+        n = 2.0**d
         weights = np.zeros((d + 1, len(self.moments)))
         weights[:, 1 : d + 2] = self.moments.weights.astype(np.float64) / n
         self.mass = (1 - b) ** 2 * weights[0]
@@ -139,10 +159,17 @@ class Search:
         self.costs = costs / (costs / (self.weights @ self.start)).sum()
 
     def _start(self) -> Float:
-        """Moments of a mixture of sets that fix some answers, and of sets that have every answer independently."""
-        d, b = self.levels.d, float(self.base)
-        # Number of different answers of each moment, and of questions in which they are not all equal.
-        points = [0, *(4 if len(key) == 7 else 1 + np.count_nonzero(key[:2]) for key in self.moments.number)]
+        """Moments of a mixture of sets that fix some answers, and of sets that have every answer
+        independently.
+        """
+        d = self.levels.d
+        b = float(self.base)
+        # Number of different answers of each moment, and of questions in which they are not all
+        # equal.
+        points = [
+            0,
+            *(4 if len(key) == 7 else 1 + np.count_nonzero(key[:2]) for key in self.moments.number),
+        ]
         differ = [0, *(sum(key) if len(key) == 7 else sum(key) // 2 for key in self.moments.number)]
         sets = [share ** np.array(points) for share in (0.5, b / (1 + b))]
         for t in range(1, d):
@@ -154,54 +181,80 @@ class Search:
     def bound(self, gap: float, deadline: Deadline = NO_LIMIT, value: float = 0.0) -> MomentBound:
         """The largest bound that multipliers of one of the last steps prove in rationals.
 
-        A bound that stays far below ``value``, that of a known design, is not computed to the last digits.
+        A bound that stays far below ``value``, that of a known design, is not computed to the last
+        digits.
         """
         found: list[Step] = []
         positive: list[Step] = []
-        with np.errstate(invalid="ignore", divide="ignore"), suppress(np.linalg.LinAlgError):  # floats too coarse
+        # floats too coarse
+        with np.errstate(invalid="ignore", divide="ignore"), suppress(np.linalg.LinAlgError):
             for step in self._path(deadline):
                 found, positive = [*found[-2:], step], [step] if step.is_positive else positive
-                trace = self._eigenvalues(step.prices) @ [float(total) for total in self.levels.total]
-                rest = 1 - trace**2 / 2**self.levels.d / value if value > 0 and step.is_positive else 0.0
+                trace = self._eigenvalues(step.prices) @ [
+                    float(total) for total in self.levels.total
+                ]
+                rest = (
+                    1 - trace**2 / 2**self.levels.d / value
+                    if value > 0 and step.is_positive
+                    else 0.0
+                )
                 if step.left <= max(gap, PRECISION * rest):
                     break
-        return max(map(self._multipliers, positive + found), key=lambda one: one.value_of(self.levels))
+        return max(
+            map(self._multipliers, positive + found), key=lambda one: one.value_of(self.levels)
+        )
 
     def _path(self, deadline: Deadline) -> Iterator[Step]:
         """Steps along the central path of the interior point method."""
         x, share = self.start, 0.5
         values = self.lines @ x
         degree = len(values) + sum(len(square.scale) for square in self.squares)
-        lines, matrices = 1 / (degree * values), [square.at(x) for square in self.squares]
+        lines = 1 / (degree * values)
+        matrices = [square.at(x) for square in self.squares]
         pairs = [Pair.of(matrix, np.linalg.inv(matrix) / degree) for matrix in matrices]
         for count in range(STEPS):
             left = float(lines @ values + sum(pair.theta.sum() for pair in pairs))
             t = share * left / degree
             step = self._step(x, lines * values, values, pairs, t)
-            move, changes = self.lines @ step / values, [square.at(step) for square in self.squares]
-            moves = [pair.frame @ change @ pair.frame.T for pair, change in zip(pairs, changes, strict=True)]
+            move = self.lines @ step / values
+            changes = [square.at(step) for square in self.squares]
+            moves = [
+                pair.frame @ change @ pair.frame.T
+                for pair, change in zip(pairs, changes, strict=True)
+            ]
             line = (t / values) - move * lines
             ends = [pair.moved(own, t) for pair, own in zip(pairs, moves, strict=True)]
             slopes = [move.min(), (self.weights @ step / (self.weights @ x)).min()]
             slopes += [np.linalg.eigvalsh(own)[0] for own in moves]
-            falls = [(line / lines).min() - 1, *(pair.fall(end) for pair, end in zip(pairs, ends, strict=True))]
+            falls = [
+                (line / lines).min() - 1,
+                *(pair.fall(end) for pair, end in zip(pairs, ends, strict=True)),
+            ]
             first, second = (TO_BORDER / max(TO_BORDER, -min(parts)) for parts in (slopes, falls))
             if second > 1 / 2 or not count:  # what is negative after a whole step is left out
-                w, duals = self.weights @ x, [p.frame.T @ end @ p.frame for p, end in zip(pairs, ends, strict=True)]
+                w = self.weights @ x
+                duals = [p.frame.T @ end @ p.frame for p, end in zip(pairs, ends, strict=True)]
                 prices = self.costs / w**2 * (1 - 2 * (self.weights @ step) / w)
                 yield Step(left, prices, line, duals, second == 1)
                 if deadline.is_over:
                     return
-            parts = [(1 - second) * np.diag(pair.theta) + second * end for pair, end in zip(pairs, ends, strict=True)]
-            duals = [pair.frame.T @ part @ pair.frame for pair, part in zip(pairs, parts, strict=True)]
+            parts = [
+                (1 - second) * np.diag(pair.theta) + second * end
+                for pair, end in zip(pairs, ends, strict=True)
+            ]
+            duals = [
+                pair.frame.T @ part @ pair.frame for pair, part in zip(pairs, parts, strict=True)
+            ]
             x, lines = x + first * step, lines + second * (line - lines)
-            values, matrices = self.lines @ x, [square.at(x) for square in self.squares]
+            values = self.lines @ x
+            matrices = [square.at(x) for square in self.squares]
             pairs = [Pair.of(matrix, dual) for matrix, dual in zip(matrices, duals, strict=True)]
             share = max(LEAST, 1 - min(first, second))
 
     def _step(self, x: Float, theta: Float, values: Float, pairs: list[Pair], t: float) -> Float:
         """Newton step of the moments at a parameter ``t`` of centrality."""
-        w, own = self.weights @ x, self.lines / values[:, None]
+        w = self.weights @ x
+        own = self.lines / values[:, None]
         gradient = self.mass - (self.costs / w**2) @ self.weights - t * own.sum(axis=0)
         hessian = (self.weights.T * (2 * self.costs / w**3)) @ self.weights + (own.T * theta) @ own
         for square, pair in zip(self.squares, pairs, strict=True):
@@ -211,7 +264,9 @@ class Search:
             flat = parts[:, i, j] * np.sqrt((pair.theta[i] + pair.theta[j]) / (1 + (i == j)))
             hessian[np.ix_(square.used, square.used)] += flat @ flat.T
         scale = 1 / np.sqrt(np.diag(hessian))
-        step = np.asarray(-scale * np.linalg.solve(hessian * (scale[:, None] * scale), scale * gradient))
+        step = np.asarray(
+            -scale * np.linalg.solve(hessian * (scale[:, None] * scale), scale * gradient)
+        )
         if not np.isfinite(step).all():
             raise np.linalg.LinAlgError
         return step
@@ -225,7 +280,9 @@ class Search:
 
     def _multipliers(self, step: Step) -> MomentBound:
         """The bound of the multipliers, of which those that are negative are left out."""
-        levels, d, sigma = self.levels, self.levels.d, self._eigenvalues(step.prices)
+        levels = self.levels
+        d = self.levels.d
+        sigma = self._eigenvalues(step.prices)
         root = float(sigma @ [float(total) for total in levels.total]) / 2**d
         every = [_root(matrix) for matrix in step.matrices]
         every += list(np.sqrt(np.maximum(step.line, 0.0))[:, None, None])

@@ -1,9 +1,11 @@
-"""Sets that depend on few attributes: the candidates of a design for a product alphabet, and their images.
+"""Sets that depend on few attributes: the candidates of a design for a product alphabet, and their
+images.
 
-Of attributes with up to 16 combinations all sets are listed; of more, sets are improved one answer at a time. Images
-are those under a group that permutes the values of each attribute, moving any two of them to any two others, and
-exchanges attributes between which the workload does not distinguish. Averaged over such a group every matrix is in the
-scheme (`ldpopt.certificate.scheme`); the group may be much smaller than that of all permutations.
+Of attributes with up to 16 combinations all sets are listed; of more, sets are improved one answer
+at a time. Images are those under a group that permutes the values of each attribute, moving any two
+of them to any two others, and exchanges attributes between which the workload does not distinguish.
+Averaged over such a group every matrix is in the scheme (`ldpopt.certificate.scheme`); the group
+may be much smaller than that of all permutations.
 """
 
 import itertools
@@ -35,7 +37,11 @@ class Space:
     def of(cls, places: tuple[int, ...], sizes: Sequence[int]) -> "Space":
         """All sets if they can be listed, else none yet."""
         scheme = Scheme(tuple(sizes[place] for place in places))
-        return cls(places, scheme, _listed(scheme.sizes)[0] if scheme.n <= LISTED else np.zeros((0, scheme.n)))
+        return cls(
+            places,
+            scheme,
+            _listed(scheme.sizes)[0] if scheme.n <= LISTED else np.zeros((0, scheme.n)),
+        )
 
     def add(self, sets: Float) -> None:
         """Add candidates."""
@@ -45,23 +51,39 @@ class Space:
     @cached_property
     def energies(self) -> Float:
         """Mean squares of the parts of each set, shape ``(m, 2**d)``, the constant first."""
-        return _listed(self.scheme.sizes)[1] if self.scheme.n <= LISTED else _energies(self.sets, self.scheme)
+        return (
+            _listed(self.scheme.sizes)[1]
+            if self.scheme.n <= LISTED
+            else _energies(self.sets, self.scheme)
+        )
 
     def information(self, n: int, base: float, spread: float) -> Float:
-        """``|E_T g|^2`` over ``n`` answers, for every set and every subset ``T`` of the attributes."""
+        """``|E_T g|^2`` over ``n`` answers, for every set and every subset ``T`` of the
+        attributes.
+        """
         mass = base + spread * self.sets.mean(axis=1)
         return np.asarray(self.energies * (n * (spread / mass) ** 2)[:, None])
 
-    def search(self, prices: Float, value: float, n: int, base: float, spread: float, starts: Float) -> None:
-        """Add sets that a local search finds at these prices of the parts ``T``, from random sets and ``starts``."""
+    def search(
+        self, prices: Float, value: float, n: int, base: float, spread: float, starts: Float
+    ) -> None:
+        """Add sets that a local search finds at these prices of the parts ``T``, from random sets
+        and ``starts``.
+        """
         size = self.scheme.n
         form = self.scheme.matrix(prices.reshape(self.scheme.shape)) * (n / size)
         rng = np.random.default_rng(size)
-        drawn = rng.standard_normal((STARTS, size)) @ self.scheme.matrix(np.sqrt(prices).reshape(self.scheme.shape))
+        drawn = rng.standard_normal((STARTS, size)) @ self.scheme.matrix(
+            np.sqrt(prices).reshape(self.scheme.shape)
+        )
         counts = rng.integers(1, size, STARTS)
         ranks = np.argsort(np.argsort(drawn, axis=1), axis=1)
         sets = np.vstack([(ranks < counts[:, None]).astype(np.float64), starts])
-        self.add(local_search(Price(form, np.zeros(size), np.full(size, 1.0 / size)), value, sets, base, spread))
+        self.add(
+            local_search(
+                Price(form, np.zeros(size), np.full(size, 1.0 / size)), value, sets, base, spread
+            )
+        )
 
 
 @lru_cache(maxsize=64)
@@ -79,14 +101,21 @@ def _energies(sets: Float, scheme: Scheme) -> Float:
 
 
 def spaces(sizes: Sequence[int], classes: Sequence[int], most: int) -> list[Space]:
-    """One space for each choice of attributes, up to exchange, of at most ``most`` combinations; small ones first."""
+    """One space for each choice of attributes, up to exchange, of at most ``most`` combinations;
+    small ones first.
+    """
     members: dict[int, list[int]] = {}
     for place, kind in enumerate(classes):
         members.setdefault(kind, []).append(place)
     counts = itertools.product(*(range(len(group) + 1) for group in members.values()))
-    parts = ([group[:count] for group, count in zip(members.values(), taken, strict=True)] for taken in counts)
+    parts = (
+        [group[:count] for group, count in zip(members.values(), taken, strict=True)]
+        for taken in counts
+    )
     chosen = [tuple(sorted(itertools.chain(*part))) for part in parts]
-    sized = sorted((math.prod(sizes[place] for place in places), places) for places in chosen if places)
+    sized = sorted(
+        (math.prod(sizes[place] for place in places), places) for places in chosen if places
+    )
     return [Space.of(places, sizes) for size, places in sized if size <= most]
 
 
@@ -99,9 +128,13 @@ def masks(space: Space, attributes: int) -> Int:
 
 
 def generators(scheme: Scheme, classes: Sequence[int]) -> list[Permutation]:
-    """Permutations of all answers that generate the group: values of each attribute, and attributes of a class."""
+    """Permutations of all answers that generate the group: values of each attribute, and attributes
+    of a class.
+    """
     cube = np.arange(scheme.n, dtype=np.int64).reshape(scheme.sizes)
-    every = ((axis, order) for axis, size in enumerate(scheme.sizes) for order in value_generators(size))
+    every = (
+        (axis, order) for axis, size in enumerate(scheme.sizes) for order in value_generators(size)
+    )
     found = [np.take(cube, order, axis=axis).ravel() for axis, order in every]
     last: dict[int, int] = {}
     for axis, kind in enumerate(classes):
@@ -115,7 +148,8 @@ def orbit(indicator: Float, moves: Sequence[Permutation], most: int) -> Float | 
     """All images of a set; None if there are more than ``most``."""
     first = indicator.astype(np.int8)
     seen = {first.tobytes()}
-    found, place = [first], 0
+    found = [first]
+    place = 0
     while place < len(found):
         for move in moves:
             image = found[place][move]
@@ -130,9 +164,14 @@ def orbit(indicator: Float, moves: Sequence[Permutation], most: int) -> Float | 
 
 
 def placements(places: Sequence[int], classes: Sequence[int]) -> list[tuple[int, ...]]:
-    """Attributes for which those of a set may be exchanged, in the order of the classes of ``places``."""
+    """Attributes for which those of a set may be exchanged, in the order of the classes of
+    ``places``.
+    """
     wanted = [classes[place] for place in places]
-    members = {kind: [place for place, own in enumerate(classes) if own == kind] for kind in dict.fromkeys(wanted)}
+    members = {
+        kind: [place for place, own in enumerate(classes) if own == kind]
+        for kind in dict.fromkeys(wanted)
+    }
     choices = [itertools.combinations(members[kind], wanted.count(kind)) for kind in members]
     found = []
     for chosen in itertools.product(*choices):
@@ -150,7 +189,9 @@ def lifted(indicators: Float, places: Sequence[int], scheme: Scheme) -> Float:
 
 
 def value_generators(size: int) -> list[Permutation]:
-    """Permutations of ``size`` values that generate a doubly transitive group: affine, projective, or all of them."""
+    """Permutations of ``size`` values that generate a doubly transitive group: affine, projective,
+    or all of them.
+    """
     values = np.arange(size)
     if _is_prime(size):
         found = [(values + 1) % size, values * _primitive(size) % size]
@@ -158,7 +199,11 @@ def value_generators(size: int) -> list[Permutation]:
         # The projective line: x + 1, g x and -1/x, with the last value for infinity.
         p = size - 1
         inverse = np.array([p, *((-pow(int(x), -1, p)) % p for x in range(1, p)), 0])
-        found = [np.append((values[:-1] + 1) % p, p), np.append(values[:-1] * _primitive(p) % p, p), inverse]
+        found = [
+            np.append((values[:-1] + 1) % p, p),
+            np.append(values[:-1] * _primitive(p) % p, p),
+            inverse,
+        ]
     else:
         found = [np.roll(values, 1), np.array([1, 0, *range(2, size)])]
     return [np.asarray(order, dtype=np.int64) for order in found if (order != values).any()]
@@ -170,4 +215,6 @@ def _is_prime(number: int) -> bool:
 
 def _primitive(p: int) -> int:
     """Least generator of the multiplicative group modulo a prime."""
-    return next(g for g in range(1, p) if len({pow(g, power, p) for power in range(p - 1)}) == p - 1)
+    return next(
+        g for g in range(1, p) if len({pow(g, power, p) for power in range(p - 1)}) == p - 1
+    )

@@ -1,1 +1,3 @@
-"""Designs for many answers: a bound without listing sets, sets drawn from its moments, and their probabilities."""
+"""Designs for many answers: a bound without listing sets, sets drawn from its moments, and their
+probabilities.
+"""

@@ -1,4 +1,6 @@
-"""More answers than are listed: a bound from a relaxation first, then sets drawn from its moments."""
+"""More answers than are listed: a bound from a relaxation first, then sets drawn from its
+moments.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,19 +18,28 @@ from ldpopt.designing.methods.relaxation.columns import relaxed_average
 from ldpopt.designing.private_columns import Staircases
 from ldpopt.designing.realize import raw_design
 from ldpopt.designing.symmetry import symmetry_group
-from ldpopt.designing.worst_case import least_weight, minimax_optimum, optimize_worst_case, solve_minimax
+from ldpopt.designing.worst_case import (
+    least_weight,
+    minimax_optimum,
+    optimize_worst_case,
+    solve_minimax,
+)
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float, Int
 from ldpopt.privacy.cones.rays import Columns
 
 ROUNDS = 5  # limit on rounds for the worst case
-FIRST = 3.0  # gap of the first round, in multiples of the gap of the task; later rounds use half of that gap
+# gap of the first round, in multiples of the gap of the task; later rounds use half of that gap
+FIRST = 3.0
 KEPT = 1e-6  # share of the largest multiple below which a column is dropped between rounds
-RARE = 0.01  # share of the average probability below which a column of the average is not used for the worst case
+# share of the average probability below which a column of the average is not used for the worst
+# case
+RARE = 0.01
 SECONDS = 2e-11  # of a Newton step of the saddle point, for each cube of the columns
 STEPS = 20  # Newton steps for which time has to remain: it limits the number of columns
 USED = 1e-9  # probability below which a column is left out of the mechanism
-LEAST = 1e-6  # smallest weight of an answer, in multiples of the average, for which columns are sought
+# smallest weight of an answer, in multiples of the average, for which columns are sought
+LEAST = 1e-6
 
 
 class Relaxation(DesignMethod):
@@ -41,13 +52,20 @@ class Relaxation(DesignMethod):
         if form.staircases is None or form.n <= limits.listed_answers:
             return None
         end = ", then that of all sets" if form.n <= LISTED else ""
-        return f"the sets of {form.n} answers are too many to list: the bound is that of the elliptope{end}"
+        return (
+            f"the sets of {form.n} answers are too many to list: the bound is that of the "
+            f"elliptope{end}"
+        )
 
     def solve(self, task: DesignTask) -> RawDesign:
         """Compute the bound, then add columns until the value is near the bound."""
         form, cone = task.form, task.form.staircases
         assert cone is not None
-        how: dict[str, Any] = {"gap": task.gap, "deadline": task.deadline, "candidates": form.candidates}
+        how: dict[str, Any] = {
+            "gap": task.gap,
+            "deadline": task.deadline,
+            "candidates": form.candidates,
+        }
         found = (
             relaxed_worst_case(form.gram, cone, form.hints, **how)
             if form.is_worst_case
@@ -60,8 +78,12 @@ class Relaxation(DesignMethod):
         if form.is_worst_case:
             other = optimize_worst_case(form.gram, cone, start=found[0], **how)
         else:
-            other = _average(form, optimize_average(form.contrasts, cone, form.hints, start=found[0].columns, **how))
-        best, proof = min(found, other, key=lambda one: one[1])[0], max(found, other, key=lambda one: one[0].bound)[0]
+            other = _average(
+                form,
+                optimize_average(form.contrasts, cone, form.hints, start=found[0].columns, **how),
+            )
+        best = min(found, other, key=lambda one: one[1])[0]
+        proof = max(found, other, key=lambda one: one[0].bound)[0]
         return raw_design(task, replace(best, dual=proof.dual, rounds=other[0].rounds))
 
 
@@ -79,38 +101,55 @@ def relaxed_worst_case(
     deadline: Deadline = NO_LIMIT,
     candidates: Float | None = None,
 ) -> tuple[Optimum, float]:
-    """Design for the largest variance over many answers, and that variance; ``candidates`` are sets, ``(m, n)``."""
-    # In turn: columns for the average at the weights so far, and the saddle point on these, which has new weights.
+    """Design for the largest variance over many answers, and that variance; ``candidates`` are
+    sets, ``(m, n)``.
+    """
+    # In turn: columns for the average at the weights so far, and the saddle point on these, which
+    # has new weights.
     n = len(gram)
-    r, rounds, own = np.full(n, 1.0 / n), 0, FIRST * gap
+    r = np.full(n, 1.0 / n)
+    rounds = 0
+    own = FIRST * gap
     best: tuple[Optimum, float] | None = None
     dual: Optimum | None = None
     while True:
         rounds += 1
         contrasts = Contrasts(gram, r)
-        found = relaxed_average(contrasts, cone, hints, gap=own, deadline=deadline.share(0.5), candidates=candidates)
+        found = relaxed_average(
+            contrasts, cone, hints, gap=own, deadline=deadline.share(0.5), candidates=candidates
+        )
         if dual is None or found.bound > dual.bound:
             dual = found
         if best is not None and gap_of(dual.bound, best[1]) <= gap:
             break
-        columns, least = _pool(cone, found, candidates, deadline), least_weight(n, gap)
-        saddle = solve_minimax(gram, columns, None, 0.9 * r + 0.1 / n, gap=gap / 10, least=least, deadline=deadline)
+        columns = _pool(cone, found, candidates, deadline)
+        least = least_weight(n, gap)
+        saddle = solve_minimax(
+            gram, columns, None, 0.9 * r + 0.1 / n, gap=gap / 10, least=least, deadline=deadline
+        )
         now = minimax_optimum(gram, columns, saddle, used=USED)
         best = now if best is None or now[1] < best[1] else best
         if gap_of(dual.bound, best[1]) <= gap or rounds == ROUNDS or deadline.is_over:
             break
         candidates = columns.shapes[saddle.theta > KEPT * saddle.theta.max()]
-        r, own = _symmetric(contrasts, cone, saddle.r, hints), gap / 2
+        r = _symmetric(contrasts, cone, saddle.r, hints)
+        own = gap / 2
     return replace(best[0], dual=dual.dual, rounds=rounds), best[1]
 
 
-def _pool(cone: Staircases, found: Optimum, candidates: Float | None, deadline: Deadline) -> Columns:
-    """Columns of the average design, the candidates, and single answers, with which every direction is estimable."""
+def _pool(
+    cone: Staircases, found: Optimum, candidates: Float | None, deadline: Deadline
+) -> Columns:
+    """Columns of the average design, the candidates, and single answers, with which every direction
+    is estimable.
+    """
     often = np.argsort(-found.q)[: int((found.q > RARE / len(found.q)).sum())]
     if deadline.left is not None:
         most = int((deadline.left / (STEPS * SECONDS)) ** (1 / 3))
         often = often[: max(most - cone.n, cone.n)]
-        candidates = None if candidates is None else candidates[: max(most - cone.n - len(often), 0)]
+        candidates = (
+            None if candidates is None else candidates[: max(most - cone.n - len(often), 0)]
+        )
     shapes = [found.columns.shapes[often], np.eye(cone.n)]
     if candidates is not None:
         shapes.append(candidates)

@@ -1,25 +1,27 @@
 r"""The bound for many answers: a relaxed program with inequalities of sets, by multipliers.
 
-A unit vector for each answer replaces its signs ``s``, and ``z_0`` replaces 1. By the channel's equations all vectors
-``z_x`` have the same product ``t`` with the direction of ``p = a z_0 + h sum_x r_x z_x``. Splitting them along it
-leaves free unit vectors ``u_x``:
+A unit vector for each answer replaces its signs ``s``, and ``z_0`` replaces 1. By the channel's
+equations all vectors ``z_x`` have the same product ``t`` with the direction of ``p = a z_0 + h
+sum_x r_x z_x``. Splitting them along it leaves free unit vectors ``u_x``:
 
 .. math:: z_x = (t, \sqrt{1 - t^2}\, u_x), \quad
           |p| = h t + \sqrt{a^2 - h^2 (1 - t^2) |\bar u|^2}, \quad \bar u = \sum_x r_x u_x ,
 
-with the objective :math:`|p|^2 / (h^2 (1 - t^2)) \operatorname{tr}(G (T U U^T T^T)^{-1})`. The share of the sets
-that have both of two answers becomes ``(1 + z_0 z_x + z_0 z_y + z_x z_y) / 4``.
+with the objective :math:`|p|^2 / (h^2 (1 - t^2)) \operatorname{tr}(G (T U U^T T^T)^{-1})`. The
+share of the sets that have both of two answers becomes ``(1 + z_0 z_x + z_0 z_y + z_x z_y) / 4``.
 
-Each round minimises the objective with a penalty for every violated inequality, and updates the multipliers (an
-augmented Lagrangian). With the last multipliers the program without penalties is a bound. It is proved by the smallest
-cost for which a matrix is positive semidefinite (`design_bound_elliptope`),
+Each round minimises the objective with a penalty for every violated inequality, and updates the
+multipliers (an augmented Lagrangian). With the last multipliers the program without penalties is a
+bound. It is proved by the smallest cost for which a matrix is positive semidefinite
+(`design_bound_elliptope`),
 
 .. math:: \min \eta \quad \text{subject to} \quad
-          \eta \, p p^T + \tfrac12 (p u^T + u p^T) + \operatorname{diag}(d) - \bar N \succeq 0, \quad
+          \eta \, p p^T + \tfrac12 (p u^T + u p^T) + \operatorname{diag}(d) - \bar N \succeq 0,
+          \quad
           \textstyle\sum u = 0, \quad \sum d = 0
 
-with ``p = (a, h r)`` and ``N`` in signs, to which multiples of the inequalities are added: by a barrier method with
-Newton steps over ``eta``, ``u`` and ``d``.
+with ``p = (a, h r)`` and ``N`` in signs, to which multiples of the inequalities are added: by a
+barrier method with Newton steps over ``eta``, ``u`` and ``d``.
 """
 
 import math
@@ -35,32 +37,43 @@ from ldpopt.designing.private_columns import Dual, Staircases
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 
-# Shares of an equal Gram matrix added, in turn: directions that the workload does not need keep some information
+# Shares of an equal Gram matrix added, in turn: directions that the workload does not need keep
+# some information
 LIFTS = (1e-6, 1e-9)
-STARTS, NEAR = 4, 3e-3  # limit on starts, and the relative distance of bound and objective at which a start is accepted
+# limit on starts, and the relative distance of bound and objective at which a start is accepted
+STARTS, NEAR = 4, 3e-3
 STEPS = 1000  # limit on steps of L-BFGS for each program
 # Shares of a time limit after which the relaxed program, and the proof of its bound, have to end
 SEARCH, PROOF = 0.4, 0.6
 ROUNDS = 40  # limit on rounds of multipliers
-SIZED = 3  # rounds after which the size ``k`` of the inequality ``(|A| - k)(|A| - k - 1) >= 0`` is fixed
+# rounds after which the size ``k`` of the inequality ``(|A| - k)(|A| - k - 1) >= 0`` is fixed
+SIZED = 3
 PENALTY = 30.0  # curvature of the penalties per answer
 LEAST_GAP = 1e-8  # smallest relative gap of the objective that is aimed at in floats
-ROUGH, FINE = 1e-10, 1e-13  # relative changes of the objective at which L-BFGS ends, in the rounds and in the last one
+# relative changes of the objective at which L-BFGS ends, in the rounds and in the last one
+ROUGH, FINE = 1e-10, 1e-13
 FASTER = 0.15  # factor of the weight of the barrier from one center to the next
 NEWTON_STEPS = 400  # limit on Newton steps; 40 to 80 are usual
 
 
 def descend(
-    function: Callable[[Float], tuple[float, Float]], start: Float, options: dict[str, float], deadline: Deadline
+    function: Callable[[Float], tuple[float, Float]],
+    start: Float,
+    options: dict[str, float],
+    deadline: Deadline,
 ) -> tuple[Float, float]:
-    """Minimize a function of value and gradient by L-BFGS until the deadline; the best point and its value."""
+    """Minimize a function of value and gradient by L-BFGS until the deadline; the best point and
+    its value.
+    """
     from scipy.optimize import minimize
 
     def stop(_: Float) -> None:
         if deadline.is_over:
             raise StopIteration
 
-    found = minimize(function, start, jac=True, method="L-BFGS-B", callback=stop, options=options)  # type: ignore[call-overload]
+    found = minimize(  # type: ignore[call-overload]
+        function, start, jac=True, method="L-BFGS-B", callback=stop, options=options
+    )
     return np.asarray(found.x), float(found.fun)
 
 
@@ -74,7 +87,8 @@ class Moments:
     root: float  # the square root above
     length: float  # |p|
     products: Float  # u_x u_y, shape (n, n)
-    shares: Float  # share of the sets that have two answers; on the diagonal, one answer; shape (n, n)
+    # share of the sets that have two answers; on the diagonal, one answer; shape (n, n)
+    shares: Float
 
     @property
     def spread(self) -> float:
@@ -88,17 +102,21 @@ class Program:
     def __init__(self, contrasts: Contrasts, cone: Staircases, lift: float) -> None:
         n = len(contrasts.weights)
         self.r, self.n = contrasts.weights, n
-        self.a, self.h = cone.base + cone.spread / 2, cone.spread / 2
+        self.a = cone.base + cone.spread / 2
+        self.h = cone.spread / 2
         # A little of every direction, even of those that the workload does not need.
         self.gram = contrasts.reduced + lift / n * np.eye(n - 1)
         self.tilted = contrasts.basis.T @ (np.eye(n) - np.outer(np.ones(n), self.r))
 
     def moments(self, units: Float, tilt: float) -> Moments:
         """Moments of unit vectors, shape (n, n), at the common product ``tilt``, which is t."""
-        a, h, spread = self.a, self.h, 1 - tilt**2
+        a = self.a
+        h = self.h
+        spread = 1 - tilt**2
         mean = self.r @ units
         root = math.sqrt(max(a * a - h * h * float(mean @ mean) * spread, 1e-300))
-        products, along = units @ units.T, tilt * root / a - (h * spread / a) * (units @ mean)
+        products = units @ units.T
+        along = tilt * root / a - (h * spread / a) * (units @ mean)
         shares = (1 + along[:, None] + along + tilt**2 + spread * products) / 4
         return Moments(units, tilt, mean, root, h * tilt + root, products, shares)
 
@@ -111,21 +129,29 @@ class Program:
         """Objective, and its derivatives by the unit vectors, ``|p|`` and ``t``."""
         part = self.tilted @ at.units
         inverse = np.linalg.inv(part @ part.T)
-        through, scale = self.gram @ inverse, self._scale(at)
+        through = self.gram @ inverse
+        scale = self._scale(at)
         value = float(np.trace(through)) * scale
         by_units = -2 * scale * (self.tilted.T @ (inverse @ (through @ part)))
         return value, by_units, 2 * value / at.length, 2 * value * at.tilt / at.spread
 
     def chain_rule(self, at: Moments, by_shares: Float, by_length: float) -> tuple[Float, float]:
-        """Chain rule: derivatives by shares and ``|p|`` become derivatives by the unit vectors and ``t``."""
+        """Chain rule: derivatives by shares and ``|p|`` become derivatives by the unit vectors and
+        ``t``.
+        """
         a, h, t, spread = self.a, self.h, at.tilt, at.spread
         by_along = by_shares.sum(axis=1) / 2
         by_product = -(h * spread / a) * by_along
-        by_root, square = by_length + float(by_along.sum()) * t / a, float(at.mean @ at.mean)
+        by_root = by_length + float(by_along.sum()) * t / a
+        square = float(at.mean @ at.mean)
         by_units = (spread / 2) * (by_shares @ at.units) + np.outer(by_product, at.mean)
-        by_units += np.outer(self.r, by_product @ at.units - (h * h * spread / at.root * by_root) * at.mean)
+        by_units += np.outer(
+            self.r, by_product @ at.units - (h * h * spread / at.root * by_root) * at.mean
+        )
         by_tilt = float((by_shares * (1 - at.products)).sum()) * t / 2
-        by_tilt += float(by_along.sum()) * at.root / a + (2 * t * h / a) * float(by_along @ (at.units @ at.mean))
+        by_tilt += float(by_along.sum()) * at.root / a + (2 * t * h / a) * float(
+            by_along @ (at.units @ at.mean)
+        )
         by_tilt += h * by_length + h * h * square * t / at.root * by_root
         return by_units, by_tilt
 
@@ -133,9 +159,14 @@ class Program:
         return at.length**2 / (self.h**2 * at.spread)
 
 
-def relax(contrasts: Contrasts, cone: Staircases, gap: float, deadline: Deadline) -> tuple[Dual, Float]:
-    """Multipliers with a proved largest cost, and the shares of `Moments`; from several starts if the bound is poor."""
-    searching, proving = deadline.share(SEARCH), deadline.share(PROOF)
+def relax(
+    contrasts: Contrasts, cone: Staircases, gap: float, deadline: Deadline
+) -> tuple[Dual, Float]:
+    """Multipliers with a proved largest cost, and the shares of `Moments`; from several starts if
+    the bound is poor.
+    """
+    searching = deadline.share(SEARCH)
+    proving = deadline.share(PROOF)
     best: tuple[Dual, Float] | None = None
     for start in range(STARTS):
         found = _relaxed_from(contrasts, cone, gap, start, searching, proving)
@@ -149,9 +180,16 @@ def relax(contrasts: Contrasts, cone: Staircases, gap: float, deadline: Deadline
 
 
 def _relaxed_from(
-    contrasts: Contrasts, cone: Staircases, gap: float, start: int, searching: Deadline, proving: Deadline
+    contrasts: Contrasts,
+    cone: Staircases,
+    gap: float,
+    start: int,
+    searching: Deadline,
+    proving: Deadline,
 ) -> tuple[Dual, Float]:
-    """The relaxed optimum that the search finds from one start; it may be a local one, whose bound is poor."""
+    """The relaxed optimum that the search finds from one start; it may be a local one, whose bound
+    is poor.
+    """
     n = len(contrasts.weights)
     flat = np.append(np.random.default_rng(start).standard_normal(n * n), 0.0)
     for lift in LIFTS:
@@ -166,18 +204,30 @@ def _relaxed_from(
         if (number >= SIZED and value - before <= gap / 50 * value) or searching.is_over:
             break
     flat, _ = search.minimize(flat, FINE, searching)
-    inequalities, at = search.multipliers(flat).times(contrasts.size), search.point(flat)
-    return _proved(contrasts, cone, search.program.inverse(at), inequalities, gap / 20, proving), at.shares
+    inequalities = search.multipliers(flat).times(contrasts.size)
+    at = search.point(flat)
+    return _proved(
+        contrasts, cone, search.program.inverse(at), inequalities, gap / 20, proving
+    ), at.shares
 
 
 def _proved(
-    contrasts: Contrasts, cone: Staircases, inverse: Float, inequalities: Inequalities, gap: float, deadline: Deadline
+    contrasts: Contrasts,
+    cone: Staircases,
+    inverse: Float,
+    inequalities: Inequalities,
+    gap: float,
+    deadline: Deadline,
 ) -> Dual:
-    """Multipliers with a proved largest cost, from ``S`` in the coordinates of the contrasts with unit 1."""
+    """Multipliers with a proved largest cost, from ``S`` in the coordinates of the contrasts with
+    unit 1.
+    """
     basis, r = contrasts.basis, contrasts.weights
     form = basis @ (inverse.T @ contrasts.reduced @ inverse * contrasts.size) @ basis.T
     value = float(np.sum(inverse * contrasts.reduced)) * contrasts.size
-    rough = Dual(r, contrasts.needed(inverse), value, value, np.zeros(len(r)), inequalities=inequalities)
+    rough = Dual(
+        r, contrasts.needed(inverse), value, value, np.zeros(len(r)), inequalities=inequalities
+    )
     return raise_cost(rough, form, cone, gap, deadline)
 
 
@@ -188,17 +238,25 @@ class _Search:
         n = program.n
         self.program, self.unit = program, 1.0
         self._share = program.a**2  # unit of shares: they are those of reports of length 1
-        self.pairs, self.factor, self.size = np.zeros((n, n)), 0.0, 0
+        self.pairs = np.zeros((n, n))
+        self.factor = 0.0
+        self.size = 0
         self.penalty = self.size_penalty = 0.0
 
     def point(self, flat: Float) -> Moments:
-        """Moments at the variables: directions of the unit vectors, and ``t`` by its inverse tanh."""
+        """Moments at the variables: directions of the unit vectors, and ``t`` by its inverse
+        tanh.
+        """
         n = self.program.n
         units = flat[:-1].reshape(n, n)
-        return self.program.moments(units / np.linalg.norm(units, axis=1, keepdims=True), math.tanh(flat[-1]))
+        return self.program.moments(
+            units / np.linalg.norm(units, axis=1, keepdims=True), math.tanh(flat[-1])
+        )
 
     def minimize(self, flat: Float, tolerance: float, deadline: Deadline) -> tuple[Float, float]:
-        """Minimize from these variables by L-BFGS; the variables, with unit vectors, and the value."""
+        """Minimize from these variables by L-BFGS; the variables, with unit vectors, and the
+        value.
+        """
         self.unit *= self._evaluate(flat)[0] if not self.penalty else 1.0
         how = {"maxiter": STEPS, "maxfun": 2 * STEPS, "maxcor": 20, "ftol": tolerance, "gtol": 1e-9}
         found, value = descend(self._evaluate, flat, how, deadline)
@@ -206,11 +264,13 @@ class _Search:
 
     def move(self, flat: Float, resize: bool) -> None:
         """Update the multipliers from the penalties at a point; perhaps the size too."""
-        at, n = self.point(flat), self.program.n
+        at = self.point(flat)
+        n = self.program.n
         pairs, factor, _ = self._updated(at)
         if not self.penalty:
             self.unit *= self._evaluate(flat)[0]
-            self.penalty, self.size_penalty = PENALTY / n, PENALTY * n
+            self.penalty = PENALTY / n
+            self.size_penalty = PENALTY * n
         self.pairs, self.factor = pairs, factor
         size = int(np.trace(at.shares))
         if resize and size != self.size:
@@ -223,7 +283,9 @@ class _Search:
         return Inequalities(pairs * scale, self.size, factor / self.program.n**2 * scale)
 
     def _updated(self, at: Moments) -> tuple[Float, float, float]:
-        """Updated multipliers of pairs and of the size, and the value of the inequality of the size."""
+        """Updated multipliers of pairs and of the size, and the value of the inequality of the
+        size.
+        """
         n, k = self.program.n, self.size
         scale = self._share / at.length**2
         over = float(at.shares.sum() - (2 * k + 1) * np.trace(at.shares) + k * (k + 1))
@@ -233,7 +295,8 @@ class _Search:
 
     def _evaluate(self, flat: Float) -> tuple[float, Float]:
         """Objective with penalties, and its gradient."""
-        at, n = self.point(flat), self.program.n
+        at = self.point(flat)
+        n = self.program.n
         objective, by_units, by_length, by_tilt = self.program.value(at)
         value, by_length, by_shares = objective / self.unit, by_length / self.unit, np.zeros((n, n))
         if self.penalty:
@@ -249,7 +312,9 @@ class _Search:
         by_units = by_units / self.unit + more
         by_units -= at.units * np.sum(by_units * at.units, axis=1, keepdims=True)
         lengths = np.linalg.norm(flat[:-1].reshape(n, n), axis=1, keepdims=True)
-        return value, np.append((by_units / lengths).ravel(), (by_tilt / self.unit + tilted) * at.spread)
+        return value, np.append(
+            (by_units / lengths).ravel(), (by_tilt / self.unit + tilted) * at.spread
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,14 +327,17 @@ class _Cost:
     def slack(self, x: Float) -> Float:
         """The matrix at ``x = (eta, u, d)``, which has to be positive definite."""
         n = len(self.direction) - 1
-        cross = np.outer(self.direction, x[0] * self.direction + np.concatenate([[0.0], x[1 : n + 1]]))
+        cross = np.outer(
+            self.direction, x[0] * self.direction + np.concatenate([[0.0], x[1 : n + 1]])
+        )
         matrix = (cross + cross.T) / 2 - self.cost
         matrix[np.diag_indices_from(matrix)] += x[n + 1 :]
         return matrix
 
     def derivatives(self, inverse: Float) -> tuple[Float, Float]:
         """Gradient and Hessian of minus the log determinant."""
-        n, p = len(self.direction) - 1, self.direction
+        n = len(self.direction) - 1
+        p = self.direction
         along = inverse @ p
         through = float(p @ along)
         gradient = -np.concatenate([[through], along[1:], np.diag(inverse)])
@@ -277,7 +345,9 @@ class _Cost:
         hessian[0, 0] = through**2
         hessian[0, 1 : n + 1] = through * along[1:]
         hessian[0, n + 1 :] = along**2
-        hessian[1 : n + 1, 1 : n + 1] = (through * inverse[1:, 1:] + np.outer(along[1:], along[1:])) / 2
+        hessian[1 : n + 1, 1 : n + 1] = (
+            through * inverse[1:, 1:] + np.outer(along[1:], along[1:])
+        ) / 2
         hessian[1 : n + 1, n + 1 :] = inverse[1:] * along
         hessian[n + 1 :, n + 1 :] = inverse**2
         lower = np.tril_indices_from(hessian, -1)
@@ -285,22 +355,32 @@ class _Cost:
         return gradient, hessian
 
 
-def raise_cost(dual: Dual, form: Float, cone: Staircases, gap: float, deadline: Deadline = NO_LIMIT) -> Dual:
-    """The dual with the smallest cost that is proved for all columns; ``form`` is ``N``, shape ``(n, n)``."""
+def raise_cost(
+    dual: Dual, form: Float, cone: Staircases, gap: float, deadline: Deadline = NO_LIMIT
+) -> Dual:
+    """The dual with the smallest cost that is proved for all columns; ``form`` is ``N``, shape
+    ``(n, n)``.
+    """
     r, size = dual.weights, dual.value
-    n, a, h = len(r), cone.base + cone.spread / 2, cone.spread / 2
-    tilt, cost = np.eye(n) - np.outer(np.ones(n), r), np.zeros((n + 1, n + 1))
+    n = len(r)
+    a = cone.base + cone.spread / 2
+    h = cone.spread / 2
+    tilt = np.eye(n) - np.outer(np.ones(n), r)
+    cost = np.zeros((n + 1, n + 1))
     cost[1:, 1:] = h**2 * (tilt.T @ form @ tilt) / size
     if dual.inequalities is not None:
         cost += dual.inequalities.form / size
     inequality = _Cost(np.concatenate([[a], h * r]), cost)
     x = _follow(inequality, _start(inequality, r, a, h), gap, deadline)
-    return replace(dual, largest=float(x[0]) * size, slope=x[1 : n + 1] / h * size, shift=x[n + 1 :] * size)
+    return replace(
+        dual, largest=float(x[0]) * size, slope=x[1 : n + 1] / h * size, shift=x[n + 1 :] * size
+    )
 
 
 def _start(inequality: _Cost, r: Float, a: float, h: float) -> Float:
     """An interior point: a large multiple of one for the cost 0."""
-    n, mixed = len(r), (1 - h * h / (a * a)) / 2
+    n = len(r)
+    mixed = (1 - h * h / (a * a)) / 2
     share = (1 - mixed) * r + mixed / n
     room = (a * a - h * h * float(np.sum(r * r / share))) / 2
     x = np.concatenate([[1.0], np.zeros(n), [-room], room * share])
@@ -310,7 +390,8 @@ def _start(inequality: _Cost, r: Float, a: float, h: float) -> Float:
 
 def _follow(inequality: _Cost, x: Float, gap: float, deadline: Deadline) -> Float:
     """Newton steps along the path of centers."""
-    n, weight = len(inequality.direction) - 1, float(x[0])
+    n = len(inequality.direction) - 1
+    weight = float(x[0])
     equations = np.zeros((2, 2 * n + 2))
     equations[0, 1 : n + 1], equations[1, n + 1 :] = 1.0, 1.0
     for _ in range(NEWTON_STEPS):
@@ -350,7 +431,9 @@ def _newton(inequality: _Cost, x: Float, weight: float, equations: Float) -> tup
 
 
 def _inside(inequality: _Cost, x: Float, step: Float) -> Float:
-    """The point after nine tenths of the longest step, at most 1, with a positive definite matrix."""
+    """The point after nine tenths of the longest step, at most 1, with a positive definite
+    matrix.
+    """
     length = 1.0
     for _ in range(60):
         try:

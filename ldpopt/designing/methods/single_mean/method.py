@@ -1,4 +1,6 @@
-"""The method for a single mean: report values are added where the bound is violated, then masses with exact means."""
+"""The method for a single mean: report values are added where the bound is violated, then masses
+with exact means.
+"""
 
 import time
 from collections.abc import Iterator
@@ -9,26 +11,39 @@ import numpy as np
 from ldpopt.certificate.design_bound_mean import MeanBound
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.methods.method import DesignLimits, DesignMethod, DesignTask, RawDesign
-from ldpopt.designing.methods.single_mean.program import MeanProgram, Randomizer, exact_channel, grid_bits, shifted
+from ldpopt.designing.methods.single_mean.program import (
+    MeanProgram,
+    Randomizer,
+    exact_channel,
+    grid_bits,
+    shifted,
+)
 from ldpopt.designing.realize import MARGINS
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 
 FIRST = 31  # number of report values in the first round
-WIDEST = 1.5  # largest report value, in multiples of the least one with which a randomizer can be unbiased
+# largest report value, in multiples of the least one with which a randomizer can be unbiased
+WIDEST = 1.5
 ROUNDS = 100  # limit on rounds
-WORK = 2e8  # limit on the number of answers and report values, times the square of that of report values
+# limit on the number of answers and report values, times the square of that of report values
+WORK = 2e8
 USED = 1e-6  # report values with less than this share of the average probability are left out
 KEPT = 0.02  # report values with a slack below this share of the value stay
 LOOSE = 0.01  # gap of a program, in multiples of the remaining gap
-FINISHING = 2.0  # time that is kept for rounding, which solves one more program, in multiples of the longest program
-APART = 0.1  # least distance of report values, in multiples of the root of the gap: nearer ones change too little
+# time that is kept for rounding, which solves one more program, in multiples of the longest program
+FINISHING = 2.0
+# least distance of report values, in multiples of the root of the gap: nearer ones change too
+# little
+APART = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """Report values with the solution of their program, and multipliers with the bound that they prove."""
+    """Report values with the solution of their program, and multipliers with the bound that they
+    prove.
+    """
 
     values: Float  # (m,): report values
     solution: Randomizer
@@ -47,17 +62,27 @@ class SingleMean(DesignMethod):
     name = "single mean"
 
     def because(self, form: DesignForm, limits: DesignLimits) -> str | None:
-        """All rows of the workload are exactly multiples of one row plus constants, and the numbers fit on a grid."""
+        """All rows of the workload are exactly multiples of one row plus constants, and the numbers
+        fit on a grid.
+        """
         if form.problem.outputs is not None or not form.is_pure or form.n <= limits.listed_answers:
             return None
         numbers = shifted(form.single_row)
-        if numbers is None or grid_bits(numbers, float(np.abs(numbers).max() / np.tanh(form.epsilon / 2))) is None:
+        if (
+            numbers is None
+            or grid_bits(numbers, float(np.abs(numbers).max() / np.tanh(form.epsilon / 2))) is None
+        ):
             return None
-        return "all rows are multiples of one row, plus constants: report values are found for its mean"
+        return (
+            "all rows are multiples of one row, plus constants: report values are found for "
+            "its mean"
+        )
 
     def solve(self, task: DesignTask) -> RawDesign:
         """Report values, masses whose means are exact, and multipliers."""
-        form, numbers, epsilon = task.form, shifted(task.form.single_row), task.form.epsilon
+        form = task.form
+        numbers = shifted(task.form.single_row)
+        epsilon = task.form.epsilon
         assert numbers is not None
         r = None if form.is_worst_case else form.class_weights
         middle = (numbers.max() + numbers.min()) / 2
@@ -66,27 +91,38 @@ class SingleMean(DesignMethod):
         used = found.solution.largest > USED / len(found.values)
         used[[0, -1]] = True
         values = middle + scale * found.values[used]
-        largest, gap = found.solution.largest[used], max(task.gap / 100, 1e-10)
+        largest = found.solution.largest[used]
+        gap = max(task.gap / 100, 1e-10)
         exact = exact_channel(numbers, values, largest, epsilon, r, gap, task.deadline)
         if exact is None:
-            what = f"no integer masses with exact means were found for {len(numbers)} numbers: floats do not suffice"
+            what = (
+                f"no integer masses with exact means were found for {len(numbers)} numbers: "
+                "floats do not suffice"
+            )
             raise NotRepresentableError(what, do="round the numbers to fewer digits")
         weights = form.problem.all_weights if r is not None else form.weights_of(found.r)
-        bounds = _bounds(form, weights, numbers, (found.share * found.slope, found.share**2 * found.line), scale)
+        bounds = _bounds(
+            form, weights, numbers, (found.share * found.slope, found.share**2 * found.line), scale
+        )
         lever = (numbers - numbers.mean()) / np.sum((numbers - numbers.mean()) ** 2)
         inverse = found.r[:, None] + np.outer(lever, exact.values - float(found.r @ numbers))
-        return RawDesign(np.ldexp(exact.counts.astype(np.float64), -53), inverse, weights, bounds, rounds)
+        return RawDesign(
+            np.ldexp(exact.counts.astype(np.float64), -53), inverse, weights, bounds, rounds
+        )
 
 
 def _search(w: Float, base: float, r: Float | None, task: DesignTask) -> tuple[_Found, int]:
     """Add report values until the gap is closed, or they are too many."""
     t = np.linspace(-1.0, 1.0, FIRST)
     best: _Found | None = None
-    goal, gap, tight = task.gap / 2, 1.0, 1.0
+    goal = task.gap / 2
+    gap = 1.0
+    tight = 1.0
     apart = APART * np.sqrt(max(goal, 1e-12))
     rounds, longest = 0, 0.0
     while rounds < ROUNDS:
-        began, stop = time.perf_counter(), task.deadline.before(FINISHING * longest)
+        began = time.perf_counter()
+        stop = task.deadline.before(FINISHING * longest)
         if best is not None and stop.is_over:
             break
         rounds += 1
@@ -101,7 +137,11 @@ def _search(w: Float, base: float, r: Float | None, task: DesignTask) -> tuple[_
         left = slack_at(t - now.mean, now.slope, now.line, now.r, base)
         kept = t[(now.solution.largest > USED / len(t)) | (left < KEPT * now.value)]
         kept = np.unique(np.append(kept, [-1.0, 1.0]))
-        fresh = [value for value in values[cost > -1e-3 * best.value] if np.abs(kept - value).min() > apart]
+        fresh = [
+            value
+            for value in values[cost > -1e-3 * best.value]
+            if np.abs(kept - value).min() > apart
+        ]
         m = len(kept) + len(fresh)
         if (len(w) + m) * m**2 > WORK or (not fresh and apart < 1e-3 * goal):
             break
@@ -113,14 +153,19 @@ def _search(w: Float, base: float, r: Float | None, task: DesignTask) -> tuple[_
     return best, rounds
 
 
-def _solved(w: Float, t: Float, base: float, r: Float | None, gap: float, deadline: Deadline) -> _Found:
-    """Solve the program for the report values ``t``, and raise its multipliers until they prove a bound."""
+def _solved(
+    w: Float, t: Float, base: float, r: Float | None, gap: float, deadline: Deadline
+) -> _Found:
+    """Solve the program for the report values ``t``, and raise its multipliers until they prove a
+    bound.
+    """
     found = MeanProgram(w, t, base, r).solve(gap, deadline)
     own = r if r is not None else np.maximum(-found.line[:, 2], 0.0)
     own, variance = own / own.sum(), found.channel @ t**2 - w**2
     value = float(own @ variance) if r is not None else float(variance.max())
     mean = float(own @ w)  # relative to the average, where the bound has the best scale
-    slope, line = found.line[:, 1] / 2, -found.line[:, 0]
+    slope = found.line[:, 1] / 2
+    line = -found.line[:, 0]
     line = line - 2 * slope * mean + own * mean**2
     slope = slope - own * mean
     line, linear = raised(slope, line, own, base), float(slope @ (w - mean))
@@ -131,7 +176,8 @@ def _solved(w: Float, t: Float, base: float, r: Float | None, gap: float, deadli
 
 def _better(one: _Found, two: _Found) -> _Found:
     """Report values of the better design, multipliers of the better bound."""
-    design, dual = (one if one.value <= two.value else two), (one if one.bound >= two.bound else two)
+    design = one if one.value <= two.value else two
+    dual = one if one.bound >= two.bound else two
     return replace(dual, values=design.values, solution=design.solution, value=design.value)
 
 
@@ -139,7 +185,8 @@ def _bounds(
     form: DesignForm, weights: Float, numbers: Float, multipliers: tuple[Float, Float], scale: float
 ) -> Iterator[MeanBound]:
     """Multipliers in the unit of the numbers, raised by growing margins."""
-    slope, line = scale * multipliers[0], scale**2 * multipliers[1]
+    slope = scale * multipliers[0]
+    line = scale**2 * multipliers[1]
     r = np.bincount(form.classes.classes, weights=weights).astype(np.float64)
     for margin in (0.0, *MARGINS):
         line = line + margin * abs(line.sum()) * r
@@ -148,7 +195,9 @@ def _bounds(
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """The costliest sets from the lowest to the highest report value, each between ``start`` and ``stop``."""
+    """The costliest sets from the lowest to the highest report value, each between ``start`` and
+    ``stop``.
+    """
 
     start: Float
     stop: Float
@@ -158,7 +207,9 @@ class Pieces:
 
     @property
     def cost(self) -> Float:
-        """``((k.v)^2 / (r.v) - y.v) / (r.v)``: the multiple of ``r`` that has to be added to ``y``."""
+        """``((k.v)^2 / (r.v) - y.v) / (r.v)``: the multiple of ``r`` that has to be added to
+        ``y``.
+        """
         return np.asarray((self.k**2 / self.r - self.y) / self.r)
 
     def minima(self) -> tuple[Float, Float]:
@@ -170,21 +221,29 @@ class Pieces:
 
 def pieces(k: Float, y: Float, r: Float, base: float) -> Pieces:
     """The costliest sets in the order of report values; there are at most ``2 n + 1``."""
-    # A column costs too much at t if the sum over x of min(a, b a) is negative, with a = r t^2 - 2 k t + y for x and b
-    # the base: the costliest set has the x with a < 0, which changes only at the roots.
+    # A column costs too much at t if the sum over x of min(a, b a) is negative, with a = r t^2 - 2
+    # k t + y for x and b the base: the costliest set has the x with a < 0, which changes only at
+    # the roots.
     flat = r <= 0
     square = k**2 - r * y
     hits = (square > 0) & ~flat
     root = np.sqrt(np.maximum(square, 0.0))
     far = k + np.copysign(root, k)  # the root of larger absolute value first, without cancellation
     with np.errstate(divide="ignore", invalid="ignore"):
-        first, second = far / r, np.where(far == 0, 0.0, y / far)
+        first = far / r
+        second = np.where(far == 0, 0.0, y / far)
         alone = y / (2 * k)
-    low, high = np.minimum(first, second)[hits], np.maximum(first, second)[hits]
-    up, down = flat & (k > 0), flat & (k < 0)
+    low = np.minimum(first, second)[hits]
+    high = np.maximum(first, second)[hits]
+    up = flat & (k > 0)
+    down = flat & (k < 0)
     place = np.concatenate([low, high, alone[up], alone[down]])
-    answer = np.concatenate([np.flatnonzero(hits), np.flatnonzero(hits), np.flatnonzero(up), np.flatnonzero(down)])
-    sign = np.concatenate([np.ones(hits.sum()), -np.ones(hits.sum()), np.ones(up.sum()), -np.ones(down.sum())])
+    answer = np.concatenate(
+        [np.flatnonzero(hits), np.flatnonzero(hits), np.flatnonzero(up), np.flatnonzero(down)]
+    )
+    sign = np.concatenate(
+        [np.ones(hits.sum()), -np.ones(hits.sum()), np.ones(up.sum()), -np.ones(down.sum())]
+    )
     order = np.argsort(place, kind="stable")
     place, answer, sign = place[order], answer[order], sign[order]
     at_first = down | (flat & (k == 0) & (y < 0))

@@ -1,15 +1,16 @@
-r"""The program for a single mean with given report values ``t``, and its solution in integer masses with exact means.
+r"""The program for a single mean with given report values ``t``, and its solution in integer masses
+with exact means.
 
 It is a linear program with a block for each answer.
 
 .. math:: \min_{P, z} \sum_{x, j} r_x t_j^2 P_{xj} \quad \text{subject to} \quad
           b z_j \le P_{xj} \le z_j, \quad \sum_j P_{xj} (1, t_j) = (1, w_x)
 
-or, for the worst case, the smallest ``tau`` with ``sum_j t_j^2 P_xj - w_x^2 <= tau`` for every answer. A primal-dual
-interior point; the time of a step is linear in the number of answers.
+or, for the worst case, the smallest ``tau`` with ``sum_j t_j^2 P_xj - w_x^2 <= tau`` for every
+answer. A primal-dual interior point; the time of a step is linear in the number of answers.
 
-Rounding changes the sum and the mean of a row: two common reports correct both up to a remainder, a few rare ones the
-remainder. Report values are integer multiples of a small step.
+Rounding changes the sum and the mean of a row: two common reports correct both up to a remainder, a
+few rare ones the remainder. Report values are integer multiples of a small step.
 """
 
 from dataclasses import dataclass
@@ -28,15 +29,16 @@ from ldpopt.solving.interior.path_following import NewtonSystem
 
 STEPS = 120  # limit on Newton steps; 15 to 40 are usual
 STALLED = 8  # steps without a smaller gap before the iteration ends
-RIDGE = 1e-14  # share of the trace added to the matrix of an answer, nearly singular if its multipliers are free
+# share of the trace added to the matrix of an answer, nearly singular if its multipliers are free
+RIDGE = 1e-14
 # Residual of the equations above which a step aims at no less than this share of the mean product
 FEASIBLE, CENTERING = 1e-13, 1e-3
 MASSES = 1 << 53  # sum of the masses of a row
 FINE = 22  # bits of the grid of report values, relative to the largest
 LARGEST = 44  # largest number of bits of a report value in steps
 DIGIT = 256  # the values of rare reports differ by its powers, in steps
-# Factors of the gap of the last program, in turn: a rough solution may violate its equations by more than masses can
-# correct
+# Factors of the gap of the last program, in turn: a rough solution may violate its equations by
+# more than masses can correct
 PRECISIONS = (1.0, 1e-2, 1e-4)
 ROOM = 64  # masses by which each common report may move, in multiples of the number of reports
 
@@ -47,12 +49,15 @@ class Randomizer:
 
     largest: Float  # z, the largest probability of each report, shape (m,)
     channel: Float  # P, shape (n, m)
-    line: Float  # multipliers of the sums, of the means, and minus the weights of the answers, shape (n, 3)
+    # multipliers of the sums, of the means, and minus the weights of the answers, shape (n, 3)
+    line: Float
 
 
 @dataclass(frozen=True, eq=False)
 class _MeanPoint(CurvedPoint):
-    """``P = b z + (1 - b) u``; for the worst case also ``tau``, and the slack of each answer below it."""
+    """``P = b z + (1 - b) u``; for the worst case also ``tau``, and the slack of each answer below
+    it.
+    """
 
     PRIMAL: ClassVar[frozenset[str]] = frozenset({"z", "u", "spare", "tau"})
 
@@ -66,7 +71,9 @@ class _MeanPoint(CurvedPoint):
 
     @property
     def slacks(self) -> tuple[Float, ...]:
-        return (self.u, self.z - self.u, self.spare) if self.spare.size else (self.u, self.z - self.u)
+        return (
+            (self.u, self.z - self.u, self.spare) if self.spare.size else (self.u, self.z - self.u)
+        )
 
     @property
     def multipliers(self) -> tuple[Float, ...]:
@@ -74,9 +81,13 @@ class _MeanPoint(CurvedPoint):
 
 
 class MeanProgram:
-    """Answers with numbers ``w``, report values ``t``, and either weights ``r`` or none for the worst case."""
+    """Answers with numbers ``w``, report values ``t``, and either weights ``r`` or none for the
+    worst case.
+    """
 
-    def __init__(self, w: Float, t: Float, base: float, r: Float | None, spent: tuple[float, float] = (0, 0)) -> None:
+    def __init__(
+        self, w: Float, t: Float, base: float, r: Float | None, spent: tuple[float, float] = (0, 0)
+    ) -> None:
         self.w, self.t, self.base, self.r = w, t, base, r
         self.step = 1 - base
         self.powers = np.column_stack([np.ones(len(t)), t, t**2])
@@ -87,25 +98,34 @@ class MeanProgram:
 
     def solve(self, gap: float, deadline: Deadline = NO_LIMIT) -> Randomizer:
         """Follow the central path until the duality gap is below a share of the value."""
-        n, m = len(self.w), len(self.t)
-        even, nu = np.full((n, m), 1.0 / n), np.zeros((n, 3))
+        n = len(self.w)
+        m = len(self.t)
+        even = np.full((n, m), 1.0 / n)
+        nu = np.zeros((n, 3))
         nu[:, 2] = -1.0 / n if self.r is None else -self.r
         spare = np.ones(n if self.r is None else 0)
-        begin = _MeanPoint(np.full(m, 2.0 / m), np.full((n, m), 1.0 / m), even, even, nu, spare, np.ones(1))
+        begin = _MeanPoint(
+            np.full(m, 2.0 / m), np.full((n, m), 1.0 / m), even, even, nu, spare, np.ones(1)
+        )
         with np.errstate(all="ignore"):
             how = {"gap": gap, "deadline": deadline}
             at = follow(begin, self._measured, partial(_MeanSystem, self), (STEPS, STALLED), **how)
         return Randomizer(at.z, self._polished(at), at.nu)
 
     def _polished(self, at: _MeanPoint) -> Float:
-        """Probabilities that satisfy the equations better: residuals are moved to the entries with most room."""
-        channel, room = self.base * at.z + self.step * at.u, np.minimum(at.u, at.z - at.u) ** 2
+        """Probabilities that satisfy the equations better: residuals are moved to the entries with
+        most room.
+        """
+        channel = self.base * at.z + self.step * at.u
+        room = np.minimum(at.u, at.z - at.u) ** 2
         powers = self.powers[:, :2]
         for _ in range(2):
             short = self.right[:, :2] - channel @ powers
             matrix = np.einsum("xj,jp,jq->xpq", room, powers, powers, optimize=True)
             matrix += RIDGE * np.trace(matrix, axis1=1, axis2=2)[:, None, None] * np.eye(2)
-            channel = channel + room * (np.linalg.solve(matrix, short[:, :, None])[:, :, 0] @ powers.T)
+            channel = channel + room * (
+                np.linalg.solve(matrix, short[:, :, None])[:, :, 0] @ powers.T
+            )
         return np.asarray(channel)
 
     def _measured(self, at: _MeanPoint) -> float:
@@ -124,12 +144,18 @@ class MeanProgram:
 
 
 class _MeanSystem(NewtonSystem[_MeanPoint]):
-    """Newton steps: the multipliers of each answer are eliminated first, then the largest probabilities."""
+    """Newton steps: the multipliers of each answer are eliminated first, then the largest
+    probabilities.
+    """
 
     def __init__(self, program: MeanProgram, at: _MeanPoint) -> None:
-        self.at, self.program, self.short = at, program, program.short(at)
+        self.at = at
+        self.program = program
+        self.short = program.short(at)
         self.centering = CENTERING * float(np.abs(self.short).max() > FEASIBLE)
-        p, s, powers = program.free, program.step, program.powers[:, : program.free]
+        p = program.free
+        s = program.step
+        powers = program.powers[:, : program.free]
         self.stiff_high = at.high / (at.z - at.u)
         self.stiff = at.low / at.u + self.stiff_high
         self.share = self.stiff_high / self.stiff
@@ -146,15 +172,24 @@ class _MeanSystem(NewtonSystem[_MeanPoint]):
                 matrix += part * np.outer(powers[:, one], powers[:, two])
         if p == 3:
             border = np.sum(self.ahead * (self.inverse[:, :, 2] @ powers.T), axis=0)
-            matrix = np.block([[matrix, -border[:, None]], [border[None], np.atleast_2d(-self.inverse[:, 2, 2].sum())]])
+            matrix = np.block(
+                [
+                    [matrix, -border[:, None]],
+                    [border[None], np.atleast_2d(-self.inverse[:, 2, 2].sum())],
+                ]
+            )
         self.scale = 1 / np.sqrt(np.abs(np.diag(matrix)))
         self.matrix = matrix * self.scale * self.scale[:, None]
 
     def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> _MeanPoint:
         """Newton step that changes the products by these amounts."""
         at, program = self.at, self.program
-        p, b, s, powers = program.free, program.base, program.step, program.powers[:, : program.free]
-        low, high = aims[0] / at.u, aims[1] / (at.z - at.u)
+        p = program.free
+        b = program.base
+        s = program.step
+        powers = program.powers[:, : program.free]
+        low = aims[0] / at.u
+        high = aims[1] / (at.z - at.u)
         price = -at.nu @ program.powers.T
         right_u = at.low + low - at.high - high - s * price
         right_z = (at.high + high).sum(axis=0) - b * price.sum(axis=0)
@@ -163,31 +198,42 @@ class _MeanSystem(NewtonSystem[_MeanPoint]):
         if p == 3:
             rest[:, 2] -= spare
         solved = np.einsum("xpq,xq->xp", self.inverse, rest)
-        right = right_z + (self.share * right_u).sum(axis=0) + np.sum(self.ahead * (solved @ powers.T), axis=0)
+        right = (
+            right_z
+            + (self.share * right_u).sum(axis=0)
+            + np.sum(self.ahead * (solved @ powers.T), axis=0)
+        )
         if p == 3:
             right = np.append(right, solved[:, 2].sum() + 1 + at.nu[:, 2].sum())
         found = self.scale * np.linalg.solve(self.matrix, right * self.scale)
-        dz, dtau, dnu = found[: len(at.z)], found[len(at.z) :], np.zeros_like(at.nu)
+        dz = found[: len(at.z)]
+        dtau = found[len(at.z) :]
+        dnu = np.zeros_like(at.nu)
         moved = rest - (self.ahead * dz) @ powers
         if p == 3:
             moved[:, 2] += dtau
         dnu[:, :p] = np.einsum("xpq,xq->xp", self.inverse, moved)
         du = (right_u + self.stiff_high * dz + s * (dnu[:, :p] @ powers.T)) / self.stiff
-        dlow, dhigh = low - at.low / at.u * du, high - self.stiff_high * (dz - du)
+        dlow = low - at.low / at.u * du
+        dhigh = high - self.stiff_high * (dz - du)
         dspare = spare - at.spare / at.nu[:, 2] * dnu[:, 2] if p == 3 else spare
         return _MeanPoint(dz, du, dlow, dhigh, dnu, dspare, dtau if p == 3 else np.zeros(1))
 
 
 @dataclass(frozen=True, eq=False)
 class Exact:
-    """A private channel with masses ``counts / 2**53`` and the report values whose mean is exact."""
+    """A private channel with masses ``counts / 2**53`` and the report values whose mean is
+    exact.
+    """
 
     counts: Int
     values: Float
 
 
 def shifted(row: Float | None) -> Float | None:
-    """The row less one of its middle numbers; the row itself if the differences are not exact in floats."""
+    """The row less one of its middle numbers; the row itself if the differences are not exact in
+    floats.
+    """
     # A constant changes no design, and would take bits from the differences.
     if row is None:
         return None
@@ -208,27 +254,43 @@ def grid_bits(numbers: Float, largest: float) -> int | None:
 
 
 def exact_channel(
-    numbers: Float, values: Float, largest: Float, epsilon: Budget, r: Float | None, gap: float, deadline: Deadline
+    numbers: Float,
+    values: Float,
+    largest: Float,
+    epsilon: Budget,
+    r: Float | None,
+    gap: float,
+    deadline: Deadline,
 ) -> Exact | None:
-    """Solve again for report values on the grid, and round so that every mean is exact; None if that fails."""
+    """Solve again for report values on the grid, and round so that every mean is exact; None if
+    that fails.
+    """
     # numbers and r have the shape (n,), values and largest the shape (m,).
     bits = grid_bits(numbers, float(np.abs(values).max()))
     if bits is None:
         return None
     steps, place = np.unique(np.rint(np.ldexp(values, bits)).astype(np.int64), return_inverse=True)
     weight: Float = np.bincount(place, weights=largest).astype(np.float64)
-    pair, ratio = _common(steps, weight), 1 / epsilon.enclosure()[0]
-    rare = _Rare(abs(int(steps[pair[0]] - steps[pair[1]])), int(np.rint(np.ldexp(numbers.mean(), bits))), ratio)
+    pair = _common(steps, weight)
+    ratio = 1 / epsilon.enclosure()[0]
+    rare = _Rare(
+        abs(int(steps[pair[0]] - steps[pair[1]])),
+        int(np.rint(np.ldexp(numbers.mean(), bits))),
+        ratio,
+    )
     room = ROOM * (len(steps) + 1)
     base = float(ratio) + 3 * room / (float(weight[list(pair)].min()) * 2.0**53)
     if not base < 1:
         return None
-    scale, middle = float(np.abs(values).max()), float(numbers.mean())
+    scale = float(np.abs(values).max())
+    middle = float(numbers.mean())
     spent = rare.mass * len(rare.steps) / 2.0**53
     moment = float(np.ldexp(rare.steps.astype(np.float64), -bits).sum() * rare.mass / 2.0**53)
     # Scaled to about 1 around the middle; the rare reports have their share already.
     moved = (np.ldexp(steps.astype(np.float64), -bits) - middle) / scale
-    program = MeanProgram((numbers - middle) / scale, moved, base, r, (spent, (moment - middle * spent) / scale))
+    program = MeanProgram(
+        (numbers - middle) / scale, moved, base, r, (spent, (moment - middle * spent) / scale)
+    )
     for precision in PRECISIONS:
         found = program.solve(precision * gap, deadline)
         exact = _rounded(numbers, steps, bits, found.largest, found.channel, ratio, room, rare)
@@ -245,13 +307,17 @@ def _common(steps: Int, weight: Float) -> tuple[int, int]:
 
 
 class _Rare:
-    """Rare reports that correct remainders: their values are ``first``, ``first + 1``, ``first + 256``, ..."""
+    """Rare reports that correct remainders: their values are ``first``, ``first + 1``, ``first +
+    256``, ...
+    """
 
     def __init__(self, remainder: int, first: int, ratio: Fraction) -> None:
         self.digits = 1
         while DIGIT**self.digits < 2 * remainder + 2:
             self.digits += 1
-        self.steps = np.array([first, *(first + DIGIT**power for power in range(self.digits))], dtype=np.int64)
+        self.steps = np.array(
+            [first, *(first + DIGIT**power for power in range(self.digits))], dtype=np.int64
+        )
         most = DIGIT * (self.digits + 1)
         self.high = int(2 * most / (1 - ratio)) + 2
         self.low = -int(-(self.high * ratio) // 1)
@@ -259,26 +325,42 @@ class _Rare:
 
     def counts(self, remainder: int) -> list[int] | None:
         """Masses whose mean differs from the middle ones by the remainder, in steps."""
-        found, total = [], 0
+        found = []
+        total = 0
         for _ in range(self.digits):
             digit = (remainder + DIGIT // 2) % DIGIT - DIGIT // 2
             remainder = (remainder - digit) // DIGIT
             found.append(self.mass + digit)
             total += digit
         found.insert(0, self.mass - total)
-        return found if all(self.low <= count <= self.high for count in found) and remainder == 0 else None
+        return (
+            found
+            if all(self.low <= count <= self.high for count in found) and remainder == 0
+            else None
+        )
 
 
 def _rounded(
-    numbers: Float, steps: Int, bits: int, largest: Float, channel: Float, ratio: Fraction, room: int, rare: _Rare
+    numbers: Float,
+    steps: Int,
+    bits: int,
+    largest: Float,
+    channel: Float,
+    ratio: Fraction,
+    room: int,
+    rare: _Rare,
 ) -> Exact | None:
-    """Round a channel to masses with exact means: common reports take most of the remainder, rare ones the rest."""
-    pair, high = _common(steps, largest), np.floor(np.ldexp(largest, 53)).astype(np.int64) + 2
+    """Round a channel to masses with exact means: common reports take most of the remainder, rare
+    ones the rest.
+    """
+    pair = _common(steps, largest)
+    high = np.floor(np.ldexp(largest, 53)).astype(np.int64) + 2
     high[list(pair)] += room
     low = np.array([-int(-(int(top) * ratio) // 1) for top in high], dtype=np.int64)
     counts = np.clip(np.rint(np.ldexp(channel, 53)).astype(np.int64), low, high)
     w = Rationals.of(numbers)
-    wanted = (w.whole << (53 + bits)) // w.denominator  # in steps over 2**53: exact, since the grid is fine enough
+    # in steps over 2**53: exact, since the grid is fine enough
+    wanted = (w.whole << (53 + bits)) // w.denominator
     missing = MASSES - rare.mass * len(rare.steps) - counts.sum(axis=1)
     off = wanted - counts.astype(object) @ steps.astype(object) - rare.mass * int(rare.steps.sum())
     one, two = pair
