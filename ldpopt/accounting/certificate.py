@@ -1,6 +1,8 @@
-"""Certificates of what reports reveal: the statement, some points of the curve, and a digest, as JSON.
+"""Certificates of what reports reveal: the statement, some points of the curve, and a digest, as
+JSON.
 
-`ldpopt certify FILE` computes every point again; ``ldpopt_check.py`` proves it by another computation.
+`ldpopt certify FILE` computes every point again; ``ldpopt_check.py`` proves it by another
+computation.
 """
 
 from dataclasses import dataclass
@@ -21,7 +23,8 @@ from ldpopt.mechanism.files import made_by
 
 FORMAT = "ldpopt account certificate 1"
 KEYS = ("format", "reports", "claims", "made_by", "digest")
-SLACK = Fraction(1, 1 << 30)  # by which a claimed delta is larger: other ways of rounding prove it too
+# by which a claimed delta is larger: other ways of rounding prove it too
+SLACK = Fraction(1, 1 << 30)
 SHUFFLED_SLACK = Fraction(1, 100)  # other lattices, too
 MAX_TIMES = 1 << 20
 LARGEST_FILE = 1 << 30  # in bytes
@@ -36,8 +39,8 @@ class CurveCertificate(HasFacts):
     sources : tuple of (source, int)
         What draws the reports, with repetitions.
     claims : tuple of (epsilon, delta)
-        Deltas that are claimed, as rationals, with the epsilons in nats. That at 0 proves a guess: its probability is
-        at most ``(1 + delta) / 2``.
+        Deltas that are claimed, as rationals, with the epsilons in nats. That at 0 proves a guess:
+        its probability is at most ``(1 + delta) / 2``.
     flaws : tuple of str
         Failures of the file itself; `recheck` returns them too.
     """
@@ -49,26 +52,40 @@ class CurveCertificate(HasFacts):
     @classmethod
     def of(cls, curve: PrivacyCurve, epsilons: list[float]) -> "CurveCertificate":
         """Claim the deltas of a curve at some epsilons, slightly larger."""
-        factor = 1 + (SHUFFLED_SLACK if any(isinstance(source, Shuffled) for source, _ in curve.sources) else SLACK)
+        factor = 1 + (
+            SHUFFLED_SLACK
+            if any(isinstance(source, Shuffled) for source, _ in curve.sources)
+            else SLACK
+        )
         claims = []
         for epsilon in sorted({0.0, *epsilons}):
             delta = min(curve.delta(epsilon) * factor, Fraction(1))
             shift = max(64 + delta.denominator.bit_length() - delta.numerator.bit_length(), 0)
-            claims.append((epsilon, Fraction(-(-(delta.numerator << shift) // delta.denominator), 1 << shift)))
+            claims.append(
+                (epsilon, Fraction(-(-(delta.numerator << shift) // delta.denominator), 1 << shift))
+            )
         return cls(curve.sources, tuple(claims))
 
     @property
     def curve(self) -> PrivacyCurve:
         """The curve, computed from the statement."""
         (source, times), *others = self.sources
-        return curve_of(source) if isinstance(source, Shuffled) and times == 1 and not others else compose(self.sources)
+        return (
+            curve_of(source)
+            if isinstance(source, Shuffled) and times == 1 and not others
+            else compose(self.sources)
+        )
 
     def recheck(self) -> tuple[str, ...]:
         """Compute every claimed delta again; return what does not hold."""
-        curve, failures = self.curve, list(self.flaws)
+        curve = self.curve
+        failures = list(self.flaws)
         for epsilon, delta in self.claims:
             if (found := curve.delta(epsilon)) > delta:
-                what = f"{float(delta):.9g} is claimed at epsilon {epsilon:.9g}, {float(found):.9g} is proved"
+                what = (
+                    f"{float(delta):.9g} is claimed at epsilon {epsilon:.9g}, "
+                    f"{float(found):.9g} is proved"
+                )
                 failures.append(f"delta: {what}")
         return tuple(failures)
 
@@ -76,7 +93,9 @@ class CurveCertificate(HasFacts):
         """The claims."""
         rows = [[epsilon, float(delta)] for epsilon, delta in self.claims]
         table = Table(["epsilon", "delta at most"], rows, digits=12)
-        return Facts(f"what {sum(times for _, times in self.sources)} reports of a person reveal", [table])
+        return Facts(
+            f"what {sum(times for _, times in self.sources)} reports of a person reveal", [table]
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Statement and claims as JSON data, with their digest."""
@@ -131,11 +150,14 @@ def _read_source(entry: Entry) -> tuple[Source, int]:
         parts = entry.table("kind", "times", "sources")["sources"].list()
         if not parts:
             raise entry.error("one of no sources is drawn")
-        found = [_read_source(Entry({"times": 1, **one.value}, one.path, one.key))[0] for one in parts]
+        found = [
+            _read_source(Entry({"times": 1, **one.value}, one.path, one.key))[0] for one in parts
+        ]
         return OneOf(tuple(found), is_attained=False), times
     if kind == "ratios":
         table = entry.table("kind", "times", "odds", "share")
-        odds, share = table["odds"].rational(), table["share"].rational()
+        odds = table["odds"].rational()
+        share = table["share"].rational()
         if not (odds >= 1 and 0 <= share * (1 + 1 / odds) <= 1):
             raise entry.error("the odds are below 1, or the share is out of range")
         return Ratios(odds, share, is_attained=False), times
@@ -147,7 +169,9 @@ def _read_source(entry: Entry) -> tuple[Source, int]:
     if kind == "permanent":
         fresh = _read_masses(table["fresh"])
         if len(fresh) != channel.counts.shape[1]:
-            raise table["fresh"].error(f"there are {len(fresh)} rows for {channel.counts.shape[1]} permanent reports")
+            raise table["fresh"].error(
+                f"there are {len(fresh)} rows for {channel.counts.shape[1]} permanent reports"
+            )
         return Permanent(channel, fresh, max(1, table["publications"].whole(MAX_TIMES))), times
     return channel, times
 

@@ -1,4 +1,6 @@
-"""What several reports of a person reveal together: the curve of delta over epsilon, and what follows from it."""
+"""What several reports of a person reveal together: the curve of delta over epsilon, and what
+follows from it.
+"""
 
 from __future__ import annotations
 
@@ -37,27 +39,32 @@ class Bound(Protocol):
         """Mass of reports that are impossible under another answer."""
 
     def excess(self, a: Fraction) -> Fraction:
-        """Bound on the delta at ``e**epsilon = a``: the sum of ``max(p - a p', 0)`` over the reports."""
+        """Bound on the delta at ``e**epsilon = a``: the sum of ``max(p - a p', 0)`` over the
+        reports.
+        """
 
 
 @dataclass(frozen=True, eq=False)
 class PrivacyCurve(HasFacts):
-    r"""What reports of a person reveal together about one answer in place of another: the least delta at each epsilon.
+    r"""What reports of a person reveal together about one answer in place of another: the least
+    delta at each epsilon.
 
     .. math:: \delta(\varepsilon) = \sup_{x, x'} \sum_y \max(P_{xy} - e^\varepsilon P_{x'y}, 0)
 
-    over the answers to all questions, and over people who choose later answers by earlier reports; from `compose`.
+    over the answers to all questions, and over people who choose later answers by earlier reports;
+    from `compose`.
 
     Attributes
     ----------
     is_attained : bool
-        Whether one pair of answers to each question attains the curve everywhere; otherwise the curve is an upper bound
-        that perhaps nobody attains, and `delta_lower` is what one pair attains.
+        Whether one pair of answers to each question attains the curve everywhere; otherwise the
+        curve is an upper bound that perhaps nobody attains, and `delta_lower` is what one pair
+        attains.
 
     Notes
     -----
-    Numbers are integers over ``2**512``, rounded up. Theory: docs, "Several reports together". The idea of a dominating
-    pair is that of Zhu, Dong and Wang 2022.
+    Numbers are integers over ``2**512``, rounded up. Theory: docs, "Several reports together". The
+    idea of a dominating pair is that of Zhu, Dong and Wang 2022.
     """
 
     sources: tuple[tuple[Source, int], ...]  # with repetitions
@@ -76,12 +83,20 @@ class PrivacyCurve(HasFacts):
     @cached_property
     def lower(self) -> Bound:
         """Excess that one pair of answers to each question attains."""
-        return product([(source.losses[1], times) for source, times in self.sources], is_upper=False)
+        return product(
+            [(source.losses[1], times) for source, times in self.sources], is_upper=False
+        )
 
     def delta(self, epsilon: float | str) -> Fraction:
-        """Least delta at an epsilon in nats, rounded up: a proved upper bound, with a relative error below 1e-10."""
+        """Least delta at an epsilon in nats, rounded up: a proved upper bound, with a relative
+        error below 1e-10.
+        """
         odds = Budget(epsilon).enclosure()[0]
-        return self.upper.certain if odds >= self._largest_odds else min(self.upper.excess(odds), Fraction(1))
+        return (
+            self.upper.certain
+            if odds >= self._largest_odds
+            else min(self.upper.excess(odds), Fraction(1))
+        )
 
     def delta_lower(self, epsilon: float | str) -> float:
         """A delta that one pair of answers attains, rounded down."""
@@ -90,7 +105,9 @@ class PrivacyCurve(HasFacts):
     def epsilon(self, delta: float) -> float:
         """Least epsilon at a delta in [0, 1], rounded up; infinite if none is enough."""
         limit = Fraction(real_number(delta, "delta", 0, 1))
-        most = round_up(sum((times * log_enclosure(one.odds)[1] for one, times in self.sources), Fraction(0)))
+        most = round_up(
+            sum((times * log_enclosure(one.odds)[1] for one, times in self.sources), Fraction(0))
+        )
         if self.upper.certain > limit:
             return inf
         if self.upper.certain == limit or self.delta(0.0) <= limit:
@@ -117,7 +134,8 @@ class PrivacyCurve(HasFacts):
         return prod((source.odds**times for source, times in self.sources), start=Fraction(1))
 
     def guess(self, prior: float = 0.5) -> float:
-        r"""Probability that the best guess between two answers is right, after all reports, rounded up.
+        r"""Probability that the best guess between two answers is right, after all reports, rounded
+        up.
 
         .. math:: \max_{x, x'} \sum_y \max(\pi P_{xy}, (1 - \pi) P_{x'y})
 
@@ -128,23 +146,30 @@ class PrivacyCurve(HasFacts):
         """
         share = Fraction(real_number(prior, "prior", 0, 1))
         if not 0 < share < 1:
-            raise StatementError(f"prior = {prior:g} leaves nothing to guess", do="give a number between 0 and 1")
+            raise StatementError(
+                f"prior = {prior:g} leaves nothing to guess", do="give a number between 0 and 1"
+            )
         return min(round_up(1 - share + share * self.upper.excess((1 - share) / share)), 1.0)
 
     def tradeoff(self) -> Float:
-        """Points (false alarms, misses) of the best tests between two answers, shape (m, 2), in floats."""
+        """Points (false alarms, misses) of the best tests between two answers, shape (m, 2), in
+        floats.
+        """
         misses = 1 - float(self._product.certain)
         masses, others = self._product.above(self._product.levels())
         table = np.column_stack([np.append(0.0, others), np.append(misses, misses - masses)])
         table = np.clip(np.append(table, [[1.0, 0.0]], axis=0), 0.0, 1.0)
-        return np.asarray(table[np.append(True, np.abs(np.diff(table, axis=0)).max(axis=1) > 1e-12)])
+        return np.asarray(
+            table[np.append(True, np.abs(np.diff(table, axis=0)).max(axis=1) > 1e-12)]
+        )
 
     def renyi(self, order: float) -> float:
         r"""Renyi divergence of an order of at least 1, in nats, the sum over the questions.
 
         .. math:: \max_{x, x'} \frac{1}{s - 1} \log \sum_y P_{xy}^s P_{x'y}^{1 - s}
 
-        Order 1 is the Kullback-Leibler divergence. The worst pair of each question is taken for this order; in floats.
+        Order 1 is the Kullback-Leibler divergence. The worst pair of each question is taken for
+        this order; in floats.
         """
         order = real_number(order, "order", 1)
         if order == inf:
@@ -153,11 +178,14 @@ class PrivacyCurve(HasFacts):
 
     @property
     def certificate(self) -> CurveCertificate:
-        """A proof of the curve at the deltas 1e-3, 1e-6 and 1e-9 and of the best guess; see `prove`."""
+        """A proof of the curve at the deltas 1e-3, 1e-6 and 1e-9 and of the best guess; see
+        `prove`.
+        """
         return self.prove(*SHOWN_DELTAS)
 
     def prove(self, *deltas: float) -> CurveCertificate:
-        """Return a certificate of the least epsilons at some deltas, which can be saved, and checked without ldpopt.
+        """Return a certificate of the least epsilons at some deltas, which can be saved, and
+        checked without ldpopt.
 
         Raises
         ------
@@ -175,7 +203,10 @@ class PrivacyCurve(HasFacts):
         after = "one report" if reports == 1 else f"all {reports} reports"
         times = 100 * self.guess()
         shown = f"{ceil(times)}" if times <= 99 else f"{ceil(100 * times) / 100:g}"
-        who = f"After {after} the best possible adversary guesses which of two equally likely answers a person has"
+        who = (
+            f"After {after} the best possible adversary guesses which of two equally likely "
+            "answers a person has"
+        )
         return f"{who} right at most {shown} of 100 times (50 without reports)."
 
     def facts(self) -> Facts:
@@ -186,7 +217,10 @@ class PrivacyCurve(HasFacts):
         parts: list[Part] = [("reports", reports), ("best guess of two answers", guess)]
         parts.append(Table(["delta", "epsilon"], rows))
         if not self.is_attained:
-            parts.append("an upper bound: no pair of answers is the worst everywhere, so that it may not be attained")
+            parts.append(
+                "an upper bound: no pair of answers is the worst everywhere, so that it may not "
+                "be attained"
+            )
         return Facts("What all reports reveal together", parts)
 
     def __repr__(self) -> str:
@@ -195,40 +229,46 @@ class PrivacyCurve(HasFacts):
 
 
 def compose(
-    channels: Iterable[Any], *, pairs: Sequence[tuple[Any, Any]] | Notion | None = None, group: int = 1
+    channels: Iterable[Any],
+    *,
+    pairs: Sequence[tuple[Any, Any]] | Notion | None = None,
+    group: int = 1,
 ) -> PrivacyCurve:
     r"""What the reports of several channels reveal together about one person, or about a household.
 
     Parameters
     ----------
     channels : iterable of Mechanism, or of (Mechanism, int)
-        One for each question, or with the number of times it is used; also a `Design`, an array of shape (n, m), or the
-        `PrivacyCurve` of `permanent`, `shuffled` or `compose`. Answers may depend on each other and on earlier reports;
-        the channels must be fixed in advance.
+        One for each question, or with the number of times it is used; also a `Design`, an array of
+        shape (n, m), or the `PrivacyCurve` of `permanent`, `shuffled` or `compose`. Answers may
+        depend on each other and on earlier reports; the channels must be fixed in advance.
     pairs : sequence of (answer, answer), or a notion, optional
-        The ordered pairs that are compared, for every channel; a notion names those that it compares: sensitive answers
-        with others, or the edges of a graph. The budgets then add up along them: a person who changes two answers by
-        one edge each is protected by both, and a metric by the sum of ``epsilon d``. Default: all.
+        The ordered pairs that are compared, for every channel; a notion names those that it
+        compares: sensitive answers with others, or the edges of a graph. The budgets then add up
+        along them: a person who changes two answers by one edge each is protected by both, and a
+        metric by the sum of ``epsilon d``. Default: all.
     group : int
         Number of people whose answers are one secret, such as a household; default: ``1``.
 
     Returns
     -------
     PrivacyCurve
-        Its epsilon at delta 0 is the sum of the budgets; any delta, guesses and divergences follow from the channels
-        themselves and are smaller.
+        Its epsilon at delta 0 is the sum of the budgets; any delta, guesses and divergences follow
+        from the channels themselves and are smaller.
 
     Raises
     ------
     StatementError
-        If there is no channel, a number of times is not a whole number, or a channel has too many pairs of answers.
+        If there is no channel, a number of times is not a whole number, or a channel has too many
+        pairs of answers.
 
     Notes
     -----
-    For each channel the excess of all ordered pairs is bounded by one privacy loss distribution, exactly, and these
-    multiply. 1000 reports by randomized response take about a second, as do 20 different questions; of more atoms,
-    masses are moved to powers of one number. Composition by dominating pairs: Zhu, Dong and Wang 2022; the adaptive
-    case is proved in docs, "Several reports together".
+    For each channel the excess of all ordered pairs is bounded by one privacy loss distribution,
+    exactly, and these multiply. 1000 reports by randomized response take about a second, as do 20
+    different questions; of more atoms, masses are moved to powers of one number. Composition by
+    dominating pairs: Zhu, Dong and Wang 2022; the adaptive case is proved in docs, "Several reports
+    together".
 
     Examples
     --------
@@ -239,7 +279,9 @@ def compose(
     """
     group = whole_number(group, "group", 1)
     if isinstance(channels, (Mechanism, str)) or not isinstance(channels, Iterable):
-        raise StatementError(f"a {type(channels).__name__} is not a list of channels", do="pass [mechanism, ...]")
+        raise StatementError(
+            f"a {type(channels).__name__} is not a list of channels", do="pass [mechanism, ...]"
+        )
     known: dict[int, Source] = {}
     found: list[tuple[Source, int]] = []
     for one in channels:
@@ -257,16 +299,22 @@ def compose(
 
 
 def _source(given: Any, pairs: Any) -> Source:
-    """What draws the reports; sets of answers and other reports that are not listed are known by their ratios."""
+    """What draws the reports; sets of answers and other reports that are not listed are known by
+    their ratios.
+    """
     if isinstance(given, Source):
         return given
     drawn = given if isinstance(given, SubsetSelection) else getattr(given, "randomizer", given)
     if isinstance(drawn, SubsetSelection):
-        n, size = len(drawn.inputs), drawn.size
-        return Ratios(drawn.distribution.odds, drawn.p * Fraction(n - size, n - 1), is_attained=True)
+        n = len(drawn.inputs)
+        size = drawn.size
+        return Ratios(
+            drawn.distribution.odds, drawn.p * Fraction(n - size, n - 1), is_attained=True
+        )
     odds = getattr(drawn, "odds", None)
     if not isinstance(drawn, Mechanism) and isinstance(odds, Fraction):
-        return Ratios(odds, odds / (1 + odds), is_attained=False)  # as binary randomized response, which reveals most
+        # as binary randomized response, which reveals most
+        return Ratios(odds, odds / (1 + odds), is_attained=False)
     mechanism = read_channel(given)
     return Channel(mechanism.counts, *read_pairs(mechanism, pairs))
 
@@ -284,8 +332,12 @@ def read_pairs(mechanism: Mechanism, pairs: Any) -> Any:
     if isinstance(pairs, Notion):
         tied = pairs.definition(mechanism.inputs, mechanism.outputs)
         if tied is None:
-            raise StatementError(f"{type(pairs).__name__} does not name pairs of answers", do="give the pairs")
+            raise StatementError(
+                f"{type(pairs).__name__} does not name pairs of answers", do="give the pairs"
+            )
         return tied.pairs()
     if not len(pairs) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
-        raise StatementError(f"pairs = {short_repr(pairs)} are not pairs of answers", do='give [("yes", "no"), ...]')
+        raise StatementError(
+            f"pairs = {short_repr(pairs)} are not pairs of answers", do='give [("yes", "no"), ...]'
+        )
     return tuple(codes([pair[k] for pair in pairs], mechanism.inputs, "answer") for k in (0, 1))

@@ -1,8 +1,10 @@
-r"""Memoised reports with a fresh layer: each answer has one permanent report, and every publication is drawn from it.
+r"""Memoised reports with a fresh layer: each answer has one permanent report, and every publication
+is drawn from it.
 
 .. math:: \Pr[y_1 \dots y_T \mid x] = \sum_z P_{xz} \prod_t R_{z y_t}
 
-The numbers of the published reports are enough; their probabilities are integers over ``2**(53 (T + 1))``.
+The numbers of the published reports are enough; their probabilities are integers over ``2**(53 (T +
+1))``.
 """
 
 from dataclasses import dataclass
@@ -43,9 +45,13 @@ class Permanent(Source):
             numbers = [reports.count(y) for y in range(self.fresh.shape[1])]
             ways = factorial(self.times) // prod(map(factorial, numbers))
             weights.append([ways * prod(map(pow, row, numbers)) for row in self.fresh.tolist()])
-        rows = [[sum(map(mul, row, each)) for each in weights] for row in self.channel.counts.tolist()]
+        rows = [
+            [sum(map(mul, row, each)) for each in weights] for row in self.channel.counts.tolist()
+        ]
         unit = 1 << BITS * (self.times + 1)
-        return losses_of(np.array(rows, object), self.channel.first, self.channel.second, unit, MAX_TERMS)
+        return losses_of(
+            np.array(rows, object), self.channel.first, self.channel.second, unit, MAX_TERMS
+        )
 
     def plain(self) -> dict[str, Any]:
         """The statement as JSON data."""
@@ -64,7 +70,8 @@ def permanent(first: Any, fresh: Any, times: int, *, pairs: Any = None) -> Priva
     first : Mechanism, design or array of shape (n, k)
         Draws the permanent report, once, or with a key.
     fresh : Mechanism, design or array of shape (k, m)
-        Draws every publication from the permanent report; an array is read in the order of the first one's reports.
+        Draws every publication from the permanent report; an array is read in the order of the
+        first one's reports.
     times : int
         Number of publications, at least 1.
     pairs : sequence of (answer, answer), or a notion, optional
@@ -73,9 +80,9 @@ def permanent(first: Any, fresh: Any, times: int, *, pairs: Any = None) -> Priva
     Returns
     -------
     PrivacyCurve
-        For an answer that stays the same. Its epsilon never exceeds that of ``first``, nor ``times`` that of
-        ``first.then(fresh)``. If the answer changes, the permanent report may change: then the publications are
-        ``times`` reports of ``fresh``.
+        For an answer that stays the same. Its epsilon never exceeds that of ``first``, nor
+        ``times`` that of ``first.then(fresh)``. If the answer changes, the permanent report may
+        change: then the publications are ``times`` reports of ``fresh``.
 
     Raises
     ------
@@ -84,7 +91,8 @@ def permanent(first: Any, fresh: Any, times: int, *, pairs: Any = None) -> Priva
 
     Notes
     -----
-    Exact. All numbers of reports are listed: :math:`\binom{T + m - 1}{m - 1}` of them for ``m`` reports.
+    Exact. All numbers of reports are listed: :math:`\binom{T + m - 1}{m - 1}` of them for ``m``
+    reports.
 
     Examples
     --------
@@ -92,7 +100,11 @@ def permanent(first: Any, fresh: Any, times: int, *, pairs: Any = None) -> Priva
     >>> round(curve.epsilon(0.0), 4)
     1.0986
     """
-    mechanism, layer, times = read_channel(first), read_channel(fresh), whole_number(times, "times", 1)
+    mechanism, layer, times = (
+        read_channel(first),
+        read_channel(fresh),
+        whole_number(times, "times", 1),
+    )
     (n, k), (inputs, m) = mechanism.counts.shape, layer.counts.shape
     if inputs != k:
         what = f"the fresh layer has {inputs} inputs, and the permanent report is one of {k}"
@@ -101,6 +113,10 @@ def permanent(first: Any, fresh: Any, times: int, *, pairs: Any = None) -> Priva
     terms = comb(times + m - 1, m - 1) * (n * k + len(channel.first))
     if terms > MAX_TERMS:
         what = f"{times} publications of {m} reports are {terms:,} probabilities to compare"
-        raise StatementError(what, do="take fewer publications, or a fresh layer with fewer reports")
+        raise StatementError(
+            what, do="take fewer publications, or a fresh layer with fewer reports"
+        )
     has_labels = is_labelled(fresh) or isinstance(getattr(fresh, "mechanism", fresh), Mechanism)
-    return compose([Permanent(channel, layer.counts_after(mechanism) if has_labels else layer.counts, times)])
+    return compose(
+        [Permanent(channel, layer.counts_after(mechanism) if has_labels else layer.counts, times)]
+    )

@@ -1,9 +1,12 @@
-r"""What one report reveals, as few atoms: masses and likelihood ratios that bound the excess of every pair of answers.
+r"""What one report reveals, as few atoms: masses and likelihood ratios that bound the excess of
+every pair of answers.
 
-.. math:: h(a) = \max_{x, x'} \sum_y \max(P_{xy} - a P_{x'y}, 0) \le c + \sum_i p_i \max(1 - a / r_i, 0), \quad a \ge 0
+.. math:: h(a) = \max_{x, x'} \sum_y \max(P_{xy} - a P_{x'y},
+          0) \le c + \sum_i p_i \max(1 - a / r_i, 0), \quad a \ge 0
 
-The left side is convex and linear between likelihood ratios, so a right side that interpolates it at some of them, the
-largest included, is an upper bound. If one pair of answers attains the maximum everywhere, the two are equal.
+The left side is convex and linear between likelihood ratios, so a right side that interpolates it
+at some of them, the largest included, is an upper bound. If one pair of answers attains the maximum
+everywhere, the two are equal.
 """
 
 from abc import ABC, abstractmethod
@@ -22,10 +25,13 @@ from ldpopt.mechanism import sampling
 
 BITS = sampling.BITS
 ONE = 1 << BITS
-MAX_ENTRIES = 50_000_000  # pairs of answers times reports, compared in a second or two for each ratio
-MAX_RATIOS = 1000  # number of ratios at which the excess is computed; others lie between two of them
+# pairs of answers times reports, compared in a second or two for each ratio
+MAX_ENTRIES = 50_000_000
+# number of ratios at which the excess is computed; others lie between two of them
+MAX_RATIOS = 1000
 T = TypeVar("T")
-RESOLUTION = 2.0**-44  # ratios that differ by less are raised to the largest; so are those within their rounding
+# ratios that differ by less are raised to the largest; so are those within their rounding
+RESOLUTION = 2.0**-44
 
 
 def summed(pairs: Iterable[tuple[T, Fraction]]) -> dict[T, Fraction]:
@@ -38,7 +44,9 @@ def summed(pairs: Iterable[tuple[T, Fraction]]) -> dict[T, Fraction]:
 
 @dataclass(frozen=True)
 class PrivacyLoss:
-    """A privacy loss distribution whose excess bounds that of all pairs of answers, or that of one pair from below."""
+    """A privacy loss distribution whose excess bounds that of all pairs of answers, or that of one
+    pair from below.
+    """
 
     ratios: tuple[Fraction, ...]  # positive, ascending
     masses: tuple[Fraction, ...]  # of each ratio
@@ -47,7 +55,11 @@ class PrivacyLoss:
 
     @classmethod
     def of(
-        cls, atoms: Iterable[tuple[Fraction, Fraction]], certain: Fraction = Fraction(0), *, is_attained: bool = True
+        cls,
+        atoms: Iterable[tuple[Fraction, Fraction]],
+        certain: Fraction = Fraction(0),
+        *,
+        is_attained: bool = True,
     ) -> "PrivacyLoss":
         """The loss of some ratios and masses in any order; those of equal ratios are added."""
         masses = summed(sorted(atoms))
@@ -59,16 +71,22 @@ class PrivacyLoss:
         return self.certain + sum((p * (1 - a / r) for r, p in atoms if r > a), Fraction(0))
 
     def renyi(self, order: float) -> float:
-        """Renyi divergence of an order of at least 1, in nats and in floats: an upper bound for an upper loss."""
+        """Renyi divergence of an order of at least 1, in nats and in floats: an upper bound for an
+        upper loss.
+        """
         if self.certain:
             return inf
-        logs, masses = np.array([log(r) for r in self.ratios]), np.array([float(p) for p in self.masses])
+        logs = np.array([log(r) for r in self.ratios])
+        masses = np.array([float(p) for p in self.masses])
         if order == 1:
             return float(masses @ logs)
-        return float(np.log(masses @ np.exp((order - 1) * logs)) / (order - 1)) if len(logs) else 0.0
+        return (
+            float(np.log(masses @ np.exp((order - 1) * logs)) / (order - 1)) if len(logs) else 0.0
+        )
 
 
-NOTHING = PrivacyLoss((Fraction(1),), (Fraction(1),), Fraction(0))  # of reports that do not depend on the answer
+# of reports that do not depend on the answer
+NOTHING = PrivacyLoss((Fraction(1),), (Fraction(1),), Fraction(0))
 
 
 class Source(ABC):
@@ -113,17 +131,22 @@ class Channel(Source):
     def renyi(self, order: float) -> float:
         """Largest Renyi divergence of the pairs, in floats."""
         shares = self.counts / self.counts[0].sum()
-        p, q = shares[self.first], shares[self.second]
+        p = shares[self.first]
+        q = shares[self.second]
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.log(p) - np.log(q)
             if order == 1:
                 terms = np.where(p > 0, p * logs, 0.0).sum(axis=1)
             else:
-                terms = np.log(np.where(p > 0, p * np.exp((order - 1) * logs), 0.0).sum(axis=1)) / (order - 1)
+                terms = np.log(np.where(p > 0, p * np.exp((order - 1) * logs), 0.0).sum(axis=1)) / (
+                    order - 1
+                )
         return float(terms.max(initial=0.0))
 
     def plain(self) -> dict[str, Any]:
-        """The statement as JSON data: masses, pairs (null for all), and ratios at which a loss bounds the excess."""
+        """The statement as JSON data: masses, pairs (null for all), and ratios at which a loss
+        bounds the excess.
+        """
         n = len(self.counts)
         pairs = list(zip(self.first.tolist(), self.second.tolist(), strict=True))
         named = None if len(set(pairs)) == n * (n - 1) else [list(pair) for pair in pairs]
@@ -133,9 +156,12 @@ class Channel(Source):
 
 @dataclass(frozen=True, eq=False)
 class Ratios(Source):
-    """Reports that are not listed; with the largest possible share, all channels with this ratio reveal less."""
+    """Reports that are not listed; with the largest possible share, all channels with this ratio
+    reveal less.
+    """
 
-    largest: Fraction  # ratio; all other reports have the ratio 1 or its inverse (Kairouz, Oh and Viswanath 2015)
+    # ratio; all other reports have the ratio 1 or its inverse (Kairouz, Oh and Viswanath 2015)
+    largest: Fraction
     share: Fraction  # mass of the reports that attain the ratio
     is_attained: bool
 
@@ -143,10 +169,14 @@ class Ratios(Source):
 
     @cached_property
     def losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:
-        """An upper loss, and the same if one pair attains the excess, or one that reveals nothing."""
+        """An upper loss, and the same if one pair attains the excess, or one that reveals
+        nothing.
+        """
         top, share = self.largest, self.share
         atoms = [(top, share), (1 / top, share / top), (Fraction(1), 1 - share * (1 + 1 / top))]
-        loss = PrivacyLoss.of([(ratio, mass) for ratio, mass in atoms if mass], is_attained=self.is_attained)
+        loss = PrivacyLoss.of(
+            [(ratio, mass) for ratio, mass in atoms if mass], is_attained=self.is_attained
+        )
         return loss, loss if self.is_attained else NOTHING
 
     def plain(self) -> dict[str, Any]:
@@ -156,7 +186,9 @@ class Ratios(Source):
 
 @dataclass(frozen=True, eq=False)
 class OneOf(Source):
-    """One of several sources, drawn for each person with equal probabilities; which one was drawn is known."""
+    """One of several sources, drawn for each person with equal probabilities; which one was drawn
+    is known.
+    """
 
     sources: tuple[Any, ...]
     is_attained: bool
@@ -165,15 +197,25 @@ class OneOf(Source):
 
     @cached_property
     def losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:
-        """Upper and lower loss: means of those of the sources; the lower one reveals nothing if it is not attained."""
-        upper, lower = (self._mean([source.losses[side] for source in self.sources]) for side in (0, 1))
+        """Upper and lower loss: means of those of the sources; the lower one reveals nothing if it
+        is not attained.
+        """
+        upper, lower = (
+            self._mean([source.losses[side] for source in self.sources]) for side in (0, 1)
+        )
         return upper, lower if self.is_attained else NOTHING
 
     def _mean(self, each: Sequence[PrivacyLoss]) -> PrivacyLoss:
         """The loss whose excess is the mean of those of some losses."""
-        atoms = [(r, p / len(each)) for loss in each for r, p in zip(loss.ratios, loss.masses, strict=True)]
+        atoms = [
+            (r, p / len(each))
+            for loss in each
+            for r, p in zip(loss.ratios, loss.masses, strict=True)
+        ]
         certain = sum((loss.certain for loss in each), Fraction(0)) / len(each)
-        return PrivacyLoss.of(atoms, certain, is_attained=self.is_attained and all(loss.is_attained for loss in each))
+        return PrivacyLoss.of(
+            atoms, certain, is_attained=self.is_attained and all(loss.is_attained for loss in each)
+        )
 
     def plain(self) -> dict[str, Any]:
         """The statement as JSON data."""
@@ -189,22 +231,30 @@ def all_pairs(n: int) -> tuple[Int, Int]:
 def losses_of(
     counts: Any, first: Int, second: Int, unit: int = ONE, most: int = MAX_RATIOS
 ) -> tuple[PrivacyLoss, PrivacyLoss]:
-    """Upper loss of all pairs of rows of integers over a unit, (n, m), from some ratios, and the loss of one pair."""
+    """Upper loss of all pairs of rows of integers over a unit, (n, m), from some ratios, and the
+    loss of one pair.
+    """
     m = counts.shape[1]
     if not len(first):
         return (PrivacyLoss((), (), Fraction(0)),) * 2
     if len(first) * m > MAX_ENTRIES:
-        what = f"{len(first):,} pairs of {len(counts)} answers with {m} reports are too many to compare"
+        what = (
+            f"{len(first):,} pairs of {len(counts)} answers with {m} reports are too many "
+            "to compare"
+        )
         raise StatementError(what, do="merge answers or reports, or name the pairs to compare")
     values, places = np.unique(counts, return_inverse=True)
     places = places.reshape(counts.shape)
-    codes = np.sort(places[first] * len(values) + places[second], axis=1)  # the order of reports does not matter
+    # the order of reports does not matter
+    codes = np.sort(places[first] * len(values) + places[second], axis=1)
     pairs = _Pairs(values, *np.divmod(np.unique(codes, axis=0), len(values)), unit)
     points = [Fraction(0), *pairs.ratios(most)]
     excesses, attained = zip(*map(pairs.largest_excess, points), strict=True)
     hits = np.bincount(np.concatenate(attained), minlength=len(pairs.first))
     best = int(hits.argmax())
-    return interpolated(points, excesses, is_attained=bool(hits[best] == len(points))), pairs.loss(best)
+    return interpolated(points, excesses, is_attained=bool(hits[best] == len(points))), pairs.loss(
+        best
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,8 +272,12 @@ class _Pairs:
         return np.asarray(self.values / self.unit, float)
 
     def ratios(self, most: int) -> list[Fraction]:
-        """Ratios of entries, ascending; of close ones the largest, and of many some, the largest of all among them."""
-        entries = np.divmod(np.unique(self.first * len(self.values) + self.second), len(self.values))
+        """Ratios of entries, ascending; of close ones the largest, and of many some, the largest of
+        all among them.
+        """
+        entries = np.divmod(
+            np.unique(self.first * len(self.values) + self.second), len(self.values)
+        )
         p, q = (self.values[each] for each in entries)
         is_finite = (p > 0) & (q > 0)
         if not is_finite.any():
@@ -232,37 +286,51 @@ class _Pairs:
         order = np.argsort((p / q).astype(float))
         p, q = p[order], q[order]
         found = (p / q).astype(float)
-        spread = np.clip((8 / np.minimum(p, q)).astype(float), RESOLUTION, 2.0**-30)  # masses are rounded to a unit
-        ends = np.flatnonzero(np.append(found[1:] > found[:-1] * (1 + np.maximum(spread[1:], spread[:-1])), True))
+        # masses are rounded to a unit
+        spread = np.clip((8 / np.minimum(p, q)).astype(float), RESOLUTION, 2.0**-30)
+        ends = np.flatnonzero(
+            np.append(found[1:] > found[:-1] * (1 + np.maximum(spread[1:], spread[:-1])), True)
+        )
         if len(ends) > most:
             ends = np.unique(np.append(ends[:: -(-len(ends) // most)], ends[-1]))
-        starts = np.searchsorted(found, found[ends] * (1 - 2.0**-50))  # floats cannot tell which of these is largest
+        # floats cannot tell which of these is largest
+        starts = np.searchsorted(found, found[ends] * (1 - 2.0**-50))
         close = [slice(*pair) for pair in zip(starts.tolist(), (ends + 1).tolist(), strict=True)]
         return [max(map(Fraction, p[part].tolist(), q[part].tolist())) for part in close]
 
     def largest_excess(self, a: Fraction) -> tuple[Fraction, Int]:
-        """Largest excess of the pairs at ``a``, exactly, and the pairs that attain it up to rounding."""
+        """Largest excess of the pairs at ``a``, exactly, and the pairs that attain it up to
+        rounding.
+        """
         parts = (slice(begin, begin + 4096) for begin in range(0, len(self.first), 4096))
         pairs = ((self.shares[self.first[part]], self.shares[self.second[part]]) for part in parts)
         rough = np.concatenate([np.maximum(p - float(a) * q, 0).sum(axis=1) for p, q in pairs])
-        # A term is counted if p >= a q, so its error is below p 2**-50.6; those of all terms and of their sum, twice.
+        # A term is counted if p >= a q, so its error is below p 2**-50.6; those of all terms and of
+        # their sum, twice.
         near = np.flatnonzero(rough >= rough.max() - (self.first.shape[1] + 8) * 2.0**-50)
         p, q = (self.values[places[near]].astype(object) for places in (self.first, self.second))
         exact = np.maximum(p * a.denominator - q * a.numerator, 0).sum(axis=1)
         best = exact.max()
-        attained = exact >= best - (best >> 40) - (a.denominator << 3)  # masses are rounded to a unit
+        # masses are rounded to a unit
+        attained = exact >= best - (best >> 40) - (a.denominator << 3)
         return Fraction(int(best), self.unit * a.denominator), near[attained.astype(bool)]
 
     def loss(self, k: int) -> PrivacyLoss:
         """The exact loss of a pair."""
-        rows = zip(self.values[self.first[k]].tolist(), self.values[self.second[k]].tolist(), strict=True)
+        rows = zip(
+            self.values[self.first[k]].tolist(), self.values[self.second[k]].tolist(), strict=True
+        )
         masses = [(p, q) for p, q in rows if p]
         atoms = [(Fraction(p, q), Fraction(p, self.unit)) for p, q in masses if q]
         return PrivacyLoss.of(atoms, Fraction(sum(p for p, q in masses if not q), self.unit))
 
 
-def interpolated(points: Sequence[Fraction], values: Sequence[Fraction], *, is_attained: bool) -> PrivacyLoss:
-    """The loss whose excess is the lower hull of values at points, 0 the first; the last value holds from there on."""
+def interpolated(
+    points: Sequence[Fraction], values: Sequence[Fraction], *, is_attained: bool
+) -> PrivacyLoss:
+    """The loss whose excess is the lower hull of values at points, 0 the first; the last value
+    holds from there on.
+    """
     corners: list[tuple[Fraction, Fraction]] = []
     slopes: list[Fraction] = []  # between corners
     for a, value in zip(points, values, strict=True):
@@ -271,6 +339,7 @@ def interpolated(points: Sequence[Fraction], values: Sequence[Fraction], *, is_a
         if corners:
             slopes.append((value - corners[-1][1]) / (a - corners[-1][0]))
         corners.append((a, value))
-    bends = zip(corners[1:], slopes, [*slopes[1:], Fraction(0)], strict=False)  # the last bend is to a level line
+    # the last bend is to a level line
+    bends = zip(corners[1:], slopes, [*slopes[1:], Fraction(0)], strict=False)
     atoms = [(a, a * (after - before)) for (a, _), before, after in bends]
     return PrivacyLoss.of(atoms, values[-1], is_attained=is_attained)

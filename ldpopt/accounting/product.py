@@ -1,8 +1,9 @@
-r"""Products of privacy loss distributions: the excess of all reports together, in integers rounded in one direction.
+r"""Products of privacy loss distributions: the excess of all reports together, in integers rounded
+in one direction.
 
-The excess :math:`\sum p \max(1 - a / r, 0)` rises with every mass and every ratio, so that rounding all of them up
-bounds it from above, and down from below. Of two halves the atoms are listed; if there are too many, masses are moved
-to powers of one number, and multiplied as polynomials.
+The excess :math:`\sum p \max(1 - a / r, 0)` rises with every mass and every ratio, so that rounding
+all of them up bounds it from above, and down from below. Of two halves the atoms are listed; if
+there are too many, masses are moved to powers of one number, and multiplied as polynomials.
 """
 
 from bisect import bisect_right
@@ -49,7 +50,8 @@ class Product:
     def excess(self, a: Fraction) -> Fraction:
         """Excess at ``a``, rounded as the atoms."""
         mass, other, (ratios, sums) = 0, 0, self._tails
-        over, under = a.numerator * UNIT * UNIT, a.denominator
+        over = a.numerator * UNIT * UNIT
+        under = a.denominator
         for ratio, p in self.left:
             first, second = sums[bisect_right(ratios, over // (under * ratio))]
             mass += p * first
@@ -59,13 +61,19 @@ class Product:
     @cached_property
     def _tails(self) -> tuple[list[int], Atoms]:
         """Ratios of the right list, and its masses under both answers from each atom on."""
-        pairs = [(p, rounded(p * UNIT, ratio, up=not self.is_upper)) for ratio, p in reversed(self.right)]
-        sums = accumulate(pairs, lambda one, two: (one[0] + two[0], one[1] + two[1]), initial=(0, 0))
+        pairs = [
+            (p, rounded(p * UNIT, ratio, up=not self.is_upper)) for ratio, p in reversed(self.right)
+        ]
+        sums = accumulate(
+            pairs, lambda one, two: (one[0] + two[0], one[1] + two[1]), initial=(0, 0)
+        )
         return [ratio for ratio, _ in self.right], list(sums)[::-1]
 
     @cached_property
     def _floats(self) -> list[tuple[Float, Float, Float]]:
-        """Of both lists the logarithms of the ratios, and the masses under both answers, in floats."""
+        """Of both lists the logarithms of the ratios, and the masses under both answers, in
+        floats.
+        """
         found = []
         for part in (self.left, self.right):
             logs, masses = np.array([(log(r) - log(UNIT), p / UNIT) for r, p in part]).T
@@ -74,10 +82,14 @@ class Product:
         return found
 
     def above(self, levels: Float) -> tuple[Float, Float]:
-        """Masses under both answers of the atoms with a logarithm of the ratio above some levels, in floats."""
+        """Masses under both answers of the atoms with a logarithm of the ratio above some levels,
+        in floats.
+        """
         left, right = self._floats
         where = np.searchsorted(right[0], levels[:, None] - left[0], side="right")
-        first, second = (np.append(np.cumsum(masses[::-1])[::-1], 0.0)[where] for masses in right[1:])
+        first, second = (
+            np.append(np.cumsum(masses[::-1])[::-1], 0.0)[where] for masses in right[1:]
+        )
         return first @ left[1], second @ left[2]
 
     def levels(self) -> Float:
@@ -101,7 +113,9 @@ class Product:
 
 def product(questions: Questions, *, is_upper: bool) -> Product:
     """The product of losses, each with its number of repetitions."""
-    certain = 1 - prod(((1 - loss.certain) ** times for loss, times in questions), start=Fraction(1))
+    certain = 1 - prod(
+        ((1 - loss.certain) ** times for loss, times in questions), start=Fraction(1)
+    )
     questions = [(loss, times) for loss, times in questions if times and loss.ratios]
     try:
         halves = _listed(questions, up=is_upper)
@@ -112,20 +126,32 @@ def product(questions: Questions, *, is_upper: bool) -> Product:
 
 def _listed(questions: Questions, *, up: bool) -> tuple[Atoms, Atoms]:
     """Atoms of two halves of the questions."""
-    halves, multiply = [[(UNIT, UNIT)], [(UNIT, UNIT)]], partial(_products, up=up)
+    halves = [[(UNIT, UNIT)], [(UNIT, UNIT)]]
+    multiply = partial(_products, up=up)
     for loss, times in sorted(questions, key=lambda one: -one[1]):
-        atoms = [(scaled(r, up=up), scaled(p, up=up)) for r, p in zip(loss.ratios, loss.masses, strict=True)]
-        for factor in [power(atoms, times // 2, multiply)] * 2 * (times > 1) + [atoms] * (times % 2):
+        atoms = [
+            (scaled(r, up=up), scaled(p, up=up))
+            for r, p in zip(loss.ratios, loss.masses, strict=True)
+        ]
+        for factor in [power(atoms, times // 2, multiply)] * 2 * (times > 1) + [atoms] * (
+            times % 2
+        ):
             smaller = len(halves[0]) > len(halves[1])
             halves[smaller] = multiply(halves[smaller], factor)
     return halves[0], halves[1]
 
 
 def _products(left: Atoms, right: Atoms, *, up: bool) -> Atoms:
-    """Products of atoms; close ratios are raised to the largest of them, or lowered to the smallest."""
+    """Products of atoms; close ratios are raised to the largest of them, or lowered to the
+    smallest.
+    """
     if len(left) * len(right) > MAX_PRODUCTS:
         raise _TooManyAtomsError
-    pairs = ((rounded(r * s, UNIT, up=up), rounded(p * q, UNIT, up=up)) for r, p in left for s, q in right)
+    pairs = (
+        (rounded(r * s, UNIT, up=up), rounded(p * q, UNIT, up=up))
+        for r, p in left
+        for s, q in right
+    )
     found: Atoms = []
     for ratio, mass in sorted(pairs, reverse=up):
         if found and abs(ratio - found[-1][0]) <= found[-1][0] >> CLOSE:
@@ -136,9 +162,14 @@ def _products(left: Atoms, right: Atoms, *, up: bool) -> Atoms:
 
 
 def _on_powers(questions: Questions, *, up: bool) -> Atoms:
-    """Atoms of the product after masses are moved to powers of one number, below times a number under 1."""
-    base, slack = _base(questions), Fraction(1) if up else 1 - Fraction(1, 1 << 44)
-    least, masses, multiply = 0, [UNIT], partial(multiplied, up=up)
+    """Atoms of the product after masses are moved to powers of one number, below times a number
+    under 1.
+    """
+    base = _base(questions)
+    slack = Fraction(1) if up else 1 - Fraction(1, 1 << 44)
+    least = 0
+    masses = [UNIT]
+    multiply = partial(multiplied, up=up)
     for loss, times in questions:
         first, own = _moved(loss, base, slack, up=up)
         least, masses = least + first * times, multiply(masses, power(own, times, multiply))
@@ -160,18 +191,28 @@ def _base(questions: Questions) -> Fraction:
     return Fraction(exp(max(logs) / finest))
 
 
-def _moved(loss: PrivacyLoss, base: Fraction, slack: Fraction, *, up: bool) -> tuple[int, list[int]]:
+def _moved(
+    loss: PrivacyLoss, base: Fraction, slack: Fraction, *, up: bool
+) -> tuple[int, list[int]]:
     """Masses of a loss on powers of a number, and the first exponent."""
-    # Above, a mass is split between two powers with its sum under both answers; below, the lower power has all.
+    # Above, a mass is split between two powers with its sum under both answers; below, the lower
+    # power has all.
     first = floor(log(loss.ratios[0]) / log(base)) - 1
     last = floor(log(loss.ratios[-1]) / log(base)) + 3
     over, under = slack.as_integer_ratio()
-    points = [rounded(point * over, under, up=not up) for point in _powers(base, first, last, up=not up)]
+    points = [
+        rounded(point * over, under, up=not up) for point in _powers(base, first, last, up=not up)
+    ]
     found = [0] * len(points)
     for ratio, mass in zip(loss.ratios, loss.masses, strict=True):
-        r, p = scaled(ratio, up=up), scaled(mass, up=up)
+        r = scaled(ratio, up=up)
+        p = scaled(mass, up=up)
         k = bisect_right(points, r) - 1
-        raised = rounded(p * (r - points[k]) * points[k + 1], r * (points[k + 1] - points[k]), up=True) if up else 0
+        raised = (
+            rounded(p * (r - points[k]) * points[k + 1], r * (points[k + 1] - points[k]), up=True)
+            if up
+            else 0
+        )
         found[k] += p - raised
         found[k + 1] += raised
     return first, found
@@ -179,12 +220,15 @@ def _moved(loss: PrivacyLoss, base: Fraction, slack: Fraction, *, up: bool) -> t
 
 def _powers(base: Fraction, first: int, last: int, *, up: bool) -> list[int]:
     """Powers of a number for exponents from ``first`` to before ``last``, in fixed point."""
-    below, above, (over, under) = [UNIT], [UNIT], base.as_integer_ratio()
+    below = [UNIT]
+    above = [UNIT]
+    over, under = base.as_integer_ratio()
     for _ in range(first, 0):
         below.append(rounded(below[-1] * under, over, up=up))
     for _ in range(1, last):
         above.append(rounded(above[-1] * over, under, up=up))
-    found, start = [*below[:0:-1], *above], min(first, 0)
+    found = [*below[:0:-1], *above]
+    start = min(first, 0)
     return found[first - start : last - start]
 
 
@@ -204,11 +248,16 @@ def multiplied(left: list[int], right: list[int], *, up: bool) -> list[int]:
 
 
 def convolved(left: list[int], right: list[int], width: int) -> list[int]:
-    """Coefficients of the product of two polynomials, of at most ``width`` digits, by one product of long decimals."""
+    """Coefficients of the product of two polynomials, of at most ``width`` digits, by one product
+    of long decimals.
+    """
     texts = ("".join(f"{value:0{width}d}" for value in reversed(part)) for part in (left, right))
     count = len(left) + len(right) - 1
     digits = str(MULTIPLY(*map(Decimal, texts))).zfill(width * count)
-    return [int(digits[max(end - width, 0) : end]) for end in range(len(digits), len(digits) - width * count, -width)]
+    return [
+        int(digits[max(end - width, 0) : end])
+        for end in range(len(digits), len(digits) - width * count, -width)
+    ]
 
 
 def rounded(number: int, unit: int, *, up: bool) -> int:
