@@ -1,4 +1,6 @@
-"""Estimates of a survey: one for each question, and for each group of people; tables of two questions."""
+"""Estimates of a survey: one for each question, and for each group of people; tables of two
+questions.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ MAX_PAIRS = 1 << 22  # largest number of entries of the channel of two reports
 
 @dataclass(frozen=True, eq=False)
 class SurveyEstimate(Mapping[str, Estimate], HasFacts):
-    """Estimates of the questions of a survey, a mapping name -> `Estimate` of all people; made by `Survey.estimate`.
+    """Estimates of the questions of a survey, a mapping name -> `Estimate` of all people; made by
+    `Survey.estimate`.
 
     Attributes
     ----------
@@ -49,7 +52,8 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
     Examples
     --------
     >>> coin = Estimate([0.4, 0.6], [0.1, 0.1], 90, labels=("no", "yes"))
-    >>> SurveyEstimate({"smokes": coin}, "region", {"north": {"smokes": coin}}).to_frame()["estimate"].tolist()
+    >>> by_region = SurveyEstimate({"smokes": coin}, "region", {"north": {"smokes": coin}})
+    >>> by_region.to_frame()["estimate"].tolist()
     [0.4, 0.6]
     """
 
@@ -75,8 +79,12 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         return self.summary()
 
     def entries(self) -> list[dict[str, Any]]:
-        """Rows of the table: group (with ``by``), question, answer, estimate, its interval and number of reports."""
-        tables: dict[Any, dict[str, Estimate]] = {ALL: self.questions} if self.by is None else self.groups
+        """Rows of the table: group (with ``by``), question, answer, estimate, its interval and
+        number of reports.
+        """
+        tables: dict[Any, dict[str, Estimate]] = (
+            {ALL: self.questions} if self.by is None else self.groups
+        )
         return [
             ({} if self.by is None else {"group": group})
             | {"question": name, "answer": answer, "estimate": float(one.values[place])}
@@ -84,7 +92,9 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
             | {"n_reports": one.n_reports}
             for group, found in tables.items()
             for name, one in found.items()
-            for place, (answer, (low, high)) in enumerate(zip(one.labels or (), one.interval, strict=True))
+            for place, (answer, (low, high)) in enumerate(
+                zip(one.labels or (), one.interval, strict=True)
+            )
         ]
 
     def to_frame(self) -> optional.pandas.DataFrame:
@@ -92,55 +102,100 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         return optional.pandas.DataFrame(self.entries())
 
     def notes(self) -> list[str]:
-        """What a reader of the table has to know: shares among those who answered, groups with few reports."""
+        """What a reader of the table has to know: shares among those who answered, groups with few
+        reports.
+        """
         found = []
         if answered := [name for name, one in self.questions.items() if one.method == ANSWERED]:
-            last = " or ".join(sorted({repr(text_of((self[name].labels or ("",))[-1])) for name in answered}))
-            found.append(f"{', '.join(answered)}: shares among those who answered; {last} is a share of all people")
+            last = " or ".join(
+                sorted({repr(text_of((self[name].labels or ("",))[-1])) for name in answered})
+            )
+            found.append(
+                f"{', '.join(answered)}: shares among those who answered; {last} is a share of "
+                "all people"
+            )
         small = {
             text_of(group): number
             for group, own in self.groups.items()
             if (number := min((one.n_reports for one in own.values()), default=0)) < FEW
         }
         if small:
-            shown = ", ".join(f"{label(group)} {number}" for group, number in list(small.items())[:5])
-            found.append(f"groups of fewer than {FEW} reports say little: {shown}{', ...' if len(small) > 5 else ''}")
+            shown = ", ".join(
+                f"{label(group)} {number}" for group, number in list(small.items())[:5]
+            )
+            found.append(
+                f"groups of fewer than {FEW} reports say little: "
+                f"{shown}{', ...' if len(small) > 5 else ''}"
+            )
         if self.by is not None:
-            found.append(f"{self.by} is not protected: the groups are those of the table as it was collected")
+            found.append(
+                f"{self.by} is not protected: the groups are those of the table as it was collected"
+            )
         return found
 
     def facts(self) -> Facts:
         """The table and its notes."""
         confidence = next(iter(self.questions.values())).confidence
-        headings = [*([] if self.by is None else [self.by]), "question", "answer", "estimate", "std error"]
+        headings = [
+            *([] if self.by is None else [self.by]),
+            "question",
+            "answer",
+            "estimate",
+            "std error",
+        ]
         rows = [
-            [cell if isinstance(cell, (int, float)) and key != "group" else label(cell) for key, cell in entry.items()]
+            [
+                cell if isinstance(cell, (int, float)) and key != "group" else label(cell)
+                for key, cell in entry.items()
+            ]
             for entry in self.entries()
         ]
-        table = Table([*headings, "low", "high", "reports"], rows, words=["question", "answer"], digits=5)
-        return Facts(f"{self.title or 'survey'}: {100 * confidence:g} % intervals", [table, *self.notes()])
+        table = Table(
+            [*headings, "low", "high", "reports"], rows, words=["question", "answer"], digits=5
+        )
+        return Facts(
+            f"{self.title or 'survey'}: {100 * confidence:g} % intervals", [table, *self.notes()]
+        )
 
 
 def in_order(groups: Mapping[Hashable, Any]) -> list[Hashable]:
     """Names of groups in the order of their numbers, or else of their texts."""
     names = list(groups)
     numbers = label_numbers(names)
-    return [names[place] for place in sorted(range(len(names)), key=(numbers or list(map(text_of, names))).__getitem__)]
+    return [
+        names[place]
+        for place in sorted(
+            range(len(names)), key=(numbers or list(map(text_of, names))).__getitem__
+        )
+    ]
 
 
 def estimate_survey(
-    survey: Survey, counts: Mapping[str, Mapping[Hashable, Counts]], by: str | None, check_fit: bool, **how: Any
+    survey: Survey,
+    counts: Mapping[str, Mapping[Hashable, Counts]],
+    by: str | None,
+    check_fit: bool,
+    **how: Any,
 ) -> SurveyEstimate:
-    """Estimate from counts by column and group; the fit of the reports is checked for all people together."""
+    """Estimate from counts by column and group; the fit of the reports is checked for all people
+    together.
+    """
     whole: dict[str, Estimate] = {}
-    groups: dict[Hashable, dict[str, Estimate]] = {group: {} for own in counts.values() for group in own if by}
+    groups: dict[Hashable, dict[str, Estimate]] = {
+        group: {} for own in counts.values() for group in own if by
+    }
     for name in survey.questions:
         own = counts[survey.column_of(name)]
-        whole[name] = survey.estimate_question(name, sum(own.values()), check_fit=check_fit, **how)  # type: ignore[arg-type]
+        total: Any = sum(own.values())
+        whole[name] = survey.estimate_question(name, total, check_fit=check_fit, **how)
         for group in groups:
             if group in own and own[group].total > 0:
-                groups[group][name] = survey.estimate_question(name, own[group], check_fit=False, **how)
-    return SurveyEstimate(whole, by, {group: groups[group] for group in in_order(groups)}, survey.title)
+                groups[group][name] = survey.estimate_question(
+                    name, own[group], check_fit=False, **how
+                )
+    return SurveyEstimate(
+        whole, by, {group: groups[group] for group in in_order(groups)}, survey.title
+    )
 
 
 def numbers_of(survey: Survey, name: str) -> Any:
@@ -150,8 +205,12 @@ def numbers_of(survey: Survey, name: str) -> Any:
     return found if isinstance(found, YesNoPatterns) else source_of(found, name)
 
 
-def estimate_question(survey: Survey, name: str, counts: Counts, confidence: float, **how: Any) -> Estimate:
-    """Estimate one question, and of one with an answer for missing ones the shares among those who answered."""
+def estimate_question(
+    survey: Survey, name: str, counts: Counts, confidence: float, **how: Any
+) -> Estimate:
+    """Estimate one question, and of one with an answer for missing ones the shares among those who
+    answered.
+    """
     source = numbers_of(survey, name)
     if isinstance(source, YesNoPatterns):
         found = source.estimate_one(name, counts, confidence, **how)
@@ -162,32 +221,49 @@ def estimate_question(survey: Survey, name: str, counts: Counts, confidence: flo
     missing = survey.questions[name].missing_place(found.labels or ())
     if missing is None:
         return found
-    return among_answered(found, source, counts, missing, simultaneous=how.get("simultaneous", False))
+    return among_answered(
+        found, source, counts, missing, simultaneous=how.get("simultaneous", False)
+    )
 
 
 def true_numbers(survey: Survey, name: str, prior: Any, found: Estimate) -> list[float]:
-    """The numbers of a question that an estimate is about, if the answers have these frequencies."""
-    names, question = found.labels or (), survey.questions[name]
-    missing, joint = question.missing_place(names), question.source if survey.joint is not None else None
-    source = numbers_of(survey, name) if joint is None else joint  # a workload about the answers to this question alone
+    """The numbers of a question that an estimate is about, if the answers have these
+    frequencies.
+    """
+    names = found.labels or ()
+    question = survey.questions[name]
+    missing = question.missing_place(names)
+    joint = question.source if survey.joint is not None else None
+    # a workload about the answers to this question alone
+    source = numbers_of(survey, name) if joint is None else joint
     wanted = source.wanted if joint is None else joint.matrix
     numbers = dict(zip(source.names, (wanted @ prior).tolist(), strict=True))
     rest = 1.0 if missing is None else 1 - numbers[names[missing]]
     return [numbers[key] / (1.0 if place == missing else rest) for place, key in enumerate(names)]
 
 
-def estimate_pair(survey: Survey, table: Any, names: tuple[str, str], weights: Any, **how: Any) -> Estimate:
-    """Estimate the table of two questions from their two reports, which are independent given the answers."""
+def estimate_pair(
+    survey: Survey, table: Any, names: tuple[str, str], weights: Any, **how: Any
+) -> Estimate:
+    """Estimate the table of two questions from their two reports, which are independent given the
+    answers.
+    """
     drawn = [survey.randomizers[survey.require(name)] for name in names]
-    why, one, two = "", *drawn
+    why = ""
+    one, two = drawn
     if survey.one_question is not None:
         why = f"in the scheme {survey.scheme!r} no report is about two questions"
     elif names[0] == names[1]:
         why = f"a table of {names[0]!r} and itself"
-    elif not all(isinstance(each, Mechanism) for each in drawn) or one.counts.size * two.counts.size > MAX_PAIRS:
+    elif (
+        not all(isinstance(each, Mechanism) for each in drawn)
+        or one.counts.size * two.counts.size > MAX_PAIRS
+    ):
         why = "the questions have too many answers for a table"
     if why:
-        raise StatementError(why, do="use the scheme 'joint', or 'split' and two questions of few answers")
+        raise StatementError(
+            why, do="use the scheme 'joint', or 'split' and two questions of few answers"
+        )
     # The counts of one report in the groups of the other one are those of pairs.
     if isinstance(table, (str, os.PathLike)):
         require_drawn_by(os.fspath(table), names[1], two.digest)
@@ -195,7 +271,8 @@ def estimate_pair(survey: Survey, table: Any, names: tuple[str, str], weights: A
     groups = survey.counts_by_group({names[0]: (source, own)}, table, weights, names[1])[names[0]]
     if survey.columns[names[1]][1] == "leave_out":
         groups.pop(NO_GROUP, None)
-    coder, none = Coder(two.outputs, "report", as_text=True), source.counts_of_array(source.codec.no_reports)
+    coder = Coder(two.outputs, "report", as_text=True)
+    none = source.counts_of_array(source.codec.no_reports)
     by_code = {coder.code(text_of(group)): found for group, found in groups.items()}
     if min(by_code, default=0) < 0:
         what = f"column {names[1]!r} has an entry that is not a report of its question"
@@ -204,6 +281,10 @@ def estimate_pair(survey: Survey, table: Any, names: tuple[str, str], weights: A
     parts = ([cell[key] for cell in map(vars, cells)] for key in ("values", "squares"))
     values, squares = (np.stack(part, axis=1).ravel() for part in parts)
     channel = np.kron(one.counts / one.denominator, two.counts / two.denominator)
-    pairs = Mechanism(channel, list(product(one.inputs, two.inputs)), list(product(one.outputs, two.outputs)))
+    pairs = Mechanism(
+        channel, list(product(one.inputs, two.inputs)), list(product(one.outputs, two.outputs))
+    )
     sums = (float(values.sum()), float(squares.sum()), sum(cell.n_reports for cell in cells))
-    return estimate_frequencies(pairs, Counts(pairs.digest, pairs.outputs, values, squares, *sums), **how)
+    return estimate_frequencies(
+        pairs, Counts(pairs.digest, pairs.outputs, values, squares, *sums), **how
+    )

@@ -29,12 +29,23 @@ MAX_FILE_BYTES = 2**30
 
 def write_survey_file(survey: Survey, path: str | os.PathLike[str]) -> None:
     """Write a survey; see `Survey.save`."""
-    data: dict[str, Any] = {"format": FORMAT, "title": survey.title, "made_by": made_by(), "scheme": survey.scheme}
+    data: dict[str, Any] = {
+        "format": FORMAT,
+        "title": survey.title,
+        "made_by": made_by(),
+        "scheme": survey.scheme,
+    }
     stated = None if survey.limit is None else survey.limit.text
-    data |= {"epsilon": finite_or_none(survey.epsilon), "stated_epsilon": stated, "weights": survey.weights}
+    data |= {
+        "epsilon": finite_or_none(survey.epsilon),
+        "stated_epsilon": stated,
+        "weights": survey.weights,
+    }
     data |= {"words": words} if (words := survey.words.to_dict()) else {}
     data |= {} if survey.joint is None else {"joint": survey.joint.certificate.to_dict()}
-    data["questions"] = {name: _question_to_dict(question) for name, question in survey.questions.items()}
+    data["questions"] = {
+        name: _question_to_dict(question) for name, question in survey.questions.items()
+    }
     with replacing(path) as stream:
         stream.write(json.dumps(data, indent=1) + "\n")
 
@@ -47,10 +58,17 @@ def read_survey_file(path: str | os.PathLike[str], survey: type[Survey]) -> Surv
         data = strict_object(path, MAX_FILE_BYTES)
         if data.get("format") != FORMAT:
             raise ValueError(f"the format is {short_repr(data.get('format'))}, not {FORMAT!r}")
-        questions: Any = {key: _question_from_dict(entry, f"{name}: {key}") for key, entry in data["questions"].items()}
-        options = {key: data[key] for key in ("scheme", "title", "weights")} | {"words": data.get("words")}
+        questions: Any = {
+            key: _question_from_dict(entry, f"{name}: {key}")
+            for key, entry in data["questions"].items()
+        }
+        options = {key: data[key] for key in ("scheme", "title", "weights")} | {
+            "words": data.get("words")
+        }
         if data["scheme"] == "joint":
-            questions = JointQuestion.of(questions, read_joint(data["joint"], questions, f"{name}: joint"))
+            questions = JointQuestion.of(
+                questions, read_joint(data["joint"], questions, f"{name}: joint")
+            )
         return survey(questions, epsilon=data["stated_epsilon"], **options)
 
 
@@ -68,7 +86,9 @@ def _question_to_dict(question: Question) -> dict[str, Any]:
         data |= {"ticks": list(question.ticks), "columns": list(question.columns)}
     if isinstance(source, Workload):
         answers = {"inputs": plain_labels(source.inputs), "names": plain_labels(source.names)}
-        return data | {"answers": {**answers, "rows": None if source.unit == 1 else source.matrix.tolist()}}
+        return data | {
+            "answers": {**answers, "rows": None if source.unit == 1 else source.matrix.tolist()}
+        }
     randomizer: Any = question.randomizer
     data["digest"] = randomizer.digest
     if isinstance(source, FormulaDesign):
@@ -88,13 +108,21 @@ def _question_from_dict(entry: Any, where: str) -> Question:
     if "answers" in entry:
         inputs, names, rows = (entry["answers"][key] for key in ("inputs", "names", "rows"))
         labels = labels_of(inputs)
-        workload = Workload.frequencies(labels) if rows is None else Workload(rows, labels, labels_of(names))
+        workload = (
+            Workload.frequencies(labels)
+            if rows is None
+            else Workload(rows, labels, labels_of(names))
+        )
         return kind(workload, entry["missing"], instead, **ticks)
     if "sets" in entry or "design" in entry:
-        source = ProvedDesign.of(certificate_from_dict(entry.get("sets", entry.get("design")), where))
+        source = ProvedDesign.of(
+            certificate_from_dict(entry.get("sets", entry.get("design")), where)
+        )
     else:
         table = entry["mechanism"]
-        source = Mechanism(table["channel"], labels_of(table["inputs"]), labels_of(table["outputs"]))
+        source = Mechanism(
+            table["channel"], labels_of(table["inputs"]), labels_of(table["outputs"])
+        )
     question = kind(source, entry["missing"], instead, **ticks)
     require_digest(entry["digest"], question.randomizer.digest, where)
     return question

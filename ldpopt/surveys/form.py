@@ -1,4 +1,6 @@
-"""The form of a survey: what a device needs to draw the reports of one person, and the words of the page around it."""
+"""The form of a survey: what a device needs to draw the reports of one person, and the words of the
+page around it.
+"""
 
 from __future__ import annotations
 
@@ -65,14 +67,18 @@ class FormWords(FormSection):
             found = cls.model_validate(dict(words))
         except (ValidationError, TypeError, ValueError) as error:
             if not isinstance(error, ValidationError):
-                raise StatementError("words are a mapping", do='pass {"questions": {name: {"text": ...}}}') from None
+                raise StatementError(
+                    "words are a mapping", do='pass {"questions": {name: {"text": ...}}}'
+                ) from None
             first = error.errors(include_url=False)[0]
             place = ".".join(map(str, first["loc"])) or "words"
             do = "see the page `Fieldwork` in the documentation"
             raise StatementError(f"{place}: {first['msg']}", where="words", do=do) from None
         if found.waves is not None and found.waves < found.wave:
             what = f"wave {found.wave} of {found.waves} waves"
-            raise StatementError(what, where="words", do="state at least as many waves as the number of this wave")
+            raise StatementError(
+                what, where="words", do="state at least as many waves as the number of this wave"
+            )
         for name, asked in found.questions.items():
             if name not in questions:
                 what = f"there are words for {name!r}, which is not a question"
@@ -90,30 +96,53 @@ def require_words(words: QuestionWords, question: Question) -> None:
     texts = list(map(text_of, getattr(question, "ticks", question.inputs)))
     for label in words.answers:
         if label not in texts:
-            raise StatementError(f"there are words for {label!r}, which is not an answer", do=nearest(label, texts))
+            raise StatementError(
+                f"there are words for {label!r}, which is not an answer", do=nearest(label, texts)
+            )
     shown, count = Counter(words.answers.get(text, text) for text in texts).most_common(1)[0]
     if count > 1:
-        raise StatementError(f"{count} answers have the words {shown!r}", do="give each answer words of its own")
+        raise StatementError(
+            f"{count} answers have the words {shown!r}", do="give each answer words of its own"
+        )
 
 
 def form_of(survey: Survey, wave: int | None = None) -> dict[str, Any]:
     """Return the form of a survey; see `Survey.form`."""
     if survey.weights is not None:
         what = f"a device does not know a person's weight, column {survey.weights!r}"
-        raise StatementError(what, do="leave weights out of the survey, and weight the reports later")
+        raise StatementError(
+            what, do="leave weights out of the survey, and weight the reports later"
+        )
     if isinstance(survey.odds, float):
-        unbounded = ", ".join(name for name, question in survey.asked.items() if question.randomizer.odds is None)
-        what = f"a report on {unbounded} can rule an answer out: the ratio of its probabilities is infinite"
-        raise StatementError(what, do="use a mechanism that is private for some epsilon with delta = 0")
+        unbounded = ", ".join(
+            name for name, question in survey.asked.items() if question.randomizer.odds is None
+        )
+        what = (
+            f"a report on {unbounded} can rule an answer out: the ratio of its probabilities "
+            "is infinite"
+        )
+        raise StatementError(
+            what, do="use a mechanism that is private for some epsilon with delta = 0"
+        )
     number = survey.words.wave if wave is None else whole_number(wave, "wave", 1, MAX_WAVES)
     asked = {name: _answers_form(name, question) for name, question in survey.questions.items()}
-    scheme, joint = "split" if survey.one_question is None else survey.scheme, {}
+    scheme = "split" if survey.one_question is None else survey.scheme
+    joint = {}
     if survey.joint is None:
-        asked = {name: form | _law_form(name, survey.questions[name].randomizer) for name, form in asked.items()}
+        asked = {
+            name: form | _law_form(name, survey.questions[name].randomizer)
+            for name, form in asked.items()
+        }
     else:
         about = {"column": JOINT, "order": list(asked), "missing": survey.joint.missing}
-        scheme, joint = "joint", {"joint": about | _law_form(JOINT, survey.joint.randomizer)}
-    form = {"format": FORMAT, "title": survey.title, "scheme": scheme, "odds": str(Fraction(survey.odds))}
+        scheme = "joint"
+        joint = {"joint": about | _law_form(JOINT, survey.joint.randomizer)}
+    form = {
+        "format": FORMAT,
+        "title": survey.title,
+        "scheme": scheme,
+        "odds": str(Fraction(survey.odds)),
+    }
     return form | {"questions": asked} | joint | ({} if number == 1 else {"wave": number})
 
 
@@ -124,7 +153,9 @@ def columns_of(form: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def form_digest(form: Mapping[str, Any]) -> str:
-    """SHA-256 of a form with sorted keys, 64 hexadecimal digits: the same for all languages and wordings."""
+    """SHA-256 of a form with sorted keys, 64 hexadecimal digits: the same for all languages and
+    wordings.
+    """
     return hashlib.sha256(json.dumps(form, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
@@ -133,7 +164,9 @@ def _answers_form(name: str, question: Question) -> dict[str, Any]:
     answers = _texts(question.inputs, "answer", name)
     if len(answers) > MAX_ANSWERS:
         what = f"question {name!r} has {len(answers):,} answers"
-        raise StatementError(what, do=f"a form has room for {MAX_ANSWERS}: group answers, or ask two questions")
+        raise StatementError(
+            what, do=f"a form has room for {MAX_ANSWERS}: group answers, or ask two questions"
+        )
     missing = question.missing_code
     missing_answer = None if missing is None else answers[missing]
     return {"answers": answers, "missing": question.missing, "missing_answer": missing_answer}
@@ -143,7 +176,9 @@ def _law_form(name: str, law: Any) -> dict[str, Any]:
     """What a device draws with: integer masses over ``2**53``, or the law of sets or patterns."""
     found = {"digest": law.digest}
     if isinstance(law, SubsetSelection):
-        return found | {"set": {"count": len(law.inputs), "size": law.size, "mass": law.distribution.mass}}
+        return found | {
+            "set": {"count": len(law.inputs), "size": law.size, "mass": law.distribution.mass}
+        }
     if isinstance(law, YesNoPatterns):
         return found | {"patterns": asdict(law.pattern)}
     if not isinstance(law, Mechanism):
@@ -151,7 +186,9 @@ def _law_form(name: str, law: Any) -> dict[str, Any]:
         raise StatementError(what, do="use a mechanism or a design")
     if law.counts.size > MAX_MASSES:
         what = f"question {name!r} has {law.counts.size:,} masses"
-        raise StatementError(what, do=f"a form has room for {MAX_MASSES:,}: use fewer answers or reports")
+        raise StatementError(
+            what, do=f"a form has room for {MAX_MASSES:,}: use fewer answers or reports"
+        )
     return found | {"reports": _texts(law.outputs, "report", name), "masses": law.counts.tolist()}
 
 
@@ -160,8 +197,14 @@ def _texts(labels: Any, kind: str, name: str) -> list[str]:
     texts = list(map(text_of, labels))
     for text, count in Counter(texts).most_common(1):
         if count > 1:
-            raise StatementError(f"question {name!r}: {count} {kind}s have the text {text!r}", do="rename one of them")
+            raise StatementError(
+                f"question {name!r}: {count} {kind}s have the text {text!r}",
+                do="rename one of them",
+            )
     if any(UNSHOWN.search(text) for text in texts):
-        what = f"question {name!r}: the text of {'an' if kind == 'answer' else 'a'} {kind} has control characters"
+        what = (
+            f"question {name!r}: the text of {'an' if kind == 'answer' else 'a'} {kind} has "
+            "control characters"
+        )
         raise StatementError(what, do="use letters, digits, spaces and signs")
     return texts

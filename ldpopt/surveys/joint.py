@@ -1,8 +1,9 @@
-r"""Joint reports: one report of a person on all questions of a survey together, with the whole budget.
+r"""Joint reports: one report of a person on all questions of a survey together, with the whole
+budget.
 
-Yes/no questions, of two answers each with frequencies to estimate, are reported by `YesNoPatterns`, for any number of
-them. For other questions the report is that of the best design on all combinations of answers, whose workload has the
-numbers of every question.
+Yes/no questions, of two answers each with frequencies to estimate, are reported by `YesNoPatterns`,
+for any number of them. For other questions the report is that of the best design on all
+combinations of answers, whose workload has the numbers of every question.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ TOLERANCE = 1e-9  # largest bias of an estimator of a pair's table, in shares
 class JointQuestion(Question):
     """Several questions with one report; ``source`` draws it, and ``questions`` are of workloads.
 
-    An answer that is missing and may be (``missing="leave_out"`` of its question) leaves the whole report out.
+    An answer that is missing and may be (``missing="leave_out"`` of its question) leaves the whole
+    report out.
     """
 
     questions: dict[str, Question] = field(default_factory=dict)
@@ -62,11 +64,15 @@ class JointQuestion(Question):
 
     @property
     def certificate(self) -> YesNoCertificate | DesignCertificate:
-        """Value and bound, the total variance of the numbers of all questions; ``recheck`` computes both again."""
+        """Value and bound, the total variance of the numbers of all questions; ``recheck`` computes
+        both again.
+        """
         return self.source.certificate  # type: ignore[no-any-return]
 
     def combine(self, codes: Iterable[Codes]) -> Codes:
-        """Rows of answers of shape (N, d) to yes/no questions, else positions of combinations, shape (N,)."""
+        """Rows of answers of shape (N, d) to yes/no questions, else positions of combinations,
+        shape (N,).
+        """
         if isinstance(self.source, YesNoPatterns):
             rows = np.stack([column.astype(np.int8) for column in codes], axis=1)
             rows[(rows == MISSING).any(axis=1)] = MISSING
@@ -81,9 +87,12 @@ class JointQuestion(Question):
         return self.source if isinstance(self.source, YesNoPatterns) else self._numbers[name]
 
     def precision(self, name: str, confidence: float, prior: Any = None) -> Precision:
-        """Variances of the numbers of a question; a prior is for its own answers, beside equally common other ones."""
+        """Variances of the numbers of a question; a prior is for its own answers, beside equally
+        common other ones.
+        """
         own = self.questions[name].inputs
-        names, spans = tuple(own), np.ones(len(own))
+        names = tuple(own)
+        spans = np.ones(len(own))
         if not isinstance(self.source, YesNoPatterns):
             names, spans = self._numbers[name].names, self._numbers[name].spans
         priors = [np.full(len(one.inputs), 1 / len(one.inputs)) for one in self.questions.values()]
@@ -93,59 +102,94 @@ class JointQuestion(Question):
         return Precision(names, found, interval_quantile(confidence, len(found), False), spans)
 
     def variances(self, name: str, priors: Sequence[Float] | None) -> Float:
-        """Variances of the numbers of a question, for independent answers; default: at the worst distribution."""
+        """Variances of the numbers of a question, for independent answers; default: at the worst
+        distribution.
+        """
         if not isinstance(self.source, YesNoPatterns):
-            return self._numbers[name].variances(None if priors is None else reduce(np.multiply.outer, priors).ravel())
-        return self.source.variances_at(np.full(2, 0.5) if priors is None else priors[self.source.place(name)])
+            return self._numbers[name].variances(
+                None if priors is None else reduce(np.multiply.outer, priors).ravel()
+            )
+        return self.source.variances_at(
+            np.full(2, 0.5) if priors is None else priors[self.source.place(name)]
+        )
 
     def pair(self, name: str, other: str) -> Any:
         """What counts and estimates the table of two questions."""
-        one, two = self.questions[name], self.questions[other]
+        one = self.questions[name]
+        two = self.questions[other]
         if name == other:
             raise StatementError(f"a table of {name!r} and itself", do="name two questions")
         if isinstance(self.source, YesNoPatterns):
             return self.source.pair(name, other)
         combinations = np.indices([len(question.inputs) for question in self.questions.values()])
-        first, second = (combinations[list(self.questions).index(each)].ravel() for each in (name, other))
+        first, second = (
+            combinations[list(self.questions).index(each)].ravel() for each in (name, other)
+        )
         wanted = np.eye(len(one.inputs) * len(two.inputs))[:, first * len(two.inputs) + second]
         channel = self.source.mechanism.channel
         root = np.sqrt(channel.mean(axis=0))
         estimator = wanted @ (np.linalg.pinv((channel / root).T, rcond=1e-9) / root)
         if np.abs(estimator @ channel.T - wanted).max() > TOLERANCE:
-            what = f"the reports do not show how the answers to {name!r} and {other!r} depend on each other"
+            what = (
+                f"the reports do not show how the answers to {name!r} and {other!r} depend "
+                "on each other"
+            )
             raise StatementError(what, do="use a larger epsilon, or the scheme 'split'")
         return JointNumbers(self.source, tuple(product(one.inputs, two.inputs)), wanted, estimator)
 
     @cached_property
     def _numbers(self) -> dict[str, JointNumbers]:
         """What estimates each question."""
-        found, start = {}, 0
+        found = {}
+        start = 0
         for name, question in self.questions.items():
             rows = slice(start, start := start + question.source.shape[0])
-            wanted, estimator = self.source.wanted[rows], self.source.estimator[rows]
+            wanted = self.source.wanted[rows]
+            estimator = self.source.estimator[rows]
             found[name] = JointNumbers(self.source, question.source.names, wanted, estimator)
         return found
 
 
 class JointNumbers(ListedSource):
-    """Some numbers that are estimated from the reports of a design: those of a question, or the table of two."""
+    """Some numbers that are estimated from the reports of a design: those of a question, or the
+    table of two.
+    """
 
     names: tuple[Hashable, ...] = ()
     wanted: Any = None
     left_inverse: Any = None
 
-    def __init__(self, source: Design, names: Sequence[Hashable], wanted: Float, estimator: Float) -> None:
-        self.mechanism, self.names, self.wanted = source.mechanism, tuple(names), wanted
+    def __init__(
+        self, source: Design, names: Sequence[Hashable], wanted: Float, estimator: Float
+    ) -> None:
+        self.mechanism = source.mechanism
+        self.names = tuple(names)
+        self.wanted = wanted
         self.estimator, self.left_inverse = estimator, source.left_inverse
 
     def estimate(
-        self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False, check_fit: bool = True
+        self,
+        reports: Any,
+        confidence: float = 0.95,
+        *,
+        simultaneous: bool = False,
+        check_fit: bool = True,
     ) -> Estimate:
         """Estimate the numbers from reports or `Counts`, without bias."""
         counts = self.count(reports).require_some()
         fit = checked_fit(self, counts, check_fit)
-        z, share = interval_quantile(confidence, len(self.names), simultaneous), float(confidence)
-        how = (self.estimator, self.wanted, self.mechanism.channel, self.left_inverse, z, share, "design", self.names)
+        z = interval_quantile(confidence, len(self.names), simultaneous)
+        share = float(confidence)
+        how = (
+            self.estimator,
+            self.wanted,
+            self.mechanism.channel,
+            self.left_inverse,
+            z,
+            share,
+            "design",
+            self.names,
+        )
         return replace(linear_estimate(counts, *how), fit=fit)
 
 
@@ -157,7 +201,9 @@ def joint_source(questions: Mapping[str, Question], epsilon: Budget) -> YesNoPat
     number = prod(len(question.inputs) for question in questions.values())
     if number > MAX_COMBINATIONS:
         what = f"there are {number:,} combinations of answers, more than {MAX_COMBINATIONS}"
-        raise StatementError(what, do="ask yes/no questions or fewer questions, or use the scheme 'one_question'")
+        raise StatementError(
+            what, do="ask yes/no questions or fewer questions, or use the scheme 'one_question'"
+        )
     found = design(product_workload(questions), PureLDP(epsilon), time_limit=DESIGN_SECONDS)
     if not isinstance(found, Design):
         raise StatementError("one question has no joint report", do="use the scheme 'split'")
@@ -171,10 +217,14 @@ def is_yes_no(questions: Mapping[str, Question]) -> bool:
 
 def product_workload(questions: Mapping[str, Question]) -> Workload:
     """The numbers of all questions, for combinations of answers."""
-    alphabets: dict[Hashable, Any] = {name: list(question.inputs) for name, question in questions.items()}
+    alphabets: dict[Hashable, Any] = {
+        name: list(question.inputs) for name, question in questions.items()
+    }
     if all(question.source.unit == 1 for question in questions.values()):
         return Workload.marginals(alphabets, 1)
-    places = np.indices([len(answers) for answers in alphabets.values()]).reshape(len(alphabets), -1)
+    places = np.indices([len(answers) for answers in alphabets.values()]).reshape(
+        len(alphabets), -1
+    )
     rows = [one.source.matrix[:, own] for one, own in zip(questions.values(), places, strict=True)]
     names = [(name, number) for name, one in questions.items() for number in one.source.names]
     return Workload(np.vstack(rows), list(product(*alphabets.values())), names)
@@ -186,6 +236,11 @@ def read_joint(data: Any, questions: Mapping[str, Question], where: str) -> YesN
         pairs = {name: question.inputs for name, question in questions.items()}
         return YesNoPatterns(pairs, YesNoCertificate.from_dict(data, where))
     claim = certificate_from_dict(data, where)
-    if not isinstance(claim, DesignCertificate) or claim.workload.inputs != product_workload(questions).inputs:
-        raise StatementError("the joint report is not about these questions", do="restore the file as it was saved")
+    if (
+        not isinstance(claim, DesignCertificate)
+        or claim.workload.inputs != product_workload(questions).inputs
+    ):
+        raise StatementError(
+            "the joint report is not about these questions", do="restore the file as it was saved"
+        )
     return Design(claim)

@@ -1,14 +1,17 @@
-r"""Comparison of the schemes of a survey: reports on all questions, on one, on one among fake data, or joint ones.
+r"""Comparison of the schemes of a survey: reports on all questions, on one, on one among fake data,
+or joint ones.
 
-Per person, and for a frequency ``f`` of a question with the best protocol ``(p, q)`` for its labels, the variance is
+Per person, and for a frequency ``f`` of a question with the best protocol ``(p, q)`` for its
+labels, the variance is
 
 .. math:: d^a \, \frac{s (1 - s)}{(p - q)^2}, \qquad s = q + f (p - q),
 
-with the budget :math:`\epsilon / d` and ``a = 0`` if everybody answers all ``d`` questions, with the budget
-:math:`\epsilon` and ``a = 1`` if one is drawn for each person. With fake data ``a = 2`` and ``s`` becomes
-:math:`s / d + (1 - 1/d) \bar s`, where :math:`\bar s` is the share of random reports that support the label. A joint
-report has the variance of its estimator: for yes/no questions that of an answer that a share of the reports has, for
-others that of a design. A question that is a workload has the best design, and is not compared with fake data.
+with the budget :math:`\epsilon / d` and ``a = 0`` if everybody answers all ``d`` questions, with
+the budget :math:`\epsilon` and ``a = 1`` if one is drawn for each person. With fake data ``a = 2``
+and ``s`` becomes :math:`s / d + (1 - 1/d) \bar s`, where :math:`\bar s` is the share of random
+reports that support the label. A joint report has the variance of its estimator: for yes/no
+questions that of an answer that a share of the reports has, for others that of a design. A question
+that is a workload has the best design, and is not compared with fake data.
 """
 
 from __future__ import annotations
@@ -46,10 +49,11 @@ class SchemeComparison:
     epsilon : Budget
         Of a person, over all reports.
     variances : dict scheme -> dict question -> float
-        Variance of one person's contribution to a frequency, averaged over the labels; divide by the number of people.
+        Variance of one person's contribution to a frequency, averaged over the labels; divide by
+        the number of people.
     joint : JointQuestion or None
-        The joint report; None, as its variances, for one question or more than 64 combinations of answers of which not
-        all are yes or no.
+        The joint report; None, as its variances, for one question or more than 64 combinations of
+        answers of which not all are yes or no.
     """
 
     epsilon: Budget
@@ -59,7 +63,9 @@ class SchemeComparison:
     @property
     def average(self) -> dict[str, float]:
         """Average over the questions, for each scheme."""
-        return {scheme: float(np.mean(list(found.values()))) for scheme, found in self.variances.items()}
+        return {
+            scheme: float(np.mean(list(found.values()))) for scheme, found in self.variances.items()
+        }
 
     @property
     def best(self) -> str:
@@ -72,9 +78,16 @@ class SchemeComparison:
     def why(self) -> str:
         """The reason, in a sentence."""
         average, best = self.average, self.best
-        others = ", ".join(f"{average[name] / average[best]:.3g} times for {name}" for name in average if name != best)
+        others = ", ".join(
+            f"{average[name] / average[best]:.3g} times for {name}"
+            for name in average
+            if name != best
+        )
         count = len(self.variances[best])
-        return f"{best}: at epsilon {float(self.epsilon):.3g} a person and {count} questions the variance is {others}"
+        return (
+            f"{best}: at epsilon {float(self.epsilon):.3g} a person and {count} questions the "
+            f"variance is {others}"
+        )
 
 
 def compare_schemes(
@@ -83,10 +96,12 @@ def compare_schemes(
     *,
     priors: Mapping[str, Any] | None = None,
 ) -> SchemeComparison:
-    """Compare the schemes for several questions, each with the best protocol for the frequencies of its answers.
+    """Compare the schemes for several questions, each with the best protocol for the frequencies of
+    its answers.
 
-    Respondents are drawn at random. Fake data amplify privacy only if a single attribute may change; for a whole person
-    there is no amplification, and fake data are never better than one question. Proof: docs, "Surveys".
+    Respondents are drawn at random. Fake data amplify privacy only if a single attribute may
+    change; for a whole person there is no amplification, and fake data are never better than one
+    question. Proof: docs, "Surveys".
 
     Parameters
     ----------
@@ -114,17 +129,29 @@ def compare_schemes(
     """
     if not isinstance(questions, Mapping) or not questions:
         raise StatementError("there are no questions", do='pass {"name": labels, ...}')
-    budget, count = Budget(epsilon), len(questions)
+    budget = Budget(epsilon)
+    count = len(questions)
     found: dict[str, dict[str, float]] = {scheme: {} for scheme in SCHEMES[:3]}
-    parts, guesses, joint = {}, [], None
+    parts = {}
+    guesses = []
+    joint = None
     for name in priors or ():
         if name not in questions:
-            raise StatementError(f"there is a prior for {name!r}, which is not a question", do=nearest(name, questions))
+            raise StatementError(
+                f"there is a prior for {name!r}, which is not a question",
+                do=nearest(name, questions),
+            )
     for name, labels in questions.items():
-        whole, part = _source(labels, budget), _source(labels, float(budget) / count)
+        whole = _source(labels, budget)
+        part = _source(labels, float(budget) / count)
         workload = labels if isinstance(labels, Workload) else Workload.frequencies(whole.inputs)
-        given, size = None if priors is None else priors.get(name), len(workload.inputs)
-        shares = np.full(size, 1 / size) if given is None else read_prior(given, tuple(workload.inputs))[0]
+        given = None if priors is None else priors.get(name)
+        size = len(workload.inputs)
+        shares = (
+            np.full(size, 1 / size)
+            if given is None
+            else read_prior(given, tuple(workload.inputs))[0]
+        )
         parts[name] = Question(workload)
         guesses.append(shares)
         found["split"][name] = float(precision(part, prior=shares).variances.mean())
@@ -141,12 +168,19 @@ def compare_schemes(
 
 def _source(asked: int | Sequence[Hashable] | Workload, epsilon: float | Budget) -> Any:
     """The best protocol for the frequencies of labels, or the best design for a workload."""
-    return design(asked, PureLDP(epsilon)) if isinstance(asked, Workload) else SubsetSelection(asked, epsilon)
+    return (
+        design(asked, PureLDP(epsilon))
+        if isinstance(asked, Workload)
+        else SubsetSelection(asked, epsilon)
+    )
 
 
 def _variance_among_fakes(protocol: SubsetSelection, frequencies: Float, count: int) -> float:
-    """Average variance over the labels of a question, if a person's other questions get fake data."""
-    p, q = float(protocol.p), float(protocol.q)
+    """Average variance over the labels of a question, if a person's other questions get fake
+    data.
+    """
+    p = float(protocol.p)
+    q = float(protocol.q)
     random = (p + (len(frequencies) - 1) * q) / len(frequencies)
     share = (q + frequencies * (p - q)) / count + (1 - 1 / count) * random
     return float(np.mean(count**2 * protocol.variance_at_support(share)))

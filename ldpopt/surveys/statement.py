@@ -1,4 +1,6 @@
-"""Surveys in TOML: questions with their answers, the division of a person's budget, and missing answers."""
+"""Surveys in TOML: questions with their answers, the division of a person's budget, and missing
+answers.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,8 @@ from ldpopt.surveys.ticks import TicksQuestion, tick_workload
 if TYPE_CHECKING:
     from ldpopt.surveys.survey import Survey
 
-WORKLOADS = (*kinds_of(OrderTable), "mean")  # names of the workloads that can be estimated for a question
+# names of the workloads that can be estimated for a question
+WORKLOADS = (*kinds_of(OrderTable), "mean")
 
 
 class QuestionSection(Section):
@@ -73,7 +76,10 @@ class QuestionSection(Section):
     @property
     def tick_names(self) -> tuple[str, ...]:
         """Ticks, with the one for a missing answer."""
-        return (*(self.ticks or ()), *([] if self.missing_answer is None else [str(self.missing_answer)]))
+        return (
+            *(self.ticks or ()),
+            *([] if self.missing_answer is None else [str(self.missing_answer)]),
+        )
 
     def question(self, source: Any) -> Question:
         """The question with what draws its reports."""
@@ -98,7 +104,9 @@ class QuestionSection(Section):
 
 
 class WavesSection(Section):
-    """``[waves]``: how often the same people answer, and what all their reports together have to keep."""
+    """``[waves]``: how often the same people answer, and what all their reports together have to
+    keep.
+    """
 
     count: int = Field(ge=1)
     epsilon: float | str
@@ -120,7 +128,9 @@ class SurveySection(Section):
 
 @dataclass(frozen=True)
 class UnsolvedSurvey:
-    """A survey whose mechanisms are not computed yet: each question has a budget, or a source from its own file."""
+    """A survey whose mechanisms are not computed yet: each question has a budget, or a source from
+    its own file.
+    """
 
     page: Page
     section: SurveySection
@@ -138,33 +148,50 @@ class UnsolvedSurvey:
         for name, section in self.section.question.items():
             with self.page.at("question", name):
                 if self.scheme == "joint":
-                    source: Any = _workload(section) if section.ticks is None else _shares_of_ticks(section)
+                    source: Any = (
+                        _workload(section) if section.ticks is None else _shares_of_ticks(section)
+                    )
                 else:
-                    source = self.sources[name] if name in self.sources else _solve(section, self.budgets[name])
+                    source = (
+                        self.sources[name]
+                        if name in self.sources
+                        else _solve(section, self.budgets[name])
+                    )
                 questions[name] = section.question(source)
             with self.page.at("question", name, "answers"):
                 require_words(section.page_words, questions[name])
         asked = {name: question.page_words for name, question in self.section.question.items()}
         asked = {name: words for name, words in asked.items() if words.text or words.answers}
         words = FormWords(**self.section.form.model_dump(), questions=asked).to_dict()
-        options: dict[str, Any] = {"title": self.section.title, "weights": self.section.weights, "words": words}
+        options: dict[str, Any] = {
+            "title": self.section.title,
+            "weights": self.section.weights,
+            "words": words,
+        }
         with self.page.at("epsilon"):
             if self.joint is not None:
                 questions = JointQuestion.of(questions, self.joint.source)
             return survey(questions, epsilon=self.section.epsilon, scheme=self.scheme, **options)
 
     def _keep_promise(self, survey: type[Survey], waves: WavesSection) -> Survey:
-        """Return the survey with the largest budget of a wave, within 1 %, that keeps the promise over all waves."""
+        """Return the survey with the largest budget of a wave, within 1 %, that keeps the promise
+        over all waves.
+        """
         with self.page.at("waves"):
             limit = Budget(waves.epsilon)
 
         def solved(epsilon: float) -> Survey:
-            form = self.section.form.model_copy(update={"waves": self.section.form.waves or waves.count})
-            section = self.section.model_copy(update={"epsilon": epsilon, "waves": None, "form": form})
+            form = self.section.form.model_copy(
+                update={"waves": self.section.form.waves or waves.count}
+            )
+            section = self.section.model_copy(
+                update={"epsilon": epsilon, "waves": None, "form": form}
+            )
             return _unsolved(self.page, section).solve(survey)
 
         low = round_down(limit.lower_nats / waves.count)
-        found, high = solved(low), float(limit)
+        found = solved(low)
+        high = float(limit)
         while waves.delta and waves.count > 1 and high - low > 0.01 * low:
             middle = (low + high) / 2
             tried = solved(middle)
@@ -177,7 +204,11 @@ class UnsolvedSurvey:
     def warnings(self, survey: Survey) -> list[str]:
         """Return a warning for each question whose frequencies cannot be estimated."""
         sources = {name: question.source for name, question in survey.questions.items()}
-        whys = {name: why_not_estimable(one) for name, one in sources.items() if isinstance(one, Mechanism)}
+        whys = {
+            name: why_not_estimable(one)
+            for name, one in sources.items()
+            if isinstance(one, Mechanism)
+        }
         return [f"question {name}: {why}" for name, why in whys.items() if why]
 
 
@@ -211,14 +242,17 @@ def _unsolved(page: Page, survey: SurveySection) -> UnsolvedSurvey:
     if scheme == "best":
         scheme, why, joint = _best_scheme(page, survey, total)
     elif scheme == "joint":
-        _require_whole_budget(page, survey, total, "a joint report", "has no joint report", ("utility",))
+        _require_whole_budget(
+            page, survey, total, "a joint report", "has no joint report", ("utility",)
+        )
     sources = {}
     for name, question in survey.question.items():
         if question.mechanism is not None:
             try:  # the path is relative to the folder of the survey
                 sources[name] = read_source(Path(page.path).parent / question.mechanism)
             except LdpoptError as error:
-                key, what = ("question", name, "mechanism"), f"{question.mechanism}: {error.what}"
+                key = ("question", name, "mechanism")
+                what = f"{question.mechanism}: {error.what}"
                 raise page.error(key, what, error.do) from None
     budgets = _divide_budget(page, survey, total, scheme, sources)
     return UnsolvedSurvey(page, survey, scheme, why, budgets, sources, joint)
@@ -228,67 +262,118 @@ def _require_one_definition(page: Page, name: str, question: QuestionSection) ->
     """Refuse a question that is defined twice, or not at all."""
     key = ("question", name)
     if question.mechanism is not None:
-        for other in ("labels", "ticks", "prior", "utility", "workload", "values", "epsilon", "share"):
+        for other in (
+            "labels",
+            "ticks",
+            "prior",
+            "utility",
+            "workload",
+            "values",
+            "epsilon",
+            "share",
+        ):
             if getattr(question, other) is not None:
-                raise page.error((*key, other), f"{other} has no effect together with a mechanism", f"remove {other}")
+                raise page.error(
+                    (*key, other),
+                    f"{other} has no effect together with a mechanism",
+                    f"remove {other}",
+                )
         return
     if question.ticks is not None:
         for other in ("labels", "prior", "utility", "workload", "values"):
             if getattr(question, other) is not None:
-                raise page.error((*key, other), f"{other} has no effect together with ticks", f"remove {other}")
+                raise page.error(
+                    (*key, other), f"{other} has no effect together with ticks", f"remove {other}"
+                )
         with page.at(*key, "ticks"):
             tick_workload(question.tick_names)
     elif question.labels is None and not isinstance(question.prior, dict):
-        raise page.error((*key, "labels"), "the labels of the answers are missing", "add labels, or a mechanism")
+        raise page.error(
+            (*key, "labels"), "the labels of the answers are missing", "add labels, or a mechanism"
+        )
     if question.utility is not None and question.workload is not None:
-        raise page.error((*key, "workload"), "a question has a utility or a workload, not both", "remove one")
+        raise page.error(
+            (*key, "workload"), "a question has a utility or a workload, not both", "remove one"
+        )
     if question.epsilon is not None and question.share is not None:
-        raise page.error((*key, "share"), "a question has an epsilon or a share of it, not both", "remove one")
+        raise page.error(
+            (*key, "share"), "a question has an epsilon or a share of it, not both", "remove one"
+        )
     if question.missing_label is not None and question.missing != "answer":
         do = 'set missing = "answer", or remove missing_label'
         raise page.error((*key, "missing_label"), "missing_label has no effect here", do)
-    for kind, value, known in (("utility", question.utility, NAMED), ("workload", question.workload, WORKLOADS)):
+    for kind, value, known in (
+        ("utility", question.utility, NAMED),
+        ("workload", question.workload, WORKLOADS),
+    ):
         if value is not None and value not in known:
             raise page.error((*key, kind), f"unknown {kind} {value!r}", nearest(value, known))
     if isinstance(question.prior, list) and abs(sum(question.prior) - 1) > PRIOR_TOLERANCE:
-        do = "divide the numbers by their sum, or give weights by label: prior = { yes = 3, no = 1 }"
+        do = (
+            "divide the numbers by their sum, or give weights by label: prior = { yes = 3, no = 1 }"
+        )
         raise page.error((*key, "prior"), f"the prior sums to {sum(question.prior):.6g}, not 1", do)
     if question.values is not None and question.workload != "mean":
-        raise page.error((*key, "values"), "values are for the workload mean", 'set workload = "mean", or remove them')
+        raise page.error(
+            (*key, "values"),
+            "values are for the workload mean",
+            'set workload = "mean", or remove them',
+        )
 
 
 def _require_whole_budget(
-    page: Page, survey: SurveySection, total: Budget | None, what: str, why: str, others: tuple[str, ...] = ()
+    page: Page,
+    survey: SurveySection,
+    total: Budget | None,
+    what: str,
+    why: str,
+    others: tuple[str, ...] = (),
 ) -> None:
     """Refuse questions with their own mechanisms or budgets, and a survey without a budget."""
     if total is None:
-        raise page.error(("scheme",), f"{what} depends on the budget of a person", "set epsilon at the top")
+        raise page.error(
+            ("scheme",), f"{what} depends on the budget of a person", "set epsilon at the top"
+        )
     for name, question in survey.question.items():
-        for own in (key for key in ("mechanism", "epsilon", "share", *others) if getattr(question, key) is not None):
+        for own in (
+            key
+            for key in ("mechanism", "epsilon", "share", *others)
+            if getattr(question, key) is not None
+        ):
             what = f"a question with its own {own} {why}"
             raise page.error(("question", name, own), what, "remove it, or name another scheme")
 
 
 def _best_scheme(page: Page, survey: SurveySection, total: Budget | None) -> tuple[str, str, Any]:
-    """Return the scheme of least variance, the reason for it, and the joint report if that is the best one."""
+    """Return the scheme of least variance, the reason for it, and the joint report if that is the
+    best one.
+    """
     _require_whole_budget(page, survey, total, "the best scheme", "fits one scheme only")
     assert total is not None
     labels: dict[str, Any] = {
         name: question.inputs if question.ticks is None else _shares_of_ticks(question)
         for name, question in survey.question.items()
     }
-    priors = {name: question.weights for name, question in survey.question.items() if question.prior is not None}
+    priors = {
+        name: question.weights
+        for name, question in survey.question.items()
+        if question.prior is not None
+    }
     with page.at("question"):
         found = compare_schemes(labels, total, priors=priors)
     # The joint report that was compared is about frequencies; other numbers need their own.
-    is_same = all(question.workload in (None, "frequencies") for question in survey.question.values())
+    is_same = all(
+        question.workload in (None, "frequencies") for question in survey.question.values()
+    )
     return found.best, found.why, found.joint if found.best == "joint" and is_same else None
 
 
 def _divide_budget(
     page: Page, survey: SurveySection, total: Budget | None, scheme: str, sources: dict[str, Any]
 ) -> dict[str, Budget]:
-    """Return the budgets of the questions to be solved: their own, shares of the total, or equal parts of the rest."""
+    """Return the budgets of the questions to be solved: their own, shares of the total, or equal
+    parts of the rest.
+    """
     unsolved = {name: one for name, one in survey.question.items() if name not in sources}
     found: dict[str, Budget] = {}
     for name, one in unsolved.items():
@@ -296,33 +381,58 @@ def _divide_budget(
             if one.epsilon is not None:
                 found[name] = Budget(one.epsilon)
         if one.share is not None and (total is None or scheme != "split"):
-            what = "a share needs the epsilon of a person" if total is None else f"there are no shares in {scheme!r}"
-            do = "set epsilon at the top" if total is None else "remove it: each question has the whole budget"
+            what = (
+                "a share needs the epsilon of a person"
+                if total is None
+                else f"there are no shares in {scheme!r}"
+            )
+            do = (
+                "set epsilon at the top"
+                if total is None
+                else "remove it: each question has the whole budget"
+            )
             raise page.error(("question", name, "share"), what, do)
     waiting = [name for name in unsolved if name not in found]
     if total is None:
         if waiting:
             do = "set epsilon there, or once at the top for all questions"
-            raise page.error(("question", waiting[0], "epsilon"), "the budget of the question is missing", do)
+            raise page.error(
+                ("question", waiting[0], "epsilon"), "the budget of the question is missing", do
+            )
         return found
     if scheme != "split":
         return found | dict.fromkeys(waiting, total)
     nats = total.lower_nats
-    shared = {name: nats * Fraction(share) for name in waiting if (share := unsolved[name].share) is not None}
-    spent = sum((budget.lower_nats for budget in found.values()), Fraction(0)) + sum(shared.values(), Fraction(0))
-    spent += sum((Fraction(source.randomizer.audit().epsilon) for source in sources.values()), Fraction(0))
+    shared = {
+        name: nats * Fraction(share)
+        for name in waiting
+        if (share := unsolved[name].share) is not None
+    }
+    spent = sum((budget.lower_nats for budget in found.values()), Fraction(0)) + sum(
+        shared.values(), Fraction(0)
+    )
+    spent += sum(
+        (Fraction(source.randomizer.audit().epsilon) for source in sources.values()), Fraction(0)
+    )
     rest = [name for name in waiting if name not in shared]
     if spent > nats or (rest and spent == nats):
-        left = f"nothing is left for {', '.join(rest)}" if rest else f"epsilon is {float(total):.6g}"
+        left = (
+            f"nothing is left for {', '.join(rest)}" if rest else f"epsilon is {float(total):.6g}"
+        )
         what = f"the questions take {float(spent):.9g}, and {left}"
-        raise page.error(("epsilon",), what, "set a larger budget, or smaller ones for the questions")
+        raise page.error(
+            ("epsilon",), what, "set a larger budget, or smaller ones for the questions"
+        )
     shared |= {name: (nats - spent) / len(rest) for name in rest}
     return found | {name: Budget(round_down(part)) for name, part in shared.items()}
 
 
 def _solve(question: QuestionSection, epsilon: Budget) -> Mechanism | AnyDesign:
-    """Return the best mechanism for the utility of a question, or the best design for its workload."""
-    labels, privacy = question.inputs, PureLDP(epsilon)
+    """Return the best mechanism for the utility of a question, or the best design for its
+    workload.
+    """
+    labels = question.inputs
+    privacy = PureLDP(epsilon)
     if question.utility is not None:
         prior = [1 / len(labels)] * len(labels) if question.prior is None else question.weights
         return solve(Problem(prior, question.utility, privacy, inputs=labels)).mechanism

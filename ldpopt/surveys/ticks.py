@@ -1,7 +1,8 @@
-"""Questions of which several answers may be ticked: the answers are sets of ticks, and the share of each is estimated.
+"""Questions of which several answers may be ticked: the answers are sets of ticks, and the share of
+each is estimated.
 
-In a table a cell has the ticks with semicolons between them, and is empty for none; or each tick has a column of 0
-and 1.
+In a table a cell has the ticks with semicolons between them, and is empty for none; or each tick
+has a column of 0 and 1.
 """
 
 from __future__ import annotations
@@ -35,16 +36,25 @@ def tick_workload(ticks: Sequence[str]) -> Workload:
     """The shares of people without and with each tick, for all sets of ticks."""
     if not 2 <= len(ticks) <= MAX_TICKS:
         do = f"give from 2 to {MAX_TICKS}; ask more in two questions"
-        raise StatementError(f"a question of {len(ticks)} ticks, with that of a missing answer", do=do)
-    if bad := [tick for tick in ticks if SEPARATOR in tick or tick.strip() != tick or tick in ("", NONE)]:
-        raise StatementError(f"{bad[0]!r} cannot be a tick", do=f"use texts without {SEPARATOR!r}, other than {NONE!r}")
+        raise StatementError(
+            f"a question of {len(ticks)} ticks, with that of a missing answer", do=do
+        )
+    if bad := [
+        tick for tick in ticks if SEPARATOR in tick or tick.strip() != tick or tick in ("", NONE)
+    ]:
+        raise StatementError(
+            f"{bad[0]!r} cannot be a tick",
+            do=f"use texts without {SEPARATOR!r}, other than {NONE!r}",
+        )
     labels = tick_labels(ticks) if len(ticks) <= LISTED_TICKS else None
     return Workload.marginals({tick: [0, 1] for tick in ticks}, 1, labels)
 
 
 def tick_labels(ticks: Sequence[str]) -> tuple[str, ...]:
     """All sets of ticks as texts."""
-    return tuple(SEPARATOR.join(compress(ticks, bits)) or NONE for bits in product((0, 1), repeat=len(ticks)))
+    return tuple(
+        SEPARATOR.join(compress(ticks, bits)) or NONE for bits in product((0, 1), repeat=len(ticks))
+    )
 
 
 @dataclass(frozen=True)
@@ -61,7 +71,9 @@ class TicksQuestion(Question):
         super().__post_init__()
         if self.missing_answer is not None and isinstance(self.source, QuestionsDesign):
             what = f"of more than {LISTED_TICKS} ticks, none can stand for a missing answer"
-            raise StatementError(what, do='set missing = "leave" or "refuse", or ask in two questions')
+            raise StatementError(
+                what, do='set missing = "leave" or "refuse", or ask in two questions'
+            )
 
     @cached_property
     def inputs(self) -> Sequence[Hashable]:
@@ -73,43 +85,57 @@ class TicksQuestion(Question):
         """What estimates the share of each tick."""
         if isinstance(self.source, QuestionsDesign):
             return TickShares(self.source, self.ticks)
-        return JointNumbers(self.source, self.ticks, self.source.wanted[1::2], self.source.estimator[1::2])
+        return JointNumbers(
+            self.source, self.ticks, self.source.wanted[1::2], self.source.estimator[1::2]
+        )
 
     @property
     def parts(self) -> dict[str, Question]:
         """Questions by the columns of the ticks, if they have columns."""
-        policy: Any = "refuse" if self.missing == "refuse" and self.missing_answer is None else "leave_out"
-        return {column: TicksQuestion(Workload.frequencies([0, 1]), policy) for column in self.columns}
+        policy: Any = (
+            "refuse" if self.missing == "refuse" and self.missing_answer is None else "leave_out"
+        )
+        return {
+            column: TicksQuestion(Workload.frequencies([0, 1]), policy) for column in self.columns
+        }
 
     def combine(self, codes: Iterable[Codes]) -> Codes:
         """Positions of sets of ticks; one missing tick makes the whole answer a missing one."""
         if not self.columns:
             return super().combine(codes)
-        columns, weights = np.stack(list(codes)), 1 << np.arange(len(self.ticks))[::-1]
+        columns = np.stack(list(codes))
+        weights = 1 << np.arange(len(self.ticks))[::-1]
         found = np.maximum(columns, 0).T @ weights[: len(columns)]
         missing = MISSING if self.missing_code is None else self.missing_code
         return np.where((columns == MISSING).any(axis=0), missing, found)
 
     def columns_of(self, codes: Codes) -> dict[str, Any]:
         """Columns of 0 and 1 for positions of sets of ticks; nan for a missing answer."""
-        count, missing = len(self.ticks), -1 if self.missing_code is None else self.missing_code
+        count = len(self.ticks)
+        missing = -1 if self.missing_code is None else self.missing_code
         return {
             column: np.where(codes == missing, np.nan, codes >> (count - 1 - k) & 1)
             for k, column in enumerate(self.columns)
         }
 
     def prior(self, shares: Mapping[str, float], otherwise: float) -> Float:
-        """Frequencies of the answers if ticks are independent; those who do not answer have no other tick."""
+        """Frequencies of the answers if ticks are independent; those who do not answer have no
+        other tick.
+        """
         each = [shares.get(tick, otherwise) for tick in self.ticks]
         found = np.array([np.prod(row) for row in product(*((1 - share, share) for share in each))])
         if self.missing_code is not None:
             share = shares.get(self.ticks[-1], 0.0)
-            found *= np.where(np.arange(len(found)) % 2, 0.0, (1 - share) / max(1 - each[-1], 1e-300))
+            found *= np.where(
+                np.arange(len(found)) % 2, 0.0, (1 - share) / max(1 - each[-1], 1e-300)
+            )
             found[self.missing_code] = share
         return read_prior(found.tolist(), tuple(self.inputs))[0]
 
     def coder(self, *, as_text: bool = False) -> Coder:
-        """What reads the ticks of a cell in any order, of which none may be there, or one tick as 0 or 1 (or 1.0)."""
+        """What reads the ticks of a cell in any order, of which none may be there, or one tick as 0
+        or 1 (or 1.0).
+        """
         return _TicksCoder(self.inputs, self.ticks, as_text)
 
 
@@ -149,8 +175,11 @@ class TickShares(ReportSource):
         return self.source.variances(prior)[1::2]
 
     def estimate(self, reports: Any, confidence: float = 0.95, **how: Any) -> Estimate:
-        """Estimate the share of each tick; if all intervals hold at once, those of the people without it do, too."""
-        found, rows = self.source.estimate(reports, confidence, **how), slice(1, None, 2)
+        """Estimate the share of each tick; if all intervals hold at once, those of the people
+        without it do, too.
+        """
+        found = self.source.estimate(reports, confidence, **how)
+        rows = slice(1, None, 2)
         parts = (found.values, found.std_error, found.interval)
         values, error, interval = (part[rows] for part in parts)
         return replace(found, values=values, std_error=error, interval=interval, labels=self.names)
@@ -167,9 +196,17 @@ class _TicksCoder(Coder):
         """Position of a set of ticks."""
         if isinstance(value, str) and not self.ticks:
             return super().code(value.removesuffix(".0"))
-        given = {part.strip() for part in value.split(SEPARATOR)} - {""} if isinstance(value, str) else {None}
+        given = (
+            {part.strip() for part in value.split(SEPARATOR)} - {""}
+            if isinstance(value, str)
+            else {None}
+        )
         is_known = given <= set(self.ticks)
-        return super().code(SEPARATOR.join(tick for tick in self.ticks if tick in given) or NONE if is_known else value)
+        return super().code(
+            SEPARATOR.join(tick for tick in self.ticks if tick in given) or NONE
+            if is_known
+            else value
+        )
 
     def unknown(self, value: Any, where: str) -> StatementError:
         """Error for an entry that is not a set of ticks."""
