@@ -1,4 +1,6 @@
-"""The page for respondents: one file of HTML that asks, draws the reports with the audited masses, and sends them."""
+"""The page for respondents: one file of HTML that asks, draws the reports with the audited masses,
+and sends them.
+"""
 
 import base64
 import hashlib
@@ -29,15 +31,19 @@ MAX_BUTTONS = 12  # largest number of answers that are buttons; more are a menu
 PLACE = re.compile(r"\{(\w+)\}")
 USED_BY_SCRIPT = re.compile(r"\bwords\.(\w+)")
 # Where reports are sent: a page of the web, or a path on the server of this page
-WEB_ADDRESS = re.compile(r"https?://[\w.-]+(:\d{1,5})?(/[\w.~!$&*+=:@%/-]*)?(\?[\w.~!$&*+=:@%/?-]*)?", re.ASCII)
+WEB_ADDRESS = re.compile(
+    r"https?://[\w.-]+(:\d{1,5})?(/[\w.~!$&*+=:@%/-]*)?(\?[\w.~!$&*+=:@%/?-]*)?", re.ASCII
+)
 PATH = re.compile(r"/?[\w.~-]+(/[\w.~-]+)*", re.ASCII)
 Words = dict[str, str]
 
 
 def page(survey: Survey, to: str | None = None, language: str | None = None) -> str:
-    r"""Return the page for respondents as HTML: it draws the reports on the device where the answers are given.
+    r"""Return the page for respondents as HTML: it draws the reports on the device where the
+    answers are given.
 
-    The page shows, rounded up, how far a report and all reports of a person can change the odds of two answers,
+    The page shows, rounded up, how far a report and all reports of a person can change the odds of
+    two answers,
 
     .. math:: \max_i e^{\epsilon_i}, \qquad \prod_i e^{\epsilon_i} .
 
@@ -46,64 +52,92 @@ def page(survey: Survey, to: str | None = None, language: str | None = None) -> 
     survey : Survey
         Its ``words`` have the texts of questions and answers, consent and contact.
     to : str, optional
-        Where the reports are sent: the address of a collector's ``/reports``, or a path on the server of the page.
-        Default: that of the survey's words; with ``""`` nothing is sent, and the respondent passes the report on.
+        Where the reports are sent: the address of a collector's ``/reports``, or a path on the
+        server of the page. Default: that of the survey's words; with ``""`` nothing is sent, and
+        the respondent passes the report on.
     language : str, optional
-        ``"en"``, ``"de"``, ``"fr"``, or the language that the survey has all words for. Default: that of the survey's
-        words.
+        ``"en"``, ``"de"``, ``"fr"``, or the language that the survey has all words for. Default:
+        that of the survey's words.
 
     Returns
     -------
     str
-        One file that loads nothing. The same survey gives the same text; `Survey.form` is inside it.
+        One file that loads nothing. The same survey gives the same text; `Survey.form` is inside
+        it.
 
     Notes
     -----
-    A content security policy admits the page's own script and style by their hashes, and connections to ``to`` only.
-    About 30 KB and the masses. Threats: docs, "What is promised"; source: docs, "Fieldwork".
+    A content security policy admits the page's own script and style by their hashes, and
+    connections to ``to`` only. About 30 KB and the masses. Threats: docs, "What is promised";
+    source: docs, "Fieldwork".
 
     Examples
     --------
     >>> from ldpopt import Mechanism, Survey
     >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
-    >>> text = page(Survey({"smokes": coin}), to="https://collect.example.org/reports")
-    >>> text == page(Survey({"smokes": coin}), to="https://collect.example.org/reports"), "at most 3 times" in text
+    >>> address = "https://collect.example.org/reports"
+    >>> text = page(Survey({"smokes": coin}), to=address)
+    >>> text == page(Survey({"smokes": coin}), to=address), "at most 3 times" in text
     (True, True)
     """
     require_kind(survey, Survey, "page()")
     if not isinstance(to, (str, type(None))):
-        raise StatementError(f"to = {short_repr(to)} is not text", do="pass the address of a collector, or None")
-    form, stated = survey.form(), survey.words
-    to, language = stated.to if to is None else to, stated.language if language is None else language
+        raise StatementError(
+            f"to = {short_repr(to)} is not text", do="pass the address of a collector, or None"
+        )
+    form = survey.form()
+    stated = survey.words
+    to, language = (
+        stated.to if to is None else to,
+        stated.language if language is None else language,
+    )
     words = read_words(language, survey)
     questions = [_question(name, asked, survey, words) for name, asked in form["questions"].items()]
     # All modules as one, since a page cannot import a part of itself.
     draw = re.sub(r"^export ", "", draw_module(form), flags=re.MULTILINE)
-    script = f'"use strict";\n(() => {{\n{draw}\n{(HERE / "page.js").read_text(encoding="utf-8")}}})();\n'
+    script = (
+        '"use strict";\n(() => '
+        f"{{\n{draw}\n{(HERE / 'page.js').read_text(encoding='utf-8')}}})();\n"
+    )
     style = (HERE / "page.css").read_text(encoding="utf-8")
     policy = (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; connect-src {_source(to)}; "
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+        f"connect-src {_source(to)}; "
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
     )
     digest = form_digest(form)
     keys = ("name", "text", "answers", "ticks")
-    shown = [{key: question[key] for key in keys if key != "ticks" or question[key]} for question in questions]
+    shown = [
+        {key: question[key] for key in keys if key != "ticks" or question[key]}
+        for question in questions
+    ]
     data = {"form": form, "digest": digest, "to": to, "shared": stated.shared, "shown": shown}
     data["parts"] = shown if survey.joint is None else [_joint_part(survey, shown, words)]
     data["words"] = {key: words[key] for key in sorted(set(USED_BY_SCRIPT.findall(script)))}
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-    found: dict[str, Any] = {"policy": policy, "style": style, "script": script, "data": text, "to": to}
+    found: dict[str, Any] = {
+        "policy": policy,
+        "style": style,
+        "script": script,
+        "data": text,
+        "to": to,
+    }
     found |= {"language": language, "title": survey.title or words["untitled"], "digest": digest}
     found |= {"promise": _promise(survey, words), "questions": questions}
     found |= {"consent": stated.consent, "contact": stated.contact}
-    return filled(HERE, words=SimpleNamespace(**words), **found)  # a word may have the name of a method of dict
+    # a word may have the name of a method of dict
+    return filled(HERE, words=SimpleNamespace(**words), **found)
 
 
 def draw_module(form: dict[str, Any]) -> str:
-    """Return the module that draws the reports of a form in other pages: ``draw.js``, with ``joint.js`` if needed."""
+    """Return the module that draws the reports of a form in other pages: ``draw.js``, with
+    ``joint.js`` if needed.
+    """
     found = (HERE / "draw.js").read_text(encoding="utf-8")
     if form["scheme"] == "joint":
-        found += re.sub(r"^import .*\n", "", (HERE / "joint.js").read_text(encoding="utf-8"), flags=re.MULTILINE)
+        found += re.sub(
+            r"^import .*\n", "", (HERE / "joint.js").read_text(encoding="utf-8"), flags=re.MULTILINE
+        )
     return found
 
 
@@ -115,15 +149,25 @@ def read_words(language: str, survey: Survey) -> Words:
     own = survey.words.words if language == survey.words.language else {}
     for key, text in own.items():
         if key not in reference:
-            raise StatementError(f"the page has no word {key!r}", where="form.words", do=nearest(key, reference))
+            raise StatementError(
+                f"the page has no word {key!r}", where="form.words", do=nearest(key, reference)
+            )
         if set(PLACE.findall(text)) != set(PLACE.findall(reference[key])):
-            places = " ".join(f"{{{place}}}" for place in PLACE.findall(reference[key])) or "no places in braces"
+            places = (
+                " ".join(f"{{{place}}}" for place in PLACE.findall(reference[key]))
+                or "no places in braces"
+            )
             what = f"the word {key!r} lacks a place for a number, or has another"
             raise StatementError(what, where="form.words", do=f"use {places}")
     found |= own
     if missing := [key for key in reference if key not in found]:
-        what = f"the page has no language {short_repr(language)}: {len(missing)} words are missing, as {missing[0]!r}"
-        raise StatementError(what, do=f"use {', '.join(LANGUAGES)}, or give all words in [form.words]")
+        what = (
+            f"the page has no language {short_repr(language)}: {len(missing)} words are "
+            f"missing, as {missing[0]!r}"
+        )
+        raise StatementError(
+            what, do=f"use {', '.join(LANGUAGES)}, or give all words in [form.words]"
+        )
     return found
 
 
@@ -146,12 +190,16 @@ def _source(to: str) -> str:
     if PATH.fullmatch(to):
         return "'self'"
     what = f"{short_repr(to)} is not an address that reports can be sent to"
-    raise StatementError(what, do='give one such as "https://collect.example.org/reports", or a path such as "reports"')
+    raise StatementError(
+        what,
+        do='give one such as "https://collect.example.org/reports", or a path such as "reports"',
+    )
 
 
 def _question(name: str, asked: dict[str, Any], survey: Survey, words: Words) -> dict[str, Any]:
     """What the template and the script show of a question."""
-    stated, ticks = survey.words.questions.get(name), getattr(survey.questions[name], "ticks", ())
+    stated = survey.words.questions.get(name)
+    ticks = getattr(survey.questions[name], "ticks", ())
     own = {} if stated is None else stated.answers
     decline = asked["missing_answer"]
     texts = {decline: words["no_answer"]} | ({NONE: words["none"]} if ticks else {}) | own
@@ -160,41 +208,71 @@ def _question(name: str, asked: dict[str, Any], survey: Survey, words: Words) ->
     if asked["missing"] == "leave_out":
         hint = words["may_leave_out"]
     if ticks:
-        answers = [" + ".join(texts.get(tick, tick) for tick in text.split(SEPARATOR)) for text in asked["answers"]]
-        choices: list[tuple[Any, str]] = [(tick, texts.get(tick, tick)) for tick in ticks if tick != decline]
+        answers = [
+            " + ".join(texts.get(tick, tick) for tick in text.split(SEPARATOR))
+            for text in asked["answers"]
+        ]
+        choices: list[tuple[Any, str]] = [
+            (tick, texts.get(tick, tick)) for tick in ticks if tick != decline
+        ]
         choices += [(tick, texts[tick]) for tick in (NONE, decline) if tick is not None]
         hint = " ".join(filter(None, (words["several"], hint)))
     else:
         choices = list(enumerate(answers))
-        choices.sort(key=lambda choice: asked["answers"][choice[0]] == decline)  # no answer comes last
+        # no answer comes last
+        choices.sort(key=lambda choice: asked["answers"][choice[0]] == decline)
         choices += [("", words["leave_out"])] if asked["missing"] == "leave_out" else []
-    found = {"name": name, "text": _question_text(survey, name), "answers": answers, "choices": choices}
-    return found | {"ticks": list(ticks), "is_menu": not ticks and len(choices) > MAX_BUTTONS, "hint": hint}
+    found = {
+        "name": name,
+        "text": _question_text(survey, name),
+        "answers": answers,
+        "choices": choices,
+    }
+    return found | {
+        "ticks": list(ticks),
+        "is_menu": not ticks and len(choices) > MAX_BUTTONS,
+        "hint": hint,
+    }
 
 
 def _joint_part(survey: Survey, shown: list[dict[str, Any]], words: Words) -> dict[str, Any]:
-    """What the script shows of a joint report: the answers that the report names, or the rows of its channel."""
+    """What the script shows of a joint report: the answers that the report names, or the rows of
+    its channel.
+    """
     found = {"name": JOINT, "text": words["together"]}
     drawn = survey.asked[JOINT].randomizer
     if isinstance(drawn, YesNoPatterns):
-        named = [f"{question['text']} {answer}" for question in shown for answer in question["answers"]]
+        named = [
+            f"{question['text']} {answer}" for question in shown for answer in question["answers"]
+        ]
         return found | {"answers": named, "agreement": int((1 + drawn.pattern.bias) / 2 * 2**53)}
-    return found | {"answers": [" + ".join(row) for row in product(*(question["answers"] for question in shown))]}
+    return found | {
+        "answers": [
+            " + ".join(row) for row in product(*(question["answers"] for question in shown))
+        ]
+    }
 
 
 def _promise(survey: Survey, words: Words) -> list[str]:
     """The sentences of the promise, with numbers from the exact odds."""
     each = max(Fraction(question.randomizer.odds or 0) for question in survey.asked.values())
-    total, count = Fraction(survey.odds), len(survey.questions)
+    total = Fraction(survey.odds)
+    count = len(survey.questions)
     found = [words["random"]]
     if survey.one_question is not None:
         found.append(fill(words[survey.scheme], count=count))
     bound = words["bound_joint" if survey.joint else "bound_one" if each == total else "bound_all"]
     found.append(fill(bound, odds=bound_text(each, words), total=bound_text(total, words)))
-    wave, waves = survey.words.wave, survey.words.waves or survey.words.wave
+    wave = survey.words.wave
+    waves = survey.words.waves or survey.words.wave
     if waves > 1:
-        found.append(fill(words["waves"], wave=wave, waves=waves, total=bound_text(total**waves, words)))
-    found += [fill(words["unprotected"], question=_question_text(survey, name)) for name in survey.unprotected]
+        found.append(
+            fill(words["waves"], wave=wave, waves=waves, total=bound_text(total**waves, words))
+        )
+    found += [
+        fill(words["unprotected"], question=_question_text(survey, name))
+        for name in survey.unprotected
+    ]
     return [*found, words["estimates"]]
 
 
@@ -214,7 +292,8 @@ def bound_text(ratio: Fraction, words: Words) -> str:
     if ratio > 10**15:
         return f"10^{len(str(ceil(ratio) - 1))}"
     digits = len(str(floor(ratio)))
-    places, unit = max(0, 3 - digits), Fraction(10) ** (digits - 3)
+    places = max(0, 3 - digits)
+    unit = Fraction(10) ** (digits - 3)
     whole, rest = divmod(ceil(ratio / unit) * unit, 1)
     fraction = str(int(rest * 10**places)).zfill(places).rstrip("0") if places else ""
     text = f"{int(whole):,}".replace(",", words["thousands"])

@@ -1,4 +1,6 @@
-"""Messages from devices: their JSON is read strictly, and each report is checked to be one that the survey can have."""
+"""Messages from devices: their JSON is read strictly, and each report is checked to be one that the
+survey can have.
+"""
 
 import hashlib
 import json
@@ -36,24 +38,35 @@ class MessageReader:
     """Reads the messages that a form makes; with ``invited``, each must have an invitation."""
 
     def __init__(self, form: dict[str, Any], invited: bool) -> None:
-        self.digest, self._questions = form_digest(form), columns_of(form)
+        self.digest = form_digest(form)
+        self._questions = columns_of(form)
         self._keys = {"form", "id", "reports"} | ({"invitation"} if invited else set())
         self._one_question = form["scheme"] == "one_question"
-        self._may_have_none = any(asked["missing"] == "leave_out" for asked in self._questions.values())
-        self._reports = {name: frozenset(asked.get("reports", ())) for name, asked in self._questions.items()}
+        self._may_have_none = any(
+            asked["missing"] == "leave_out" for asked in self._questions.values()
+        )
+        self._reports = {
+            name: frozenset(asked.get("reports", ())) for name, asked in self._questions.items()
+        }
         longest = {name: _longest(asked) for name, asked in self._questions.items()}
         # Devices do not escape letters, so no message is longer than this one.
         message = {"form": self.digest, "id": 32 * "0", "reports": longest, "invitation": 32 * "0"}
         self.max_bytes = len(json.dumps(message)) + SPARE_BYTES
 
     def read(self, body: bytes) -> Message:
-        """Return the message in the body of a request; anything else is an `InvalidMessageError`."""
+        """Return the message in the body of a request; anything else is an
+        `InvalidMessageError`.
+        """
         try:
             found = parse_strictly(body)
         except ValueError:
-            raise InvalidMessageError("the message is not JSON in UTF-8, or has a key twice") from None
+            raise InvalidMessageError(
+                "the message is not JSON in UTF-8, or has a key twice"
+            ) from None
         if not isinstance(found, dict) or found.keys() != self._keys:
-            raise InvalidMessageError(f"the message is not an object with the keys {', '.join(sorted(self._keys))}")
+            raise InvalidMessageError(
+                f"the message is not an object with the keys {', '.join(sorted(self._keys))}"
+            )
         if found["form"] != self.digest:
             raise InvalidMessageError("the message is for another form")
         for key in sorted(self._keys - {"form", "reports"}):
@@ -61,7 +74,9 @@ class MessageReader:
                 raise InvalidMessageError(f"the {key} is not 32 hexadecimal digits")
         self._require_reports(found["reports"])
         invitation = found.get("invitation")
-        return Message(found["id"], found["reports"], None if invitation is None else hash_of(invitation))
+        return Message(
+            found["id"], found["reports"], None if invitation is None else hash_of(invitation)
+        )
 
     def _require_reports(self, reports: Any) -> None:
         """Refuse reports that no answers to the questions can give."""
@@ -69,7 +84,9 @@ class MessageReader:
             raise InvalidMessageError("the reports are not those of the questions of the form")
         for name, report in reports.items():
             if not self._is_possible(name, report):
-                raise InvalidMessageError(f"the report of {name!r} is not one that the question can have")
+                raise InvalidMessageError(
+                    f"the report of {name!r} is not one that the question can have"
+                )
         count = sum(report is not None for report in reports.values())
         if self._one_question and (count > 1 or (count == 0 and not self._may_have_none)):
             raise InvalidMessageError(f"{count} questions have a report, in a form that asks one")
@@ -85,7 +102,8 @@ class MessageReader:
             return report in self._reports[name]
         if not POSITIONS.fullmatch(report):
             return False
-        places, drawn = list(map(int, report.split(" "))), asked.get("set") or asked["patterns"]
+        places = list(map(int, report.split(" ")))
+        drawn = asked.get("set") or asked["patterns"]
         is_set = places == sorted(set(places)) and len(places) == drawn["size"]
         if "set" in asked:
             is_set = is_set and places[-1] < drawn["count"]
@@ -102,5 +120,8 @@ def _longest(asked: dict[str, Any]) -> str:
         return " ".join(map(str, range(drawn["count"] - drawn["size"], drawn["count"])))
     if "patterns" in asked:
         drawn = asked["patterns"]
-        return " ".join(str(2 * place + 1) for place in range(drawn["questions"] - drawn["size"], drawn["questions"]))
+        return " ".join(
+            str(2 * place + 1)
+            for place in range(drawn["questions"] - drawn["size"], drawn["questions"])
+        )
     return str(max(asked["reports"], key=lambda report: len(json.dumps(report))))

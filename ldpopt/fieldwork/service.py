@@ -23,13 +23,22 @@ MAX_CONNECTIONS = 1000  # largest number of connections at once; others get the 
 MAX_SECONDS = 20.0  # longest time that a message takes to arrive
 # Reports may come from a file or from another server than the page's; no cookies are ever sent.
 OPEN = {"access-control-allow-origin": "*", "cache-control": "no-store"}
-PREFLIGHT = OPEN | {"access-control-allow-headers": "content-type", "access-control-allow-methods": "POST"}
+PREFLIGHT = OPEN | {
+    "access-control-allow-headers": "content-type",
+    "access-control-allow-methods": "POST",
+}
 PAGE = {"cache-control": "no-cache", "content-security-policy": "frame-ancestors 'none'"}
-PAGE |= {"referrer-policy": "no-referrer", "x-content-type-options": "nosniff", "x-frame-options": "DENY"}
+PAGE |= {
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
 
 
 def app_of(store: Store, page: str = "", until: datetime | None = None) -> Starlette:
-    """Return the web application: ``GET /`` is the page, ``POST /reports`` keeps a report, ``until`` a moment."""
+    """Return the web application: ``GET /`` is the page, ``POST /reports`` keeps a report,
+    ``until`` a moment.
+    """
     responses, routing = optional.starlette_responses, optional.starlette_routing
     writer = Writer(store)
 
@@ -48,11 +57,17 @@ def app_of(store: Store, page: str = "", until: datetime | None = None) -> Starl
         yield
         task.cancel()
 
-    routes = [routing.Route("/", show), routing.Route("/reports", receive, methods=["POST", "OPTIONS"])]
-    return optional.starlette_applications.Starlette(routes=routes, lifespan=lifespan)  # type: ignore[no-any-return]
+    routes = [
+        routing.Route("/", show),
+        routing.Route("/reports", receive, methods=["POST", "OPTIONS"]),
+    ]
+    application = optional.starlette_applications.Starlette(routes=routes, lifespan=lifespan)
+    return application  # type: ignore[no-any-return]
 
 
-async def response_to(request: Request, writer: Writer, until: datetime | None) -> tuple[int, dict[str, Any]]:
+async def response_to(
+    request: Request, writer: Writer, until: datetime | None
+) -> tuple[int, dict[str, Any]]:
     """Keep the report in a request; return status and content of the response."""
     if until is not None and datetime.now(until.tzinfo) >= until:
         return 410, {"refused": "the survey is closed"}
@@ -69,14 +84,20 @@ async def response_to(request: Request, writer: Writer, until: datetime | None) 
     except InvalidMessageError as error:
         return 422, {"refused": str(error)}
     except ModelFileError:
-        return 503, {"refused": "the database cannot be used now; send the same message again later"}
+        return 503, {
+            "refused": "the database cannot be used now; send the same message again later"
+        }
     if is_kept:
         return 200, {"kept": True}
-    return 409, {"refused": "the id was used for another report, or the invitation is unknown or was used"}
+    return 409, {
+        "refused": "the id was used for another report, or the invitation is unknown or was used"
+    }
 
 
 class Writer:
-    """Gives the store all messages that came while it was writing, in one transaction (group commit)."""
+    """Gives the store all messages that came while it was writing, in one transaction (group
+    commit).
+    """
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -96,7 +117,9 @@ class Writer:
                 batch.append(self._waiting.get_nowait())
             messages, futures = zip(*batch, strict=True)
             try:
-                results: list[bool | Exception] = list(await asyncio.to_thread(self.store.add, messages))
+                results: list[bool | Exception] = list(
+                    await asyncio.to_thread(self.store.add, messages)
+                )
             except Exception as error:  # no answer says that the report is kept
                 results = [error] * len(batch)
             for future, result in zip(futures, results, strict=True):
@@ -123,7 +146,9 @@ def serve(
     """
     app = app_of(store, page, until)
     with socket.create_server((host, port), backlog=2048) as listener, suppress(KeyboardInterrupt):
-        silent: dict[str, Any] = dict.fromkeys(("access_log", "server_header", "date_header", "proxy_headers"), False)
+        silent: dict[str, Any] = dict.fromkeys(
+            ("access_log", "server_header", "date_header", "proxy_headers"), False
+        )
         silent |= {"log_config": None, "log_level": "warning", "limit_concurrency": MAX_CONNECTIONS}
         config = optional.uvicorn.Config(app, **silent)
         started(f"http://{host}:{listener.getsockname()[1]}/")

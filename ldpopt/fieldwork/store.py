@@ -1,4 +1,6 @@
-"""The reports of a survey in a database: one row for each person, under a random id, and nothing else about them."""
+"""The reports of a survey in a database: one row for each person, under a random id, and nothing
+else about them.
+"""
 
 import json
 import secrets
@@ -12,7 +14,14 @@ from ldpopt.foundation.numbers import require_kind, whole_number
 from ldpopt.mechanism.files import origin_of_reports
 from ldpopt.surveys.form import columns_of
 from ldpopt.surveys.survey import Survey
-from ldpopt.tables.database import ABOUT, ID, REPORTS, database_errors, open_database, without_password
+from ldpopt.tables.database import (
+    ABOUT,
+    ID,
+    REPORTS,
+    database_errors,
+    open_database,
+    without_password,
+)
 from ldpopt.tables.origin import FORMAT
 
 MAX_INVITATIONS = 10_000_000  # largest number of invitations that are made at once
@@ -22,9 +31,10 @@ MAX_NAME_BYTES = 63  # longest name of a column in PostgreSQL
 class Store:
     """The reports of a survey in a database, SQLite or PostgreSQL, which is made if there is none.
 
-    Devices draw random ids, and rows are read in their order, which does not depend on when a report came. The database
-    has neither times nor addresses nor serial numbers, and only hashes of invitations, which are deleted when they are
-    used: nothing connects an invitation with a report. O(1) per report. Source: docs, "Fieldwork".
+    Devices draw random ids, and rows are read in their order, which does not depend on when a
+    report came. The database has neither times nor addresses nor serial numbers, and only hashes of
+    invitations, which are deleted when they are used: nothing connects an invitation with a report.
+    O(1) per report. Source: docs, "Fieldwork".
 
     Parameters
     ----------
@@ -40,8 +50,8 @@ class Store:
     digest : str
         Digest of the form, 64 hexadecimal digits.
     reader : MessageReader
-        ``reader.read(body)`` returns the message in a request, checked to be a report that the survey can have; a
-        ValueError for anything else quotes nothing of the body.
+        ``reader.read(body)`` returns the message in a request, checked to be a report that the
+        survey can have; a ValueError for anything else quotes nothing of the body.
 
     Raises
     ------
@@ -51,8 +61,10 @@ class Store:
     Examples
     --------
     >>> import tempfile, ldpopt
-    >>> survey = Survey({"smokes": ldpopt.Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])})
-    >>> with tempfile.TemporaryDirectory() as folder, Store(f"sqlite:///{folder}/reports.db", survey) as store:
+    >>> coin = ldpopt.Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+    >>> survey = Survey({"smokes": coin})
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with folder as place, Store(f"sqlite:///{place}/reports.db", survey) as store:
     ...     message = {"form": store.digest, "id": 32 * "0", "reports": {"smokes": "yes"}}
     ...     store.add([store.reader.read(json.dumps(message).encode())] * 2), store.count()
     ([True, True], 1)
@@ -63,21 +75,31 @@ class Store:
         require_kind(survey, Survey, "Store()")
         form = survey.form()
         self.reader = MessageReader(form, invited)
-        self.digest, self.invited, self._where = self.reader.digest, invited, without_password(str(url))
+        self.digest, self.invited, self._where = (
+            self.reader.digest,
+            invited,
+            without_password(str(url)),
+        )
         _require_columns(columns_of(form))
         self._engine = open_database(url, new=True)
-        tables, text = sa.MetaData(), sa.Text
+        tables = sa.MetaData()
+        text = sa.Text
         columns = [sa.Column(name, text) for name in columns_of(form)]
         key = sa.Column(ID, sa.String(32), primary_key=True)
         # Without row numbers of SQLite, rows are stored in the order of their random keys.
         self._reports = sa.Table(REPORTS, tables, key, *columns, sqlite_with_rowid=False)
         about = [sa.Column(name, text, nullable=False) for name in ("form", "origin")]
-        self._about = sa.Table(ABOUT, tables, sa.Column("digest", sa.String(64), primary_key=True), *about)
+        self._about = sa.Table(
+            ABOUT, tables, sa.Column("digest", sa.String(64), primary_key=True), *about
+        )
         key = sa.Column("hash", sa.String(64), primary_key=True)
         self._invitations = sa.Table("invitations", tables, key, sqlite_with_rowid=False)
         dialect = getattr(optional, f"sqlalchemy_dialects_{self._engine.dialect.name}")
         self._insert = dialect.insert(self._reports).on_conflict_do_nothing(index_elements=[ID])
-        origin = {"format": FORMAT, **origin_of_reports(survey.asked, (), None, survey.one_question)}
+        origin = {
+            "format": FORMAT,
+            **origin_of_reports(survey.asked, (), None, survey.one_question),
+        }
         entries = {"digest": self.digest, "form": json.dumps(form), "origin": json.dumps(origin)}
         with database_errors(self._where), self._engine.begin() as connection:
             tables.create_all(connection)
@@ -90,13 +112,23 @@ class Store:
         known = [column["name"] for column in sa.inspect(connection).get_columns(REPORTS)]
         what = ""
         if found not in (None, self.digest):
-            what = f"the database has the reports of another survey or wave: its form is {found[:16]}"
+            what = (
+                f"the database has the reports of another survey or wave: its form is {found[:16]}"
+            )
         elif known != list(self._reports.c.keys()):
             what = f"the database has another table {REPORTS!r}"
-        elif not self.invited and connection.execute(sa.select(self._invitations.c.hash).limit(1)).scalar() is not None:
-            raise ModelFileError("the database has invitations", where=self._where, do="add --invited (invited=True)")
+        elif (
+            not self.invited
+            and connection.execute(sa.select(self._invitations.c.hash).limit(1)).scalar()
+            is not None
+        ):
+            raise ModelFileError(
+                "the database has invitations", where=self._where, do="add --invited (invited=True)"
+            )
         if what:
-            raise ModelFileError(what, where=self._where, do=f"name another database for the form {self.digest[:16]}")
+            raise ModelFileError(
+                what, where=self._where, do=f"name another database for the form {self.digest[:16]}"
+            )
         if found is None:
             connection.execute(self._about.insert(), about)
 
@@ -111,11 +143,12 @@ class Store:
         self._engine.dispose()
 
     def add(self, messages: Sequence[Message]) -> list[bool]:
-        """Keep messages in one transaction, and return for each whether the database has it as it was sent.
+        """Keep messages in one transaction, and return for each whether the database has it as it
+        was sent.
 
-        When this returns, the messages are on the disk; after an error none is kept. The first message with an id
-        stays: the same one again changes nothing, and another one with this id is not kept, nor is one whose invitation
-        is unknown or was used.
+        When this returns, the messages are on the disk; after an error none is kept. The first
+        message with an id stays: the same one again changes nothing, and another one with this id
+        is not kept, nor is one whose invitation is unknown or was used.
 
         Parameters
         ----------
@@ -127,18 +160,26 @@ class Store:
         StatementError
             If something else is given.
         """
-        if isinstance(messages, (str, bytes)) or not all(isinstance(one, Message) for one in messages):
+        if isinstance(messages, (str, bytes)) or not all(
+            isinstance(one, Message) for one in messages
+        ):
             raise StatementError(
-                "these are not messages of a form", do="pass what store.reader.read returned, in a list"
+                "these are not messages of a form",
+                do="pass what store.reader.read returned, in a list",
             )
         sa = optional.sqlalchemy
-        # In the order of ids: two collectors never wait for each other, and nothing shows the order of arrival.
+        # In the order of ids: two collectors never wait for each other, and nothing shows the order
+        # of arrival.
         ordered = sorted(messages, key=lambda message: message.id)
-        wanted = sa.select(self._reports).where(self._reports.c[ID].in_([message.id for message in messages]))
+        wanted = sa.select(self._reports).where(
+            self._reports.c[ID].in_([message.id for message in messages])
+        )
         with database_errors(self._where), self._engine.begin() as connection:
             if self._engine.dialect.name == "postgresql":
                 connection.execute(sa.text("SET LOCAL synchronous_commit = on"))
-            new = [one for one in ordered if not self.invited or self._use(connection, one.invitation)]
+            new = [
+                one for one in ordered if not self.invited or self._use(connection, one.invitation)
+            ]
             if new:
                 connection.execute(self._insert, [{ID: one.id, **one.reports} for one in new])
             found = {row[ID]: dict(row) for row in connection.execute(wanted).mappings()}
@@ -147,7 +188,9 @@ class Store:
 
     def _use(self, connection: Any, invitation: str | None) -> bool:
         """Delete an invitation; return whether there was one."""
-        deleted = connection.execute(self._invitations.delete().where(self._invitations.c.hash == invitation))
+        deleted = connection.execute(
+            self._invitations.delete().where(self._invitations.c.hash == invitation)
+        )
         return bool(deleted.rowcount == 1)
 
     def invite(self, count: int) -> list[str]:
@@ -161,18 +204,28 @@ class Store:
         Returns
         -------
         list of str
-            Random texts of 32 hexadecimal digits; the page takes one from the end of its address, ``#i=...``.
+            Random texts of 32 hexadecimal digits; the page takes one from the end of its address,
+            ``#i=...``.
         """
-        made = [secrets.token_hex(16) for _ in range(whole_number(count, "number of invitations", 1, MAX_INVITATIONS))]
+        made = [
+            secrets.token_hex(16)
+            for _ in range(whole_number(count, "number of invitations", 1, MAX_INVITATIONS))
+        ]
         with database_errors(self._where), self._engine.begin() as connection:
-            connection.execute(self._invitations.insert(), [{"hash": one} for one in sorted(map(hash_of, made))])
+            connection.execute(
+                self._invitations.insert(), [{"hash": one} for one in sorted(map(hash_of, made))]
+            )
         return made
 
     def count(self) -> int:
         """Number of reports."""
         sa = optional.sqlalchemy
         with database_errors(self._where), self._engine.connect() as connection:
-            return int(connection.execute(sa.select(sa.func.count()).select_from(self._reports)).scalar_one())
+            return int(
+                connection.execute(
+                    sa.select(sa.func.count()).select_from(self._reports)
+                ).scalar_one()
+            )
 
 
 def _require_columns(questions: dict[str, Any]) -> None:
@@ -181,9 +234,14 @@ def _require_columns(questions: dict[str, Any]) -> None:
     for name in questions:
         what = ""
         if name.casefold() in seen:
-            what = f"question {name!r} has the same name as {seen[name.casefold()]}, in upper or lower case"
+            what = (
+                f"question {name!r} has the same name as {seen[name.casefold()]}, in upper "
+                "or lower case"
+            )
         elif not name or len(name.encode()) > MAX_NAME_BYTES or not name.isprintable():
             what = f"the name {name!r} cannot be the name of a column: {len(name.encode())} bytes"
         if what:
-            raise StatementError(what, do=f"rename the question: 1 to {MAX_NAME_BYTES} bytes of letters and signs")
+            raise StatementError(
+                what, do=f"rename the question: 1 to {MAX_NAME_BYTES} bytes of letters and signs"
+            )
         seen[name.casefold()] = f"question {name!r}"
