@@ -1,4 +1,5 @@
-r"""Compare mean protocols on many data sets: errors, their closed forms, ranks, Friedman's test, time.
+r"""Compare mean protocols on many data sets: errors, their closed forms, ranks, Friedman's test,
+time.
 
 The data sets may be answers of a table, drawn with replacement (`Resampled`).
 """
@@ -23,7 +24,14 @@ from ldpopt.estimation.reports import read_numbers
 from ldpopt.foundation import optional
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import first_duplicate, nearest
-from ldpopt.foundation.numbers import Float, quoted, real_array, real_number, require_memory, whole_number
+from ldpopt.foundation.numbers import (
+    Float,
+    quoted,
+    real_array,
+    real_number,
+    require_memory,
+    whole_number,
+)
 from ldpopt.processes.checkpoint import Checkpoint
 from ldpopt.processes.pool import run
 from ldpopt.tables.files import position_of, reading
@@ -33,7 +41,8 @@ PROTOCOLS = ("Duchi", "Piecewise", "Hybrid", "Laplace", "SquareWave", "RandomCen
 __all__ = ["Friedman", "MeanExperiment", "Run", "compare_means", "compare_means_grid", "friedman"]
 Make = Callable[[float], Any]
 Data = Callable[[int, np.random.Generator], Any]
-# Number of users over whom a variance is averaged that is not a quadratic; a quadratic uses exact moments
+# Number of users over whom a variance is averaged that is not a quadratic; a quadratic uses exact
+# moments
 MAX_SAMPLED_USERS = 20_000
 
 
@@ -57,7 +66,8 @@ class MeanExperiment:
     rmse : ndarray
         Root mean squared error over the attributes, in units where each attribute spans [0, 1].
     theory : ndarray
-        The same by the closed form: the root of the average variance over the attributes, for these answers.
+        The same by the closed form: the root of the average variance over the attributes, for these
+        answers.
     seconds : ndarray
         CPU time to randomize and to estimate.
     """
@@ -71,23 +81,44 @@ class MeanExperiment:
 
     def __repr__(self) -> str:
         sets, budgets, algorithms = self.rmse.shape
-        return f"MeanExperiment({algorithms} algorithms, {budgets} budgets, {sets} sets of {self.users} users)"
+        return (
+            f"MeanExperiment({algorithms} algorithms, {budgets} budgets, {sets} sets of "
+            f"{self.users} users)"
+        )
 
     def friedman(self, epsilon: float, algorithms: Sequence[str] | None = None) -> Friedman:
-        """Test at one budget whether the algorithms (default: all) differ in error over the data sets."""
+        """Test at one budget whether the algorithms (default: all) differ in error over the data
+        sets.
+        """
         if epsilon not in self.epsilons:
-            raise StatementError(f"epsilon = {epsilon!r} was not run", do=f"pass one of {list(self.epsilons)}")
+            raise StatementError(
+                f"epsilon = {epsilon!r} was not run", do=f"pass one of {list(self.epsilons)}"
+            )
         chosen = algorithms or self.algorithms
         for name in chosen:
             if name not in self.algorithms:
-                raise StatementError(f"algorithm {name!r} was not run", do=nearest(name, self.algorithms))
-        return friedman(self.rmse[:, self.epsilons.index(epsilon)][:, [self.algorithms.index(name) for name in chosen]])
+                raise StatementError(
+                    f"algorithm {name!r} was not run", do=nearest(name, self.algorithms)
+                )
+        return friedman(
+            self.rmse[:, self.epsilons.index(epsilon)][
+                :, [self.algorithms.index(name) for name in chosen]
+            ]
+        )
 
     def to_frame(self) -> optional.pandas.DataFrame:
-        """Return one row per budget and algorithm: mean and standard error over the sets, theory, seconds."""
+        """Return one row per budget and algorithm: mean and standard error over the sets, theory,
+        seconds.
+        """
         sets = len(self.rmse)
-        spread = self.rmse.std(axis=0, ddof=1) / math.sqrt(sets) if sets > 1 else np.zeros(self.rmse.shape[1:])
-        rmse, theory, seconds = (table.mean(axis=0).ravel() for table in (self.rmse, self.theory, self.seconds))
+        spread = (
+            self.rmse.std(axis=0, ddof=1) / math.sqrt(sets)
+            if sets > 1
+            else np.zeros(self.rmse.shape[1:])
+        )
+        rmse, theory, seconds = (
+            table.mean(axis=0).ravel() for table in (self.rmse, self.theory, self.seconds)
+        )
         epsilon, name = zip(*product(self.epsilons, self.algorithms), strict=True)
         columns = {"epsilon": epsilon, "algorithm": name, "rmse": rmse, "std_error": spread.ravel()}
         return optional.pandas.DataFrame({**columns, "theory": theory, "seconds": seconds})
@@ -106,7 +137,8 @@ def compare_means(
     checkpoint: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> MeanExperiment:
-    r"""Run every protocol at every budget on every data set, and compare the errors of the estimated means.
+    r"""Run every protocol at every budget on every data set, and compare the errors of the
+    estimated means.
 
     .. math:: \mathrm{RMSE} = \sqrt{\frac1m \sum_{j=1}^m (\hat\mu_j - \mu_j)^2}, \qquad
               \text{theory} = \sqrt{\frac1m \sum_{j=1}^m \operatorname{Var} \hat\mu_j}
@@ -114,8 +146,9 @@ def compare_means(
     Parameters
     ----------
     algorithms : mapping name -> function of epsilon
-        Each returns a protocol for vectors of ``m`` attributes, such as ``mean.sampled(mean.Duchi(epsilon),
-        attributes=m)``. Its domain decides whether it gets the answers in [0, 1] or in [-1, 1].
+        Each returns a protocol for vectors of ``m`` attributes, such as
+        ``mean.sampled(mean.Duchi(epsilon), attributes=m)``. Its domain decides whether it gets the
+        answers in [0, 1] or in [-1, 1].
     data : callable
         ``data(users, generator)`` returns answers in [0, 1], shape ``(users, m)``.
     epsilons : sequence of float
@@ -125,12 +158,15 @@ def compare_means(
     users : int
         Users ``n`` in each; default: ``800000``.
     seed : int
-        Seed of each run, which does not depend on the other runs: resumed and added runs repeat; default: ``0``.
+        Seed of each run, which does not depend on the other runs: resumed and added runs repeat;
+        default: ``0``.
     jobs, executor, progress
-        As in `sweep`; default: ``1`` and ``None`` and ``None``. Each process generates the data sets that it needs.
+        As in `sweep`; default: ``1`` and ``None`` and ``None``. Each process generates the data
+        sets that it needs.
     checkpoint : str or path-like, optional
-        A file to which each run is appended as soon as it is finished, by data set, budget and name. Runs in it are not
-        repeated; more data sets, budgets, names and numbers of users may be added to it.
+        A file to which each run is appended as soon as it is finished, by data set, budget and
+        name. Runs in it are not repeated; more data sets, budgets, names and numbers of users may
+        be added to it.
 
     Returns
     -------
@@ -142,12 +178,14 @@ def compare_means(
     StatementError
         If a number is out of range, or the data have the wrong shape or range.
     ModelFileError
-        If the checkpoint belongs to another experiment (another seed or other data) or cannot be written.
+        If the checkpoint belongs to another experiment (another seed or other data) or cannot be
+        written.
 
     Notes
     -----
-    Theory is for the given answers, not for users drawn at random; with ``m`` attributes the mean error is about
-    ``1 / (4 m)`` smaller, since the root is concave. Memory: one data set in single precision, in two scalings.
+    Theory is for the given answers, not for users drawn at random; with ``m`` attributes the mean
+    error is about ``1 / (4 m)`` smaller, since the root is concave. Memory: one data set in single
+    precision, in two scalings.
 
     References
     ----------
@@ -196,24 +234,49 @@ def compare_means_grid(
     Returns
     -------
     dict int -> MeanExperiment
-        The experiment with each number of users. Every run is the same as in an experiment of its own.
+        The experiment with each number of users. Every run is the same as in an experiment of its
+        own.
     """
     budgets = tuple(float(Budget(epsilon)) for epsilon in epsilons)
     sets, sizes = whole_number(sets, "sets", 1), [whole_number(size, "users", 1) for size in users]
     seed = whole_number(seed, "seed", most=2**128)
-    if not algorithms or not budgets or len(set(budgets)) < len(budgets) or not sizes or len(set(sizes)) < len(sizes):
-        what = f"cannot compare {len(algorithms)} algorithms at the budgets {list(budgets)} with {sizes} users"
-        raise StatementError(what, do="give at least one algorithm, and distinct budgets and numbers of users")
+    if (
+        not algorithms
+        or not budgets
+        or len(set(budgets)) < len(budgets)
+        or not sizes
+        or len(set(sizes)) < len(sizes)
+    ):
+        what = (
+            f"cannot compare {len(algorithms)} algorithms at the budgets {list(budgets)} with "
+            f"{sizes} users"
+        )
+        raise StatementError(
+            what, do="give at least one algorithm, and distinct budgets and numbers of users"
+        )
     keys = [_Key(*key) for key in product(sizes, range(sets), budgets, algorithms)]
     task = _Runs(algorithms, data, seed)
     record = None if checkpoint is None else _checkpoint(checkpoint, data, min(sizes), seed)
-    done = run(task, {key: key for key in keys}, jobs=jobs, executor=executor, checkpoint=record, progress=progress)
-    runs = done.complete("runs", lambda key: f"{key.name}, epsilon = {key.epsilon!r}, data set {key.data_set}")
+    done = run(
+        task,
+        {key: key for key in keys},
+        jobs=jobs,
+        executor=executor,
+        checkpoint=record,
+        progress=progress,
+    )
+    runs = done.complete(
+        "runs", lambda key: f"{key.name}, epsilon = {key.epsilon!r}, data set {key.data_set}"
+    )
     shape = len(sizes), sets, len(budgets), len(algorithms)
     fields = ("rmse", "theory", "seconds")
-    rmse, theory, seconds = (np.reshape([getattr(runs[key], field) for key in keys], shape) for field in fields)
+    rmse, theory, seconds = (
+        np.reshape([getattr(runs[key], field) for key in keys], shape) for field in fields
+    )
     found = zip(sizes, rmse, theory, seconds, strict=True)
-    return {size: MeanExperiment(tuple(algorithms), budgets, size, *numbers) for size, *numbers in found}
+    return {
+        size: MeanExperiment(tuple(algorithms), budgets, size, *numbers) for size, *numbers in found
+    }
 
 
 class _Population:
@@ -222,7 +285,10 @@ class _Population:
     def __init__(self, answers: Any, users: int) -> None:
         unit = np.asarray(answers)
         if unit.ndim != 2 or len(unit) != users or unit.dtype.kind != "f":
-            what = f"the data are {unit.dtype} of shape {unit.shape}; expected ({users}, attributes), as floats"
+            what = (
+                f"the data are {unit.dtype} of shape {unit.shape}; expected ({users}, "
+                "attributes), as floats"
+            )
             raise StatementError(what, do="let data(users, generator) return one row for each user")
         if not (unit.min() >= 0 and unit.max() <= 1):
             what = f"the data are outside [0, 1]: from {unit.min():g} to {unit.max():g}"
@@ -239,7 +305,9 @@ class _Population:
         return self._scaled[low]
 
 
-def _measure(protocol: Any, population: _Population, rng: np.random.Generator) -> tuple[float, float, float]:
+def _measure(
+    protocol: Any, population: _Population, rng: np.random.Generator
+) -> tuple[float, float, float]:
     """Error, its closed form and CPU seconds of one run."""
     low, high = protocol.domain
     answers = population.answers(float(low))
@@ -248,7 +316,11 @@ def _measure(protocol: Any, population: _Population, rng: np.random.Generator) -
     seconds = time.process_time() - start
     width = high - low
     rmse = math.sqrt(float(np.mean(((found - (low + width * population.means)) / width) ** 2)))
-    return rmse, math.sqrt(float(np.mean(_variances(protocol, population))) / len(answers)) / width, seconds
+    return (
+        rmse,
+        math.sqrt(float(np.mean(_variances(protocol, population))) / len(answers)) / width,
+        seconds,
+    )
 
 
 def _variances(protocol: Any, population: _Population) -> Float:
@@ -278,10 +350,14 @@ class _Key(NamedTuple):
 
 
 class _Runs:
-    """The task of an experiment: run one protocol at one budget on one data set; keeps the last data set."""
+    """The task of an experiment: run one protocol at one budget on one data set; keeps the last
+    data set.
+    """
 
     def __init__(self, algorithms: Mapping[str, Make], data: Data, seed: int) -> None:
-        self._algorithms, self._data, self._seed = dict(algorithms), data, seed
+        self._algorithms = dict(algorithms)
+        self._data = data
+        self._seed = seed
         self._protocols: dict[tuple[float, str], Any] = {}
         self._last: tuple[tuple[int, int], _Population] | None = None
 
@@ -292,8 +368,12 @@ class _Runs:
             self._last = (users, index), _Population(self._data(users, rng), users)
         if (epsilon, name) not in self._protocols:
             self._protocols[epsilon, name] = self._algorithms[name](epsilon)
-        draws = np.random.default_rng([self._seed, index, zlib.crc32(f"{name}|{epsilon!r}".encode())])
-        return Run(name, epsilon, index, *_measure(self._protocols[epsilon, name], self._last[1], draws))
+        draws = np.random.default_rng(
+            [self._seed, index, zlib.crc32(f"{name}|{epsilon!r}".encode())]
+        )
+        return Run(
+            name, epsilon, index, *_measure(self._protocols[epsilon, name], self._last[1], draws)
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """Without data sets and protocols: each process makes its own."""
@@ -329,7 +409,8 @@ def friedman(errors: ArrayLike) -> Friedman:
     Returns
     -------
     Friedman
-        The statistic (corrected for ties), its p-value by chi-square with ``k - 1`` degrees of freedom, mean ranks.
+        The statistic (corrected for ties), its p-value by chi-square with ``k - 1`` degrees of
+        freedom, mean ranks.
 
     References
     ----------
@@ -347,30 +428,44 @@ def friedman(errors: ArrayLike) -> Friedman:
         what = f"errors of shape {table.shape} cannot be ranked"
         raise StatementError(what, do="pass 2 or more rows, 3 or more columns, all finite")
     found = friedmanchisquare(*table.T)
-    return Friedman(float(found.statistic), float(found.pvalue), rankdata(table, axis=1).mean(axis=0))
+    return Friedman(
+        float(found.statistic), float(found.pvalue), rankdata(table, axis=1).mean(axis=0)
+    )
 
 
 class Resampled:
-    """Numbers from ``low`` to ``high`` in columns of a table, drawn with replacement: `data` of `compare_means`."""
+    """Numbers from ``low`` to ``high`` in columns of a table, drawn with replacement: `data` of
+    `compare_means`.
+    """
 
     def __init__(self, path: str, columns: Sequence[str], low: float, high: float) -> None:
-        self.low, self.high = real_number(low, "low"), real_number(high, "high")
+        self.low = real_number(low, "low")
+        self.high = real_number(high, "high")
         if not self.low < self.high:
-            raise StatementError(f"the range from {low!r} to {high!r} is empty", do="pass the least answer first")
+            raise StatementError(
+                f"the range from {low!r} to {high!r} is empty", do="pass the least answer first"
+            )
         if not math.isfinite(self.high - self.low):
             do = "pass bounds of the answers; protocols for means need them"
             raise StatementError(f"the range from {low!r} to {high!r} is infinite", do=do)
         if (twice := first_duplicate(columns)) is not None:
-            raise StatementError(f"column {twice[0]!r} is named twice", where=path, do="name each column once")
+            raise StatementError(
+                f"column {twice[0]!r} is named twice", where=path, do="name each column once"
+            )
         with reading(path) as table:
             positions = [position_of(table, column) for column in columns]
-            chunks, row = [np.empty((0, len(positions)), np.float32)], table.first_row
+            chunks = [np.empty((0, len(positions)), np.float32)]
+            row = table.first_row
             for batch in table.batches([], positions):
-                chunks.append(self._scaled(batch, [f"{path}, column {column}" for column in columns], row))
+                chunks.append(
+                    self._scaled(batch, [f"{path}, column {column}" for column in columns], row)
+                )
                 row += len(batch[0])
         self._answers = np.concatenate(chunks)
         if not len(self._answers):
-            raise StatementError("the table has no rows", where=path, do="pass a table with at least one person")
+            raise StatementError(
+                "the table has no rows", where=path, do="pass a table with at least one person"
+            )
 
     def __len__(self) -> int:
         return len(self._answers)
@@ -381,14 +476,19 @@ class Resampled:
         require_memory(n_bytes, f"a data set of {users:,} people", do="take fewer people")
         return self._answers[rng.integers(0, len(self._answers), users)]
 
-    def _scaled(self, batch: Sequence[Any], where: Sequence[str], first_row: int) -> NDArray[np.float32]:
+    def _scaled(
+        self, batch: Sequence[Any], where: Sequence[str], first_row: int
+    ) -> NDArray[np.float32]:
         """The answers in the arrow arrays of a batch, scaled into [0, 1]."""
         columns = []
         for column, name in zip(batch, where, strict=True):
             answers = read_numbers(column, name, first_row, "answer")
             wrong = np.flatnonzero(~((self.low <= answers) & (answers <= self.high)))
             if len(wrong):
-                what = f"the answer{quoted(float(answers[wrong[0]]))} is not from {self.low:g} to {self.high:g}"
+                what = (
+                    f"the answer{quoted(float(answers[wrong[0]]))} is not from {self.low:g} to "
+                    f"{self.high:g}"
+                )
                 do = "pass the range of all possible answers; leave people without an answer out"
                 raise StatementError(what, where=f"{name}, row {first_row + int(wrong[0])}", do=do)
             columns.append((answers - self.low) / (self.high - self.low))

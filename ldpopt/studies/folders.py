@@ -1,4 +1,6 @@
-"""Surveys in folders of Parquet files: privatized and counted file by file, in worker processes or on a cluster."""
+"""Surveys in folders of Parquet files: privatized and counted file by file, in worker processes or
+on a cluster.
+"""
 
 import os
 import shutil
@@ -44,27 +46,30 @@ def privatize_folder(
 ) -> int:
     """Write the reports of a folder of answers, file by file.
 
-    A file appears in the target whole or not at all, and is never replaced. If a run ended early, the same call writes
-    only the files that are missing, so no answer is randomized twice.
+    A file appears in the target whole or not at all, and is never replaced. If a run ended early,
+    the same call writes only the files that are missing, so no answer is randomized twice.
 
     Parameters
     ----------
     source, target : path
-        Folders; for every file of the source that ends in ``.parquet`` or ``.pq`` a file of the same name is written
-        into the target. On a cluster, every worker must be able to read and write both.
+        Folders; for every file of the source that ends in ``.parquet`` or ``.pq`` a file of the
+        same name is written into the target. On a cluster, every worker must be able to read and
+        write both.
     questions : mapping column -> Mechanism, design, Problem or Question, or Survey
         Randomizer of each column.
     keep : sequence of str
         Other columns to copy, unprotected; default: ``()``.
     rng : SeedSequence or int, optional
-        Makes the draws repeatable, for tests only; each file has its own seed. Default: the generator of the operating
-        system on which a worker runs.
+        Makes the draws repeatable, for tests only; each file has its own seed. Default: the
+        generator of the operating system on which a worker runs.
     key : SecretKey or bytes, optional
         Makes the draws repeatable person by person; see `Mechanism.privatize`. Default: none.
     id : str, optional
-        Column of the ids, with ``key``; distinct within a file. The same person in several files gets the same report.
+        Column of the ids, with ``key``; distinct within a file. The same person in several files
+        gets the same report.
     again : bool
-        Whether columns may be privatized that are reports already, by the origin in their files; default: ``False``.
+        Whether columns may be privatized that are reports already, by the origin in their files;
+        default: ``False``.
     jobs, executor, progress
         As in `sweep`; default: ``1``, ``None`` and ``None``.
 
@@ -78,14 +83,17 @@ def privatize_folder(
     StatementError
         If an entry is not an answer of its question, or as in `Survey`.
     ModelFileError
-        If a folder or file cannot be read or written, has reports already, or the target has files of another survey.
+        If a folder or file cannot be read or written, has reports already, or the target has files
+        of another survey.
     KeyboardInterrupt
         After Ctrl-C or SIGTERM; finished files are kept.
     """
     survey = survey_of(questions)
-    columns, kept = survey.asked, survey.kept(keep)
+    columns = survey.asked
+    kept = survey.kept(keep)
     keyed = Keyed.read(key, id, rng)
-    answers, reports = Path(source), Path(target)
+    answers = Path(source)
+    reports = Path(target)
     names = _names(answers)
     if reports.resolve() == answers.resolve():
         what = "the reports would be written among the answers"
@@ -104,7 +112,8 @@ def privatize_folder(
     options["one_question"] = survey.one_question
     task = partial(_privatize, answers.resolve(), reports.resolve(), seed, options, shows_values())
     points = {name: (name, number) for number, name in enumerate(names) if name not in rows}
-    total, before_run = len(names), len(rows)
+    total = len(names)
+    before_run = len(rows)
     report = None if progress is None else lambda done, _: progress(before_run + done, total)
     rows |= run(task, points, jobs=jobs, executor=executor, progress=report).complete("files", str)
     shutil.rmtree(reports / PARTS, ignore_errors=True)  # with the parts of killed workers
@@ -120,7 +129,8 @@ def count_folder(
     executor: Any = None,
     progress: Progress | None = None,
 ) -> dict[str, Counts]:
-    """Count the reports of each question in a folder of Parquet files; on a cluster only counts are sent.
+    """Count the reports of each question in a folder of Parquet files; on a cluster only counts are
+    sent.
 
     Parameters
     ----------
@@ -136,34 +146,49 @@ def count_folder(
     Returns
     -------
     dict column -> Counts
-        Input of `Survey.estimate`, or column by column of `estimate_frequencies` and the ``estimate`` of a design.
+        Input of `Survey.estimate`, or column by column of `estimate_frequencies` and the
+        ``estimate`` of a design.
 
     Raises
     ------
     StatementError
         If an entry is not a report of its question.
     ModelFileError
-        If a file cannot be read, or its reports were drawn by another mechanism according to their origin.
+        If a file cannot be read, or its reports were drawn by another mechanism according to their
+        origin.
     """
     points = {name: name for name in _names(Path(folder))}
     survey = survey_of(questions)
     weights = survey.weights if weights is None else weights
     task = partial(_count, Path(folder).resolve(), survey.columns, weights, shows_values())
-    results = run(task, points, jobs=jobs, executor=executor, progress=progress).complete("files", str)
-    return {column: sum((found[column] for found in results.values()), 0) for column in survey.columns}
+    results = run(task, points, jobs=jobs, executor=executor, progress=progress).complete(
+        "files", str
+    )
+    return {
+        column: sum((found[column] for found in results.values()), 0) for column in survey.columns
+    }
 
 
 def survey_of(questions: Mapping[str, Any] | Survey) -> Survey:
-    """The survey itself, or for randomizers by column the survey in which everybody gets all questions."""
+    """The survey itself, or for randomizers by column the survey in which everybody gets all
+    questions.
+    """
     if isinstance(questions, Survey):
         return questions
     if not isinstance(questions, Mapping):
-        raise StatementError("there are no questions", do='pass {"column": mechanism, ...} or a Survey')
+        raise StatementError(
+            "there are no questions", do='pass {"column": mechanism, ...} or a Survey'
+        )
     return Survey(questions)
 
 
 def _privatize(
-    source: Path, target: Path, seed: Any, options: dict[str, Any], shows: bool, point: tuple[str, int]
+    source: Path,
+    target: Path,
+    seed: Any,
+    options: dict[str, Any],
+    shows: bool,
+    point: tuple[str, int],
 ) -> int:
     """Write the reports of one file, and return the number of its rows."""
     name, number = point
@@ -194,11 +219,18 @@ def _publish(part: Path, whole: Path) -> None:
 
 
 def _count(
-    folder: Path, columns: Mapping[str, tuple[ReportSource, Missing]], weights: str | None, shows: bool, name: str
+    folder: Path,
+    columns: Mapping[str, tuple[ReportSource, Missing]],
+    weights: str | None,
+    shows: bool,
+    name: str,
 ) -> dict[str, Counts]:
     """Count the reports of one file."""
     with showing_values(shows):
-        return {column: found[ALL] for column, found in count_file(str(folder / name), columns, weights).items()}
+        return {
+            column: found[ALL]
+            for column, found in count_file(str(folder / name), columns, weights).items()
+        }
 
 
 def _names(folder: Path) -> list[str]:
@@ -206,7 +238,9 @@ def _names(folder: Path) -> list[str]:
     with file_errors("cannot read the folder", folder):
         found = sorted(path.name for path in folder.iterdir() if _is_table(path))
     if not found:
-        raise ModelFileError("the folder has no Parquet files", where=str(folder), do=f"files end in {ENDINGS[0]}")
+        raise ModelFileError(
+            "the folder has no Parquet files", where=str(folder), do=f"files end in {ENDINGS[0]}"
+        )
     return found
 
 
@@ -215,13 +249,23 @@ def _is_table(path: Path) -> bool:
 
 
 def _finished_rows(target: Path, origins: Mapping[str, dict[str, Any]]) -> dict[str, int]:
-    """Number of rows of each file that an earlier call wrote; files of another survey are refused."""
+    """Number of rows of each file that an earlier call wrote; files of another survey are
+    refused.
+    """
     found = {}
     for path in filter(_is_table, sorted(target.iterdir())):
-        given, origin = read_origin(str(path)) or {}, origins.get(path.name)
-        if origin is None or any(given.get(key) != origin[key] for key in ("questions", "asked", "unprotected", "key")):
-            what = "the folder has a file that this call would not write: of other answers, questions or keys"
-            raise ModelFileError(what, where=str(path), do="name an empty folder; reports are never replaced")
+        given = read_origin(str(path)) or {}
+        origin = origins.get(path.name)
+        if origin is None or any(
+            given.get(key) != origin[key] for key in ("questions", "asked", "unprotected", "key")
+        ):
+            what = (
+                "the folder has a file that this call would not write: of other answers, "
+                "questions or keys"
+            )
+            raise ModelFileError(
+                what, where=str(path), do="name an empty folder; reports are never replaced"
+            )
         found[path.name] = _rows(path)
     return found
 

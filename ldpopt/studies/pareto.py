@@ -1,4 +1,6 @@
-"""Pareto front of two groups of inputs: what one group loses where the other one gains, by linear programs."""
+"""Pareto front of two groups of inputs: what one group loses where the other one gains, by linear
+programs.
+"""
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
@@ -18,7 +20,8 @@ TOLERANCE = 1e-7  # a new corner lies beyond the known edge by this share of the
 
 @dataclass(frozen=True, eq=False)
 class ParetoFront:
-    """Result of `pareto_front`: the corners of the front, from best for the group to best for the others.
+    """Result of `pareto_front`: the corners of the front, from best for the group to best for the
+    others.
 
     Attributes
     ----------
@@ -29,7 +32,8 @@ class ParetoFront:
     mechanisms : tuple of Mechanism
         One for each corner, exactly private. Mixtures of two neighbors reach the edge between them.
     is_complete : bool
-        Whether each edge is proved, up to rounding, by a linear program; else corners may be missing between two.
+        Whether each edge is proved, up to rounding, by a linear program; else corners may be
+        missing between two.
     problem : Problem
         The problem whose prior weighs the inputs within the group and within the others.
     """
@@ -42,7 +46,9 @@ class ParetoFront:
     problem: Problem = field(repr=False)
 
 
-def pareto_front(problem: Problem, group: Iterable[Hashable], *, max_points: int = 50) -> ParetoFront:
+def pareto_front(
+    problem: Problem, group: Iterable[Hashable], *, max_points: int = 50
+) -> ParetoFront:
     r"""Find the Pareto front of the mean losses (or gains) of two groups of inputs.
 
     .. math:: \min_P \left( E[u \mid x \in G], \; E[u \mid x \notin G] \right)
@@ -68,9 +74,9 @@ def pareto_front(problem: Problem, group: Iterable[Hashable], *, max_points: int
 
     Notes
     -----
-    Each point of the front is optimal for some weights of the groups. A linear program for the weights of the line
-    through two corners finds a corner beyond that line, or proves the edge: at most ``2 k - 1`` programs for ``k``
-    corners. Weights range from 0.001 to 0.999.
+    Each point of the front is optimal for some weights of the groups. A linear program for the
+    weights of the line through two corners finds a corner beyond that line, or proves the edge: at
+    most ``2 k - 1`` programs for ``k`` corners. Weights range from 0.001 to 0.999.
 
     References
     ----------
@@ -86,14 +92,17 @@ def pareto_front(problem: Problem, group: Iterable[Hashable], *, max_points: int
     require_kind(problem, Problem, "pareto_front()")
     max_points = whole_number(max_points, "max_points", 2)
     if problem.prior is None:
-        raise StatementError("the worst case has no prior within the groups", do='use objective="expected"')
+        raise StatementError(
+            "the worst case has no prior within the groups", do='use objective="expected"'
+        )
     members = read_labels(group, "the group")
     require_known(members, problem.inputs, "the group", "input")
     is_member = np.array([x in members for x in problem.inputs])
     priors = [np.where(part, problem.prior, 0.0) for part in (is_member, ~is_member)]
     if not all(prior.any() for prior in priors):
         raise StatementError(
-            "the group or the other inputs have prior 0", do="put an input with a positive prior into each"
+            "the group or the other inputs have prior 0",
+            do="put an input with a positive prior into each",
         )
     first, second = (prior / prior.sum() for prior in priors)
     sign = 1.0 if problem.utility.sense == "loss" else -1.0
@@ -109,7 +118,9 @@ def pareto_front(problem: Problem, group: Iterable[Hashable], *, max_points: int
     while not all(proved) and len(corners) < max_points:
         points = np.array([point for point, *_ in corners])
         # The normals of the edges; the widest unproved edge is next.
-        normals = np.maximum(np.stack([points[:-1, 1] - points[1:, 1], points[1:, 0] - points[:-1, 0]], axis=1), 0.0)
+        normals = np.maximum(
+            np.stack([points[:-1, 1] - points[1:, 1], points[1:, 0] - points[:-1, 0]], axis=1), 0.0
+        )
         edge = int(np.argmax(np.where(proved, -1.0, normals.prod(axis=1))))
         normal = normals[edge]
         if normal.min() > 0:

@@ -44,13 +44,15 @@ class SimulationResult:
     Attributes
     ----------
     utilities : float array, shape (repeats,)
-        Realised utility of each survey: the average over its people, in the utility's own unit; nan without a utility.
+        Realised utility of each survey: the average over its people, in the utility's own unit; nan
+        without a utility.
     expected : float
         Expected utility of the mechanism under the prior.
     frequencies : float array, shape (repeats, n)
         Shares of the true answers in each survey.
     estimates : float array, shape (repeats, n), or None
-        The same, estimated from the reports by inversion; None if the reports do not determine the frequencies.
+        The same, estimated from the reports by inversion; None if the reports do not determine the
+        frequencies.
     confidence : float
         Coverage of `interval`.
     """
@@ -75,12 +77,16 @@ class SimulationResult:
 
     @property
     def std_error(self) -> float:
-        """Standard error of `mean`: sample deviation of the surveys over the root of their number."""
+        """Standard error of `mean`: sample deviation of the surveys over the root of their
+        number.
+        """
         return float(self.utilities.std(ddof=1) / np.sqrt(self.repeats))
 
     @property
     def error(self) -> float:
-        """Root mean squared error of the estimated shares, over surveys and answers; nan without estimates."""
+        """Root mean squared error of the estimated shares, over surveys and answers; nan without
+        estimates.
+        """
         if self.estimates is None:
             return float("nan")
         return float(np.sqrt(np.mean((self.estimates - self.frequencies) ** 2)))
@@ -100,16 +106,28 @@ class SimulationResult:
 
     def __repr__(self) -> str:
         low, high = self.interval
-        found = f"{self.mean:.6g} +- {self.std_error:.2g} [{low:.6g}, {high:.6g}], expected {self.expected:.6g}"
+        found = (
+            f"{self.mean:.6g} +- {self.std_error:.2g} [{low:.6g}, {high:.6g}], expected "
+            f"{self.expected:.6g}"
+        )
         return f"SimulationResult({self.repeats} surveys of {self.population}: {found})"
 
     def to_frame(self) -> optional.pandas.DataFrame:
-        """Return a table with one row per survey and answer: utility, true share, estimated share."""
+        """Return a table with one row per survey and answer: utility, true share, estimated
+        share.
+        """
         n = len(self.labels)
-        estimates = np.full(self.frequencies.shape, np.nan) if self.estimates is None else self.estimates
-        columns = {"repeat": np.repeat(np.arange(self.repeats), n), "utility": np.repeat(self.utilities, n)}
+        estimates = (
+            np.full(self.frequencies.shape, np.nan) if self.estimates is None else self.estimates
+        )
+        columns = {
+            "repeat": np.repeat(np.arange(self.repeats), n),
+            "utility": np.repeat(self.utilities, n),
+        }
         shares = {"frequency": self.frequencies.reshape(-1), "estimate": estimates.reshape(-1)}
-        return optional.pandas.DataFrame({**columns, "answer": list(self.labels) * self.repeats, **shares})
+        return optional.pandas.DataFrame(
+            {**columns, "answer": list(self.labels) * self.repeats, **shares}
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,14 +143,23 @@ class SimulationGrid:
     cells: dict[tuple[Hashable, int], SimulationResult]
 
     def __repr__(self) -> str:
-        names, populations = {name for name, _ in self.cells}, {people for _, people in self.cells}
+        names = {name for name, _ in self.cells}
+        populations = {people for _, people in self.cells}
         return f"SimulationGrid({len(names)} settings, {len(populations)} numbers of people)"
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """One row for each cell: average utility with its standard error, expected utility, error of the estimates."""
+        """One row for each cell: average utility with its standard error, expected utility, error
+        of the estimates.
+        """
         for (name, people), found in self.cells.items():
             numbers = {key: getattr(found, key) for key in ("std_error", "expected", "error")}
-            yield {"setting": name, "people": people, "repeats": found.repeats, "utility": found.mean, **numbers}
+            yield {
+                "setting": name,
+                "people": people,
+                "repeats": found.repeats,
+                "utility": found.mean,
+                **numbers,
+            }
 
     def to_frame(self) -> optional.pandas.DataFrame:
         """The table as a DataFrame."""
@@ -157,9 +184,11 @@ def simulate(
     checkpoint: FilePath | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> SimulationResult:
-    r"""Run a survey many times: draw the answers from the prior, the reports with the mechanism's sampler.
+    r"""Run a survey many times: draw the answers from the prior, the reports with the mechanism's
+    sampler.
 
-    .. math:: \bar u = \frac{1}{N} \sum_{i=1}^N u(x_i, y_i), \qquad x_i \sim \pi, \quad y_i \sim P(x_i, \cdot)
+    .. math:: \bar u = \frac{1}{N} \sum_{i=1}^N u(x_i, y_i),
+              \qquad x_i \sim \pi, \quad y_i \sim P(x_i, \cdot)
 
     Parameters
     ----------
@@ -176,11 +205,13 @@ def simulate(
     confidence : float
         Coverage of the interval and the band; default: ``0.95``.
     rng : numpy.random.Generator or int, optional
-        Makes the surveys repeatable, with any number of processes; None seeds from the operating system.
+        Makes the surveys repeatable, with any number of processes; None seeds from the operating
+        system.
     jobs, executor, progress
         As in `sweep`; default: ``1`` and ``None`` and ``None``.
     checkpoint : str or path-like, optional
-        A file to which each survey is appended as soon as it is finished; needs a number as ``rng``.
+        A file to which each survey is appended as soon as it is finished; needs a number as
+        ``rng``.
 
     Returns
     -------
@@ -190,7 +221,8 @@ def simulate(
     Raises
     ------
     StatementError
-        If the prior is invalid, a number is out of range, or there is a checkpoint but ``rng`` is not a number.
+        If the prior is invalid, a number is out of range, or there is a checkpoint but ``rng`` is
+        not a number.
     ModelFileError
         If the checkpoint is that of another simulation, or cannot be written.
 
@@ -211,7 +243,13 @@ def simulate(
     """
     how: Any = {"repeats": repeats, "confidence": confidence, "rng": rng, "checkpoint": checkpoint}
     how |= {"jobs": jobs, "executor": executor, "progress": progress}
-    return next(iter(simulate_grid({"": Setting(mechanism, prior, utility)}, [population], **how).cells.values()))
+    return next(
+        iter(
+            simulate_grid(
+                {"": Setting(mechanism, prior, utility)}, [population], **how
+            ).cells.values()
+        )
+    )
 
 
 def simulate_grid(
@@ -231,7 +269,8 @@ def simulate_grid(
     Parameters
     ----------
     settings : mapping name -> Setting
-        Mechanisms, each with a prior and a utility, such as those of models at many budgets and deltas.
+        Mechanisms, each with a prior and a utility, such as those of models at many budgets and
+        deltas.
     populations : iterable of int
         Numbers of people, each at least 1.
     repeats : int
@@ -262,25 +301,51 @@ def simulate_grid(
     models = {name: _Model.of(Setting(*setting)) for name, setting in settings.items()}
     for model in models.values():
         n_bytes = 24 * max(sizes) + 16 * repeats * len(model.weights)
-        require_memory(n_bytes, f"a survey of {max(sizes):,} people", do="take fewer people or repeats")
-    seed: Any = np.random.default_rng(rng).bit_generator.seed_seq.spawn(1)[0]  # type: ignore[attr-defined]
+        require_memory(
+            n_bytes, f"a survey of {max(sizes):,} people", do="take fewer people or repeats"
+        )
+    source: Any = np.random.default_rng(rng).bit_generator
+    seed = source.seed_seq.spawn(1)[0]
     task = _Simulation({model.digest: model for model in models.values()}, seed)
     record = None if checkpoint is None else _checkpoint(checkpoint, rng)
-    keys = [_Key(digest, people, repeat) for digest in task.models for people in sizes for repeat in range(repeats)]
-    done = run(task, {key: key for key in keys}, jobs=jobs, executor=executor, checkpoint=record, progress=progress)
-    surveys = done.complete("surveys", lambda key: f"survey {key.repeat} of {key.population} people")
+    keys = [
+        _Key(digest, people, repeat)
+        for digest in task.models
+        for people in sizes
+        for repeat in range(repeats)
+    ]
+    done = run(
+        task,
+        {key: key for key in keys},
+        jobs=jobs,
+        executor=executor,
+        checkpoint=record,
+        progress=progress,
+    )
+    surveys = done.complete(
+        "surveys", lambda key: f"survey {key.repeat} of {key.population} people"
+    )
     cells = {}
     for (name, model), people in product(models.items(), sizes):
         own = (surveys[_Key(model.digest, people, k)] for k in range(repeats))
         utilities, frequencies, estimates = zip(*own, strict=True)
         estimated = frozen(np.array(estimates)) if model.is_estimable else None
-        found = frozen(np.array(utilities, float)), model.expected, frozen(np.array(frequencies)), estimated
-        cells[name, people] = SimulationResult(*found, people, float(confidence), model.mechanism.inputs)
+        found = (
+            frozen(np.array(utilities, float)),
+            model.expected,
+            frozen(np.array(frequencies)),
+            estimated,
+        )
+        cells[name, people] = SimulationResult(
+            *found, people, float(confidence), model.mechanism.inputs
+        )
     return SimulationGrid(cells)
 
 
 class _Survey(NamedTuple):
-    """A simulated survey: its average utility, if any, the shares of the true answers, the estimated shares."""
+    """A simulated survey: its average utility, if any, the shares of the true answers, the
+    estimated shares.
+    """
 
     utility: float | None
     frequencies: list[float]
@@ -288,7 +353,9 @@ class _Survey(NamedTuple):
 
 
 class _Key(NamedTuple):
-    """A survey of a simulation: the digest of its model, its number of people, its number among the repeats."""
+    """A survey of a simulation: the digest of its model, its number of people, its number among the
+    repeats.
+    """
 
     model: str
     population: int
@@ -309,23 +376,36 @@ class _Model:
         """Check a setting, and read prior and utility as arrays."""
         mechanism, prior, utility = setting
         require_kind(
-            mechanism, Mechanism, "simulate()", "pass a Mechanism, such as design.mechanism or solution.mechanism"
+            mechanism,
+            Mechanism,
+            "simulate()",
+            "pass a Mechanism, such as design.mechanism or solution.mechanism",
         )
         weights, _ = read_prior(prior, mechanism.inputs)
-        utilities = None if utility is None else resolve(utility, mechanism.inputs, mechanism.outputs).matrix
+        utilities = (
+            None
+            if utility is None
+            else resolve(utility, mechanism.inputs, mechanism.outputs).matrix
+        )
         return cls(mechanism, weights, utilities, not why_not_estimable(mechanism))
 
     @property
     def expected(self) -> float:
         """Expected utility under the prior; nan without a utility."""
-        expected = None if self.utilities is None else (self.utilities * self.mechanism.channel).sum(axis=1)
+        expected = (
+            None
+            if self.utilities is None
+            else (self.utilities * self.mechanism.channel).sum(axis=1)
+        )
         return np.nan if expected is None else float(self.weights @ expected)
 
     @cached_property
     def digest(self) -> str:
         """Hash of everything the surveys depend on: mechanism, prior, utilities."""
         utilities = b"" if self.utilities is None else self.utilities.tobytes()
-        return hashlib.sha256(self.mechanism.digest.encode() + self.weights.tobytes() + utilities).hexdigest()[:16]
+        return hashlib.sha256(
+            self.mechanism.digest.encode() + self.weights.tobytes() + utilities
+        ).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -336,7 +416,9 @@ class _Simulation:
     seed: np.random.SeedSequence
 
     def __call__(self, key: _Key) -> _Survey:
-        """Simulate one survey from its own seed, so the result does not depend on order or number of processes."""
+        """Simulate one survey from its own seed, so the result does not depend on order or number
+        of processes.
+        """
         model = self.models[key.model]
         own = zlib.crc32(f"{key.model} {key.population}".encode()), key.repeat
         seed = np.random.SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, *own))
@@ -344,7 +426,9 @@ class _Simulation:
         counts = generator.multinomial(key.population, model.weights / model.weights.sum())
         answers = np.repeat(np.arange(len(model.mechanism.inputs)), counts)
         reports = model.mechanism.sampler.draw(answers, rng=generator)
-        utility = None if model.utilities is None else float(model.utilities[answers, reports].mean())
+        utility = (
+            None if model.utilities is None else float(model.utilities[answers, reports].mean())
+        )
         estimates = None
         if model.is_estimable:
             seen = MechanismSource(model.mechanism).counts_of_array(reports)
@@ -353,9 +437,13 @@ class _Simulation:
 
 
 def _checkpoint(path: FilePath, rng: Any) -> Checkpoint:
-    """Open the checkpoint of a simulation; its entries depend only on the seed, so other settings may share it."""
+    """Open the checkpoint of a simulation; its entries depend only on the seed, so other settings
+    may share it.
+    """
     if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)):
         what = "a checkpoint needs draws that can be repeated"
         raise StatementError(what, where="simulate", do="pass a number as rng (--seed)")
     title = f"surveys, rng = {rng}"
-    return Checkpoint(path, {"surveys": int(rng)}, title, pack=list, unpack=lambda plain: _Survey(*plain))
+    return Checkpoint(
+        path, {"surveys": int(rng)}, title, pack=list, unpack=lambda plain: _Survey(*plain)
+    )

@@ -48,15 +48,17 @@ def simulate_survey(
     Returns
     -------
     DataFrame
-        For each question and answer ``truth``, ``rmse`` (root mean squared error), ``coverage`` of the intervals and
-        their mean ``half_width``. O(repeats people) time.
+        For each question and answer ``truth``, ``rmse`` (root mean squared error), ``coverage`` of
+        the intervals and their mean ``half_width``. O(repeats people) time.
 
     Raises
     ------
     StatementError
         If there are shares of another question, or they do not fit.
     """
-    priors, size, draws = supposed_shares(survey, shares), whole_number(people, "people", 1), np.random.default_rng(rng)
+    priors = supposed_shares(survey, shares)
+    size = whole_number(people, "people", 1)
+    draws = np.random.default_rng(rng)
     found = []
     for _ in range(whole_number(repeats, "repeats", 1)):
         table: dict[str, Any] = {}
@@ -67,9 +69,18 @@ def simulate_survey(
             else:
                 table[name] = [question.inputs[code] for code in codes.tolist()]
         reports = survey.privatize(optional.pandas.DataFrame(table), rng=draws)
-        found.append(survey.estimate(reports, weights=np.ones(size), confidence=confidence, check_fit=False))
-    first, numbers = found[0], np.stack([one.to_frame()[["estimate", "low", "high"]] for one in found])
-    truth = np.array([true for name, one in first.items() for true in true_numbers(survey, name, priors[name], one)])
+        found.append(
+            survey.estimate(reports, weights=np.ones(size), confidence=confidence, check_fit=False)
+        )
+    first = found[0]
+    numbers = np.stack([one.to_frame()[["estimate", "low", "high"]] for one in found])
+    truth = np.array(
+        [
+            true
+            for name, one in first.items()
+            for true in true_numbers(survey, name, priors[name], one)
+        ]
+    )
     values, low, high = np.moveaxis(numbers, -1, 0)
     rows = first.to_frame()[["question", "answer"]].assign(truth=truth)
     rows["rmse"] = np.sqrt(((values - truth) ** 2).mean(axis=0))
@@ -78,11 +89,18 @@ def simulate_survey(
 
 
 def supposed_shares(survey: Survey, shares: Mapping[str, Any] | None) -> dict[str, Float]:
-    """Frequencies of the answers to each question in a simulation: given ones, those of a design, or equal ones."""
+    """Frequencies of the answers to each question in a simulation: given ones, those of a design,
+    or equal ones.
+    """
     if unknown := set(shares or {}) - set(survey.questions):
         name = min(unknown)
-        raise StatementError(f"shares of {name!r}, which is not a question", do=nearest(name, survey.questions))
-    return {name: _prior(question, (shares or {}).get(name)) for name, question in survey.questions.items()}
+        raise StatementError(
+            f"shares of {name!r}, which is not a question", do=nearest(name, survey.questions)
+        )
+    return {
+        name: _prior(question, (shares or {}).get(name))
+        for name, question in survey.questions.items()
+    }
 
 
 def _prior(question: Question, given: Any) -> Float:
@@ -91,7 +109,9 @@ def _prior(question: Question, given: Any) -> Float:
     if isinstance(question, TicksQuestion) and (given is None or set(given) <= set(question.ticks)):
         return question.prior({} if given is None else given, 0.5 if given is None else 0.0)
     if given is None:
-        weights = question.source.weights if isinstance(question.source, Design) else np.ones(len(inputs))
+        weights = (
+            question.source.weights if isinstance(question.source, Design) else np.ones(len(inputs))
+        )
         return np.asarray(weights / weights.sum())
     if isinstance(given, Mapping):
         texts = {text_of(label): label for label in inputs}

@@ -64,7 +64,8 @@ class SweepResult(HasFacts):
     Attributes
     ----------
     rows : tuple of Row
-        Finished points in the order of the grid: priors vary fastest, then budgets, deltas, problems.
+        Finished points in the order of the grid: priors vary fastest, then budgets, deltas,
+        problems.
     epsilons : float array, shape (k,)
         Budgets of the grid.
     priors : float array, shape (l, n), or None
@@ -103,14 +104,20 @@ class SweepResult(HasFacts):
         return f"{self.objective.replace('_', '-')} {self.sense}"
 
     def __repr__(self) -> str:
-        points, priors = len(self.rows), 1 if self.priors is None else len(self.priors)
+        points = len(self.rows)
+        priors = 1 if self.priors is None else len(self.priors)
         interrupted = ", interrupted" if self.interrupted else ""
-        return f"SweepResult({points} points, {len(self.epsilons)} budgets, {priors} priors, {self.aim}{interrupted})"
+        return (
+            f"SweepResult({points} points, {len(self.epsilons)} budgets, {priors} priors, "
+            f"{self.aim}{interrupted})"
+        )
 
     def facts(self) -> Facts:
         """Value, closed form, gap and status of each point; of many points some, evenly spaced."""
         rows, more = thinned(self.rows)
-        columns: dict[str, Any] = {"model": [row.model for row in rows]} if any(row.model for row in rows) else {}
+        columns: dict[str, Any] = (
+            {"model": [row.model for row in rows]} if any(row.model for row in rows) else {}
+        )
         if not all(math.isnan(row.delta) for row in rows):
             columns["delta"] = [row.delta for row in rows]
         columns["epsilon"] = [row.epsilon for row in rows]
@@ -128,7 +135,9 @@ class SweepResult(HasFacts):
         return np.array([getattr(row, name) for row in self.rows], float)
 
     def grid(self, name: str = "value") -> Float:
-        """One column over the grid, shape (k, l), or (cases, k, l) if there are cases; nan if a point is missing."""
+        """One column over the grid, shape (k, l), or (cases, k, l) if there are cases; nan if a
+        point is missing.
+        """
         shape = len(self.epsilons), 1 if self.priors is None else len(self.priors)
         shape = (len(self.cases), *shape) if self.cases else shape  # type: ignore[assignment]
         flat = np.full(math.prod(shape), np.nan)
@@ -141,7 +150,9 @@ class SweepResult(HasFacts):
             record = {name: getattr(row, name) for name in self._columns()}
             if self.priors is not None:
                 weights = self.priors[row.prior].tolist()
-                record |= {f"weight[{label}]": w for label, w in zip(self.labels, weights, strict=True)}
+                record |= {
+                    f"weight[{label}]": w for label, w in zip(self.labels, weights, strict=True)
+                }
             yield record
 
     def to_frame(self) -> optional.pandas.DataFrame:
@@ -153,7 +164,9 @@ class SweepResult(HasFacts):
         return write_csv(self.records(), path, self._header())
 
     def _header(self) -> list[str]:
-        return self._columns() + ([] if self.priors is None else [f"weight[{label}]" for label in self.labels])
+        return self._columns() + (
+            [] if self.priors is None else [f"weight[{label}]" for label in self.labels]
+        )
 
     def _columns(self) -> list[str]:
         """Fields of the rows, without those that are not varied."""
@@ -181,13 +194,15 @@ def sweep(
     Parameters
     ----------
     problem : Problem, or mapping name -> Problem
-        The problem; its notion must be a dataclass with ``epsilon``, which is replaced. Several problems by name, such
-        as ``{f"n = {n}": ... for n in (4, 8)}``, must be all gains or all losses.
+        The problem; its notion must be a dataclass with ``epsilon``, which is replaced. Several
+        problems by name, such as ``{f"n = {n}": ... for n in (4, 8)}``, must be all gains or all
+        losses.
     epsilons : iterable of float or str
         Budgets in nats, in the form that a notion accepts.
     priors : array_like, shape (l, n), DataFrame, or sequence of mappings, optional
-        Priors instead of the problem's own, one in each row, as `Problem` reads them; columns are aligned with the
-        inputs by their labels. With several problems they must have the same inputs.
+        Priors instead of the problem's own, one in each row, as `Problem` reads them; columns are
+        aligned with the inputs by their labels. With several problems they must have the same
+        inputs.
     deltas : iterable of float, optional
         Deltas to use in place of the notion's own; default: the notion's own.
     keep : bool
@@ -195,27 +210,28 @@ def sweep(
     solver, time_limit
         As in `solve`, for each point; default: ``"auto"`` and ``None``.
     jobs : int
-        Processes; default: ``1``. -1 for one on each core. If a worker dies, the points in progress are tried again,
-        one at a time; a point at which three workers died is given up, and its status says so.
+        Processes; default: ``1``. -1 for one on each core. If a worker dies, the points in progress
+        are tried again, one at a time; a point at which three workers died is given up, and its
+        status says so.
     executor : concurrent.futures.Executor or dask.distributed.Client, optional
         Solves the points instead of processes that are started for this call.
     checkpoint : str or path-like, optional
-        A file to which each point is appended as soon as it is solved; the points in it are not solved again. Points
-        that failed are not in it: the next call tries them again.
+        A file to which each point is appended as soon as it is solved; the points in it are not
+        solved again. Points that failed are not in it: the next call tries them again.
     progress : callable, optional
         Called with (finished, total) after each point.
 
     Returns
     -------
     SweepResult
-        A point that fails has the error as status; the others are still solved. Ctrl-C and SIGTERM end the sweep and
-        keep the finished rows, with ``interrupted`` set.
+        A point that fails has the error as status; the others are still solved. Ctrl-C and SIGTERM
+        end the sweep and keep the finished rows, with ``interrupted`` set.
 
     Raises
     ------
     StatementError
-        If a budget or prior is invalid, the notion has no epsilon, the grid is empty or too large, or a problem with a
-        checkpoint cannot be written to a file.
+        If a budget or prior is invalid, the notion has no epsilon, the grid is empty or too large,
+        or a problem with a checkpoint cannot be written to a file.
     ModelFileError
         If the checkpoint is that of another sweep, or cannot be written.
 
@@ -227,7 +243,10 @@ def sweep(
     array([0.8     , 0.880797])
     """
     if isinstance(epsilons, str) or not isinstance(epsilons, Iterable):
-        raise StatementError(f"epsilons = {short_repr(epsilons)} are not a list", do="pass a list, such as [0.5, 1.0]")
+        raise StatementError(
+            f"epsilons = {short_repr(epsilons)} are not a list",
+            do="pass a list, such as [0.5, 1.0]",
+        )
     budgets = tuple(Budget(epsilon) for epsilon in epsilons)
     problems = problem if isinstance(problem, Mapping) else {"": problem}
     for one in problems.values():
@@ -237,10 +256,19 @@ def sweep(
     weights = None if priors is None else _priors(priors, [case.problem for case in cases])
     size = len(cases) * len(budgets) * (1 if weights is None else len(weights))
     if not 0 < size <= MAX_POINTS:
-        raise StatementError(f"a grid of {size} points", where="sweep", do=f"pass 1 to {MAX_POINTS} points")
+        raise StatementError(
+            f"a grid of {size} points", where="sweep", do=f"pass 1 to {MAX_POINTS} points"
+        )
     # All priors and notions are checked before the first point is solved.
-    at_first = [replace(case.problem, privacy=with_epsilon(case.problem.privacy, budgets[0])) for case in cases]
-    valid_priors = [None] if weights is None else [replace(at_first[0], prior=prior).prior for prior in weights]
+    at_first = [
+        replace(case.problem, privacy=with_epsilon(case.problem.privacy, budgets[0]))
+        for case in cases
+    ]
+    valid_priors = (
+        [None]
+        if weights is None
+        else [replace(at_first[0], prior=prior).prior for prior in weights]
+    )
     count_of(jobs)
     grid = Grid(cases, budgets, tuple(valid_priors), solver, time_limit, keep)
     points = dict(enumerate(grid.points()))
@@ -248,7 +276,9 @@ def sweep(
     done = run(grid, points, jobs=jobs, executor=executor, checkpoint=record, progress=progress)
     positions = sorted(done.results)
     solved = [
-        grid.failed(points[position], found.reason) if isinstance(found := done.results[position], Lost) else found
+        grid.failed(points[position], found.reason)
+        if isinstance(found := done.results[position], Lost)
+        else found
         for position in positions
     ]
     epsilons = frozen(np.array([float(budget) for budget in budgets]))
@@ -256,16 +286,22 @@ def sweep(
     varied = cases if deltas is not None or isinstance(problem, Mapping) else ()
     kept = tuple(each.mechanism for each in solved) if keep else ()
     notions = tuple(case.problem.privacy for case in cases)
-    return SweepResult(tuple(each.row for each in solved), epsilons, weights, *about, varied, kept, notions)
+    return SweepResult(
+        tuple(each.row for each in solved), epsilons, weights, *about, varied, kept, notions
+    )
 
 
 def _cases(problems: Mapping[Any, Problem], deltas: Iterable[float] | None) -> Iterator[Case]:
     """All problems at all deltas."""
     if not problems:
-        raise StatementError("no problems to sweep", where="sweep", do='pass a problem, or {"name": problem, ...}')
+        raise StatementError(
+            "no problems to sweep", where="sweep", do='pass a problem, or {"name": problem, ...}'
+        )
     given = None if deltas is None else [float(delta) for delta in deltas]
     if given is not None and not given:
-        raise StatementError("no deltas to sweep", where="sweep", do="pass at least one delta, or leave deltas out")
+        raise StatementError(
+            "no deltas to sweep", where="sweep", do="pass at least one delta, or leave deltas out"
+        )
     if len({(one.utility.sense, one.objective) for one in problems.values()}) > 1:
         do = "sweep gains and losses, and expected and worst cases, separately"
         raise StatementError("the problems have values of several kinds", where="sweep", do=do)
@@ -278,9 +314,14 @@ def _cases(problems: Mapping[Any, Problem], deltas: Iterable[float] | None) -> I
 
 def _with_delta(privacy: Any, delta: float) -> Any:
     """The same notion with another delta."""
-    has_delta = is_dataclass(privacy) and any(entry.name == "delta" and entry.init for entry in fields(privacy))
+    has_delta = is_dataclass(privacy) and any(
+        entry.name == "delta" and entry.init for entry in fields(privacy)
+    )
     if not has_delta or isinstance(privacy, type):
-        do = "use a notion with a delta, such as ApproximateLDP (in a model file: kind = 'approximate')"
+        do = (
+            "use a notion with a delta, such as ApproximateLDP (in a model file: kind = "
+            "'approximate')"
+        )
         raise StatementError(f"{short_repr(privacy)} has no delta to sweep", do=do)
     return replace(privacy, delta=delta)
 
@@ -289,9 +330,13 @@ def _priors(priors: Any, problems: list[Problem]) -> Float:
     """Read the priors of the grid, shape (l, n), for problems with the same inputs."""
     inputs = problems[0].inputs
     if any(problem.prior is None for problem in problems):
-        raise StatementError("a worst-case problem has no prior to vary", do="sweep its epsilon only")
+        raise StatementError(
+            "a worst-case problem has no prior to vary", do="sweep its epsilon only"
+        )
     if any(problem.inputs != inputs for problem in problems):
-        raise StatementError("the problems have different inputs, so no prior is for all", do="sweep each by itself")
+        raise StatementError(
+            "the problems have different inputs, so no prior is for all", do="sweep each by itself"
+        )
     return read_priors(priors, inputs)[0]
 
 
@@ -323,7 +368,12 @@ class Grid:
 
     def points(self) -> Iterator[Point]:
         """All points: priors vary fastest, then budgets, then cases."""
-        return (Point(*at) for at in product(*(range(len(axis)) for axis in (self.cases, self.budgets, self.priors))))
+        return (
+            Point(*at)
+            for at in product(
+                *(range(len(axis)) for axis in (self.cases, self.budgets, self.priors))
+            )
+        )
 
     def __call__(self, point: Point) -> Solved:
         """Solve and certify one point; an error becomes its status."""
@@ -342,11 +392,14 @@ class Grid:
                 gap = certify(solution, exact=False).relative_gap
         except LdpoptError as error:
             status = error.what
-        return Solved(self._row(point, value, gap, formula, status, seconds), mechanism if self.keep else None)
+        return Solved(
+            self._row(point, value, gap, formula, status, seconds), mechanism if self.keep else None
+        )
 
     def problem(self, point: Point) -> Problem:
         """The problem at a point."""
-        case, prior = self.cases[point.case].problem, self.priors[point.prior]
+        case = self.cases[point.case].problem
+        prior = self.priors[point.prior]
         privacy = with_epsilon(case.privacy, self.budgets[point.budget])
         return replace(case, privacy=privacy, prior=case.prior if prior is None else prior)
 
@@ -370,19 +423,34 @@ class Grid:
             what = f"a checkpoint needs a problem that can be written to a file: {error.what}"
             raise StatementError(what, do=error.do or "sweep without a checkpoint") from None
         priors = [None if prior is None else prior.tolist() for prior in self.priors]
-        statement = {"problems": problems, "epsilons": list(map(repr, self.budgets)), "priors": priors}
+        statement = {
+            "problems": problems,
+            "epsilons": list(map(repr, self.budgets)),
+            "priors": priors,
+        }
         statement |= {"solver": self.solver, "time_limit": self.time_limit, "mechanisms": self.keep}
-        low, high = min(map(float, self.budgets)), max(map(float, self.budgets))
-        first, size = self.cases[0].problem, len(list(self.points()))
-        title = f"sweep of {size} points, {len(first.inputs)} inputs, {type(first.privacy).__name__}"
-        return Checkpoint(path, statement, f"{title}, epsilon {low:g} to {high:g}", pack=_packed, unpack=_unpacked)
+        low = min(map(float, self.budgets))
+        high = max(map(float, self.budgets))
+        first = self.cases[0].problem
+        size = len(list(self.points()))
+        title = (
+            f"sweep of {size} points, {len(first.inputs)} inputs, {type(first.privacy).__name__}"
+        )
+        return Checkpoint(
+            path, statement, f"{title}, epsilon {low:g} to {high:g}", pack=_packed, unpack=_unpacked
+        )
 
 
 def _packed(solved: Solved) -> list[Any] | None:
-    """A point as JSON data, in which nan is null; None for one that failed, perhaps because its solver was killed."""
+    """A point as JSON data, in which nan is null; None for one that failed, perhaps because its
+    solver was killed.
+    """
     if solved.row.status not in {status.value for status in Status}:
         return None
-    row = [None if isinstance(value, float) and math.isnan(value) else value for value in astuple(solved.row)]
+    row = [
+        None if isinstance(value, float) and math.isnan(value) else value
+        for value in astuple(solved.row)
+    ]
     return [row, None if solved.mechanism is None else solved.mechanism.to_dict()]
 
 
@@ -392,5 +460,6 @@ def _unpacked(values: list[Any]) -> Solved:
     numbers: list[Any] = [math.nan if value is None else value for value in row]
     if mechanism is None:
         return Solved(Row(*numbers))
-    inputs, outputs = labels_of(mechanism["inputs"]), labels_of(mechanism["outputs"])
+    inputs = labels_of(mechanism["inputs"])
+    outputs = labels_of(mechanism["outputs"])
     return Solved(Row(*numbers), Mechanism(mechanism["channel"], inputs, outputs))

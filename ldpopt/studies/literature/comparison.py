@@ -1,4 +1,6 @@
-"""The result of a comparison: a row for each method and mechanism, with its numbers beside the best one."""
+"""The result of a comparison: a row for each method and mechanism, with its numbers beside the best
+one.
+"""
 
 from __future__ import annotations
 
@@ -24,20 +26,24 @@ class ComparisonRow:
     Attributes
     ----------
     name : str
-        A closed form, a solver with the form of its program, or a mechanism by its name in the literature.
+        A closed form, a solver with the form of its program, or a mechanism by its name in the
+        literature.
     kind : str
-        ``"closed form"``, ``"solver"``, ``"extreme point"``, ``"optimum"`` (given by the caller) or ``"literature"``.
+        ``"closed form"``, ``"solver"``, ``"extreme point"``, ``"optimum"`` (given by the caller) or
+        ``"literature"``.
     seconds : float
         Wall time.
     value : float
-        Expected (or worst-case) gain or loss of the mechanism; nan without one, as the other numbers.
+        Expected (or worst-case) gain or loss of the mechanism; nan without one, as the other
+        numbers.
     difference, ratio : float
         ``value`` minus the best value, and over it; the ratio is nan if the best value is 0.
     bound, relative_gap : float
-        The method's own bound on all mechanisms, nan if it has none; and the relative gap to it, else to the tightest
-        bound of all methods.
+        The method's own bound on all mechanisms, nan if it has none; and the relative gap to it,
+        else to the tightest bound of all methods.
     epsilon : float
-        Smallest epsilon of the notion that the mechanism keeps, by audit: nats, per unit of distance for a metric.
+        Smallest epsilon of the notion that the mechanism keeps, by audit: nats, per unit of
+        distance for a metric.
     verdict : str
         The audit's verdict on the notion; empty without a mechanism.
     note : str
@@ -67,7 +73,17 @@ class ComparisonRow:
 
 
 # Attributes of a row in tables of data
-COLUMNS = ("kind", "value", "difference", "ratio", "relative_gap", "epsilon", "verdict", "seconds", "note")
+COLUMNS = (
+    "kind",
+    "value",
+    "difference",
+    "ratio",
+    "relative_gap",
+    "epsilon",
+    "verdict",
+    "seconds",
+    "note",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +93,9 @@ class Comparison(HasFacts):
     Attributes
     ----------
     rows : tuple of ComparisonRow
-        The methods for the optimum, then the mechanisms of the literature, the best of them first, then those that do
-        not apply. A form of the program that a solver does not support is left out, if it solved the other.
+        The methods for the optimum, then the mechanisms of the literature, the best of them first,
+        then those that do not apply. A form of the program that a solver does not support is left
+        out, if it solved the other.
     bound : float
         The tightest certified bound; nan without one.
     finished, planned : int
@@ -104,7 +121,12 @@ class Comparison(HasFacts):
             if row.difference == 0.0:
                 return row
         failures = [row.failure for row in self.methods if row.failure is not None]
-        failures.sort(key=lambda why: (not isinstance(why, NoSolutionError), isinstance(why, NotRepresentableError)))
+        failures.sort(
+            key=lambda why: (
+                not isinstance(why, NoSolutionError),
+                isinstance(why, NotRepresentableError),
+            )
+        )
         raise failures[0]
 
     @property
@@ -115,20 +137,28 @@ class Comparison(HasFacts):
     @property
     def literature(self) -> tuple[ComparisonRow, ...]:
         """The rows of the mechanisms from the literature that apply, the best first."""
-        return tuple(row for row in self.rows if row.kind == LITERATURE and row.mechanism is not None)
+        return tuple(
+            row for row in self.rows if row.kind == LITERATURE and row.mechanism is not None
+        )
 
     @property
     def is_beaten(self) -> bool:
-        """Whether a mechanism is better than the optimum by more than rounding: then a time limit ended its search."""
+        """Whether a mechanism is better than the optimum by more than rounding: then a time limit
+        ended its search.
+        """
         sign = 1 if self.problem.utility.sense == "gain" else -1
         others = self.literature
-        return bool(others) and sign * others[0].difference > ROUNDING * abs(others[0].value - others[0].difference)
+        return bool(others) and sign * others[0].difference > ROUNDING * abs(
+            others[0].value - others[0].difference
+        )
 
     def __repr__(self) -> str:
         return self.summary()
 
     def facts(self) -> Facts:
-        """The methods with a bound on all mechanisms, the mechanisms of the literature, and what does not apply."""
+        """The methods with a bound on all mechanisms, the mechanisms of the literature, and what
+        does not apply.
+        """
         sense, literature = self.problem.utility.sense, self.literature
         found = [row for row in self.methods if row.mechanism is not None]
         parts: list[Part] = []
@@ -145,13 +175,24 @@ class Comparison(HasFacts):
             ]
             ahead = "" if math.isnan(self.bound) else f"{self.bound - self.best.value:.1e}"
             rows.append(["certified bound", shown(self.bound, 12), ahead, "", "", ""])
-            parts.append(Table(["method", sense, "difference", "relative gap", "audit", "seconds"], rows))
+            parts.append(
+                Table(["method", sense, "difference", "relative gap", "audit", "seconds"], rows)
+            )
         if literature:
             rows = [
-                [r.name, shown(r.value, 9), f"{r.difference:.1e}", f"{r.ratio:.4f}", shown(r.epsilon), r.verdict]
+                [
+                    r.name,
+                    shown(r.value, 9),
+                    f"{r.difference:.1e}",
+                    f"{r.ratio:.4f}",
+                    shown(r.epsilon),
+                    r.verdict,
+                ]
                 for r in (replace(self.best, name="optimum"), *literature)
             ]
-            parts.append(Table(["mechanism", sense, "difference", "ratio", "epsilon", "audit"], rows))
+            parts.append(
+                Table(["mechanism", sense, "difference", "ratio", "epsilon", "audit"], rows)
+            )
         parts += [f"{row.name}: {row.note}" for row in found if row.note]
         left_out = [row for row in self.rows if row.mechanism is None]
         for applies, note in dict.fromkeys((row.applies, row.note) for row in left_out):
@@ -159,36 +200,54 @@ class Comparison(HasFacts):
             names = names if applies else [*dict.fromkeys(map(_solver_of, names))]
             parts.append(f"{'failed' if applies else 'does not apply'}: {', '.join(names)}: {note}")
         if self.is_beaten:
-            parts.append(f"{literature[0].name} is better than what was found for the optimum: give more time")
+            parts.append(
+                f"{literature[0].name} is better than what was found for the optimum: give "
+                "more time"
+            )
         if self.finished < self.planned:
             parts.append(f"interrupted: {self.finished} of {self.planned} methods are finished")
         return Facts(repr(self.problem), parts)
 
     def to_frame(self) -> optional.pandas.DataFrame:
-        """Return a table: one row for each method and mechanism, with its kind, numbers, verdict, seconds and note."""
+        """Return a table: one row for each method and mechanism, with its kind, numbers, verdict,
+        seconds and note.
+        """
         table = {row.name: [getattr(row, column) for column in COLUMNS] for row in self.rows}
         return optional.pandas.DataFrame.from_dict(table, orient="index", columns=list(COLUMNS))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what the command writes as JSON: the best value, the bound, and the rows; nan is None."""
-        rows = [{name: getattr(row, name) for name in ("name", *COLUMNS, "applies")} for row in self.rows]
-        rows = [{key: None if value != value else value for key, value in row.items()} for row in rows]
+        """Return what the command writes as JSON: the best value, the bound, and the rows; nan is
+        None.
+        """
+        rows = [
+            {name: getattr(row, name) for name in ("name", *COLUMNS, "applies")}
+            for row in self.rows
+        ]
+        rows = [
+            {key: None if value != value else value for key, value in row.items()} for row in rows
+        ]
         best = self.best.value if any(row.difference == 0.0 for row in self.methods) else None
         bound = None if math.isnan(self.bound) else self.bound
         return {"sense": self.problem.utility.sense, "best": best, "bound": bound, "rows": rows}
 
 
-def completed(problem: Problem, rows: Sequence[ComparisonRow], finished: int, planned: int) -> Comparison:
+def completed(
+    problem: Problem, rows: Sequence[ComparisonRow], finished: int, planned: int
+) -> Comparison:
     """Fill in the numbers that depend on other rows, and sort the literature."""
     is_gain = problem.utility.sense == "gain"
     solved = [row for row in rows if row.kind != LITERATURE and row.mechanism is not None]
     best = (max if is_gain else min)((row.value for row in solved), default=math.nan)
-    bound = (min if is_gain else max)([row.bound for row in rows if not math.isnan(row.bound)], default=math.nan)
+    bound = (min if is_gain else max)(
+        [row.bound for row in rows if not math.isnan(row.bound)], default=math.nan
+    )
     solvers = {_solver_of(row.name) for row in solved}
     kept = []
     for row in rows:
         if row.applies or _solver_of(row.name) not in solvers:
-            own = math.nan if row.kind == LITERATURE else abs(bound - row.value) / (abs(bound) or 1.0)
+            own = (
+                math.nan if row.kind == LITERATURE else abs(bound - row.value) / (abs(bound) or 1.0)
+            )
             gap = own if math.isnan(row.relative_gap) else row.relative_gap
             ratio = row.value / best if best else math.nan
             kept.append(replace(row, difference=row.value - best, ratio=ratio, relative_gap=gap))

@@ -1,4 +1,6 @@
-"""The exponential mechanism, with the factor of its proof and the largest private one; and with tight constraints."""
+"""The exponential mechanism, with the factor of its proof and the largest private one; and with
+tight constraints.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,12 +11,19 @@ from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.numbers import Float, Int
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.problem import Problem
-from ldpopt.studies.literature.problems import distances, exactly_private, read_problem, require_mutual_ties
+from ldpopt.studies.literature.problems import (
+    distances,
+    exactly_private,
+    read_problem,
+    require_mutual_ties,
+)
 
 ROUNDING = 1e-12  # share of the largest weight down to which negative weights are rounding errors
 BLOCK = 1 << 22  # number of differences of gains that are computed at once
-MAX_DOUBLINGS = 60  # number of doublings of the factor after which it counts as infinite: the best report is certain
-BISECTIONS = 60  # halvings of the interval of the factor: its relative width is then below the accuracy of floats
+# number of doublings of the factor after which it counts as infinite: the best report is certain
+MAX_DOUBLINGS = 60
+# halvings of the interval of the factor: its relative width is then below the accuracy of floats
+BISECTIONS = 60
 
 
 def exponential(problem: Any) -> Mechanism:
@@ -41,8 +50,8 @@ def exponential(problem: Any) -> Mechanism:
 
     Notes
     -----
-    The factor 2 allows for the denominator in the proof; `sharpened_exponential` computes the largest private factor.
-    O(pairs m).
+    The factor 2 allows for the denominator in the proof; `sharpened_exponential` computes the
+    largest private factor. O(pairs m).
 
     References
     ----------
@@ -74,12 +83,14 @@ def sharpened_exponential(problem: Any) -> Mechanism:
     Returns
     -------
     Mechanism
-        Exactly private, shape ``(n, m)``. The factor is at least that of `exponential`; doubling and bisection find a
-        factor above which the channel is no longer private. If every factor is private, the best report is certain.
+        Exactly private, shape ``(n, m)``. The factor is at least that of `exponential`; doubling
+        and bisection find a factor above which the channel is no longer private. If every factor is
+        private, the best report is certain.
 
     Notes
     -----
-    The largest difference of gains of a pair is computed once; each of about 100 trials takes O(pairs + n m).
+    The largest difference of gains of a pair is computed once; each of about 100 trials takes
+    O(pairs + n m).
 
     Examples
     --------
@@ -105,22 +116,29 @@ class _Scores:
 
     @classmethod
     def of(cls, problem: Problem) -> "_Scores":
-        ties, gain = require_mutual_ties(problem), problem.utility.gain
+        ties = require_mutual_ties(problem)
+        gain = problem.utility.gain
         first, second = ties.pairs()
         distance = np.ones(len(first)) if ties.distance is None else ties.distance
         size = max(1, BLOCK // gain.shape[1])
         parts = [slice(low, low + size) for low in range(0, len(first), size)]
         rises = [(gain[first[part]] - gain[second[part]]).max(axis=1) for part in parts]
-        return cls(gain, float(ties.budget), first, second, distance, np.concatenate([*rises, np.empty(0)]))
+        return cls(
+            gain, float(ties.budget), first, second, distance, np.concatenate([*rises, np.empty(0)])
+        )
 
     @property
     def proved(self) -> float:
-        """Factor of the gain for which privacy is proved: ``epsilon / (2 Delta)``; infinite if tied gains are equal."""
+        """Factor of the gain for which privacy is proved: ``epsilon / (2 Delta)``; infinite if tied
+        gains are equal.
+        """
         sensitivity = float((self.rise / self.distance).max(initial=0.0))
         return self.epsilon / (2 * sensitivity) if sensitivity else np.inf
 
     def largest(self) -> float:
-        """Largest private factor that doubling and bisection find; infinite if there is no limit."""
+        """Largest private factor that doubling and bisection find; infinite if there is no
+        limit.
+        """
         low = self.proved
         if not 0 < low < np.inf:
             return low
@@ -137,7 +155,9 @@ class _Scores:
         return low
 
     def channel(self, factor: float) -> Float:
-        """``exp(factor gain)``, rows divided by their sums; the first best answer if the factor is infinite."""
+        """``exp(factor gain)``, rows divided by their sums; the first best answer if the factor is
+        infinite.
+        """
         if np.isinf(factor):
             return np.asarray(np.eye(self.gain.shape[1])[self.gain.argmax(axis=1)])
         raised = np.exp(factor * (self.gain - self.gain.max(axis=1, keepdims=True)))
@@ -147,13 +167,18 @@ class _Scores:
         """Largest privacy loss per unit of distance over all tied pairs."""
         top = self.gain.max(axis=1)
         log_sum = factor * top + np.log(np.exp(factor * (self.gain - top[:, None])).sum(axis=1))
-        return float(((factor * self.rise + log_sum[self.second] - log_sum[self.first]) / self.distance).max())
+        return float(
+            (
+                (factor * self.rise + log_sum[self.second] - log_sum[self.first]) / self.distance
+            ).max()
+        )
 
 
 def tight_constraints(problem: Any) -> Mechanism:
     r"""Let every pair of inputs have the ratio ``exp(epsilon d)`` at the report of one of them.
 
-    .. math:: P(x, y) = w_y e^{-\epsilon d(x, y)}, \qquad \sum_y w_y e^{-\epsilon d(x, y)} = 1 \text{ for all } x
+    .. math:: P(x, y) = w_y e^{-\epsilon d(x, y)},
+              \qquad \sum_y w_y e^{-\epsilon d(x, y)} = 1 \text{ for all } x
 
     Parameters
     ----------
@@ -163,16 +188,19 @@ def tight_constraints(problem: Any) -> Mechanism:
     Returns
     -------
     Mechanism
-        Exactly private, shape ``(n, n)``: reports are inputs. For pure privacy it is randomized response.
+        Exactly private, shape ``(n, n)``: reports are inputs. For pure privacy it is randomized
+        response.
 
     Raises
     ------
     NotRepresentableError
-        If a weight ``w`` is negative, which happens for small epsilon, or for the reasons of `exponential`.
+        If a weight ``w`` is negative, which happens for small epsilon, or for the reasons of
+        `exponential`.
 
     Notes
     -----
-    O(n^3). No prior is needed. See `closed_forms.kernel` for when it exists and is optimal for the identity.
+    O(n^3). No prior is needed. See `closed_forms.kernel` for when it exists and is optimal for the
+    identity.
 
     References
     ----------
@@ -181,7 +209,8 @@ def tight_constraints(problem: Any) -> Mechanism:
     Examples
     --------
     >>> from ldpopt import PureLDP, Problem
-    >>> tight_constraints(Problem([0.2, 0.8], "identity", PureLDP("log(3)"))).channel.round(9).tolist()
+    >>> problem = Problem([0.2, 0.8], "identity", PureLDP("log(3)"))
+    >>> tight_constraints(problem).channel.round(9).tolist()
     [[0.75, 0.25], [0.25, 0.75]]
     """
     problem = read_problem(problem)
@@ -190,7 +219,9 @@ def tight_constraints(problem: Any) -> Mechanism:
     try:
         weights = np.linalg.solve(kernel, np.ones(len(kernel)))
     except np.linalg.LinAlgError:
-        raise NotRepresentableError("the matrix exp(-epsilon d) is singular", do="use a larger epsilon") from None
+        raise NotRepresentableError(
+            "the matrix exp(-epsilon d) is singular", do="use a larger epsilon"
+        ) from None
     worst = int(np.argmin(weights))
     if not weights[worst] >= -ROUNDING * np.abs(weights).max():
         report = f"report {problem.inputs[worst]!r} would have the weight {weights[worst]:.3g}"

@@ -1,4 +1,6 @@
-"""All methods for one problem: closed forms, solvers, extreme points, mechanisms of the literature."""
+"""All methods for one problem: closed forms, solvers, extreme points, mechanisms of the
+literature.
+"""
 
 import time
 from collections.abc import Callable, Iterator
@@ -20,14 +22,22 @@ from ldpopt.solving.formulation import default_form, size
 from ldpopt.solving.solution import Solution, value_of
 from ldpopt.solving.solve import solve
 from ldpopt.studies.literature.comparison import LITERATURE, Comparison, ComparisonRow, completed
-from ldpopt.studies.literature.exponential import exponential, sharpened_exponential, tight_constraints
+from ldpopt.studies.literature.exponential import (
+    exponential,
+    sharpened_exponential,
+    tight_constraints,
+)
 from ldpopt.studies.literature.planar_laplace import planar_laplace
 
-REMAPPED = ", remapped"  # end of the name of a mechanism whose reports are replaced by what is best for the prior
-MAX_PAIRWISE_NONZEROS = 200_000  # largest number of non-zeros for which the pairwise form is solved too
-MAX_ENTRIES = {False: 16, True: 9}  # largest channel for the best extreme point, without and with delta
+# end of the name of a mechanism whose reports are replaced by what is best for the prior
+REMAPPED = ", remapped"
+# largest number of non-zeros for which the pairwise form is solved too
+MAX_PAIRWISE_NONZEROS = 200_000
+# largest channel for the best extreme point, without and with delta
+MAX_ENTRIES = {False: 16, True: 9}
 FIRST = ("highs", "cbc", "cvxpy")  # solvers in the order of the rows; others follow
-Method = Callable[[], dict[str, Any]]  # runs a method; returns the fields of its row, with a value and a mechanism
+# runs a method; returns the fields of its row, with a value and a mechanism
+Method = Callable[[], dict[str, Any]]
 
 
 def compare(
@@ -38,21 +48,24 @@ def compare(
     time_limit: float | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Comparison:
-    r"""Solve a problem by every method that applies, and compare the mechanisms of the literature with the optimum.
+    r"""Solve a problem by every method that applies, and compare the mechanisms of the literature
+    with the optimum.
 
     .. math:: \text{difference} = \text{value} - \text{best value}
 
-    The methods are the closed forms, each installed solver in each form of the program, and the best extreme point of a
-    small problem. The mechanisms are the exponential mechanism, the same with the largest private factor, the mechanism
-    of tight constraints, and the planar Laplace mechanism; each also with optimal remapping of its reports, if that
-    changes a report. If one fails, the others go on. ``ldpopt compare MODEL`` prints the result.
+    The methods are the closed forms, each installed solver in each form of the program, and the
+    best extreme point of a small problem. The mechanisms are the exponential mechanism, the same
+    with the largest private factor, the mechanism of tight constraints, and the planar Laplace
+    mechanism; each also with optimal remapping of its reports, if that changes a report. If one
+    fails, the others go on. ``ldpopt compare MODEL`` prints the result.
 
     Parameters
     ----------
     problem : Problem
         Alphabet, prior, utility and notion.
     points : array_like, shape (n, 2), or DataFrame or mapping label -> coordinates, optional
-        Places in a plane, for the planar Laplace mechanism; default: computed from the distances of a metric.
+        Places in a plane, for the planar Laplace mechanism; default: computed from the distances of
+        a metric.
     best : Solution or Mechanism, optional
         The optimum, if it is known; then no method is run for it.
     time_limit : float, optional
@@ -63,8 +76,8 @@ def compare(
     Returns
     -------
     Comparison
-        Value, difference, seconds and true epsilon of each method and mechanism, or why it does not apply. After Ctrl-C
-        the methods that are finished, if there is one.
+        Value, difference, seconds and true epsilon of each method and mechanism, or why it does not
+        apply. After Ctrl-C the methods that are finished, if there is one.
 
     Raises
     ------
@@ -88,7 +101,8 @@ def compare(
     mechanisms: dict[str, Any] = {"tight constraints": tight_constraints, "planar Laplace": planar}
     mechanisms |= {"exponential": exponential, "sharpened exponential": sharpened_exponential}
     rows: list[ComparisonRow] = []
-    finished, report = 0, progress or (lambda name: None)
+    finished = 0
+    report = progress or (lambda name: None)
     try:
         for name, kind, run in steps:
             report(name)
@@ -112,11 +126,19 @@ def _run(name: str, kind: str, run: Method, problem: Problem) -> ComparisonRow:
     except Exception as error:
         if kind == LITERATURE and isinstance(error, StatementError):
             raise  # the points do not fit
-        seconds, applies = time.perf_counter() - began, not isinstance(error, NotRepresentableError)
-        note = " ".join(error.what.split()) if isinstance(error, LdpoptError) else f"{type(error).__name__}: {error}"
+        seconds = time.perf_counter() - began
+        applies = not isinstance(error, NotRepresentableError)
+        note = (
+            " ".join(error.what.split())
+            if isinstance(error, LdpoptError)
+            else f"{type(error).__name__}: {error}"
+        )
         return ComparisonRow(name, kind, seconds, note=note, applies=applies, failure=error)
-    seconds, audit = time.perf_counter() - began, problem.privacy.audit(fields["mechanism"])
-    return ComparisonRow(name, kind, seconds, **fields, epsilon=audit.epsilon, verdict=audit.verdict)
+    seconds = time.perf_counter() - began
+    audit = problem.privacy.audit(fields["mechanism"])
+    return ComparisonRow(
+        name, kind, seconds, **fields, epsilon=audit.epsilon, verdict=audit.verdict
+    )
 
 
 # The optimum
@@ -153,7 +175,8 @@ def _closed_form(match: Match | None, problem: Problem) -> dict[str, Any]:
 
 def _solve(problem: Problem, solver: str, form: Any, time_limit: float | None) -> dict[str, Any]:
     solution = solve(problem, solver=solver, form=form, time_limit=time_limit)
-    certificate, fields = certify(solution, exact=False), {"value": solution.value, "mechanism": solution.mechanism}
+    certificate = certify(solution, exact=False)
+    fields = {"value": solution.value, "mechanism": solution.mechanism}
     return fields | {"bound": float(certificate.bound), "relative_gap": certificate.relative_gap}
 
 
@@ -171,19 +194,27 @@ def _best_extreme_point(problem: Problem) -> dict[str, Any]:
     n, m = problem.utility.shape
     ties = problem.ties() if n * m <= max(MAX_ENTRIES.values()) else None
     if ties is None or n * m > MAX_ENTRIES[ties.delta > 0]:
-        what = f"{n} x {m} channels have too many extreme points to list here, or the notion has no ties"
+        what = (
+            f"{n} x {m} channels have too many extreme points to list here, or the notion "
+            "has no ties"
+        )
         raise NotRepresentableError(what)
     best = extreme_points(problem.privacy, n, m, inputs=problem.inputs).best(problem)
     formula = best.vertices[0].formula
     more = "" if best.is_unique else f" and {len(best.vertices) - 1} more"
-    note = f"{formula}{more}{', a = e^epsilon' * ('a' in formula)}: exact entries; the value is a float"
+    note = (
+        f"{formula}{more}{', a = e^epsilon' * ('a' in formula)}: exact entries; the value is "
+        "a float"
+    )
     return {"value": float(best.value), "mechanism": best.mechanism, "note": note}
 
 
 # The literature
 
 
-def _literature(name: str, build: Callable[[Problem], Mechanism], problem: Problem) -> list[ComparisonRow]:
+def _literature(
+    name: str, build: Callable[[Problem], Mechanism], problem: Problem
+) -> list[ComparisonRow]:
     """The row of a mechanism, and that of the mechanism with remapped reports."""
     built: list[Mechanism] = []
 
@@ -193,21 +224,28 @@ def _literature(name: str, build: Callable[[Problem], Mechanism], problem: Probl
         except PrivacyViolationError as error:
             raise NotRepresentableError(error.what) from None
         if not set(built[0].outputs) <= set(problem.outputs):
-            raise NotRepresentableError("the mechanism reports inputs, which are not all among the outputs")
+            raise NotRepresentableError(
+                "the mechanism reports inputs, which are not all among the outputs"
+            )
         return _evaluated(problem, built[0])
 
     rows = [_run(name, LITERATURE, run, problem)]
     if built and problem.prior is not None:
         better = built[0].remapped(problem.prior, problem.utility, outputs=problem.outputs)
         if better != built[0]:
-            rows.append(_run(name + REMAPPED, LITERATURE, partial(_evaluated, problem, better), problem))
+            rows.append(
+                _run(name + REMAPPED, LITERATURE, partial(_evaluated, problem, better), problem)
+            )
     return rows
 
 
 def _evaluated(problem: Problem, mechanism: Mechanism) -> dict[str, Any]:
     """Fields of a mechanism with the inputs of a problem and some of its outputs, in any order."""
     if mechanism.inputs != problem.inputs:
-        what = f"the mechanism has the inputs {short_repr(mechanism.inputs)}, the problem {short_repr(problem.inputs)}"
+        what = (
+            f"the mechanism has the inputs {short_repr(mechanism.inputs)}, the problem "
+            f"{short_repr(problem.inputs)}"
+        )
         raise StatementError(what, do="pass a mechanism for the same problem")
     place = {label: y for y, label in enumerate(problem.outputs)}
     unknown = next((label for label in mechanism.outputs if label not in place), None)

@@ -1,8 +1,9 @@
 r"""The planar Laplace mechanism for places: noise in the plane, then the nearest place.
 
-The density is minus the divergence of the field :math:`\frac{S(r)}{2 \pi r}`, :math:`S(r) = (1 + \epsilon r)
-e^{-\epsilon r}`: the mass of a cell flows in through its walls, and 1 more in the cell of the source. Through a wall at
-distance h the flow is :math:`\frac{1}{2\pi} \int S(h \cosh u) / \cosh u \, du`, with :math:`t = h \sinh u` along it.
+The density is minus the divergence of the field :math:`\frac{S(r)}{2 \pi r}`, :math:`S(r) = (1 +
+\epsilon r) e^{-\epsilon r}`: the mass of a cell flows in through its walls, and 1 more in the cell
+of the source. Through a wall at distance h the flow is :math:`\frac{1}{2\pi} \int S(h \cosh u) /
+\cosh u \, du`, with :math:`t = h \sinh u` along it.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -24,7 +25,8 @@ from ldpopt.studies.literature.problems import exactly_private, read_problem, re
 # Gauss-Legendre rule of a panel of length 1 in ``u``: its error is below the rounding of floats
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)
 UNDERFLOW = 745.0  # exponent from which the exponential of its negative is 0
-PLANAR = 0.01  # largest relative error of the distances between the points that are found in the plane
+# largest relative error of the distances between the points that are found in the plane
+PLANAR = 0.01
 
 
 def planar_laplace(problem: Any, points: Any = None) -> Mechanism:
@@ -39,7 +41,8 @@ def planar_laplace(problem: Any, points: Any = None) -> Mechanism:
     problem : Problem or MetricDP
         Metric privacy; with ``points`` also graph or pure privacy.
     points : array_like, shape (n, 2), or DataFrame or mapping label -> coordinates, optional
-        Places in a plane; default: computed from the distances, if they are those of a plane within one percent.
+        Places in a plane; default: computed from the distances, if they are those of a plane within
+        one percent.
 
     Returns
     -------
@@ -49,15 +52,17 @@ def planar_laplace(problem: Any, points: Any = None) -> Mechanism:
     Raises
     ------
     NotRepresentableError
-        If there are no points in the plane, the notion is another one, epsilon is 0, or there are side constraints.
+        If there are no points in the plane, the notion is another one, epsilon is 0, or there are
+        side constraints.
     StatementError
         If the points do not fit the inputs, or two coincide.
 
     Notes
     -----
-    The choice of the nearest place reads the noisy point only, so it costs no privacy. If the distance is not that of
-    the points, the noise has the largest epsilon for which ``epsilon' |p_x - p_x'| <= epsilon d(x, x')`` holds for all
-    tied pairs. The integral is computed along the borders of the cells, with an error of about 1e-15: O(n^2) integrals.
+    The choice of the nearest place reads the noisy point only, so it costs no privacy. If the
+    distance is not that of the points, the noise has the largest epsilon for which ``epsilon' |p_x
+    - p_x'| <= epsilon d(x, x')`` holds for all tied pairs. The integral is computed along the
+    borders of the cells, with an error of about 1e-15: O(n^2) integrals.
 
     References
     ----------
@@ -72,24 +77,34 @@ def planar_laplace(problem: Any, points: Any = None) -> Mechanism:
     problem = read_problem(problem)
     ties = require_mutual_ties(problem)
     places = points_in_plane(problem) if points is None else coordinates(points, problem.inputs)
-    return exactly_private(problem, cell_masses(places, noise_epsilon(ties, places)), problem.inputs)
+    return exactly_private(
+        problem, cell_masses(places, noise_epsilon(ties, places)), problem.inputs
+    )
 
 
 def noise_epsilon(ties: Ties, places: Float) -> float:
     """Largest epsilon of noise in the plane that is private for the ties."""
     if not ties.budget:
-        raise NotRepresentableError("at epsilon = 0 there is no planar Laplace noise", do="use epsilon > 0")
+        raise NotRepresentableError(
+            "at epsilon = 0 there is no planar Laplace noise", do="use epsilon > 0"
+        )
     first, second = ties.pairs()
     if not len(first):
         return float(ties.budget)
     apart = np.hypot(*(places[first] - places[second]).T)
     if not apart.all():
-        raise StatementError("two places coincide", where="points", do="merge the two inputs or move them apart")
-    return float(ties.budget) * float(((np.ones(len(first)) if ties.distance is None else ties.distance) / apart).min())
+        raise StatementError(
+            "two places coincide", where="points", do="merge the two inputs or move them apart"
+        )
+    return float(ties.budget) * float(
+        ((np.ones(len(first)) if ties.distance is None else ties.distance) / apart).min()
+    )
 
 
 def points_in_plane(problem: Problem) -> Float:
-    """Find points in the plane that have the distances of a metric, (n, 2), by classical scaling (Torgerson 1952)."""
+    """Find points in the plane that have the distances of a metric, (n, 2), by classical scaling
+    (Torgerson 1952).
+    """
     if not isinstance(problem.privacy, MetricDP):
         kind = type(problem.privacy).__name__
         what = f"planar noise needs two coordinates of each input, and {kind} has none"
@@ -102,24 +117,39 @@ def points_in_plane(problem: Problem) -> Float:
     count = min(2, len(distance))
     places[:, :count] = vectors[:, ::-1][:, :count] * np.sqrt(np.maximum(roots[::-1][:count], 0.0))
     if len(distance) > 2 and np.ptp(places[:, 1]) <= PLANAR * PLANAR * np.ptp(places[:, 0]):
-        raise NotRepresentableError("the places lie on a line, and the noise is for the plane", do="pass points")
-    if not np.allclose(np.hypot(*(places[:, None] - places[None]).transpose(2, 0, 1)), distance, rtol=PLANAR, atol=0.0):
-        raise NotRepresentableError("the distances are not those of points in a plane", do="pass points")
+        raise NotRepresentableError(
+            "the places lie on a line, and the noise is for the plane", do="pass points"
+        )
+    if not np.allclose(
+        np.hypot(*(places[:, None] - places[None]).transpose(2, 0, 1)),
+        distance,
+        rtol=PLANAR,
+        atol=0.0,
+    ):
+        raise NotRepresentableError(
+            "the distances are not those of points in a plane", do="pass points"
+        )
     return places
 
 
 def coordinates(points: Any, inputs: Sequence[Hashable]) -> Float:
     """Coordinates of places in the plane in the order of the inputs, shape (n, 2)."""
     values, names = read_points(points)
-    places = Labelled(values, (names, None), "list of points", ("input", "coordinate")).to(inputs, None)
+    places = Labelled(values, (names, None), "list of points", ("input", "coordinate")).to(
+        inputs, None
+    )
     if places.shape != (len(inputs), 2):
         what = f"the points have shape {places.shape}; {len(inputs)} places in the plane are needed"
-        raise StatementError(what, do="pass one row of two coordinates, east and north, for each input")
+        raise StatementError(
+            what, do="pass one row of two coordinates, east and north, for each input"
+        )
     return places
 
 
 def cell_masses(points: Float, epsilon: float) -> Float:
-    """Probability, shape (n, n), that planar Laplace noise around a place x ends in the cell of a place y."""
+    """Probability, shape (n, n), that planar Laplace noise around a place x ends in the cell of a
+    place y.
+    """
     masses = np.eye(len(points))
     for wall in walls(points):
         flow = wall.flow(points, epsilon)
@@ -130,7 +160,9 @@ def cell_masses(points: Float, epsilon: float) -> Float:
 
 @dataclass(frozen=True, eq=False)
 class Wall:
-    """Border between the cells of two places: points ``middle + t along`` with ``low <= t <= high``."""
+    """Border between the cells of two places: points ``middle + t along`` with ``low <= t <=
+    high``.
+    """
 
     one: int
     other: int
@@ -140,7 +172,9 @@ class Wall:
     high: float
 
     def flow(self, sources: Float, epsilon: float) -> Float:
-        """Mass of the noise that flows from the cell of ``one`` into that of ``other``, for each source, shape (n,)."""
+        """Mass of the noise that flows from the cell of ``one`` into that of ``other``, for each
+        source, shape (n,).
+        """
         height = (self.middle - sources) @ np.array([-self.along[1], self.along[0]])
         foot = (sources - self.middle) @ self.along
         flows = np.zeros(len(sources))
@@ -167,12 +201,15 @@ def walls(points: Float) -> Iterator[Wall]:
     for one, other in _neighbors(points):
         step = points[other] - points[one]
         length = float(np.hypot(*step))
-        along = np.array([step[1], -step[0]]) / length  # `Wall.flow` turns it to the left: from one to the other
+        # `Wall.flow` turns it to the left: from one to the other
+        along = np.array([step[1], -step[0]]) / length
         others = np.delete(points, [one, other], axis=0) - points[one]
-        slope, room = 2 * others @ along, (others**2).sum(axis=1) - others @ step
+        slope = 2 * others @ along
+        room = (others**2).sum(axis=1) - others @ step
         with np.errstate(divide="ignore", invalid="ignore"):
             ends = room / slope
-        low, high = ends[slope < 0].max(initial=-np.inf), ends[slope > 0].min(initial=np.inf)
+        low = ends[slope < 0].max(initial=-np.inf)
+        high = ends[slope > 0].min(initial=np.inf)
         if low < high and (room[slope == 0] >= 0).all():
             yield Wall(one, other, points[one] + step / 2, along, float(low), float(high))
 
@@ -189,5 +226,7 @@ def _neighbors(points: Float) -> list[tuple[int, int]]:
     if triangulation is None or len(triangulation.coplanar):
         return list(combinations(range(len(points)), 2))
     triangles = triangulation.simplices
-    ends = np.sort(np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [0, 2]]]), axis=1)
+    ends = np.sort(
+        np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [0, 2]]]), axis=1
+    )
     return [(int(x), int(k)) for x, k in np.unique(ends, axis=0)]

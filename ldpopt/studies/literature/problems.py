@@ -1,4 +1,6 @@
-"""Shared by the mechanisms of the literature: reading a problem and its distances, and an exactly private result."""
+"""Shared by the mechanisms of the literature: reading a problem and its distances, and an exactly
+private result.
+"""
 
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -20,13 +22,18 @@ def read_problem(given: Any) -> Problem:
         return given
     if not isinstance(given, MetricDP) or callable(given.distance):
         kind = "metric that is a function" if isinstance(given, MetricDP) else type(given).__name__
-        raise StatementError(f"a {kind} is not a problem", do="pass a Problem, or a MetricDP with a table of distances")
+        raise StatementError(
+            f"a {kind} is not a problem",
+            do="pass a Problem, or a MetricDP with a table of distances",
+        )
     n = len(given.distance)
     return Problem(np.full(n, 1.0 / n), Utility(given.distance, "loss"), given, inputs=given.inputs)
 
 
 def require_mutual_ties(problem: Problem) -> Ties:
-    """Return the ties of a problem whose notion ties pairs of inputs both ways, for all outputs, without a delta."""
+    """Return the ties of a problem whose notion ties pairs of inputs both ways, for all outputs,
+    without a delta.
+    """
     if problem.constraints:
         names = ", ".join(block.name for block in problem.constraints)
         what = f"the mechanism does not satisfy side constraints ({names})"
@@ -34,13 +41,18 @@ def require_mutual_ties(problem: Problem) -> Ties:
     ties = problem.ties()
     kind = type(problem.privacy).__name__
     if ties is None or ties.delta or not ties.is_mutual:
-        what = f"the mechanism is for notions that bound the ratios of pairs both ways, and the notion is {kind}"
+        what = (
+            "the mechanism is for notions that bound the ratios of pairs both ways, and the "
+            f"notion is {kind}"
+        )
         raise NotRepresentableError(what, do="use PureLDP, GraphDP or MetricDP")
     return ties
 
 
 def distances(ties: Ties) -> Float:
-    """Return the lengths of the shortest chains of tied pairs, shape (n, n); infinite between separate parts."""
+    """Return the lengths of the shortest chains of tied pairs, shape (n, n); infinite between
+    separate parts.
+    """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra
 
@@ -51,5 +63,9 @@ def distances(ties: Ties) -> Float:
 
 
 def exactly_private(problem: Problem, channel: Float, outputs: Sequence[Hashable]) -> Mechanism:
-    """Round a channel to masses over ``2**53`` that are private for the real ``e**epsilon``, audited."""
-    return repair(channel, problem.privacy, inputs=problem.inputs, outputs=outputs, ties=problem.ties()).mechanism
+    """Round a channel to masses over ``2**53`` that are private for the real ``e**epsilon``,
+    audited.
+    """
+    return repair(
+        channel, problem.privacy, inputs=problem.inputs, outputs=outputs, ties=problem.ties()
+    ).mechanism

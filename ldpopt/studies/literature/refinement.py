@@ -28,14 +28,15 @@ class Refinement:
     Attributes
     ----------
     low, high : Fraction
-        Bounds on the least distance of the second channel from the first one post-processed: total variation of the
-        worst input.
+        Bounds on the least distance of the second channel from the first one post-processed: total
+        variation of the worst input.
     rule : ndarray of Fraction, shape (m, k)
         Row-stochastic; it attains `high`, exactly.
     prior : ndarray, shape (n,)
         Prior of the witness for `low`, up to rounding.
     gain : Utility
-        Gain in [0, 1] of the witness: the second channel has a posterior vulnerability larger by at least `low`.
+        Gain in [0, 1] of the witness: the second channel has a posterior vulnerability larger by at
+        least `low`.
     """
 
     low: Fraction
@@ -54,7 +55,8 @@ class Refinement:
 
 
 def find_refinement(first: Any, second: Any, *, tolerance: float = 1e-12) -> Refinement:
-    r"""Decide whether the second channel is the first one post-processed: :math:`B = A R` for a stochastic R.
+    r"""Decide whether the second channel is the first one post-processed: :math:`B = A R` for a
+    stochastic R.
 
     .. math:: \min_R \max_x \sum_b (B - A R)_{xb}^+ \;=\;
               \max_{\pi,\; 0 \le g \le 1} \sum_{x, b} \pi_x B_{xb} \, g(x, b) - V_g(\pi, A)
@@ -64,13 +66,14 @@ def find_refinement(first: Any, second: Any, *, tolerance: float = 1e-12) -> Ref
     first, second : Mechanism or array_like, shapes (n, m) and (n, k)
         Channels A and B, of which the integer masses are compared. Inputs are aligned by label.
     tolerance : float
-        Distance that counts as equal: masses are multiples of ``2**-53``, so that products of channels are rounded.
-        Default: ``1e-12``.
+        Distance that counts as equal: masses are multiples of ``2**-53``, so that products of
+        channels are rounded. Default: ``1e-12``.
 
     Returns
     -------
     Refinement
-        Verdict, bounds on the distance as rationals, the rule R, and a prior and gain for which B leaks more than A.
+        Verdict, bounds on the distance as rationals, the rule R, and a prior and gain for which B
+        leaks more than A.
 
     Raises
     ------
@@ -81,12 +84,14 @@ def find_refinement(first: Any, second: Any, *, tolerance: float = 1e-12) -> Ref
 
     Notes
     -----
-    A linear program of ``m k + n k`` columns. Both bounds are recomputed in integers from its solution: the left side
-    from the rule, rounded to a stochastic one, the right side from the multipliers, rounded to a gain.
+    A linear program of ``m k + n k`` columns. Both bounds are recomputed in integers from its
+    solution: the left side from the rule, rounded to a stochastic one, the right side from the
+    multipliers, rounded to a gain.
 
     References
     ----------
-    McIver, Morgan, Smith, Espinoza and Meinicke 2014: there is no refinement exactly if some gain and prior prove it.
+    McIver, Morgan, Smith, Espinoza and Meinicke 2014: there is no refinement exactly if some gain
+    and prior prove it.
 
     Examples
     --------
@@ -95,23 +100,39 @@ def find_refinement(first: Any, second: Any, *, tolerance: float = 1e-12) -> Ref
     >>> find_refinement(coin, weaker).verdict, find_refinement(weaker, coin).verdict
     ('refined', 'not refined')
     """
-    one, other = (found if isinstance(found, Mechanism) else Mechanism(found) for found in (first, second))
+    one, other = (
+        found if isinstance(found, Mechanism) else Mechanism(found) for found in (first, second)
+    )
     share = real_number(tolerance, "tolerance", 0.0, 1.0)
-    source, target = one.counts, other.counts[_order(one, other)]
+    source = one.counts
+    target = other.counts[_order(one, other)]
     outcome = find("highs").solve(_program(source / WHOLE, target / WHOLE))
     if outcome.point is None or outcome.row_duals is None:
         raise NoSolutionError(f"the program of the refinement ended with {outcome.raw_status!r}")
-    m, k = source.shape[1], target.shape[1]
+    m = source.shape[1]
+    k = target.shape[1]
     high, rule = _best_rule(source, target, np.maximum(outcome.point[: m * k].reshape(m, k), 0.0))
-    low, prior, gain = _witness(source, target, outcome.row_duals[: target.size].reshape(target.shape))
-    return Refinement(low, high, share, frozen(rule), frozen(prior), Utility(gain, "gain", one.inputs, other.outputs))
+    low, prior, gain = _witness(
+        source, target, outcome.row_duals[: target.size].reshape(target.shape)
+    )
+    return Refinement(
+        low,
+        high,
+        share,
+        frozen(rule),
+        frozen(prior),
+        Utility(gain, "gain", one.inputs, other.outputs),
+    )
 
 
 def _order(one: Mechanism, other: Mechanism) -> list[int]:
     """Rows of the second channel in the order of the first one's inputs."""
     place = {label: x for x, label in enumerate(other.inputs)}
     if set(place) != set(one.inputs):
-        what = f"the channels have different inputs: {short_repr(one.inputs)} and {short_repr(other.inputs)}"
+        what = (
+            f"the channels have different inputs: {short_repr(one.inputs)} and "
+            f"{short_repr(other.inputs)}"
+        )
         raise StatementError(what, do="compare channels for the same answers")
     return [place[label] for label in one.inputs]
 
@@ -120,8 +141,10 @@ def _program(source: Float, target: Float) -> LinearProgram:
     """Minimize s over R, E, s: ``E + A R >= B``, ``sum_b E <= s``, ``sum_b R = 1``."""
     from scipy import sparse
 
-    (n, m), k = source.shape, target.shape[1]
-    same, ones = sparse.eye_array(k), np.ones((1, k))
+    n, m = source.shape
+    k = target.shape[1]
+    same = sparse.eye_array(k)
+    ones = np.ones((1, k))
     blocks: Any = [
         [sparse.kron(source, same), sparse.eye_array(n * k), None],
         [None, sparse.kron(sparse.eye_array(n), ones), -np.ones((n, 1))],
@@ -131,13 +154,22 @@ def _program(source: Float, target: Float) -> LinearProgram:
     columns = m * k + n * k + 1
     sizes = {"reached": n * k, "distance": n, "row_sum": m}
     starts = np.cumsum([0, *sizes.values()]).tolist()
-    rows = tuple(Span(name, start, start + size) for (name, size), start in zip(sizes.items(), starts, strict=False))
-    spans = rows, (Span("R", 0, m * k), Span("E", m * k, columns - 1), Span("s", columns - 1, columns))
+    rows = tuple(
+        Span(name, start, start + size)
+        for (name, size), start in zip(sizes.items(), starts, strict=False)
+    )
+    spans = (
+        rows,
+        (Span("R", 0, m * k), Span("E", m * k, columns - 1), Span("s", columns - 1, columns)),
+    )
     lower = np.concatenate([target.ravel(), np.full(n, -np.inf), np.ones(m)])
     upper = np.concatenate([np.full(n * k, np.inf), np.zeros(n), np.ones(m)])
-    start, index = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
+    start = matrix.indptr.astype(np.int64)
+    index = matrix.indices.astype(np.int64)
     bounds = lower, upper, np.zeros(columns), np.full(columns, np.inf)
-    return LinearProgram(np.eye(1, columns, columns - 1)[0], False, start, index, matrix.data, *bounds, *spans)
+    return LinearProgram(
+        np.eye(1, columns, columns - 1)[0], False, start, index, matrix.data, *bounds, *spans
+    )
 
 
 def _best_rule(source: Int, target: Int, found: Float) -> tuple[Fraction, NDArray[Any]]:
@@ -146,7 +178,10 @@ def _best_rule(source: Int, target: Int, found: Float) -> tuple[Fraction, NDArra
     counts = round_rows(found).astype(object)
     rules = [np.array([[Fraction(v, WHOLE) for v in row] for row in counts.tolist()], dtype=object)]
     if len(source) * found.size <= MAX_SIMPLE_WORK:
-        simple = [[Fraction(v).limit_denominator(MAX_SIMPLE_DENOMINATOR) for v in row] for row in found.tolist()]
+        simple = [
+            [Fraction(v).limit_denominator(MAX_SIMPLE_DENOMINATOR) for v in row]
+            for row in found.tolist()
+        ]
         if all(sum(row) == 1 for row in simple):
             rules.append(np.array(simple, dtype=object))
     least, place = min((_distance(source, target, rule), place) for place, rule in enumerate(rules))
@@ -159,8 +194,12 @@ def _distance(source: Int, target: Int, rule: NDArray[Any]) -> Fraction:
     return max(sum(row, Fraction(0)) for row in excess) / WHOLE
 
 
-def _witness(source: Int, target: Int, duals: Float) -> tuple[Fraction, NDArray[np.float64], NDArray[np.float64]]:
-    """Exact advantage of the second channel for a gain near the multipliers; prior and gain, rounded to floats."""
+def _witness(
+    source: Int, target: Int, duals: Float
+) -> tuple[Fraction, NDArray[np.float64], NDArray[np.float64]]:
+    """Exact advantage of the second channel for a gain near the multipliers; prior and gain,
+    rounded to floats.
+    """
     scaled = np.maximum(duals, 0.0) / max(float(np.abs(duals).max()), 1e-300)
     whole = np.floor(scaled * 2.0**GAIN_BITS).astype(np.int64).astype(object)
     weights = whole.max(axis=1)
@@ -170,5 +209,7 @@ def _witness(source: Int, target: Int, duals: Float) -> tuple[Fraction, NDArray[
     reached = int((whole * target.astype(object)).sum())
     allowed = int((source.astype(object).T @ whole).max(axis=1).sum())
     prior = np.array([int(w) / total for w in weights])
-    gain = np.array([[int(v) / int(max(w, 1)) for v in row] for row, w in zip(whole, weights, strict=True)])
+    gain = np.array(
+        [[int(v) / int(max(w, 1)) for v in row] for row, w in zip(whole, weights, strict=True)]
+    )
     return Fraction(max(0, reached - allowed), total * WHOLE), prior, gain
