@@ -1,8 +1,9 @@
-"""Pictures: every function draws one object on the given axes, or on new ones, and returns them without showing them.
+"""Pictures: every function draws one object on the given axes, or on new ones, and returns them
+without showing them.
 
-In: a mechanism, perhaps with places on a map, an audit, a sweep, an estimate, a comparison, a design, regions of
-priors, a neighbor graph, or noise. Out: matplotlib axes. `ldpopt.plot` chooses the picture for an object; `report`
-writes a whole page.
+In: a mechanism, perhaps with places on a map, an audit, a sweep, an estimate, a comparison, a
+design, regions of priors, a neighbor graph, or noise. Out: matplotlib axes. `ldpopt.plot` chooses
+the picture for an object; `report` writes a whole page.
 """
 
 from ldpopt.plotting.axes import MAX_AXIS_LABELS
@@ -14,6 +15,18 @@ from ldpopt.plotting.mechanisms import comparison, delta_curve, mechanism, priva
 from ldpopt.plotting.sweeps import surface, sweep
 
 __all__ = [
-    "MAX_AXIS_LABELS", "comparison", "corners", "delta_curve", "design", "estimate", "layers", "mechanism", "places",
-    "polytope", "privacy_curve", "regions", "surface", "sweep",
-]  # fmt: skip
+    "MAX_AXIS_LABELS",
+    "comparison",
+    "corners",
+    "delta_curve",
+    "design",
+    "estimate",
+    "layers",
+    "mechanism",
+    "places",
+    "polytope",
+    "privacy_curve",
+    "regions",
+    "surface",
+    "sweep",
+]

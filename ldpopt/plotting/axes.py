@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 else:
     Axes = Any  # matplotlib is imported when a picture is drawn
 
-MAX_AXIS_LABELS = 30  # largest number of labels along an axis; of more, every second, third, ... is written
+# largest number of labels along an axis; of more, every second, third, ... is written
+MAX_AXIS_LABELS = 30
 # Names of notions in titles; for others the name is made of the kind
 NOTION_NAMES = {"graph": "privacy along a graph", "utility_optimized": "utility-optimized privacy"}
 # A legend at the right of the axes
@@ -23,10 +24,14 @@ BESIDE: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "f
 MAX_LABEL_LENGTH = 18  # largest number of characters of a label along an axis
 
 
-def axes_or_new(ax: Axes | None, *, size: tuple[float, float] = (6.0, 4.0), projection: str | None = None) -> Axes:
+def axes_or_new(
+    ax: Axes | None, *, size: tuple[float, float] = (6.0, 4.0), projection: str | None = None
+) -> Axes:
     """Return the given axes, or new ones."""
     if ax is not None and not hasattr(ax, "imshow"):
-        raise StatementError(f"a {type(ax).__name__} is not axes of matplotlib", do="pass ax=figure.add_subplot()")
+        raise StatementError(
+            f"a {type(ax).__name__} is not axes of matplotlib", do="pass ax=figure.add_subplot()"
+        )
     if ax is not None:
         return ax
     axes: Axes = optional.matplotlib_pyplot.figure(figsize=size, layout="constrained").add_subplot(
@@ -36,9 +41,16 @@ def axes_or_new(ax: Axes | None, *, size: tuple[float, float] = (6.0, 4.0), proj
 
 
 def finish(
-    ax: Axes, title: str = "", *, grid: bool = False, legend: dict[str, Any] | None = None, **labels: Any
+    ax: Axes,
+    title: str = "",
+    *,
+    grid: bool = False,
+    legend: dict[str, Any] | None = None,
+    **labels: Any,
 ) -> Axes:
-    """Write the title and the labels of the axes, draw a grid and a legend on request, and return the axes."""
+    """Write the title and the labels of the axes, draw a grid and a legend on request, and return
+    the axes.
+    """
     ax.set(**labels)
     if title:
         ax.set_title(title, fontsize=10)
@@ -51,7 +63,8 @@ def finish(
 
 def name_privacy(privacy: Any, unit: str = "unit of distance") -> str:
     """Return a title: the notion and its budget; ``unit`` is that of a metric."""
-    epsilon, delta = getattr(privacy, "epsilon", None), float(getattr(privacy, "delta", 0.0))
+    epsilon = getattr(privacy, "epsilon", None)
+    delta = float(getattr(privacy, "delta", 0.0))
     text = name_kind(privacy)
     if epsilon is not None:
         is_metric = getattr(privacy, "kind", "") == "metric"
@@ -93,5 +106,7 @@ def label_axis(ax: Axes, axis: str, names: Sequence[Hashable]) -> None:
 def shorten(name: Hashable) -> str:
     """Return a label of at most `MAX_LABEL_LENGTH` characters."""
     # An unescaped dollar sign starts a formula.
-    text = str(name) if len(str(name)) <= MAX_LABEL_LENGTH else str(name)[: MAX_LABEL_LENGTH - 1] + "…"
+    text = (
+        str(name) if len(str(name)) <= MAX_LABEL_LENGTH else str(name)[: MAX_LABEL_LENGTH - 1] + "…"
+    )
     return text.replace("$", r"\$")

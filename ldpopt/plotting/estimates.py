@@ -35,14 +35,18 @@ def estimate(estimate: Estimate, ax: Axes | None = None) -> Axes:
     require_kind(estimate, Estimate, "plotting.estimate()")
     positions = np.arange(len(estimate.values))
     ax = axes_or_new(ax, size=(max(5.0, min(13.0, 2.0 + 0.55 * len(positions))), 4.0))
-    below, above = estimate.values - estimate.interval[:, 0], estimate.interval[:, 1] - estimate.values
-    # Maximum likelihood clips its intervals: an end may equal the estimate, or cross it by rounding.
+    below = estimate.values - estimate.interval[:, 0]
+    above = estimate.interval[:, 1] - estimate.values
+    # Maximum likelihood clips its intervals: an end may equal the estimate, or cross it by
+    # rounding.
     ax.bar(positions, estimate.values, color="#9ecae1", width=0.7)
     look: dict[str, Any] = {"fmt": "o", "color": "#08306b", "markersize": 3, "capsize": 3}
     ax.errorbar(positions, estimate.values, np.maximum([below, above], 0.0), **look)
     ax.axhline(0.0, color="black", linewidth=0.8)
     label_axis(ax, "x", positions.tolist() if estimate.labels is None else estimate.labels)
-    along, across = ("number", "estimate") if estimate.method == "design" else ("answer", "estimated share")
+    along, across = (
+        ("number", "estimate") if estimate.method == "design" else ("answer", "estimated share")
+    )
     labels: dict[str, Any] = {"xlabel": f"{along} ({estimate.n_reports:,} reports)"}
     return finish(ax, ylabel=f"{across}, {100 * estimate.confidence:g} % intervals", **labels)
 
@@ -58,12 +62,26 @@ def survey(found: SurveyEstimate, ax: Axes | None = None) -> Axes:
             places = np.array([rows.index((name, answer)) for answer in one.labels or ()]) + shift
             spread = np.maximum(np.abs(one.interval.T - one.values), 0.0)
             text = text_of(group) if name == next(iter(own)) and found.by is not None else None
-            ax.errorbar(one.values, places, xerr=spread, fmt="o", color=f"C{number}", markersize=3, label=text)
-    ax.set_yticks(range(len(rows)), [f"{label(name)}: {label(answer)}" for name, answer in rows], fontsize=8)
+            ax.errorbar(
+                one.values,
+                places,
+                xerr=spread,
+                fmt="o",
+                color=f"C{number}",
+                markersize=3,
+                label=text,
+            )
+    ax.set_yticks(
+        range(len(rows)), [f"{label(name)}: {label(answer)}" for name, answer in rows], fontsize=8
+    )
     ax.invert_yaxis()
     ax.grid(axis="x", alpha=0.3)
     legend = None if found.by is None else {"title": found.by, **BESIDE}
-    return finish(ax, legend=legend, xlabel=f"estimate, {100 * next(iter(found.values())).confidence:g} % intervals")
+    return finish(
+        ax,
+        legend=legend,
+        xlabel=f"estimate, {100 * next(iter(found.values())).confidence:g} % intervals",
+    )
 
 
 def counts(counts: Counts, ax: Axes | None = None) -> Axes:
@@ -88,31 +106,50 @@ def bars(names: Names, values: ArrayLike, ax: Axes | None) -> Axes:
 
 
 def design(design: Design | FormulaDesign | DesignComparison, ax: Axes | None = None) -> Axes:
-    """Draw the variance of a design for every true answer; of a comparison also that of the best other mechanisms.
+    """Draw the variance of a design for every true answer; of a comparison also that of the best
+    other mechanisms.
 
     Parameters
     ----------
     design : Design, FrequencyDesign, QuestionsDesign or DesignComparison
-        Result of `ldpopt.design` or `ldpopt.compare_designs`; at most six other mechanisms are drawn.
+        Result of `ldpopt.design` or `ldpopt.compare_designs`; at most six other mechanisms are
+        drawn.
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
     """
     require_kind(design, (Design, FormulaDesign, DesignComparison), "plotting.design()")
-    best, others = (design.best, design.others[:MAX_OTHERS]) if isinstance(design, DesignComparison) else (design, ())
+    best, others = (
+        (design.best, design.others[:MAX_OTHERS])
+        if isinstance(design, DesignComparison)
+        else (design, ())
+    )
     answers = best.workload.inputs
     positions = np.arange(len(answers))
     aim = "largest" if best.objective == "worst_case" else "average"
     ax = axes_or_new(ax, size=(max(6.5, min(12.0, 4.0 + 0.5 * len(answers))), 4.4))
     ax.plot(positions, best.variance(), color="black", linewidth=2.4, label=best.standing, zorder=5)
-    ax.axhline(best.bound, color="black", linewidth=0.8, linestyle="--", label=f"bound on the {aim}")
+    ax.axhline(
+        best.bound, color="black", linewidth=0.8, linestyle="--", label=f"bound on the {aim}"
+    )
     for k, other in enumerate(others):
         mark = "osD^vx"[k] if len(answers) <= MAX_MARKED_ANSWERS else ""
-        ax.plot(positions, other.variances, marker=mark, markersize=3.5, linewidth=1.1, color=f"C{k}", label=other.name)
+        ax.plot(
+            positions,
+            other.variances,
+            marker=mark,
+            markersize=3.5,
+            linewidth=1.1,
+            color=f"C{k}",
+            label=other.name,
+        )
     largest = max(best.variance().max(), *(other.variances.max() for other in others), 0.0)
     if largest > 8 * best.worst_variance:
         ax.set_yscale("log")
     else:
         ax.set_ylim(0, 1.08 * largest)
     label_axis(ax, "x", answers)
-    labels: dict[str, Any] = {"xlabel": "true answer", "ylabel": "variance of a respondent's values"}
+    labels: dict[str, Any] = {
+        "xlabel": "true answer",
+        "ylabel": "variance of a respondent's values",
+    }
     return finish(ax, name_privacy(best.privacy), grid=True, legend=BESIDE, **labels)

@@ -1,4 +1,6 @@
-"""Pictures of polytopes: extreme points for two to four answers, and the priors of three answers."""
+"""Pictures of polytopes: extreme points for two to four answers, and the priors of three
+answers.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +19,25 @@ from ldpopt.polytope.regions import Region
 from ldpopt.polytope.vertices import extreme_points
 from ldpopt.problem.problem import Problem
 
-# Directions of the names of the corners A to H of a binary polytope; they do not overlap if corners are close
+# Directions of the names of the corners A to H of a binary polytope; they do not overlap if corners
+# are close
 NAME_DIRECTIONS = ((-1, -1), (-1, 1), (1, 1), (1, 1), (1, 1), (1, -1), (-1, -1), (-1, -1))
-APEXES = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 0.75**0.5]])  # positions of the three certain priors in a triangle
-MIN_CELL_WIDTH = 0.07  # smallest distance from the center of a cell to its border for a name inside the cell
-MAX_DRAWN_POINTS = 10_000  # largest number of extreme points whose columns are drawn; four answers have 904
+# positions of the three certain priors in a triangle
+APEXES = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 0.75**0.5]])
+# smallest distance from the center of a cell to its border for a name inside the cell
+MIN_CELL_WIDTH = 0.07
+# largest number of extreme points whose columns are drawn; four answers have 904
+MAX_DRAWN_POINTS = 10_000
 MAX_COLUMNS = 30  # largest number of different columns in a picture
 LEVELS = 5  # level lines of a utility beside that of the optimum
 
 
 def polytope(privacy: Any, ax: Axes | None = None, *, prior: ArrayLike | None = None) -> Axes:
-    r"""Draw the set of private mechanisms for two answers, in the plane of ``(p00, p11)``, with named corners.
+    r"""Draw the set of private mechanisms for two answers, in the plane of ``(p00, p11)``, with
+    named corners.
 
-    As figures 1 and 5 of Zhou, Lu and Wu 2019; the corners are A to D without delta, A to H with it.
+    As figures 1 and 5 of Zhou, Lu and Wu 2019; the corners are A to D without delta, A to H with
+    it.
 
     Parameters
     ----------
@@ -42,18 +50,28 @@ def polytope(privacy: Any, ax: Axes | None = None, *, prior: ArrayLike | None = 
     """
     from ldpopt.privacy import Notion
 
-    ties = privacy.definition((0, 1)) if isinstance(privacy, Notion) and privacy.alphabet is None else None
+    ties = (
+        privacy.definition((0, 1))
+        if isinstance(privacy, Notion) and privacy.alphabet is None
+        else None
+    )
     if ties is None or not ties.is_complete:
-        raise StatementError(f"{privacy!r} has no picture in the plane", do="pass PureLDP or ApproximateLDP")
+        raise StatementError(
+            f"{privacy!r} has no picture in the plane", do="pass PureLDP or ApproximateLDP"
+        )
     problem = None if prior is None else Problem(prior, "identity", privacy)
     return corners(extreme_points(privacy, 2), ax, problem=problem)
 
 
-def corners(points: ExtremePoints, ax: Axes | None = None, *, problem: Problem | None = None) -> Axes:
-    r"""Draw extreme points: a polygon for two answers and two reports, else the columns that occur in them.
+def corners(
+    points: ExtremePoints, ax: Axes | None = None, *, problem: Problem | None = None
+) -> Axes:
+    r"""Draw extreme points: a polygon for two answers and two reports, else the columns that occur
+    in them.
 
-    The polygon is in the plane of ``(p00, p11)``. Its corners are named clockwise from the left, which are the names of
-    Zhou, Lu and Wu 2019. A column is divided by its largest entry; below is the number of extreme points that have it.
+    The polygon is in the plane of ``(p00, p11)``. Its corners are named clockwise from the left,
+    which are the names of Zhou, Lu and Wu 2019. A column is divided by its largest entry; below is
+    the number of extreme points that have it.
 
     Parameters
     ----------
@@ -68,16 +86,27 @@ def corners(points: ExtremePoints, ax: Axes | None = None, *, problem: Problem |
     if points.shape == (2, 2):
         return _polygon(points, ax, problem)
     if points.count > MAX_DRAWN_POINTS:
-        what = f"the columns of at most {MAX_DRAWN_POINTS:,} extreme points are drawn, and these are {points.count:,}"
-        raise StatementError(what, do="take at most four answers, or draw one point: plot(Mechanism(points[0]))")
+        what = (
+            f"the columns of at most {MAX_DRAWN_POINTS:,} extreme points are drawn, and these "
+            f"are {points.count:,}"
+        )
+        raise StatementError(
+            what, do="take at most four answers, or draw one point: plot(Mechanism(points[0]))"
+        )
     counts = points.column_counts()
     shown = list(counts.items())[:MAX_COLUMNS]
     table = np.array([column for column, _ in shown], dtype=float).T
     times = [f"{count:,}" for _, count in shown]
     ax = heat_map(table, points.inputs, times, "entry / largest entry of the column", ax)
-    more = f", the {MAX_COLUMNS} most frequent of {len(counts)} columns" if len(counts) > MAX_COLUMNS else ""
+    more = (
+        f", the {MAX_COLUMNS} most frequent of {len(counts)} columns"
+        if len(counts) > MAX_COLUMNS
+        else ""
+    )
     title = f"{points.count:,} extreme points, {name_privacy(points.privacy)}{more}"
-    return finish(ax, title, xlabel="number of extreme points with this column", ylabel="true answer")
+    return finish(
+        ax, title, xlabel="number of extreme points with this column", ylabel="true answer"
+    )
 
 
 def _polygon(points: ExtremePoints, ax: Axes | None, problem: Problem | None) -> Axes:
@@ -86,7 +115,9 @@ def _polygon(points: ExtremePoints, ax: Axes | None, problem: Problem | None) ->
     turned = outline - outline.mean(axis=0)
     first = np.lexsort(outline.T[::-1])[0]  # the smallest p00, and of these the smallest p11
     angle = np.arctan2(*turned.T) - np.arctan2(*turned[first])
-    outline = outline[np.argsort(np.where(np.arange(len(outline)) == first, 0.0, angle % (2 * np.pi)))]
+    outline = outline[
+        np.argsort(np.where(np.arange(len(outline)) == first, 0.0, angle % (2 * np.pi)))
+    ]
     ax = axes_or_new(ax, size=(5.8, 5.4))
     ax.fill(*outline.T, facecolor="#c6dbef", edgecolor="#08519c", linewidth=1.2, label="private")
     ax.plot(*outline.T, "o", color="#08519c", markersize=4)
@@ -105,9 +136,11 @@ def _polygon(points: ExtremePoints, ax: Axes | None, problem: Problem | None) ->
 
 
 def regions(regions: Sequence[Region], ax: Axes | None = None) -> Axes:
-    """Draw the priors of three answers as a triangle, divided into the cells where one mechanism is optimal.
+    """Draw the priors of three answers as a triangle, divided into the cells where one mechanism is
+    optimal.
 
-    Each cell has the name of its mechanism and its share of the area. Mechanisms with more reports are darker.
+    Each cell has the name of its mechanism and its share of the area. Mechanisms with more reports
+    are darker.
 
     Parameters
     ----------
@@ -117,7 +150,9 @@ def regions(regions: Sequence[Region], ax: Axes | None = None) -> Axes:
         Axes to draw on (default: new ones).
     """
     if not regions or len(regions[0].utilities) != 3:
-        raise StatementError("a triangle shows the priors of three answers", do="pass prior_regions(privacy, 3)")
+        raise StatementError(
+            "a triangle shows the priors of three answers", do="pass prior_regions(privacy, 3)"
+        )
     ax = axes_or_new(ax, size=(7.0, 6.2))
     for region in regions:
         outline = np.array(region.corners, dtype=float) @ APEXES
@@ -133,9 +168,17 @@ def regions(regions: Sequence[Region], ax: Axes | None = None) -> Axes:
 
 def _name_corner(ax: Axes, name: str, point: Float, x: int, y: int) -> None:
     """Write a corner's name and coordinates outside the region, in the direction (x, y)."""
-    look: dict[str, Any] = {"ha": "left" if x > 0 else "right", "va": "bottom" if y > 0 else "top", "fontsize": 8}
-    look |= {"zorder": 5, "bbox": {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1}}
-    text, place = f"{name} ({point[0]:.3g}, {point[1]:.3g})", (float(point[0]), float(point[1]))
+    look: dict[str, Any] = {
+        "ha": "left" if x > 0 else "right",
+        "va": "bottom" if y > 0 else "top",
+        "fontsize": 8,
+    }
+    look |= {
+        "zorder": 5,
+        "bbox": {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1},
+    }
+    text = f"{name} ({point[0]:.3g}, {point[1]:.3g})"
+    place = (float(point[0]), float(point[1]))
     ax.annotate(text, place, xytext=(7 * x, 5 * y), textcoords="offset points", **look)
 
 
@@ -143,14 +186,24 @@ def _level_lines(ax: Axes, points: ExtremePoints, problem: Problem) -> None:
     """Draw lines of equal utility; that of the optimum and the optimal face are red."""
     best = points.best(problem)
     weights = (np.asarray(problem.prior)[:, None] * problem.utility.matrix).astype(float)
-    constant, slopes = weights[0, 1] + weights[1, 0], np.array([1, -1]) * (weights[:, 0] - weights[:, 1])
+    constant = weights[0, 1] + weights[1, 0]
+    slopes = np.array([1, -1]) * (weights[:, 0] - weights[:, 1])
     face = np.array([[point[0, 0], point[1, 1]] for point in best.vertices], dtype=float)
     values = [float((weights * point.astype(float)).sum()) for point in points]
-    along, steep = np.linspace(-0.2, 1.2, 400), int(abs(slopes[1]) >= abs(slopes[0]))
-    red = {"linestyle": "--", "color": "#cb181d", "linewidth": 1.2, "label": f"utility {float(best.value):.4g}"}
+    along = np.linspace(-0.2, 1.2, 400)
+    steep = int(abs(slopes[1]) >= abs(slopes[0]))
+    red = {
+        "linestyle": "--",
+        "color": "#cb181d",
+        "linewidth": 1.2,
+        "label": f"utility {float(best.value):.4g}",
+    }
     gray = {"linestyle": ":", "color": "#888888", "linewidth": 0.8}
     inner = np.linspace(min(values), max(values), LEVELS + 2)[1:-1]
-    looks: list[tuple[float, dict[str, Any]]] = [(float(best.value), red), *((value, gray) for value in inner)]
+    looks: list[tuple[float, dict[str, Any]]] = [
+        (float(best.value), red),
+        *((value, gray) for value in inner),
+    ]
     for value, look in looks if slopes[steep] else ():
         across = (value - constant - slopes[1 - steep] * along) / slopes[steep]
         line = np.array([along, across] if steep else [across, along])
@@ -161,11 +214,15 @@ def _level_lines(ax: Axes, points: ExtremePoints, problem: Problem) -> None:
 
 
 def _name_cell(ax: Axes, region: Region, outline: Float) -> None:
-    """Write a cell's name and share into it; those of a narrow cell beside the triangle, with a line to the cell."""
-    center, middle = outline.mean(axis=0), APEXES.mean(axis=0)
+    """Write a cell's name and share into it; those of a narrow cell beside the triangle, with a
+    line to the cell.
+    """
+    center = outline.mean(axis=0)
+    middle = APEXES.mean(axis=0)
     along = np.roll(outline, -1, axis=0) - outline
     across = along[:, 0] * (center - outline)[:, 1] - along[:, 1] * (center - outline)[:, 0]
-    name, share = region.label, f"({100 * float(region.share):.2g} %)"
+    name = region.label
+    share = f"({100 * float(region.share):.2g} %)"
     if float(np.abs(across / np.hypot(*along.T)).min()) >= MIN_CELL_WIDTH:
         text = f"{name.replace(':', '').replace(' ', chr(10), 1)}\n{share}"
         ax.text(center[0], center[1], text, ha="center", va="center", fontsize=8)
@@ -177,7 +234,9 @@ def _name_cell(ax: Axes, region: Region, outline: Float) -> None:
     elif np.hypot(*direction) < 0.1:
         position = np.array([1.08, 0.29])
     else:
-        position = middle + direction / np.hypot(*direction) * (0.39 if abs(direction[0]) < 0.1 else 0.47)
+        position = middle + direction / np.hypot(*direction) * (
+            0.39 if abs(direction[0]) < 0.1 else 0.47
+        )
     line = {"arrowstyle": "-", "color": "#08306b", "linewidth": 0.8}
     look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8, "arrowprops": line}
     ax.annotate(f"{name}\n{share}", tuple(center), tuple(position), **look)

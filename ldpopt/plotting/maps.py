@@ -34,8 +34,9 @@ def places(
 ) -> Axes:
     """Draw places in the plane, and the places that they are reported as.
 
-    Every place is a disk; a darker one has a larger prior or expected loss. An arrow points from a place to the mean of
-    its reports. With ``origin``, lines go from this place to its reports instead; a wider line is a more likely report.
+    Every place is a disk; a darker one has a larger prior or expected loss. An arrow points from a
+    place to the mean of its reports. With ``origin``, lines go from this place to its reports
+    instead; a wider line is a more likely report.
 
     Parameters
     ----------
@@ -66,19 +67,45 @@ def places(
     if unknown := [label for label in mechanism.outputs if label not in index]:
         what = f"report {short_repr(unknown[0])} is not a place"
         raise StatementError(what, do="draw mechanisms whose reports are among their inputs")
-    ax, reports = axes_or_new(ax, size=(6.4, 5.2)), xy[[index[label] for label in mechanism.outputs]]
+    ax, reports = (
+        axes_or_new(ax, size=(6.4, 5.2)),
+        xy[[index[label] for label in mechanism.outputs]],
+    )
     if origin is None:
-        step = mechanism.channel @ reports - xy  # an arrow from each place to the mean of its reports
-        how: Any = {"angles": "xy", "scale_units": "xy", "scale": 1.0, "width": 0.0025, "headwidth": 4.5}
+        # an arrow from each place to the mean of its reports
+        step = mechanism.channel @ reports - xy
+        how: Any = {
+            "angles": "xy",
+            "scale_units": "xy",
+            "scale": 1.0,
+            "width": 0.0025,
+            "headwidth": 4.5,
+        }
         ax.quiver(*xy.T, *step.T, color=DARK, zorder=2, **how)
     else:
         _draw_lines(ax, xy, reports, mechanism, origin)
     values = weights if color == "prior" else _loss_by_input(mechanism, xy, reports, loss)
     size = np.clip(6000.0 / n, 18.0, 220.0)
-    area = size * (0.35 + 1.3 * weights / weights.max()) if color == "loss" and prior is not None else size
-    look: dict[str, Any] = {"cmap": "Blues", "vmin": 0.0, "edgecolor": DARK, "linewidth": 0.6, "zorder": 3}
+    area = (
+        size * (0.35 + 1.3 * weights / weights.max())
+        if color == "loss" and prior is not None
+        else size
+    )
+    look: dict[str, Any] = {
+        "cmap": "Blues",
+        "vmin": 0.0,
+        "edgecolor": DARK,
+        "linewidth": 0.6,
+        "zorder": 3,
+    }
     disks = ax.scatter(xy[:, 0], xy[:, 1], s=area, c=values, **look)
-    label = "prior" if color == "prior" else f"expected loss ({unit})" if loss is None else "expected loss"
+    label = (
+        "prior"
+        if color == "prior"
+        else f"expected loss ({unit})"
+        if loss is None
+        else "expected loss"
+    )
     ax.figure.colorbar(disks, ax=ax, label=label)
     ax.set_aspect("equal", adjustable="datalim")
     title = "" if privacy is None else name_privacy(privacy, unit)
@@ -94,18 +121,36 @@ def _loss_by_input(mechanism: Mechanism, xy: Float, reports: Float, loss: Any) -
     return np.asarray((mechanism.channel * matrix).sum(axis=1))
 
 
-def _draw_lines(ax: Axes, xy: Float, reports: Float, mechanism: Mechanism, origin: Hashable) -> None:
+def _draw_lines(
+    ax: Axes, xy: Float, reports: Float, mechanism: Mechanism, origin: Hashable
+) -> None:
     """Draw lines from one place to its reports, and a ring around it."""
     from matplotlib.collections import LineCollection
 
     if origin not in mechanism.inputs:
-        raise StatementError(f"the origin {short_repr(origin)} is not an input", do="name a place of the mechanism")
+        raise StatementError(
+            f"the origin {short_repr(origin)} is not an input", do="name a place of the mechanism"
+        )
     x = mechanism.inputs.index(origin)
     share = mechanism.channel[x]
     is_drawn = share >= MIN_PROBABILITY
-    ends, widths = [(xy[x], report) for report in reports[is_drawn]], 0.4 + 9.0 * np.sqrt(share[is_drawn])
-    ax.add_collection(LineCollection(ends, linewidths=widths.tolist(), color="#737373", alpha=0.6, zorder=2))
-    ax.scatter(xy[x, 0], xy[x, 1], s=330, facecolor="none", edgecolor="black", linewidth=2.0, zorder=5)
+    ends = [(xy[x], report) for report in reports[is_drawn]]
+    widths = 0.4 + 9.0 * np.sqrt(share[is_drawn])
+    ax.add_collection(
+        LineCollection(ends, linewidths=widths.tolist(), color="#737373", alpha=0.6, zorder=2)
+    )
+    ax.scatter(
+        xy[x, 0], xy[x, 1], s=330, facecolor="none", edgecolor="black", linewidth=2.0, zorder=5
+    )
     box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.5}
     name = f"from {shorten(origin)}"
-    ax.annotate(name, tuple(xy[x]), (0, 16), textcoords="offset points", ha="center", fontsize=9, bbox=box, zorder=6)
+    ax.annotate(
+        name,
+        tuple(xy[x]),
+        (0, 16),
+        textcoords="offset points",
+        ha="center",
+        fontsize=9,
+        bbox=box,
+        zorder=6,
+    )

@@ -27,24 +27,38 @@ def binary(form: Binary, ax: Axes | None = None) -> Axes:
 def utility(utility: Utility, ax: Axes | None = None) -> Axes:
     """Draw the gain or loss of every answer and report."""
     n, m = utility.shape
-    ax = heat_map(utility.matrix, utility.inputs or range(n), utility.outputs or range(m), utility.sense, ax)
+    ax = heat_map(
+        utility.matrix, utility.inputs or range(n), utility.outputs or range(m), utility.sense, ax
+    )
     return finish(ax, xlabel="report", ylabel="true answer")
 
 
 def problem(problem: Problem, ax: Axes | None = None) -> Axes:
     """Draw the utility of a problem, with its notion as the title."""
-    labelled = Utility(problem.utility.matrix, problem.utility.sense, problem.inputs, problem.outputs)
+    labelled = Utility(
+        problem.utility.matrix, problem.utility.sense, problem.inputs, problem.outputs
+    )
     return finish(utility(labelled, ax), name_privacy(problem.privacy))
 
 
 @singledispatch
 def picture(thing: Any, ax: Axes | None = None) -> Axes:
-    """Draw regions of priors, or the mechanism of a solution, a closed form or another result under its notion."""
-    if isinstance(thing, (list, tuple)) and thing and all(isinstance(part, Region) for part in thing):
+    """Draw regions of priors, or the mechanism of a solution, a closed form or another result under
+    its notion.
+    """
+    if (
+        isinstance(thing, (list, tuple))
+        and thing
+        and all(isinstance(part, Region) for part in thing)
+    ):
         return regions(thing, ax)
     if isinstance(getattr(thing, "mechanism", None), Mechanism):
-        privacy = getattr(thing, "privacy", None) or getattr(getattr(thing, "problem", None), "privacy", None)
-        return finish(mechanism(thing.mechanism, ax), "" if privacy is None else name_privacy(privacy))
+        privacy = getattr(thing, "privacy", None) or getattr(
+            getattr(thing, "problem", None), "privacy", None
+        )
+        return finish(
+            mechanism(thing.mechanism, ax), "" if privacy is None else name_privacy(privacy)
+        )
     known = ", ".join(sorted(kind.__name__ for kind in picture.registry if kind is not object))
     do = f"pass one of {known}, or a result with a mechanism; or use a function of ldpopt.plotting"
     raise StatementError(f"there is no picture for a {type(thing).__name__}", do=do)
@@ -52,8 +66,33 @@ def picture(thing: Any, ax: Axes | None = None) -> Axes:
 
 # Each is the picture of the class of its first argument.
 for _picture in (
-    *(mechanism, delta_curve, privacy_curve, sweep, front, experiment, simulation, schemes, counts, estimate, survey),
-    *(comparison, design, layered, partition, noise, lattice, levels, notion, binary, utility, problem, corners),
+    *(
+        mechanism,
+        delta_curve,
+        privacy_curve,
+        sweep,
+        front,
+        experiment,
+        simulation,
+        schemes,
+        counts,
+        estimate,
+        survey,
+    ),
+    *(
+        comparison,
+        design,
+        layered,
+        partition,
+        noise,
+        lattice,
+        levels,
+        notion,
+        binary,
+        utility,
+        problem,
+        corners,
+    ),
 ):
     picture.register(_picture)
 
@@ -63,14 +102,15 @@ def plot(thing: Any, ax: Axes | None = None, **options: Any) -> Axes:
 
     Parameters
     ----------
-    thing : Mechanism, Solution, Problem, ClosedForm, Audit, SweepResult, Estimate, Comparison, Design, notion or noise
-        A mechanism, and a result with a mechanism, as a heat map, an audit as its delta curve, a notion as the private
-        mechanisms for two answers or as its graph, noise as its density, a partition and the mechanism of a graph by
-        their layers, the others as their own pictures.
+    thing : Mechanism, Solution, Problem, ClosedForm, Audit, Estimate, Design, notion, noise, ...
+        A mechanism, and a result with a mechanism, as a heat map, an audit as its delta curve, a
+        notion as the private mechanisms for two answers or as its graph, noise as its density, a
+        partition and the mechanism of a graph by their layers, the others as their own pictures.
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
     **options
-        Of the function for this class in `ldpopt.plotting`, such as ``plot(points, problem=problem)``.
+        Of the function for this class in `ldpopt.plotting`, such as ``plot(points,
+        problem=problem)``.
     """
     axes: Axes = picture(thing, ax, **options)
     return axes

@@ -1,4 +1,6 @@
-"""The page of a model: its template (``page.html.j2``, with every sentence) filled with the results for each budget."""
+"""The page of a model: its template (``page.html.j2``, with every sentence) filled with the results
+for each budget.
+"""
 
 import math
 import shlex
@@ -24,10 +26,13 @@ from ldpopt.surveys.survey import Survey
 
 MULTIPLES = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)  # multiples of the budget to choose from
 MAX_LISTED_ESTIMATES = 20  # largest number of estimates in the table of precision
-PEOPLE = (100, 1_000, 10_000, 100_000)  # numbers of respondents in the table of precision, if none is given
-UNIFORM_TOLERANCE = 1e-12  # largest difference of two probabilities of a distribution that is called uniform
+# numbers of respondents in the table of precision, if none is given
+PEOPLE = (100, 1_000, 10_000, 100_000)
+# largest difference of two probabilities of a distribution that is called uniform
+UNIFORM_TOLERANCE = 1e-12
 NUMBERS_OF_REPORTS = (1, 5, 12)  # after which the best guess is stated
-BELIEFS = (0.01, 0.1, 0.5, 0.9)  # probabilities of an answer before the report, in the picture of the risk
+# probabilities of an answer before the report, in the picture of the risk
+BELIEFS = (0.01, 0.1, 0.5, 0.9)
 
 
 def report(
@@ -43,10 +48,12 @@ def report(
     time_limit: float | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> str:
-    r"""Write a page of HTML about a problem's mechanism or a survey, for people who decide about a survey.
+    r"""Write a page of HTML about a problem's mechanism or a survey, for people who decide about a
+    survey.
 
-    Its precision is the half-width :math:`1.96\, \sigma / \sqrt N` of a 95 % interval, with :math:`\sigma` the standard
-    deviation of one respondent's value: under the assumed distribution, for a survey under the worst one.
+    Its precision is the half-width :math:`1.96\, \sigma / \sqrt N` of a 95 % interval, with
+    :math:`\sigma` the standard deviation of one respondent's value: under the assumed distribution,
+    for a survey under the worst one.
 
     Parameters
     ----------
@@ -55,12 +62,13 @@ def report(
     source, title : str
         The text of its file, and a title for one that has none; default: ``""``.
     people : int, optional
-        Number of people who will answer; default: only the precision of some round numbers is shown.
+        Number of people who will answer; default: only the precision of some round numbers is
+        shown.
     waves : int, optional
         How often the same people answer a survey; default: as its words say, else 1.
     where : {"device", "office"}, optional
-        Where reports are drawn: on the respondents' devices, or on the machine of those who ask. Default: the page has
-        both, to tick one.
+        Where reports are drawn: on the respondents' devices, or on the machine of those who ask.
+        Default: the page has both, to tick one.
     keep : sequence of str
         Columns that are kept unprotected beside the reports; default: ``()``.
     budgets : bool
@@ -80,28 +88,46 @@ def report(
         problem = problem.design if problem.design is not None else problem.require_problem()
     require_kind(problem, (Problem, DesignProblem, Survey), "report()")
     if where not in (None, "device", "office"):
-        raise StatementError(f"where = {short_repr(where)} is unknown", do="pass 'device', 'office' or None")
+        raise StatementError(
+            f"where = {short_repr(where)} is unknown", do="pass 'device', 'office' or None"
+        )
     if isinstance(keep, str):
-        raise StatementError(f"keep = {keep!r} is one text", do="pass a list of columns, such as ['region']")
+        raise StatementError(
+            f"keep = {keep!r} is one text", do="pass a list of columns, such as ['region']"
+        )
     wanted = None if people is None else whole_number(people, "people", 1)
     sizes = list(PEOPLE) if wanted is None else sorted({max(1, wanted // 2), wanted, 2 * wanted})
     title = (isinstance(problem, Survey) and problem.title) or title or "A private survey"
     words: dict[str, Any] = {"title": title, "source": source, "program": program()}
     words |= {"where": where, "keep": keep, "wanted": wanted, "belief_ranges": belief_ranges}
-    given = [("people", people), ("waves", waves), ("where", where), *(("keep", column) for column in keep)]
-    words["options"] = "".join(f" --{name} {shlex.quote(str(value))}" for name, value in given if value is not None)
+    given = [
+        ("people", people),
+        ("waves", waves),
+        ("where", where),
+        *(("keep", column) for column in keep),
+    ]
+    words["options"] = "".join(
+        f" --{name} {shlex.quote(str(value))}" for name, value in given if value is not None
+    )
     if isinstance(problem, Survey):
         times = (problem.words.waves or 1) if waves is None else whole_number(waves, "waves", 1)
         return survey_page(problem, sizes, times, **words)
     if waves is not None:
         raise StatementError("waves are those of a survey", do="leave waves out, or pass a Survey")
     results, own = _results(problem, budgets, time_limit, progress or (lambda message: None))
-    words |= {"problem": problem, "is_design": isinstance(problem, DesignProblem), "results": results, "own": own}
+    words |= {
+        "problem": problem,
+        "is_design": isinstance(problem, DesignProblem),
+        "results": results,
+        "own": own,
+    }
     words |= {"people": sizes, "most_likely_reports": most_likely_reports, "guesses": guesses}
     prior = problem.weights if isinstance(problem, DesignProblem) else problem.prior
     words["is_uniform"] = prior is None or bool(np.ptp(prior) < UNIFORM_TOLERANCE)
     words["precision_rows"] = lambda result: precision_rows(result, sizes)
-    words["power"] = lambda privacy, distance: math.exp(min(float(privacy.epsilon) * distance, 700.0))
+    words["power"] = lambda privacy, distance: math.exp(
+        min(float(privacy.epsilon) * distance, 700.0)
+    )
     return filled(Path(__file__).parent, **words)
 
 
@@ -114,9 +140,14 @@ def guesses(mechanism: Mechanism | None) -> list[str]:
 
 
 def _results(
-    problem: Problem | DesignProblem, budgets: bool, time_limit: float | None, progress: Callable[[str], None]
+    problem: Problem | DesignProblem,
+    budgets: bool,
+    time_limit: float | None,
+    progress: Callable[[str], None],
 ) -> tuple[list[Result], int]:
-    """Results by budget, and the index of the problem's own; other budgets without a solution are left out."""
+    """Results by budget, and the index of the problem's own; other budgets without a solution are
+    left out.
+    """
     progress("solving")
     own = solve_at(problem, 1, time_limit)
     if not budgets or own.epsilon <= 0:
@@ -130,33 +161,53 @@ def _results(
     return found, found.index(own)
 
 
-def most_likely_reports(mechanism: Mechanism, most: int) -> list[tuple[Any, list[tuple[Any, float]]]]:
-    """Return at most ``most`` answers, each with its three most likely reports and their probabilities."""
+def most_likely_reports(
+    mechanism: Mechanism, most: int
+) -> list[tuple[Any, list[tuple[Any, float]]]]:
+    """Return at most ``most`` answers, each with its three most likely reports and their
+    probabilities.
+    """
     rows = []
     for x in _spread(len(mechanism.inputs), most):
         best = np.argsort(-mechanism.channel[x], kind="stable")[:3]
-        rows.append((mechanism.inputs[x], [(mechanism.outputs[y], float(mechanism.channel[x, y])) for y in best]))
+        rows.append(
+            (
+                mechanism.inputs[x],
+                [(mechanism.outputs[y], float(mechanism.channel[x, y])) for y in best],
+            )
+        )
     return rows
 
 
-def precision_rows(result: Result, sizes: Sequence[int]) -> list[tuple[str, list[float], float | None, bool]]:
-    """Return some numbers that are not fixed: half-widths, how many times as many people, whether they are shares."""
-    rows, found = [], result.precision
+def precision_rows(
+    result: Result, sizes: Sequence[int]
+) -> list[tuple[str, list[float], float | None, bool]]:
+    """Return some numbers that are not fixed: half-widths, how many times as many people, whether
+    they are shares.
+    """
+    rows = []
+    found = result.precision
     assert found is not None
     for k in _spread(len(result.words), MAX_LISTED_ESTIMATES):
         if found.half_width(1)[k] >= MIN_HALF_WIDTH:
-            times = float(found.variances[k]) / result.truthful[k] if result.truthful[k] > 0 else None
+            times = (
+                float(found.variances[k]) / result.truthful[k] if result.truthful[k] > 0 else None
+            )
             widths = [float(found.half_width(n)[k]) for n in sizes]
             rows.append((result.words[k], widths, times, result.is_share[k]))
     return rows
 
 
 def belief_ranges(factor: float) -> list[tuple[float, float, float]]:
-    """Return each of `BELIEFS`, and the least and the largest probability that one report can make of it."""
+    """Return each of `BELIEFS`, and the least and the largest probability that one report can make
+    of it.
+    """
     return [(p, p / (p + factor * (1 - p)), factor * p / (1 - p + factor * p)) for p in BELIEFS]
 
 
 def _spread(count: int, most: int) -> Sequence[int]:
     """Return at most ``most`` indices below ``count``, evenly spread."""
-    indices: list[int] = np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int)).tolist()
+    indices: list[int] = np.unique(
+        np.linspace(0, count - 1, min(count, most)).round().astype(int)
+    ).tolist()
     return indices

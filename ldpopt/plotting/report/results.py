@@ -1,4 +1,6 @@
-"""The numbers of a page for one budget: the mechanism, its certificate and the precision of the estimates."""
+"""The numbers of a page for one budget: the mechanism, its certificate and the precision of the
+estimates.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ from ldpopt.solving.certify import certify
 from ldpopt.solving.solve import solve
 
 MAX_CERTIFICATE_BYTES = 300_000  # largest certificate that a page includes
-# Smallest singular value of a channel, over the largest, from which frequencies are called estimable
+# Smallest singular value of a channel, over the largest, from which frequencies are called
+# estimable
 MIN_SINGULAR_VALUE = 1e-9
 
 
@@ -39,16 +42,20 @@ class Result:
     """The optimum for one budget."""
 
     privacy: Any  # the notion with this budget
-    factor: float  # e**epsilon of the audit: the largest factor by which one report changes the odds of two answers
+    # e**epsilon of the audit: the largest factor by which one report changes the odds of two
+    # answers
+    factor: float
     mechanism: Mechanism | None  # None if there are too many different reports to list them
     value: float
     aim: str  # name of the value: an expected gain or loss, or a variance
     relative_gap: float  # certified
     certificate: str  # its file in base64; empty if it is too large
-    precision: Precision | None = None  # at the assumed distribution; None if nothing can be estimated from the reports
+    # at the assumed distribution; None if nothing can be estimated from the reports
+    precision: Precision | None = None
     words: Sequence[str] = ()  # what each number is
     is_share: Sequence[bool] = ()
-    truthful: Sequence[float] = ()  # variances of one respondent's values if everybody sent the true answer
+    # variances of one respondent's values if everybody sent the true answer
+    truthful: Sequence[float] = ()
 
     @property
     def epsilon(self) -> float:
@@ -61,43 +68,70 @@ def solve_at(problem: Problem | DesignProblem, multiple: float, time_limit: floa
     if multiple != 1:
         budget = Budget(float(problem.privacy.epsilon) * multiple)
         problem = replace(problem, privacy=with_epsilon(problem.privacy, budget))
-    return _solve(problem, time_limit) if isinstance(problem, Problem) else _design(problem, time_limit)
+    return (
+        _solve(problem, time_limit)
+        if isinstance(problem, Problem)
+        else _design(problem, time_limit)
+    )
 
 
 def _solve(problem: Problem, time_limit: float | None) -> Result:
     solution = solve(problem, time_limit=time_limit)
-    mechanism, n = solution.mechanism, len(problem.inputs)
+    mechanism = solution.mechanism
+    n = len(problem.inputs)
     try:
         certificate = certify(solution)
     except CertificateError as error:
-        raise CertificateError(error.what, do="choose a solver that returns multipliers, such as highs") from None
+        raise CertificateError(
+            error.what, do="choose a solver that returns multipliers, such as highs"
+        ) from None
     prior = np.full(n, 1 / n) if problem.prior is None else problem.prior
-    aim = f"{'worst-case' if problem.objective == 'worst_case' else 'expected'} {problem.utility.sense}"
+    aim = (
+        f"{'worst-case' if problem.objective == 'worst_case' else 'expected'} "
+        f"{problem.utility.sense}"
+    )
     numbers = float(solution.value), aim, certificate.relative_gap, _in_base64(certificate)
     found = Result(problem.privacy, math.exp(certificate.audit.epsilon), mechanism, *numbers)
     singular = np.linalg.svd(mechanism.channel, compute_uv=False)
     if len(singular) < n or singular[-1] <= MIN_SINGULAR_VALUE * singular[0]:
         return found
-    return _with_precision(found, MechanismSource(mechanism), prior, list(map(text_of, problem.inputs)))
+    return _with_precision(
+        found, MechanismSource(mechanism), prior, list(map(text_of, problem.inputs))
+    )
 
 
 def _design(problem: DesignProblem, time_limit: float | None) -> Result:
     privacy, workload, weights = problem.privacy, problem.workload, problem.weights
-    found: Any = design(workload, privacy, weights=weights, objective=problem.objective, time_limit=time_limit)
+    found: Any = design(
+        workload, privacy, weights=weights, objective=problem.objective, time_limit=time_limit
+    )
     aim = f"{'largest' if problem.objective == 'worst_case' else 'average'} variance"
     factor = math.exp(found.certificate.audit.epsilon)
     if isinstance(found, FormulaDesign):
         return Result(privacy, factor, None, found.value, aim, found.relative_gap, "")
-    words = [number_in_words(*number, workload.inputs) for number in zip(found.names, found.wanted, strict=True)]
+    words = [
+        number_in_words(*number, workload.inputs)
+        for number in zip(found.names, found.wanted, strict=True)
+    ]
     numbers = found.value, aim, found.relative_gap, _in_base64(found.certificate)
-    return _with_precision(Result(privacy, factor, found.mechanism, *numbers), found, problem.all_weights, words)
+    return _with_precision(
+        Result(privacy, factor, found.mechanism, *numbers), found, problem.all_weights, words
+    )
 
 
-def _with_precision(result: Result, source: ListedSource, prior: Float, words: Sequence[str]) -> Result:
-    """Add the precision of the numbers that are estimated from a source, if the answers have this prior, shape (n,)."""
+def _with_precision(
+    result: Result, source: ListedSource, prior: Float, words: Sequence[str]
+) -> Result:
+    """Add the precision of the numbers that are estimated from a source, if the answers have this
+    prior, shape (n,).
+    """
     wanted = source.wanted
     truthful = linear_variances(np.eye(len(prior)), wanted, wanted, prior).tolist()
-    about: dict[str, Any] = {"words": words, "is_share": list(map(is_share, wanted)), "truthful": truthful}
+    about: dict[str, Any] = {
+        "words": words,
+        "is_share": list(map(is_share, wanted)),
+        "truthful": truthful,
+    }
     return replace(result, precision=precision(source, prior=prior), **about)
 
 

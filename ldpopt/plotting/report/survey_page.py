@@ -1,4 +1,6 @@
-"""The page of a survey: what all questions together cost a person, and what the people who take part give."""
+"""The page of a survey: what all questions together cost a person, and what the people who take
+part give.
+"""
 
 from __future__ import annotations
 
@@ -22,23 +24,41 @@ MAX_ROWS = 12  # largest number of estimates of a question in its table
 def survey_page(survey: Survey, sizes: Sequence[int], waves: int, **words: Any) -> str:
     """The page of a survey as HTML; see `report`."""
     questions = [_question(survey, name, sizes) for name in survey.questions]
-    factor = math.inf if math.isinf(survey.odds) else math.exp(min(waves * math.log(survey.odds), 700.0))
+    factor = (
+        math.inf if math.isinf(survey.odds) else math.exp(min(waves * math.log(survey.odds), 700.0))
+    )
     after = [survey.account(times).in_words for times in sorted({1, waves})]
-    found = {"survey": survey, "questions": questions, "sizes": sizes, "waves": waves, "factor": factor, "after": after}
+    found = {
+        "survey": survey,
+        "questions": questions,
+        "sizes": sizes,
+        "waves": waves,
+        "factor": factor,
+        "after": after,
+    }
     return filled(Path(__file__).parent, "survey", **found, **words)
 
 
 def _question(survey: Survey, name: str, sizes: Sequence[int]) -> dict[str, Any]:
-    """What the page has about a question; a row has words, half-widths by size, and how many open answers equal one."""
-    question, words = survey.questions[name], survey.words.questions.get(name)
+    """What the page has about a question; a row has words, half-widths by size, and how many open
+    answers equal one.
+    """
+    question = survey.questions[name]
+    words = survey.words.questions.get(name)
 
     def shown(label: Hashable) -> str:
-        return text_of(label) if words is None else words.answers.get(text_of(label), text_of(label))
+        return (
+            text_of(label) if words is None else words.answers.get(text_of(label), text_of(label))
+        )
 
     source, missing = question.source, question.missing_answer
     workload = source if isinstance(source, Workload) else getattr(source, "workload", None)
     ticks = getattr(question, "ticks", ())
-    found: dict[str, Any] = {"name": name, "text": "" if words is None else words.text, "missing": question.missing}
+    found: dict[str, Any] = {
+        "name": name,
+        "text": "" if words is None else words.text,
+        "missing": question.missing,
+    }
     found |= {"answers": list(map(shown, ticks or question.inputs)), "has_ticks": bool(ticks)}
     found |= {"missing_answer": missing and shown(missing), "rows": []}
     try:
@@ -47,10 +67,17 @@ def _question(survey: Survey, name: str, sizes: Sequence[int]) -> dict[str, Any]
         return found | {"why_not": error.what}
     kept = [place for place, width in enumerate(precision.half_width(1)) if width >= MIN_HALF_WIDTH]
     for place in kept[:MAX_ROWS]:
-        row = None if workload is None or precision.names == question.inputs else np.asarray(workload.matrix[place])
+        row = (
+            None
+            if workload is None or precision.names == question.inputs
+            else np.asarray(workload.matrix[place])
+        )
         widths = [float(precision.half_width(size)[place]) for size in sizes]
-        openly = float(precision.spans[place] ** 2 / 4 / precision.variances[place])  # of the largest open variance
+        # of the largest open variance
+        openly = float(precision.spans[place] ** 2 / 4 / precision.variances[place])
         number = precision.names[place]
         text = shown(number) if ticks else number_in_words(number, row, question.inputs, shown)
-        found["rows"].append({"text": text, "in_points": is_share(row), "widths": widths, "openly": openly})
+        found["rows"].append(
+            {"text": text, "in_points": is_share(row), "widths": widths, "openly": openly}
+        )
     return found | {"why_not": "", "more": len(kept) - len(found["rows"])}

@@ -13,13 +13,16 @@ import ldpopt
 from ldpopt.foundation.labels import text_of
 
 MAX_NAMED = 3  # largest number of answers in a row that are named one by one
-MIN_HALF_WIDTH = 1e-6  # smaller half-widths are rounding errors of the probabilities: nothing is estimated
+# smaller half-widths are rounding errors of the probabilities: nothing is estimated
+MIN_HALF_WIDTH = 1e-6
 
 
 def number_in_words(
     name: Hashable, row: Any, inputs: Sequence[Hashable], shown: Callable[[Hashable], str] = text_of
 ) -> str:
-    """Words for the number ``row @ shares``, shape (n,); of a share its answers. None: the share of answer ``name``."""
+    """Words for the number ``row @ shares``, shape (n,); of a share its answers. None: the share of
+    answer ``name``.
+    """
     places: list[int] = np.flatnonzero(row).tolist() if row is not None and is_share(row) else []
     answers = [shown(inputs[place]) for place in places]
     if 0 < len(answers) <= MAX_NAMED:
@@ -35,7 +38,8 @@ def is_share(row: Any) -> bool:
 
 def program() -> str:
     """Name, version and digest of the code that runs."""
-    home, digest = Path(ldpopt.__file__).parent, hashlib.sha256()
+    home = Path(ldpopt.__file__).parent
+    digest = hashlib.sha256()
     for name in sorted(path.relative_to(home).as_posix() for path in home.rglob("*.py")):
         digest.update(f"{name}\n".encode() + (home / name).read_bytes())
     return f"ldpopt {ldpopt.__version__}, whose code has the SHA-256 {digest.hexdigest()[:16]}"
