@@ -1,8 +1,9 @@
 """The command line: a thin shell over the public functions, one command per task, on files.
 
-`app` runs the commands and turns errors into exit codes; `options` has the options that commands share, `printing` what
-they print, `questions` the files that a survey works on. Every other file is the command of its name. Large libraries
-are imported inside the commands, so ``ldpopt --help`` is fast.
+`app` runs the commands and turns errors into exit codes; `options` has the options that commands
+share, `printing` what they print, `questions` the files that a survey works on. Every other file is
+the command of its name. Large libraries are imported inside the commands, so ``ldpopt --help`` is
+fast.
 """
 
 from ldpopt.cli.interrupts import exit_on_interrupt

@@ -13,23 +13,35 @@ def account(
     file: options.QuestionsPath,
     waves: Annotated[int, option("--waves N", "How often each person reports.", min=1)] = 1,
     delta: Annotated[float, option("--delta D", "Delta of the epsilon.", min=0.0, max=1.0)] = 1e-6,
-    people: Annotated[int | None, option("--shuffled N", "Number of people whose reports are shuffled.", min=1)] = None,
-    certificate: Annotated[str | None, new_file("--certificate FILE", "Write the proof, for `ldpopt certify`.")] = None,
+    people: Annotated[
+        int | None, option("--shuffled N", "Number of people whose reports are shuffled.", min=1)
+    ] = None,
+    certificate: Annotated[
+        str | None, new_file("--certificate FILE", "Write the proof, for `ldpopt certify`.")
+    ] = None,
     json: options.Json = None,
 ) -> None:
     """Show what all reports of a person reveal together.
 
-    FILE is a survey, a mechanism or a design. Every number is proved from the probabilities themselves, for people who
-    choose later answers by earlier reports, too. With --shuffled a trusted party removes names and order.
+    FILE is a survey, a mechanism or a design. Every number is proved from the probabilities
+    themselves, for people who choose later answers by earlier reports, too. With --shuffled a
+    trusted party removes names and order.
     """
     with working(f"adding up {file}"):
         curve = _curve(file, waves, people)
-        found, guess = curve.epsilon(delta), curve.guess()
+        found = curve.epsilon(delta)
+        guess = curve.guess()
     sum_of_budgets = curve.epsilon(0.0)
     if certificate is not None:
         curve.prove(delta).save(certificate)
     reports = sum(times for _, times in curve.sources)
-    data = {"reports": reports, "people": people, "sum_of_budgets": sum_of_budgets, "delta": delta, "epsilon": found}
+    data = {
+        "reports": reports,
+        "people": people,
+        "sum_of_budgets": sum_of_budgets,
+        "delta": delta,
+        "epsilon": found,
+    }
     data |= {"guess": guess, "is_attained": curve.is_attained, "sentence": curve.in_words}
     rows: list[list[Any]] = [[0.0, sum_of_budgets], *([[delta, found]] if delta else [])]
     among = "" if people is None else f", shuffled among {people:,} people"

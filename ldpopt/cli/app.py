@@ -1,4 +1,6 @@
-"""The frame of all commands: exit codes, one line per error, no traceback on closed pipes and Ctrl-C."""
+"""The frame of all commands: exit codes, one line per error, no traceback on closed pipes and
+Ctrl-C.
+"""
 
 import os
 import sys
@@ -9,22 +11,64 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from ldpopt.cli import account, audit, certify, check, compare, design, estimate, examples, experiment, export, init
+from ldpopt.cli import (
+    account,
+    audit,
+    certify,
+    check,
+    compare,
+    design,
+    estimate,
+    examples,
+    experiment,
+    export,
+    init,
+)
 
 # isort: split
-from ldpopt.cli import key, models, plan, plot, privatize, report, simulate, solve, solvers, sweep, vertices
+from ldpopt.cli import (
+    key,
+    models,
+    plan,
+    plot,
+    privatize,
+    report,
+    simulate,
+    solve,
+    solvers,
+    sweep,
+    vertices,
+)
 from ldpopt.cli.interrupts import INTERRUPTED, raise_on_interrupt
 from ldpopt.cli.options import option
 from ldpopt.cli.printing import BAD_STATEMENT, FALSE_CLAIM, NO_SOLUTION, say
 from ldpopt.cli.survey import survey
 from ldpopt.errors import CertificateError, LdpoptError, NoSolutionError, PrivacyViolationError
 
-# All commands but those on surveys, in the order of ``ldpopt --help``: each is the function in the file of its name
-FIRST = (init, check, solve, design, compare, audit, account, certify, vertices, plan, key, privatize, estimate, sweep)
+# All commands but those on surveys, in the order of ``ldpopt --help``: each is the function in the
+# file of its name
+FIRST = (
+    init,
+    check,
+    solve,
+    design,
+    compare,
+    audit,
+    account,
+    certify,
+    vertices,
+    plan,
+    key,
+    privatize,
+    estimate,
+    sweep,
+)
 OTHERS = (simulate, experiment, plot, report, export, solvers, models, examples)
 COMMANDS = tuple(vars(file)[file.__name__.rpartition(".")[2]] for file in FIRST + OTHERS)
 FREE_SPACE = " | do: check the path, the free space and the permissions"
-EXIT_CODES = "Exit codes: 0 done; 1 a claim does not hold; 2 bad statement, file or usage; 3 no solution."
+EXIT_CODES = (
+    "Exit codes: 0 done; 1 a claim does not hold; 2 bad statement, file or usage; 3 no solution."
+)
 # Base class of all usage errors: from click or from typer itself, depending on the version of typer
 USAGE_ERROR: Any = typer.BadParameter.__mro__[2]
 
@@ -34,7 +78,8 @@ def run() -> NoReturn:
     try:
         app()
     except SystemExit as ended:
-        # The thread of arrow that reads a table outlives Python if the table was left before its end.
+        # The thread of arrow that reads a table outlives Python if the table was left before its
+        # end.
         if "ldpopt.tables.csv_" in sys.modules and isinstance(ended.code, int):
             from ldpopt.tables.csv_ import is_reading
 
@@ -48,7 +93,9 @@ class Shell(TyperGroup):
     """The group of commands; it turns errors into messages and exit codes."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command; the library's errors become a line and an exit code, others keep their traceback."""
+        """Run a command; the library's errors become a line and an exit code, others keep their
+        traceback.
+        """
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
@@ -59,7 +106,13 @@ class Shell(TyperGroup):
         except LdpoptError as error:
             say(error.one_line)
             is_false = isinstance(error, (PrivacyViolationError, CertificateError))
-            code = NO_SOLUTION if isinstance(error, NoSolutionError) else FALSE_CLAIM if is_false else BAD_STATEMENT
+            code = (
+                NO_SOLUTION
+                if isinstance(error, NoSolutionError)
+                else FALSE_CLAIM
+                if is_false
+                else BAD_STATEMENT
+            )
             raise typer.Exit(code) from None
         except MemoryError:
             say("out of memory | do: take fewer inputs, outputs or points")
@@ -102,7 +155,9 @@ def _prepare_streams() -> None:
 
 
 def _flushed(code: int) -> int:
-    """Flush the streams, which the interpreter would try again, and return the exit code: an error if text is lost."""
+    """Flush the streams, which the interpreter would try again, and return the exit code: an error
+    if text is lost.
+    """
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -139,7 +194,9 @@ def _print_version(is_given: bool) -> None:
 @app.callback(invoke_without_command=True)
 def top(
     context: typer.Context,
-    version: Annotated[bool, option("--version", "Print the version.", callback=_print_version, is_eager=True)] = False,
+    version: Annotated[
+        bool, option("--version", "Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
 ) -> None:
     """Find optimal mechanisms for local differential privacy, with proof."""
     if context.invoked_subcommand is None:

@@ -13,19 +13,27 @@ from ldpopt.foundation.display import Facts, Table
 
 def audit(
     file: options.QuestionsPath,
-    epsilon: Annotated[str | None, option("--epsilon E", "Epsilon to check: nats, or 'log(3)'.")] = None,
-    delta: Annotated[float | None, option("--delta D", "Delta to check, together with --epsilon.")] = None,
+    epsilon: Annotated[
+        str | None, option("--epsilon E", "Epsilon to check: nats, or 'log(3)'.")
+    ] = None,
+    delta: Annotated[
+        float | None, option("--delta D", "Delta to check, together with --epsilon.")
+    ] = None,
     form: Annotated[
-        Literal["event", "entry"], option("--form", "Check delta for every set of reports, or for single reports.")
+        Literal["event", "entry"],
+        option("--form", "Check delta for every set of reports, or for single reports."),
     ] = "event",
-    model: Annotated[str | None, option("--model MODEL", "Check the privacy notion of this model.")] = None,
+    model: Annotated[
+        str | None, option("--model MODEL", "Check the privacy notion of this model.")
+    ] = None,
     json: options.Json = None,
 ) -> None:
     """Recompute the privacy of a mechanism or a survey exactly.
 
-    Prints the true epsilon, the delta curve and a witness; of a survey the true epsilon of each question and of a
-    person, with which an epsilon to check is compared. If an epsilon, delta or model to check is given, the exit
-    code is 1 if the mechanism does not satisfy it. Epsilon is null or inf if no budget is large enough.
+    Prints the true epsilon, the delta curve and a witness; of a survey the true epsilon of each
+    question and of a person, with which an epsilon to check is compared. If an epsilon, delta or
+    model to check is given, the exit code is 1 if the mechanism does not satisfy it. Epsilon is
+    null or inf if no budget is large enough.
     """
     claim = _claim(epsilon, delta, form, model)
     if questions.is_survey(file):
@@ -33,19 +41,36 @@ def audit(
         _audit_survey(file, epsilon, json)
         return
     channel = questions.read_mechanism(file)
-    found, pure = channel.audit(claim), channel.audit()
+    found = channel.audit(claim)
+    pure = channel.audit()
     claimed = float(getattr(claim, "epsilon", None) or 0.0)
     end = pure.epsilon if math.isfinite(pure.epsilon) else max(2.0, 2 * claimed)
-    curve = [(at, pure.delta_at(at)) for at in sorted({*(round(end * k / 4, 3) for k in range(4)), end, claimed})]
-    data = audit_data(found) | {"claim": None if claim is None else found.claim, "pure_epsilon": pure.epsilon}
-    data |= {"witness": found.witness, "curve": [{"epsilon": at, "delta": least} for at, least in curve]}
-    table = Table(["epsilon", "least delta"], curve, "delta curve (every event, all pairs of answers)")
+    curve = [
+        (at, pure.delta_at(at))
+        for at in sorted({*(round(end * k / 4, 3) for k in range(4)), end, claimed})
+    ]
+    data = audit_data(found) | {
+        "claim": None if claim is None else found.claim,
+        "pure_epsilon": pure.epsilon,
+    }
+    data |= {
+        "witness": found.witness,
+        "curve": [{"epsilon": at, "delta": least} for at, least in curve],
+    }
+    table = Table(
+        ["epsilon", "least delta"], curve, "delta curve (every event, all pairs of answers)"
+    )
     rows = [("true epsilon", f"{pure.epsilon:.12g}{_odds(channel, pure)}")]
     *claims, witness = found.facts().parts
     show(Facts("", [*rows, *([] if claim is None else claims), witness, table]), data, json)
     if claim is not None and found.verdict != "certified":
-        what = f"the claim {found.claim} is {found.verdict}: epsilon {found.epsilon:.9g}, delta {found.delta:.9g}"
-        refuse(what, "claim these numbers, or use a mechanism that `ldpopt solve` finds for the claim")
+        what = (
+            f"the claim {found.claim} is {found.verdict}: epsilon {found.epsilon:.9g}, delta "
+            f"{found.delta:.9g}"
+        )
+        refuse(
+            what, "claim these numbers, or use a mechanism that `ldpopt solve` finds for the claim"
+        )
 
 
 def _audit_survey(file: str, epsilon: str | None, json: str | None) -> None:
@@ -86,5 +111,8 @@ def _odds(mechanism: Any, pure: Any) -> str:
     if pure.witness is None:
         return " (all rows are equal)"
     x, other, y = pure.witness
-    over, under = (mechanism.channel[mechanism.inputs.index(name), mechanism.outputs.index(y)] for name in (x, other))
+    over, under = (
+        mechanism.channel[mechanism.inputs.index(name), mechanism.outputs.index(y)]
+        for name in (x, other)
+    )
     return f" (P = {over:.6g} against {under:.6g})"

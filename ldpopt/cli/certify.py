@@ -34,21 +34,28 @@ def certify(
             callback=options.find_file,
         ),
     ],
-    output: Annotated[str | None, new_file("-o --output FILE", "For a model: the certificate as JSON.")] = None,
+    output: Annotated[
+        str | None, new_file("-o --output FILE", "For a model: the certificate as JSON.")
+    ] = None,
     solver: options.Solver = None,
     time_limit: options.TimeLimit = None,
     form: options.Form = None,
-    gap: Annotated[float | None, option("--gap G", "Largest relative gap (default of a model: 1e-6).", min=0.0)] = None,
+    gap: Annotated[
+        float | None, option("--gap G", "Largest relative gap (default of a model: 1e-6).", min=0.0)
+    ] = None,
     independent: Annotated[
-        bool, option("--independent", "Check it with ldpopt_check.py too, which shares no code with ldpopt.")
+        bool,
+        option(
+            "--independent", "Check it with ldpopt_check.py too, which shares no code with ldpopt."
+        ),
     ] = False,
     json: options.Json = None,
 ) -> None:
     """Recheck a certificate without a solver.
 
-    Privacy, value and bound are recomputed from the problem, the probabilities and the multipliers in the file. Exit
-    code 1 if a claim in the file does not hold. A model is solved and certified first. Of a survey the certificates of
-    all questions are rechecked.
+    Privacy, value and bound are recomputed from the problem, the probabilities and the multipliers
+    in the file. Exit code 1 if a claim in the file does not hold. A model is solved and certified
+    first. Of a survey the certificates of all questions are rechecked.
     """
     from ldpopt.accounting.certificate import CurveCertificate, is_account
     from ldpopt.certificate.design_certificate import is_design
@@ -66,7 +73,9 @@ def certify(
         refuse_options(given, file, "a model")
         if is_account(file):
             account = CurveCertificate.load(file)
-            claims = [{"epsilon": epsilon, "delta": float(delta)} for epsilon, delta in account.claims]
+            claims = [
+                {"epsilon": epsilon, "delta": float(delta)} for epsilon, delta in account.claims
+            ]
             _recheck_claim(account, file, {"claims": claims}, json)
         elif is_design(file):
             _certify_design(file, gap, json)
@@ -78,8 +87,11 @@ def certify(
     if model.problem is not None:
         with working(f"solving {Path(file).name}"):
             solution, proof = solve_and_certify(model, solver, time_limit, form)
-        if not solution.mechanism or proof is None:  # without a mechanism, .mechanism raises the reason
-            refuse(f"{solution.solver} returned no duals, so there is no bound", "give --solver highs")
+        # without a mechanism, .mechanism raises the reason
+        if not solution.mechanism or proof is None:
+            refuse(
+                f"{solution.solver} returned no duals, so there is no bound", "give --solver highs"
+            )
         say_notes(solution)
         if output is not None:
             proof.save(output)
@@ -94,7 +106,8 @@ def certify(
 
 
 def _check_independently(file: str, name: str = "") -> None:
-    """Run the checker that imports nothing of the library, in a process of its own; exit 1 if it refuses.
+    """Run the checker that imports nothing of the library, in a process of its own; exit 1 if it
+    refuses.
 
     A file may have another name in print.
     """
@@ -104,9 +117,14 @@ def _check_independently(file: str, name: str = "") -> None:
         raise typer.BadParameter("--independent is for a certificate: write one with -o first")
     checker = Path(ldpopt.__file__).parents[1] / "ldpopt_check.py"  # not another installed one
     if not checker.is_file():
-        refuse("ldpopt_check.py is not installed beside ldpopt", "copy it from the repository, and run it on the file")
+        refuse(
+            "ldpopt_check.py is not installed beside ldpopt",
+            "copy it from the repository, and run it on the file",
+        )
     with working("the independent checker"):
-        done = subprocess.run([sys.executable, "-I", str(checker), file], capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, "-I", str(checker), file], capture_output=True, text=True
+        )
     found = (done.stdout.strip() or done.stderr.strip()).replace(file, name or file)
     if done.returncode == 2:  # an unknown kind of file
         raise ModelFileError(f"the independent checker: {found}", do="pass a certificate of ldpopt")
@@ -116,7 +134,9 @@ def _check_independently(file: str, name: str = "") -> None:
 
 
 def _load(file: str) -> Certificate:
-    """Read a certificate; for the file that `solve -o` writes, which has a channel and no bound, say what to do."""
+    """Read a certificate; for the file that `solve -o` writes, which has a channel and no bound,
+    say what to do.
+    """
     from ldpopt.certificate import Certificate
     from ldpopt.mechanism.mechanism import Mechanism
 
@@ -128,7 +148,10 @@ def _load(file: str) -> Certificate:
         Mechanism.load(file)
     except LdpoptError:
         raise refused from None
-    do = f"write one with `ldpopt solve MODEL --certificate FILE`; for its privacy alone, `ldpopt audit {file}`"
+    do = (
+        "write one with `ldpopt solve MODEL --certificate FILE`; for its privacy alone, `ldpopt "
+        f"audit {file}`"
+    )
     raise ModelFileError("this is a mechanism, not a certificate", where=file, do=do)
 
 
@@ -140,9 +163,20 @@ def _recheck(claimed: Certificate, file: str, gap: float | None, json: str | Non
         checked = recheck(claimed)
     problem, found = claimed.problem, checked.found
     assert problem is not None
-    data = {"holds": checked.holds, "failures": list(checked.failures), "privacy": privacy_text(problem.privacy)}
-    data |= {"objective": problem.objective, "sense": problem.utility.sense, "claimed": claimed.to_dict()}
-    data |= {"found": None if found is None else found.to_dict(), "audit": audit_data(claimed.audit)}
+    data = {
+        "holds": checked.holds,
+        "failures": list(checked.failures),
+        "privacy": privacy_text(problem.privacy),
+    }
+    data |= {
+        "objective": problem.objective,
+        "sense": problem.utility.sense,
+        "claimed": claimed.to_dict(),
+    }
+    data |= {
+        "found": None if found is None else found.to_dict(),
+        "audit": audit_data(claimed.audit),
+    }
     data["residuals"] = (found or claimed).residuals
     facts = checked.facts()
     show(Facts(f"{file}: {facts.title}", facts.parts), data, json)
@@ -151,20 +185,26 @@ def _recheck(claimed: Certificate, file: str, gap: float | None, json: str | Non
 
 
 def _certify_design(file: str, gap: float | None, json: str | None, name: str = "") -> None:
-    """Recheck the file of a design, which may have another name in print; exit 1 if it does not hold."""
+    """Recheck the file of a design, which may have another name in print; exit 1 if it does not
+    hold.
+    """
     from ldpopt.certificate.design_certificate import load_certificate
 
     claim = load_certificate(file)
     data: dict[str, Any] = {"objective": claim.objective, "privacy": privacy_text(claim.privacy)}
     data |= {"epsilon": float(claim.privacy.epsilon), "audit": audit_data(claim.audit)}
-    data |= {key: float(value) for key, value in picked(claim, "achieved", "bound", "relative_gap", "bias").items()}
+    data |= {
+        key: float(value)
+        for key, value in picked(claim, "achieved", "bound", "relative_gap", "bias").items()
+    }
     _recheck_claim(claim, name or file, data, json)
     require_gap(claim.relative_gap, gap)
 
 
 def _certify_survey(file: str, gap: float | None, independent: bool, json: str | None) -> None:
     """Recheck the certificates of all questions of a survey; exit 1 if one does not hold."""
-    survey, failures = read_survey_file(file), []
+    survey = read_survey_file(file)
+    failures = []
     with working("checking") as describe, tempfile.TemporaryDirectory() as folder:
         for place, (name, claim) in enumerate(survey.certificates.items()):
             describe(f"checking {name}")
@@ -174,15 +214,23 @@ def _certify_survey(file: str, gap: float | None, independent: bool, json: str |
                 claim.save(path)
                 _check_independently(path, f"question {label(name)}")
     table, data = survey_table(survey)
-    verdict = [] if failures else [f"a person spends epsilon {survey.epsilon:.9g}, and all certificates hold"]
+    verdict = (
+        []
+        if failures
+        else [f"a person spends epsilon {survey.epsilon:.9g}, and all certificates hold"]
+    )
     data |= {"holds": not failures, "failures": failures}
     show(Facts(f"{file}: {survey.title}", [table, *verdict]), data, json)
     _require_truth(failures)
-    require_gap(max((claim.relative_gap for claim in survey.certificates.values()), default=0.0), gap)
+    require_gap(
+        max((claim.relative_gap for claim in survey.certificates.values()), default=0.0), gap
+    )
 
 
 def _recheck_claim(claim: Any, name: str, data: dict[str, Any], json: str | None) -> None:
-    """Recheck a certificate of a design or of what reports reveal, and show it; exit 1 if it does not hold."""
+    """Recheck a certificate of a design or of what reports reveal, and show it; exit 1 if it does
+    not hold.
+    """
     with working(f"checking {Path(name).name}"):
         failures = claim.recheck()
     facts = claim.facts()

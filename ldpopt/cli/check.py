@@ -1,4 +1,6 @@
-"""The command check: size and plan of a model, or the budgets of a survey, before anything is computed."""
+"""The command check: size and plan of a model, or the budgets of a survey, before anything is
+computed.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,10 @@ if TYPE_CHECKING:
 def check(file: options.ModelOrSurveyPath, json: options.Json = None) -> None:
     """Validate a model or a survey; show its size and the plan.
 
-    For a utility: rows, columns, non-zeros and memory of each form of the linear program, and the methods that `solve`
-    will try, in this order, with the reason. For a workload: its rows and rank, the answers that it distinguishes, its
-    symmetries, and the methods that `design` will use. For a survey: how a person's budget is divided. Nothing is
-    solved.
+    For a utility: rows, columns, non-zeros and memory of each form of the linear program, and the
+    methods that `solve` will try, in this order, with the reason. For a workload: its rows and
+    rank, the answers that it distinguishes, its symmetries, and the methods that `design` will use.
+    For a survey: how a person's budget is divided. Nothing is solved.
     """
     from ldpopt.problem.modelfile import read_model
 
@@ -49,14 +51,22 @@ def _problem_data(model: Model) -> dict[str, Any]:
     problem = model.require_problem()
     forms = available_forms(problem)
     data: dict[str, Any] = dict(zip(("inputs", "outputs"), problem.utility.shape, strict=True))
-    data |= {"objective": problem.objective, "sense": problem.utility.sense, "default_form": forms[0]}
+    data |= {
+        "objective": problem.objective,
+        "sense": problem.utility.sense,
+        "default_form": forms[0],
+    }
     data |= {"order": _order(problem), "forms": [_size(problem, form) for form in forms]}
     steps = plan(problem, model.solver)
-    return data | {"plan": [{"method": step.method.name, "because": step.because} for step in steps]}
+    return data | {
+        "plan": [{"method": step.method.name, "because": step.because} for step in steps]
+    }
 
 
 def _order(problem: Problem) -> list[Any] | None:
-    """The answers as stated, if their labels are not numbers and the loss is the distance in this order; else None."""
+    """The answers as stated, if their labels are not numbers and the loss is the distance in this
+    order; else None.
+    """
     from ldpopt.foundation.labels import label_numbers
     from ldpopt.problem.utility import name_of
 
@@ -81,7 +91,13 @@ def _problem_parts(data: dict[str, Any]) -> list[Part]:
     utility = f"{data['inputs']:,} answers, {data['outputs']:,} reports, {aim}"
     rows = []
     for form, *numbers, memory in (size.values() for size in data["forms"]):
-        rows.append([f"{form} (default)" if form == data["default_form"] else form, *numbers, _memory_text(memory)])
+        rows.append(
+            [
+                f"{form} (default)" if form == data["default_form"] else form,
+                *numbers,
+                _memory_text(memory),
+            ]
+        )
     table = Table(["program", "rows", "columns", "non-zeros", "memory"], rows, digits=3)
     names = data["order"] or []
     shown = ", ".join(map(label, names[:8])) + ", ..." * (len(names) > 8)
@@ -91,7 +107,10 @@ def _problem_parts(data: dict[str, Any]) -> list[Part]:
 
 def _plan_parts(plan: list[dict[str, str]]) -> list[Part]:
     """The methods of a plan in their order, with the reasons."""
-    return [("then" if k else "plan", f"{step['method']}: {step['because']}") for k, step in enumerate(plan)]
+    return [
+        ("then" if k else "plan", f"{step['method']}: {step['because']}")
+        for k, step in enumerate(plan)
+    ]
 
 
 def _workload_data(model: Model) -> dict[str, Any]:
@@ -100,12 +119,18 @@ def _workload_data(model: Model) -> dict[str, Any]:
     from ldpopt.designing.plan import plan_design
 
     problem = model.require_design()
-    form, (rows, answers) = DesignForm(problem), problem.workload.shape
+    form = DesignForm(problem)
+    rows, answers = problem.workload.shape
     is_listed = form.unit is None or answers <= LARGEST
     found: dict[str, Any] = {"rows": rows, "answers": answers}
-    found |= {"rank": form.rank if is_listed else answers, "distinguished": form.n if is_listed else answers}
+    found |= {
+        "rank": form.rank if is_listed else answers,
+        "distinguished": form.n if is_listed else answers,
+    }
     try:
-        plan = [{"method": step.method.name, "because": step.because} for step in plan_design(problem)]
+        plan = [
+            {"method": step.method.name, "because": step.because} for step in plan_design(problem)
+        ]
     except (StatementError, NotRepresentableError) as error:
         plan = [{"method": "none", "because": error.what}]
         return found | {"symmetries": 1, "is_symmetric": False, "plan": plan}
@@ -123,7 +148,10 @@ def _workload_parts(model: Model, found: dict[str, Any]) -> list[Part]:
         ("weights", "for the worst case" if problem.objective == "worst_case" else weights),
         ("rank", "not computed" if found["rank"] is None else found["rank"]),
         ("distinguished", f"{found['distinguished']:,} of {found['answers']:,} answers"),
-        ("symmetries found", f"{found['symmetries']:,}{', all permutations' if found['is_symmetric'] else ''}"),
+        (
+            "symmetries found",
+            f"{found['symmetries']:,}{', all permutations' if found['is_symmetric'] else ''}",
+        ),
         *_plan_parts(found["plan"]),
     ]
 
@@ -148,11 +176,16 @@ def _check_survey(path: str, json: str | None) -> None:
     found = read_survey(path)
     entries: list[dict[str, Any]] = []
     for name, question in found.section.question.items():
-        given = getattr(found.sources[name], "inputs", ()) if name in found.sources else question.inputs
+        given = (
+            getattr(found.sources[name], "inputs", ()) if name in found.sources else question.inputs
+        )
         entry = {"question": name, "answers": len(given), "epsilon": found.budgets.get(name)}
         entries.append(entry | {"missing": question.missing, "mechanism": question.mechanism})
     data = {"title": found.section.title, "epsilon": found.section.epsilon}
     data |= {"scheme": found.scheme, "questions": entries}
-    rows = [[label(e["question"]), *(e[key] for key in ("answers", "epsilon", "missing"))] for e in entries]
+    rows = [
+        [label(e["question"]), *(e[key] for key in ("answers", "epsilon", "missing"))]
+        for e in entries
+    ]
     table = Table(["question", "answers", "epsilon", "missing"], rows, words=["missing"], digits=5)
     show(Facts(found.section.title, [table, f"scheme: {found.why or found.scheme}"]), data, json)

@@ -16,17 +16,23 @@ from ldpopt.cli.questions import read_survey_file
 def collect(
     path: options.SurveyPath,
     to: options.Database = "sqlite:///reports.db",
-    invited: Annotated[bool, option("--invited", "Keep only reports with an invitation of `survey invite`.")] = False,
-    until: Annotated[str | None, option("--until DATE", "The last day, such as 2027-03-31, or a moment on it.")] = None,
+    invited: Annotated[
+        bool, option("--invited", "Keep only reports with an invitation of `survey invite`.")
+    ] = False,
+    until: Annotated[
+        str | None, option("--until DATE", "The last day, such as 2027-03-31, or a moment on it.")
+    ] = None,
     port: Annotated[int, option("--port N", "Port; 0: any free one.", min=0, max=65535)] = 8000,
-    host: Annotated[str, option("--host ADDRESS", "Where to listen; 0.0.0.0: to other machines, too.")] = "127.0.0.1",
+    host: Annotated[
+        str, option("--host ADDRESS", "Where to listen; 0.0.0.0: to other machines, too.")
+    ] = "127.0.0.1",
     json: options.Json = None,
 ) -> None:
     """Show the page of a survey, and keep the reports that come.
 
-    The reports are drawn on the respondents' devices. One is acknowledged when it is on the disk; the same message sent
-    again is kept once. No time, no address and nothing else about the sender is kept, and there is no access log.
-    Ctrl-C ends the command.
+    The reports are drawn on the respondents' devices. One is acknowledged when it is on the disk;
+    the same message sent again is kept once. No time, no address and nothing else about the sender
+    is kept, and there is no access log. Ctrl-C ends the command.
     """
     from ldpopt.fieldwork.form_page import page
     from ldpopt.fieldwork.service import serve
@@ -39,8 +45,17 @@ def collect(
         shown = without_password(to)
 
         def started(address: str) -> None:
-            data = {"address": address, "database": shown, "form": store.digest, "reports": store.count()}
-            show(f"{address}: form {store.digest[:16]}, {store.count():,} reports in {shown}", data, json)
+            data = {
+                "address": address,
+                "database": shown,
+                "form": store.digest,
+                "reports": store.count(),
+            }
+            show(
+                f"{address}: form {store.digest[:16]}, {store.count():,} reports in {shown}",
+                data,
+                json,
+            )
             sys.stdout.flush()
 
         raise_on_interrupt()
@@ -49,10 +64,16 @@ def collect(
 
 
 def read_end(text: str) -> datetime:
-    """The moment after the last one: of a day its end, in the time zone of this machine unless the text has one."""
+    """The moment after the last one: of a day its end, in the time zone of this machine unless the
+    text has one.
+    """
     try:
         if len(text) == len("2027-03-31"):
-            return datetime.combine(date.fromisoformat(text) + timedelta(days=1), time()).astimezone()
+            return datetime.combine(
+                date.fromisoformat(text) + timedelta(days=1), time()
+            ).astimezone()
         return datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError):
-        raise typer.BadParameter(f"--until {text} is not a date such as 2027-03-31 or 2027-03-31T18:00") from None
+        raise typer.BadParameter(
+            f"--until {text} is not a date such as 2027-03-31 or 2027-03-31T18:00"
+        ) from None

@@ -1,4 +1,6 @@
-"""The command compare: all methods for a utility side by side, and the mechanisms of the literature."""
+"""The command compare: all methods for a utility side by side, and the mechanisms of the
+literature.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,16 @@ import typer
 from ldpopt.cli import options
 from ldpopt.cli.design import run_design
 from ldpopt.cli.options import option
-from ldpopt.cli.printing import BAD_STATEMENT, NO_SOLUTION, refuse, require_expected, require_gap, say, show, working
+from ldpopt.cli.printing import (
+    BAD_STATEMENT,
+    NO_SOLUTION,
+    refuse,
+    require_expected,
+    require_gap,
+    say,
+    show,
+    working,
+)
 from ldpopt.errors import NoSolutionError
 from ldpopt.foundation.display import Facts, Part
 
@@ -26,16 +37,21 @@ def compare(
     time_limit: options.TimeLimit = None,
     gap: Annotated[
         float | None,
-        option("--gap G", "Largest certified relative gap to accept (default for a utility: 1e-6).", min=0.0),
+        option(
+            "--gap G",
+            "Largest certified relative gap to accept (default for a utility: 1e-6).",
+            min=0.0,
+        ),
     ] = None,
     json: options.Json = None,
 ) -> None:
     """Compare all methods, and the mechanisms of the literature.
 
-    For a utility: the closed forms that apply, each installed solver in each form that it supports, and the best
-    extreme point. If a method fails, the others continue. Then, for a utility and for a workload: the mechanisms from
-    the literature, with the ratio of their value to the optimum. Exit code 1 if a mechanism is not private, a gap is
-    too large, or the model's [expect] is not met.
+    For a utility: the closed forms that apply, each installed solver in each form that it supports,
+    and the best extreme point. If a method fails, the others continue. Then, for a utility and for
+    a workload: the mechanisms from the literature, with the ratio of their value to the optimum.
+    Exit code 1 if a mechanism is not private, a gap is too large, or the model's [expect] is not
+    met.
     """
     from ldpopt.problem.modelfile import read_model
     from ldpopt.studies.literature import compare as compare_problem
@@ -62,18 +78,25 @@ def compare(
         _exit_unless_solved(found, 1e-6 if gap is None else gap)
         require_expected(loaded, found.best.value, "value")
     if designs is not None:
-        if designs.others and designs.others[0].value < designs.best.value * (1 - 1e-9):  # the best is first
+        # the best is first
+        if designs.others and designs.others[0].value < designs.best.value * (1 - 1e-9):
             gap_found, name = designs.best.relative_gap, designs.others[0].name
-            say(f"note: the search ended at the relative gap {gap_found:.2g}, and {name} has a smaller variance")
+            say(
+                f"note: the search ended at the relative gap {gap_found:.2g}, and {name} has a "
+                "smaller variance"
+            )
         require_gap(designs.best.relative_gap, gap)
         require_expected(loaded, designs.best.value, "variance")
 
 
-def compare_model_designs(model: Model, gap: float | None, time_limit: float | None) -> DesignComparison:
+def compare_model_designs(
+    model: Model, gap: float | None, time_limit: float | None
+) -> DesignComparison:
     """Design for a model's workload, and compute the mechanisms of the literature for it."""
     from ldpopt.designing import compare_designs
 
-    problem, best = model.require_design(), run_design(model, gap, time_limit)
+    problem = model.require_design()
+    best = run_design(model, gap, time_limit)
     how: dict[str, Any] = {"weights": problem.weights, "objective": problem.objective}
     return compare_designs(problem.workload, problem.privacy, **how, best=best)
 

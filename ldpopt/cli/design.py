@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ldpopt.cli import options
 from ldpopt.cli.options import new_file, new_picture, option
-from ldpopt.cli.printing import audit_data, picked, require_expected, require_gap, save_picture, show, working
+from ldpopt.cli.printing import (
+    audit_data,
+    picked,
+    require_expected,
+    require_gap,
+    save_picture,
+    show,
+    working,
+)
 from ldpopt.foundation.display import Facts, Table, label, privacy_text, thinned
 
 if TYPE_CHECKING:
@@ -19,13 +27,25 @@ def design(
     epsilon: options.Epsilon = None,
     gap: Annotated[
         float | None,
-        option("--gap G", "Relative gap to reach (default: 1e-6); exit 1 if a given one is missed.", min=0.0),
+        option(
+            "--gap G",
+            "Relative gap to reach (default: 1e-6); exit 1 if a given one is missed.",
+            min=0.0,
+        ),
     ] = None,
     time_limit: options.TimeLimit = None,
-    outputs: Annotated[int | None, option("--outputs M", "Largest number of different reports.", min=2)] = None,
-    by_answer: Annotated[bool, option("--by-answer", "Print the variance for each true answer.")] = False,
-    output: Annotated[str | None, new_file("-o --output FILE", "Mechanism, estimator, proof in one JSON file.")] = None,
-    proof: Annotated[str | None, new_file("--certificate FILE", "The same file, for `ldpopt certify`.")] = None,
+    outputs: Annotated[
+        int | None, option("--outputs M", "Largest number of different reports.", min=2)
+    ] = None,
+    by_answer: Annotated[
+        bool, option("--by-answer", "Print the variance for each true answer.")
+    ] = False,
+    output: Annotated[
+        str | None, new_file("-o --output FILE", "Mechanism, estimator, proof in one JSON file.")
+    ] = None,
+    proof: Annotated[
+        str | None, new_file("--certificate FILE", "The same file, for `ldpopt certify`.")
+    ] = None,
     plot: Annotated[
         str | None, new_picture("--plot FILE", "Variance by answer; `ldpopt plot` compares others.")
     ] = None,
@@ -33,9 +53,9 @@ def design(
 ) -> None:
     """Find the best mechanism for estimating a model's workload.
 
-    No private mechanism has a smaller variance than the bound. The file written by -o is all that a survey needs:
-    `privatize`, `estimate`, `audit`, `plot` and `certify` read it. Exit code 1 if the model's [expect] is not met or a
-    given gap is missed; 3 if there is no design.
+    No private mechanism has a smaller variance than the bound. The file written by -o is all that a
+    survey needs: `privatize`, `estimate`, `audit`, `plot` and `certify` read it. Exit code 1 if the
+    model's [expect] is not met or a given gap is missed; 3 if there is no design.
     """
     from ldpopt.designing import save_design
 
@@ -56,23 +76,44 @@ def design(
     require_expected(loaded, found.value, "variance")
 
 
-def run_design(model: Model, gap: float | None, time_limit: float | None, outputs: int | None = None) -> Any:
+def run_design(
+    model: Model, gap: float | None, time_limit: float | None, outputs: int | None = None
+) -> Any:
     """Design for a model, by default within its own time limit."""
     from ldpopt.designing import design
 
-    how: dict[str, Any] = vars(model.require_design()) | ({} if outputs is None else {"outputs": outputs})
+    how: dict[str, Any] = vars(model.require_design()) | (
+        {} if outputs is None else {"outputs": outputs}
+    )
     how["time_limit"] = model.time_limit if time_limit is None else time_limit
     return design(**how, gap=1e-6 if gap is None else gap)
 
 
 def _data(model: Model, found: Any, is_by_answer: bool) -> dict[str, Any]:
     """A design as JSON data; the mechanism is null if its reports are too many to list."""
-    problem, is_listed = model.require_design(), found.codec.form == "labels"
-    variances = zip(problem.workload.inputs, found.variance().tolist(), strict=True) if is_by_answer else ()
-    (k, n), privacy = problem.workload.shape, privacy_text(problem.privacy)
-    data: dict[str, Any] = {"title": model.title, "objective": problem.objective, "privacy": privacy}
+    problem = model.require_design()
+    is_listed = found.codec.form == "labels"
+    variances = (
+        zip(problem.workload.inputs, found.variance().tolist(), strict=True) if is_by_answer else ()
+    )
+    k, n = problem.workload.shape
+    privacy = privacy_text(problem.privacy)
+    data: dict[str, Any] = {
+        "title": model.title,
+        "objective": problem.objective,
+        "privacy": privacy,
+    }
     data |= {"numbers": k, "answers": n}
-    data |= picked(found, "value", "average_variance", "worst_variance", "bound", "relative_gap", "exact", "bits")
+    data |= picked(
+        found,
+        "value",
+        "average_variance",
+        "worst_variance",
+        "bound",
+        "relative_gap",
+        "exact",
+        "bits",
+    )
     return data | {
         "reports": found.n_reports if is_listed else None,
         "variances": [{"answer": answer, "variance": variance} for answer, variance in variances],
@@ -86,7 +127,9 @@ def _facts(model: Model, path: str, found: Any, data: dict[str, Any], by_answer:
     facts = found.facts()
     *parts, remark = facts.parts
     if model.expect is not None and model.expect.variance is not None:
-        parts.append(("model expects", f"{model.expect.variance:.9g} within {model.expect.tolerance:g}"))
+        parts.append(
+            ("model expects", f"{model.expect.variance:.9g} within {model.expect.tolerance:g}")
+        )
     parts.append(remark)
     if by_answer:
         few, more = thinned(data["variances"])

@@ -23,11 +23,20 @@ def examples(
     from ldpopt.problem.modelfile.page import shipped
 
     folder = shipped("examples")
-    found = {path.name: ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "" for path in folder.glob("*.py")}
-    entries = [{"name": name, "title": found[name].strip().splitlines()[0]} for name in sorted(found)]
+    found = {
+        path.name: ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+        for path in folder.glob("*.py")
+    }
+    entries = [
+        {"name": name, "title": found[name].strip().splitlines()[0]} for name in sorted(found)
+    ]
     if copy is not None:
         with file_errors("cannot copy the examples", copy, "name a new folder"):
             shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("__pycache__"))
     where = str(folder if copy is None else Path(copy))
-    table = Table(["example", "title"], [[entry["name"], entry["title"]] for entry in entries], words=["title"])
+    table = Table(
+        ["example", "title"],
+        [[entry["name"], entry["title"]] for entry in entries],
+        words=["title"],
+    )
     show(Facts("", [table, f"in {where}"]), {"folder": where, "examples": entries}, json)

@@ -17,15 +17,22 @@ if TYPE_CHECKING:
 
 
 def experiment(
-    answers: Annotated[str, argument("ANSWERS", "Table of numbers: CSV or Parquet; '-' for stdin.")],
+    answers: Annotated[
+        str, argument("ANSWERS", "Table of numbers: CSV or Parquet; '-' for stdin.")
+    ],
     column: Annotated[list[str], option("--column -c C", "Column of the table; may be repeated.")],
-    bounds: Annotated[str, option("--range LOW:HIGH", "Range of the answers, known before the survey.")],
+    bounds: Annotated[
+        str, option("--range LOW:HIGH", "Range of the answers, known before the survey.")
+    ],
     people: options.People,
     epsilon: options.Epsilons,
     protocol: Annotated[
-        list[str] | None, option("--protocol NAME", "A protocol of ldpopt.mean; may be repeated (default: all).")
+        list[str] | None,
+        option("--protocol NAME", "A protocol of ldpopt.mean; may be repeated (default: all)."),
     ] = None,
-    sets: Annotated[int, option("--sets N", "Data sets drawn for each number of people.", min=1)] = 30,
+    sets: Annotated[
+        int, option("--sets N", "Data sets drawn for each number of people.", min=1)
+    ] = 30,
     seed: Annotated[int, option("--seed N", "Seed of the data sets and reports.", min=0)] = 0,
     jobs: options.Jobs = 1,
     dask: options.Dask = None,
@@ -36,9 +43,10 @@ def experiment(
 ) -> None:
     """Compare protocols for means on the numbers of a table.
 
-    People are drawn from the table with replacement, and each reports one of the columns. The result has the root
-    mean squared error of the estimated means, in the unit of the answers, and its closed form. With a checkpoint,
-    finished runs are kept even if the process is killed, and the same command continues.
+    People are drawn from the table with replacement, and each reports one of the columns. The
+    result has the root mean squared error of the estimated means, in the unit of the answers, and
+    its closed form. With a checkpoint, finished runs are kept even if the process is killed, and
+    the same command continues.
     """
     from ldpopt.foundation.budget import Budget
     from ldpopt.foundation.files import write_csv
@@ -48,22 +56,42 @@ def experiment(
     try:
         low, high = map(float, bounds.split(":"))
     except ValueError:
-        raise StatementError(f"{bounds!r} is not a range", where="--range", do="write LOW:HIGH, as in 0:9") from None
-    sizes, budgets = options.parse_people(people), [float(Budget(budget)) for budget in options.parse_grid(epsilon)]
+        raise StatementError(
+            f"{bounds!r} is not a range", where="--range", do="write LOW:HIGH, as in 0:9"
+        ) from None
+    sizes = options.parse_people(people)
+    budgets = [float(Budget(budget)) for budget in options.parse_grid(epsilon)]
     names = protocols(protocol or PROTOCOLS, len(column))
     require_other_file(answers, output or "-")
     data = Resampled(answers, column, low, high)
-    with progress_bar(f"comparing {len(names)} protocols") as progress, options.executor_of(dask, jobs) as executor:
-        how: Any = {"jobs": jobs, "executor": executor, "checkpoint": checkpoint, "progress": progress}
-        found = compare_means_grid(names, data, users=sizes, epsilons=budgets, sets=sets, seed=seed, **how)
+    with (
+        progress_bar(f"comparing {len(names)} protocols") as progress,
+        options.executor_of(dask, jobs) as executor,
+    ):
+        how: Any = {
+            "jobs": jobs,
+            "executor": executor,
+            "checkpoint": checkpoint,
+            "progress": progress,
+        }
+        found = compare_means_grid(
+            names, data, users=sizes, epsilons=budgets, sets=sets, seed=seed, **how
+        )
     rows = [row for one in found.values() for row in _rows(one, high - low)]
     if output is not None:
         write_csv(rows, output)
     few, more = thinned(rows)
-    cells = [[shown(value, 6 if key == "epsilon" else 4) for key, value in list(row.items())[:-1]] for row in few]
+    cells = [
+        [shown(value, 6 if key == "epsilon" else 4) for key, value in list(row.items())[:-1]]
+        for row in few
+    ]
     headings = ["people", "epsilon", "protocol", "error", "std error", "theory"]
     title = f"root mean squared errors over {sets} data set{'s' if sets > 1 else ''}{more}"
-    show(Facts(title, [Table(headings, cells)]), {"sets": sets, "seed": seed, "columns": column, "rows": rows}, json)
+    show(
+        Facts(title, [Table(headings, cells)]),
+        {"sets": sets, "seed": seed, "columns": column, "rows": rows},
+        json,
+    )
 
 
 def _rows(found: MeanExperiment, width: float) -> Iterator[dict[str, Any]]:
@@ -72,7 +100,11 @@ def _rows(found: MeanExperiment, width: float) -> Iterator[dict[str, Any]]:
         for j, name in enumerate(found.algorithms):
             squares = found.rmse[:, i, j] ** 2
             error = math.sqrt(squares.mean())
-            spread = squares.std(ddof=1) / math.sqrt(len(squares)) / (2 * error) if len(squares) > 1 else math.nan
+            spread = (
+                squares.std(ddof=1) / math.sqrt(len(squares)) / (2 * error)
+                if len(squares) > 1
+                else math.nan
+            )
             yield {
                 "people": found.users,
                 "epsilon": epsilon,

@@ -16,9 +16,16 @@ from ldpopt.foundation.files import replacing
 
 def export(
     model: options.ModelPath,
-    to: Annotated[Literal["lp", "mps"] | None, option("--to", "Format (default: by the file's ending, or LP).")] = None,
-    output: Annotated[str, option("-o --output FILE", "'-' for stdout.", callback=require_writable_or_stdout)] = "-",
-    form: Annotated[options.ProgramForm | None, option("--form", "Form (default: the smallest exact one).")] = None,
+    to: Annotated[
+        Literal["lp", "mps"] | None,
+        option("--to", "Format (default: by the file's ending, or LP)."),
+    ] = None,
+    output: Annotated[
+        str, option("-o --output FILE", "'-' for stdout.", callback=require_writable_or_stdout)
+    ] = "-",
+    form: Annotated[
+        options.ProgramForm | None, option("--form", "Form (default: the smallest exact one).")
+    ] = None,
     json: options.Json = None,
 ) -> None:
     """Write a model's program as LP or MPS.
@@ -32,7 +39,8 @@ def export(
         raise typer.BadParameter("the program and the JSON cannot both go to stdout: add -o FILE")
     ending = Path(output).suffix.lstrip(".").lower()
     if to is None and output != "-" and ending not in ("lp", "mps"):
-        what, do = f"unknown format {ending!r} of a program", "use the ending .lp or .mps, or name the format with --to"
+        what = f"unknown format {ending!r} of a program"
+        do = "use the ending .lp or .mps, or name the format with --to"
         raise ModelFileError(what, where=output, do=do)
     kind = to or ("mps" if ending == "mps" else "lp")
     program = formulate(read_model(model).require_problem(model), form)

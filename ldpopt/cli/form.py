@@ -16,16 +16,25 @@ from ldpopt.foundation.files import readable, replacing
 def form(
     path: options.QuestionsPath,
     output: Annotated[str | None, new_file("-o --output FILE", "The page, as HTML.")] = None,
-    to: Annotated[str | None, option("--to URL", "Address for reports, as https://.../reports; '': none.")] = None,
-    language: Annotated[str | None, option("--language LANG", "en, de, fr, or that of the survey's words.")] = None,
-    check: Annotated[str | None, option("--check FILE", "Require that FILE is this page, byte by byte.")] = None,
+    to: Annotated[
+        str | None, option("--to URL", "Address for reports, as https://.../reports; '': none.")
+    ] = None,
+    language: Annotated[
+        str | None, option("--language LANG", "en, de, fr, or that of the survey's words.")
+    ] = None,
+    check: Annotated[
+        str | None, option("--check FILE", "Require that FILE is this page, byte by byte.")
+    ] = None,
     json: options.Json = None,
-    module: Annotated[str | None, new_file("--module FILE", "Write the module that draws in other pages.")] = None,
+    module: Annotated[
+        str | None, new_file("--module FILE", "Write the module that draws in other pages.")
+    ] = None,
 ) -> None:
     """Write the page on which respondents draw their reports.
 
-    They do so on their own devices. The page is one file of HTML that can be mailed or put on any server. It draws with
-    the masses that were audited, and sends the reports and nothing else. The same survey gives the same page.
+    They do so on their own devices. The page is one file of HTML that can be mailed or put on any
+    server. It draws with the masses that were audited, and sends the reports and nothing else. The
+    same survey gives the same page.
     """
     from ldpopt.fieldwork.form_page import draw_module, page
     from ldpopt.surveys.form import form_digest

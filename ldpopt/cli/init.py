@@ -15,7 +15,9 @@ def init(
     answers: Annotated[str, option("--answers A,B,...", "The possible answers.")] = "no,yes",
     epsilon: Annotated[str, option("--epsilon E", "Privacy budget in nats, or 'log(3)'.")] = "1.0",
     title: Annotated[str, option("--title TEXT", "Title of the model.")] = "My question",
-    estimate: Annotated[bool, option("--estimate", "Write a workload for `ldpopt design`, not a utility.")] = False,
+    estimate: Annotated[
+        bool, option("--estimate", "Write a workload for `ldpopt design`, not a utility.")
+    ] = False,
     json: options.Json = None,
 ) -> None:
     """Write a model file with comments, as a starting point.
@@ -26,7 +28,13 @@ def init(
 
     inputs = [answer.strip() for answer in answers.split(",")]
     if len(inputs) < 2 or not all(inputs) or len(set(inputs)) < len(inputs):
-        raise typer.BadParameter(f"--answers {answers!r} needs two or more different answers, with commas between")
+        raise typer.BadParameter(
+            f"--answers {answers!r} needs two or more different answers, with commas between"
+        )
     path = write_new(file, template(title, inputs, epsilon, estimate=estimate))
     command = "design" if estimate else "solve"
-    show(f"{path}: edit it, then `ldpopt {command} {quote(str(path))}`", {"file": str(path), "answers": inputs}, json)
+    show(
+        f"{path}: edit it, then `ldpopt {command} {quote(str(path))}`",
+        {"file": str(path), "answers": inputs},
+        json,
+    )

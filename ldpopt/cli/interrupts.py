@@ -1,6 +1,8 @@
-"""Ctrl-C: it ends the process at once, except while a command works, which then keeps its finished results.
+"""Ctrl-C: it ends the process at once, except while a command works, which then keeps its finished
+results.
 
-The command line imports this file first, so that its handler is installed early; it imports no large library.
+The command line imports this file first, so that its handler is installed early; it imports no
+large library.
 """
 
 import os
@@ -13,7 +15,9 @@ INTERRUPTED = 130  # exit code after Ctrl-C, by the convention of shells
 
 
 def exit_on_interrupt() -> None:
-    """From now on, end this process on Ctrl-C, unless the signal is ignored, as in the background."""
+    """From now on, end this process on Ctrl-C, unless the signal is ignored, as in the
+    background.
+    """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
 
@@ -33,7 +37,9 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 def _raise(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt; not during an import but after it, since libraries may replace or lose the exception."""
+    """Raise KeyboardInterrupt; not during an import but after it, since libraries may replace or
+    lose the exception.
+    """
     at = frame
     while at is not None:
         if at.f_code.co_filename == "<frozen importlib._bootstrap>":

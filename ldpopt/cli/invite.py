@@ -16,20 +16,25 @@ def invite(
     path: options.SurveyPath,
     count: Annotated[int, argument("PEOPLE", "Number of invitations.", min=1)],
     output: Annotated[str, new_file("-o --output FILE", "The links, one a line, as CSV.")],
-    page: Annotated[str, option("--page URL", "Where the page is, such as https://survey.example.org/.")],
+    page: Annotated[
+        str, option("--page URL", "Where the page is, such as https://survey.example.org/.")
+    ],
     to: options.Database = "sqlite:///reports.db",
     json: options.Json = None,
 ) -> None:
     """Write links to the page of a survey, each for one report.
 
-    Give every person one, and start `survey collect` with --invited. The invitation is the part of a link after #,
-    which browsers do not send with the request for a page. The database has hashes of unused invitations only.
+    Give every person one, and start `survey collect` with --invited. The invitation is the part of
+    a link after #, which browsers do not send with the request for a page. The database has hashes
+    of unused invitations only.
     """
     from ldpopt.fieldwork.store import Store
     from ldpopt.tables.database import without_password
 
     if not urlsplit(page).scheme or "#" in page:
-        raise typer.BadParameter(f"--page {page} is not the address of a page, such as https://survey.example.org/")
+        raise typer.BadParameter(
+            f"--page {page} is not the address of a page, such as https://survey.example.org/"
+        )
     with Store(to, read_survey_file(path), invited=True) as store:
         links = [{"link": f"{page}#i={invitation}"} for invitation in store.invite(count)]
     write_csv(links, output)

@@ -13,23 +13,30 @@ from ldpopt.foundation.display import Facts, Table, privacy_text
 
 
 def models(
-    folder: Annotated[str | None, argument("DIR", "A folder of model files (default: those of ldpopt).")] = None,
+    folder: Annotated[
+        str | None, argument("DIR", "A folder of model files (default: those of ldpopt).")
+    ] = None,
     json: options.Json = None,
 ) -> None:
     """List the models that come with ldpopt, or those of a folder.
 
-    Prints name, size, privacy notion and title; the size is answers x reports + numbers of a workload. A model that
-    comes with ldpopt is used by its name: `ldpopt solve coin`. Exit code 2 if a file is not a model.
+    Prints name, size, privacy notion and title; the size is answers x reports + numbers of a
+    workload. A model that comes with ldpopt is used by its name: `ldpopt solve coin`. Exit code 2
+    if a file is not a model.
     """
     from ldpopt.problem.modelfile.page import shipped
 
     home = shipped("models") if folder is None else Path(folder)
     if not (paths := sorted(home.glob("*.toml"))):
         what = "has no model files" if home.is_dir() else "is not a folder"
-        raise ModelFileError(f"{home} {what}", do="name a folder with *.toml files: ldpopt models DIR")
+        raise ModelFileError(
+            f"{home} {what}", do="name a folder with *.toml files: ldpopt models DIR"
+        )
     entries = [_entry(path) for path in paths]
     kinds = [entry.pop("kind") for entry in entries]
-    rows = [[e["name"], _size_text(e), kind, e["title"]] for e, kind in zip(entries, kinds, strict=True)]
+    rows = [
+        [e["name"], _size_text(e), kind, e["title"]] for e, kind in zip(entries, kinds, strict=True)
+    ]
     headings = ["model", "size", "privacy", "title"]
     show(Facts("", [Table(headings, rows, words=headings, cut=True)]), {"models": entries}, json)
     if incomplete := [entry for entry in entries if "needs" in entry]:

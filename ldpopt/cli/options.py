@@ -1,4 +1,6 @@
-"""Arguments and options that commands share: files, grids of numbers, worker processes and clusters."""
+"""Arguments and options that commands share: files, grids of numbers, worker processes and
+clusters.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def argument(metavar: str, text: str, **rules: Any) -> Any:
 
 
 def option(usage: str, text: str, **rules: Any) -> Any:
-    """An option, as help writes and explains it: its names, and what stands for the value, as in "-o --output FILE"."""
+    """An option, as help writes and explains it: its names, and what stands for the value, as in
+    "-o --output FILE".
+    """
     names = [word for word in usage.split() if word.startswith("-")]
     metavar = next((word for word in usage.split() if word not in names), None)
     return typer.Option(*names, metavar=metavar, help=text, **rules)
@@ -62,13 +66,20 @@ def find_models(context: typer.Context, names: list[str]) -> list[str]:
 
 
 def find_survey(context: typer.Context, path: str) -> str:
-    """Path of a survey; any other file is refused, and a solved one by the command that solves it."""
+    """Path of a survey; any other file is refused, and a solved one by the command that solves
+    it.
+    """
     if Path(path).is_file() and not is_survey(path):
-        do = "add a question, or write a survey with `ldpopt survey init`; a model has commands without the word survey"
+        do = (
+            "add a question, or write a survey with `ldpopt survey init`; a model has commands "
+            "without the word survey"
+        )
         raise ModelFileError("this is not a survey: it has no [question.NAME]", where=path, do=do)
     if context.info_name == "solve" and is_survey(path) and Path(path).suffix.lower() != ".toml":
         do = FOR_SURVEYS["solved"].format(path)
-        raise ModelFileError("this is a survey with its mechanisms, not a statement in TOML", where=path, do=do)
+        raise ModelFileError(
+            "this is a survey with its mechanisms, not a statement in TOML", where=path, do=do
+        )
     return path
 
 
@@ -81,46 +92,85 @@ def _show_values(context: typer.Context, shows: bool) -> bool:
 # Models and mechanisms
 
 ModelPath = Annotated[
-    str, argument("MODEL", "A model file (TOML), or a name listed by `ldpopt models`.", callback=find_model)
+    str,
+    argument(
+        "MODEL", "A model file (TOML), or a name listed by `ldpopt models`.", callback=find_model
+    ),
 ]
 ModelPaths = Annotated[
-    list[str], argument("MODEL...", "Model files (TOML), or names listed by `ldpopt models`.", callback=find_models)
+    list[str],
+    argument(
+        "MODEL...", "Model files (TOML), or names listed by `ldpopt models`.", callback=find_models
+    ),
 ]
 ModelOrSurveyPath = Annotated[
-    str, argument("MODEL|SURVEY", "A model (TOML) or its name, or a survey (TOML or JSON).", callback=find_file)
+    str,
+    argument(
+        "MODEL|SURVEY",
+        "A model (TOML) or its name, or a survey (TOML or JSON).",
+        callback=find_file,
+    ),
 ]
-MechanismPath = Annotated[str, argument("MECHANISM", "A mechanism (JSON), as `ldpopt solve MODEL -o FILE` writes it.")]
+MechanismPath = Annotated[
+    str, argument("MECHANISM", "A mechanism (JSON), as `ldpopt solve MODEL -o FILE` writes it.")
+]
 QuestionsPath = Annotated[
-    str, argument("MECHANISM|SURVEY", "A mechanism or design (JSON), or a survey (TOML or JSON).", callback=find_file)
+    str,
+    argument(
+        "MECHANISM|SURVEY",
+        "A mechanism or design (JSON), or a survey (TOML or JSON).",
+        callback=find_file,
+    ),
 ]
-SurveyPath = Annotated[str, argument("SURVEY", "A survey of several questions (TOML or JSON).", callback=find_survey)]
-Epsilon = Annotated[str | None, option("--epsilon E", "Use this budget, not the model's: nats, or 'log(3)'.")]
+SurveyPath = Annotated[
+    str, argument("SURVEY", "A survey of several questions (TOML or JSON).", callback=find_survey)
+]
+Epsilon = Annotated[
+    str | None, option("--epsilon E", "Use this budget, not the model's: nats, or 'log(3)'.")
+]
 
 # Solving
 
 FormName = Literal["compact", "pairwise", "sifted"]
 ProgramForm = Literal["compact", "pairwise", "events", "relaxation"]
-Form = Annotated[FormName | None, option("--form", "Form of the linear program (default: by structure).")]
+Form = Annotated[
+    FormName | None, option("--form", "Form of the linear program (default: by structure).")
+]
 Solver = Annotated[str | None, option("--solver NAME", "See `ldpopt solvers`.")]
 TimeLimit = Annotated[float | None, option("--time-limit S", "Seconds for the solve.", min=1e-3)]
 
 # Tables of answers and reports
 
-Answers = Annotated[str, argument("ANSWERS", "CSV, Parquet, Excel, Stata or SPSS, folder of Parquet; '-': stdin.")]
-Reports = Annotated[str, argument("REPORTS", "CSV or Parquet, a folder of Parquet, URL of a database; '-': stdin.")]
-Database = Annotated[str, option("--to URL", "Database: sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME.")]
-Columns = Annotated[list[str] | None, option("--column -c C", "Column; may be repeated. A survey names its own.")]
+Answers = Annotated[
+    str, argument("ANSWERS", "CSV, Parquet, Excel, Stata or SPSS, folder of Parquet; '-': stdin.")
+]
+Reports = Annotated[
+    str, argument("REPORTS", "CSV or Parquet, a folder of Parquet, URL of a database; '-': stdin.")
+]
+Database = Annotated[
+    str, option("--to URL", "Database: sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME.")
+]
+Columns = Annotated[
+    list[str] | None, option("--column -c C", "Column; may be repeated. A survey names its own.")
+]
 Missing = Annotated[
     Literal["refuse", "leave_out"] | None,
     option(
         "--missing",
-        "Missing answers: refuse the table (default), or leave them out (which reveals who did not answer).",
+        "Missing answers: refuse the table (default), or leave them out (which reveals who did "
+        "not answer).",
     ),
 ]
-ShowValues = Annotated[bool, option("--show-values", "Let messages quote entries of the table.", callback=_show_values)]
-HalfWidth = Annotated[str | None, option("--half-width H", "Half-width of the intervals, such as 0.02 or 2%.")]
+ShowValues = Annotated[
+    bool, option("--show-values", "Let messages quote entries of the table.", callback=_show_values)
+]
+HalfWidth = Annotated[
+    str | None, option("--half-width H", "Half-width of the intervals, such as 0.02 or 2%.")
+]
 Confidence = Annotated[float, option("--confidence C", "Confidence level of the intervals.")]
-Simultaneous = Annotated[bool, option("--simultaneous", "Simultaneous intervals: all of a question hold at once.")]
+Simultaneous = Annotated[
+    bool, option("--simultaneous", "Simultaneous intervals: all of a question hold at once.")
+]
 
 # Output
 
@@ -128,7 +178,8 @@ Json = Annotated[
     str | None,
     option(
         "--json FILE",
-        "Write one JSON object to FILE; '-': to stdout, and nothing else. Infinity and nan are written as null.",
+        "Write one JSON object to FILE; '-': to stdout, and nothing else. Infinity and nan are "
+        "written as null.",
         callback=require_writable_or_stdout,
     ),
 ]
@@ -137,10 +188,18 @@ CsvTable = Annotated[str | None, new_file("-o --output FILE", "The table as CSV.
 # Many runs
 
 Jobs = Annotated[int, option("-j --jobs N", "Number of processes; -1: one per core.")]
-Dask = Annotated[str | None, option("--dask ADDRESS", "Dask cluster of this scheduler, such as tcp://host:8786.")]
-CheckpointFile = Annotated[str | None, option("--checkpoint FILE", "File for finished work, which is not repeated.")]
-Epsilons = Annotated[str, option("--epsilon GRID", "start:stop:count, or a list such as 0.1,1,log(3).")]
-Deltas = Annotated[str | None, option("--delta GRID", "Deltas, in the same form (default: the model's own).")]
+Dask = Annotated[
+    str | None, option("--dask ADDRESS", "Dask cluster of this scheduler, such as tcp://host:8786.")
+]
+CheckpointFile = Annotated[
+    str | None, option("--checkpoint FILE", "File for finished work, which is not repeated.")
+]
+Epsilons = Annotated[
+    str, option("--epsilon GRID", "start:stop:count, or a list such as 0.1,1,log(3).")
+]
+Deltas = Annotated[
+    str | None, option("--delta GRID", "Deltas, in the same form (default: the model's own).")
+]
 People = Annotated[str, option("--people GRID", "Numbers of people: a list such as 1000,10000.")]
 CONNECT_SECONDS = 10  # how long to wait for the scheduler of a cluster
 
@@ -152,7 +211,9 @@ def executor_of(dask: str | None, jobs: int) -> Iterator[Any]:
         yield None
         return
     if jobs != 1:
-        raise typer.BadParameter("--dask works on a cluster, --jobs on this machine; give one of them")
+        raise typer.BadParameter(
+            "--dask works on a cluster, --jobs on this machine; give one of them"
+        )
     try:
         from distributed import Client
         from distributed.comm import get_address_host_port
@@ -160,7 +221,8 @@ def executor_of(dask: str | None, jobs: int) -> Iterator[Any]:
         what = "--dask needs dask.distributed, which is not installed"
         raise LdpoptError(what, do='pip install "ldpopt[dask]"') from None
     try:
-        get_address_host_port(dask)  # a client of an address that cannot be read prints a traceback when it ends
+        # a client of an address that cannot be read prints a traceback when it ends
+        get_address_host_port(dask)
         client = Client(dask, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         why = str(error).partition("\n")[0]
@@ -181,12 +243,16 @@ def read_model_at(model: str, epsilon: str | None) -> Model:
 def read_models(
     paths: list[str], solver: str | None, time_limit: float | None
 ) -> tuple[dict[Hashable, Problem], dict[str, Any]]:
-    """Read the problems of models by name, and their common solver and time limit, unless these are given."""
+    """Read the problems of models by name, and their common solver and time limit, unless these are
+    given.
+    """
     from ldpopt.problem.modelfile import read_model
 
     models = [read_model(path) for path in paths]
     named = zip(unique_names(paths), paths, models, strict=True)
-    problems: dict[Hashable, Problem] = {name: model.require_problem(path) for name, path, model in named}
+    problems: dict[Hashable, Problem] = {
+        name: model.require_problem(path) for name, path, model in named
+    }
     limits = [model.time_limit for model in models] if time_limit is None else [time_limit]
     solver = solver or _common_value("solver", [model.solver for model in models])
     return problems, {"solver": solver, "time_limit": _common_value("time_limit", limits)}
@@ -214,18 +280,24 @@ def _common_value(key: str, values: list[Any]) -> Any:
 
 
 def parse_grid(text: str, option: str = "--epsilon") -> list[str]:
-    """Numbers of ``start:stop:count``, such as ``0.5:2:4`` with both ends, or of a list with commas."""
+    """Numbers of ``start:stop:count``, such as ``0.5:2:4`` with both ends, or of a list with
+    commas.
+    """
     if ":" not in text:
         return [part.strip() for part in text.split(",")]
     import numpy as np
 
     try:
         start, stop, count = text.split(":")
-        ends, points = (float(start), float(stop)), int(count)
+        ends = (float(start), float(stop))
+        points = int(count)
     except ValueError:
-        ends, points = (math.nan, math.nan), 0
+        ends = (math.nan, math.nan)
+        points = 0
     if not all(map(math.isfinite, ends)) or not 1 <= points <= 1_000_000:
-        raise StatementError(f"{text!r} is not a grid", where=option, do="write start:stop:count, such as 0.1:5:25")
+        raise StatementError(
+            f"{text!r} is not a grid", where=option, do="write start:stop:count, such as 0.1:5:25"
+        )
     return [repr(value) for value in np.linspace(*ends, points).tolist()]
 
 
@@ -236,12 +308,18 @@ def parse_deltas(text: str | None) -> list[float] | None:
 
 def parse_people(text: str) -> list[int]:
     """Numbers of people."""
-    numbers = _parse_numbers(text, "--people", "a number of people", "1000,10000", lambda n: n >= 1 and n.is_integer())
+    numbers = _parse_numbers(
+        text, "--people", "a number of people", "1000,10000", lambda n: n >= 1 and n.is_integer()
+    )
     return [int(number) for number in numbers]
 
 
 def _parse_numbers(
-    text: str, option: str, kind: str, example: str, is_allowed: Callable[[float], bool] = lambda n: True
+    text: str,
+    option: str,
+    kind: str,
+    example: str,
+    is_allowed: Callable[[float], bool] = lambda n: True,
 ) -> list[float]:
     """Numbers of a grid, all of which are allowed."""
     try:

@@ -23,27 +23,39 @@ def plan(
     confidence: options.Confidence = 0.95,
     simultaneous: options.Simultaneous = False,
     effect: Annotated[
-        float, option("--weights-effect D", "Design effect of weights: N sum w^2 / (sum w)^2.", min=1.0)
+        float,
+        option("--weights-effect D", "Design effect of weights: N sum w^2 / (sum w)^2.", min=1.0),
     ] = 1.0,
     weights: Annotated[
         tuple[str, str] | None,
-        typer.Option(metavar="TABLE COLUMN", help="Take the design effect from a column of weights, of other people."),
+        typer.Option(
+            metavar="TABLE COLUMN",
+            help="Take the design effect from a column of weights, of other people.",
+        ),
     ] = None,
     epsilon: Annotated[
-        str | None, option("--epsilon A:B:N", "Also plan with the optimal mechanism at these budgets (N from A to B).")
+        str | None,
+        option(
+            "--epsilon A:B:N",
+            "Also plan with the optimal mechanism at these budgets (N from A to B).",
+        ),
     ] = None,
     json: options.Json = None,
 ) -> None:
     """Show how many people a survey needs.
 
-    For each answer, and the worst distribution of the answers: how many people are needed for a half-width, or which
-    half-width a number of people yields. With --epsilon also for the optimal mechanism under epsilon-LDP at several
-    budgets. For a survey: the worst answer of each question; numbers of people are for the whole survey, even if each
-    person is asked only one question.
+    For each answer, and the worst distribution of the answers: how many people are needed for a
+    half-width, or which half-width a number of people yields. With --epsilon also for the optimal
+    mechanism under epsilon-LDP at several budgets. For a survey: the worst answer of each question;
+    numbers of people are for the whole survey, even if each person is asked only one question.
     """
     if half_width is None and people is None:
         raise typer.BadParameter("give --half-width, --people, or both")
-    wanted = half_width if half_width is None or percentage(half_width) is not None else _number(half_width)
+    wanted = (
+        half_width
+        if half_width is None or percentage(half_width) is not None
+        else _number(half_width)
+    )
 
     if weights is not None:
         from ldpopt.estimation.reports import read_effect
@@ -53,19 +65,30 @@ def plan(
     def numbers(found: Any, place: int) -> dict[str, Any]:
         found = replace(found, variances=found.variances * effect)
         needed = {} if wanted is None else {"people": int(found.people(wanted)[place])}
-        return needed | ({} if people is None else {"half_width": float(found.half_width(people)[place])})
+        return needed | (
+            {} if people is None else {"half_width": float(found.half_width(people)[place])}
+        )
 
     headings = [] if half_width is None else [f"people for +-{half_width}"]
     headings += [] if people is None else [f"half-width of {people:,}"]
-    more = (", all at once" if simultaneous else "") + (f", design effect {effect:.4g}" if effect > 1 else "")
+    more = (", all at once" if simultaneous else "") + (
+        f", design effect {effect:.4g}" if effect > 1 else ""
+    )
     title = f"{100 * confidence:g} % intervals{more}, worst distribution"
     if is_survey(file):
         refuse_options({"--simultaneous": simultaneous, "--epsilon": epsilon}, file)
         data = _plan_survey(file, confidence, numbers, effect > 1)
-        rows = [[label(e["question"]), label(e["worst"]), *list(e.values())[2:]] for e in data["questions"]]
-        parts: list[Part] = [Table(["question", "worst answer", *headings], rows, words=["worst answer"], digits=4)]
+        rows = [
+            [label(e["question"]), label(e["worst"]), *list(e.values())[2:]]
+            for e in data["questions"]
+        ]
+        parts: list[Part] = [
+            Table(["question", "worst answer", *headings], rows, words=["worst answer"], digits=4)
+        ]
     else:
-        data = _plan_mechanism(file, {"confidence": confidence, "simultaneous": simultaneous}, epsilon, numbers)
+        data = _plan_mechanism(
+            file, {"confidence": confidence, "simultaneous": simultaneous}, epsilon, numbers
+        )
         worst = data["worst"] | {"answer": f"worst: {data['worst']['answer']}"}
         rows = [[label(e["answer"]), *list(e.values())[1:]] for e in [*data["answers"], worst]]
         parts = [Table(["answer", *headings], rows, digits=4)]
@@ -81,14 +104,22 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise typer.BadParameter(f"'{text}' is not a number such as 0.05, nor a percentage such as 5%") from None
+        raise typer.BadParameter(
+            f"'{text}' is not a number such as 0.05, nor a percentage such as 5%"
+        ) from None
 
 
-def _plan_survey(file: str, confidence: float, numbers: Numbers, has_effect: bool) -> dict[str, Any]:
+def _plan_survey(
+    file: str, confidence: float, numbers: Numbers, has_effect: bool
+) -> dict[str, Any]:
     """Numbers for the worst answer of each question."""
-    survey, entries = read_survey_file(file), []
+    survey = read_survey_file(file)
+    entries = []
     if survey.weights is not None and not has_effect:
-        what = f"note: the numbers are for equal weights, and the survey has weights in {label(survey.weights)}"
+        what = (
+            "note: the numbers are for equal weights, and the survey has weights in "
+            f"{label(survey.weights)}"
+        )
         say(f"{what}: add their effect with --weights or --weights-effect")
     for name in survey.questions:
         found = survey.precision(name, confidence=confidence)
@@ -97,7 +128,9 @@ def _plan_survey(file: str, confidence: float, numbers: Numbers, has_effect: boo
     return {"confidence": confidence, "epsilon": survey.epsilon, "questions": entries}
 
 
-def _plan_mechanism(file: str, how: dict[str, Any], epsilon: str | None, numbers: Numbers) -> dict[str, Any]:
+def _plan_mechanism(
+    file: str, how: dict[str, Any], epsilon: str | None, numbers: Numbers
+) -> dict[str, Any]:
     """Numbers for each answer, and for the best mechanisms at other budgets."""
     from ldpopt.estimation.planning import precision
     from ldpopt.surveys.files import read_source
@@ -122,4 +155,6 @@ def _best_mechanism(source: Any, budget: str) -> Any:
 
     if isinstance(source, Design):
         return design(source.workload, PureLDP(budget), weights=source.weights)
-    return SubsetSelection(list(source.inputs if isinstance(source, Mechanism) else source.workload.inputs), budget)
+    return SubsetSelection(
+        list(source.inputs if isinstance(source, Mechanism) else source.workload.inputs), budget
+    )

@@ -24,7 +24,9 @@ def plot(
     file: Annotated[
         str,
         argument(
-            "FILE", "A mechanism or design (JSON), or a model (TOML), which is solved.", callback=options.find_model
+            "FILE",
+            "A mechanism or design (JSON), or a model (TOML), which is solved.",
+            callback=options.find_model,
         ),
     ],
     output: Annotated[str, new_picture("-o --output PICTURE", "PNG, SVG, PDF, ...")],
@@ -32,22 +34,27 @@ def plot(
         Kind | None,
         option(
             "--kind",
-            "Heat map, delta curve, polytope of a binary model, or variances of a design and of other mechanisms.",
+            "Heat map, delta curve, polytope of a binary model, or variances of a design and of "
+            "other mechanisms.",
         ),
     ] = None,
     json: options.Json = None,
 ) -> None:
     """Draw a mechanism, a design or a model's solution.
 
-    By default a heat map. For a model with a workload and no utility: the variance of its design for every answer,
-    compared with mechanisms from the literature.
+    By default a heat map. For a model with a workload and no utility: the variance of its design
+    for every answer, compared with mechanisms from the literature.
     """
     from ldpopt import plotting as pictures
     from ldpopt.plotting.axes import name_privacy
     from ldpopt.problem.modelfile import read_model
 
     if kind is None:
-        kind = "design" if Path(file).suffix.lower() == ".toml" and read_model(file).problem is None else "mechanism"
+        kind = (
+            "design"
+            if Path(file).suffix.lower() == ".toml" and read_model(file).problem is None
+            else "mechanism"
+        )
     if kind == "polytope":
         axes = _polytope(file)
     elif kind == "design":
@@ -55,10 +62,16 @@ def plot(
     else:
         mechanism, privacy, title = _mechanism(file)
         is_map = kind == "mechanism"
-        axes = heat_map(mechanism, privacy, title) if is_map else pictures.delta_curve(mechanism.audit())
+        axes = (
+            heat_map(mechanism, privacy, title)
+            if is_map
+            else pictures.delta_curve(mechanism.audit())
+        )
         if kind == "delta":
             neighbors = f"\n{name_privacy(privacy)}" if privacy is not None else ""
-            axes.set_title(f"{title or Path(file).stem}\n{axes.get_title()}{neighbors}", fontsize=10)
+            axes.set_title(
+                f"{title or Path(file).stem}\n{axes.get_title()}{neighbors}", fontsize=10
+            )
     save_picture(output, axes)
     show(output, {"file": output, "kind": kind}, json)
 
@@ -77,7 +90,9 @@ def _design(file: str) -> Any:
             return pictures.design(compare_model_designs(model, None, model.time_limit))
     if not is_design(file):
         do = "write one with `ldpopt design MODEL -o FILE`"
-        raise StatementError("--kind design needs a design, and the file contains none", where=file, do=do)
+        raise StatementError(
+            "--kind design needs a design, and the file contains none", where=file, do=do
+        )
     found = load_design(file)
     how: dict[str, Any] = {"objective": found.objective, "best": found}
     if isinstance(found, Design) and found.objective == "average":
@@ -87,7 +102,9 @@ def _design(file: str) -> Any:
 
 
 def _mechanism(file: str) -> tuple[Mechanism, Notion | None, str]:
-    """Mechanism, notion and title of a file; a model is solved, and the file of a mechanism alone has no notion."""
+    """Mechanism, notion and title of a file; a model is solved, and the file of a mechanism alone
+    has no notion.
+    """
     from ldpopt.certificate.design_certificate import is_design
     from ldpopt.designing import load_design
     from ldpopt.foundation.files import strict_object
@@ -95,7 +112,8 @@ def _mechanism(file: str) -> tuple[Mechanism, Notion | None, str]:
     from ldpopt.solving.solve import solve
 
     if Path(file).suffix.lower() != ".toml":
-        mechanism, privacy = read_mechanism(file), load_design(file).privacy if is_design(file) else None
+        mechanism = read_mechanism(file)
+        privacy = load_design(file).privacy if is_design(file) else None
         found = strict_object(file, Path(file).stat().st_size)
         return mechanism, privacy, str(found.get("about", found).get("title") or "")
     model = read_model(file)

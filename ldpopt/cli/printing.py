@@ -1,4 +1,6 @@
-"""Output of the command line: facts and JSON to stdout, notes and progress to stderr, files written atomically."""
+"""Output of the command line: facts and JSON to stdout, notes and progress to stderr, files written
+atomically.
+"""
 
 import json as json_
 import math
@@ -18,7 +20,8 @@ from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, printable
 from ldpopt.foundation.files import replacing
 
-FALSE_CLAIM = 1  # exit code: a claim does not hold, such as an audit, an expected value or a certificate
+# exit code: a claim does not hold, such as an audit, an expected value or a certificate
+FALSE_CLAIM = 1
 BAD_STATEMENT = 2  # exit code: a bad statement, file or usage
 LONG_TASK = 3.0  # seconds after which a task is named on stderr
 NO_SOLUTION = 3  # exit code: no mechanism, since the problem is infeasible or a limit was reached
@@ -37,22 +40,34 @@ def refuse(message: str, do: str = "") -> NoReturn:
 
 
 def require_gap(relative_gap: float, gap: float | None, why: str = "") -> None:
-    """Refuse a certified gap above the one that was given, if any, with the reason why the search ended."""
+    """Refuse a certified gap above the one that was given, if any, with the reason why the search
+    ended.
+    """
     if gap is not None and relative_gap > gap:
-        what = f"the certified relative gap is {relative_gap:.3g}, more than {gap:g}{f': {why}' if why else ''}"
+        what = (
+            f"the certified relative gap is {relative_gap:.3g}, more than "
+            f"{gap:g}{f': {why}' if why else ''}"
+        )
         refuse(what, "accept a larger --gap, or give more seconds by --time-limit")
 
 
 def require_expected(model: Any, found: float, kind: Literal["value", "variance"]) -> None:
-    """Refuse a value or a variance that differs from that of the model's [expect], if there is one."""
+    """Refuse a value or a variance that differs from that of the model's [expect], if there is
+    one.
+    """
     wanted = getattr(model.expect, kind, None)
     if wanted is not None and not abs(found - wanted) <= model.expect.tolerance:
-        what = f"the model expects {wanted!r} within {model.expect.tolerance:g}, the {kind} is {found!r}"
+        what = (
+            f"the model expects {wanted!r} within {model.expect.tolerance:g}, the {kind} "
+            f"is {found!r}"
+        )
         refuse(what, "correct [expect], or the rest of the model")
 
 
 def show(facts: Facts | str | None, data: dict[str, Any], json: str | None) -> None:
-    """Print facts, or JSON if ``json`` is ``-``; any other ``json`` is a file to write the data to as well."""
+    """Print facts, or JSON if ``json`` is ``-``; any other ``json`` is a file to write the data to
+    as well.
+    """
     text = "" if json is None else json_.dumps(plain(data), allow_nan=False) + "\n"
     if json == "-":
         sys.stdout.write(text)
@@ -94,17 +109,25 @@ def audit_data(audit: Any) -> dict[str, Any]:
 
 
 def require_writable(path: str | None) -> str | None:
-    """Return the path of an output file, if there is one; refuse one that cannot be written, before the work begins."""
+    """Return the path of an output file, if there is one; refuse one that cannot be written, before
+    the work begins.
+    """
     if path is None:
         return None
     if path == "-":
-        raise ModelFileError("'-' is not a file", where=path, do="name a file; --json - writes to stdout")
+        raise ModelFileError(
+            "'-' is not a file", where=path, do="name a file; --json - writes to stdout"
+        )
     target = Path(os.path.realpath(path))
     if target.is_dir() or not target.parent.is_dir():
         why = "it is a folder" if target.is_dir() else f"the folder {target.parent} does not exist"
-        raise ModelFileError(f"cannot write the file: {why}", where=path, do="name a file in an existing folder")
+        raise ModelFileError(
+            f"cannot write the file: {why}", where=path, do="name a file in an existing folder"
+        )
     if target.suffix == ".toml" and target.exists():
-        raise ModelFileError("the file would replace a model or a survey", where=path, do="name another file")
+        raise ModelFileError(
+            "the file would replace a model or a survey", where=path, do="name another file"
+        )
     return path
 
 
@@ -128,7 +151,9 @@ def write_new(file: str, text: str) -> Path:
     """Write a TOML file that does not exist yet; the suffix may be left out. Return its path."""
     path = Path(file) if Path(file).suffix else Path(file).with_suffix(".toml")
     if path.exists():
-        raise ModelFileError("the file exists already", where=str(path), do="name another file, or remove this one")
+        raise ModelFileError(
+            "the file exists already", where=str(path), do="name another file, or remove this one"
+        )
     require_writable(str(path))
     with replacing(path) as stream:
         stream.write(text)
@@ -151,7 +176,9 @@ def save_table(path: str, entries: list[dict[str, Any]]) -> None:
         is_number = isinstance(value, (int, float, type(None))) and key not in ("answer", "number")
         return value if is_number else text_of(value)
 
-    table = pa.Table.from_pylist([{key: cell(key, value) for key, value in entry.items()} for entry in entries])
+    table = pa.Table.from_pylist(
+        [{key: cell(key, value) for key, value in entry.items()} for entry in entries]
+    )
     with writing(path, list(table.schema)) as write:
         write([column.combine_chunks() for column in table.columns])
     say(f"note: {path} has the table, of {len(entries):,} rows")
@@ -162,8 +189,12 @@ def save_table(path: str, entries: list[dict[str, Any]]) -> None:
 
 @contextmanager
 def working(task: str) -> Iterator[Callable[[str], None]]:
-    """Show a task and the elapsed time on stderr, if that is a terminal; call it with the name of another task."""
-    with _shown(task, lambda rich, text: (rich.SpinnerColumn(), text, rich.TimeElapsedColumn())) as update:
+    """Show a task and the elapsed time on stderr, if that is a terminal; call it with the name of
+    another task.
+    """
+    with _shown(
+        task, lambda rich, text: (rich.SpinnerColumn(), text, rich.TimeElapsedColumn())
+    ) as update:
         yield lambda other: update(description=other)
 
 
@@ -171,17 +202,25 @@ def working(task: str) -> Iterator[Callable[[str], None]]:
 def progress_bar(task: str) -> Iterator[Callable[[int, int], None]]:
     """Show a progress bar on stderr, if that is a terminal; call it with (done, total)."""
     with _shown(
-        task, lambda rich, text: (text, rich.BarColumn(), rich.MofNCompleteColumn(), rich.TimeRemainingColumn())
+        task,
+        lambda rich, text: (
+            text,
+            rich.BarColumn(),
+            rich.MofNCompleteColumn(),
+            rich.TimeRemainingColumn(),
+        ),
     ) as update:
         yield lambda done, total: update(completed=done, total=total)
 
 
 @contextmanager
-def _shown(task: str, columns: Callable[[Any, Any], tuple[Any, ...]]) -> Iterator[Callable[..., None]]:
+def _shown(
+    task: str, columns: Callable[[Any, Any], tuple[Any, ...]]
+) -> Iterator[Callable[..., None]]:
     """Show a task on stderr until the end, even if Ctrl-C arrives while the display starts.
 
-    If stderr is no terminal, a task of more than a few seconds is named there once. From now on, Ctrl-C raises
-    KeyboardInterrupt.
+    If stderr is no terminal, a task of more than a few seconds is named there once. From now on,
+    Ctrl-C raises KeyboardInterrupt.
     """
     raise_on_interrupt()
     if not sys.stderr.isatty():

@@ -16,17 +16,31 @@ from ldpopt.foundation.display import label
 def privatize(
     file: options.QuestionsPath,
     answers: options.Answers,
-    output: Annotated[str, option("-o --output REPORTS", "CSV or Parquet by the ending; '-' for stdout; or a folder.")],
+    output: Annotated[
+        str,
+        option("-o --output REPORTS", "CSV or Parquet by the ending; '-' for stdout; or a folder."),
+    ],
     column: options.Columns = None,
-    keep: Annotated[list[str] | None, option("--keep NAME", "Copy this column unprotected; may be repeated.")] = None,
+    keep: Annotated[
+        list[str] | None, option("--keep NAME", "Copy this column unprotected; may be repeated.")
+    ] = None,
     missing: options.Missing = None,
-    missing_answer: Annotated[str | None, option("--missing-answer LABEL", "The answer for a missing one.")] = None,
+    missing_answer: Annotated[
+        str | None, option("--missing-answer LABEL", "The answer for a missing one.")
+    ] = None,
     key: Annotated[
-        str | None, option("--key FILE", "File with a secret key: the same id and answer give the same report.")
+        str | None,
+        option(
+            "--key FILE", "File with a secret key: the same id and answer give the same report."
+        ),
     ] = None,
     identity: Annotated[str | None, option("--id COLUMN", "Ids of the records, for --key.")] = None,
-    again: Annotated[bool, option("--again", "Privatize columns that are reports already, as a second layer.")] = False,
-    seed: Annotated[int | None, option("--seed N", "Repeatable draws, for tests only.", min=0)] = None,
+    again: Annotated[
+        bool, option("--again", "Privatize columns that are reports already, as a second layer.")
+    ] = False,
+    seed: Annotated[
+        int | None, option("--seed N", "Repeatable draws, for tests only.", min=0)
+    ] = None,
     jobs: options.Jobs = 1,
     dask: options.Dask = None,
     show_values: options.ShowValues = False,
@@ -34,28 +48,37 @@ def privatize(
 ) -> None:
     """Replace the answers of a table by private reports.
 
-    The table is a file or a folder of Parquet files; all questions of a survey are privatized in one pass. Reports are
-    drawn with the operating system's random numbers, or from a key and the ids of the records. All other columns would
-    be unprotected; they are dropped, unless --keep names them. Answers are matched with the mechanism's labels as text.
-    A file is written completely or not at all. For a folder (-j and --dask are for folders), a repeated command
-    continues where the last one stopped; no file is replaced. A column that is a report already, as its file says, is
-    refused; with --again a second layer is drawn, and estimates need the product of both mechanisms.
+    The table is a file or a folder of Parquet files; all questions of a survey are privatized in
+    one pass. Reports are drawn with the operating system's random numbers, or from a key and the
+    ids of the records. All other columns would be unprotected; they are dropped, unless --keep
+    names them. Answers are matched with the mechanism's labels as text. A file is written
+    completely or not at all. For a folder (-j and --dask are for folders), a repeated command
+    continues where the last one stopped; no file is replaced. A column that is a report already, as
+    its file says, is refused; with --again a second layer is drawn, and estimates need the product
+    of both mechanisms.
     """
     from ldpopt.mechanism.keyed import Keyed, SecretKey
     from ldpopt.mechanism.privatizing import privatize_file
 
     if (key is None) != (identity is None):
-        raise typer.BadParameter("--key and --id belong together: the secret, and the column of the ids")
+        raise typer.BadParameter(
+            "--key and --id belong together: the secret, and the column of the ids"
+        )
     if key is not None and seed is not None:
-        raise typer.BadParameter("draws come from a --key or from a --seed, not from both: leave one out")
+        raise typer.BadParameter(
+            "draws come from a --key or from a --seed, not from both: leave one out"
+        )
     if json == "-" and output == "-":
-        raise typer.BadParameter("the reports and the JSON cannot both go to stdout: name a file with -o or --json")
+        raise typer.BadParameter(
+            "the reports and the JSON cannot both go to stdout: name a file with -o or --json"
+        )
     secret = None if key is None else SecretKey.load(key)
     require_writable(None if output == "-" or is_folder(answers) else output)
     require_folder(answers, dask)
     options.require_distinct(column or [], "column {} is named twice", do="name each column once")
     survey, source = read_questions(file, column, missing=missing, missing_answer=missing_answer)
-    kept, dropped = keep or [], list[str]()
+    kept = keep or []
+    dropped = list[str]()
 
     def announce(columns: Sequence[str]) -> None:
         for line in _warnings(survey, source, seed, kept):
@@ -64,16 +87,30 @@ def privatize(
 
     if is_folder(answers):
         announce([])
-        how: dict[str, Any] = {"keep": kept, "rng": seed, "key": secret, "id": identity, "again": again}
+        how: dict[str, Any] = {
+            "keep": kept,
+            "rng": seed,
+            "key": secret,
+            "id": identity,
+            "again": again,
+        }
         total = _privatize_folder(survey, answers, output, jobs, dask, **how)
     else:
-        how = {"keep": survey.kept(kept), "rng": seed, "keyed": Keyed.read(secret, identity, seed), "again": again}
+        how = {
+            "keep": survey.kept(kept),
+            "rng": seed,
+            "keyed": Keyed.read(secret, identity, seed),
+            "again": again,
+        }
         how |= {"one_question": survey.one_question, "announce": announce}
         with working(f"privatizing {Path(answers).name}"):
             total = privatize_file(answers, output, survey.asked, **how)
     if dropped:
         names = ", ".join(map(label, dropped[:10])) + (", ..." if len(dropped) > 10 else "")
-        say(f"note: not copied: {names}; --keep NAME copies a column, unprotected, such as groups for --by")
+        say(
+            f"note: not copied: {names}; --keep NAME copies a column, unprotected, such as "
+            "groups for --by"
+        )
     if total == 0:
         say("note: the table has a header and no rows")
     data: dict[str, Any] = {"rows": total}
@@ -88,13 +125,20 @@ def privatize(
     show(None if output == "-" else done, data, json)
 
 
-def _privatize_folder(survey: Any, source: str, target: str, jobs: int, dask: str | None, **how: Any) -> int:
+def _privatize_folder(
+    survey: Any, source: str, target: str, jobs: int, dask: str | None, **how: Any
+) -> int:
     """Write the reports of a folder, with a progress bar."""
     from ldpopt.studies.folders import privatize_folder
 
     if target == "-" or Path(target).suffix:
-        raise typer.BadParameter(f"{source} is a folder: its reports go to a folder, not to {target}")
-    with progress_bar(f"privatizing {Path(source).name}") as progress, options.executor_of(dask, jobs) as executor:
+        raise typer.BadParameter(
+            f"{source} is a folder: its reports go to a folder, not to {target}"
+        )
+    with (
+        progress_bar(f"privatizing {Path(source).name}") as progress,
+        options.executor_of(dask, jobs) as executor,
+    ):
         how |= {"jobs": jobs, "executor": executor, "progress": progress}
         return privatize_folder(source, target, survey, **how)
 

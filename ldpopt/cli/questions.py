@@ -1,4 +1,6 @@
-"""Files of mechanisms, designs and surveys, and the questions that plan, privatize and estimate work on."""
+"""Files of mechanisms, designs and surveys, and the questions that plan, privatize and estimate
+work on.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +28,17 @@ FOR_SURVEYS = {  # what to do with a survey in place of a command, by its name
     "plot": "ldpopt survey report {} -o page.html",
     "simulate": "ldpopt survey simulate {} --people 1000",
     "sweep": "ldpopt survey plan {} --people 1000 shows the half-widths at its budget",
-    "export": "ldpopt survey solve {} -o survey.json has the mechanisms; ldpopt survey export is for reports",
+    "export": "ldpopt survey solve {} -o survey.json has the mechanisms; ldpopt survey export "
+    "is for reports",
 }
 
 
 def read_questions(path: str, columns: list[str] | None, **policy: Any) -> tuple[Survey, Any]:
-    """Read a survey, whose file names the columns, and None; or the survey of these columns and their common mechanism.
+    """Read a survey, whose file names the columns, and None; or the survey of these columns and
+    their common mechanism.
 
-    ``policy`` has the options on missing answers, None if they are not given. A design may be in place of a mechanism.
+    ``policy`` has the options on missing answers, None if they are not given. A design may be in
+    place of a mechanism.
     """
     from ldpopt.mechanism.questions import Question
     from ldpopt.surveys.files import read_source
@@ -50,10 +55,16 @@ def read_questions(path: str, columns: list[str] | None, **policy: Any) -> tuple
     return Survey(dict.fromkeys(columns, Question(source, **given))), source
 
 
-def refuse_options(options: dict[str, Any], path: str, use: str = "a mechanism or a design") -> None:
-    """Refuse options that are for another kind of file; those that are None or False are not given."""
+def refuse_options(
+    options: dict[str, Any], path: str, use: str = "a mechanism or a design"
+) -> None:
+    """Refuse options that are for another kind of file; those that are None or False are not
+    given.
+    """
     if (useless := next((name for name, value in options.items() if value), None)) is not None:
-        raise typer.BadParameter(f"{useless} is for {use}, which {path} is not: leave {useless} out")
+        raise typer.BadParameter(
+            f"{useless} is for {use}, which {path} is not: leave {useless} out"
+        )
 
 
 def read_survey_file(path: str) -> Survey:
@@ -67,25 +78,49 @@ def read_survey_file(path: str) -> Survey:
 
 
 def survey_table(survey: Survey) -> tuple[Table, dict[str, Any]]:
-    """Answers, treatment of missing ones and audited budget of each question, as a table and as JSON data."""
+    """Answers, treatment of missing ones and audited budget of each question, as a table and as
+    JSON data.
+    """
     entries = []
     for name, asked in survey.questions.items():
-        missing = "answer" if asked.missing_answer is not None else asked.missing.removesuffix("_out")
-        entry = {"question": name, "answers": len(asked.inputs), "epsilon": survey.budgets[name], "missing": missing}
-        column, proof = survey.column_of(name), survey.certificates.get(survey.column_of(name))
+        missing = (
+            "answer" if asked.missing_answer is not None else asked.missing.removesuffix("_out")
+        )
+        entry = {
+            "question": name,
+            "answers": len(asked.inputs),
+            "epsilon": survey.budgets[name],
+            "missing": missing,
+        }
+        column = survey.column_of(name)
+        proof = survey.certificates.get(survey.column_of(name))
         entry["relative_gap"] = None if proof is None else proof.relative_gap
         entries.append(entry | {"digest": survey.asked[column].randomizer.digest})
     rows = [[label(entry["question"]), *list(entry.values())[1:-1]] for entry in entries]
-    table = Table(["question", "answers", "true epsilon", "missing", "relative gap"], rows, words=["missing"], digits=5)
-    return table, {"title": survey.title, "epsilon": survey.epsilon, "scheme": survey.scheme, "questions": entries}
+    table = Table(
+        ["question", "answers", "true epsilon", "missing", "relative gap"],
+        rows,
+        words=["missing"],
+        digits=5,
+    )
+    return table, {
+        "title": survey.title,
+        "epsilon": survey.epsilon,
+        "scheme": survey.scheme,
+        "questions": entries,
+    }
 
 
 def read_any_survey(path: str) -> Survey:
-    """Read a survey; a mechanism or design is a survey of one question with the name of its file."""
+    """Read a survey; a mechanism or design is a survey of one question with the name of its
+    file.
+    """
     from ldpopt.surveys.files import read_source
     from ldpopt.surveys.survey import Survey
 
-    return read_survey_file(path) if is_survey(path) else Survey({Path(path).stem: read_source(path)})
+    return (
+        read_survey_file(path) if is_survey(path) else Survey({Path(path).stem: read_source(path)})
+    )
 
 
 def read_mechanism(path: str) -> Mechanism:
@@ -101,15 +136,27 @@ def read_mechanism(path: str) -> Mechanism:
 def is_survey(path: str) -> bool:
     """Whether a file looks like a survey of several questions, in TOML or JSON."""
     text = beginning(path, READ)
-    return '"ldpopt survey' in text[:100] or bool(re.search(r"^\s*\[\s*question\s*[.\]]", text, re.MULTILINE))
+    return '"ldpopt survey' in text[:100] or bool(
+        re.search(r"^\s*\[\s*question\s*[.\]]", text, re.MULTILINE)
+    )
 
 
 def require_no_survey(path: str, command: str | None = None) -> None:
-    """Refuse a survey in place of a model or a mechanism, and name the command that does the same for surveys."""
+    """Refuse a survey in place of a model or a mechanism, and name the command that does the same
+    for surveys.
+    """
     if is_survey(path):
-        given = command if Path(path).suffix.lower() == ".toml" or command not in ("solve", "design") else "solved"
-        do = FOR_SURVEYS.get(given or "", "ldpopt survey --help lists what reads surveys").format(path)
-        raise ModelFileError("this is a survey of several questions, not a model or a mechanism", where=path, do=do)
+        given = (
+            command
+            if Path(path).suffix.lower() == ".toml" or command not in ("solve", "design")
+            else "solved"
+        )
+        do = FOR_SURVEYS.get(given or "", "ldpopt survey --help lists what reads surveys").format(
+            path
+        )
+        raise ModelFileError(
+            "this is a survey of several questions, not a model or a mechanism", where=path, do=do
+        )
 
 
 def is_folder(path: str) -> bool:
@@ -120,4 +167,6 @@ def is_folder(path: str) -> bool:
 def require_folder(path: str, dask: str | None) -> None:
     """Refuse ``--dask`` unless the table is a folder of Parquet files."""
     if dask is not None and not is_folder(path):
-        raise typer.BadParameter(f"--dask is for a folder of Parquet files, and {path} is not one: leave --dask out")
+        raise typer.BadParameter(
+            f"--dask is for a folder of Parquet files, and {path} is not one: leave --dask out"
+        )

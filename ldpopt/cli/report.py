@@ -16,10 +16,14 @@ def report(
     file: options.ModelOrSurveyPath,
     output: Annotated[str, new_file("-o --output FILE", "The page, as HTML.")],
     people: Annotated[
-        int | None, option("--people N", "How many people will answer: how precise the results are.", min=1)
+        int | None,
+        option("--people N", "How many people will answer: how precise the results are.", min=1),
     ] = None,
     waves: Annotated[
-        int | None, option("--waves N", "How often the same people answer (default: as the survey says).", min=1)
+        int | None,
+        option(
+            "--waves N", "How often the same people answer (default: as the survey says).", min=1
+        ),
     ] = None,
     where: Annotated[
         Literal["device", "office"] | None,
@@ -27,19 +31,26 @@ def report(
     ] = None,
     keep: Annotated[
         list[str] | None,
-        option("--keep NAME", "A column that is kept unprotected beside the reports; may be repeated."),
+        option(
+            "--keep NAME", "A column that is kept unprotected beside the reports; may be repeated."
+        ),
     ] = None,
     budgets: Annotated[
-        bool, option("--budgets/--no-budgets", "For a model: include other budgets, from a quarter to four times.")
+        bool,
+        option(
+            "--budgets/--no-budgets",
+            "For a model: include other budgets, from a quarter to four times.",
+        ),
     ] = True,
     time_limit: options.TimeLimit = None,
     json: options.Json = None,
 ) -> None:
     """Write one page on a model or a survey, for an ethics board.
 
-    It has the questions in words, what each person risks, who draws the reports and where, what stays unprotected, how
-    precise the results are for a number of people, the proof, and how to repeat the computation. It needs no network
-    and no scripts, and can be printed. For a model with a workload it describes the design.
+    It has the questions in words, what each person risks, who draws the reports and where, what
+    stays unprotected, how precise the results are for a number of people, the proof, and how to
+    repeat the computation. It needs no network and no scripts, and can be printed. For a model with
+    a workload it describes the design.
     """
     from ldpopt.plotting.report import report as page
     from ldpopt.problem.modelfile import read_model
@@ -57,4 +68,8 @@ def report(
         text = page(found, source=source, title=Path(file).stem, progress=describe, **how)
     with replacing(output) as stream:
         stream.write(text)
-    show(f"{output}: open it in a browser", {"file": output, "title": found.title, "bytes": len(text.encode())}, json)
+    show(
+        f"{output}: open it in a browser",
+        {"file": output, "title": found.title, "bytes": len(text.encode())},
+        json,
+    )

@@ -1,4 +1,6 @@
-"""The command simulate: surveys that are simulated with mechanisms, or with the solutions of models."""
+"""The command simulate: surveys that are simulated with mechanisms, or with the solutions of
+models.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +42,22 @@ def simulate(
         ),
     ],
     people: options.People,
-    repeats: Annotated[int, option("--repeats N", "Surveys with each number of people.", min=2)] = 100,
-    seed: Annotated[int | None, option("--seed N", "Repeatable surveys; required with --checkpoint.", min=0)] = None,
-    epsilon: Annotated[str | None, option("--epsilon GRID", "Budgets, as 0.5:2:4 (default: of the model).")] = None,
+    repeats: Annotated[
+        int, option("--repeats N", "Surveys with each number of people.", min=2)
+    ] = 100,
+    seed: Annotated[
+        int | None, option("--seed N", "Repeatable surveys; required with --checkpoint.", min=0)
+    ] = None,
+    epsilon: Annotated[
+        str | None, option("--epsilon GRID", "Budgets, as 0.5:2:4 (default: of the model).")
+    ] = None,
     delta: options.Deltas = None,
     prior: Annotated[
-        str | None, option("--prior LABEL=W,...", "Shares of the answers (default: the model's; uniform without one).")
+        str | None,
+        option(
+            "--prior LABEL=W,...",
+            "Shares of the answers (default: the model's; uniform without one).",
+        ),
     ] = None,
     jobs: options.Jobs = 1,
     dask: options.Dask = None,
@@ -57,44 +69,71 @@ def simulate(
 ) -> None:
     """Simulate surveys with mechanisms or solved models.
 
-    Answers are drawn from the prior, reports from the mechanism. The table compares the average utility of the
-    surveys with the expected one, and has the root mean squared error of the estimated shares, over surveys and
-    answers. With a checkpoint, finished surveys are kept even if the process is killed, and the same command
-    continues.
+    Answers are drawn from the prior, reports from the mechanism. The table compares the average
+    utility of the surveys with the expected one, and has the root mean squared error of the
+    estimated shares, over surveys and answers. With a checkpoint, finished surveys are kept even if
+    the process is killed, and the same command continues.
     """
     from ldpopt.foundation.files import write_csv
     from ldpopt.studies.simulate import simulate_grid
 
     sizes = options.parse_people(people)
     if checkpoint is not None and seed is None:
-        raise typer.BadParameter("--checkpoint needs a --seed, so that the next run simulates the same surveys")
+        raise typer.BadParameter(
+            "--checkpoint needs a --seed, so that the next run simulates the same surveys"
+        )
     with options.executor_of(dask, jobs) as executor:
         with working("solving the models"):
             settings: Any = dict(_settings(files, prior, epsilon, delta, solver, time_limit))
-        with progress_bar(f"simulating {', '.join(dict.fromkeys(name.file for name in settings))}") as progress:
-            how: Any = {"jobs": jobs, "executor": executor, "checkpoint": checkpoint, "progress": progress}
+        with progress_bar(
+            f"simulating {', '.join(dict.fromkeys(name.file for name in settings))}"
+        ) as progress:
+            how: Any = {
+                "jobs": jobs,
+                "executor": executor,
+                "checkpoint": checkpoint,
+                "progress": progress,
+            }
             grid = simulate_grid(settings, sizes, repeats=repeats, rng=seed, **how)
     rows = [{**record.pop("setting")._asdict(), **record} for record in grid.records()]
-    rows = [{key: row[key] for key in row if any(other[key] is not None for other in rows)} for row in rows]
+    rows = [
+        {key: row[key] for key in row if any(other[key] is not None for other in rows)}
+        for row in rows
+    ]
     if output is not None:
         write_csv(rows, output)
     few, more = thinned(rows)
     keys = [key for key in few[0] if key != "repeats"]
-    table = Table([key.replace("_", " ") for key in keys], [[row[key] for key in keys] for row in few])
-    show(Facts(f"{repeats} surveys for each row{more}", [table]), {"seed": seed, "rows": rows}, json)
+    table = Table(
+        [key.replace("_", " ") for key in keys], [[row[key] for key in keys] for row in few]
+    )
+    show(
+        Facts(f"{repeats} surveys for each row{more}", [table]), {"seed": seed, "rows": rows}, json
+    )
 
 
 def _settings(
-    files: list[str], prior: str | None, epsilon: str | None, delta: str | None, solver: str | None, limit: float | None
+    files: list[str],
+    prior: str | None,
+    epsilon: str | None,
+    delta: str | None,
+    solver: str | None,
+    limit: float | None,
 ) -> Iterator[tuple[Name, Setting]]:
-    """Mechanisms of all files at all budgets, with priors and utilities, in the order of the files."""
+    """Mechanisms of all files at all budgets, with priors and utilities, in the order of the
+    files.
+    """
     from ldpopt.studies.simulate import Setting
 
     if delta is not None and epsilon is None:
-        raise StatementError("deltas are varied together with budgets", where="--delta", do="give --epsilon, too")
+        raise StatementError(
+            "deltas are varied together with budgets", where="--delta", do="give --epsilon, too"
+        )
     found: dict[str, list[tuple[Name, Setting]]] = {}
     models = [file for file in files if Path(file).suffix.lower() != ".json"]
-    solved = _solve_models(*options.read_models(models, solver, limit), epsilon, delta) if models else ()
+    solved = (
+        _solve_models(*options.read_models(models, solver, limit), epsilon, delta) if models else ()
+    )
     for name, setting in solved:
         found.setdefault(name.file, []).append((name, setting))
     for file_name, file in zip(options.unique_names(files), files, strict=True):
@@ -119,16 +158,25 @@ def _solve_models(
 
     if epsilon is None:
         for name, problem in problems.items():
-            yield Name(str(name)), Setting(solve(problem, **how).mechanism, problem.prior, problem.utility)
+            yield (
+                Name(str(name)),
+                Setting(solve(problem, **how).mechanism, problem.prior, problem.utility),
+            )
         return
-    found = sweep(problems, options.parse_grid(epsilon), deltas=options.parse_deltas(delta), keep=True, **how)
+    found = sweep(
+        problems, options.parse_grid(epsilon), deltas=options.parse_deltas(delta), keep=True, **how
+    )
     for row, mechanism in zip(found.rows, found.mechanisms, strict=True):
         if mechanism is None:
-            where, do = f"{row.model}, epsilon = {row.epsilon!r}", "leave this budget out, or give a --time-limit"
+            where = f"{row.model}, epsilon = {row.epsilon!r}"
+            do = "leave this budget out, or give a --time-limit"
             raise NoSolutionError(f"no mechanism: {row.status}", where=where, do=do)
         problem = problems[row.model]
         varied = None if math.isnan(row.delta) else row.delta
-        yield Name(row.model, row.epsilon, varied), Setting(mechanism, problem.prior, problem.utility)
+        yield (
+            Name(row.model, row.epsilon, varied),
+            Setting(mechanism, problem.prior, problem.utility),
+        )
 
 
 def _with_prior(setting: Setting, prior: str | None) -> Setting:
@@ -137,7 +185,9 @@ def _with_prior(setting: Setting, prior: str | None) -> Setting:
     if prior is not None:
         return setting._replace(prior=_parse_prior(prior, inputs))
     if setting.prior is None:
-        say(f"note: no prior is given; the {len(inputs)} answers are drawn with equal probabilities")
+        say(
+            f"note: no prior is given; the {len(inputs)} answers are drawn with equal probabilities"
+        )
         return setting._replace(prior=dict.fromkeys(inputs, 1.0))
     return setting
 
@@ -154,5 +204,7 @@ def _parse_prior(text: str, inputs: tuple[Hashable, ...]) -> dict[Hashable, floa
         try:
             weights[label] = float(weight)
         except ValueError:
-            raise StatementError(f"{part!r} is not a weight of a label", where="--prior", do=do) from None
+            raise StatementError(
+                f"{part!r} is not a weight of a label", where="--prior", do=do
+            ) from None
     return weights

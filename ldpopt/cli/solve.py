@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from ldpopt.problem.modelfile import Model
     from ldpopt.solving.solution import Solution
 
-SMALL_GAP = 1e-6  # largest gap that is accepted by default; a larger one is also where the search may stop
+# largest gap that is accepted by default; a larger one is also where the search may stop
+SMALL_GAP = 1e-6
 
 
 def solve(
@@ -27,17 +28,24 @@ def solve(
     form: options.Form = None,
     output: Annotated[str | None, new_file("-o --output FILE", "Mechanism as JSON.")] = None,
     plot: Annotated[str | None, new_picture("--plot FILE", "Heat map of the mechanism.")] = None,
-    proof: Annotated[str | None, new_file("--certificate FILE", "Certificate as JSON, for `ldpopt certify`.")] = None,
+    proof: Annotated[
+        str | None, new_file("--certificate FILE", "Certificate as JSON, for `ldpopt certify`.")
+    ] = None,
     gap: Annotated[
-        float, option("--gap G", "Largest certified relative gap to accept; the search may stop there.", min=0.0)
+        float,
+        option(
+            "--gap G",
+            "Largest certified relative gap to accept; the search may stop there.",
+            min=0.0,
+        ),
     ] = SMALL_GAP,
     dask: options.Dask = None,
     json: options.Json = None,
 ) -> None:
     """Solve a model: mechanism, value, certificate.
 
-    The certificate bounds the value of every private mechanism; the audit is exact. Exit code 1 if the model's [expect]
-    is not met or the certified gap is too large; 3 if there is no solution.
+    The certificate bounds the value of every private mechanism; the audit is exact. Exit code 1 if
+    the model's [expect] is not met or the certified gap is too large; 3 if there is no solution.
     """
     from ldpopt.estimation.inversion import why_not_estimable
     from ldpopt.mechanism.files import write_mechanism
@@ -75,12 +83,20 @@ def solve_and_certify(
     gap: float | None = None,
     executor: Any = None,
 ) -> tuple[Solution, Certificate | None]:
-    """Solve a model (default: with its own settings); no certificate if the solver returned no duals."""
+    """Solve a model (default: with its own settings); no certificate if the solver returned no
+    duals.
+    """
     from ldpopt.solving.certify import certify
     from ldpopt.solving.solve import solve
 
     limit = model.time_limit if time_limit is None else time_limit
-    how: Any = {"solver": solver or model.solver, "time_limit": limit, "form": form, "gap": gap, "executor": executor}
+    how: Any = {
+        "solver": solver or model.solver,
+        "time_limit": limit,
+        "form": form,
+        "gap": gap,
+        "executor": executor,
+    }
     solution = solve(model.require_problem(), **how)
     if solution.repaired is None:
         return solution, None
@@ -103,7 +119,9 @@ def heat_map(mechanism: Any, privacy: Any = None, title: str = "") -> Any:
     from ldpopt.plotting.axes import name_privacy
 
     axes = pictures.mechanism(mechanism)
-    audited = rf"Audit over all pairs of answers: true $\varepsilon$ = {mechanism.audit().epsilon:.4g}"
+    audited = (
+        rf"Audit over all pairs of answers: true $\varepsilon$ = {mechanism.audit().epsilon:.4g}"
+    )
     under = audited if privacy is None else name_privacy(privacy)
     axes.set_title("\n".join(filter(None, [title.replace("$", r"\$"), under])), fontsize=10)
     return axes
@@ -112,16 +130,28 @@ def heat_map(mechanism: Any, privacy: Any = None, title: str = "") -> Any:
 def _data(solution: Solution, certificate: Certificate | None) -> dict[str, Any]:
     """A solution as JSON data."""
     found = solution.repaired
-    data: dict[str, Any] = dict.fromkeys(("status", "value", "solver", "mechanism", "certificate", "audit"))
+    data: dict[str, Any] = dict.fromkeys(
+        ("status", "value", "solver", "mechanism", "certificate", "audit")
+    )
     data |= {"status": solution.status.value, "solver": solution.solver}
     if found is not None:
-        data |= {"value": solution.value, "mechanism": found.mechanism.to_dict(), "audit": audit_data(found.audit)}
+        data |= {
+            "value": solution.value,
+            "mechanism": found.mechanism.to_dict(),
+            "audit": audit_data(found.audit),
+        }
     return data | {"certificate": None if certificate is None else certificate.to_dict()}
 
 
 def _facts(model: Model, solution: Solution, certificate: Certificate | None) -> Facts:
     """The facts of a solution under the title of its model; notes go to stderr."""
-    parts = [part for part in solution.facts(certificate).parts if isinstance(part, Table) or part[0] != "note"]
+    parts = [
+        part
+        for part in solution.facts(certificate).parts
+        if isinstance(part, Table) or part[0] != "note"
+    ]
     if model.expect is not None and model.expect.value is not None:
-        parts.append(("model expects", f"{model.expect.value:.12g} within {model.expect.tolerance:g}"))
+        parts.append(
+            ("model expects", f"{model.expect.value:.12g} within {model.expect.tolerance:g}")
+        )
     return Facts(model.title, parts)

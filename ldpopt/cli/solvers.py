@@ -11,5 +11,11 @@ def solvers(json: options.Json = None) -> None:
 
     found = installed()
     missing = {name: None if state == "installed" else state for name, state in found.items()}
-    entries = [{"name": name, "installed": how is None, "install": how} for name, how in missing.items()]
-    show(Facts("", [Table(["solver", "state"], list(found.items()), words=["state"])]), {"solvers": entries}, json)
+    entries = [
+        {"name": name, "installed": how is None, "install": how} for name, how in missing.items()
+    ]
+    show(
+        Facts("", [Table(["solver", "state"], list(found.items()), words=["state"])]),
+        {"solvers": entries},
+        json,
+    )

@@ -1,4 +1,6 @@
-"""The commands on surveys: init, check, solve, plan, report, form, collect, privatize and others."""
+"""The commands on surveys: init, check, solve, plan, report, form, collect, privatize and
+others.
+"""
 
 from pathlib import Path
 from shlex import quote
@@ -31,7 +33,9 @@ def top(context: typer.Context) -> None:
 
 
 def init(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="The survey file to write.")] = "survey.toml",
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="The survey file to write.")
+    ] = "survey.toml",
     json: options.Json = None,
 ) -> None:
     """Write a survey file with comments, as a starting point.
@@ -41,7 +45,9 @@ def init(
     from ldpopt.surveys.statement import template
 
     path = write_new(file, template())
-    show(f"{path}: edit it, then `ldpopt survey solve {quote(str(path))}`", {"file": str(path)}, json)
+    show(
+        f"{path}: edit it, then `ldpopt survey solve {quote(str(path))}`", {"file": str(path)}, json
+    )
 
 
 def solve(
@@ -51,8 +57,8 @@ def solve(
 ) -> None:
     """Find the best mechanism for each question.
 
-    The file written by -o contains all of them and the budget of a person. `survey privatize` and `survey estimate`
-    read it.
+    The file written by -o contains all of them and the budget of a person. `survey privatize` and
+    `survey estimate` read it.
     """
     from ldpopt.surveys.statement import read_survey
     from ldpopt.surveys.survey import Survey
@@ -63,35 +69,47 @@ def solve(
     if output is not None:
         found.save(output)
     table, data = survey_table(found)
-    parts: list[Part] = [table, f"each person spends epsilon {found.epsilon:.6g}; {statement.why or found.scheme}"]
+    parts: list[Part] = [
+        table,
+        f"each person spends epsilon {found.epsilon:.6g}; {statement.why or found.scheme}",
+    ]
     if found.joint is not None:
         proof = found.joint.certificate
         data["certificate"] = {"achieved": float(proof.achieved), "bound": float(proof.bound)}
         data["certificate"]["relative_gap"] = proof.relative_gap
         spread = f"variance {float(proof.achieved):.6g} of one person's numbers in all"
         parts.append(f"one report on all questions: {spread}")
-        parts.append(f"no private report has less than {float(proof.bound):.6g}, relative gap {proof.relative_gap:.2g}")
+        parts.append(
+            f"no private report has less than {float(proof.bound):.6g}, relative gap "
+            f"{proof.relative_gap:.2g}"
+        )
     show(Facts(found.title, parts), data, json)
     for warning in statement.warnings(found):
         say(f"warning: {warning}")
 
 
 def export(
-    database: Annotated[str, typer.Argument(metavar="URL", help="Database of `ldpopt survey collect`.")],
-    output: Annotated[str, new_file("-o --output TABLE", "The reports as CSV or Parquet, by the ending.")],
+    database: Annotated[
+        str, typer.Argument(metavar="URL", help="Database of `ldpopt survey collect`.")
+    ],
+    output: Annotated[
+        str, new_file("-o --output TABLE", "The reports as CSV or Parquet, by the ending.")
+    ],
     json: options.Json = None,
 ) -> None:
     """Write the reports of a database to a file, with their origin.
 
-    The rows are in the order of their random ids, which are left out. `survey estimate` reads the file, and the
-    database as well.
+    The rows are in the order of their random ids, which are left out. `survey estimate` reads the
+    file, and the database as well.
     """
     from ldpopt.tables.database import is_database
     from ldpopt.tables.files import copy_reports, kind_of
 
     kind_of(output)
     if not is_database(database):
-        raise typer.BadParameter(f"{database} is not the address of a database, such as sqlite:///reports.db")
+        raise typer.BadParameter(
+            f"{database} is not the address of a database, such as sqlite:///reports.db"
+        )
     with working("reading the reports"):
         count = copy_reports(database, output)
     show(f"{output}: {count:,} reports", {"file": output, "reports": count}, json)
@@ -104,14 +122,20 @@ def codebook(
 ) -> None:
     """Show which answers each report in a table comes from most often.
 
-    The last column says how many times as often the likeliest answer gives the report as the unlikeliest one.
+    The last column says how many times as often the likeliest answer gives the report as the
+    unlikeliest one.
     """
     from ldpopt.surveys.codebook import codebook as rows_of
 
     rows = rows_of(read_any_survey(path))
     table = [[label(row["column"]), *list(row.values())[1:]] for row in rows]
-    headings, words = ["column", "report", "likeliest for", "times"], ["likeliest for"]
-    show(Facts("Codebook of reports", [Table(headings, table, words=words, digits=4)]), {"reports": rows}, json)
+    headings = ["column", "report", "likeliest for", "times"]
+    words = ["likeliest for"]
+    show(
+        Facts("Codebook of reports", [Table(headings, table, words=words, digits=4)]),
+        {"reports": rows},
+        json,
+    )
     if output is not None:
         save_table(output, rows)
 
@@ -120,7 +144,11 @@ def simulate(
     path: options.QuestionsPath,
     people: Annotated[int, option("--people N", "How many people answer.", min=1)],
     shares: Annotated[
-        str | None, option("--shares FILE", "TOML with the supposed shares: a table for each question, or each tick.")
+        str | None,
+        option(
+            "--shares FILE",
+            "TOML with the supposed shares: a table for each question, or each tick.",
+        ),
     ] = None,
     repeats: Annotated[int, option("--repeats K", "Number of simulated surveys.", min=2)] = 200,
     confidence: options.Confidence = 0.95,
@@ -129,28 +157,54 @@ def simulate(
 ) -> None:
     """Simulate a survey: errors and coverage, before anybody is asked.
 
-    Answers are drawn with the supposed shares (default: the prior of a question, else equal shares), privatized and
-    estimated again and again.
+    Answers are drawn with the supposed shares (default: the prior of a question, else equal
+    shares), privatized and estimated again and again.
     """
     from ldpopt.problem.modelfile.page import Page
     from ldpopt.studies.survey_simulation import simulate_survey, supposed_shares
 
-    survey, given = read_any_survey(path), None if shares is None else Page(shares).data
+    survey = read_any_survey(path)
+    given = None if shares is None else Page(shares).data
     supposed = supposed_shares(survey, given).items()
-    if equal := [label(name) for name, prior in supposed if name not in (given or {}) and prior.min() == prior.max()]:
-        say(f"note: equal shares of the answers are supposed for {', '.join(equal)}; --shares FILE states others")
+    if equal := [
+        label(name)
+        for name, prior in supposed
+        if name not in (given or {}) and prior.min() == prior.max()
+    ]:
+        say(
+            f"note: equal shares of the answers are supposed for {', '.join(equal)}; --shares FILE "
+            "states others"
+        )
     how: dict[str, Any] = {"repeats": repeats, "confidence": confidence, "rng": seed}
     with working(f"simulating {repeats} surveys"):
         found = simulate_survey(survey, people, shares=given, **how)
     rows = found.to_dict("records")
-    table = [[label(row["question"]), label(row["answer"]), *list(row.values())[2:]] for row in rows]
+    table = [
+        [label(row["question"]), label(row["answer"]), *list(row.values())[2:]] for row in rows
+    ]
     headings = ["question", "answer", "truth", "error", "coverage", "half-width"]
     title = f"{repeats} simulated surveys of {people:,} people, {100 * confidence:g} % intervals"
-    show(Facts(title, [Table(headings, table, words=["answer"], digits=4)]), {"estimates": rows}, json)
+    show(
+        Facts(title, [Table(headings, table, words=["answer"], digits=4)]),
+        {"estimates": rows},
+        json,
+    )
 
 
 COMMANDS = (
-    init, check, solve, plan, codebook, simulate, report, form, collect, invite, privatize, estimate, export,
-)  # fmt: skip
+    init,
+    check,
+    solve,
+    plan,
+    codebook,
+    simulate,
+    report,
+    form,
+    collect,
+    invite,
+    privatize,
+    estimate,
+    export,
+)
 for _command in COMMANDS:
     survey.command()(_command)

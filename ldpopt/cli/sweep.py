@@ -24,33 +24,45 @@ def sweep(
     models: options.ModelPaths,
     epsilon: options.Epsilons,
     delta: options.Deltas = None,
-    prior_grid: Annotated[int | None, option("--prior-grid N", "N priors from (0, 1) to (1, 0).", min=2)] = None,
+    prior_grid: Annotated[
+        int | None, option("--prior-grid N", "N priors from (0, 1) to (1, 0).", min=2)
+    ] = None,
     jobs: options.Jobs = 1,
     dask: options.Dask = None,
     output: options.CsvTable = None,
-    plot: Annotated[str | None, new_picture("--plot FILE", "Curves; a surface with --prior-grid.")] = None,
+    plot: Annotated[
+        str | None, new_picture("--plot FILE", "Curves; a surface with --prior-grid.")
+    ] = None,
     solver: options.Solver = None,
     time_limit: options.TimeLimit = None,
     checkpoint: options.CheckpointFile = None,
-    keep: Annotated[str | None, option("--keep FOLDER", "New folder for mechanisms: ROW.json for each row.")] = None,
+    keep: Annotated[
+        str | None, option("--keep FOLDER", "New folder for mechanisms: ROW.json for each row.")
+    ] = None,
     json: options.Json = None,
 ) -> None:
     """Solve a model, or several, at many budgets, deltas and priors.
 
-    Each point is certified. After Ctrl-C or SIGTERM the finished rows are kept, but nothing is drawn. With a checkpoint
-    they are kept even if the process is killed, and the same command continues.
+    Each point is certified. After Ctrl-C or SIGTERM the finished rows are kept, but nothing is
+    drawn. With a checkpoint they are kept even if the process is killed, and the same command
+    continues.
     """
     from ldpopt.studies.sweep import sweep as run
 
     _require_new_folder(keep)
     problems, how = options.read_models(models, solver, time_limit)
-    names, alone = [str(name) for name in problems], next(iter(problems.values()))
-    with progress_bar(f"sweeping {', '.join(names)}") as progress, options.executor_of(dask, jobs) as executor:
+    names = [str(name) for name in problems]
+    alone = next(iter(problems.values()))
+    with (
+        progress_bar(f"sweeping {', '.join(names)}") as progress,
+        options.executor_of(dask, jobs) as executor,
+    ):
         how |= {"keep": keep is not None, "deltas": options.parse_deltas(delta)}
         how |= {"jobs": jobs, "executor": executor, "checkpoint": checkpoint, "progress": progress}
         given = alone if len(names) == 1 else problems
         result = run(given, options.parse_grid(epsilon), _priors(alone, prior_grid), **how)
-    if keep is not None and not (result.interrupted and checkpoint):  # the checkpoint has them: the next run writes all
+    # the checkpoint has them: the next run writes all
+    if keep is not None and not (result.interrupted and checkpoint):
         _save_mechanisms(result, keep, names)
     if output is not None:
         result.to_csv(output)
@@ -71,7 +83,9 @@ def _require_new_folder(folder: str | None) -> None:
         Path(folder).mkdir(exist_ok=True)
         is_new = not any(Path(folder).iterdir())
     if not is_new:
-        raise ModelFileError("the folder is not empty", where=folder, do="name a new folder; no file is replaced")
+        raise ModelFileError(
+            "the folder is not empty", where=folder, do="name a new folder; no file is replaced"
+        )
 
 
 def _priors(problem: Problem, count: int | None) -> Any:
@@ -82,7 +96,9 @@ def _priors(problem: Problem, count: int | None) -> Any:
         return None
     if len(problem.inputs) != 2:
         what = f"--prior-grid is for two answers; this model has {len(problem.inputs)}"
-        raise StatementError(what, do="leave --prior-grid out, or use ldpopt.sweep with a table of priors")
+        raise StatementError(
+            what, do="leave --prior-grid out, or use ldpopt.sweep with a table of priors"
+        )
     first = np.linspace(0.0, 1.0, count)
     return np.stack([first, 1 - first], axis=1)
 
@@ -90,7 +106,9 @@ def _priors(problem: Problem, count: int | None) -> Any:
 def _save_mechanisms(result: SweepResult, folder: str, names: list[str]) -> None:
     """Write the mechanism of each row that has one under the number of the row, from 1."""
     digits = len(str(len(result.rows)))
-    for number, (row, mechanism) in enumerate(zip(result.rows, result.mechanisms, strict=True), start=1):
+    for number, (row, mechanism) in enumerate(
+        zip(result.rows, result.mechanisms, strict=True), start=1
+    ):
         if mechanism is not None:
             delta = "" if math.isnan(row.delta) else f", delta {row.delta!r}"
             title = f"{row.model or names[0]}, epsilon {row.epsilon!r}{delta}, prior {row.prior}"
@@ -100,8 +118,15 @@ def _save_mechanisms(result: SweepResult, folder: str, names: list[str]) -> None
 def _exit_unless_solved(result: SweepResult, output: str | None) -> None:
     """End with an exit code if the sweep was interrupted or no point has a solution."""
     if result.interrupted:
-        total = len(result.epsilons) * (1 if result.priors is None else len(result.priors)) * max(1, len(result.cases))
-        say(f"interrupted: {len(result.rows)} of {total} points are finished" + (f" and in {output}" if output else ""))
+        total = (
+            len(result.epsilons)
+            * (1 if result.priors is None else len(result.priors))
+            * max(1, len(result.cases))
+        )
+        say(
+            f"interrupted: {len(result.rows)} of {total} points are finished"
+            + (f" and in {output}" if output else "")
+        )
         raise typer.Exit(INTERRUPTED)
     if all(math.isnan(row.value) for row in result.rows):
         do = "solve one budget with `ldpopt solve`, which says why"

@@ -13,19 +13,27 @@ from ldpopt.foundation.display import Facts, Part, Table, label
 
 def vertices(
     model: options.ModelPath,
-    list_all: Annotated[int, typer.Option("--list", metavar="N", min=0, help="Print the first N points.")] = 0,
-    fractions: Annotated[bool, option("--fractions", "Print exact fractions, not formulas (JSON has both).")] = False,
+    list_all: Annotated[
+        int, typer.Option("--list", metavar="N", min=0, help="Print the first N points.")
+    ] = 0,
+    fractions: Annotated[
+        bool, option("--fractions", "Print exact fractions, not formulas (JSON has both).")
+    ] = False,
     time_limit: Annotated[
         float | None,
-        option("--time-limit S", "Seconds for a list that is too long: print what is found by then.", min=1e-3),
+        option(
+            "--time-limit S",
+            "Seconds for a list that is too long: print what is found by then.",
+            min=1e-3,
+        ),
     ] = None,
     json: options.Json = None,
 ) -> None:
     """List the extreme points of a model's private mechanisms.
 
-    Prints their number by the number of reports in use, their orbits under permutations, and with --list the points.
-    Entries are formulas in a = e^epsilon, which are exact for every epsilon. As a fraction, an entry for a decimal
-    epsilon is that of a rational just below e^epsilon.
+    Prints their number by the number of reports in use, their orbits under permutations, and with
+    --list the points. Entries are formulas in a = e^epsilon, which are exact for every epsilon. As
+    a fraction, an entry for a decimal epsilon is that of a rational just below e^epsilon.
     """
     from ldpopt.polytope.vertices import extreme_points
     from ldpopt.problem.modelfile import read_model
@@ -33,10 +41,13 @@ def vertices(
     found = read_model(model)
     problem = found.require_problem(model)
     with working("extreme points"):
-        points = extreme_points(problem.privacy, *problem.utility.shape, inputs=problem.inputs, time_limit=time_limit)
+        points = extreme_points(
+            problem.privacy, *problem.utility.shape, inputs=problem.inputs, time_limit=time_limit
+        )
         if points.forecast:
             say(f"note: {points.forecast}")
-        facts, listed = points.facts(fractions=fractions), list(islice(points, list_all))
+        facts = points.facts(fractions=fractions)
+        listed = list(islice(points, list_all))
         orbits = points.orbits if points.is_complete else ()
     parts: list[Part] = list(facts.parts)
     for point in listed:
@@ -50,7 +61,10 @@ def vertices(
         "counts_by_columns": points.counts_by_columns,
         "orbits": [
             {key: getattr(orbit, key) for key in keys}
-            | {"formula": orbit.representative.formula, "representative": _strings(orbit.representative)}
+            | {
+                "formula": orbit.representative.formula,
+                "representative": _strings(orbit.representative),
+            }
             for orbit in orbits
         ],
         "vertices": [_strings(point) for point in listed],
