@@ -1,4 +1,6 @@
-"""Parts of every conformance check: its choice by name, its conditions, the report of what failed."""
+"""Parts of every conformance check: its choice by name, its conditions, the report of what
+failed.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -25,4 +27,6 @@ def require(holds: bool, failure: str) -> None:
 def require_none(failures: Sequence[str], tested: str) -> None:
     """Fail with all descriptions if there are any."""
     if failures:
-        raise AssertionError("\n".join([f"{tested} fails {len(failures)} of the checks", *failures]))
+        raise AssertionError(
+            "\n".join([f"{tested} fails {len(failures)} of the checks", *failures])
+        )

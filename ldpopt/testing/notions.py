@@ -25,8 +25,10 @@ from ldpopt.solving.formulation import add_rows, formulate, relaxed_form
 from ldpopt.solving.solve import solve
 from ldpopt.testing.conditions import chosen_checks, require, require_none
 
-EPSILON_STEP = 0.01  # reduction of epsilon in the test that a notion is not stricter than its epsilon
-TOLERANCE = 1e-7  # largest mass that a repair may move, and difference of values that should be equal
+# reduction of epsilon in the test that a notion is not stricter than its epsilon
+EPSILON_STEP = 0.01
+# largest mass that a repair may move, and difference of values that should be equal
+TOLERANCE = 1e-7
 CHANNELS = 12  # number of random channels on which rows and audit must agree
 
 
@@ -45,7 +47,9 @@ class _Checked:
 
     def problem(self, notion: Any, gain: Float) -> Problem:
         n = len(self.inputs)
-        return Problem([1 / n] * n, Utility(gain, "gain"), notion, inputs=self.inputs, outputs=self.outputs)
+        return Problem(
+            [1 / n] * n, Utility(gain, "gain"), notion, inputs=self.inputs, outputs=self.outputs
+        )
 
     @cached_property
     def rows(self) -> RowBlock:
@@ -67,7 +71,9 @@ class _Checked:
         program = add_rows(formulate(problem, "pairwise"), block, problem)
         outcome = find("highs").solve(program)
         if outcome.status is not Status.OPTIMAL or outcome.point is None:
-            raise AssertionError(f"the program of its rows is {outcome.status.value}: {outcome.raw_status}")
+            raise AssertionError(
+                f"the program of its rows is {outcome.status.value}: {outcome.raw_status}"
+            )
         return float(program.objective @ outcome.point), program.structure.channel(outcome.point)
 
     def audit(self, channel: Float, notion: Any = None) -> Audit:
@@ -101,12 +107,13 @@ def check_notion(
     notion : Notion
         With an epsilon of about 1, so that privacy is neither trivial nor total.
     inputs, outputs : sequence of hashable, optional
-        Alphabets of at most 5 labels; default: the notion's own inputs, or 0, 1, 2; outputs default to the inputs.
+        Alphabets of at most 5 labels; default: the notion's own inputs, or 0, 1, 2; outputs default
+        to the inputs.
     post_processing : bool
         Whether the notion claims to be closed under post-processing; default: ``False``.
     only : sequence of str, optional
-        Names of some checks: "results", "rows and audit", "tightness", "ties", "events", "table", "certificate",
-        "post-processing"; default: all.
+        Names of some checks: "results", "rows and audit", "tightness", "ties", "events", "table",
+        "certificate", "post-processing"; default: all.
 
     Raises
     ------
@@ -149,13 +156,19 @@ def _results(checked: _Checked) -> None:
     audit = _result(notion, "audit", lambda: notion.audit(uniform))
     require(isinstance(audit, Audit), f"{_returned(notion, 'audit', audit)}, not an Audit")
     for method in ("ties", "definition"):
-        ties = _result(notion, method, partial(getattr(notion, method), checked.inputs, checked.outputs))
+        ties = _result(
+            notion, method, partial(getattr(notion, method), checked.inputs, checked.outputs)
+        )
         if ties is not None or isinstance(notion, TiedNotion):
             _require_ties(notion, method, ties, n, m)
     if checked.inputs == checked.outputs:
-        _require_rows(notion, "rows", _result(notion, "rows", lambda: notion.rows(checked.inputs, m)), n, m)
+        _require_rows(
+            notion, "rows", _result(notion, "rows", lambda: notion.rows(checked.inputs, m)), n, m
+        )
     if isinstance(notion, SeparableNotion):
-        block = _result(notion, "separate", lambda: notion.separate(uniform.channel, checked.inputs))
+        block = _result(
+            notion, "separate", lambda: notion.separate(uniform.channel, checked.inputs)
+        )
         if block is not None:
             _require_rows(notion, "separate", block, n, m)
 
@@ -167,11 +180,17 @@ def _result(notion: Notion, method: str, call: Callable[[], Any]) -> Any:
     except LdpoptError:
         raise
     except Exception as error:
-        raise AssertionError(f"{type(notion).__name__}.{method}() failed: {type(error).__name__}: {error}") from error
+        raise AssertionError(
+            f"{type(notion).__name__}.{method}() failed: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _returned(notion: Notion, method: str, found: Any) -> str:
-    value = short_repr(found) if isinstance(found, (str, int, float, type(None))) else f"a {type(found).__name__}"
+    value = (
+        short_repr(found)
+        if isinstance(found, (str, int, float, type(None)))
+        else f"a {type(found).__name__}"
+    )
     return f"{type(notion).__name__}.{method}() returned {value}"
 
 
@@ -181,7 +200,10 @@ def _require_ties(notion: Notion, method: str, ties: Any, n: int, m: int) -> Non
     require(isinstance(ties, Ties), f"{returned}, not Ties")
     require(ties.n == n, f"{returned} of {ties.n} inputs, not {n}")
     if ties.owner is not None:
-        require(np.shape(ties.owner) == (m,), f"{returned} with {np.size(ties.owner)} owners for {m} outputs")
+        require(
+            np.shape(ties.owner) == (m,),
+            f"{returned} with {np.size(ties.owner)} owners for {m} outputs",
+        )
 
 
 def _require_rows(notion: Notion, method: str, block: Any, n: int, m: int) -> None:
@@ -197,7 +219,10 @@ def _rows_and_audit(checked: _Checked) -> None:
     for gain in checked.gains:
         _, channel = checked.best(gain, checked.rows)
         fixed = repair(channel, checked.notion, inputs=checked.inputs, outputs=checked.outputs)
-        what = f"rows() allow a channel at distance {fixed.moved:.3g} from the channels that audit() certifies"
+        what = (
+            f"rows() allow a channel at distance {fixed.moved:.3g} from the channels that "
+            "audit() certifies"
+        )
         require(fixed.moved <= TOLERANCE, what)
     _, private = checked.best(checked.gains[0], checked.rows)
     for _ in range(CHANNELS):
@@ -211,7 +236,9 @@ def _rows_and_audit(checked: _Checked) -> None:
 
 
 def _tightness(checked: _Checked) -> None:
-    """The optimum is private at epsilon, and not at epsilon - 0.01 if the value there is smaller."""
+    """The optimum is private at epsilon, and not at epsilon - 0.01 if the value there is
+    smaller.
+    """
     is_budgeted = is_dataclass(checked.notion) and hasattr(checked.notion, "epsilon")
     gain = checked.gains[0]
     answer = solve(checked.problem(checked.notion, gain))
@@ -220,20 +247,27 @@ def _tightness(checked: _Checked) -> None:
     if not is_budgeted or float(checked.notion.epsilon) <= EPSILON_STEP:
         return
     epsilon = float(checked.notion.epsilon)
-    require(found.epsilon <= epsilon * (1 + 1e-12), f"audit() finds epsilon {found.epsilon:.17g} of {epsilon:.17g}")
+    require(
+        found.epsilon <= epsilon * (1 + 1e-12),
+        f"audit() finds epsilon {found.epsilon:.17g} of {epsilon:.17g}",
+    )
     less = with_epsilon(checked.notion, Budget(epsilon - EPSILON_STEP))
     lower = solve(checked.problem(less, gain))
     what = f"epsilon - {EPSILON_STEP} has a larger value: {lower.value} > {answer.value}"
     require(lower.value <= answer.value + TOLERANCE, what)
     if lower.value < answer.value - 1e-9:
         verdict = checked.audit(answer.mechanism.channel, less).verdict
-        require(verdict == "violated", f"the optimum at epsilon is {verdict} at epsilon - {EPSILON_STEP}")
+        require(
+            verdict == "violated",
+            f"the optimum at epsilon is {verdict} at epsilon - {EPSILON_STEP}",
+        )
 
 
 def _ties(checked: _Checked) -> None:
     """Ties, their definition, the rows and the compact program have the same optimum."""
     for gain in checked.gains:
-        problem, m = checked.problem(checked.notion, gain), len(checked.outputs)
+        problem = checked.problem(checked.notion, gain)
+        m = len(checked.outputs)
         ties = problem.ties()
         if ties is None:
             return
@@ -246,7 +280,9 @@ def _ties(checked: _Checked) -> None:
         if ties.is_compact:
             program = formulate(problem, relaxed_form(problem))
             point = find("highs").solve(program).point
-            found["the compact program"] = np.nan if point is None else float(program.objective @ point)
+            found["the compact program"] = (
+                np.nan if point is None else float(program.objective @ point)
+            )
         for name, other in found.items():
             what = f"the optimum is {value:.12g} by ties(), {other:.12g} by {name}"
             require(bool(abs(other - value) <= TOLERANCE), what)
@@ -263,17 +299,23 @@ def _events(checked: _Checked) -> None:
     if checked.audit(truth).verdict == "violated":
         block = checked.notion.separate(truth, checked.inputs)
         if block is None:
-            raise AssertionError("separate() finds no row that the identity channel violates, but audit() does")
+            raise AssertionError(
+                "separate() finds no row that the identity channel violates, but audit() does"
+            )
         least = float(block.violation(truth).min())
         require(least > 0, "separate() returned a row that the channel does not violate")
     block = checked.notion.separate(private, checked.inputs)
     worst = 0.0 if block is None else float(block.violation(private).max())
-    require(worst <= TOLERANCE, f"separate() returns a row that a private channel violates by {worst:.3g}")
+    require(
+        worst <= TOLERANCE,
+        f"separate() returns a row that a private channel violates by {worst:.3g}",
+    )
 
 
 def _table(checked: _Checked) -> None:
     """The notion's table, written as JSON and read again, gives the same notion."""
-    notion, kind = checked.notion, type(checked.notion)
+    notion = checked.notion
+    kind = type(checked.notion)
     if not is_dataclass(notion) and kind.to_plain is Notion.to_plain:
         return
     plain = notion.to_plain(checked.inputs)
@@ -281,7 +323,9 @@ def _table(checked: _Checked) -> None:
     try:
         table = json.loads(json.dumps(plain, allow_nan=False))
     except (TypeError, ValueError) as error:
-        raise AssertionError(f"to_plain() returned a value that JSON cannot hold: {error}") from None
+        raise AssertionError(
+            f"to_plain() returned a value that JSON cannot hold: {error}"
+        ) from None
     require(table == plain, f"to_plain() returned values that change in JSON: {plain}")
     again = kind.from_plain(table, checked.inputs)
     require(type(again) is kind, f"from_plain() returned a {type(again).__name__}")
@@ -304,13 +348,27 @@ def _post_processing(checked: _Checked) -> None:
     m = checked.shape[1]
     for gain in checked.gains:
         channel = solve(checked.problem(checked.notion, gain)).mechanism.channel
-        for after in (checked.rng.dirichlet(np.full(m, 0.3), m), np.eye(m)[checked.rng.integers(0, m, m)]):
-            fixed = repair(channel @ after, checked.notion, inputs=checked.inputs, outputs=checked.outputs)
-            what = f"the channel with randomized reports is at distance {fixed.moved:.3g} from private channels"
+        for after in (
+            checked.rng.dirichlet(np.full(m, 0.3), m),
+            np.eye(m)[checked.rng.integers(0, m, m)],
+        ):
+            fixed = repair(
+                channel @ after, checked.notion, inputs=checked.inputs, outputs=checked.outputs
+            )
+            what = (
+                f"the channel with randomized reports is at distance {fixed.moved:.3g} from "
+                "private channels"
+            )
             require(fixed.moved <= 1e-9, what)
 
 
 _CHECKS: dict[str, Callable[[_Checked], None]] = {
-    "results": _results, "rows and audit": _rows_and_audit, "tightness": _tightness, "ties": _ties, "events": _events,
-    "table": _table, "certificate": _certificate, "post-processing": _post_processing,
-}  # fmt: skip
+    "results": _results,
+    "rows and audit": _rows_and_audit,
+    "tightness": _tightness,
+    "ties": _ties,
+    "events": _events,
+    "table": _table,
+    "certificate": _certificate,
+    "post-processing": _post_processing,
+}

@@ -18,7 +18,8 @@ def dense_program(
     column_upper: ArrayLike = np.inf,
     maximize: bool = True,
 ) -> LinearProgram:
-    r"""Small program from dense arrays: optimize ``objective @ v`` over ``row_lower <= rows @ v <= row_upper``.
+    r"""Small program from dense arrays: optimize ``objective @ v`` over ``row_lower <= rows @ v <=
+    row_upper``.
 
     Parameters
     ----------
@@ -47,10 +48,21 @@ def dense_program(
     matrix = np.asarray(rows, float).reshape(-1, len(costs))
     row, index = np.nonzero(matrix)
     size, width = matrix.shape
-    sides: Any = ((row_lower, size), (row_upper, size), (column_lower, width), (column_upper, width))
-    low, high, least, most = [np.array(np.broadcast_to(np.asarray(side, float), (length,))) for side, length in sides]
-    spans = [(Span(name, 0, k, (tuple(map(str, range(k))),)),) for name, k in (("row", size), ("v", width))]
-    start, value = np.searchsorted(row, np.arange(size + 1)), matrix[row, index]
+    sides: Any = (
+        (row_lower, size),
+        (row_upper, size),
+        (column_lower, width),
+        (column_upper, width),
+    )
+    low, high, least, most = [
+        np.array(np.broadcast_to(np.asarray(side, float), (length,))) for side, length in sides
+    ]
+    spans = [
+        (Span(name, 0, k, (tuple(map(str, range(k))),)),)
+        for name, k in (("row", size), ("v", width))
+    ]
+    start = np.searchsorted(row, np.arange(size + 1))
+    value = matrix[row, index]
     return LinearProgram(costs, maximize, start, index, value, low, high, least, most, *spans)
 
 
@@ -69,5 +81,10 @@ def mixed(maximize: bool) -> LinearProgram:
     sign = 1.0 if maximize else -1.0
     costs = sign * np.array([4.0, 3.0, -2.0, 1.0, -1.0])
     rows = [[1, 1, 1, 0, 0], [2, -1, 0, 1, 0], [1, 0, -1, 0, 1], [0, 1, 0, 1, 1]]
-    bounds: Any = {"column_lower": [0, 0, -np.inf, -2, 0.5], "column_upper": [np.inf, 4, np.inf, 3, np.inf]}
-    return dense_program(costs, rows, [-np.inf, -4, 1, 2], [10, 6, 1, np.inf], **bounds, maximize=maximize)
+    bounds: Any = {
+        "column_lower": [0, 0, -np.inf, -2, 0.5],
+        "column_upper": [np.inf, 4, np.inf, 3, np.inf],
+    }
+    return dense_program(
+        costs, rows, [-np.inf, -4, 1, 2], [10, 6, 1, np.inf], **bounds, maximize=maximize
+    )

@@ -1,8 +1,9 @@
 r"""check_solver: tests that a solver of linear programs must pass to serve as a plug-in.
 
-A plug-in's own test is one line, ``check_solver("its-name")``; pytest is not needed. `Tolerances` may be larger for a
-less accurate solver: `repair` and `certify` make results exact, but status and signs of duals must be right. A solver
-for channels may raise `NotRepresentableError` for any other program.
+A plug-in's own test is one line, ``check_solver("its-name")``; pytest is not needed. `Tolerances`
+may be larger for a less accurate solver: `repair` and `certify` make results exact, but status and
+signs of duals must be right. A solver for channels may raise `NotRepresentableError` for any other
+program.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +22,8 @@ from ldpopt.solving.formulation import formulate
 from ldpopt.testing.conditions import chosen_checks, require, require_none
 from ldpopt.testing.programs import dense_program, diet, factory, mixed
 
-BOUND_STEP = 2.0**-7  # change of a bound for a dual; optimal values are linear over twice this distance
+# change of a bound for a dual; optimal values are linear over twice this distance
+BOUND_STEP = 2.0**-7
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,8 @@ class Tolerances:
     dual : float
         Error of a dual or reduced cost relative to the largest one, ``>= 0``.
     time_limit : float or None
-        Seconds within which the solver cannot solve a channel program of 60 inputs; None if it has no time limit.
+        Seconds within which the solver cannot solve a channel program of 60 inputs; None if it has
+        no time limit.
     """
 
     value: float = 1e-9
@@ -78,7 +81,10 @@ class _Checked:
         if outcome.point is None:
             raise AssertionError("the status is optimal, but there is no point")
         violation = program.residual(outcome.point)
-        require(violation <= self.tolerances.residual, f"the point violates a row or bound by {violation:.3g}")
+        require(
+            violation <= self.tolerances.residual,
+            f"the point violates a row or bound by {violation:.3g}",
+        )
         found = float(program.objective @ outcome.point)
         relative_error = abs(found - expected) / max(1.0, abs(expected))
         require(relative_error <= self.tolerances.value, f"value {found:.15g}, not {expected:.15g}")
@@ -142,32 +148,49 @@ def _arrays(program: LinearProgram) -> tuple[Any, ...]:
 def _infeasible(solver: _Checked) -> None:
     rows = [[1, 1], [1, 1]]
     solver.expect_status(dense_program([1, 0], rows, [-np.inf, 2], [1, np.inf]), Status.INFEASIBLE)
-    solver.expect_status(dense_program([1, 0], rows, [1, 2], [1, 2], maximize=False), Status.INFEASIBLE)
-    solver.expect_status(dense_program([1, 1], [[1.0, 1.0]], 3, np.inf, column_upper=1), Status.INFEASIBLE)
+    solver.expect_status(
+        dense_program([1, 0], rows, [1, 2], [1, 2], maximize=False), Status.INFEASIBLE
+    )
+    solver.expect_status(
+        dense_program([1, 1], [[1.0, 1.0]], 3, np.inf, column_upper=1), Status.INFEASIBLE
+    )
 
 
 def _unbounded(solver: _Checked) -> None:
     solver.expect_status(dense_program([1, 0], [[1, -1]], -np.inf, 1), Status.UNBOUNDED)
-    solver.expect_status(dense_program([1, 1], [[1, -1]], 0, 0, column_lower=-np.inf, maximize=False), Status.UNBOUNDED)
+    solver.expect_status(
+        dense_program([1, 1], [[1, -1]], 0, 0, column_lower=-np.inf, maximize=False),
+        Status.UNBOUNDED,
+    )
 
 
 def _degenerate(solver: _Checked) -> None:
     # Beale's example, on which the textbook rule cycles.
     rows = [[1 / 4, -60, -1 / 25, 9], [1 / 2, -90, -1 / 50, 3], [0.0, 0.0, 1.0, 0.0]]
-    solver.value(dense_program([-3 / 4, 150, -1 / 50, 6], rows, -np.inf, [0, 0, 1], maximize=False), -1 / 20)
+    solver.value(
+        dense_program([-3 / 4, 150, -1 / 50, 6], rows, -np.inf, [0, 0, 1], maximize=False), -1 / 20
+    )
     # Four rows through one vertex of the plane.
-    solver.value(dense_program([1, 1], [[1, 0], [0, 1], [1, 1], [1, 2]], -np.inf, [1, 1, 2, 3]), 2.0)
+    solver.value(
+        dense_program([1, 1], [[1, 0], [0, 1], [1, 1], [1, 2]], -np.inf, [1, 1, 2, 3]), 2.0
+    )
 
 
 def _badly_scaled(solver: _Checked) -> None:
-    rows, columns = np.array([1e3, 1.0, 1e-3]), np.array([1e2, 1e-2])
+    rows = np.array([1e3, 1.0, 1e-3])
+    columns = np.array([1e2, 1e-2])
     scaled = rows[:, None] * np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 2.0]]) * columns
     solver.value(dense_program(columns * [3, 5], scaled, -np.inf, rows * [4, 12, 18]), 36.0)
 
 
 def _free(solver: _Checked) -> None:
     rows = [[1, -1, 0], [1, 0, -2], [0, 1, 1]]
-    solver.value(dense_program([1, 0, 0], rows, [-np.inf] * 2 + [1], [0, 0, 1], column_lower=[-np.inf, 0, 0]), 2 / 3)
+    solver.value(
+        dense_program(
+            [1, 0, 0], rows, [-np.inf] * 2 + [1], [0, 0, 1], column_lower=[-np.inf, 0, 0]
+        ),
+        2 / 3,
+    )
     solver.value(dense_program([1, 0], [[1, 1]], -np.inf, -1, column_lower=[-np.inf, 2]), -3.0)
 
 
@@ -177,28 +200,40 @@ def _two_sided(solver: _Checked) -> None:
         outcome = solver.value(program, expected)
         if outcome.row_duals is not None:
             dual = float(outcome.row_duals[0])
-            require(abs(dual - 1) <= solver.tolerances.dual, f"dual {dual:.6g} of the active side, not 1")
+            require(
+                abs(dual - 1) <= solver.tolerances.dual,
+                f"dual {dual:.6g} of the active side, not 1",
+            )
 
 
 def _equalities(solver: _Checked) -> None:
     # Ship 3 and 4 units to shops that need 2 and 5; one of the four equations is redundant.
-    rows, supply = [[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]], [3, 4, 2, 5]
+    rows = [[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]]
+    supply = [3, 4, 2, 5]
     solver.value(dense_program([8, 6, 9, 5], rows, supply, supply, maximize=False), 42.0)
 
 
 def _empty(solver: _Checked) -> None:
     rows = [[0, 0, 0], [1, 1, 0], [0, 0, 0]]
-    solver.value(dense_program([1, 1, 0], rows, [-1, -np.inf, 0], [np.inf, 2, 0], column_upper=9), 2.0)
+    solver.value(
+        dense_program([1, 1, 0], rows, [-1, -np.inf, 0], [np.inf, 2, 0], column_upper=9), 2.0
+    )
     solver.value(dense_program([1, -1], np.zeros((0, 2)), [], [], column_upper=3), 3.0)
-    solver.expect_status(dense_program([1.0], [[0.0], [1.0]], [1, 0], [np.inf, 1]), Status.INFEASIBLE)
+    solver.expect_status(
+        dense_program([1.0], [[0.0], [1.0]], [1, 0], [np.inf, 1]), Status.INFEASIBLE
+    )
 
 
 def _channel(solver: _Checked) -> None:
     try:
         solver.value(formulate(Problem([0.5, 0.3, 0.2], "identity", PureLDP("log(3)"))), 0.6)
     except NotRepresentableError as error:
-        raise AssertionError(f"refuses the compact program of three answers: {error.what}") from None
-    solver.value(formulate(Problem(None, np.eye(2), PureLDP("log(3)"), objective="worst_case")), 0.75)
+        raise AssertionError(
+            f"refuses the compact program of three answers: {error.what}"
+        ) from None
+    solver.value(
+        formulate(Problem(None, np.eye(2), PureLDP("log(3)"), objective="worst_case")), 0.75
+    )
 
 
 def _time_limit(solver: _Checked) -> None:
@@ -209,8 +244,14 @@ def _time_limit(solver: _Checked) -> None:
     distance = np.abs(np.subtract.outer(weights, weights)) ** 1.5
     program = formulate(Problem(weights / weights.sum(), -distance, PureLDP(1.0)))
     outcome = solver.solve(program, time_limit=limit)
-    require(outcome.status is not Status.OPTIMAL, f"optimal within {limit} s: the limit was ignored, or not reported")
-    require(outcome.status is Status.LIMIT, f"status {outcome.status.value} ({outcome.raw_status!r}), not limit")
+    require(
+        outcome.status is not Status.OPTIMAL,
+        f"optimal within {limit} s: the limit was ignored, or not reported",
+    )
+    require(
+        outcome.status is Status.LIMIT,
+        f"status {outcome.status.value} ({outcome.raw_status!r}), not limit",
+    )
     solver.value(factory(), 36.0)
     solver.expect_status(factory(), Status.OPTIMAL, time_limit=60.0)
 
@@ -240,15 +281,21 @@ def _reduced_costs(solver: _Checked) -> None:
         if outcome.row_duals is None or outcome.column_duals is None:
             raise AssertionError("there are no reduced costs")
         residual = program.objective - program.matrix.T @ outcome.row_duals - outcome.column_duals
-        require(_near(np.abs(residual).max(), 0.0, solver), "reduced costs are not objective - A.T @ duals")
+        require(
+            _near(np.abs(residual).max(), 0.0, solver),
+            "reduced costs are not objective - A.T @ duals",
+        )
         for column in range(program.shape[1]):
-            slope, cost = _slope(solver, program, "column", column), outcome.column_duals[column]
+            slope = _slope(solver, program, "column", column)
+            cost = outcome.column_duals[column]
             what = f"reduced cost {cost:.9g} of column {column}, but the value moves by {slope:.9g}"
             require(_near(cost, slope, solver), what)
 
 
 def _slope(solver: _Checked, program: LinearProgram, kind: str, index: int) -> float:
-    """Change of the optimal value for each unit by which a row's or column's finite bounds are raised."""
+    """Change of the optimal value for each unit by which a row's or column's finite bounds are
+    raised.
+    """
     values = []
     for step in (-BOUND_STEP, BOUND_STEP):
         sides = f"{kind}_lower", f"{kind}_upper"
@@ -269,9 +316,18 @@ def _near(found: float, expected: float, solver: _Checked) -> bool:
 
 _CHECKS: dict[str, Callable[[_Checked], object]] = {
     "optimum of a maximum": lambda solver: solver.value(factory(), 36.0),
-    "optimum of a minimum": lambda solver: solver.value(diet(), 9.0), "infeasible": _infeasible,
-    "unbounded": _unbounded, "degenerate": _degenerate, "badly scaled": _badly_scaled, "free columns": _free,
-    "two-sided rows": _two_sided, "equations": _equalities, "empty rows and columns": _empty,
-    "channel programs": _channel, "time limit": _time_limit, "unknown option": _unknown_option,
-    "signs of duals": _duals, "reduced costs": _reduced_costs,
-}  # fmt: skip
+    "optimum of a minimum": lambda solver: solver.value(diet(), 9.0),
+    "infeasible": _infeasible,
+    "unbounded": _unbounded,
+    "degenerate": _degenerate,
+    "badly scaled": _badly_scaled,
+    "free columns": _free,
+    "two-sided rows": _two_sided,
+    "equations": _equalities,
+    "empty rows and columns": _empty,
+    "channel programs": _channel,
+    "time limit": _time_limit,
+    "unknown option": _unknown_option,
+    "signs of duals": _duals,
+    "reduced costs": _reduced_costs,
+}
