@@ -1,4 +1,5 @@
-"""Shared by tests: numbers of cases, limits of time, processes, random problems, plain definitions."""
+"""Shared by tests: numbers of cases, limits of time, processes, random problems, plain
+definitions."""
 
 from __future__ import annotations
 
@@ -27,11 +28,13 @@ THOROUGH = os.environ.get("LDPOPT_TESTS") == "thorough"
 """Whether the thorough set runs: more random cases, and tests that take long."""
 
 NEW_CASES = "LDPOPT_NEW_CASES" in os.environ
-"""Whether random cases are new ones; otherwise they are the same each time, so that a failure is due to a change."""
+"""Whether random cases are new ones; otherwise they are the same each time, so that a failure is
+due to a change."""
 
 
 def cases(usual: int) -> settings:
-    """Settings of hypothesis: half as many examples in the usual set, twice as many in the thorough one."""
+    """Settings of hypothesis: half as many examples in the usual set, twice as many in the thorough
+    one."""
     return settings(max_examples=2 * usual if THOROUGH else (usual + 1) // 2)
 
 
@@ -40,8 +43,10 @@ FUZZ = int(os.environ.get("LDPOPT_FUZZ", "8000" if THOROUGH else "300"))
 
 
 def fuzz_cases(share: float) -> settings:
-    """Settings for a share of `FUZZ` cases: the same each time, unless the environment sets other ones."""
-    untraced = [phase for phase in Phase if phase is not Phase.explain]  # tracing takes longer than any limit
+    """Settings for a share of `FUZZ` cases: the same each time, unless the environment sets other
+    ones."""
+    # tracing takes longer than any limit
+    untraced = [phase for phase in Phase if phase is not Phase.explain]
     usual = not NEW_CASES and "LDPOPT_FUZZ" not in os.environ
     return settings(max_examples=max(1, int(FUZZ * share)), derandomize=usual, phases=untraced)
 
@@ -61,7 +66,8 @@ def thorough_or(usual: Any, thorough: Any) -> Any:
 
 
 def slowness() -> float:
-    """Slowness of this machine, at least 1, measured once for each session by the start of a process.
+    """Slowness of this machine, at least 1, measured once for each session by the start of a
+    process.
 
     A process starts in 0.2 s on a machine of slowness 1. ``LDPOPT_SLOWNESS=3`` sets it.
     """
@@ -85,7 +91,8 @@ def seconds(usual: float) -> float:
 
 @functools.cache
 def _command_line() -> Any:
-    """The application; typer makes its commands once, since that takes 60 times as long as a refusal."""
+    """The application; typer makes its commands once, since that takes 60 times as long as a
+    refusal."""
     from typer import testing
 
     from ldpopt.cli import printing
@@ -97,7 +104,8 @@ def _command_line() -> Any:
 
 
 def run_cli(*args: object, stdin: str | None = None) -> Any:
-    """Call the command line in this process; the result has ``exit_code``, ``stdout``, ``stderr``, ``exception``."""
+    """Call the command line in this process; the result has ``exit_code``, ``stdout``, ``stderr``,
+    ``exception``."""
     from typer.testing import CliRunner
 
     return CliRunner().invoke(_command_line(), [str(arg) for arg in args], input=stdin)
@@ -120,18 +128,22 @@ def cli_json(*args: object) -> Any:
 
 
 def start_cli(*args: str, **options: Any) -> subprocess.Popen[str]:
-    """Start the command line in a process of its own, with pipes for its output unless the options differ."""
+    """Start the command line in a process of its own, with pipes for its output unless the options
+    differ."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
     return subprocess.Popen([sys.executable, "-m", "ldpopt", *args], **pipes)
 
 
 def run_python(code: str, *args: str, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run a program in a process of its own, and capture its output."""
-    return subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=False, **options)
+    return subprocess.run(
+        [sys.executable, "-c", code, *args], capture_output=True, text=True, check=False, **options
+    )
 
 
 def load_script(path: Path) -> Any:
-    """Import a script as a module without running its main part; it can import the scripts beside it."""
+    """Import a script as a module without running its main part; it can import the scripts beside
+    it."""
     if str(path.parent) not in sys.path:
         sys.path.append(str(path.parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -156,10 +168,14 @@ def random_problem(
     objective: str = "expected",
     **options: Any,
 ) -> lo.Problem:
-    """A problem with a prior uniform on the simplex and utilities uniform on [0, 1]; m is n if not given."""
+    """A problem with a prior uniform on the simplex and utilities uniform on [0, 1]; m is n if not
+    given."""
     rng = np.random.default_rng(rng)
-    prior, utility = rng.dirichlet(np.ones(n)), lo.Utility(rng.random((n, m or n)), sense)
-    return lo.Problem(prior if objective == "expected" else None, utility, notion, objective=objective, **options)
+    prior = rng.dirichlet(np.ones(n))
+    utility = lo.Utility(rng.random((n, m or n)), sense)
+    return lo.Problem(
+        prior if objective == "expected" else None, utility, notion, objective=objective, **options
+    )
 
 
 def distances(points: Any, others: Any = None) -> np.ndarray:
@@ -182,7 +198,9 @@ def star(n: int) -> nx.Graph:
 
 def all_events(m: int) -> Iterator[tuple[int, ...]]:
     """Every non-empty set of outputs."""
-    return itertools.chain.from_iterable(itertools.combinations(range(m), size) for size in range(1, m + 1))
+    return itertools.chain.from_iterable(
+        itertools.combinations(range(m), size) for size in range(1, m + 1)
+    )
 
 
 def single_events(m: int) -> Iterator[tuple[int, ...]]:
@@ -190,8 +208,11 @@ def single_events(m: int) -> Iterator[tuple[int, ...]]:
     return ((y,) for y in range(m))
 
 
-def pairwise_rows(n: int, m: int, ratio: np.ndarray, delta: float = 0.0, form: str = "entry") -> Any:
-    """Privacy by its definition: ``P[i, S] - ratio[i, k] P[k, S] <= delta`` for all i != k and events S.
+def pairwise_rows(
+    n: int, m: int, ratio: np.ndarray, delta: float = 0.0, form: str = "entry"
+) -> Any:
+    """Privacy by its definition: ``P[i, S] - ratio[i, k] P[k, S] <= delta`` for all i != k and
+    events S.
 
     Returns the rows, shape (rows, n * m), and their bounds.
     """
@@ -213,24 +234,33 @@ def coin(ratio):
 def nearly_equal_pairs(seed, n=6, m=9):
     """Rational rows whose excesses differ by less than floats see."""
     rng = np.random.default_rng(seed)
-    base = [Fraction(int(v), 10**6) for v in rng.multinomial(10**6 - 100 * m, np.full(m, 1 / m)) + 100]
+    base = [
+        Fraction(int(v), 10**6) for v in rng.multinomial(10**6 - 100 * m, np.full(m, 1 / m)) + 100
+    ]
     rows = []
     for _ in range(n):
-        row = [v + Fraction(int(step), 3 * 10**17) for v, step in zip(base, rng.integers(-9, 10, m), strict=True)]
+        row = [
+            v + Fraction(int(step), 3 * 10**17)
+            for v, step in zip(base, rng.integers(-9, 10, m), strict=True)
+        ]
         rows.append([v / sum(row) for v in row])
     rows[0] = [*rows[0][:-2], rows[0][-2] + Fraction(1, 20), rows[0][-1] - Fraction(1, 20)]
     return rows
 
 
 def listed_channels(polytope: Any) -> list[Any]:
-    """Return all vertices of a notion's half-spaces as channels, by the double description method."""
+    """Return all vertices of a notion's half-spaces as channels, by the double description
+    method."""
     from ldpopt.polytope.double_description import enumerate_vertices
 
-    return list(map(polytope.channel, enumerate_vertices(polytope.coefficients, polytope.bounds)[0]))
+    return list(
+        map(polytope.channel, enumerate_vertices(polytope.coefficients, polytope.bounds)[0])
+    )
 
 
 def is_vertex(polytope: Any, channel: Any) -> bool:
-    """Whether a channel is private and the rows of the half-spaces that are tight there have full rank, exactly."""
+    """Whether a channel is private and the rows of the half-spaces that are tight there have full
+    rank, exactly."""
     from ldpopt.polytope.double_description import rank
 
     slacks = polytope.slacks(channel)
@@ -239,8 +269,11 @@ def is_vertex(polytope: Any, channel: Any) -> bool:
 
 
 def listed_sets(d, parts, inside):
-    """Rows of all reports of a kind of sets for ``d`` questions, by choices of parts and flips, and the set of each."""
-    rows, sets, cells = [], [], list(itertools.product(*(range(part + 1) for part in parts)))
+    """Rows of all reports of a kind of sets for ``d`` questions, by choices of parts and flips, and
+    the set of each."""
+    rows = []
+    sets = []
+    cells = list(itertools.product(*(range(part + 1) for part in parts)))
     words = [part for part, size in enumerate(parts) for _ in range(size)] + [-1] * (d - sum(parts))
     for placed in sorted(set(itertools.permutations(words))):
         used = [i for i in range(d) if placed[i] >= 0]
@@ -252,7 +285,9 @@ def listed_sets(d, parts, inside):
             one = []
             for x in itertools.product((0, 1), repeat=d):
                 flipped = [(placed[i], x[i] ^ flip) for i, flip in zip(used, flips, strict=True)]
-                ones = tuple(sum(bit for own, bit in flipped if own == part) for part in range(len(parts)))
+                ones = tuple(
+                    sum(bit for own, bit in flipped if own == part) for part in range(len(parts))
+                )
                 one.append(inside[cells.index(ones)])
             sets.append(one)
     return rows, np.array(sets, dtype=float)

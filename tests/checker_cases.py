@@ -31,7 +31,13 @@ GOOD: dict[str, Any] = {
         "privacy": [],
         "constraints": {},
     },
-    "claim": {"achieved": "3/4", "bound": "3/4", "gap": "0", "relative_gap": "0x0.0p+0", "residuals": {}},
+    "claim": {
+        "achieved": "3/4",
+        "bound": "3/4",
+        "gap": "0",
+        "relative_gap": "0x0.0p+0",
+        "residuals": {},
+    },
 }
 
 
@@ -54,7 +60,16 @@ def tabled(kind: str = "pure", **more: Any) -> dict[str, Any]:
 def refused(function: Any, *given: Any) -> bool:
     try:
         function(*given)
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, ClaimError, NotCheckedError):
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+        IndexError,
+        AttributeError,
+        ArithmeticError,
+        ClaimError,
+        NotCheckedError,
+    ):
         return True
     return False
 
@@ -72,12 +87,20 @@ def designs() -> dict[str, tuple[Any, Any, dict[str, Any]]]:
     line = np.abs(np.subtract.outer(np.arange(5), np.arange(5))) * 0.1
     two = nx.Graph([("a", "b"), ("b", "c"), ("d", "e")])
     return {
-        "sets": (lo.Workload.prefix(list("abcde")), lo.PureLDP(1.0), {"weights": [0.3, 0.3, 0.2, 0.1, 0.1]}),
+        "sets": (
+            lo.Workload.prefix(list("abcde")),
+            lo.PureLDP(1.0),
+            {"weights": [0.3, 0.3, 0.2, 0.1, 0.1]},
+        ),
         "worst": (lo.Workload.prefix(4), lo.PureLDP("log(3)"), {"objective": "worst_case"}),
         "classes": (lo.Workload([[1, 1, 0, 0.5], [0, 0, 2, 0.25]]), lo.PureLDP("log(3)"), {}),
         "elliptope": (lo.Workload.prefix(22), lo.PureLDP(1.0), {"gap": 0.02}),
         "mean": (lo.Workload.mean(range(21)), lo.PureLDP(1.0), {"gap": 0.02}),
-        "product": (lo.Workload.marginals({"a": range(2), "b": range(3), "c": range(4)}, 2), lo.PureLDP(1.0), {}),
+        "product": (
+            lo.Workload.marginals({"a": range(2), "b": range(3), "c": range(4)}, 2),
+            lo.PureLDP(1.0),
+            {},
+        ),
         "pairs": (lo.Workload.marginals((3,) * 4, 1), lo.PureLDP(1.5), {}),
         "moments": (lo.Workload.marginals((2,) * 5, 1), lo.PureLDP(1.0), {}),
         "alike": (
@@ -91,7 +114,11 @@ def designs() -> dict[str, tuple[Any, Any, dict[str, Any]]]:
             lo.PureLDP("log(4)"),
             {"limits": DesignLimits(product_answers=2)},  # so that the channel is not listed
         ),
-        "four": (lo.Workload.marginals((2,) * 6, 1), lo.PureLDP(4.0), {"limits": DesignLimits(product_answers=2)}),
+        "four": (
+            lo.Workload.marginals((2,) * 6, 1),
+            lo.PureLDP(4.0),
+            {"limits": DesignLimits(product_answers=2)},
+        ),
         "frequencies": (lo.Workload.frequencies(60), lo.PureLDP("log(3)"), {}),
         "cycle": (lo.Workload.prefix(5), lo.GraphDP(1.0, nx.cycle_graph(5)), {}),
         "edges": (
@@ -99,7 +126,11 @@ def designs() -> dict[str, tuple[Any, Any, dict[str, Any]]]:
             lo.GraphDP("log(3)", nx.Graph([("a", "b"), ("b", "c"), ("c", "d"), ("b", "d")])),
             {"objective": "worst_case"},
         ),
-        "parts": (lo.Workload.frequencies(list("abcde")), lo.GraphDP(1.0, two, parts="separate"), {}),
+        "parts": (
+            lo.Workload.frequencies(list("abcde")),
+            lo.GraphDP(1.0, two, parts="separate"),
+            {},
+        ),
         "places": (lo.Workload.frequencies(4), lo.MetricDP(1.0, apart), {}),
         "line": (lo.Workload.prefix(5), lo.MetricDP("log(20)", line), {}),
         "one_sided": (lo.Workload.frequencies(list("abcd")), lo.OneSided("log(4)", ["a", "c"]), {}),

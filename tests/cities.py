@@ -17,22 +17,26 @@ SCATTERED = 0.2  # share of the places that do not belong to a center
 
 @dataclass(frozen=True, eq=False)
 class City:
-    """Places of a city in kilometers east and north of the middle, shape (n, 2), and their prior, shape (n,)."""
+    """Places of a city in kilometers east and north of the middle, shape (n, 2), and their prior,
+    shape (n,)."""
 
     points: Float = field(repr=False)
     prior: Float = field(repr=False)
 
     def problem(self, epsilon: float | str, metric: PointMetric = "euclidean") -> Problem:
-        """Problem of metric privacy with ``epsilon`` nats per kilometer, and the distance as the loss."""
+        """Problem of metric privacy with ``epsilon`` nats per kilometer, and the distance as the
+        loss."""
         privacy = MetricDP.of_points(epsilon, self.points, metric)
         return Problem(self.prior, Utility(privacy.matrix(range(len(self.prior))), "loss"), privacy)
 
 
 def synthetic_city(n: int, rng: Any = None) -> City:
-    """Draw a city: places around about ``sqrt(n) / 2`` centers of unequal weight, and some scattered ones."""
+    """Draw a city: places around about ``sqrt(n) / 2`` centers of unequal weight, and some
+    scattered ones."""
     n, source = whole_number(n, "n", 1), np.random.default_rng(rng)
     count = max(1, round(n**0.5 / 2))
-    angle, share = source.uniform(0, 2 * np.pi, count), np.sqrt(source.random(count))
+    angle = source.uniform(0, 2 * np.pi, count)
+    share = np.sqrt(source.random(count))
     centers = RADIUS * share[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     weights = source.dirichlet(np.full(count, 4.0))
     points = centers[source.choice(count, n, p=weights)] + SPREAD * source.standard_normal((n, 2))

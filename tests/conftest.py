@@ -1,4 +1,5 @@
-"""Settings for all tests: hypothesis repeats the same examples, and does not fail when it is slow; test files."""
+"""Settings for all tests: hypothesis repeats the same examples, and does not fail when it is slow;
+test files."""
 
 from __future__ import annotations
 
@@ -24,14 +25,17 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
     max_examples=40,
 )
-settings.register_profile("thorough", settings.get_profile("ldpopt"), derandomize=not NEW_CASES, max_examples=160)
+settings.register_profile(
+    "thorough", settings.get_profile("ldpopt"), derandomize=not NEW_CASES, max_examples=160
+)
 settings.load_profile(os.environ.get("LDPOPT_TESTS", "ldpopt"))
 
 # The limit for a test that hangs: pytest-timeout reads it before the number in pyproject.toml.
 os.environ.setdefault("PYTEST_TIMEOUT", f"{seconds(thorough_or(240, 1200)):.0f}")
 
 
-# Collecting makes half a million objects that stay: looking for unused ones among them takes a third of the time.
+# Collecting makes half a million objects that stay: looking for unused ones among them takes a
+# third of the time.
 gc.disable()
 
 
@@ -42,11 +46,16 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--not-usual", action="store_true", help="leave out tests that are the same in the usual set")
+    parser.addoption(
+        "--not-usual",
+        action="store_true",
+        help="leave out tests that are the same in the usual set",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave tests marked as long to the thorough set, and to the usual one those that do not depend on the set."""
+    """Leave tests marked as long to the thorough set, and to the usual one those that do not depend
+    on the set."""
     for item in items if not THOROUGH else ():
         if item.get_closest_marker("long"):
             item.add_marker(pytest.mark.skip(reason="in the thorough set"))
@@ -59,12 +68,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def names_of(item: pytest.Item) -> set[str]:
     """Names of a test, of its class, of its marks and of its fixtures."""
     places = {node.name.partition("[")[0] for node in item.listchain()}
-    return places | {mark.name for mark in item.iter_markers()} | set(getattr(item, "fixturenames", ()))
+    return (
+        places
+        | {mark.name for mark in item.iter_markers()}
+        | set(getattr(item, "fixturenames", ()))
+    )
 
 
 @functools.cache
 def depending(path: Path) -> set[str]:
-    """Names in a test file of what depends on the set of tests: it speaks of the set, or of such a name."""
+    """Names in a test file of what depends on the set of tests: it speaks of the set, or of such a
+    name."""
     parts = [
         ({node.name} if hasattr(node, "name") else names_in(node, ast.Store), names_in(node))
         for node in ast.parse(path.read_text(encoding="utf-8")).body
@@ -79,9 +93,17 @@ def depending(path: Path) -> set[str]:
 def names_in(tree: ast.AST, context: type[ast.expr_context] = ast.expr_context) -> set[str]:
     """Names and attributes, also those of the arguments of functions, which are fixtures."""
     nodes = list(ast.walk(tree))
-    names = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, context)}
-    names |= {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, context)}
-    return names | {node.arg for node in nodes if isinstance(node, ast.arg) and context is ast.expr_context}
+    names = {
+        node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, context)
+    }
+    names |= {
+        node.attr
+        for node in nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, context)
+    }
+    return names | {
+        node.arg for node in nodes if isinstance(node, ast.arg) and context is ast.expr_context
+    }
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -126,7 +148,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("expects.toml").write_text(COIN + "[expect]\nvalue = 0.7\n")
     Path("impossible.toml").write_text(IMPOSSIBLE)
     Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"]).save("coin.json")
-    Path("answers.csv").write_text('\ufeffname,answer\r\nann,yes\r\nbob,"no"\r\neve,yes\r\n', encoding="utf-8")
+    Path("answers.csv").write_text(
+        '\ufeffname,answer\r\nann,yes\r\nbob,"no"\r\neve,yes\r\n', encoding="utf-8"
+    )
     return tmp_path
 
 
@@ -136,6 +160,7 @@ def coin() -> str:
 
 
 def pytest_runtest_teardown() -> None:
-    """Close the figures of a test: too many open ones are a warning in the next test of the same process."""
+    """Close the figures of a test: too many open ones are a warning in the next test of the same
+    process."""
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")

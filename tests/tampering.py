@@ -1,8 +1,10 @@
-"""Changes of a saved design, and whether its claim is then false: for the library, the command line and the checker.
+"""Changes of a saved design, and whether its claim is then false: for the library, the command line
+and the checker.
 
-A change is *false* where the claim does not hold any more, or the file is none: it has to be refused even if somebody
-computes the digest again. All other changes make the file another one that is true, such as one with other labels:
-it is refused for its digest only, and accepted with a new one.
+A change is *false* where the claim does not hold any more, or the file is none: it has to be
+refused even if somebody computes the digest again. All other changes make the file another one that
+is true, such as one with other labels: it is refused for its digest only, and accepted with a new
+one.
 """
 
 from __future__ import annotations
@@ -64,18 +66,22 @@ def with_digest(data: Data) -> Data:
 
 def first_row(rows: list[list[float]]) -> list[float]:
     """What the first row of a left inverse is by convention: 1 less the others, rounded once."""
-    return [math.fsum([1.0, *(-entry for entry in column)]) for column in zip(*rows[1:], strict=True)] or rows[0]
+    return [
+        math.fsum([1.0, *(-entry for entry in column)]) for column in zip(*rows[1:], strict=True)
+    ] or rows[0]
 
 
 def tamperings(data: Data, most: int | None = None) -> Iterator[tuple[str, Data, bool]]:
     """Name, changed file with a digest that fits, and whether the claim is then false; each once.
 
-    About ``most`` of them, spread over all kinds of changes and beginning with another one for each file, or all
-    if ``most`` is None.
+    About ``most`` of them, spread over all kinds of changes and beginning with another one for each
+    file, or all if ``most`` is None.
     """
     makers = [_of_any, _of_claims]
     kinds = {"size": [_of_frequencies], "kinds": [_of_questions]}
-    makers += next((kinds[key] for key in kinds if key in data), [_of_reports, _of_estimators, _of_statements])
+    makers += next(
+        (kinds[key] for key in kinds if key in data), [_of_reports, _of_estimators, _of_statements]
+    )
     makers += [_of_privacy, _of_multipliers]
     text = json.dumps(data)
     changes = [change for maker in makers for change in maker(data)]
@@ -84,7 +90,8 @@ def tamperings(data: Data, most: int | None = None) -> Iterator[tuple[str, Data,
         other = json.loads(text)
         change(other)
         if not is_false and name != "another title":
-            other.pop("about", None)  # it has the digest of the mechanism, which labels and reports are part of
+            # it has the digest of the mechanism, which labels and reports are part of
+            other.pop("about", None)
         other = with_digest(other)
         if json.dumps(other) != text:
             yield name, other, is_false
@@ -107,7 +114,9 @@ def put(value: Any, *path: Any) -> Callable[[Data], None]:
 
 def scaled(factor: float) -> Callable[[Any], Any]:
     """Numbers of a list of lists times a factor."""
-    return lambda part: [scaled(factor)(entry) for entry in part] if isinstance(part, list) else part * factor
+    return lambda part: (
+        [scaled(factor)(entry) for entry in part] if isinstance(part, list) else part * factor
+    )
 
 
 def swapped(part: list[Any]) -> list[Any]:
@@ -122,7 +131,13 @@ def _of_any(data: Data) -> Iterator[Change]:
             yield f"no {key}", lambda other, key=key: other.pop(key), True
     yield "another key", put(1, "extra"), True
     yield "an unknown format", put("ldpopt design certificate 4", "format"), True
-    for key in ("questions" if "kinds" in data else "inputs", "privacy", "multipliers", "achieved", "bias"):
+    for key in (
+        "questions" if "kinds" in data else "inputs",
+        "privacy",
+        "multipliers",
+        "achieved",
+        "bias",
+    ):
         for name, odd in ODD.items():
             yield f"{key}: {name}", put(odd, key), True
     if "about" in data:
@@ -134,10 +149,18 @@ def _of_claims(data: Data) -> Iterator[Change]:
     """Value, bound and bias."""
     achieved, bound, bias = (Fraction(data[key]) for key in ("achieved", "bound", "bias"))
     for less in (Fraction(1, 10**9), Fraction(1, 1000), Fraction(1, 2), Fraction(1), Fraction(2)):
-        yield f"achieved less {float(less)} of it", put(str(achieved * (1 - less)), "achieved"), True
+        yield (
+            f"achieved less {float(less)} of it",
+            put(str(achieved * (1 - less)), "achieved"),
+            True,
+        )
     yield "achieved below the bound", put(str(bound * Fraction(999, 1000)), "achieved"), True
     for more in (Fraction(1, 10**6), Fraction(1, 2)):
-        yield f"bound with {float(more)} of achieved more", put(str(bound + more * achieved), "bound"), True
+        yield (
+            f"bound with {float(more)} of achieved more",
+            put(str(bound + more * achieved), "bound"),
+            True,
+        )
     yield "bound above achieved", put(str(2 * achieved), "bound"), True
     for name in ("achieved", "bound", "bias"):
         for number in NUMBERS:
@@ -163,7 +186,8 @@ def _of_reports(data: Data) -> Iterator[Change]:
     if other:
         yield "two rows of the masses exchanged", exchange, True
     x = max(range(len(rows)), key=lambda x: max(rows[x]))
-    large, small = rows[x].index(max(rows[x])), rows[x].index(min(rows[x]))
+    large = rows[x].index(max(rows[x]))
+    small = rows[x].index(min(rows[x]))
 
     def moved(share: int) -> Callable[[Data], None]:
         def change(data: Data) -> None:
@@ -183,7 +207,11 @@ def _of_reports(data: Data) -> Iterator[Change]:
     yield "a row of the masses more", put(lambda rows: [*rows, rows[-1]], "masses"), True
     yield "a report less", put(lambda rows: [row[:-1] for row in rows], "masses"), True
     yield "no masses", put([], "masses"), True
-    yield "the masses of one answer for all", put(lambda rows: [rows[0]] * len(rows), "masses"), True
+    yield (
+        "the masses of one answer for all",
+        put(lambda rows: [rows[0]] * len(rows), "masses"),
+        True,
+    )
     columns = list(zip(*rows, strict=True))
     if columns[0] != columns[-1]:
         yield (
@@ -200,17 +228,24 @@ def _of_reports(data: Data) -> Iterator[Change]:
 
 
 def _of_estimators(data: Data) -> Iterator[Change]:
-    """The left inverse: as the forger would have it, with its first row by the convention and the claims raised."""
-    n, weights = len(data["masses"]), data["weights"]
+    """The left inverse: as the forger would have it, with its first row by the convention and the
+    claims raised."""
+    n = len(data["masses"])
+    weights = data["weights"]
     shares = [weight / sum(weights) for weight in weights]
-    achieved, bias = Fraction(data["achieved"]), Fraction(data["bias"])
+    achieved = Fraction(data["achieved"])
+    bias = Fraction(data["bias"])
 
     def moved(c: float, *, raised: bool = False, kept: bool = False) -> Callable[[Data], None]:
         def change(data: Data) -> None:
-            rows = [[entry + c * r for entry in row] for row, r in zip(data["left_inverse"], shares, strict=True)]
+            rows = [
+                [entry + c * r for entry in row]
+                for row, r in zip(data["left_inverse"], shares, strict=True)
+            ]
             data["left_inverse"] = rows if kept else [first_row(rows), *rows[1:]]
             if raised:
-                data["achieved"], data["bias"] = str(2 * achieved + 1), str(bias + 10**6)
+                data["achieved"] = str(2 * achieved + 1)
+                data["bias"] = str(bias + 10**6)
 
         return change
 
@@ -219,16 +254,20 @@ def _of_estimators(data: Data) -> Iterator[Change]:
         yield f"left inverse + {c} r 1', with all claims raised", moved(c, raised=True), True
         yield f"left inverse + {c} r 1', the first row too", moved(c, kept=True), True
 
-    def changed(make: Callable[[list[list[float]]], list[list[float]]], raised: bool) -> Callable[[Data], None]:
+    def changed(
+        make: Callable[[list[list[float]]], list[list[float]]], raised: bool
+    ) -> Callable[[Data], None]:
         def change(data: Data) -> None:
             rows = make(data["left_inverse"])
             data["left_inverse"] = [first_row(rows), *rows[1:]]
             if raised:
-                data["achieved"], data["bias"] = str(10**9 * achieved + 10**9), str(bias + 10**6)
+                data["achieved"] = str(10**9 * achieved + 10**9)
+                data["bias"] = str(bias + 10**6)
 
         return change
 
-    # The last answer with a column of its own in the workload: others have no part in the estimates.
+    # The last answer with a column of its own in the workload: others have no part in the
+    # estimates.
     columns = list(zip(*data["workload"], strict=True))
     last = max(x for x in range(n) if columns[x] != columns[0])
     last = next(x for x in range(n) if columns[x] == columns[last] and any(data["left_inverse"][x]))
@@ -243,7 +282,10 @@ def _of_estimators(data: Data) -> Iterator[Change]:
         )
         yield (
             f"left inverse: one row moved{more}",
-            changed(lambda rows: _with_row(rows, last, lambda row: [entry + 1e-4 for entry in row]), raised),
+            changed(
+                lambda rows: _with_row(rows, last, lambda row: [entry + 1e-4 for entry in row]),
+                raised,
+            ),
             True,
         )
     yield (
@@ -257,21 +299,40 @@ def _of_estimators(data: Data) -> Iterator[Change]:
     yield "left inverse: a huge number", put(1e300, "left_inverse", last, 0), True
 
 
-def _with_row(rows: list[list[float]], x: int, make: Callable[[list[float]], list[float]]) -> list[list[float]]:
+def _with_row(
+    rows: list[list[float]], x: int, make: Callable[[list[float]], list[float]]
+) -> list[list[float]]:
     return [make(row) if place == x else row for place, row in enumerate(rows)]
 
 
 def _of_statements(data: Data) -> Iterator[Change]:
     """Workload, weights, objective, names and labels."""
-    workload, weights = data["workload"], data["weights"]
+    workload = data["workload"]
+    weights = data["weights"]
     first = [row[0] for row in workload]
     other = next(x for x in range(len(weights)) if [row[x] for row in workload] != first)
-    yield "an entry of the workload is one more", put(lambda entry: entry + 1.0, "workload", 0, other), True
+    yield (
+        "an entry of the workload is one more",
+        put(lambda entry: entry + 1.0, "workload", 0, other),
+        True,
+    )
     yield "the workload is doubled", put(scaled(2.0), "workload"), True
-    yield "a row of the workload is doubled", put(scaled(2.0), "workload", 0), len(set(workload[0])) > 1
-    yield "a row of the workload less, with its name", _shorter, any(len(set(row)) > 1 for row in workload[-1:])
+    yield (
+        "a row of the workload is doubled",
+        put(scaled(2.0), "workload", 0),
+        len(set(workload[0])) > 1,
+    )
+    yield (
+        "a row of the workload less, with its name",
+        _shorter,
+        any(len(set(row)) > 1 for row in workload[-1:]),
+    )
     yield "a name less", put(lambda names: names[:-1], "names"), True
-    yield "a column of the workload less", put(lambda rows: [row[:-1] for row in rows], "workload"), True
+    yield (
+        "a column of the workload less",
+        put(lambda rows: [row[:-1] for row in rows], "workload"),
+        True,
+    )
     yield "the workload is infinite", put(float("inf"), "workload", 0, 0), True
     yield (
         "a constant is added to a row of the workload",
@@ -314,7 +375,8 @@ def _names_labels(privacy: Data) -> bool:
 
 
 def _of_privacy(data: Data) -> Iterator[Change]:
-    """Epsilon, graph, distances, sensitive answers: too little for the mechanism, or too much for the bound."""
+    """Epsilon, graph, distances, sensitive answers: too little for the mechanism, or too much for
+    the bound."""
     privacy = data["privacy"]
     for epsilon in (
         "0.01",
@@ -342,11 +404,24 @@ def _of_privacy(data: Data) -> Iterator[Change]:
         yield "no graph", lambda other: other["privacy"].pop("neighbors"), True
         edges = privacy["neighbors"].get("edges")
         if edges:
-            a, b = data["inputs"][0], data["inputs"][-1]
-            yield "an edge less", put(lambda edges: edges[1:], "privacy", "neighbors", "edges"), True
+            a = data["inputs"][0]
+            b = data["inputs"][-1]
+            yield (
+                "an edge less",
+                put(lambda edges: edges[1:], "privacy", "neighbors", "edges"),
+                True,
+            )
             if [a, b] not in edges:
-                yield "an edge more", put(lambda edges: [*edges, [a, b]], "privacy", "neighbors", "edges"), True
-            yield "a loop", put(lambda edges: [*edges, [a, a]], "privacy", "neighbors", "edges"), True
+                yield (
+                    "an edge more",
+                    put(lambda edges: [*edges, [a, b]], "privacy", "neighbors", "edges"),
+                    True,
+                )
+            yield (
+                "a loop",
+                put(lambda edges: [*edges, [a, a]], "privacy", "neighbors", "edges"),
+                True,
+            )
             yield (
                 "an edge to nowhere",
                 put(lambda edges: [*edges, [a, "nowhere"]], "privacy", "neighbors", "edges"),
@@ -360,15 +435,27 @@ def _of_privacy(data: Data) -> Iterator[Change]:
         yield "a distance to itself", put(1.0, *path, 0, 0), True
         yield "a negative distance", put(lambda rows: scaled(-1.0)(rows), *path), True
         yield "a distance of 0", put(lambda rows: _symmetric(rows, lambda d: 0.0), *path), True
-        yield "a distance is halved", put(lambda rows: _symmetric(rows, lambda d: d / 2), *path), True
+        yield (
+            "a distance is halved",
+            put(lambda rows: _symmetric(rows, lambda d: d / 2), *path),
+            True,
+        )
         yield "a row of distances less", put(lambda rows: rows[:-1], *path), True
     if privacy["kind"] == "one_sided":
         rest = [label for label in data["inputs"] if label not in privacy["sensitive"]]
-        yield "a sensitive answer more", put(lambda part: [*part, rest[0]], "privacy", "sensitive"), True
+        yield (
+            "a sensitive answer more",
+            put(lambda part: [*part, rest[0]], "privacy", "sensitive"),
+            True,
+        )
         yield "a sensitive answer less", put(lambda part: part[1:], "privacy", "sensitive"), True
         yield "all answers are sensitive", put(data["inputs"], "privacy", "sensitive"), True
         yield "an unknown sensitive answer", put(["nobody"], "privacy", "sensitive"), True
-        yield "a sensitive answer stands twice", put(lambda part: [*part, part[0]], "privacy", "sensitive"), True
+        yield (
+            "a sensitive answer stands twice",
+            put(lambda part: [*part, part[0]], "privacy", "sensitive"),
+            True,
+        )
 
 
 def _symmetric(rows: list[list[float]], make: Callable[[float], float]) -> list[list[float]]:
@@ -377,7 +464,8 @@ def _symmetric(rows: list[list[float]], make: Callable[[float], float]) -> list[
 
 
 def _of_multipliers(data: Data) -> Iterator[Change]:
-    """What proves the bound: every number of it, up and down; none that the bound claimed still follows from."""
+    """What proves the bound: every number of it, up and down; none that the bound claimed still
+    follows from."""
     given = data["multipliers"]
     for name in ("form", "mean", "product", "moments", "other", 3):
         if name != given["kind"]:
@@ -386,7 +474,11 @@ def _of_multipliers(data: Data) -> Iterator[Change]:
     yield "no multipliers", put({"kind": "none"}, "multipliers"), Fraction(data["bound"]) > 0
     for key in given:
         if key != "kind":
-            yield f"no {key} of the multipliers", lambda other, key=key: other["multipliers"].pop(key), True
+            yield (
+                f"no {key} of the multipliers",
+                lambda other, key=key: other["multipliers"].pop(key),
+                True,
+            )
             yield f"{key} of the multipliers is text", put("x", "multipliers", key), True
     for key in ("inverse", "line", "slope", "eigenvalues", "level"):
         if key in given:
@@ -411,34 +503,75 @@ def _of_multipliers(data: Data) -> Iterator[Change]:
         yield "shift times 2", put(scaled(2.0), "multipliers", "shift"), True
         yield "shift without an entry", put(lambda shift: shift[:-1], "multipliers", "shift"), True
     elif "shift" in given and data["privacy"]["kind"] != "pure":
-        yield "a shift for listed rays", put([0.0] * (len(given["line"]) + 1), "multipliers", "shift"), True
+        yield (
+            "a shift for listed rays",
+            put([0.0] * (len(given["line"]) + 1), "multipliers", "shift"),
+            True,
+        )
     if given.get("inequalities"):
         yield "a negative pair", put(-1.0, "multipliers", "inequalities", "pairs", 0, 1), True
-        yield "a negative factor", put(lambda t: -1.0 - t, "multipliers", "inequalities", "factor"), True
+        yield (
+            "a negative factor",
+            put(lambda t: -1.0 - t, "multipliers", "inequalities", "factor"),
+            True,
+        )
         yield "a size that is none", put(-1, "multipliers", "inequalities", "size"), True
     if "sizes" in given:
         yield "other sizes", put(lambda sizes: [*sizes, 2], "multipliers", "sizes"), True
-        yield "sizes in floats", put(lambda sizes: [float(size) for size in sizes], "multipliers", "sizes"), True
+        yield (
+            "sizes in floats",
+            put(lambda sizes: [float(size) for size in sizes], "multipliers", "sizes"),
+            True,
+        )
         yield "sizes with a 1", put(lambda sizes: [*sizes, 1], "multipliers", "sizes"), True
-        yield "negative sizes", put(lambda sizes: [-size for size in sizes], "multipliers", "sizes"), True
+        yield (
+            "negative sizes",
+            put(lambda sizes: [-size for size in sizes], "multipliers", "sizes"),
+            True,
+        )
     if "raised" in given:
         for factor in (0.5, 2.0, 0.0, -1.0):
-            yield f"raised eigenvalues times {factor}", put(scaled(factor), "multipliers", "raised"), True
+            yield (
+                f"raised eigenvalues times {factor}",
+                put(scaled(factor), "multipliers", "raised"),
+                True,
+            )
         yield "a raised eigenvalue less", put(lambda part: part[:-1], "multipliers", "raised"), True
         yield "no raised eigenvalues", lambda other: other["multipliers"].pop("raised"), True
         yield "one is raised less", put(lambda part: part * 0.9, "multipliers", "raised", -2), True
-        yield "that of the constant is another", put(lambda part: part + 1.0, "multipliers", "raised", 0), True
+        yield (
+            "that of the constant is another",
+            put(lambda part: part + 1.0, "multipliers", "raised", 0),
+            True,
+        )
     if "numbers" in given:
         yield "numbers times 2", put(scaled(2.0), "multipliers", "numbers"), True
-        yield "one number is another", put(lambda number: number + 0.5, "multipliers", "numbers", 0), True
+        yield (
+            "one number is another",
+            put(lambda number: number + 0.5, "multipliers", "numbers", 0),
+            True,
+        )
 
 
 def _of_frequencies(data: Data) -> Iterator[Change]:
     """Subset selection: sets, masses and the unit."""
-    n, size, mass = len(data["inputs"]), data["size"], data["mass"]
+    n = len(data["inputs"])
+    size = data["size"]
+    mass = data["mass"]
     for other in (size + 1, size - 1, 0, n, -1, float(size), True, "1", 10**300):
         yield f"size {other!s:.20}", put(other, "size"), True
-    for other in (mass + 1, mass - mass // 1000, UNIT, UNIT + 1, 0, -1, float(mass), "1", mass // 10, 10**300):
+    for other in (
+        mass + 1,
+        mass - mass // 1000,
+        UNIT,
+        UNIT + 1,
+        0,
+        -1,
+        float(mass),
+        "1",
+        mass // 10,
+        10**300,
+    ):
         yield f"mass {other!s:.20}", put(other, "mass"), True
     for factor in (2.0, 1 + 1e-6, 0.0, 1e200):
         yield f"unit times {factor}", put(lambda unit, factor=factor: unit * factor, "unit"), True
@@ -453,15 +586,47 @@ def _of_frequencies(data: Data) -> Iterator[Change]:
 
 
 def _of_questions(data: Data) -> Iterator[Change]:
-    """Tables of questions: sets, which are what the estimator is made of, masses, tables and questions."""
-    questions, tables, kinds = data["questions"], data["tables"], data["kinds"]
+    """Tables of questions: sets, which are what the estimator is made of, masses, tables and
+    questions."""
+    questions = data["questions"]
+    tables = data["tables"]
+    kinds = data["kinds"]
     names = ("parts", "inside", "mass", "held")
     for place, (parts, inside, mass, held) in enumerate(kinds):
-        others: list[tuple[int, Any]] = [(3, other) for other in (held + 1, held + 2**40, UNIT - 1, UNIT, 0, -1)]
-        others += [(3, held - 2**30), (3, float(held)), (3, True), (3, None), (2, mass + 1), (2, mass - 1), (2, 0)]
-        others += [(2, -mass), (2, float(mass)), (2, "1"), (2, 10**300), (0, []), (0, [*parts, 1]), (0, [-1]), (0, [0])]
-        others += [(0, [len(questions) + 1]), (0, [float(parts[0]), *parts[1:]]), (0, "x"), (1, inside[:-1])]
-        others += [(1, [*inside, 1]), (1, [1 - own for own in inside]), (1, [0] * len(inside)), (1, [1] * len(inside))]
+        others: list[tuple[int, Any]] = [
+            (3, other) for other in (held + 1, held + 2**40, UNIT - 1, UNIT, 0, -1)
+        ]
+        others += [
+            (3, held - 2**30),
+            (3, float(held)),
+            (3, True),
+            (3, None),
+            (2, mass + 1),
+            (2, mass - 1),
+            (2, 0),
+        ]
+        others += [
+            (2, -mass),
+            (2, float(mass)),
+            (2, "1"),
+            (2, 10**300),
+            (0, []),
+            (0, [*parts, 1]),
+            (0, [-1]),
+            (0, [0]),
+        ]
+        others += [
+            (0, [len(questions) + 1]),
+            (0, [float(parts[0]), *parts[1:]]),
+            (0, "x"),
+            (1, inside[:-1]),
+        ]
+        others += [
+            (1, [*inside, 1]),
+            (1, [1 - own for own in inside]),
+            (1, [0] * len(inside)),
+            (1, [1] * len(inside)),
+        ]
         others += [(1, [2 * own for own in inside]), (1, [bool(own) for own in inside])]
         for k, other in others:
             yield f"kind {place}, {names[k]}: {other!s:.20}", put(other, "kinds", place, k), True
@@ -472,7 +637,10 @@ def _of_questions(data: Data) -> Iterator[Change]:
     if len(kinds) > 1:
         yield "kinds exchanged", put(swapped, "kinds"), False
     if len({kind[2] for kind in kinds}) > 1:
-        moved = [[*kind[:2], other[2], kind[3]] for kind, other in zip(kinds, swapped(kinds), strict=True)]
+        moved = [
+            [*kind[:2], other[2], kind[3]]
+            for kind, other in zip(kinds, swapped(kinds), strict=True)
+        ]
         yield "masses of two kinds exchanged", put(moved, "kinds"), True
     for place, (ways, factor) in enumerate(tables):
         for other in (
@@ -482,7 +650,15 @@ def _of_questions(data: Data) -> Iterator[Change]:
             [ways % len(questions) + 1, factor],
         ):
             yield f"table {place}: {other}", put(other, "tables", place), True
-        for other in ([0, factor], [-1, factor], [9, factor], [float(ways), factor], [ways, "1"], [ways], [ways, None]):
+        for other in (
+            [0, factor],
+            [-1, factor],
+            [9, factor],
+            [float(ways), factor],
+            [ways, "1"],
+            [ways],
+            [ways, None],
+        ):
             yield f"table {place}: {other}", put(other, "tables", place), True
         yield f"table {place} with the opposite sign", put([ways, -factor], "tables", place), False
     yield "no tables", put([], "tables"), True

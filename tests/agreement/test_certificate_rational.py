@@ -1,4 +1,5 @@
-"""The exact optimum lies between value and bound of a certificate, which are computed independently."""
+"""The exact optimum lies between value and bound of a certificate, which are computed
+independently."""
 
 from __future__ import annotations
 
@@ -63,7 +64,8 @@ def test_the_exact_optimum_lies_between_value_and_bound(kind):
         assert high - low <= 1e-25
         sign = 1 if problem.utility.sense == "gain" else -1
         worst, best = (low, high) if sign == 1 else (high, low)
-        if not problem.constraints:  # a constraint holds up to rounding, which may change the value as much
+        # a constraint holds up to rounding, which may change the value as much
+        if not problem.constraints:
             assert sign * (proof.achieved - best) <= 0
         assert sign * (worst - proof.bound) <= 0
         assert abs(proof.bound - best) <= 1e-12 * max(1, abs(best))

@@ -1,4 +1,5 @@
-"""The independent checker, one file of plain Python, agrees with ``recheck`` on certificates, true and tampered."""
+"""The independent checker, one file of plain Python, agrees with ``recheck`` on certificates, true
+and tampered."""
 
 from __future__ import annotations
 
@@ -42,13 +43,24 @@ def notion(kind: str, inputs: list[str], rng: np.random.Generator) -> Any:
         form: Any = rng.choice(["event", "entry"]).item()
         return lo.ApproximateLDP(epsilon, float(rng.choice([0.0, 1e-9, 0.05, 0.3])), form)
     if kind == "graph":
-        graph = [nx.path_graph(n), nx.cycle_graph(n), nx.random_labeled_tree(n, seed=int(rng.integers(10**6)))]
-        return lo.GraphDP(epsilon, nx.relabel_nodes(graph[rng.integers(3 if n > 2 else 1)], dict(enumerate(inputs))))
+        graph = [
+            nx.path_graph(n),
+            nx.cycle_graph(n),
+            nx.random_labeled_tree(n, seed=int(rng.integers(10**6))),
+        ]
+        return lo.GraphDP(
+            epsilon,
+            nx.relabel_nodes(graph[rng.integers(3 if n > 2 else 1)], dict(enumerate(inputs))),
+        )
     if kind == "metric":
         places = np.sort(rng.random(n)) + np.arange(n)
         return lo.MetricDP(epsilon, np.abs(np.subtract.outer(places, places)))
-    assert kind in ("one_sided", "utility_optimized"), f"notion() makes no notion of the kind {kind!r}: add one"
-    return lo.OneSided(epsilon, some) if kind == "one_sided" else lo.UtilityOptimizedLDP(epsilon, some)
+    assert kind in ("one_sided", "utility_optimized"), (
+        f"notion() makes no notion of the kind {kind!r}: add one"
+    )
+    return (
+        lo.OneSided(epsilon, some) if kind == "one_sided" else lo.UtilityOptimizedLDP(epsilon, some)
+    )
 
 
 def certificate(seed: int) -> Any:
@@ -59,7 +71,9 @@ def certificate(seed: int) -> Any:
     inputs = [f"answer {x}" for x in range(n)]
     outputs = inputs if m == n else [f"report {y}" for y in range(m)]
     worst = bool(rng.random() < 0.3)
-    utility = lo.Utility(rng.random((n, m)) * 10.0 ** rng.integers(-3, 4), rng.choice(["gain", "loss"]).item())
+    utility = lo.Utility(
+        rng.random((n, m)) * 10.0 ** rng.integers(-3, 4), rng.choice(["gain", "loss"]).item()
+    )
     constraints = ()
     if seed % 7 == 0:
         cost = rng.random((n, m))
@@ -93,9 +107,16 @@ def verdict(data: dict[str, Any], path: Path) -> str:
 
 def test_it_is_one_file_that_imports_the_standard_library_alone_and_is_short() -> None:
     text = Path(checker.__file__).read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 1405, "readers check every line: shorten it, or raise the limit and say why"
+    assert len(text.splitlines()) <= 1405, (
+        "readers check every line: shorten it, or raise the limit and say why"
+    )
     tree = ast.parse(text)
-    names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    names = {
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    }
     names |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert names <= sys.stdlib_module_names
 
@@ -127,7 +148,9 @@ def changed(data: Any, place: tuple[Any, ...], rng: np.random.Generator) -> Any:
         table = table[key]
     old = table[place[-1]]
     if isinstance(old, str) and "/" in old and place[0] == "claim":
-        new: Any = str(checker.Fraction(old) * checker.Fraction(str(rng.choice(["0.99", "1.01", "-1"]))))
+        new: Any = str(
+            checker.Fraction(old) * checker.Fraction(str(rng.choice(["0.99", "1.01", "-1"])))
+        )
     elif isinstance(old, str) and old.startswith(("0x", "-0x")):
         new = (float.fromhex(old) * rng.choice([-1.0, 0.5, 2.0]) + 0.01).hex()
     elif isinstance(old, int) and not isinstance(old, bool):
@@ -154,11 +177,16 @@ def rechecked(data: dict[str, Any], path: Path) -> bool:
 
 def is_near(checked: Any) -> bool:
     """Whether the claim is off by no more than the checker allows a bound to be."""
-    if checked.found is None or any(not part.startswith(("bound", "relative_gap")) for part in checked.failures):
+    if checked.found is None or any(
+        not part.startswith(("bound", "relative_gap")) for part in checked.failures
+    ):
         return False
     stake = checked.found.problem.utility.matrix.max() - checked.found.problem.utility.matrix.min()
     off = abs(float(checked.claimed.bound - checked.found.bound))
-    return bool(off <= 1e-15 * stake and abs(checked.claimed.relative_gap - checked.found.relative_gap) <= 1e-15)
+    return bool(
+        off <= 1e-15 * stake
+        and abs(checked.claimed.relative_gap - checked.found.relative_gap) <= 1e-15
+    )
 
 
 @pytest.mark.parametrize("seed", range(thorough_or(10, 60)))
@@ -168,7 +196,8 @@ def test_changed_values_have_the_same_verdict_as_in_the_library(tmp_path: Path, 
         pytest.skip("no channel fits")
     path = tmp_path / "proof.json"
     proof.save(path)
-    data, rng = json.loads(path.read_text()), np.random.default_rng(seed)
+    data = json.loads(path.read_text())
+    rng = np.random.default_rng(seed)
     found = [place for place in places(data) if place[0] != "format"]
     for number in rng.choice(len(found), 5):
         other = changed(data, found[number], rng)
@@ -177,7 +206,8 @@ def test_changed_values_have_the_same_verdict_as_in_the_library(tmp_path: Path, 
 
 @pytest.mark.parametrize("name", designs())
 def test_designs_hold_and_changed_ones_have_the_same_verdict(tmp_path: Path, name: str) -> None:
-    """As the library writes them; one that is changed is judged alike, but for what only this checker proves."""
+    """As the library writes them; one that is changed is judged alike, but for what only this
+    checker proves."""
     path = tmp_path / "design.json"
     path.write_text(saved(name))
     found = load_design(path)
@@ -185,7 +215,8 @@ def test_designs_hold_and_changed_ones_have_the_same_verdict(tmp_path: Path, nam
     assert not found.certificate.recheck()
     assert float(bound) == pytest.approx(found.bound, rel=1e-9)
     assert float(gap) == pytest.approx(float(found.certificate.gap), abs=1e-9 * found.value)
-    data, rng = json.loads(saved(name)), np.random.default_rng(0)
+    data = json.loads(saved(name))
+    rng = np.random.default_rng(0)
     data.pop("about", None)  # its digest would refuse most changes before anything is proved
     at = [place for place in places(data) if place[0] not in ("format", "digest")]
     for number in rng.choice(len(at), thorough_or(2, 12)):
@@ -198,7 +229,9 @@ def test_tampering_has_the_same_verdict_in_the_library(tmp_path: Path, name: str
     data = json.loads(saved(name))
     path = tmp_path / "design.json"
     usual = 12 if is_short(name) else 4
-    for what, other, is_false in tamperings(data, thorough_or(usual, 30 if name in ALL_SETS else 70)):
+    for what, other, is_false in tamperings(
+        data, thorough_or(usual, 30 if name in ALL_SETS else 70)
+    ):
         assert rechecked(other, path) != is_false, what
         assert not rechecked({**other, "digest": data["digest"]}, path), what
 
@@ -210,7 +243,9 @@ def test_as_a_program(tmp_path: Path) -> None:
     done = subprocess.run([*command, str(path)], capture_output=True, text=True, check=False)
     assert (done.returncode, "holds" in done.stdout) == (0, True)
     path.write_text(path.read_text().replace("log(3)", "log(2)"))
-    done = subprocess.run([*command, str(path), str(tmp_path)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*command, str(path), str(tmp_path)], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 2
     assert "DOES NOT HOLD" in done.stdout
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -230,10 +265,15 @@ def test_ambiguous_numbers_are_refused(tmp_path: Path) -> None:
     """Numbers as text that is no hexadecimal, no epsilon, a tiny claim beyond the proof, log(1)."""
     path = tmp_path / "proof.json"
     distance = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
-    lo.certify(lo.solve(lo.Problem([0.5, 0.3, 0.2], "identity", lo.MetricDP(1.0, distance)))).save(path)
+    lo.certify(lo.solve(lo.Problem([0.5, 0.3, 0.2], "identity", lo.MetricDP(1.0, distance)))).save(
+        path
+    )
     data = json.loads(path.read_text())
     for place, new in (
-        (("statement", "privacy", "distance"), [["0", "10", "20"], ["10", "0", "10"], ["20", "10", "0"]]),
+        (
+            ("statement", "privacy", "distance"),
+            [["0", "10", "20"], ["10", "0", "10"], ["20", "10", "0"]],
+        ),
         (("statement", "privacy", "epsilon"), None),
     ):
         other = copy.deepcopy(data)
@@ -244,19 +284,21 @@ def test_ambiguous_numbers_are_refused(tmp_path: Path) -> None:
         assert verdict(other, path) == "no certificate"
     bound = checker.Fraction(data["claim"]["bound"]) - checker.Fraction(1, 10**12)
     other = copy.deepcopy(data)
-    other["claim"]["bound"], other["claim"]["gap"] = (
-        str(bound),
-        str(bound - checker.Fraction(data["claim"]["achieved"])),
-    )
+    other["claim"]["bound"] = str(bound)
+    other["claim"]["gap"] = str(bound - checker.Fraction(data["claim"]["achieved"]))
     assert verdict(other, path) == "refused"
     assert checker.power("log(1)", checker.Fraction(1, 3))[:2] == (1, 1)
 
 
 @pytest.mark.parametrize("weight", [0.0, 2.0**-51, 2.0**-30])
-def test_the_stake_of_a_worst_case_does_not_vanish_with_the_multipliers(tmp_path: Path, weight: float) -> None:
+def test_the_stake_of_a_worst_case_does_not_vanish_with_the_multipliers(
+    tmp_path: Path, weight: float
+) -> None:
     utility = lo.utility.table([[0.0, 0.0], [4000.0, 0.0], [0.0, 1000.0]], "gain")
     problem = lo.Problem(None, utility, lo.PureLDP(1.0), objective="worst_case")
-    rough = Multipliers("pairwise", None, np.array([1.0 - weight, weight, 0.0]), PairRows.joined([]), ())
+    rough = Multipliers(
+        "pairwise", None, np.array([1.0 - weight, weight, 0.0]), PairRows.joined([]), ()
+    )
     proof = prove(problem, lo.solve(problem).mechanism, rough)
     assert proof.relative_gap <= 4000 * weight / (1000 / 300) * (1 + 1e-9)
     proof.save(tmp_path / "proof.json")

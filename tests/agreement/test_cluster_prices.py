@@ -10,7 +10,8 @@ from ldpopt.solving.methods.rays import cluster, coarse, generation
 
 
 class HereClient:
-    """A client of Dask as far as it is used, whose only worker is this process; it counts what it does."""
+    """A client of Dask as far as it is used, whose only worker is this process; it counts what it
+    does."""
 
     def __init__(self):
         self.done = 0
@@ -40,7 +41,8 @@ def small_is_large(monkeypatch):
 def test_a_cluster_gives_the_same_channel(small_is_large):
     problem = synthetic_city(90, rng=2).problem(1.0)
     client = HereClient()
-    here, spread = lo.solve(problem, gap=1e-3), lo.solve(problem, gap=1e-3, executor=client)
+    here = lo.solve(problem, gap=1e-3)
+    spread = lo.solve(problem, gap=1e-3, executor=client)
     assert client.done > 8
     assert (here.mechanism.masses == spread.mechanism.masses).all()
     assert lo.certify(here).bound == lo.certify(spread).bound
@@ -52,7 +54,9 @@ def test_a_dask_client_prices(small_is_large):
     distributed = pytest.importorskip("distributed")
     problem = synthetic_city(80, rng=1).problem(1.0)
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as workers,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as workers,
         distributed.Client(workers) as client,
     ):
         spread = lo.solve(problem, gap=1e-2, executor=client)
@@ -66,7 +70,9 @@ def test_a_cluster_that_fails_is_told(small_is_large):
     for name in ("gather", "scatter"):
         client = HereClient()
         setattr(client, name, fails)
-        with pytest.raises(LdpoptError, match="the cluster failed: RuntimeError: all workers died") as told:
+        with pytest.raises(
+            LdpoptError, match="the cluster failed: RuntimeError: all workers died"
+        ) as told:
             lo.solve(synthetic_city(80, rng=1).problem(1.0), gap=1e-2, executor=client)
         assert "at once" not in str(told.value)
 
@@ -82,7 +88,11 @@ def test_what_is_no_client_is_refused_and_an_unused_one_is_told():
 def test_after_the_deadline_blocks_come_back_as_they_are():
     rng = np.random.default_rng(0)
     block = cluster.Block(
-        np.arange(2), np.zeros((2, 3), np.int16), np.zeros((2, 3), np.int8), np.zeros((2, 3), bool), np.zeros(2)
+        np.arange(2),
+        np.zeros((2, 3), np.int16),
+        np.zeros((2, 3), np.int8),
+        np.zeros((2, 3), bool),
+        np.zeros(2),
     )
     handover = cluster.Handover(np.arange(3), np.zeros(3, int), np.ones(3))
     loss = np.array([[np.inf, 1, 1], [1, np.inf, 1], [1, 1, np.inf]])

@@ -1,4 +1,5 @@
-"""Coverings make multipliers feasible, balancing makes channels, and coarse channels are extended to all inputs."""
+"""Coverings make multipliers feasible, balancing makes channels, and coarse channels are extended
+to all inputs."""
 
 import numpy as np
 import pytest
@@ -21,7 +22,8 @@ from ldpopt.solving.methods.rays.views import Views
 
 
 def covered(need, rays, weights):
-    """The plain version of a covering: reductions of multipliers that raise each ray's price by its need."""
+    """The plain version of a covering: reductions of multipliers that raise each ray's price by its
+    need."""
     share = np.sqrt(rays)
     share /= share.max(axis=1, keepdims=True)
     lift = (share * (need / (rays @ weights))[:, None]).max(axis=0)
@@ -30,7 +32,8 @@ def covered(need, rays, weights):
         met = need / (rays @ (weights * lift))
         lift = lift * met.max()
         if weights @ lift < least:
-            best, least = lift, weights @ lift
+            best = lift
+            least = weights @ lift
         lift = lift * (share * (met / met.max())[:, None]).max(axis=0)
     return weights * best
 
@@ -41,7 +44,8 @@ def test_a_cover_raises_every_price(m, n, seed):
     rng = np.random.default_rng(seed)
     rays = np.where(rng.random((m, n)) < 0.4, 0.0, rng.random((m, n)) ** 4)
     rays[np.arange(m), rng.integers(0, n, m)] = 1.0
-    need, weights = rng.random(m) + 1e-3, rng.random(n) + 1e-3
+    need = rng.random(m) + 1e-3
+    weights = rng.random(n) + 1e-3
     row, column = np.nonzero(rays)
     taken = cover_entries(need, (row, column, rays[row, column]), weights)
     assert taken == pytest.approx(covered(need, rays, weights))
@@ -54,8 +58,10 @@ def test_a_cover_raises_every_price(m, n, seed):
 
 def test_trees_are_covered_by_their_near_entries():
     problem = synthetic_city(60, rng=4).problem(2.0)
-    cone, (costs, _, _) = Cone.of(problem.ties()), _normalized(problem)
-    trees, weights = Trees(cone, np.arange(60)), costs.mean(axis=0)
+    cone = Cone.of(problem.ties())
+    costs, _, _ = _normalized(problem)
+    trees = Trees(cone, np.arange(60))
+    weights = costs.mean(axis=0)
     need = np.maximum(np.random.default_rng(0).standard_normal(60), 0.0)
     rays = trees.rays(np.arange(60))[need > 0]
     near = np.where(rays >= feasibility.NEAR, rays, 0.0)
@@ -65,7 +71,8 @@ def test_trees_are_covered_by_their_near_entries():
 
 
 def city_of_views(monkeypatch, n, rng, epsilon=1.0):
-    """Cone, costs and scale of a small city, whose outputs are priced by views as those of a large one."""
+    """Cone, costs and scale of a small city, whose outputs are priced by views as those of a large
+    one."""
     monkeypatch.setattr(generation, "VIEW_INPUTS", 20)
     problem = synthetic_city(n, rng=rng).problem(epsilon)
     costs, _, scale = _normalized(problem)
@@ -115,7 +122,9 @@ def test_an_extended_channel_and_its_bound_enclose_the_optimum(monkeypatch, epsi
 def test_one_output_costs_nothing_and_needs_one_chosen_input(monkeypatch, gap):
     monkeypatch.setattr(generation, "VIEW_INPUTS", 20)
     city = synthetic_city(90, rng=2)
-    problem = lo.Problem(city.prior, lo.Utility(np.zeros((90, 1)), "loss"), city.problem(1.0).privacy)
+    problem = lo.Problem(
+        city.prior, lo.Utility(np.zeros((90, 1)), "loss"), city.problem(1.0).privacy
+    )
     answer = lo.solve(problem, gap=gap, limits=lo.Limits(rays_entries=0))
     assert answer.solver.startswith("rays")
     assert lo.certify(answer).gap == 0
@@ -125,7 +134,8 @@ def test_large_problems_are_extended_again_if_the_gap_is_not_reached(monkeypatch
     _, cone, costs, scale = city_of_views(monkeypatch, 120, 1)
     monkeypatch.setattr(coarse, "LARGE", 20)
     monkeypatch.setattr(coarse, "NEAR_LARGE", 8.0)  # far too coarse at first
-    sizes, spread = [], coarse._spread_inputs
+    sizes = []
+    spread = coarse._spread_inputs
 
     def noted(cone, weight, near_enough):
         found = spread(cone, weight, near_enough)
@@ -172,11 +182,15 @@ def test_a_master_starts_from_a_channel():
 
 def test_prices_of_some_outputs_agree_with_prices_of_all():
     problem = synthetic_city(60, rng=4).problem(0.7)
-    cone, (costs, _, _) = Cone.of(problem.ties()), _normalized(problem)
-    some, roots, sums = np.arange(3, 60, 4), np.arange(60), costs.mean(axis=0) / 4
+    cone = Cone.of(problem.ties())
+    costs, _, _ = _normalized(problem)
+    some = np.arange(3, 60, 4)
+    roots = np.arange(60)
+    sums = costs.mean(axis=0) / 4
     all_views = Views(Trees(cone, roots), np.ones(60))
     views = Views(Trees(cone, roots), np.ones(60))
-    expected, found = all_views.improve(costs, sums, 0.0), views.improve(costs, sums, 0.0, outputs=some)
+    expected = all_views.improve(costs, sums, 0.0)
+    found = views.improve(costs, sums, 0.0, outputs=some)
     assert (found[some] == expected[some]).all()
     assert np.count_nonzero(found) <= len(some)
 
@@ -210,7 +224,8 @@ def test_balanced_columns_are_a_channel_in_the_cone(n, dimension, count, seed):
     assert (found >= 0).all()
     assert found.sum(axis=1) == pytest.approx(1.0, abs=1e-12)
     assert is_in_cone(found[:, :-1], table)
-    kernel, filled = np.exp(-np.where(np.isinf(table), 0.0, table)), found[:, -1]
+    kernel = np.exp(-np.where(np.isinf(table), 0.0, table))
+    filled = found[:, -1]
     assert (kernel * filled <= filled[:, None] + 1e-12 * filled.max()).all()
 
 

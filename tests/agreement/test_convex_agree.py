@@ -1,4 +1,5 @@
-"""Patterns with free outputs against every extreme point of the square polytope: n outputs are enough."""
+"""Patterns with free outputs against every extreme point of the square polytope: n outputs are
+enough."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ def test_patterns_and_extreme_points_have_the_same_maximum(n, ratio):
 
 def test_fewer_outputs_do_not_increase_the_maximum():
     utility = mutual_information([0.4, 0.3, 0.2, 0.1])
-    values = [best_listed(extreme_points(PureLDP("log(9)"), 4, m), utility).value for m in (1, 2, 3, 4)]
+    values = [
+        best_listed(extreme_points(PureLDP("log(9)"), 4, m), utility).value for m in (1, 2, 3, 4)
+    ]
     assert values[0] == pytest.approx(0, abs=1e-15)
     assert (np.diff(values) >= -1e-12).all()
     found = best_channel(utility, "log(9)")

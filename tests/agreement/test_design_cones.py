@@ -1,4 +1,5 @@
-"""Extreme rays of cones of columns against plain ways to find them, and designs over them against a conic solver."""
+"""Extreme rays of cones of columns against plain ways to find them, and designs over them against a
+conic solver."""
 
 from __future__ import annotations
 
@@ -18,15 +19,21 @@ from ldpopt.privacy.cones.vertices import lengths_of, vertices
 
 
 def by_all_trees(distance):
-    """Extreme rays as points of the cone whose tight ties are a spanning tree, by trying all of them."""
+    """Extreme rays as points of the cone whose tight ties are a spanning tree, by trying all of
+    them."""
     n = len(distance)
     pairs = [(x, z) for x in range(n) for z in range(n) if x != z]
     found = set()
     for tree in itertools.combinations(pairs, n - 1):
         graph = nx.Graph(tree)
-        if graph.number_of_nodes() < n or graph.number_of_edges() < n - 1 or not nx.is_connected(graph):
+        if (
+            graph.number_of_nodes() < n
+            or graph.number_of_edges() < n - 1
+            or not nx.is_connected(graph)
+        ):
             continue
-        matrix, right = np.zeros((n, n), int), np.zeros(n, int)
+        matrix = np.zeros((n, n), int)
+        right = np.zeros(n, int)
         for k, (x, z) in enumerate(tree):
             matrix[k, x], matrix[k, z], right[k] = 1, -1, distance[x][z]
         matrix[n - 1, 0] = 1
@@ -58,14 +65,18 @@ def test_rays_are_those_of_all_trees(distance):
     n = len(distance)
     ties = lengths_of(MetricDP(1.0, distance).definition(range(n)))
     step = int(ties.unit)
-    assert {tuple(step * int(size) for size in row) for row in vertices(ties)} == by_all_trees(distance)
+    assert {tuple(step * int(size) for size in row) for row in vertices(ties)} == by_all_trees(
+        distance
+    )
 
 
 @cases(25)
 @given(whole_metrics(most=3))
 def test_rays_are_those_of_the_double_description(distance):
     """With e**epsilon = 2 the cone is rational: the Parma Polyhedra Library lists its rays."""
-    ppl = pytest.importorskip("ppl", reason="pplpy, an exact tool to compare with, is not installed")
+    ppl = pytest.importorskip(
+        "ppl", reason="pplpy, an exact tool to compare with, is not installed"
+    )
     n = len(distance)
     system = ppl.Constraint_System()
     for x, z in itertools.permutations(range(n), 2):
@@ -81,7 +92,8 @@ def test_rays_are_those_of_the_double_description(distance):
 
 @pytest.mark.parametrize("n", [3, 5, 7])
 def test_numbers_of_rays(n):
-    """Paths: each tie one way or the other; complete graphs: sets; even cycles: middle sets; general points."""
+    """Paths: each tie one way or the other; complete graphs: sets; even cycles: middle sets;
+    general points."""
 
     def count(privacy):
         return len(rays_of(privacy, range(n)).below)
@@ -91,7 +103,9 @@ def test_numbers_of_rays(n):
     even = rays_of(GraphDP(1.0, nx.cycle_graph(n + 1)), range(n + 1))
     assert len(even.below) == comb(n + 1, (n + 1) // 2)
     places = np.random.default_rng(n).random((n, 3))
-    assert count(MetricDP(1.0, np.sqrt(((places[:, None] - places) ** 2).sum(2)))) == comb(2 * n - 2, n - 1)
+    assert count(MetricDP(1.0, np.sqrt(((places[:, None] - places) ** 2).sum(2)))) == comb(
+        2 * n - 2, n - 1
+    )
     line = 0.1 * np.arange(n)
     assert count(MetricDP(1.0, np.abs(line[:, None] - line))) == 2 ** (n - 1)
 
@@ -104,9 +118,18 @@ CASES = {
     "path": (GraphDP(1.0, nx.path_graph(5)), Workload.prefix(5)),
     "star": (GraphDP(0.5, nx.star_graph(4)), Workload.frequencies(5)),
     "grid": (GraphDP(1.5, grid(2, 3)), Workload.ranges(6)),
-    "line": (MetricDP(0.7, np.abs(np.subtract.outer([0, 1, 3, 4], [0, 1, 3, 4]))), Workload.frequencies(4)),
-    "mean": (MetricDP(0.7, np.abs(np.subtract.outer([0, 1, 3, 4], [0, 1, 3, 4]))), Workload.mean([0, 1, 3, 4])),
-    "parts": (GraphDP(1.0, nx.Graph([(0, 1), (2, 3), (3, 4)]), parts="separate"), Workload.frequencies(5)),
+    "line": (
+        MetricDP(0.7, np.abs(np.subtract.outer([0, 1, 3, 4], [0, 1, 3, 4]))),
+        Workload.frequencies(4),
+    ),
+    "mean": (
+        MetricDP(0.7, np.abs(np.subtract.outer([0, 1, 3, 4], [0, 1, 3, 4]))),
+        Workload.mean([0, 1, 3, 4]),
+    ),
+    "parts": (
+        GraphDP(1.0, nx.Graph([(0, 1), (2, 3), (3, 4)]), parts="separate"),
+        Workload.frequencies(5),
+    ),
     "one-sided": (OneSided(1.0, [0, 2]), Workload.prefix(5)),
     "all sensitive": (OneSided(1.0, range(4)), Workload.prefix(4)),
 }
@@ -116,7 +139,8 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("objective", ["average", "worst_case"])
 def test_designs_are_those_of_a_conic_solver(case, objective):
-    """Over all rays, ``sum_A (r.v_A) t_A`` with ``|q_A|^2 <= theta_A t_A`` and ``sum_A q_A v_A = W``."""
+    """Over all rays, ``sum_A (r.v_A) t_A`` with ``|q_A|^2 <= theta_A t_A`` and ``sum_A q_A v_A =
+    W``."""
     import cvxpy as cp
 
     privacy, workload = CASES[case]
@@ -124,8 +148,12 @@ def test_designs_are_those_of_a_conic_solver(case, objective):
     rays = rays_of(privacy, range(n))
     scale = float(privacy.epsilon) * float(rays.unit)
     v = np.where(rays.below == ZERO, 0.0, np.exp(-scale * rays.below))
-    theta, costs, q = cp.Variable(len(v)), cp.Variable(len(v)), cp.Variable((workload.shape[0], len(v)))
-    cones = cp.SOC(theta + costs, cp.vstack([2 * q, cp.reshape(theta - costs, (1, len(v)), order="F")]), axis=0)
+    theta = cp.Variable(len(v))
+    costs = cp.Variable(len(v))
+    q = cp.Variable((workload.shape[0], len(v)))
+    cones = cp.SOC(
+        theta + costs, cp.vstack([2 * q, cp.reshape(theta - costs, (1, len(v)), order="F")]), axis=0
+    )
     square = (workload.matrix**2).sum(axis=0)
     cost = (
         cp.sum(cp.multiply(v.mean(axis=1), costs)) - square.mean()

@@ -39,12 +39,15 @@ def test_the_optimum_of_all_sets_lies_between_bound_and_value(kind, epsilon, ske
     assert np.abs(found.q @ scores).max() <= 1e-12
     moments = (scores.T * found.q) @ scores
     basis = contrasts.basis
-    value = np.trace(np.linalg.solve(basis.T @ moments @ basis, basis.T @ contrasts.centered @ basis))
+    value = np.trace(
+        np.linalg.solve(basis.T @ moments @ basis, basis.T @ contrasts.centered @ basis)
+    )
     assert value == pytest.approx(found.value, rel=1e-9)
 
 
 def test_sets_are_drawn_with_their_shares():
-    """Of intervals of 4 among 12 answers on a circle, whose shares normal variables cannot have exactly."""
+    """Of intervals of 4 among 12 answers on a circle, whose shares normal variables cannot have
+    exactly."""
     n, size = 12, 4
     sets = np.array([[(x - y) % n < size for x in range(n)] for y in range(n)], dtype=float)
     shares = sets.T @ sets / n

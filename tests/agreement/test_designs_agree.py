@@ -1,4 +1,5 @@
-"""Designs against plain programs over all columns, a descent over channels, closed forms and the linear program."""
+"""Designs against plain programs over all columns, a descent over channels, closed forms and the
+linear program."""
 
 from __future__ import annotations
 
@@ -24,29 +25,39 @@ CASES = [
 
 
 def staircases(n, epsilon):
-    """Columns of all sets but the empty one and the whole: 1 on the set, ``exp(-epsilon)`` off it."""
+    """Columns of all sets but the empty one and the whole: 1 on the set, ``exp(-epsilon)`` off
+    it."""
     sets = (np.arange(1, 2**n - 1)[:, None] >> np.arange(n)) & 1
     return np.exp(-epsilon) + (1 - np.exp(-epsilon)) * sets
 
 
 def plain_program(rows, r, epsilon, worst=False):
-    """Cone program: probabilities ``theta`` of the columns ``v`` and what their reports count, ``q = theta V``.
+    """Cone program: probabilities ``theta`` of the columns ``v`` and what their reports count, ``q
+    = theta V``.
 
-    Minimizes the sum over answers of ``r_x theta_A v_A(x) |V_A|^2``, by cones of ``|q_A|^2 / theta_A``.
+    Minimizes the sum over answers of ``r_x theta_A v_A(x) |V_A|^2``, by cones of ``|q_A|^2 /
+    theta_A``.
     """
     import cvxpy as cp
 
     columns = staircases(len(r), epsilon)
-    theta, q = cp.Variable(len(columns), nonneg=True), cp.Variable((len(rows), len(columns)))
+    theta = cp.Variable(len(columns), nonneg=True)
+    q = cp.Variable((len(rows), len(columns)))
     ratio = cp.Variable(len(columns))
     moments = columns.T @ ratio - (rows**2).sum(axis=0)
-    limits = [cp.quad_over_lin(q[:, place], theta[place]) <= ratio[place] for place in range(len(columns))]
+    limits = [
+        cp.quad_over_lin(q[:, place], theta[place]) <= ratio[place] for place in range(len(columns))
+    ]
     unbiased = [columns.T @ theta == 1, q @ columns == rows]
-    problem = cp.Problem(cp.Minimize(cp.max(moments) if worst else r @ moments), [*unbiased, *limits])
+    problem = cp.Problem(
+        cp.Minimize(cp.max(moments) if worst else r @ moments), [*unbiased, *limits]
+    )
     return float(problem.solve(solver=cp.CLARABEL))
 
 
-@pytest.mark.parametrize("workload, epsilon, skewed", sample_or_all(((*c, s) for s in (True, False) for c in CASES), 8))
+@pytest.mark.parametrize(
+    "workload, epsilon, skewed", sample_or_all(((*c, s) for s in (True, False) for c in CASES), 8)
+)
 def test_a_plain_cone_program_over_all_columns(workload, epsilon, skewed):
     n = workload.shape[1]
     r = 1.0 / np.arange(1, n + 1) if skewed else np.ones(n)
@@ -59,7 +70,9 @@ def test_a_plain_cone_program_over_all_columns(workload, epsilon, skewed):
 def test_a_plain_cone_program_of_the_worst_case(workload, epsilon):
     made = design(workload, PureLDP(epsilon), objective="worst_case", gap=1e-7)
     r = np.ones(workload.shape[1])
-    assert made.value == pytest.approx(plain_program(workload.matrix, r, epsilon, worst=True), rel=1e-6)
+    assert made.value == pytest.approx(
+        plain_program(workload.matrix, r, epsilon, worst=True), rel=1e-6
+    )
 
 
 def average_variance(channel, rows, r):
@@ -69,7 +82,9 @@ def average_variance(channel, rows, r):
     return float(np.trace(rows @ np.linalg.solve(information, rows.T)) - r @ (rows**2).sum(axis=0))
 
 
-@pytest.mark.parametrize("rows", [np.eye(3), np.tril(np.ones((3, 3)))[:2], [[0.0, 1.0, 3.0], [1.0, 0.0, 0.0]]])
+@pytest.mark.parametrize(
+    "rows", [np.eye(3), np.tril(np.ones((3, 3)))[:2], [[0.0, 1.0, 3.0], [1.0, 0.0, 0.0]]]
+)
 @pytest.mark.parametrize("m", thorough_or([6], [3, 6]))
 def test_descent_over_channels_never_passes_the_bound(rows, m):
     """Over all entries of a channel with m reports, with the rows of privacy by its definition."""
@@ -96,7 +111,9 @@ def test_descent_over_channels_never_passes_the_bound(rows, m):
         reached /= reached.sum(axis=1, keepdims=True)
         spent = float(np.log((reached.max(axis=0) / reached.min(axis=0)).max()))
         # What rounding spends above the budget is allowed to the bound, too.
-        ratios.append(average_variance(reached, rows, r) / design(rows, PureLDP(max(spent, epsilon))).bound)
+        ratios.append(
+            average_variance(reached, rows, r) / design(rows, PureLDP(max(spent, epsilon))).bound
+        )
     assert min(ratios) >= 1 - 1e-8
     assert m < 6 or min(ratios) < 1.05
 
@@ -107,12 +124,15 @@ def test_two_answers_are_warners(epsilon):
     e = float(np.exp(PureLDP(epsilon).epsilon))
     for options in ({}, {"weights": [1, 3]}, {"objective": "worst_case"}):
         made = design(Workload([[0.0, 1.0]]), PureLDP(epsilon), gap=1e-9, **options)
-        assert np.sort(made.mechanism.channel[0]) == pytest.approx([1 / (e + 1), e / (e + 1)], rel=1e-9)
+        assert np.sort(made.mechanism.channel[0]) == pytest.approx(
+            [1 / (e + 1), e / (e + 1)], rel=1e-9
+        )
         assert made.value == pytest.approx(e / (e - 1) ** 2, rel=1e-8)
 
 
 def best_subsets(n, epsilon, sizes=None):
-    """Closed form of Ye and Barg 2018, in rationals of a float ``exp(epsilon)``: the least variance over the sizes."""
+    """Closed form of Ye and Barg 2018, in rationals of a float ``exp(epsilon)``: the least variance
+    over the sizes."""
     e = Fraction(float(np.exp(epsilon)))
     found = {}
     for d in sizes or range(1, n):
@@ -129,7 +149,9 @@ def test_frequencies_are_subset_selection(n):
         made = design(Workload.frequencies(n), PureLDP(epsilon), gap=1e-9)
         assert made.value == pytest.approx(best_subsets(n, epsilon), rel=1e-8)
         if n <= thorough_or(8, 14):
-            worst = design(Workload.frequencies(n), PureLDP(epsilon), objective="worst_case", gap=1e-6)
+            worst = design(
+                Workload.frequencies(n), PureLDP(epsilon), objective="worst_case", gap=1e-6
+            )
             assert worst.value == pytest.approx(made.value, rel=2e-6)
 
 
@@ -141,16 +163,21 @@ def test_frequencies_of_many_answers(n, epsilon):
     inside = {d: e * d / (e * d + n - d) for d in sizes}
     also = {d: (d - 1) / (n - 1) * p + d / (n - 1) * (1 - p) for d, p in inside.items()}
     least = min(
-        (inside[d] * (1 - inside[d]) + (n - 1) * also[d] * (1 - also[d])) / (inside[d] - also[d]) ** 2 for d in sizes
+        (inside[d] * (1 - inside[d]) + (n - 1) * also[d] * (1 - also[d]))
+        / (inside[d] - also[d]) ** 2
+        for d in sizes
     )
     assert made.value == pytest.approx(least, rel=1e-9)
     assert made.bound == pytest.approx(least, rel=1e-9)
 
 
 @pytest.mark.parametrize("objective", ["worst_case", "expected"])
-@pytest.mark.parametrize("values, epsilon", [([-1, 0, 1], 1.0), ([0, 1, 2, 5], 2.0), ([-1, -0.5, 0.5, 1], 0.5)])
+@pytest.mark.parametrize(
+    "values, epsilon", [([-1, 0, 1], 1.0), ([0, 1, 2, 5], 2.0), ([-1, -0.5, 0.5, 1], 0.5)]
+)
 def test_a_mean_is_that_of_the_linear_program(values, epsilon, objective):
-    """On a fine grid of outputs the linear program comes near the design from above, with its reports from both."""
+    """On a fine grid of outputs the linear program comes near the design from above, with its
+    reports from both."""
     prior = np.arange(1.0, len(values) + 1)
     prior /= prior.sum()
     if objective == "expected":
@@ -161,7 +188,9 @@ def test_a_mean_is_that_of_the_linear_program(values, epsilon, objective):
     fine = np.linspace(-ends, ends, 301)
     given = {"prior": prior, "objective": "expected"} if objective == "expected" else {}
     coarse = mean.designed(values, fine, epsilon, **given)
-    own = mean.designed(values, np.unique(np.concatenate([fine, made.estimator.ravel()])), epsilon, **given)
+    own = mean.designed(
+        values, np.unique(np.concatenate([fine, made.estimator.ravel()])), epsilon, **given
+    )
 
     def value(protocol):
         found = protocol.variance(np.array(values, float))

@@ -1,4 +1,5 @@
-"""Extreme points of small polytopes: published counts, an independent exact tool, audits, ranks, linear programs."""
+"""Extreme points of small polytopes: published counts, an independent exact tool, audits, ranks,
+linear programs."""
 
 from __future__ import annotations
 
@@ -43,7 +44,9 @@ CASES = {
 
 def by_ppl(polytope):
     """Vertices by the Parma Polyhedra Library, each once."""
-    ppl = pytest.importorskip("ppl", reason="pplpy, an exact tool to compare with, is not installed")
+    ppl = pytest.importorskip(
+        "ppl", reason="pplpy, an exact tool to compare with, is not installed"
+    )
     system = ppl.Constraint_System()
     for row, bound in zip(polytope.coefficients, polytope.bounds, strict=True):
         scale = np.lcm.reduce([int(v.denominator) for v in (*row, bound)])
@@ -90,7 +93,9 @@ def test_four_by_four_has_904():
     polytope = halfspaces(PureLDP("log(3)"), 4)
     channels = listed_channels(polytope)
     assert len(channels) == 904
-    columns = Counter(sum(any(column) for column in zip(*channel, strict=True)) for channel in channels)
+    columns = Counter(
+        sum(any(column) for column in zip(*channel, strict=True)) for channel in channels
+    )
     assert columns == {1: 4, 2: 84, 3: 288, 4: 528}
     assert {polytope.point(channel) for channel in channels} == by_ppl(polytope)
 
@@ -100,8 +105,18 @@ def test_four_by_four_has_904():
 def test_the_eight_binary_points(form, alpha, delta):
     """A..H of figure 5 of Zhou, Lu and Wu 2019 in the coordinates (P[0,0], P[1,1])."""
     one = F(1)
-    d, h = (delta + alpha) / (alpha + 1), (1 - delta) / (alpha + 1)
-    named = {(0, 1 - delta), (0, one), (delta, one), (d, d), (one, delta), (one, 0), (1 - delta, 0), (h, h)}
+    d = (delta + alpha) / (alpha + 1)
+    h = (1 - delta) / (alpha + 1)
+    named = {
+        (0, 1 - delta),
+        (0, one),
+        (delta, one),
+        (d, d),
+        (one, delta),
+        (one, 0),
+        (1 - delta, 0),
+        (h, h),
+    }
     privacy = ApproximateLDP(f"log({alpha})", float(delta), form)
     assert {(p[0][0], p[1][1]) for p in listed_channels(halfspaces(privacy, 2))} == named
 
@@ -109,8 +124,8 @@ def test_the_eight_binary_points(form, alpha, delta):
 def is_vertex_by_components(polytope, channel):
     """Second test of a vertex, for delta = 0: in each column connect the inputs of every tight tie.
 
-    Each component of a column has one free scale. The channel is extreme if and only if the row sums determine all
-    scales.
+    Each component of a column has one free scale. The channel is extreme if and only if the row
+    sums determine all scales.
     """
     if min(polytope.slacks(channel)) < 0:
         return False
@@ -124,18 +139,26 @@ def is_vertex_by_components(polytope, channel):
             if column[tie.first] and column[tie.first] == tie.factor * column[tie.second]
         )
         components += [
-            [entry if x in part else 0 for x, entry in enumerate(column)] for part in nx.connected_components(graph)
+            [entry if x in part else 0 for x, entry in enumerate(column)]
+            for part in nx.connected_components(graph)
         ]
     return len(components) <= polytope.n and rank(components) == len(components)
 
 
 def test_vertices_are_distinguished_from_other_points():
     polytope = halfspaces(PureLDP("log(3)"), 2)
-    response, constant = ((F(3, 4), F(1, 4)), (F(1, 4), F(3, 4))), ((1, 0), (1, 0))
+    response = ((F(3, 4), F(1, 4)), (F(1, 4), F(3, 4)))
+    constant = ((1, 0), (1, 0))
     half = tuple(
-        tuple((a + b) / 2 for a, b in zip(*rows, strict=True)) for rows in zip(response, constant, strict=True)
+        tuple((a + b) / 2 for a, b in zip(*rows, strict=True))
+        for rows in zip(response, constant, strict=True)
     )
-    for channel, expected in [(response, True), (constant, True), (half, False), (((1, 0), (0, 1)), False)]:
+    for channel, expected in [
+        (response, True),
+        (constant, True),
+        (half, False),
+        (((1, 0), (0, 1)), False),
+    ]:
         assert is_vertex(polytope, channel) is expected
         assert is_vertex_by_components(polytope, channel) is expected
 
@@ -163,13 +186,18 @@ def test_every_vertex_is_private_and_has_full_rank(case):
         if not polytope.delta:
             assert is_vertex_by_components(polytope, channel)
     if len(channels) > 1:
-        middle = [[(a + b) / 2 for a, b in zip(*rows, strict=True)] for rows in zip(*channels[:2], strict=True)]
+        middle = [
+            [(a + b) / 2 for a, b in zip(*rows, strict=True)]
+            for rows in zip(*channels[:2], strict=True)
+        ]
         assert not is_vertex(polytope, middle)
 
 
 def definition(privacy, n, m):
-    """Rows of the notion over all n m entries, written from its definition: every pair, every event."""
-    alpha, delta = float(privacy.epsilon.ratio), getattr(privacy, "delta", 0.0)
+    """Rows of the notion over all n m entries, written from its definition: every pair, every
+    event."""
+    alpha = float(privacy.epsilon.ratio)
+    delta = getattr(privacy, "delta", 0.0)
     distance = np.ones((n, n))
     if isinstance(privacy, GraphDP):
         distance = np.array(nx.floyd_warshall_numpy(privacy.graph))
@@ -188,11 +216,19 @@ def test_linear_programs_attain_their_maximum_at_a_listed_vertex(case):
     for _ in range(3):
         gain = [[F(int(v), 100) for v in row] for row in rng.integers(-100, 101, (n, m))]
         best = max(
-            sum(g * p for gs, ps in zip(gain, c, strict=True) for g, p in zip(gs, ps, strict=True)) for c in channels
+            sum(g * p for gs, ps in zip(gain, c, strict=True) for g, p in zip(gs, ps, strict=True))
+            for c in channels
         )
         cost = -np.array(gain, float).ravel()
         inequalities = (rows, bounds) if len(rows) else (None, None)
-        found = linprog(cost, *inequalities, np.kron(np.eye(n), np.ones(m)), np.ones(n), bounds=(0, 1), method="highs")
+        found = linprog(
+            cost,
+            *inequalities,
+            np.kron(np.eye(n), np.ones(m)),
+            np.ones(n),
+            bounds=(0, 1),
+            method="highs",
+        )
         assert found.status == 0
         assert -found.fun == pytest.approx(float(best), abs=1e-8)
 

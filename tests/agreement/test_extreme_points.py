@@ -1,4 +1,5 @@
-"""Best extreme point = linear program = closed form, and the two ways to list extreme points agree."""
+"""Best extreme point = linear program = closed form, and the two ways to list extreme points
+agree."""
 
 import networkx as nx
 import numpy as np
@@ -34,14 +35,16 @@ def test_best_point_is_the_programs_optimum(name, n):
     rng = np.random.default_rng(n)
     for _ in range(5):
         problem = random_problem(notion, n, rng=rng)
-        best, solution = points.best(problem), lo.solve(problem)
+        best = points.best(problem)
+        solution = lo.solve(problem)
         assert float(best.value) == pytest.approx(solution.value, rel=1e-12)
         assert best.value <= lo.certify(solution).bound
         assert best.mechanism.audit(notion).verdict == "certified"
 
 
 def test_pure_four_answers_and_their_closed_form():
-    notion, rng = lo.PureLDP("log(7/2)"), np.random.default_rng(4)
+    notion = lo.PureLDP("log(7/2)")
+    rng = np.random.default_rng(4)
     points = extreme_points(notion, 4)
     for _ in range(10):
         prior = rng.multinomial(16, np.full(4, 0.25)) / 16  # exact in binary

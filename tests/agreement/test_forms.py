@@ -1,4 +1,5 @@
-"""Compact programs against the definition, solvers against each other, exported models against the value."""
+"""Compact programs against the definition, solvers against each other, exported models against the
+value."""
 
 from __future__ import annotations
 
@@ -24,14 +25,18 @@ FORMS = ["compact", "pairwise"]
 def plain(problem, ratio, delta=0.0, events="entry", tied=None, own=()):
     """Optimal value by scipy from the definition: every pair and every event.
 
-    ``tied`` are the inputs that are protected, all if None; ``own`` are outputs that only the input of that name has.
+    ``tied`` are the inputs that are protected, all if None; ``own`` are outputs that only the input
+    of that name has.
     """
     matrix, (n, m) = problem.utility.matrix, problem.utility.shape
     sign = -1.0 if problem.utility.sense == "gain" else 1.0
-    rows, sides = [], []
+    rows = []
+    sides = []
     for x, k in itertools.permutations(range(n), 2):
         for event in ROWS[events](m):
-            if (tied is not None and problem.inputs[x] not in tied) or any(problem.outputs[y] in own for y in event):
+            if (tied is not None and problem.inputs[x] not in tied) or any(
+                problem.outputs[y] in own for y in event
+            ):
                 continue
             row = np.zeros((n, m))
             row[x, list(event)], row[k, list(event)] = 1 / ratio[x, k], -1.0
@@ -66,7 +71,9 @@ def statement(seed, privacy, n=None, m=None):
     rng = np.random.default_rng(seed)
     n, m = n or int(rng.integers(2, 6)), m or int(rng.integers(2, 6))
     sense = "gain" if rng.random() < 0.5 else "loss"
-    utility = lo.Utility(rng.integers(0, 9, (n, m)) / 8 if seed % 2 else rng.normal(size=(n, m)), sense)
+    utility = lo.Utility(
+        rng.integers(0, 9, (n, m)) / 8 if seed % 2 else rng.normal(size=(n, m)), sense
+    )
     if seed % 3 == 0:
         return lo.Problem(None, utility, privacy(n), objective="worst_case")
     weights = rng.integers(0, 5, n) + 0.0
@@ -74,13 +81,16 @@ def statement(seed, privacy, n=None, m=None):
     return lo.Problem(dict(enumerate(weights)), utility, privacy(n))
 
 
-PURE, ENTRY = [(0.0, 0), (0.3, 0), (1.0, 0), (4.0, 0)], [(0.3, 0.05), (1.0, 0.2), (0.0, 0.1), (1.0, 1.0)]
+PURE = [(0.0, 0), (0.3, 0), (1.0, 0), (4.0, 0)]
+ENTRY = [(0.3, 0.05), (1.0, 0.2), (0.0, 0.1), (1.0, 1.0)]
 
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("epsilon, delta", PURE + ENTRY)
 def test_pure_and_entry_wise_forms_agree_with_the_definition(seed, epsilon, delta):
-    problem = statement(seed, lambda n: lo.ApproximateLDP(epsilon, delta, "entry") if delta else lo.PureLDP(epsilon))
+    problem = statement(
+        seed, lambda n: lo.ApproximateLDP(epsilon, delta, "entry") if delta else lo.PureLDP(epsilon)
+    )
     values = [lo.solve(problem, form=form).value for form in FORMS]
     assert values[0] == pytest.approx(values[1], abs=1e-10)
     assert values[0] == pytest.approx(plain(problem, complete(problem), delta), abs=1e-8)
@@ -92,10 +102,15 @@ def test_generated_events_agree_with_all_events_and_the_definition(seed, epsilon
     problem = statement(seed, lambda n: lo.ApproximateLDP(epsilon, delta))
     generated, listed = (lo.solve(problem, form=form) for form in FORMS)
     assert generated.value == pytest.approx(listed.value, abs=1e-10)
-    assert generated.value == pytest.approx(plain(problem, complete(problem), delta, "event"), abs=1e-8)
+    assert generated.value == pytest.approx(
+        plain(problem, complete(problem), delta, "event"), abs=1e-8
+    )
     sign = 1 if problem.utility.sense == "gain" else -1
     entry = lo.Problem(
-        problem.prior, problem.utility, lo.ApproximateLDP(epsilon, delta, "entry"), objective=problem.objective
+        problem.prior,
+        problem.utility,
+        lo.ApproximateLDP(epsilon, delta, "entry"),
+        objective=problem.objective,
     )
     assert sign * generated.value <= sign * lo.solve(entry).value + 1e-10
 
@@ -103,7 +118,9 @@ def test_generated_events_agree_with_all_events_and_the_definition(seed, epsilon
 def test_event_wise_and_entry_wise_optima_differ():
     loss = lo.utility.absolute_error(range(4))
     notions = [lo.ApproximateLDP(0.5, 0.3, form) for form in ("event", "entry")]
-    values = [lo.solve(lo.Problem([0.24, 0.43, 0.01, 0.32], loss, notion)).value for notion in notions]
+    values = [
+        lo.solve(lo.Problem([0.24, 0.43, 0.01, 0.32], loss, notion)).value for notion in notions
+    ]
     assert values[0] > values[1] + 0.05
 
 
@@ -129,13 +146,17 @@ def test_a_graph_agrees_with_its_hop_distance_and_the_definition(name, epsilon):
         assert value == pytest.approx(lo.solve(metric).value, abs=1e-10)
         assert value == pytest.approx(plain(problem, np.exp(epsilon * distance)), abs=1e-8)
     if name == "complete":
-        assert value == pytest.approx(lo.solve(statement(seed, lambda n: lo.PureLDP(epsilon), n=5)).value, abs=1e-10)
+        assert value == pytest.approx(
+            lo.solve(statement(seed, lambda n: lo.PureLDP(epsilon), n=5)).value, abs=1e-10
+        )
 
 
 def test_shortest_paths_replace_distances_that_violate_the_triangle_inequality():
     distance = np.array([[0, 1, 9], [1, 0, 1], [9, 1, 0]], float)
     shortest = np.array([[0, 1, 2], [1, 0, 1], [2, 1, 0]], float)
-    one, other = (lo.Problem([0.3, 0.3, 0.4], "identity", lo.MetricDP(0.8, d)) for d in (distance, shortest))
+    one, other = (
+        lo.Problem([0.3, 0.3, 0.4], "identity", lo.MetricDP(0.8, d)) for d in (distance, shortest)
+    )
     assert lo.solve(one).value == pytest.approx(lo.solve(other).value, abs=1e-12)
     assert lo.solve(one).mechanism.audit(other.privacy).verdict == "certified"
 
@@ -152,7 +173,11 @@ NOTIONS = {
 @pytest.mark.parametrize("notion", [*NOTIONS, "one-sided", "utility-optimized"])
 @pytest.mark.parametrize("seed", range(thorough_or(1, 3)))
 def test_solvers_agree(notion, seed):
-    problem = statement(seed, NOTIONS[notion]) if notion in NOTIONS else exceptional(seed + 1, notion, 1.0)[0]
+    problem = (
+        statement(seed, NOTIONS[notion])
+        if notion in NOTIONS
+        else exceptional(seed + 1, notion, 1.0)[0]
+    )
     answers = [lo.solve(problem, solver=name) for name in ("highs", "cbc", "cvxpy")]
     assert [answer.value for answer in answers] == pytest.approx([answers[0].value] * 3, abs=1e-7)
     sign = 1 if problem.utility.sense == "gain" else -1
@@ -175,8 +200,12 @@ def test_a_repaired_channel_is_private_and_near(notion, seed):
 
 def exported(seed):
     block = constraints.linear(np.eye(3), 0.5, 2.9, name="some truth")
-    problem = lo.Problem({"no way": 1, "no": 2, "yes": 3}, "identity", lo.PureLDP("log(3)"), constraints=block)
-    worst = lo.Problem(None, lo.utility.absolute_error(range(3)), lo.PureLDP(1.0), objective="worst_case")
+    problem = lo.Problem(
+        {"no way": 1, "no": 2, "yes": 3}, "identity", lo.PureLDP("log(3)"), constraints=block
+    )
+    worst = lo.Problem(
+        None, lo.utility.absolute_error(range(3)), lo.PureLDP(1.0), objective="worst_case"
+    )
     graph = lo.Problem([0.2, 0.3, 0.5], "squared_error", lo.GraphDP(1.0, nx.path_graph(3)))
     return (problem, worst, graph)[seed]
 
@@ -184,7 +213,8 @@ def exported(seed):
 @pytest.mark.parametrize("kind", range(3))
 def test_exported_models_have_the_same_value_and_accept_another_row(kind):
     problem = exported(kind)
-    program, value = formulate(problem), lo.solve(problem).value
+    program = formulate(problem)
+    value = lo.solve(problem).value
     highs = program.to_highs()
     highs.run()
     assert highs.getObjectiveValue() == pytest.approx(value, abs=1e-8)
@@ -200,7 +230,8 @@ def test_exported_models_have_the_same_value_and_accept_another_row(kind):
     likeliest = int(np.argmax(highs.getSolution().col_value[:9]))
     highs.addRow(0.0, 0.0, 1, np.array([likeliest], np.int32), np.array([1.0]))
     highs.run()
-    columns, name = pulp_model.variablesDict(), program.column_names()[likeliest]
+    columns = pulp_model.variablesDict()
+    name = program.column_names()[likeliest]
     (name,) = columns.keys() & (readable(name) | {name.translate(str.maketrans("[] ", "___"))})
     pulp_model += columns[name] == 0
     pulp_model.solve(pulp.PULP_CBC_CMD(msg=False))
@@ -234,7 +265,9 @@ def readable(name):
 
 
 @pytest.mark.parametrize(
-    "labels", [["3a", "é"], ["x\ty", "z"], ["a|b", "c\\d"], ["a b", "a_b"]], ids=["accent", "tab", "bar", "twin"]
+    "labels",
+    [["3a", "é"], ["x\ty", "z"], ["a|b", "c\\d"], ["a b", "a_b"]],
+    ids=["accent", "tab", "bar", "twin"],
 )
 @pytest.mark.parametrize("ending", ["lp", "mps"])
 def test_exported_files_with_unusual_labels_can_be_read(tmp_path, labels, ending):
@@ -258,22 +291,36 @@ def exceptional(seed, kind, epsilon):
     inputs = list(range(n))
     sensitive = sorted(rng.choice(n, int(rng.integers(0, n + 1)), replace=False).tolist())
     if kind == "one-sided":
-        outputs, notion, own = list(range(int(rng.integers(1, 6)))), lo.OneSided(epsilon, sensitive), []
+        outputs = list(range(int(rng.integers(1, 6))))
+        notion = lo.OneSided(epsilon, sensitive)
+        own = []
     else:
         more = [f"r{k}" for k in range(int(rng.integers(1 if seed % 2 else 0, 3)))]
         outputs = [*rng.permutation(inputs).tolist(), *more]
-        loose = [x for x in inputs if x not in sensitive and rng.random() < 0.3] if seed % 3 == 0 else []
+        loose = (
+            [x for x in inputs if x not in sensitive and rng.random() < 0.3]
+            if seed % 3 == 0
+            else []
+        )
         protected = None if not loose else [*sensitive, *more, *loose]
         notion = lo.UtilityOptimizedLDP(epsilon, sensitive, protected)
         own = [x for x in inputs if x not in sensitive and x not in loose]
-    utility = lo.Utility(rng.normal(size=(n, len(outputs))), "gain" if rng.random() < 0.5 else "loss")
+    utility = lo.Utility(
+        rng.normal(size=(n, len(outputs))), "gain" if rng.random() < 0.5 else "loss"
+    )
     prior = None if seed % 4 == 3 else rng.dirichlet(np.ones(n))
     objective = "worst_case" if prior is None else "expected"
-    problem = lo.Problem(prior, utility, notion, inputs=inputs, outputs=outputs, objective=objective)
+    problem = lo.Problem(
+        prior, utility, notion, inputs=inputs, outputs=outputs, objective=objective
+    )
     return problem, inputs if kind != "one-sided" else sensitive, own
 
 
-CASES = [(kind, seed) for kind in ("one-sided", "utility-optimized") for seed in range(thorough_or(6, 12))]
+CASES = [
+    (kind, seed)
+    for kind in ("one-sided", "utility-optimized")
+    for seed in range(thorough_or(6, 12))
+]
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.4, 1.5, 5.0])
@@ -286,7 +333,8 @@ def test_compact_pairwise_and_plain_programs_agree(kind, seed, epsilon):
         assert answer.value == pytest.approx(value, abs=1e-8)
         proof = lo.certify(answer)
         assert proof.relative_gap < 1e-8
-        counted, built = size(problem, form), formulate(problem, form)
+        counted = size(problem, form)
+        built = formulate(problem, form)
         assert (counted.rows, counted.columns) == built.shape
         assert counted.nonzeros >= built.nnz or problem.prior is None
 
@@ -307,7 +355,12 @@ def test_side_constraints_count():
     n, m = problem.utility.shape
     row = lo.constraints.linear(np.eye(n, m), upper=0.5 * n, name="half")
     stated = lo.Problem(
-        problem.prior, problem.utility, problem.privacy, inputs=problem.inputs, outputs=problem.outputs, constraints=row
+        problem.prior,
+        problem.utility,
+        problem.privacy,
+        inputs=problem.inputs,
+        outputs=problem.outputs,
+        constraints=row,
     )
     answers = [lo.solve(stated, form=form) for form in ("compact", "pairwise")]
     assert answers[0].value == pytest.approx(answers[1].value, abs=1e-9)

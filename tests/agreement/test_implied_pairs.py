@@ -1,4 +1,5 @@
-"""Graphs and metrics: dropped pairs change nothing, and the interior point by outputs agrees with simplex."""
+"""Graphs and metrics: dropped pairs change nothing, and the interior point by outputs agrees with
+simplex."""
 
 from __future__ import annotations
 
@@ -53,7 +54,9 @@ def manhattan(side):
 def test_dropping_implied_pairs_keeps_the_optimum(seed):
     rng = np.random.default_rng(seed)
     distance = shortest(6, rng)
-    few, all_pairs = (random_problem(kind(0.7, distance), 6, 7, rng=seed) for kind in (lo.MetricDP, AllPairs))
+    few, all_pairs = (
+        random_problem(kind(0.7, distance), 6, 7, rng=seed) for kind in (lo.MetricDP, AllPairs)
+    )
     assert lo.formulate(few).shape[0] < lo.formulate(all_pairs).shape[0]
     assert lo.solve(few).value == pytest.approx(lo.solve(all_pairs).value, abs=1e-12)
 
@@ -96,7 +99,9 @@ def test_a_grid_keeps_its_edges_only():
     assert set(ties.distance) == {1.0}
 
 
-@pytest.mark.parametrize("lengths, left", [((0.25, 0.5, 0.75), 4), ((0.1, 0.2, 0.3), 6), ((1.0, 1.0, 3.0), 4)])
+@pytest.mark.parametrize(
+    "lengths, left", [((0.25, 0.5, 0.75), 4), ((0.1, 0.2, 0.3), 6), ((1.0, 1.0, 3.0), 4)]
+)
 def test_float_sums_are_decided_exactly(lengths, left):
     near, next_, far = lengths
     distance = [[0, near, far], [near, 0, next_], [far, next_, 0]]
@@ -113,7 +118,9 @@ def test_no_other_pairs_are_implied_as_exact_numbers(n, unit):
     for x in range(n):
         for k in range(n):
             others = set(range(n)) - {x, k}
-            assert is_kept[x, k] == (x != k and all(exact[x][z] + exact[z][k] > exact[x][k] for z in others))
+            assert is_kept[x, k] == (
+                x != k and all(exact[x][z] + exact[z][k] > exact[x][k] for z in others)
+            )
     assert n == 2 or 0 < np.count_nonzero(is_kept) < n * (n - 1)
 
 
@@ -125,7 +132,8 @@ def test_interior_point_by_outputs_agrees_with_simplex(objective, sense, epsilon
     notion = lo.MetricDP(epsilon, shortest(7, rng))
     case = random_problem(notion, 7, 8, rng=rng, sense=sense, objective=objective)
     program = lo.formulate(case)
-    found, simplex = solved(case), solvers.find("highs").solve(program)
+    found = solved(case)
+    simplex = solvers.find("highs").solve(program)
     point = found.outcome.point
     assert found.outcome.status is Status.OPTIMAL
     assert program.objective @ point == pytest.approx(program.objective @ simplex.point, rel=1e-9)
@@ -150,13 +158,20 @@ def test_interior_point_agrees_with_simplex_for_any_levels(graph, objective):
     assert raw.outcome.status is Status.OPTIMAL
     program = lo.formulate(case, "pairwise")
     simplex = solvers.find("highs").solve(program)
-    assert program.objective @ raw.outcome.point == pytest.approx(program.objective @ simplex.point, rel=1e-9)
+    assert program.objective @ raw.outcome.point == pytest.approx(
+        program.objective @ simplex.point, rel=1e-9
+    )
 
 
-@pytest.mark.parametrize("graph", [nx.path_graph(9), nx.star_graph(8), nx.hypercube_graph(3), nx.cycle_graph(7)])
+@pytest.mark.parametrize(
+    "graph", [nx.path_graph(9), nx.star_graph(8), nx.hypercube_graph(3), nx.cycle_graph(7)]
+)
 def test_large_graphs_are_solved_by_the_interior_point_and_certified(graph):
-    labels, rng = list(graph.nodes), np.random.default_rng(1)
-    case = lo.Problem(rng.dirichlet(np.ones(len(labels))), "identity", lo.GraphDP("log(2)", graph), inputs=labels)
+    labels = list(graph.nodes)
+    rng = np.random.default_rng(1)
+    case = lo.Problem(
+        rng.dirichlet(np.ones(len(labels))), "identity", lo.GraphDP("log(2)", graph), inputs=labels
+    )
     answer = lo.solve(case, limits=SMALL_IS_LARGE)
     assert answer.solver == "graph interior (pairwise)"
     assert answer.value == pytest.approx(lo.solve(case, solver="highs").value, rel=1e-9)
@@ -179,7 +194,10 @@ def test_other_programs_are_solved_by_simplex():
     with pytest.raises(NotRepresentableError, match="two or more inputs"):
         solved(lo.Problem([0.25] * 4, utility, lo.MetricDP(0.0, manhattan(2))))
     with pytest.raises(SolverOptionError, match="no option"):
-        solved(lo.Problem([0.25] * 4, utility, lo.MetricDP(1.0, manhattan(2))), options={"presolve": "off"})
+        solved(
+            lo.Problem([0.25] * 4, utility, lo.MetricDP(1.0, manhattan(2))),
+            options={"presolve": "off"},
+        )
 
 
 def test_a_time_limit_ends_the_interior_point():
@@ -200,7 +218,9 @@ def test_optimal_solutions_have_a_small_certified_gap(seed, scale, epsilon, obje
     places = rng.random((n, 2)) * 3
     gain = scale * rng.random((n, m)) * 10.0 ** rng.integers(-3, 3, (n, 1))
     prior = rng.dirichlet(np.ones(n)) if objective == "expected" else None
-    case = lo.Problem(prior, lo.Utility(gain), lo.MetricDP.of_points(epsilon, places), objective=objective)
+    case = lo.Problem(
+        prior, lo.Utility(gain), lo.MetricDP.of_points(epsilon, places), objective=objective
+    )
     answer = lo.solve(case, solver="interior")
     proof = lo.certify(answer)
     assert proof.relative_gap < (1e-8 if answer.status is Status.OPTIMAL else 1e-4)

@@ -1,4 +1,5 @@
-"""Closed forms of every mean protocol against 50-digit integrals of their densities, and against simulation."""
+"""Closed forms of every mean protocol against 50-digit integrals of their densities, and against
+simulation."""
 
 import itertools
 import math
@@ -10,7 +11,8 @@ from mpmath import mp, mpf
 from builders import thorough_or
 from ldpopt import mean
 
-EPSILONS = thorough_or([0.1, 0.6, 0.7, 10.0], [0.1, 0.6, 0.7, 1.0, 3.0, 10.0])  # a hybrid is Duchi's up to 0.609
+# a hybrid is Duchi's up to 0.609
+EPSILONS = thorough_or([0.1, 0.6, 0.7, 10.0], [0.1, 0.6, 0.7, 1.0, 3.0, 10.0])
 KINDS = mean.Protocol.PUBLISHED
 
 
@@ -24,7 +26,9 @@ class Distribution:
     """Atoms and a density with its break points, written from the definition in the paper."""
 
     def __init__(self, atoms=(), density=None, breaks=()):
-        self.atoms, self.density, self.breaks = dict(atoms), density, sorted(breaks)
+        self.atoms = dict(atoms)
+        self.density = density
+        self.breaks = sorted(breaks)
 
     def integral(self, function):
         total = sum(function(y) * p for y, p in self.atoms.items())
@@ -34,17 +38,22 @@ class Distribution:
 
     def excess(self, other, ratio):
         """Hockey-stick divergence at ``ratio``."""
-        total = sum(max(mpf(0), p - ratio * other.atoms.get(y, mpf(0))) for y, p in self.atoms.items())
+        total = sum(
+            max(mpf(0), p - ratio * other.atoms.get(y, mpf(0))) for y, p in self.atoms.items()
+        )
         if self.density:
             ends = sorted({*self.breaks, *other.breaks})
             for left, right in itertools.pairwise(ends):
-                total += mp.quad(lambda y: max(mpf(0), self.density(y) - ratio * other.density(y)), [left, right])
+                total += mp.quad(
+                    lambda y: max(mpf(0), self.density(y) - ratio * other.density(y)), [left, right]
+                )
         return total
 
 
 def distribution(kind, epsilon, x):
     e, x = mpf(epsilon), mpf(x)
-    big, s = mp.exp(e), mp.exp(e / 2)
+    big = mp.exp(e)
+    s = mp.exp(e / 2)
     if kind is mean.Duchi:
         c = (big + 1) / (big - 1)
         return Distribution({c: (c + x) / (2 * c), -c: (c - x) / (2 * c)})
@@ -52,17 +61,22 @@ def distribution(kind, epsilon, x):
         one = ((big - 1) * x + 1) / (big + 1)
         return Distribution({1: one, 0: 1 - one})
     if kind is mean.Laplace:
-        ends = [x + sign * reach / e for sign in (-1, 1) for reach in (0, 10, 40, 150)]  # beyond: exp(-75)
+        # beyond: exp(-75)
+        ends = [x + sign * reach / e for sign in (-1, 1) for reach in (0, 10, 40, 150)]
         return Distribution((), lambda y: e / 4 * mp.exp(-abs(y - x) * e / 2), set(ends))
     if kind is mean.SquareWave:
         w = (e * big - big + 1) / (2 * big * (big - 1 - e))
         q = 1 / (2 * w * big + 1)
-        return Distribution((), lambda y: q * big if abs(y - x) <= w else q, {-w, x - w, x + w, 1 + w})
+        return Distribution(
+            (), lambda y: q * big if abs(y - x) <= w else q, {-w, x - w, x + w, 1 + w}
+        )
     c = (s + 1) / (s - 1)
     left = (c + 1) / 2 * x - (c - 1) / 2
     high = s / (s + 1) / (c - 1)
     low = (1 / (s + 1)) / (c + 1)
-    assert kind in (mean.Piecewise, mean.Hybrid), f"distribution() does not define {kind.__name__}: add its definition"
+    assert kind in (mean.Piecewise, mean.Hybrid), (
+        f"distribution() does not define {kind.__name__}: add its definition"
+    )
     inside = lambda y: left <= y <= left + c - 1  # noqa: E731
     breaks = {-c, left, left + c - 1, c}
     if kind is mean.Piecewise:
@@ -71,7 +85,9 @@ def distribution(kind, epsilon, x):
     if e <= mpf("0.6093525"):
         return two
     return Distribution(
-        {y: p / s for y, p in two.atoms.items()}, lambda y: (1 - 1 / s) * (high if inside(y) else low), breaks
+        {y: p / s for y, p in two.atoms.items()},
+        lambda y: (1 - 1 / s) * (high if inside(y) else low),
+        breaks,
     )
 
 
@@ -85,7 +101,8 @@ def places(protocol):
     [
         (kind, epsilon)
         for kind, epsilon in itertools.product(KINDS, EPSILONS)
-        if kind is not mean.Laplace or epsilon in thorough_or([10.0], EPSILONS)  # half a second each
+        # half a second each
+        if kind is not mean.Laplace or epsilon in thorough_or([10.0], EPSILONS)
     ],
 )
 def test_mean_and_variance(kind, epsilon):
@@ -94,7 +111,9 @@ def test_mean_and_variance(kind, epsilon):
         exact = distribution(kind, epsilon, x)
         assert abs(exact.integral(lambda y: mpf(1)) - 1) < 1e-20
         first = exact.integral(lambda y: y)
-        assert float(first) == pytest.approx(protocol.offset + protocol.slope * x, rel=1e-9, abs=1e-12)
+        assert float(first) == pytest.approx(
+            protocol.offset + protocol.slope * x, rel=1e-9, abs=1e-12
+        )
         spread = exact.integral(lambda y, m=first: (y - m) ** 2)
         assert protocol.variance(x) == pytest.approx(float(spread) / protocol.slope**2, rel=1e-9)
 
@@ -117,31 +136,47 @@ def test_epsilon_and_delta(kind, epsilon):
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 10.0])
 @pytest.mark.parametrize("share", [0.0, 0.5])
 def test_delta_of_laplace(epsilon, share):
-    """Between -1 and 1 the densities have the ratio ``exp(budget)`` at one point: the event lies above it."""
-    e, cut = mpf(epsilon), mpf(share)
+    """Between -1 and 1 the densities have the ratio ``exp(budget)`` at one point: the event lies
+    above it."""
+    e = mpf(epsilon)
+    cut = mpf(share)
     from_high = 1 - mp.exp(-(1 - cut) * e / 2) / 2
     from_low = mp.exp(-(cut + 1) * e / 2) / 2
     exact = from_high - mp.exp(e * share) * from_low
-    assert mean.Laplace(epsilon).audit().delta_at(epsilon * share) == pytest.approx(float(exact), rel=1e-9)
+    assert mean.Laplace(epsilon).audit().delta_at(epsilon * share) == pytest.approx(
+        float(exact), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_random_censoring_with_any_shifts(epsilon):
     big = mp.exp(mpf(epsilon))
-    for delta1, delta2 in [(0.5, 0.2), (0.99, 0.5), (-0.3, 0.4), (0.0, 0.05), (1.0, math.exp(-epsilon)), (0.0, -0.5)]:
+    for delta1, delta2 in [
+        (0.5, 0.2),
+        (0.99, 0.5),
+        (-0.3, 0.4),
+        (0.0, 0.05),
+        (1.0, math.exp(-epsilon)),
+        (0.0, -0.5),
+    ]:
         if delta2 - delta1 >= math.expm1(epsilon):
             continue
         protocol = mean.RandomCensoring(epsilon, delta1, delta2)
-        c, top = (1 + mpf(delta2)) / (big + 1), (big + mpf(delta1)) / (big + 1)
+        c = (1 + mpf(delta2)) / (big + 1)
+        top = (big + mpf(delta1)) / (big + 1)
         ratios = [top / c, (1 - c) / (1 - top) if top < 1 else mp.inf]
         assert protocol.audit().epsilon == pytest.approx(float(mp.log(max(ratios))), rel=1e-9)
         for budget in (0.0, epsilon / 2, epsilon, 2 * epsilon):
             a = mp.exp(mpf(budget))
             exact = max(mpf(0), top - a * c, (1 - c) - a * (1 - top))
-            assert protocol.audit().delta_at(budget) == pytest.approx(float(exact), rel=1e-9, abs=1e-15)
+            assert protocol.audit().delta_at(budget) == pytest.approx(
+                float(exact), rel=1e-9, abs=1e-15
+            )
         for x in (0.0, 0.3, 1.0):
             p = c + (top - c) * mpf(x)
-            assert protocol.variance(x) == pytest.approx(float(p * (1 - p) / (top - c) ** 2), rel=1e-9)
+            assert protocol.variance(x) == pytest.approx(
+                float(p * (1 - p) / (top - c) ** 2), rel=1e-9
+            )
 
 
 @pytest.mark.parametrize("epsilon", thorough_or([0.7, 10.0], [0.1, 0.7, 3.0, 10.0]))
@@ -162,13 +197,17 @@ def test_simulation(kind, epsilon):
         variance = protocol.variance(x)
         assert abs(values.mean() - x) <= 5 * math.sqrt(variance / n) + 1e-12
         fourth = ((values - x) ** 2).var()
-        assert abs(((values - x) ** 2).mean() - variance) <= 5 * math.sqrt(fourth / n) + 1e-9 * variance + 1e-20
+        assert (
+            abs(((values - x) ** 2).mean() - variance)
+            <= 5 * math.sqrt(fourth / n) + 1e-9 * variance + 1e-20
+        )
         assert protocol.estimate(reports).values[0] == pytest.approx(values.mean())
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0])
 def test_designed_is_better_than_all_on_the_same_grid(epsilon):
-    """The grid has Duchi's two points; between its values the whole domain's worst case is still below the others."""
+    """The grid has Duchi's two points; between its values the whole domain's worst case is still
+    below the others."""
     size = 1 / math.tanh(epsilon / 2)
     best = mean.designed(np.linspace(-1, 1, 9), np.linspace(-2 * size, 2 * size, 41), epsilon)
     assert best.audit().verdict == "certified"
@@ -185,7 +224,8 @@ def test_designed_is_better_than_all_on_the_same_grid(epsilon):
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_all_attributes_in_one_report(epsilon, m):
     """Size, variance and delta from the published formulas (Nguyen et al. 2016), in binomials."""
-    big, protocol = mp.exp(mpf(epsilon)), mean.DuchiVector(epsilon, m)
+    big = mp.exp(mpf(epsilon))
+    protocol = mean.DuchiVector(epsilon, m)
     near = mpf(2) ** (m - 1) - (mp.binomial(m, m // 2) / 2 if m % 2 == 0 else 0)
     weight = 1 / (near * (big - 1) + mpf(2) ** m)
     size = 1 / (weight * (big - 1) * mp.binomial(m - 1, m // 2))
@@ -205,7 +245,9 @@ def test_sampled_error_is_the_predicted_one(kind, method):
     x = np.array([low, low + 0.4 * (high - low), high])
     users, runs = 2000, 200
     rng = np.random.default_rng(5)
-    found = [protocol.estimate(protocol.privatize(np.tile(x, (users, 1)), rng=rng)) for _ in range(runs)]
+    found = [
+        protocol.estimate(protocol.privatize(np.tile(x, (users, 1)), rng=rng)) for _ in range(runs)
+    ]
     values = np.array([f.values for f in found])
     variance = np.array([protocol.variance(v) for v in x]) / users
     assert np.all(np.abs(values.mean(axis=0) - x) < 5 * np.sqrt(variance / runs))

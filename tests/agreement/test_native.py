@@ -1,4 +1,5 @@
-"""Loops in C against numpy, with any number of threads, and under the sanitizers of the compiler."""
+"""Loops in C against numpy, with any number of threads, and under the sanitizers of the
+compiler."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ ROOT = Path(__file__).parents[2]
 def test_max_products(shape):
     n, terms, m = shape
     rng = np.random.default_rng(0)
-    left, right = rng.normal(size=(n, terms)), rng.normal(size=(terms, m))
+    left = rng.normal(size=(n, terms))
+    right = rng.normal(size=(terms, m))
     left[0, 0], right[0, 0] = 0.0, np.inf  # their product, nan, does not count
     with np.errstate(invalid="ignore"):
         plain = [np.nanmax(row[:, None] * right, axis=0, initial=0.0) for row in left]
@@ -35,7 +37,9 @@ def test_max_products(shape):
 def test_loops_over_ties(m, n, pairs, seed):
     rng = np.random.default_rng(seed)
     first = rng.integers(n, size=pairs)
-    second, edge, ratio = (first + rng.integers(1, n, pairs)) % n, rng.integers(4, size=pairs), rng.random(pairs)
+    second = (first + rng.integers(1, n, pairs)) % n
+    edge = rng.integers(4, size=pairs)
+    ratio = rng.random(pairs)
     at, p, start = rng.random((3, m, n))
     t, ties, aim = rng.random((3, m, pairs)) + 0.1
     slacks = np.zeros((pairs, n))  # of entries p: slacks @ p
@@ -58,13 +62,18 @@ def test_loops_over_ties(m, n, pairs, seed):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("limits", [lo.Limits(rays_entries=1), lo.Limits(graph_entries=1)], ids=["rays", "interior"])
+@pytest.mark.parametrize(
+    "limits", [lo.Limits(rays_entries=1), lo.Limits(graph_entries=1)], ids=["rays", "interior"]
+)
 def test_the_answer_is_the_same_bit_for_bit_with_any_number_of_threads(monkeypatch, limits):
-    monkeypatch.setattr("ldpopt.solving.methods.rays.trees.CHUNK", 64)  # many parts, also of a small problem
+    # many parts, also of a small problem
+    monkeypatch.setattr("ldpopt.solving.methods.rays.trees.CHUNK", 64)
     monkeypatch.setattr("ldpopt.foundation.threads.PART_OPERATIONS", 100)
     rng = np.random.default_rng(0)
     privacy = lo.MetricDP.of_points(1.0, rng.normal(0, 2, (16, 2)))
-    problem = lo.Problem(rng.dirichlet(np.ones(16)), lo.utility.table(rng.random((16, 16)), sense="loss"), privacy)
+    problem = lo.Problem(
+        rng.dirichlet(np.ones(16)), lo.utility.table(rng.random((16, 16)), sense="loss"), privacy
+    )
     channels = []
     for count in (1, 2, 5):
         monkeypatch.setattr("ldpopt.foundation.threads.cores", lambda count=count: count)
@@ -79,15 +88,19 @@ from pathlib import Path
 from ldpopt import native
 native.LIBRARY = Path(sys.argv[1])
 import pytest
-sys.exit(pytest.main(["-q", "-n0", "-p", "no:cacheprovider", "-k", "not sanitizers", *sys.argv[2:]]))
+options = ["-q", "-n0", "-p", "no:cacheprovider", "-k", "not sanitizers"]
+sys.exit(pytest.main([*options, *sys.argv[2:]]))
 """
 
 
 @pytest.mark.skipif(not thorough_or(False, True), reason="only in the thorough set: a minute")
 def test_sanitizers_find_nothing(tmp_path, monkeypatch):
-    script, folder = load_script(ROOT / "hatch_build.py"), ROOT / "tests"
+    script = load_script(ROOT / "hatch_build.py")
+    folder = ROOT / "tests"
     compiler = script.compiler()
-    shown = subprocess.run([*compiler, "-print-file-name=libasan.so"], capture_output=True, text=True, check=False)
+    shown = subprocess.run(
+        [*compiler, "-print-file-name=libasan.so"], capture_output=True, text=True, check=False
+    )
     runtime = Path(shown.stdout.strip())
     if shown.returncode or not runtime.is_absolute():
         pytest.skip("the compiler has no sanitizers")
@@ -98,6 +111,13 @@ def test_sanitizers_find_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("LDPOPT_TESTS", "ldpopt")
     names = ("native", "pivots", "views", "pair_loops")
     files = [folder / f"agreement/test_{name}.py" for name in names]
-    command = [sys.executable, "-c", SANITIZED, library, *files, folder / "unit/solving/test_levels.py"]
+    command = [
+        sys.executable,
+        "-c",
+        SANITIZED,
+        library,
+        *files,
+        folder / "unit/solving/test_levels.py",
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

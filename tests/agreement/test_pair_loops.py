@@ -17,7 +17,9 @@ from ldpopt.solving.methods.rays.cone import Cone
 def random_channel(n, m, seed):
     """Near a private channel for a line, with some entries that break it, and zeros."""
     rng = np.random.default_rng(seed)
-    channel = np.exp(-np.abs(np.subtract.outer(np.arange(n), np.linspace(0, n, m))) * rng.uniform(0.2, 0.6))
+    channel = np.exp(
+        -np.abs(np.subtract.outer(np.arange(n), np.linspace(0, n, m))) * rng.uniform(0.2, 0.6)
+    )
     channel *= rng.choice([1.0, 1.1, 0.0], p=[0.8, 0.15, 0.05], size=(n, m)) if seed % 2 else 1.0
     channel[:, 0] += 0.01
     return channel / channel.sum(axis=1, keepdims=True)
@@ -36,7 +38,9 @@ def test_audits_of_pairs_agree(n, m, seed):
     assert (found[0].epsilon, found[0].verdict) == (found[1].epsilon, found[1].verdict)
 
 
-@pytest.mark.parametrize(("unit", "verdict"), [(-1, "certified"), (0, "certified"), (1, "violated")])
+@pytest.mark.parametrize(
+    ("unit", "verdict"), [(-1, "certified"), (0, "certified"), (1, "violated")]
+)
 def test_one_unit_decides_if_all_rows_are_compared_at_once(unit, verdict, monkeypatch):
     monkeypatch.setattr(row_ratios, "MIN_ENTRIES", 0)
     rng = np.random.default_rng(unit + 1)
@@ -64,7 +68,9 @@ def test_with_many_worst_pairs_the_bound_is_an_upper_bound(monkeypatch):
 
 def raised_plainly(values, ties, ratio, slack, is_whole):
     """The rows raised in order and in reverse order, until nothing changes."""
-    found, order, (first, second) = values.copy(), list(range(len(values))), ties.pairs()
+    found = values.copy()
+    order = list(range(len(values)))
+    first, second = ties.pairs()
     while True:
         before = found.copy()
         for x in order:
@@ -77,7 +83,13 @@ def raised_plainly(values, ties, ratio, slack, is_whole):
 
 
 @cases(30)
-@given(st.integers(2, 12), st.integers(1, 9), st.integers(0, 10**6), st.sampled_from([0.0, 1e-3]), st.booleans())
+@given(
+    st.integers(2, 12),
+    st.integers(1, 9),
+    st.integers(0, 10**6),
+    st.sampled_from([0.0, 1e-3]),
+    st.booleans(),
+)
 def test_columns_are_raised_as_by_plain_loops(n, m, seed, slack, is_whole):
     channel = random_channel(n, m, seed) * (2.0**20 if is_whole else 1.0)
     values = np.floor(channel) if is_whole else channel
@@ -108,7 +120,9 @@ def test_kernel_trees_are_shortest_chains(n, seed, is_metric):
     rng = np.random.default_rng(seed)
     if is_metric:
         places = rng.permutation(30)[:n]
-        distance = np.abs(np.subtract.outer(places // 6, places // 6)) + np.abs(np.subtract.outer(places, places) % 6.0)
+        distance = np.abs(np.subtract.outer(places // 6, places // 6)) + np.abs(
+            np.subtract.outer(places, places) % 6.0
+        )
     else:
         distance = rng.random((n, n)) ** 3 + 0.001
     distance = np.triu(distance, 1) + np.triu(distance, 1).T
@@ -124,4 +138,6 @@ def test_kernel_trees_are_shortest_chains(n, seed, is_metric):
     for root, parent in enumerate(parents):
         for x in range(n):
             if x != root:
-                assert expected[root, x] == pytest.approx(expected[root, parent[x]] + graph[parent[x], x])
+                assert expected[root, x] == pytest.approx(
+                    expected[root, parent[x]] + graph[parent[x], x]
+                )

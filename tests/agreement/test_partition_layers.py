@@ -1,4 +1,5 @@
-"""The partition's normalizer and mean against its layers built one by one, in integers, until they converge."""
+"""The partition's normalizer and mean against its layers built one by one, in integers, until they
+converge."""
 
 import math
 from itertools import pairwise
@@ -37,13 +38,16 @@ def measure_and_moment(low, high):
 
 def cumulative(intervals, steps):
     """Measures and moments of B_0, .., B_steps by ``B_t = B_(t-1) + W``."""
-    low, high = np.array([-1]), np.array([1])
+    low = np.array([-1])
+    high = np.array([1])
     found = [measure_and_moment(low, high)]
     for _ in range(steps):
         shifted = [(low, high)]
         for a, b in intervals:
             shifted += [(low + a * UNIT, high + b * UNIT), (low - b * UNIT, high - a * UNIT)]
-        low, high = merged(np.concatenate([s[0] for s in shifted]), np.concatenate([s[1] for s in shifted]))
+        low, high = merged(
+            np.concatenate([s[0] for s in shifted]), np.concatenate([s[1] for s in shifted])
+        )
         found.append(measure_and_moment(low, high))
     return found, len(low)
 
@@ -52,15 +56,18 @@ def cumulative(intervals, steps):
 def test_normalizer_and_mean_at_widening_one_half(name):
     intervals = SETS[name]
     partition = NeighborPartition(list(intervals), 0.5)
-    steps, c = partition.steps, intervals[-1][1]
+    steps = partition.steps
+    c = intervals[-1][1]
     found, pieces = cumulative(intervals, steps + 3)
     assert pieces == 1  # converged
     layers = [found[0], *((b[0] - a[0], b[1] - a[1]) for a, b in pairwise(found))]
     assert layers[steps + 1][0] == layers[steps + 2][0] == 2 * c * UNIT
     reach = found[steps + 3][0] / 2 / UNIT
     for epsilon in (0.1, 1.0, 5.0):
-        noise, x = partition.noise(epsilon), math.exp(-epsilon)
-        # After the listed layers every one is +-[reach, reach + c], each c further out: two geometric series.
+        noise = partition.noise(epsilon)
+        x = math.exp(-epsilon)
+        # After the listed layers every one is +-[reach, reach + c], each c further out: two
+        # geometric series.
         tail = x ** (steps + 4) / (1 - x)
         measure = math.fsum(x**t * m / UNIT for t, (m, _) in enumerate(layers)) + 2 * c * tail
         moment = math.fsum(x**t * q / (2 * UNIT**2) for t, (_, q) in enumerate(layers))

@@ -1,4 +1,5 @@
-"""Patches of a large graph: they cover it, and their channel and their bound enclose the optimum."""
+"""Patches of a large graph: they cover it, and their channel and their bound enclose the
+optimum."""
 
 import networkx as nx
 import numpy as np
@@ -37,7 +38,9 @@ def test_cores_divide_the_inputs_and_margins_have_all_near_ones(n, seed, margin)
     graph = nx.random_labeled_tree(n, seed=seed)
     loss = np.random.default_rng(seed).random(n - 1) + 0.1
     ends = np.array(graph.edges)
-    matrix = csr_array((np.tile(loss, 2), (np.append(ends[:, 0], ends[:, 1]), np.append(ends[:, 1], ends[:, 0]))))
+    matrix = csr_array(
+        (np.tile(loss, 2), (np.append(ends[:, 0], ends[:, 1]), np.append(ends[:, 1], ends[:, 0])))
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(patches, "CORE", 7)
         found = patches._patches(matrix, margin)
@@ -59,7 +62,8 @@ def test_memory_is_estimated_for_the_sizes_that_patches_alone_solve(monkeypatch)
 
 
 def test_without_memory_for_rounds_the_channel_of_the_start_is_given(monkeypatch):
-    problem, there = synthetic_city(90, rng=2).problem(1.0), 300 * 90**2
+    problem = synthetic_city(90, rng=2).problem(1.0)
+    there = 300 * 90**2
     for module, name, value in (
         (generation, "VIEW_INPUTS", 20),
         (method, "WHOLE", 80),
@@ -75,7 +79,9 @@ def test_without_memory_for_rounds_the_channel_of_the_start_is_given(monkeypatch
         lo.solve(problem, gap=1e-6, limits=RAYS)
 
 
-@pytest.mark.parametrize(("epsilon", "loss"), [(2.0, "distance"), (1.5, "identity"), (2.5, "distance")])
+@pytest.mark.parametrize(
+    ("epsilon", "loss"), [(2.0, "distance"), (1.5, "identity"), (2.5, "distance")]
+)
 def test_patches_give_a_private_channel_and_a_bound(monkeypatch, epsilon, loss):
     monkeypatch.setattr(patches, "CORE", 20)
     problem = grid(9, epsilon, 1, loss)
@@ -86,7 +92,9 @@ def test_patches_give_a_private_channel_and_a_bound(monkeypatch, epsilon, loss):
     patches._stitch(work, patches._patches(graph, 8.0), 0.01, NO_LIMIT)
     channel = work.stitched
     assert channel.sum(axis=1) == pytest.approx(1.0, abs=1e-12)
-    assert (channel[cone.first] <= np.exp(cone.loss)[:, None] * channel[cone.second] * (1 + 1e-12)).all()
+    assert (
+        channel[cone.first] <= np.exp(cone.loss)[:, None] * channel[cone.second] * (1 + 1e-12)
+    ).all()
     best = lo.solve(problem, gap=1e-6, limits=RAYS).value
     low, high = (scale.offset + scale.unit * x for x in (work.bound, work.value))
     assert low <= best * (1 + 1e-6)

@@ -1,4 +1,5 @@
-"""Trees of tight ties against their definition: rays, best costs, prices and multipliers, in tables and in rows."""
+"""Trees of tight ties against their definition: rays, best costs, prices and multipliers, in tables
+and in rows."""
 
 import networkx as nx
 import numpy as np
@@ -22,7 +23,11 @@ def random_cone(n, seed, kind):
         graph.add_edges_from(rng.integers(n, size=(n, 2)))
         graph.remove_edges_from(list(nx.selfloop_edges(graph)))
         return Cone.of(lo.GraphDP(0.8, graph).ties(range(n)))
-    points = rng.permutation(100)[:n, None] // [1, 10] % 10.0 if kind == "grid" else rng.normal(0, 3, (n, 2))
+    points = (
+        rng.permutation(100)[:n, None] // [1, 10] % 10.0
+        if kind == "grid"
+        else rng.normal(0, 3, (n, 2))
+    )
     distance = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2))
     if kind == "holes":
         is_far = rng.random((n, n)) < 0.3
@@ -57,9 +62,13 @@ def least_cost(costs, root, cone):
     st.sampled_from([1, 3, 10, None]),
 )
 def test_pivots_lead_to_the_best_ray_of_tight_ties(n, seed, kind, most):
-    cone, rng = random_cone(n, seed, kind), np.random.default_rng(seed)
-    roots, costs, sums = rng.integers(n, size=4), rng.standard_normal((4, n)) + 0.3, 0.1 * rng.standard_normal(n)
-    trees, outputs = Trees(cone, roots), np.arange(4)
+    cone = random_cone(n, seed, kind)
+    rng = np.random.default_rng(seed)
+    roots = rng.integers(n, size=4)
+    costs = rng.standard_normal((4, n)) + 0.3
+    sums = 0.1 * rng.standard_normal(n)
+    trees = Trees(cone, roots)
+    outputs = np.arange(4)
     is_best = np.zeros(4, bool)
     if most is None:
         is_best |= trees.improve(costs, sums)
@@ -67,16 +76,21 @@ def test_pivots_lead_to_the_best_ray_of_tight_ties(n, seed, kind, most):
         pivots = improve_trees(outputs, *trees.forest, costs, sums, cone.lengths, most, is_best)
     assert is_best.all() or pivots >= most
     loss = loss_table(cone)
-    rays, prices = trees.rays(outputs), trees.prices(costs, sums)
+    rays = trees.rays(outputs)
+    prices = trees.prices(costs, sums)
     assert prices.total == pytest.approx(rays.sum(axis=1))
     remaining = costs - sums
     size = (np.abs(remaining) * rays).sum(axis=1)
-    for y, (root, ray, parent, side) in enumerate(zip(roots, rays, trees.parent, trees.side, strict=True)):
+    for y, (root, ray, parent, side) in enumerate(
+        zip(roots, rays, trees.parent, trees.side, strict=True)
+    ):
         others = np.delete(np.arange(n), root)
         above = parent[others]
         assert ray[root] == 1.0
         assert (parent[root], side[root]) == (root, 0)
-        assert ray[others] == pytest.approx(ray[above] * np.exp(side[others] * loss[others, above]), rel=1e-12)
+        assert ray[others] == pytest.approx(
+            ray[above] * np.exp(side[others] * loss[others, above]), rel=1e-12
+        )
         assert (ray[:, None] <= np.exp(loss) * ray * (1 + 1e-9)).all()
         least = least_cost(remaining[y], root, cone)
         cost = remaining[y] @ ray
@@ -114,4 +128,6 @@ def test_implied_pairs_are_tied_if_losses_are_in_a_table(metric, is_whole):
     assert cone.is_metric == is_whole
     assert cone.pairs == (64 * 63 if is_whole else len(ties.first))
     first, second = np.nonzero(np.isfinite(loss_table(cone)))
-    assert cone.losses(first, second) == pytest.approx(0.5 * privacy.matrix(range(64))[first, second])
+    assert cone.losses(first, second) == pytest.approx(
+        0.5 * privacy.matrix(range(64))[first, second]
+    )

@@ -1,4 +1,5 @@
-"""Rays against the program of all pairs: smallest prices, the bound of every round, and the optimum."""
+"""Rays against the program of all pairs: smallest prices, the bound of every round, and the
+optimum."""
 
 import networkx as nx
 import numpy as np
@@ -52,7 +53,9 @@ def plain_optimum(prior, loss, distance, epsilon):
     rows = np.kron(pairs, np.eye(m))
     sums = np.kron(np.eye(n), np.ones(m))
     objective = (prior[:, None] * loss).reshape(-1)
-    return linprog(objective, A_ub=rows, b_ub=np.zeros(len(rows)), A_eq=sums, b_eq=np.ones(n), method="highs").fun
+    return linprog(
+        objective, A_ub=rows, b_ub=np.zeros(len(rows)), A_eq=sums, b_eq=np.ones(n), method="highs"
+    ).fun
 
 
 def hop_distance(graph):
@@ -63,26 +66,35 @@ def hop_distance(graph):
 @st.composite
 def statements(draw):
     """Prior, costs, a notion and its distance: graphs, points of the plane, points of a grid."""
-    n, m = draw(st.integers(2, 9)), draw(st.integers(1, 9))
+    n = draw(st.integers(2, 9))
+    m = draw(st.integers(1, 9))
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     epsilon = draw(st.sampled_from([0.05, 0.3, 1.0, 2.0, 5.0]))
     if draw(st.booleans()):
         graph = nx.Graph(nx.random_labeled_tree(n, seed=int(rng.integers(10**6))))
         graph.add_edges_from(
-            [sorted(map(int, rng.choice(n, 2, replace=False))) for _ in range(draw(st.integers(0, n)))]
+            [
+                sorted(map(int, rng.choice(n, 2, replace=False)))
+                for _ in range(draw(st.integers(0, n)))
+            ]
         )
         graph = nx.relabel_nodes(graph, {x: x for x in range(n)})
         ordered = nx.Graph()
         ordered.add_nodes_from(range(n))
         ordered.add_edges_from(graph.edges)
-        distance, privacy = hop_distance(ordered), lo.GraphDP(epsilon, ordered)
+        distance = hop_distance(ordered)
+        privacy = lo.GraphDP(epsilon, ordered)
     else:
         points = rng.permutation(16)[:n] if draw(st.booleans()) else rng.random(n) * 16
         places = np.stack([points % 4, points // 4 + 0.0], axis=1)
         distance = np.abs(places[:, None] - places).sum(axis=2)
         privacy = lo.MetricDP(epsilon, distance)
     prior = rng.dirichlet(np.full(n, draw(st.sampled_from([0.3, 1.0, 100.0]))))
-    table = rng.random((n, m)) if draw(st.booleans()) else np.abs(np.arange(n)[:, None] - np.arange(m)[None])
+    table = (
+        rng.random((n, m))
+        if draw(st.booleans())
+        else np.abs(np.arange(n)[:, None] - np.arange(m)[None])
+    )
     return prior, table.astype(float), privacy, distance, epsilon
 
 
@@ -95,7 +107,12 @@ def generation(prior, table, privacy, epsilon):
     least = costs.min(axis=0)
     unit = float((costs - least).max()) or 1.0
     roots = (table - table.min(axis=1, keepdims=True)).argmin(axis=0)
-    work = Generation(Cone.of(ties), np.ascontiguousarray(costs - least) / unit, roots, Scale(least.sum(), unit, 1e-3))
+    work = Generation(
+        Cone.of(ties),
+        np.ascontiguousarray(costs - least) / unit,
+        roots,
+        Scale(least.sum(), unit, 1e-3),
+    )
     return work, float(least.sum()), unit
 
 
@@ -103,7 +120,8 @@ def generation(prior, table, privacy, epsilon):
 @given(statements(), st.integers(0, 10**6))
 def test_the_best_ray_has_the_smallest_price(statement, seed):
     prior, table, privacy, distance, epsilon = statement
-    assume(epsilon * distance.max() < 12)  # with larger losses simplex violates rows by its tolerance
+    # with larger losses simplex violates rows by its tolerance
+    assume(epsilon * distance.max() < 12)
     work, _, _ = generation(prior, table, privacy, epsilon)
     trees: Trees = work.trees
     for scale in (1.0, 0.1):
@@ -115,8 +133,10 @@ def test_the_best_ray_has_the_smallest_price(statement, seed):
         for y, root in enumerate(trees.roots):
             expected = least_price(costs[y], root, distance, epsilon)
             assert costs[y] @ rays[y] == pytest.approx(expected, rel=1e-6, abs=1e-6)
-        # The multipliers leave costs that are not negative, except for the price at the root, less the spare.
-        price, size = (costs * rays).sum(axis=1), []
+        # The multipliers leave costs that are not negative, except for the price at the root, less
+        # the spare.
+        price = (costs * rays).sum(axis=1)
+        size = []
         for spare in (0.0, 0.1):
             found = trees.multipliers(costs, zero, spare)
             assert (found.value > 0).all()
@@ -136,7 +156,8 @@ def test_value_and_bound_of_every_round_enclose_the_optimum(statement):
     work, offset, unit = generation(prior, table, privacy, epsilon)
     optimum = plain_optimum(prior, table, distance, epsilon)
     master = work._first_master()
-    bounds, values = [work.bound], [work.value]
+    bounds = [work.bound]
+    values = [work.value]
     for _ in range(8):
         master = work._round(master, 1e-9, Deadline())
         bounds.append(work.bound)
@@ -220,7 +241,9 @@ def test_rays_with_a_tiny_entry_at_the_root_do_not_stop_the_master():
         network.edges[u, v]["length"] = float(np.linalg.norm(points[u] - points[v]))
     loss = np.linalg.norm(points[:, None] - points, axis=2)
     prior = rng.dirichlet(np.ones(144))
-    problem = lo.Problem(prior, lo.utility.table(loss, "loss"), lo.MetricDP.of_network(0.6, network))
+    problem = lo.Problem(
+        prior, lo.utility.table(loss, "loss"), lo.MetricDP.of_network(0.6, network)
+    )
     answer = lo.solve(problem, gap=1e-3)
     assert answer.steps[0].startswith("rays: ")
     assert answer.solver.startswith("rays")
@@ -241,7 +264,9 @@ def test_graphs_are_solved_to_the_requested_gap():
     rng = np.random.default_rng(1)
     grid = nx.convert_node_labels_to_integers(nx.grid_2d_graph(7, 7))
     loss = hop_distance(grid) ** 0.5
-    problem = lo.Problem(rng.dirichlet(np.ones(49)), lo.utility.table(loss, "loss"), lo.GraphDP(0.5, grid))
+    problem = lo.Problem(
+        rng.dirichlet(np.ones(49)), lo.utility.table(loss, "loss"), lo.GraphDP(0.5, grid)
+    )
     rough, fine = (lo.solve(problem, gap=gap, limits=RAYS) for gap in (1e-1, None))
     assert rough.status is fine.status is Status.OPTIMAL
     assert 1e-7 < lo.certify(rough).relative_gap < 1e-1
@@ -255,7 +280,8 @@ def test_trees_that_are_not_optimal_prove_a_bound(statement, seed, most):
     prior, table, privacy, distance, epsilon = statement
     work, offset, unit = generation(prior, table, privacy, epsilon)
     sums = np.random.default_rng(seed).random(len(prior)) * work.costs.max()
-    trees, is_best = work.trees, np.zeros(len(work.roots), bool)
+    trees = work.trees
+    is_best = np.zeros(len(work.roots), bool)
     if most:
         outputs = np.arange(len(is_best))
         improve_trees(outputs, *trees.forest, work.costs, sums, trees.cone.lengths, most, is_best)
@@ -263,7 +289,8 @@ def test_trees_that_are_not_optimal_prove_a_bound(statement, seed, most):
     proved = offset + unit * float((sums + prices.share).sum())
     assert proved <= plain_optimum(prior, table, distance, epsilon) + 1e-6
     # The multipliers leave at least the shares of every output's costs.
-    found, left = work.trees.multipliers(work.costs, sums), work.costs - sums
+    found = work.trees.multipliers(work.costs, sums)
+    left = work.costs - sums
     np.add.at(left, (found.output, found.first), np.exp(-found.loss) * found.value)
     np.subtract.at(left, (found.output, found.second), found.value)
     assert (left >= prices.share - 1e-12 * (1 + found.value.max(initial=0.0))).all()
@@ -275,7 +302,11 @@ def test_clustered_points_do_not_stall(epsilon):
     city = synthetic_city(50, rng=1)
     distance = np.asarray(lo.MetricDP.of_points(1.0, city.points).distance)
     table = lo.utility.table(distance, sense="loss")
-    answer = lo.solve(lo.Problem(city.prior, table, lo.MetricDP.of_points(epsilon, city.points)), gap=1e-2, limits=RAYS)
+    answer = lo.solve(
+        lo.Problem(city.prior, table, lo.MetricDP.of_points(epsilon, city.points)),
+        gap=1e-2,
+        limits=RAYS,
+    )
     assert answer.solver.startswith("rays")
     assert lo.certify(answer).relative_gap <= 1e-2
 
@@ -285,19 +316,24 @@ def test_a_coarse_start_gives_private_rays_and_a_valid_bound(monkeypatch, epsilo
     monkeypatch.setattr("ldpopt.solving.methods.rays.generation.VIEW_INPUTS", 20)
     city = synthetic_city(90, rng=2)
     problem = city.problem(epsilon)
-    cone, (costs, _, scale) = Cone.of(problem.ties()), _normalized(problem)
+    cone = Cone.of(problem.ties())
+    costs, _, scale = _normalized(problem)
     roots = np.arange(90)
     work = Generation(cone, costs, roots, scale)
     start_from_coarse(work, 1e-3, Deadline())
     loss = epsilon * np.asarray(problem.privacy.distance)
-    assert work._first_master().rays.shape[1] > 2 * 90  # kernel columns, and the rays of the coarse problem
+    # kernel columns, and the rays of the coarse problem
+    assert work._first_master().rays.shape[1] > 2 * 90
     assert len(work.initial_rays) > 20
-    assert (work.initial_rays[:, :, None] >= np.exp(-loss) * work.initial_rays[:, None, :] * (1 - 1e-9)).all()
+    assert (
+        work.initial_rays[:, :, None] >= np.exp(-loss) * work.initial_rays[:, None, :] * (1 - 1e-9)
+    ).all()
     rays = work.trees.rays(np.arange(90))
     assert rays[np.arange(90), roots] == pytest.approx(1.0)
     assert (rays[:, :, None] >= np.exp(-loss) * rays[:, None, :] * (1 - 1e-8)).all()
     plain = Generation(cone, costs, roots, scale)
-    found, usual = work.run(1e-3), plain.run(1e-6)
+    found = work.run(1e-3)
+    usual = plain.run(1e-6)
     assert found.ending == usual.ending == "gap"
     assert work.bound <= plain.value + 1e-9
     assert work.value >= plain.bound - 1e-9
@@ -306,14 +342,21 @@ def test_a_coarse_start_gives_private_rays_and_a_valid_bound(monkeypatch, epsilo
 def test_utilities_that_do_not_depend_on_the_report():
     x = np.arange(70.0)
     for table in (np.zeros((70, 70)), np.repeat(x[:, None], 70, axis=1)):
-        problem = lo.Problem(np.full(70, 1 / 70), lo.Utility(table, "loss"), lo.MetricDP(0.1, np.abs(x[:, None] - x)))
+        problem = lo.Problem(
+            np.full(70, 1 / 70), lo.Utility(table, "loss"), lo.MetricDP(0.1, np.abs(x[:, None] - x))
+        )
         found = lo.solve(problem)
-        assert (found.solver, found.status, lo.certify(found).gap) == ("rays (pairwise)", Status.OPTIMAL, 0)
+        assert (found.solver, found.status, lo.certify(found).gap) == (
+            "rays (pairwise)",
+            Status.OPTIMAL,
+            0,
+        )
 
 
 def test_equal_costs_of_all_outputs_leave_numbers_in_range():
     """With one output nothing is to be chosen: all normalized costs are 0."""
-    prior, distance = np.array([0.9999998, 0.0000002]), np.array([[0.0, 3.12], [3.12, 0.0]])
+    prior = np.array([0.9999998, 0.0000002])
+    distance = np.array([[0.0, 3.12], [3.12, 0.0]])
     work, _, _ = generation(prior, np.array([[0.0], [1.0]]), lo.MetricDP(0.05, distance), 0.05)
     master = work._first_master()
     for _ in range(8):

@@ -33,7 +33,9 @@ def test_cells_have_the_value_of_the_n_ary_theorem(n, alpha):
         holding = [region for region in regions if region.contains(prior)]
         assert holding
         for region in holding:
-            assert sum(w * u for w, u in zip(prior, region.utilities, strict=True)) == top_k_value(prior, alpha)
+            assert sum(w * u for w, u in zip(prior, region.utilities, strict=True)) == top_k_value(
+                prior, alpha
+            )
 
 
 @pytest.mark.parametrize("n", [2, 3, 4])
@@ -43,7 +45,9 @@ def test_epsilon_ranges_agree_with_all_extreme_points(n, alpha):
     points = extreme_points(PureLDP(f"log({alpha})"), n)
     diagonals = {tuple(vertex[x, x] for x in range(n)) for vertex in points.vertices}
     for prior in random_priors(n, 8, n + 10):
-        best = max(sum(w * d for w, d in zip(prior, diagonal, strict=True)) for diagonal in diagonals)
+        best = max(
+            sum(w * d for w, d in zip(prior, diagonal, strict=True)) for diagonal in diagonals
+        )
         for found in epsilon_breakpoints(prior):
             low, high = found.ratios
             worth = alpha * sum(prior[x] for x in found.members) / (alpha + found.k - 1)
@@ -51,7 +55,9 @@ def test_epsilon_ranges_agree_with_all_extreme_points(n, alpha):
             assert (worth == best) == is_inside
 
 
-@pytest.mark.parametrize("utility", thorough_or(["absolute_error"], ["identity", "absolute_error", "squared_error"]))
+@pytest.mark.parametrize(
+    "utility", thorough_or(["absolute_error"], ["identity", "absolute_error", "squared_error"])
+)
 @pytest.mark.parametrize("privacy", [PureLDP("log(3)"), ApproximateLDP("log(3)", 0.125)])
 def test_cells_agree_with_the_solver(utility, privacy):
     regions = prior_regions(privacy, 3, utility)
@@ -59,4 +65,6 @@ def test_cells_agree_with_the_solver(utility, privacy):
         floats = np.array(prior, dtype=float)
         value = solve(Problem(floats / floats.sum(), utility, privacy)).value
         region = next(region for region in regions if region.contains(prior))
-        assert float(sum(w * u for w, u in zip(prior, region.utilities, strict=True))) == pytest.approx(value, abs=1e-9)
+        assert float(
+            sum(w * u for w, u in zip(prior, region.utilities, strict=True))
+        ) == pytest.approx(value, abs=1e-9)

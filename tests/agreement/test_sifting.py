@@ -1,4 +1,5 @@
-"""Interior point, sifting and simplex on compact programs: the same value, each with its own certificate."""
+"""Interior point, sifting and simplex on compact programs: the same value, each with its own
+certificate."""
 
 from __future__ import annotations
 
@@ -51,7 +52,19 @@ PRIORS = {
     "dominant": lambda rng, n: np.where(np.arange(n) == 0, 1.0, 1e-6),
     "ragged": lambda rng, n: 10.0 ** rng.uniform(-12, 0, n),
 }
-SHAPES = [(1, 1), (1, 5), (2, 2), (2, 7), (3, 2), (5, 1), (8, 8), (12, 30), (20, 20), (30, 7), (40, 40)]
+SHAPES = [
+    (1, 1),
+    (1, 5),
+    (2, 2),
+    (2, 7),
+    (3, 2),
+    (5, 1),
+    (8, 8),
+    (12, 30),
+    (20, 20),
+    (30, 7),
+    (40, 40),
+]
 
 
 def notion(epsilon, delta):
@@ -82,14 +95,19 @@ def agree(problem, methods=METHODS):
 CASES = [
     (seed, shape, utility, prior)
     for seed, (utility, (shape, prior)) in enumerate(
-        zip(list(UTILITIES) * 3, zip(SHAPES * 4, ["uniform", *PRIORS] * 6, strict=False), strict=False)
+        zip(
+            list(UTILITIES) * 3,
+            zip(SHAPES * 4, ["uniform", *PRIORS] * 6, strict=False),
+            strict=False,
+        )
     )
 ]
 
 
 @pytest.mark.parametrize("seed, shape, utility, prior", CASES[thorough_or(-len(UTILITIES), None) :])
 def test_all_methods_agree_and_are_certified(seed, shape, utility, prior):
-    epsilon, delta = EPSILONS[5 * seed % 11], DELTAS[max(0, 7 * seed % 10 - 4)]
+    epsilon = EPSILONS[5 * seed % 11]
+    delta = DELTAS[max(0, 7 * seed % 10 - 4)]
     agree(statement(seed, shape, utility, prior, epsilon, delta))
 
 
@@ -101,7 +119,9 @@ def test_budgets_of_any_size(epsilon, delta):
     assert int(answers["interior"].raw_status.split()[0]) <= 80
 
 
-@pytest.mark.parametrize("scale", thorough_or([1e-60, 1e3, 1e300], [1e-60, 1e-6, 1e-3, 1e3, 1e6, 1e300]))
+@pytest.mark.parametrize(
+    "scale", thorough_or([1e-60, 1e3, 1e300], [1e-60, 1e-6, 1e-3, 1e3, 1e6, 1e300])
+)
 @pytest.mark.parametrize("utility", thorough_or(["random"], ["random", "absolute"]))
 def test_utilities_in_any_unit(scale, utility):
     for delta in (None, 0.05):
@@ -114,14 +134,22 @@ def test_an_offset_of_the_utility_changes_only_the_value(delta):
         plain = statement(3, (8, 8), utility, "dirichlet", 1.0, delta)
         lifted = statement(3, (8, 8), utility, "dirichlet", 1.0, delta, offset=1e6)
         for name, answer in agree(lifted).items():
-            assert answer.value - 1e6 == pytest.approx(lo.solve(plain, **METHODS[name]).value, abs=1e-4), name
+            assert answer.value - 1e6 == pytest.approx(
+                lo.solve(plain, **METHODS[name]).value, abs=1e-4
+            ), name
 
 
 @pytest.mark.parametrize("utility", [name for name in UTILITIES if name != "ragged"])
 @pytest.mark.parametrize("epsilon", thorough_or([1.0], [0.1, 1.0, 5.0]))
 def test_the_interior_point_takes_few_steps(utility, epsilon):
-    for shape, prior, delta in (((60, 60), "dirichlet", None), ((60, 60), "ragged", 0.01), ((30, 50), "zeros", None)):
-        answer = lo.solve(statement(5, shape, utility, prior, epsilon, delta), **METHODS["interior"])
+    for shape, prior, delta in (
+        ((60, 60), "dirichlet", None),
+        ((60, 60), "ragged", 0.01),
+        ((30, 50), "zeros", None),
+    ):
+        answer = lo.solve(
+            statement(5, shape, utility, prior, epsilon, delta), **METHODS["interior"]
+        )
         assert int(answer.raw_status.split()[0]) <= 80
         assert float(answer.raw_status.split()[-1]) <= 1e-10
 
@@ -136,8 +164,12 @@ def test_sifting_solves_on_some_outputs_only(utility):
 
 
 def test_poor_initial_outputs_are_corrected(monkeypatch):
-    monkeypatch.setattr(SiftingProblem, "initial_outputs", lambda whole: np.array([whole.costs.shape[1] - 1]))
-    for utility, delta in itertools.product(["random", "absolute", "identity", "ties"], [None, 0.05]):
+    monkeypatch.setattr(
+        SiftingProblem, "initial_outputs", lambda whole: np.array([whole.costs.shape[1] - 1])
+    )
+    for utility, delta in itertools.product(
+        ["random", "absolute", "identity", "ties"], [None, 0.05]
+    ):
         for answer in agree(statement(1, (10, 25), utility, "dirichlet", 1.0, delta)).values():
             assert answer.program.structure.shape[1] > 1
 
@@ -155,7 +187,9 @@ def test_auto_uses_simplex_if_the_interior_point_fails(monkeypatch):
     from ldpopt.solvers import Outcome, Status
     from ldpopt.solving.interior import compact
 
-    monkeypatch.setattr(compact.Interior, "solve", lambda self, program, **_: Outcome(Status.FAILED, "no"))
+    monkeypatch.setattr(
+        compact.Interior, "solve", lambda self, program, **_: Outcome(Status.FAILED, "no")
+    )
     problem = statement(1, (50, 50), "random", "dirichlet", 1.0)
     answer = lo.solve(problem)
     assert answer.solver == "highs (compact)"
@@ -169,7 +203,8 @@ def test_the_last_round_is_returned_at_the_limit_of_rounds(solver):
     answer = lo.solve(problem, solver=solver, form="sifted", limits=limits)
     assert answer.status is lo.Status.LIMIT
     assert "after 1 programs" in answer.raw_status
-    proof, best = lo.certify(answer), lo.solve(problem).value
+    proof = lo.certify(answer)
+    best = lo.solve(problem).value
     assert proof.audit.verdict == "certified"
     assert proof.relative_gap > 1e-9
     assert float(proof.achieved) <= best <= float(proof.bound)
@@ -179,9 +214,15 @@ def test_the_last_round_is_returned_at_the_limit_of_rounds(solver):
 def statements(draw):
     shape = draw(st.integers(1, 12)), draw(st.integers(1, 12))
     budget = draw(st.sampled_from(EPSILONS)), draw(st.sampled_from(DELTAS))
-    utility, prior = draw(st.sampled_from(sorted(UTILITIES))), draw(st.sampled_from(sorted(PRIORS)))
+    utility = draw(st.sampled_from(sorted(UTILITIES)))
+    prior = draw(st.sampled_from(sorted(PRIORS)))
     return statement(
-        draw(st.integers(0, 2**16)), shape, utility, prior, *budget, draw(st.sampled_from([1.0, 1e-6, 1e6]))
+        draw(st.integers(0, 2**16)),
+        shape,
+        utility,
+        prior,
+        *budget,
+        draw(st.sampled_from([1.0, 1e-6, 1e6])),
     )
 
 
@@ -194,7 +235,8 @@ def test_all_methods_find_the_optimum(problem):
 @cases(10)
 @given(statements(), st.randoms(use_true_random=False))
 def test_the_order_of_inputs_and_outputs_does_not_matter(problem, random):
-    rows, columns = list(range(len(problem.inputs))), list(range(len(problem.outputs)))
+    rows = list(range(len(problem.inputs)))
+    columns = list(range(len(problem.outputs)))
     random.shuffle(rows)
     random.shuffle(columns)
     utility = lo.Utility(problem.utility.matrix[np.ix_(rows, columns)], problem.utility.sense)
@@ -207,13 +249,20 @@ def test_the_order_of_inputs_and_outputs_does_not_matter(problem, random):
 @cases(15)
 @given(statements())
 def test_an_output_worse_than_all_others_changes_nothing(problem):
-    matrix, gain = problem.utility.matrix, problem.utility.sense == "gain"
+    matrix = problem.utility.matrix
+    gain = problem.utility.sense == "gain"
     worst = (matrix.min(axis=1) if gain else matrix.max(axis=1))[:, None]
-    wider = lo.Problem(problem.prior, lo.Utility(np.hstack([worst, matrix]), problem.utility.sense), problem.privacy)
+    wider = lo.Problem(
+        problem.prior,
+        lo.Utility(np.hstack([worst, matrix]), problem.utility.sense),
+        problem.privacy,
+    )
     stake = float(np.abs(matrix).max())
     value = lo.solve(wider, **METHODS["sifted"]).value
     if problem.privacy.__class__ is lo.PureLDP:
-        assert value == pytest.approx(lo.solve(problem, **METHODS["sifted"]).value, rel=1e-10, abs=1e-10 * stake)
+        assert value == pytest.approx(
+            lo.solve(problem, **METHODS["sifted"]).value, rel=1e-10, abs=1e-10 * stake
+        )
     else:
         best = lo.solve(problem, **METHODS["sifted"]).value
         assert (value >= best - 1e-10 * stake) if gain else (value <= best + 1e-10 * stake)

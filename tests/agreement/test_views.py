@@ -1,4 +1,5 @@
-"""Views against exact prices: proved prices are never higher, and their rays are in the cone and never cost less."""
+"""Views against exact prices: proved prices are never higher, and their rays are in the cone and
+never cost less."""
 
 import networkx as nx
 import numpy as np
@@ -24,9 +25,15 @@ def random_points(n, seed, epsilon):
 
 
 def left_by_multipliers(trees, costs, sums):
-    """What the multipliers of trees leave of ``costs - sums``, (m, n), and the sum of the absolute terms."""
-    found, left, moved = trees.multipliers(costs, sums), costs - sums, np.abs(costs - sums)
-    for end, sign, value in ((found.first, 1, np.exp(-found.loss) * found.value), (found.second, -1, found.value)):
+    """What the multipliers of trees leave of ``costs - sums``, (m, n), and the sum of the absolute
+    terms."""
+    found = trees.multipliers(costs, sums)
+    left = costs - sums
+    moved = np.abs(costs - sums)
+    for end, sign, value in (
+        (found.first, 1, np.exp(-found.loss) * found.value),
+        (found.second, -1, found.value),
+    ):
         np.add.at(left, (found.output, end), sign * value)
         np.add.at(moved, (found.output, end), value)
     return left, moved
@@ -42,8 +49,11 @@ def left_by_multipliers(trees, costs, sums):
 )
 def test_views_bound_the_exact_price_on_both_sides(n, seed, epsilon, gap, covers):
     loss, cone, costs = random_points(n, seed, epsilon)
-    roots, zero, everything = np.arange(n), np.zeros(n), np.arange(n)
-    exact, trees = Trees(cone, roots), Trees(cone, roots)
+    roots = np.arange(n)
+    zero = np.zeros(n)
+    everything = np.arange(n)
+    exact = Trees(cone, roots)
+    trees = Trees(cone, roots)
     assert exact.improve(costs, zero).all()
     least = exact.prices(costs, zero).least
     views = Views(trees, np.ones(n))
@@ -62,7 +72,9 @@ def test_views_bound_the_exact_price_on_both_sides(n, seed, epsilon, gap, covers
         assert (rays[:, :, None] >= np.exp(-loss) * rays[:, None, :] * (1 - 1e-9)).all()
         assert rays[everything, roots] == pytest.approx(1.0)
         if not views.seen.all():  # the smallest entries in the cone above those of the seen inputs
-            over = np.where(views.seen[:, None, :], rays[:, None, :] * np.exp(-loss), 0.0).max(axis=2)
+            over = np.where(views.seen[:, None, :], rays[:, None, :] * np.exp(-loss), 0.0).max(
+                axis=2
+            )
             assert rays == pytest.approx(over, rel=1e-9)
         # Each price is proved, or its ray's price is at most half of the proved one.
         is_proved = proved.least >= -gap * views.unproved - slack
@@ -75,7 +87,8 @@ def test_views_bound_the_exact_price_on_both_sides(n, seed, epsilon, gap, covers
 
 
 def hung_plainly(root, parent, side, left, loss):
-    """A tree whose subtrees hang from the root if their positive costs do not pass to their parents."""
+    """A tree whose subtrees hang from the root if their positive costs do not pass to their
+    parents."""
     depth, (parent, side), cost = np.zeros(len(parent)), (parent.copy(), side.copy()), left.copy()
     for x in range(len(parent)):
         above = x
@@ -85,7 +98,8 @@ def hung_plainly(root, parent, side, left, loss):
         if cost[x] * side[x] <= 0:
             cost[parent[x]] += cost[x] * np.exp(side[x] * loss[x, parent[x]])
         elif cost[x] > 0:
-            parent[x], side[x] = root, -1
+            parent[x] = root
+            side[x] = -1
     return parent, side
 
 
@@ -93,20 +107,30 @@ def hung_plainly(root, parent, side, left, loss):
 @given(st.integers(2, 30), st.integers(0, 10**6), st.sampled_from([0.1, 1.0, 3.0]))
 def test_costs_that_parents_do_not_take_any_more_raise_the_roots_price(n, seed, epsilon):
     loss, cone, costs = random_points(n, seed, epsilon)
-    rng, roots = np.random.default_rng(seed), np.arange(n)
-    sums = -rng.random(n) * (rng.random(n) < 0.5)  # lower than those for which the trees are the best
-    trees, exact = Trees(cone, roots), Trees(cone, roots)
+    rng = np.random.default_rng(seed)
+    roots = np.arange(n)
+    # lower than those for which the trees are the best
+    sums = -rng.random(n) * (rng.random(n) < 0.5)
+    trees = Trees(cone, roots)
+    exact = Trees(cone, roots)
     trees.improve(costs, np.zeros(n))
     exact.improve(costs, sums)
-    before, some = trees.prices(costs, sums), np.flatnonzero(rng.random(n) < 0.7)
-    tops, sides = trees.parent.copy(), trees.side.copy()
+    before = trees.prices(costs, sums)
+    some = np.flatnonzero(rng.random(n) < 0.7)
+    tops = trees.parent.copy()
+    sides = trees.side.copy()
     trees.hang_from_roots(costs, sums, some)
     for y in roots:
-        plain = hung_plainly(y, tops[y], sides[y], costs[y] - sums, loss) if y in some else (tops[y], sides[y])
+        plain = (
+            hung_plainly(y, tops[y], sides[y], costs[y] - sums, loss)
+            if y in some
+            else (tops[y], sides[y])
+        )
         assert (trees.parent[y] == plain[0]).all()
         assert (trees.side[y] == plain[1]).all()
     rays = np.maximum(trees.rays(roots), exact.rays(roots))
-    after, slack = trees.prices(costs, sums), 1e-9 * (np.abs(costs - sums) * rays).sum(axis=1)
+    after = trees.prices(costs, sums)
+    slack = 1e-9 * (np.abs(costs - sums) * rays).sum(axis=1)
     assert (after.least >= before.least - slack).all()
     assert (after.least <= exact.prices(costs, sums).least + slack).all()
     left, moved = left_by_multipliers(trees, costs, sums)
@@ -120,7 +144,8 @@ def test_each_input_is_the_farthest_from_the_earlier_ones(n, seed):
     order, above, radius = farthest_first(cone.lengths.table, np.ones(n))
     assert sorted(order) == list(range(n))
     for k in range(1, n):
-        before, rest = order[:k], order[k:]
+        before = order[:k]
+        rest = order[k:]
         near = loss[np.ix_(rest, before)].min(axis=1)
         assert near[0] == pytest.approx(near.max())
         assert radius[order[k]] == pytest.approx(near[0])
@@ -140,7 +165,9 @@ def test_implied_pairs_of_points_on_a_line_are_proved(monkeypatch):
     assert cone.is_metric
     assert cone.lengths.table[64, 66] == pytest.approx(2.0)
     table = lo.utility.table(np.asarray(privacy.distance), sense="loss")
-    answer = lo.solve(lo.Problem(np.append(city.prior, [0.3, 0.0, 0.3]) / 1.6, table, privacy), gap=1e-2)
+    answer = lo.solve(
+        lo.Problem(np.append(city.prior, [0.3, 0.0, 0.3]) / 1.6, table, privacy), gap=1e-2
+    )
     assert answer.solver.startswith("rays")
     assert lo.certify(answer).relative_gap <= 1e-2
 

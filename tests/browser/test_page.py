@@ -1,4 +1,5 @@
-"""The page for respondents in a browser: draws once, sends what it shows, keeps no answer, reaches nothing else.
+"""The page for respondents in a browser: draws once, sends what it shows, keeps no answer, reaches
+nothing else.
 
 Needs playwright and a Chromium; with LDPOPT_BROWSER=required their absence is an error.
 LDPOPT_CHROMIUM is the path of the browser, LDPOPT_PEOPLE the number of simulated respondents.
@@ -27,16 +28,34 @@ from ldpopt.privacy import PureLDP
 from ldpopt.surveys.form import form_digest
 from ldpopt.surveys.ticks import TicksQuestion, tick_workload
 
-CHROMIUM = os.environ.get("LDPOPT_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+CHROMIUM = (
+    os.environ.get("LDPOPT_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+)
 try:
     from playwright.sync_api import Browser, Page, sync_playwright
 except ImportError:
     CHROMIUM = None
 IS_REQUIRED = os.environ.get("LDPOPT_BROWSER") == "required"
-pytestmark = pytest.mark.skipif(CHROMIUM is None and not IS_REQUIRED, reason="no Chromium, or no playwright")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None and not IS_REQUIRED, reason="no Chromium, or no playwright"
+)
 
 PEOPLE = int(os.environ.get("LDPOPT_PEOPLE", thorough_or(3, 100)))
-BRANCHES = ["art", "build", "care", "chem", "edu", "farm", "food", "gov", "health", "hotel", "it", "law", "media"]
+BRANCHES = [
+    "art",
+    "build",
+    "care",
+    "chem",
+    "edu",
+    "farm",
+    "food",
+    "gov",
+    "health",
+    "hotel",
+    "it",
+    "law",
+    "media",
+]
 WORDS = {
     "consent": "I take part of my own free will.",
     "contact": "Institute, survey@example.org",
@@ -51,7 +70,8 @@ WORDS = {
 
 
 class Server:
-    """Serves one page, keeps every request, and answers reports as a collector does, or not at all."""
+    """Serves one page, keeps every request, and answers reports as a collector does, or not at
+    all."""
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, str, str]] = []
@@ -85,7 +105,9 @@ class Server:
 
     @property
     def messages(self) -> list[str]:
-        return [body for command, path, body in self.requests if (command, path) == ("POST", "/reports")]
+        return [
+            body for command, path, body in self.requests if (command, path) == ("POST", "/reports")
+        ]
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +150,9 @@ def survey(**options: Any) -> Survey:
     return Survey(questions, **({"words": WORDS} | options))
 
 
-def fill(page: Page, absence: str = "More than once", medicine: str = "Yes", branch: str = "health") -> None:
+def fill(
+    page: Page, absence: str = "More than once", medicine: str = "Yes", branch: str = "health"
+) -> None:
     page.get_by_label(absence, exact=True).check()
     page.get_by_label(medicine, exact=True).check()
     page.locator("select").select_option(label=branch)
@@ -141,7 +165,9 @@ def submit(page: Page, state: str = "arrived") -> str:
     return page.text_content("#message") or ""
 
 
-def test_people_send_one_message_each_and_nothing_else(server: Server, new_page: Callable[..., Page]) -> None:
+def test_people_send_one_message_each_and_nothing_else(
+    server: Server, new_page: Callable[..., Page]
+) -> None:
     study = survey()
     server.page = page_of(study, to="reports")
     shown = []
@@ -150,7 +176,12 @@ def test_people_send_one_message_each_and_nothing_else(server: Server, new_page:
         page.goto(server.url)
         fill(page, ("Never", "Once", "More than once")[person % 3], ("No", "Yes")[person % 2])
         shown.append(submit(page))
-        assert page.evaluate("[...new FormData(document.querySelector('form')).values()].filter(Boolean)") == []
+        assert (
+            page.evaluate(
+                "[...new FormData(document.querySelector('form')).values()].filter(Boolean)"
+            )
+            == []
+        )
         page.context.close()
     assert Counter(path for _, path, _ in server.requests) == {"/": PEOPLE, "/reports": PEOPLE}
     assert server.messages == shown
@@ -163,7 +194,9 @@ def test_people_send_one_message_each_and_nothing_else(server: Server, new_page:
     for name, asked in study.form()["questions"].items():
         for row in rows:
             assert (
-                row[name] in asked["reports"] if "reports" in asked else len(row[name].split()) == asked["set"]["size"]
+                row[name] in asked["reports"]
+                if "reports" in asked
+                else len(row[name].split()) == asked["set"]["size"]
             )
 
 
@@ -172,7 +205,11 @@ def test_ticked_boxes_are_one_answer(server: Server, new_page: Callable[..., Pag
     law = design(tick_workload(ticks), PureLDP(25.0))  # a report shows the answer almost surely
     study = Survey({"used": TicksQuestion(law, "refuse", "no answer", ticks)})
     server.page = page_of(study, to="reports")
-    cases = {("care", "art"): "art;care", ("None of these", "art"): "none", ("No answer", "care"): "no answer"}
+    cases = {
+        ("care", "art"): "art;care",
+        ("None of these", "art"): "none",
+        ("No answer", "care"): "no answer",
+    }
     for ticked, answer in cases.items():
         page = new_page()
         page.goto(server.url)
@@ -198,7 +235,9 @@ def test_a_report_is_drawn_once(server: Server, new_page: Callable[..., Page]) -
     assert server.messages == [message]
 
 
-def test_without_connection_the_report_is_kept_and_sent_later(server: Server, new_page: Callable[..., Page]) -> None:
+def test_without_connection_the_report_is_kept_and_sent_later(
+    server: Server, new_page: Callable[..., Page]
+) -> None:
     server.page = page_of(survey(), to="reports")
     page = new_page()
     page.goto(server.url)
@@ -218,7 +257,9 @@ def test_without_connection_the_report_is_kept_and_sent_later(server: Server, ne
 
 
 @pytest.mark.long
-def test_a_mailed_file_sends_from_the_disk(server: Server, new_page: Callable[..., Page], tmp_path: Any) -> None:
+def test_a_mailed_file_sends_from_the_disk(
+    server: Server, new_page: Callable[..., Page], tmp_path: Any
+) -> None:
     path = tmp_path / "form.html"
     path.write_text(page_of(survey(), to=server.url + "reports"), encoding="utf-8")
     page = new_page()
@@ -234,7 +275,8 @@ def test_without_an_address_nothing_is_sent_and_the_message_is_a_file(
 ) -> None:
     path = tmp_path / "form.html"
     path.write_text(page_of(survey()), encoding="utf-8")
-    page, sent = new_page(), []
+    page = new_page()
+    sent = []
     page.on("request", lambda request: sent.append(request.url))
     page.goto(path.as_uri())
     fill(page)
@@ -253,12 +295,14 @@ def test_spies_reach_nothing(server: Server, new_page: Callable[..., Page]) -> N
     add = "const found = document.body.appendChild(document.createElement"
     attempts = {
         "fetch": f"fetch('{spy.url}x').then(() => 'reached', () => 'blocked')",
-        "image": f"new Promise((done) => {{ {add}('img')); found.onload = found.onerror = (event) => done(event.type);"
+        "image": f"new Promise((done) => {{ {add}('img')); found.onload = found.onerror = (event) "
+        "=> done(event.type);"
         f"found.src = '{spy.url}i' }})",
         "beacon": f"navigator.sendBeacon('{spy.url}b') && 'queued'",
         "script": f"(() => {{ try {{ {add}('script')); found.text = 'window.bad = 1' }} catch {{}} "
         "return !window.bad })()",
-        "markup": "(() => { try { document.body.innerHTML += '<p>'; return 'done' } catch { return 'blocked' } })()",
+        "markup": "(() => { try { document.body.innerHTML += '<p>'; return 'done' } catch { return "
+        "'blocked' } })()",
         "frame": f"(() => {{ {add}('iframe')); found.src = '{spy.url}f' }})()",
         "form": f"(() => {{ {add}('form')); found.action = '{spy.url}s'; found.submit() }})()",
     }
@@ -273,7 +317,9 @@ def test_spies_reach_nothing(server: Server, new_page: Callable[..., Page]) -> N
 
 
 @pytest.mark.long
-def test_storage_switched_off_is_said_and_still_sends(server: Server, new_page: Callable[..., Page]) -> None:
+def test_storage_switched_off_is_said_and_still_sends(
+    server: Server, new_page: Callable[..., Page]
+) -> None:
     server.page = page_of(survey(), to="reports")
     page = new_page()
     page.add_init_script(
@@ -295,9 +341,12 @@ def test_without_scripts_nothing_can_be_sent(server: Server, new_page: Callable[
 
 
 @pytest.mark.long
-def test_an_invitation_leaves_the_address_and_is_sent_once(server: Server, new_page: Callable[..., Page]) -> None:
+def test_an_invitation_leaves_the_address_and_is_sent_once(
+    server: Server, new_page: Callable[..., Page]
+) -> None:
     server.page = page_of(survey(), to="reports")
-    page, code = new_page(), "0123456789abcdef" * 2
+    page = new_page()
+    code = "0123456789abcdef" * 2
     page.goto(f"{server.url}#i={code}")
     assert code not in page.url
     page.reload()
@@ -316,7 +365,8 @@ def test_a_shared_device_asks_the_next_person_and_keeps_what_waits(
 ) -> None:
     path = tmp_path / "form.html"
     path.write_text(page_of(survey(words=WORDS | {"shared": True})), encoding="utf-8")
-    page, messages = new_page(), []
+    page = new_page()
+    messages = []
     page.goto(path.as_uri())
     for _ in range(3):
         fill(page)
@@ -331,8 +381,12 @@ def test_a_shared_device_asks_the_next_person_and_keeps_what_waits(
 
 
 @pytest.mark.long
-def test_one_question_is_drawn_and_stays_the_same(server: Server, new_page: Callable[..., Page]) -> None:
-    server.page = page_of(Survey({f"q{i}": COIN for i in range(5)}, scheme="one_question"), to="reports")
+def test_one_question_is_drawn_and_stays_the_same(
+    server: Server, new_page: Callable[..., Page]
+) -> None:
+    server.page = page_of(
+        Survey({f"q{i}": COIN for i in range(5)}, scheme="one_question"), to="reports"
+    )
     page = new_page()
     page.goto(server.url)
     asked = page.locator("fieldset:visible legend").all_text_contents()
@@ -346,7 +400,9 @@ def test_one_question_is_drawn_and_stays_the_same(server: Server, new_page: Call
 
 
 @pytest.mark.long
-def test_open_questions_and_consent_are_asked_for(server: Server, new_page: Callable[..., Page]) -> None:
+def test_open_questions_and_consent_are_asked_for(
+    server: Server, new_page: Callable[..., Page]
+) -> None:
     server.page = page_of(survey(), to="reports")
     page = new_page()
     page.goto(server.url)
@@ -391,14 +447,16 @@ def test_the_browser_draws_as_python_does(new_page: Callable[..., Page]) -> None
     page = new_page()
     assert (
         page.evaluate(
-            f"(cases) => {{{SOURCE}{RUNNER.read_text()}; return runCases(cases)}}", thorough_or(few_cases, all_cases)()
+            f"(cases) => {{{SOURCE}{RUNNER.read_text()}; return runCases(cases)}}",
+            thorough_or(few_cases, all_cases)(),
         )
         == []
     )
 
 
 def test_the_secure_generator_draws_with_the_masses(new_page: Callable[..., Page]) -> None:
-    draws, page = thorough_or(20_000, 200_000), new_page()
+    draws = thorough_or(20_000, 200_000)
+    page = new_page()
     asked = survey().form()["questions"]["absence"]
     count = f"""(law) => {{{SOURCE}
         const seen = [0, 0, 0];
@@ -406,11 +464,14 @@ def test_the_secure_generator_draws_with_the_masses(new_page: Callable[..., Page
         return seen; }}"""
     seen = page.evaluate(count, asked)
     means = [draws * mass / 2**53 for mass in asked["masses"][0]]
-    assert sum((n - mean) ** 2 / mean for n, mean in zip(seen, means, strict=True)) < 28  # chance 1e-6, 2 degrees
+    # chance 1e-6, 2 degrees
+    assert sum((n - mean) ** 2 / mean for n, mean in zip(seen, means, strict=True)) < 28
 
 
 def test_a_joint_report_is_one_column(server: Server, new_page: Callable[..., Page]) -> None:
-    study = Survey({"a": ["no", "yes"], "b": ["no", "yes"], "c": ["no", "yes"]}, epsilon=2.0, scheme="joint")
+    study = Survey(
+        {"a": ["no", "yes"], "b": ["no", "yes"], "c": ["no", "yes"]}, epsilon=2.0, scheme="joint"
+    )
     server.page = page_of(study, to="reports")
     page = new_page()
     page.goto(server.url)
@@ -423,16 +484,25 @@ def test_a_joint_report_is_one_column(server: Server, new_page: Callable[..., Pa
 
 
 @pytest.mark.long
-def test_with_fake_data_the_shares_are_those_of_the_column(server: Server, new_page: Callable[..., Page]) -> None:
+def test_with_fake_data_the_shares_are_those_of_the_column(
+    server: Server, new_page: Callable[..., Page]
+) -> None:
     study = Survey({"a": COIN, "b": COIN}, scheme="fake_data")
     server.page = page_of(study, to="reports")
     page = new_page()
     page.goto(server.url)
     page.click("#odds summary")
-    assert page.locator("table").first.locator("td").all_text_contents()[1:] == ["63%", "38%", "38%", "63%"]
+    assert page.locator("table").first.locator("td").all_text_contents()[1:] == [
+        "63%",
+        "38%",
+        "38%",
+        "63%",
+    ]
     for group in page.locator("fieldset").all():
         group.locator("input").first.check()
     reports = json.loads(submit(page))["reports"]
     (column,) = [study.randomizers["a"].channel[:, ["no", "yes"].index(reports["a"])]]
-    shown = [float(text.split(": ")[1]) for text in page.locator("#meaning li").all_text_contents()[:2]]
+    shown = [
+        float(text.split(": ")[1]) for text in page.locator("#meaning li").all_text_contents()[:2]
+    ]
     assert shown == pytest.approx(100 * column, abs=0.51)

@@ -1,4 +1,5 @@
-"""The commands: their output, exit codes and JSON. Refusals are in tests/refusals, designs and studies beside this."""
+"""The commands: their output, exit codes and JSON. Refusals are in tests/refusals, designs and
+studies beside this."""
 
 from __future__ import annotations
 
@@ -59,17 +60,27 @@ def test_check_prints_sizes(folder: Path) -> None:
     data = cli_json("check", "coin.toml")
     assert data["inputs"] == 2
     assert [form["form"] for form in data["forms"]] == ["compact", "pairwise"]
-    assert data["forms"][1] == {"form": "pairwise", "rows": 6, "columns": 4, "nonzeros": 12, "memory_bytes": 2400}
+    assert data["forms"][1] == {
+        "form": "pairwise",
+        "rows": 6,
+        "columns": 4,
+        "nonzeros": 12,
+        "memory_bytes": 2400,
+    }
 
 
 def test_check_of_too_many_events_is_still_json(folder: Path, coin: str) -> None:
-    text = coin.replace('"pure"', '"approximate"\ndelta = 0.1').replace('["no", "yes"]', str(list(range(1200))))
+    text = coin.replace('"pure"', '"approximate"\ndelta = 0.1').replace(
+        '["no", "yes"]', str(list(range(1200)))
+    )
     Path("large.toml").write_text(text)
     assert cli_json("check", "large.toml")["forms"][1]["rows"] is None
 
 
 def test_solve_prints_mechanism_and_certificate(folder: Path) -> None:
-    text = cli_output("solve", "coin.toml", "-o", "out.json", "--plot", "out.png", "--json", "out2.json")
+    text = cli_output(
+        "solve", "coin.toml", "-o", "out.json", "--plot", "out.png", "--json", "out2.json"
+    )
     for part in ("Two coins", "0.7500", "expected gain:", "relative gap", "certified"):
         assert part in text
     assert Mechanism.load("out.json").channel[0, 0] == pytest.approx(0.75)
@@ -88,7 +99,9 @@ def test_solve_json_has_the_documented_keys(folder: Path) -> None:
     assert data["audit"]["verdict"] == "certified"
 
 
-@pytest.mark.parametrize("options", [("--solver", "cbc"), ("--solver", "cvxpy"), ("--form", "pairwise")])
+@pytest.mark.parametrize(
+    "options", [("--solver", "cbc"), ("--solver", "cvxpy"), ("--form", "pairwise")]
+)
 def test_solve_options(folder: Path, options: tuple[str, ...]) -> None:
     data = cli_json("solve", "coin.toml", *options)
     assert options[1] in data["solver"]
@@ -119,7 +132,8 @@ def test_a_large_gap_has_exit_code_1(folder: Path) -> None:
 
 def test_the_search_may_stop_at_a_given_gap(folder: Path) -> None:
     lo.save_model(synthetic_city(40, rng=1).problem(1.0), "city.toml")
-    rough, fine = cli_json("solve", "city.toml", "--gap", "0.2"), cli_json("solve", "city.toml")
+    rough = cli_json("solve", "city.toml", "--gap", "0.2")
+    fine = cli_json("solve", "city.toml")
     assert 1e-6 < rough["certificate"]["relative_gap"] <= 0.2
     assert fine["certificate"]["relative_gap"] <= 1e-6
 
@@ -136,7 +150,12 @@ def test_an_infeasible_model_has_exit_code_3_and_json(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "name, method",
-    [("education_path", "path_graph"), ("cells", "kernel"), ("worst_case", "minimax"), ("zhou_nary_delta", "top_k")],
+    [
+        ("education_path", "path_graph"),
+        ("cells", "kernel"),
+        ("worst_case", "minimax"),
+        ("zhou_nary_delta", "top_k"),
+    ],
 )
 def test_compare_finds_the_closed_form(name: str, method: str) -> None:
     rows = {row["name"]: row for row in cli_json("compare", str(MODELS / f"{name}.toml"))["rows"]}
@@ -171,7 +190,12 @@ def test_audit_decides_claims(folder: Path) -> None:
     assert "violated" in violated.stdout
     assert violated.stderr.count("\n") == 1
     assert run_cli("audit", "coin.json", "--epsilon", "1", "--delta", "0.1").exit_code == 0
-    assert run_cli("audit", "coin.json", "--epsilon", "1", "--delta", "0.1", "--form", "entry").exit_code == 0
+    assert (
+        run_cli(
+            "audit", "coin.json", "--epsilon", "1", "--delta", "0.1", "--form", "entry"
+        ).exit_code
+        == 0
+    )
     assert run_cli("audit", "coin.json", "--epsilon", "0.5", "--delta", "0.1").exit_code == 1
 
 
@@ -191,19 +215,28 @@ def test_audit_of_a_constant_channel(folder: Path) -> None:
 
 
 def test_privatize_drops_other_columns_unless_kept(folder: Path) -> None:
-    assert "3 reports" in cli_output("privatize", "coin.json", "answers.csv", "--column", "answer", "-o", "out.csv")
+    assert "3 reports" in cli_output(
+        "privatize", "coin.json", "answers.csv", "--column", "answer", "-o", "out.csv"
+    )
     lines = Path("out.csv").read_text().splitlines()
     assert lines[0] == "answer"
     assert len(lines) == 4
     assert set(lines[1:]) <= {"yes", "no"}
-    cli_output("privatize", "coin.json", "answers.csv", "-c", "answer", "-o", "out.csv", "--keep", "name")
-    assert [row["name"] for row in csv.DictReader(Path("out.csv").read_text().splitlines())] == ["ann", "bob", "eve"]
+    cli_output(
+        "privatize", "coin.json", "answers.csv", "-c", "answer", "-o", "out.csv", "--keep", "name"
+    )
+    assert [row["name"] for row in csv.DictReader(Path("out.csv").read_text().splitlines())] == [
+        "ann",
+        "bob",
+        "eve",
+    ]
 
 
 def test_privatize_is_repeatable_with_a_seed_and_streams(folder: Path) -> None:
     answers = "answer\n" + "yes\nno\n" * 50_000
     args = ("privatize", "coin.json", "-", "-c", "answer", "-o", "-", "--seed", "7")
-    first, second = run_cli(*args, stdin=answers), run_cli(*args, stdin=answers)
+    first = run_cli(*args, stdin=answers)
+    second = run_cli(*args, stdin=answers)
     assert first.stdout == second.stdout
     assert "seed" in first.stderr
     assert first.stdout.count("\n") == 100_001
@@ -242,7 +275,8 @@ def test_estimate(folder: Path, method: str) -> None:
 def test_estimate_with_weights_and_simultaneous_intervals(folder: Path) -> None:
     Path("reports.csv").write_text("answer,w\n" + "no,1\n" * 600 + "yes,2\n" * 400)
     args = ("estimate", "coin.json", "reports.csv", "-c", "answer")
-    plain, weighted = cli_json(*args), cli_json(*args, "--weights", "w")
+    plain = cli_json(*args)
+    weighted = cli_json(*args, "--weights", "w")
     assert weighted["estimates"][1]["estimate"] == pytest.approx((800 / 1400 - 0.25) / 0.5)
     assert (plain["p_value"], weighted["p_value"]) == (1.0, None)
     assert [entry["norm_sub"] for entry in plain["estimates"]] == pytest.approx([0.7, 0.3])
@@ -263,11 +297,21 @@ def test_estimate_flags_raw_answers(folder: Path) -> None:
 
 def test_tables_of_both_kinds_and_several_columns(folder: Path) -> None:
     Path("in.csv").write_text("a,b\n" + "yes,no\n" * 500)
-    result = run_cli("privatize", "coin.json", "in.csv", "-c", "a", "-c", "b", "-o", "out.parquet", "--seed", "1")
+    result = run_cli(
+        "privatize", "coin.json", "in.csv", "-c", "a", "-c", "b", "-o", "out.parquet", "--seed", "1"
+    )
     assert "each person spends epsilon 2.19722 (split: a 1.099, b 1.099)" in result.stderr
-    data = [cli_json("estimate", "coin.json", "out.parquet", "-c", column)["estimates"] for column in "ab"]
+    data = [
+        cli_json("estimate", "coin.json", "out.parquet", "-c", column)["estimates"]
+        for column in "ab"
+    ]
     assert data[0][1]["estimate"] > 0.7 > 0.3 > data[1][1]["estimate"]
-    assert run_cli("privatize", "coin.json", "in.csv", "-c", "a", "--keep", "a", "-o", "out.csv").exit_code == 2
+    assert (
+        run_cli(
+            "privatize", "coin.json", "in.csv", "-c", "a", "--keep", "a", "-o", "out.csv"
+        ).exit_code
+        == 2
+    )
 
 
 def test_missing_answers(folder: Path) -> None:
@@ -281,12 +325,16 @@ def test_missing_answers(folder: Path) -> None:
     assert "the reports reveal who did not answer a" in kept.stderr
     cli_output(*args, "--missing-answer", "no")
     before = Path("in.csv").read_text()
-    same = run_cli("privatize", "coin.json", "in.csv", "-c", "a", "-o", "./in.csv", "--missing-answer", "no")
+    same = run_cli(
+        "privatize", "coin.json", "in.csv", "-c", "a", "-o", "./in.csv", "--missing-answer", "no"
+    )
     assert (same.exit_code, Path("in.csv").read_text()) == (2, before)
 
 
 def test_plan(folder: Path) -> None:
-    data = cli_json("plan", "coin.json", "--half-width", "0.02", "--people", "9604", "--epsilon", "1:2:2")
+    data = cli_json(
+        "plan", "coin.json", "--half-width", "0.02", "--people", "9604", "--epsilon", "1:2:2"
+    )
     assert [entry["people"] for entry in data["answers"]] == [9604, 9604]
     assert data["worst"]["half_width"] == pytest.approx(0.02, abs=1e-6)
     assert [float(entry["epsilon"]) for entry in data["curve"]] == [1.0, 2.0]
@@ -295,7 +343,9 @@ def test_plan(folder: Path) -> None:
 
 
 def test_sweep_writes_table_and_curves(folder: Path) -> None:
-    text = cli_output("sweep", "coin.toml", "--epsilon", "0.5:2:4", "-o", "out.csv", "--plot", "out.png")
+    text = cli_output(
+        "sweep", "coin.toml", "--epsilon", "0.5:2:4", "-o", "out.csv", "--plot", "out.png"
+    )
     assert "4 points" in text
     rows = list(csv.DictReader(Path("out.csv").read_text().splitlines()))
     assert [float(row["epsilon"]) for row in rows] == [0.5, 1.0, 1.5, 2.0]
@@ -314,9 +364,21 @@ def test_a_sweep_goes_on_from_its_checkpoint(folder: Path) -> None:
 
 def test_a_sweep_over_models_and_deltas_keeps_mechanisms(folder: Path) -> None:
     text = Path("coin.toml").read_text()
-    Path("other.toml").write_text(text.replace('kind = "pure"', 'kind = "approximate"\ndelta = 0.0'))
+    Path("other.toml").write_text(
+        text.replace('kind = "pure"', 'kind = "approximate"\ndelta = 0.0')
+    )
     Path("third.toml").write_text(Path("other.toml").read_text())
-    args = ("sweep", "other.toml", "third.toml", "--epsilon", "0.5,log(3)", "--delta", "0,0.1", "--keep", "kept")
+    args = (
+        "sweep",
+        "other.toml",
+        "third.toml",
+        "--epsilon",
+        "0.5,log(3)",
+        "--delta",
+        "0,0.1",
+        "--keep",
+        "kept",
+    )
     rows = cli_json(*args, "--plot", "curves.png")["rows"]
     assert [(row["model"], row["delta"]) for row in rows[::2]] == [
         (name, delta) for name in ("other", "third") for delta in (0, 0.1)
@@ -327,7 +389,16 @@ def test_a_sweep_over_models_and_deltas_keeps_mechanisms(folder: Path) -> None:
 
 
 def test_sweep_over_priors(folder: Path) -> None:
-    data = cli_json("sweep", "coin.toml", "--epsilon", "0.5,log(3)", "--prior-grid", "3", "--plot", "surface.png")
+    data = cli_json(
+        "sweep",
+        "coin.toml",
+        "--epsilon",
+        "0.5,log(3)",
+        "--prior-grid",
+        "3",
+        "--plot",
+        "surface.png",
+    )
     assert len(data["rows"]) == 6
     assert data["rows"][4]["weight[no]"] == 0.5
     assert data["rows"][4]["value"] == pytest.approx(0.75, abs=1e-9)
@@ -347,8 +418,13 @@ def test_export(folder: Path) -> None:
     assert cli_output("export", "coin.toml", "--to", "mps").rstrip().endswith("ENDATA")
     data = cli_json("export", "coin.toml", "--to", "mps", "--form", "pairwise", "-o", "out.mps")
     assert data == {
-        "file": "out.mps", "format": "mps", "form": "pairwise", "rows": 6, "columns": 4, "nonzeros": 12
-    }  # fmt: skip
+        "file": "out.mps",
+        "format": "mps",
+        "form": "pairwise",
+        "rows": 6,
+        "columns": 4,
+        "nonzeros": 12,
+    }
     assert "P(no,yes)" in Path("out.mps").read_text()
 
 
@@ -383,7 +459,9 @@ def test_plain_values_are_json() -> None:
 
     import numpy as np
 
-    values = plain({"a": math.inf, 1: np.float64("nan"), "b": (np.int64(3), Fraction(1, 2), None, True)})
+    values = plain(
+        {"a": math.inf, 1: np.float64("nan"), "b": (np.int64(3), Fraction(1, 2), None, True)}
+    )
     assert values == {"a": None, "1": None, "b": [3, "1/2", None, True]}
 
 
@@ -391,7 +469,9 @@ def test_plain_values_are_json() -> None:
 
 
 @pytest.mark.parametrize(("options", "command"), [((), "solve"), (("--estimate",), "design")])
-def test_a_new_model_is_solved_as_it_is(tmp_path: Path, options: tuple[str, ...], command: str) -> None:
+def test_a_new_model_is_solved_as_it_is(
+    tmp_path: Path, options: tuple[str, ...], command: str
+) -> None:
     path = tmp_path / "my model.toml"
     answers = 'yes, no, "rather # not"'
     shown = cli_output("init", path, "--answers", answers, "--epsilon", "log(3)", *options)
@@ -441,7 +521,8 @@ def test_a_model_is_solved_at_another_budget() -> None:
 
 
 def test_estimates_as_a_table(tmp_path: Path) -> None:
-    mechanism, reports = tmp_path / "coin.json", tmp_path / "reports.csv"
+    mechanism = tmp_path / "coin.json"
+    reports = tmp_path / "reports.csv"
     lo.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no, never", "yes"]).save(mechanism)
     reports.write_text('q\n"no, never"\nyes\nyes\n')
     for name in ("table.csv", "table.parquet"):
@@ -454,8 +535,10 @@ def test_estimates_as_a_table(tmp_path: Path) -> None:
 
 
 def test_completion_in_the_shell(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")  # the shell is an argument
-    monkeypatch.setattr("typer.testing._get_command", get_command)  # commands made now, which see the variable
+    # the shell is an argument
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
+    # commands made now, which see the variable
+    monkeypatch.setattr("typer.testing._get_command", get_command)
     assert "--install-completion" in cli_output("--help")
     assert "_LDPOPT_COMPLETE" in cli_output("--show-completion", "bash")
 
@@ -465,10 +548,18 @@ def test_completion_in_the_shell(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_tables_in_a_pipe_have_80_columns() -> None:
     for command in (
-        ("compare", "coin"), ("models",), ("vertices", "zhou_nary"), ("solve", "anes96_income"), ("examples",),
-    ):  # fmt: skip
+        ("compare", "coin"),
+        ("models",),
+        ("vertices", "zhou_nary"),
+        ("solve", "anes96_income"),
+        ("examples",),
+    ):
         text = run_cli(*command).stdout
-        tables = [line for line in text.splitlines() if not line.startswith(("does not apply:", "certificate:"))]
+        tables = [
+            line
+            for line in text.splitlines()
+            if not line.startswith(("does not apply:", "certificate:"))
+        ]
         assert max(map(len, tables)) <= 80, command
 
 
@@ -505,14 +596,19 @@ def test_models_have_one_line_each(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("file", ["questions.toml", "questions.json"])
 def test_a_survey_is_checked_audited_and_certified_as_a_whole(folder: Path, file: str) -> None:
-    questions = '[question.smokes]\nlabels = ["no", "yes"]\n[question.age]\nlabels = [1, 2, 3]\nmissing = "answer"\n'
+    questions = (
+        '[question.smokes]\nlabels = ["no", "yes"]\n[question.age]\nlabels = [1, 2, '
+        '3]\nmissing = "answer"\n'
+    )
     Path("questions.toml").write_text(f"epsilon = 2.0\n{questions}")
     cli_output("survey", "solve", "questions.toml", "-o", "questions.json")
     asked = cli_json("check", file)["questions"]
     assert [(one["question"], one["answers"], one["missing"]) for one in asked] == [
         *(("smokes", 2, "refuse"), ("age", 4, "answer"))
-    ]  # fmt: skip
-    assert [one["epsilon"] for one in cli_json("audit", file)["questions"]] == pytest.approx([1.0, 1.0])
+    ]
+    assert [one["epsilon"] for one in cli_json("audit", file)["questions"]] == pytest.approx(
+        [1.0, 1.0]
+    )
     assert run_cli("audit", file, "--epsilon", "2").exit_code == 0
     refused = run_cli("audit", file, "--epsilon", "1.9")
     assert (refused.exit_code, "a person spends 2 | do:" in refused.stderr) == (1, True)
@@ -534,13 +630,18 @@ def test_a_changed_certificate_in_a_survey_fails(folder: Path) -> None:
 
 
 def test_a_loss_by_order_shows_the_order(folder: Path) -> None:
-    model = '[alphabet]\ninputs = ["never", "often", "once"]\n[prior]\nuniform = true\n[utility]\nkind = "%s"\n'
+    model = (
+        '[alphabet]\ninputs = ["never", "often", "once"]\n[prior]\nuniform = '
+        'true\n[utility]\nkind = "%s"\n'
+    )
     for kind, is_shown in (("absolute_error", True), ("squared_error", True), ("identity", False)):
         Path("model.toml").write_text(model % kind + '[privacy]\nkind = "pure"\nepsilon = 1\n')
         assert ("never, often, once (as stated)" in cli_output("check", "model.toml")) == is_shown
 
 
-def test_a_long_task_is_named_on_stderr(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_task_is_named_on_stderr(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(printing, "LONG_TASK", 0.01)
     with printing.working("counting sheep"):
         time.sleep(0.1)
@@ -559,10 +660,14 @@ def test_commands_take_a_survey_in_place_of_a_mechanism(folder: Path) -> None:
         ("privatize", "habits.json", "answers.csv", "-o", "reports.csv", "--seed", "1"),
         ("estimate", "habits.json", "reports.csv"),
     ):
-        one, other = run_cli(*args), run_cli("survey", *args)
+        one = run_cli(*args)
+        other = run_cli("survey", *args)
         assert one.exit_code == other.exit_code == 0
         assert (one.stdout, one.stderr) == (other.stdout, other.stderr)
     data = cli_json("estimate", "habits.json", "reports.csv")["estimates"]
-    assert [(entry["question"], entry["answer"]) for entry in data[:2]] == [("smokes", "no"), ("smokes", "yes")]
+    assert [(entry["question"], entry["answer"]) for entry in data[:2]] == [
+        ("smokes", "no"),
+        ("smokes", "yes"),
+    ]
     assert data[0]["estimate"] == pytest.approx(2 / 3, abs=0.1)
     assert data[0]["n_reports"] == 600

@@ -1,4 +1,5 @@
-"""The command line from a workload to an estimate: design, certify, privatize, estimate, compare, check, plot."""
+"""The command line from a workload to an estimate: design, certify, privatize, estimate, compare,
+check, plot."""
 
 from __future__ import annotations
 
@@ -13,8 +14,18 @@ from ldpopt import DesignCertificate, Mechanism, PureLDP, Workload, design, load
 
 
 def test_design_prints_errors_bound_and_audit(folder: Path) -> None:
-    text = cli_output("design", "workload.toml", "--by-answer", "--plot", "out.png", "--json", "out.json")
-    for part in ("A survey", "P(report | answer)", "average variance", "relative gap", "bits", "certified", "perhaps"):
+    text = cli_output(
+        "design", "workload.toml", "--by-answer", "--plot", "out.png", "--json", "out.json"
+    )
+    for part in (
+        "A survey",
+        "P(report | answer)",
+        "average variance",
+        "relative gap",
+        "bits",
+        "certified",
+        "perhaps",
+    ):
         assert part in text
     data = json.loads(Path("out.json").read_text())
     best = design(Workload.prefix(["no", "perhaps", "yes"]), PureLDP(1.0))
@@ -34,7 +45,9 @@ def test_the_design_file_serves_the_whole_survey(folder: Path) -> None:
     assert run_cli("audit", "design.json", "--model", "workload.toml").exit_code == 0
     answers = ["no"] * 300 + ["perhaps"] * 500 + ["yes"] * 200
     Path("many.csv").write_text("answer\n" + "\n".join(answers) + "\n")
-    cli_output("privatize", "design.json", "many.csv", "-c", "answer", "-o", "reports.csv", "--seed", 1)
+    cli_output(
+        "privatize", "design.json", "many.csv", "-c", "answer", "-o", "reports.csv", "--seed", 1
+    )
     found = cli_json("estimate", "design.json", "reports.csv", "-c", "answer")
     assert found["method"] == "design"
     assert [entry["number"] for entry in found["estimates"]] == ["<= no", "<= perhaps", "<= yes"]
@@ -43,8 +56,12 @@ def test_the_design_file_serves_the_whole_survey(folder: Path) -> None:
     reports = np.array(Path("reports.csv").read_text().split()[1:], int)
     again = load_design("design.json").estimate(reports).values
     assert [entry["estimate"] for entry in found["estimates"]] == pytest.approx(again, abs=1e-12)
-    assert "std error" in cli_output("estimate", "design.json", "reports.csv", "-c", "answer", "--plot", "e.png")
-    refused = run_cli("estimate", "design.json", "reports.csv", "-c", "answer", "--method", "maximum_likelihood")
+    assert "std error" in cli_output(
+        "estimate", "design.json", "reports.csv", "-c", "answer", "--plot", "e.png"
+    )
+    refused = run_cli(
+        "estimate", "design.json", "reports.csv", "-c", "answer", "--method", "maximum_likelihood"
+    )
     assert refused.exit_code == 2
     assert "its own unbiased estimator" in refused.stderr
 
@@ -60,7 +77,9 @@ def test_frequencies_of_many_answers_have_sets_as_reports(folder: Path) -> None:
     assert cli_json("certify", "design.json")["holds"]
     answers = [labels[k] for k in np.random.default_rng(0).integers(0, 3, 4000)]
     Path("many.csv").write_text("answer\n" + "\n".join(answers) + "\n")
-    cli_output("privatize", "design.json", "many.csv", "-c", "answer", "-o", "reports.csv", "--seed", 1)
+    cli_output(
+        "privatize", "design.json", "many.csv", "-c", "answer", "-o", "reports.csv", "--seed", 1
+    )
     found = cli_json("estimate", "design.json", "reports.csv", "-c", "answer")["estimates"]
     assert len(found) == 21
     for place, entry in enumerate(found):
@@ -73,7 +92,9 @@ def test_frequencies_of_many_answers_have_sets_as_reports(folder: Path) -> None:
         refused = run_cli(*verb)
         assert refused.exit_code == 2
         assert "too many possible reports" in refused.stderr
-    Path("design.json").write_text(Path("design.json").read_text().replace('"bound": "', '"bound": "9'))
+    Path("design.json").write_text(
+        Path("design.json").read_text().replace('"bound": "', '"bound": "9')
+    )
     assert run_cli("certify", "design.json").exit_code == 1
 
 
@@ -84,7 +105,13 @@ def test_certify_of_a_model_with_a_workload(folder: Path) -> None:
 
 def test_compare_shows_the_mechanisms_of_the_literature(folder: Path) -> None:
     text = cli_output("compare", "workload.toml")
-    for name in ("optimum", "subset selection", "unary encoding", "factorization", "certified bound"):
+    for name in (
+        "optimum",
+        "subset selection",
+        "unary encoding",
+        "factorization",
+        "certified bound",
+    ):
         assert name in text
     data = cli_json("compare", "workload.toml")["design"]
     assert all(peer["ratio"] >= 1 - 1e-6 for peer in data["literature"])
@@ -92,7 +119,10 @@ def test_compare_shows_the_mechanisms_of_the_literature(folder: Path) -> None:
 
 
 def test_a_model_with_both_is_compared_twice(folder: Path) -> None:
-    both = Path("workload.toml").read_text() + '[prior]\nuniform = true\n[utility]\nkind = "identity"\n'
+    both = (
+        Path("workload.toml").read_text()
+        + '[prior]\nuniform = true\n[utility]\nkind = "identity"\n'
+    )
     Path("both.toml").write_text(both)
     data = cli_json("compare", "both.toml")
     assert data["sense"] == "gain"
@@ -105,7 +135,13 @@ def test_a_model_with_both_is_compared_twice(folder: Path) -> None:
 
 def test_check_shows_the_workload(folder: Path) -> None:
     text = cli_output("check", "workload.toml")
-    for part in ("3 numbers of 3 answers", "rank:", "distinguished", "symmetries", "column generation"):
+    for part in (
+        "3 numbers of 3 answers",
+        "rank:",
+        "distinguished",
+        "symmetries",
+        "column generation",
+    ):
         assert part in text
     workload = cli_json("check", "workload.toml")["workload"]
     assert workload["symmetries"] == 2

@@ -1,4 +1,5 @@
-"""The commands of the documentation print what it says, but for seconds, rounding errors and random draws."""
+"""The commands of the documentation print what it says, but for seconds, rounding errors and random
+draws."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ RANDOM = ("estimate", "key")
 """Commands whose numbers differ from run to run."""
 
 SEARCHED = 0.02
-"""Relative tolerance for the best of some starts: the local optimum that is reached depends on the processor."""
+"""Relative tolerance for the best of some starts: the local optimum that is reached depends on the
+processor."""
 
 LONG = ("compare", "design", "sweep", "simulate", "experiment", "report")
 """Commands that take most of the time: in the thorough set."""
@@ -27,7 +29,9 @@ LONG = ("compare", "design", "sweep", "simulate", "experiment", "report")
 def documented() -> list[tuple[str, list[str]]]:
     """Commands of the page in their order, each with its lines of output."""
     found: list[tuple[str, list[str]]] = []
-    for block in re.findall(r"^```console\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S):
+    for block in re.findall(
+        r"^```console\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S
+    ):
         for line in block.splitlines():
             if line.startswith("$ "):
                 found.append((line[2:], []))
@@ -37,7 +41,8 @@ def documented() -> list[tuple[str, list[str]]]:
 
 
 def plain(line: str) -> tuple[str, list[float]]:
-    """Words of a line and its numbers, without what no two runs share: seconds, rounding errors, widths of columns."""
+    """Words of a line and its numbers, without what no two runs share: seconds, rounding errors,
+    widths of columns."""
     line = re.sub(r"\d[\d.]* s\b", "# s", line)
     line = re.sub(r"-?\b\d+(\.\d+)?e[+-]\d+", "#", line)
     line = re.sub(r"\b[\da-f]{16}\b", "#", line)
@@ -56,7 +61,9 @@ def same(shown: list[str], printed: list[str], is_random: bool) -> None:
     assert [plain(line)[0] for line in printed] == [plain(line)[0] for line in shown]
     if not is_random:
         for one, two in zip(printed, shown, strict=True):
-            assert plain(one)[1] == pytest.approx(plain(two)[1], rel=SEARCHED if "starts" in one else 1e-3), one
+            assert plain(one)[1] == pytest.approx(
+                plain(two)[1], rel=SEARCHED if "starts" in one else 1e-3
+            ), one
 
 
 @pytest.fixture
@@ -66,7 +73,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     answers = np.repeat(["no", "yes"], [4313, 2053])
     rows = "".join(f"{person},{answer}\n" for person, answer in enumerate(answers))
     (tmp_path / "answers.csv").write_text("person,affair\n" + rows)
-    (tmp_path / "ages.csv").write_text("age\n" + "".join(f"{20 + k * k % 57}\n" for k in range(500)))
+    (tmp_path / "ages.csv").write_text(
+        "age\n" + "".join(f"{20 + k * k % 57}\n" for k in range(500))
+    )
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -79,7 +88,9 @@ def test_documented_commands_print_what_is_shown(folder: Path) -> None:
     for command, shown in commands:
         if command.startswith("sed "):
             text = (folder / "proof.json").read_text(encoding="utf-8")
-            (folder / "other.json").write_text(text.replace('"epsilon": 1.0', '"epsilon": 0.9'), encoding="utf-8")
+            (folder / "other.json").write_text(
+                text.replace('"epsilon": 1.0', '"epsilon": 0.9'), encoding="utf-8"
+            )
             continue
         words = shlex.split(command.split(" > ")[0])[1:]
         if words[0] in LONG and not THOROUGH:

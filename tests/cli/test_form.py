@@ -28,7 +28,9 @@ def test_the_page_is_written_and_checked_byte_by_byte():
     assert text.decode() == page(SURVEY, TO)
     assert hashlib.sha256(text).hexdigest() in shown
     assert form_digest(SURVEY.form()) in shown
-    assert "the same page" in cli_output("survey", "form", "survey.json", "--check", "form.html", "--to", TO)
+    assert "the same page" in cli_output(
+        "survey", "form", "survey.json", "--check", "form.html", "--to", TO
+    )
     Path("form.html").write_bytes(text.replace(b"Draw my report", b"Draw any report"))
     done = run_cli("survey", "form", "survey.json", "--check", "form.html", "--to", TO)
     assert done.exit_code == 1
@@ -57,7 +59,9 @@ def test_a_single_mechanism_or_design_is_a_question(kind):
     if kind == "mechanism":
         COIN.save("absence.json")
     else:
-        design(Workload.frequencies(3 if kind == "design" else 40), PureLDP(1.0)).save("absence.json")
+        design(Workload.frequencies(3 if kind == "design" else 40), PureLDP(1.0)).save(
+            "absence.json"
+        )
     cli_output("survey", "form", "absence.json", "-o", "form.html", "--language", "de")
     text = Path("form.html").read_text()
     assert '<html lang="de"' in text

@@ -35,9 +35,12 @@ ALL = [
 COMMANDS = thorough_or(ALL[:1], ALL)
 
 
-@pytest.fixture(params=thorough_or([""], ["", "1"]), ids=lambda value: "unbuffered" if value else "buffered")
+@pytest.fixture(
+    params=thorough_or([""], ["", "1"]), ids=lambda value: "unbuffered" if value else "buffered"
+)
 def _buffering(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A buffer keeps text that could not be written; the interpreter writes it again when it ends."""
+    """A buffer keeps text that could not be written; the interpreter writes it again when it
+    ends."""
     monkeypatch.setenv("PYTHONUNBUFFERED", request.param)
 
 
@@ -54,8 +57,13 @@ def test_a_full_disk_is_one_line(folder: Path, args: tuple[str, ...]) -> None:
 @pytest.mark.usefixtures("_buffering")
 def test_a_message_that_cannot_be_written_changes_no_exit_code(folder: Path) -> None:
     codes = {}
-    for model in thorough_or(("coin.toml", "impossible.toml"), ("coin.toml", "missing.toml", "impossible.toml")):
-        with Path("/dev/full").open("w") as full, start_cli("solve", model, stdout=full, stderr=full) as program:
+    for model in thorough_or(
+        ("coin.toml", "impossible.toml"), ("coin.toml", "missing.toml", "impossible.toml")
+    ):
+        with (
+            Path("/dev/full").open("w") as full,
+            start_cli("solve", model, stdout=full, stderr=full) as program,
+        ):
             codes[model] = program.wait(seconds(20))
     assert codes.pop("impossible.toml") == 3
     assert set(codes.values()) == {2}
@@ -68,7 +76,9 @@ def test_a_missing_reader_is_not_an_error(folder: Path, args: tuple[str, ...]) -
     for close in (False, True):
         read, write = os.pipe()
         os.close(read)
-        with start_cli(*args, stdout=write, preexec_fn=(lambda: os.close(1)) if close else None) as program:
+        with start_cli(
+            *args, stdout=write, preexec_fn=(lambda: os.close(1)) if close else None
+        ) as program:
             os.close(write)
             _, text = program.communicate(timeout=seconds(20))
         assert (program.returncode, text) == (0, "")
@@ -86,7 +96,20 @@ def test_help_starts_fast() -> None:
             best = min(best, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
         return best
 
-    assert cpu(sys.executable, "-m", "ldpopt", "--help") < 3 * cpu(sys.executable, "-c", "import numpy")
-    heavy = ("scipy", "networkx", "pandas", "highspy", "matplotlib", "cvxpy", "pulp", "pydantic", "rich", "cloudpickle")
+    assert cpu(sys.executable, "-m", "ldpopt", "--help") < 3 * cpu(
+        sys.executable, "-c", "import numpy"
+    )
+    heavy = (
+        "scipy",
+        "networkx",
+        "pandas",
+        "highspy",
+        "matplotlib",
+        "cvxpy",
+        "pulp",
+        "pydantic",
+        "rich",
+        "cloudpickle",
+    )
     code = f"import sys, ldpopt.cli; print([m for m in {heavy!r} if m in sys.modules])"
     assert run_python(code).stdout.strip() == "[]"

@@ -1,4 +1,5 @@
-"""A package outside of ldpopt adds a solver and a notion by its entry points, in a process of its own."""
+"""A package outside of ldpopt adds a solver and a notion by its entry points, in a process of its
+own."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ class Pair(TiedNotion):
         return Ties(self.epsilon, len(inputs), *self.ends(inputs))
 
     def audit(self, channel):
-        return max_divergence(channel, self.epsilon, Pairs(*self.ends(shape_of(channel)[0]), np.ones(2)))
+        pairs = Pairs(*self.ends(shape_of(channel)[0]), np.ones(2))
+        return max_divergence(channel, self.epsilon, pairs)
 
 
 class Other(solvers.Solver):
@@ -81,7 +83,8 @@ lo.testing.check_notion(model.problem.privacy, ["a", "b", "c"])
 answer = lo.solve(model.problem, solver=model.solver)
 lo.certify(answer).save(sys.argv[2])
 again = lo.Certificate.load(sys.argv[2])
-print(json.dumps([answer.value, answer.solver, again.recheck(), type(again.problem.privacy).__name__]))
+kind = type(again.problem.privacy).__name__
+print(json.dumps([answer.value, answer.solver, again.recheck(), kind]))
 print(json.dumps([lo.solvers.installed()["other"], lo.privacy.installed()["pair"].__module__]))
 """
 
@@ -100,6 +103,7 @@ def test_a_package_adds_a_solver_and_a_notion(tmp_path: Path) -> None:
     done = run_python(CHECKS, *arguments, env=os.environ | {"PYTHONPATH": paths})
     assert done.returncode == 0, done.stderr
     (value, solver, wrong, notion), states = map(json.loads, done.stdout.splitlines())
-    assert value == pytest.approx((0.75 + 1 + 0.75) / 3)  # a and c share two reports as a coin does; b has its own
+    # a and c share two reports as a coin does; b has its own
+    assert value == pytest.approx((0.75 + 1 + 0.75) / 3)
     assert (solver, wrong, notion) == ("other (pairwise)", [], "Pair")
     assert states == ["installed", "elsewhere"]

@@ -1,4 +1,5 @@
-"""The shipped conformance suite, over every built-in solver and a plug-in; and what it catches in a bad one."""
+"""The shipped conformance suite, over every built-in solver and a plug-in; and what it catches in a
+bad one."""
 
 from __future__ import annotations
 
@@ -16,7 +17,12 @@ from builders import random_problem
 from ldpopt import solvers
 from ldpopt.auditing.divergence import Audit
 from ldpopt.auditing.exact_matrices import exact
-from ldpopt.errors import NotRepresentableError, SolverNotFoundError, SolverOptionError, StatementError
+from ldpopt.errors import (
+    NotRepresentableError,
+    SolverNotFoundError,
+    SolverOptionError,
+    StatementError,
+)
 from ldpopt.foundation.plugins import registered
 from ldpopt.solvers import Outcome, Status
 from ldpopt.solving.formulation import formulate
@@ -38,12 +44,15 @@ class Scipy(solvers.Solver):
     def __init__(self, method: str = "highs") -> None:
         self.method = method
 
-    def solve(self, program: lo.LinearProgram, *, time_limit: float | None = None, **options: Any) -> Outcome:
+    def solve(
+        self, program: lo.LinearProgram, *, time_limit: float | None = None, **options: Any
+    ) -> Outcome:
         if set(options) - {"presolve"}:
             raise SolverOptionError(f"linprog refuses {sorted(options)}")
         settings = options | ({} if time_limit is None else {"time_limit": time_limit})
         sign = -1.0 if program.maximize else 1.0
-        over, under = np.isfinite(program.row_upper), np.isfinite(program.row_lower)
+        over = np.isfinite(program.row_upper)
+        under = np.isfinite(program.row_lower)
         matrix = program.matrix.toarray()
         found = linprog(
             sign * program.objective,
@@ -59,7 +68,9 @@ class Scipy(solvers.Solver):
         duals = np.zeros(program.shape[0])
         duals[over] += sign * found.ineqlin.marginals[: over.sum()]
         duals[under] -= sign * found.ineqlin.marginals[over.sum() :]
-        return Outcome(Status.OPTIMAL, "optimal", found.x, duals, program.objective - matrix.T @ duals)
+        return Outcome(
+            Status.OPTIMAL, "optimal", found.x, duals, program.objective - matrix.T @ duals
+        )
 
 
 @pytest.mark.parametrize("check", checks())
@@ -72,14 +83,18 @@ def test_built_in_solver(name, check):
 @pytest.mark.parametrize("name", registered("ldpopt.solvers"))
 def test_a_solver_has_the_name_by_which_it_is_found(name):
     own = solvers.find(name).name
-    assert own.partition(":")[0] == name, f"name = {own!r} in the class that is registered as {name!r}"
+    assert own.partition(":")[0] == name, (
+        f"name = {own!r} in the class that is registered as {name!r}"
+    )
 
 
 @pytest.fixture
 def with_scipy(monkeypatch):
     """Offer the plug-in as an installed package would, and one that tries to replace HiGHS."""
     points = [types.SimpleNamespace(name=name, load=lambda: Scipy) for name in ("scipy", "highs")]
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points if group == "ldpopt.solvers" else [])
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points", lambda group: points if group == "ldpopt.solvers" else []
+    )
 
 
 def test_a_plug_in_passes_by_name_and_serves_solve(with_scipy):
@@ -92,7 +107,8 @@ def test_a_plug_in_passes_by_name_and_serves_solve(with_scipy):
 
 
 def test_an_instance_serves_solve_without_a_name_in_a_package():
-    problem, mine = lo.Problem([0.5, 0.3, 0.2], privacy=lo.PureLDP(1.0)), Scipy()
+    problem = lo.Problem([0.5, 0.3, 0.2], privacy=lo.PureLDP(1.0))
+    mine = Scipy()
     found = lo.solve(problem, solver=mine)
     assert found.value == pytest.approx(lo.solve(problem).value, abs=1e-9)
     assert lo.plan(problem, solver=mine)[0].because == f"the solver {mine.name} was requested"
@@ -112,12 +128,16 @@ def test_every_check_is_named_if_a_solver_raises():
 def test_a_plug_in_serves_row_generation_and_worst_cases(with_scipy):
     notion = lo.ApproximateLDP(0.5, 0.1)
     problem = lo.Problem(None, lo.utility.absolute_error(range(4)), notion, objective="worst_case")
-    assert lo.solve(problem, solver="scipy").value == pytest.approx(lo.solve(problem).value, abs=1e-8)
+    assert lo.solve(problem, solver="scipy").value == pytest.approx(
+        lo.solve(problem).value, abs=1e-8
+    )
 
 
 def test_a_plug_in_cannot_replace_a_solver_of_ours(with_scipy):
     assert type(solvers.find("highs").solver).__name__ == "Highs"
-    assert solvers.installed() == dict.fromkeys({*registered("ldpopt.solvers"), "scipy"}, "installed")
+    assert solvers.installed() == dict.fromkeys(
+        {*registered("ldpopt.solvers"), "scipy"}, "installed"
+    )
 
 
 def test_unknown_solvers_are_named_with_those_that_there_are():
@@ -141,9 +161,13 @@ class Faulty(solvers.Solver):
     def __init__(self, spoil: Any, options: bool = False) -> None:
         self.spoil, self.takes_options = spoil, options
 
-    def solve(self, program: lo.LinearProgram, *, time_limit: float | None = None, **options: Any) -> Outcome:
+    def solve(
+        self, program: lo.LinearProgram, *, time_limit: float | None = None, **options: Any
+    ) -> Outcome:
         options = {} if self.takes_options else options
-        return self.spoil(solvers.find("highs").solve(program, time_limit=time_limit, **options), program)
+        return self.spoil(
+            solvers.find("highs").solve(program, time_limit=time_limit, **options), program
+        )
 
 
 def lying(outcome, program):
@@ -164,7 +188,9 @@ def shifted(outcome, program):
 
 
 def everything_fails(outcome, program):
-    return replace(outcome, status=Status.FAILED) if outcome.status is Status.INFEASIBLE else outcome
+    return (
+        replace(outcome, status=Status.FAILED) if outcome.status is Status.INFEASIBLE else outcome
+    )
 
 
 def refusing(outcome, program):
@@ -198,18 +224,22 @@ def test_the_suite_catches_a_fault(solver, words):
 
 @dataclass(frozen=True)
 class Additive(lo.privacy.Notion):
-    """A notion with nothing but rows and an audit: no probability differs by more than ``gap`` between answers."""
+    """A notion with nothing but rows and an audit: no probability differs by more than ``gap``
+    between answers."""
 
     gap: float
 
     def rows(self, inputs, n_outputs):
-        n, m = len(inputs), n_outputs
+        n = len(inputs)
+        m = n_outputs
         first, second = np.nonzero(~np.eye(n, dtype=bool))
         x = np.stack([np.repeat(first, m), np.repeat(second, m)], axis=1).ravel()
         y = np.repeat(np.tile(np.arange(m), len(first)), 2)
         size = len(first) * m
         sides = np.full(size, -np.inf), np.full(size, self.gap)
-        return lo.RowBlock("privacy", np.repeat(np.arange(size), 2), x, y, np.tile([1.0, -1.0], size), *sides)
+        return lo.RowBlock(
+            "privacy", np.repeat(np.arange(size), 2), x, y, np.tile([1.0, -1.0], size), *sides
+        )
 
     def audit(self, channel):
         matrix = exact(channel)

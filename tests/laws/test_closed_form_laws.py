@@ -11,18 +11,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import cases
-from ldpopt.closed_forms import bins, least_epsilon, path_graph, top_k, worst_prior, worst_prior_in_ball
+from ldpopt.closed_forms import (
+    bins,
+    least_epsilon,
+    path_graph,
+    top_k,
+    worst_prior,
+    worst_prior_in_ball,
+)
 from ldpopt.closed_forms.form import ResponseSampler
 from ldpopt.foundation.budget import Budget
 
 budgets = st.one_of(
     st.floats(0, 12),
-    st.sampled_from([0.0, 1e-300, 1e-17, 1e-9, 36.7, 40.0, 700.0, 800.0, 1e4, "log(3)", "log(7/2)"]),
+    st.sampled_from(
+        [0.0, 1e-300, 1e-17, 1e-9, 36.7, 40.0, 700.0, 800.0, 1e4, "log(3)", "log(7/2)"]
+    ),
 )
 deltas = st.one_of(st.just(0.0), st.floats(0, 1))
 whole = st.lists(st.integers(0, 12), min_size=1, max_size=7).filter(any)
-ragged = st.lists(st.floats(0, 1, allow_subnormal=True), min_size=1, max_size=7).filter(lambda w: sum(w) > 1e-3)
-priors = st.one_of(whole, ragged).map(lambda w: np.array(w, dtype=float) / np.sum(np.array(w, dtype=float)))
+ragged = st.lists(st.floats(0, 1, allow_subnormal=True), min_size=1, max_size=7).filter(
+    lambda w: sum(w) > 1e-3
+)
+priors = st.one_of(whole, ragged).map(
+    lambda w: np.array(w, dtype=float) / np.sum(np.array(w, dtype=float))
+)
 
 
 def best_ratio(prior, alpha):
@@ -35,8 +48,11 @@ def best_ratio(prior, alpha):
 @given(priors, budgets, deltas)
 def test_value_is_the_maximum_over_k(prior, epsilon, delta):
     form = top_k(prior, epsilon, delta)
-    total, share = sum(Fraction(float(w)) for w in prior), Fraction(delta)
-    low, high = (share * total + (1 - share) * max(best_ratio(prior, a)) for a in form.epsilon.enclosure())
+    total = sum(Fraction(float(w)) for w in prior)
+    share = Fraction(delta)
+    low, high = (
+        share * total + (1 - share) * max(best_ratio(prior, a)) for a in form.epsilon.enclosure()
+    )
     assert form.exact_value() == (low, high)
     assert abs(form.value - float(low)) <= 2e-16
 
@@ -67,21 +83,28 @@ def test_thresholds_never_fall(prior):
 @given(priors, st.floats(0, 12), st.floats(0, 12), deltas)
 def test_value_rises_with_the_budget(prior, one, other, delta):
     small, large = sorted([one, other])
-    assert top_k(prior, small, delta).exact_value()[0] <= top_k(prior, large, delta).exact_value()[0]
+    assert (
+        top_k(prior, small, delta).exact_value()[0] <= top_k(prior, large, delta).exact_value()[0]
+    )
 
 
 @given(priors, budgets, deltas, deltas)
 def test_value_rises_with_delta(prior, epsilon, one, other):
     small, large = sorted([one, other])
-    assert top_k(prior, epsilon, small).exact_value()[0] <= top_k(prior, epsilon, large).exact_value()[0]
+    assert (
+        top_k(prior, epsilon, small).exact_value()[0]
+        <= top_k(prior, epsilon, large).exact_value()[0]
+    )
 
 
 @given(priors, st.one_of(st.just(Fraction(1)), st.fractions(1, 50)), deltas)
 def test_the_dual_certificate_is_feasible_and_tight(prior, alpha, delta):
     """0 <= alpha lambda_ij <= y_i and y_j + sum_i lambda_ij = pi_j, all in rationals."""
     form = top_k(prior, f"log({alpha})", delta)
-    y, weights = form.exact_dual(), [Fraction(float(w)) for w in prior]
-    pure, members = sum(y), set(form.members.tolist())
+    y = form.exact_dual()
+    weights = [Fraction(float(w)) for w in prior]
+    pure = sum(y)
+    members = set(form.members.tolist())
     assert min(y) >= 0
     bound = pure
     for j, weight in enumerate(weights):
@@ -114,10 +137,14 @@ def test_the_channel_reaches_the_value_and_is_private(prior, epsilon, delta):
 @given(priors, budgets, deltas)
 def test_the_sampler_is_exactly_private_and_nearly_optimal(prior, epsilon, delta):
     form = top_k(prior, epsilon, delta)
-    alpha, laws = form.epsilon.enclosure()[0], [form.sampler.probabilities(x) for x in range(len(prior))]
+    alpha = form.epsilon.enclosure()[0]
+    laws = [form.sampler.probabilities(x) for x in range(len(prior))]
     assert all(sum(law.values()) == 1 for law in laws)
     for one, other in itertools.permutations(laws, 2):
-        excess = sum((max(Fraction(0), p - alpha * other.get(y, Fraction(0))) for y, p in one.items()), Fraction(0))
+        excess = sum(
+            (max(Fraction(0), p - alpha * other.get(y, Fraction(0))) for y, p in one.items()),
+            Fraction(0),
+        )
         assert excess <= Fraction(delta)
     reached = sum(Fraction(float(w)) * laws[x].get(x, Fraction(0)) for x, w in enumerate(prior))
     assert 0 <= form.exact_value()[1] - reached <= Fraction(1, 2**50)
@@ -137,16 +164,23 @@ def test_randomized_response_is_private_for_any_size(n, epsilon):
 def test_least_epsilon_reaches_the_value_and_no_smaller_budget_does(prior, value, delta):
     epsilon = least_epsilon(prior, value, delta)
     if math.isinf(epsilon):
-        assert top_k(prior, 10_000, delta).value >= value - 1e-9 or value > max(1 - 1e-12, prior.sum() - 1e-12)
+        assert top_k(prior, 10_000, delta).value >= value - 1e-9 or value > max(
+            1 - 1e-12, prior.sum() - 1e-12
+        )
         assert value >= min(1, prior.sum()) - 1e-12
         return
-    assert top_k(prior, epsilon, delta).exact_value()[0] >= Fraction(value) * Fraction(1 - Fraction(1, 2**50))
+    assert top_k(prior, epsilon, delta).exact_value()[0] >= Fraction(value) * Fraction(
+        1 - Fraction(1, 2**50)
+    )
     if epsilon > 0:
         assert top_k(prior, epsilon, delta).exact_value()[0] >= Fraction(value)
         assert top_k(prior, epsilon * (1 - 1e-15), delta).exact_value()[0] < Fraction(value)
 
 
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=8).filter(lambda w: sum(w) > 0.1), st.floats(0, 1))
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=8).filter(lambda w: sum(w) > 0.1),
+    st.floats(0, 1),
+)
 def test_the_worst_prior_in_a_ball_is_majorized_by_the_center(weights, radius):
     center = np.array(weights) / sum(weights)
     flat = worst_prior_in_ball(center, radius)
@@ -155,7 +189,10 @@ def test_the_worst_prior_in_a_ball_is_majorized_by_the_center(weights, radius):
     assert (np.cumsum(np.sort(flat)[::-1]) <= np.cumsum(np.sort(center)[::-1]) + 1e-12).all()
 
 
-@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=8), st.integers(0, 10**6))
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=8),
+    st.integers(0, 10**6),
+)
 def test_the_worst_prior_of_a_box_is_majorized_by_all_others(box, seed):
     low = np.array([min(pair) for pair in box]) / len(box)
     high = np.array([max(pair) for pair in box]) + 1 / len(box)
@@ -163,7 +200,8 @@ def test_the_worst_prior_of_a_box_is_majorized_by_all_others(box, seed):
     assert abs(flat.sum() - 1) <= 1e-12
     assert ((low - 1e-15 <= flat) & (flat <= high + 1e-15)).all()
     # Another prior of the box: fill the letters up in random order.
-    other, rest = low.copy(), 1 - low.sum()
+    other = low.copy()
+    rest = 1 - low.sum()
     for letter in np.random.default_rng(seed).permutation(len(box)):
         step = min(rest, high[letter] - low[letter])
         other[letter], rest = other[letter] + step, rest - step
@@ -178,7 +216,8 @@ def test_the_path_has_a_larger_value_than_the_complete_graph_and_a_private_sampl
     assert low <= high <= low * (1 + Fraction(1, 2**150)) + Fraction(1, 2**1000)
     assert abs(form.value - float(low)) <= 1e-14
     assert high >= top_k(prior, epsilon).exact_value()[0]
-    alpha, laws = form.epsilon.enclosure()[0], [form.sampler.probabilities(x) for x in range(len(prior))]
+    alpha = form.epsilon.enclosure()[0]
+    laws = [form.sampler.probabilities(x) for x in range(len(prior))]
     assert all(sum(law.values()) == 1 for law in laws)
     for one, other in itertools.pairwise(laws):
         for y in {*one, *other}:
@@ -191,6 +230,7 @@ def test_the_path_has_a_larger_value_than_the_complete_graph_and_a_private_sampl
 def test_the_loss_on_bins_falls_with_the_budget(prior, one, other):
     small, large = sorted([one, other])
     values = np.arange(len(prior), dtype=float)
-    loose, tight = bins(prior, values, large), bins(prior, values, small)
+    loose = bins(prior, values, large)
+    tight = bins(prior, values, small)
     assert loose.value <= tight.value + 1e-12
     assert abs((prior[:, None] * loose.loss * loose.channel).sum() - loose.value) <= 1e-12

@@ -1,6 +1,7 @@
 """Laws of designs: what is proved holds for every private channel, and only what is asked decides.
 
-Two designs with the same optimum are compared by their intervals from bound to value, which are proved: they overlap.
+Two designs with the same optimum are compared by their intervals from bound to value, which are
+proved: they overlap.
 """
 
 from dataclasses import replace
@@ -23,10 +24,16 @@ EPSILONS = st.one_of(st.floats(0.1, 5.0), st.sampled_from(["log(2)", "log(3)", 1
 
 @st.composite
 def workloads(draw, most=5):
-    """Small whole numbers or real ones, of few rows: also rank-deficient ones and columns that are alike."""
-    n, k = draw(st.integers(2, most)), draw(st.integers(1, 5))
+    """Small whole numbers or real ones, of few rows: also rank-deficient ones and columns that are
+    alike."""
+    n = draw(st.integers(2, most))
+    k = draw(st.integers(1, 5))
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
-    rows = rng.integers(-2, 3, (k, n)).astype(float) if draw(st.booleans()) else rng.standard_normal((k, n))
+    rows = (
+        rng.integers(-2, 3, (k, n)).astype(float)
+        if draw(st.booleans())
+        else rng.standard_normal((k, n))
+    )
     assume(np.ptp(rows, axis=1).max() > 0)
     return rows
 
@@ -35,7 +42,13 @@ def workloads(draw, most=5):
 def questions(draw, most=5):
     """A workload and weights of its answers, perhaps zeros."""
     rows = draw(workloads(most))
-    weights = np.array(draw(st.lists(st.sampled_from([0, 1, 1, 2, 5]), min_size=rows.shape[1], max_size=rows.shape[1])))
+    weights = np.array(
+        draw(
+            st.lists(
+                st.sampled_from([0, 1, 1, 2, 5]), min_size=rows.shape[1], max_size=rows.shape[1]
+            )
+        )
+    )
     assume(weights.any())
     return rows, weights
 
@@ -66,7 +79,9 @@ def brute_force(channel, estimator, rows):
 def private_channel(n, m, epsilon, rng):
     """Any channel whose entries differ by at most half the budget before its rows are scaled."""
     half = float(PureLDP(epsilon).epsilon) / 2
-    channel = np.exp(half * rng.choice([rng.random((n, m)), rng.integers(0, 2, (n, m))]) * rng.random((1, m)))
+    channel = np.exp(
+        half * rng.choice([rng.random((n, m)), rng.integers(0, 2, (n, m))]) * rng.random((1, m))
+    )
     return channel / channel.sum(axis=1, keepdims=True)
 
 
@@ -78,7 +93,8 @@ def test_proved_private_unbiased(question, epsilon):
     assert made.bound <= made.value
     assert made.certificate.recheck() == ()
     assert made.mechanism.audit(made.privacy).verdict == "certified"
-    n, channel = rows.shape[1], made.mechanism.channel
+    n = rows.shape[1]
+    channel = made.mechanism.channel
     assert made.n_reports <= n * (n + 1) // 2
     scale = np.abs(made.estimator).max()
     assert np.allclose(made.estimator @ channel.T, rows, atol=1e-12 * scale)
@@ -90,21 +106,31 @@ def test_proved_private_unbiased(question, epsilon):
 @cases(3)
 @given(questions(4), st.floats(0.1, 5.0))
 def test_value_and_bias_are_those_of_the_estimator_in_use(question, epsilon):
-    """In rationals, of ``w_1 + sum_x (w_x - w_1) X[x, y]`` as a report counts; the estimator in floats is near."""
+    """In rationals, of ``w_1 + sum_x (w_x - w_1) X[x, y]`` as a report counts; the estimator in
+    floats is near."""
     rows, weights = question
     made = best(rows, epsilon, weights)
-    channel, asked = exact(made.mechanism.channel), exact(rows)
+    channel = exact(made.mechanism.channel)
+    asked = exact(rows)
     moved = asked - asked[:, :1]
     estimator = asked[:, :1] + moved[:, 1:] @ exact(made.certificate.left_inverse)[1:]
     n, m = channel.shape
-    errors = [sum(channel[x, y] * ((estimator[:, y] - asked[:, x]) ** 2).sum() for y in range(m)) for x in range(n)]
+    errors = [
+        sum(channel[x, y] * ((estimator[:, y] - asked[:, x]) ** 2).sum() for y in range(m))
+        for x in range(n)
+    ]
     biases = [((estimator @ channel[x] - asked[:, x]) ** 2).sum() for x in range(n)]
     r = exact(made.certificate.weights)
     assert made.certificate.achieved == sum(r * np.array(errors)) / r.sum()
     assert max(biases) <= made.certificate.bias**2 <= max(biases) * Fraction(10**9 + 1, 10**9)
     off = np.abs((exact(made.estimator) - estimator).astype(float)).max()
     assert off <= 1e-13 * (1 + np.abs(made.estimator).max())
-    worst = value_of(Statement.of(rows, weights), made.mechanism.channel, made.certificate.left_inverse, "worst_case")
+    worst = value_of(
+        Statement.of(rows, weights),
+        made.mechanism.channel,
+        made.certificate.left_inverse,
+        "worst_case",
+    )
     assert worst.achieved == max(errors)
 
 
@@ -116,11 +142,15 @@ def test_constants_added_to_a_workload_change_nothing(question, epsilon, constan
     rows = np.round(rows * 64) / 64
     assume(np.ptp(rows, axis=1).max() > 0)
     made = best(rows, epsilon, weights).certificate
-    moved = Workload(rows + float(constant) * np.arange(1, len(rows) + 1)[:, None], made.workload.inputs)
+    moved = Workload(
+        rows + float(constant) * np.arange(1, len(rows) + 1)[:, None], made.workload.inputs
+    )
     other = replace(made, workload=moved)
     assert other.recheck() == ()
     for factor in (Fraction(10**15 - 1, 10**15), Fraction(10**15, 10**15 - 1)):
-        claims = {"achieved": made.achieved * factor} if factor < 1 else {"bound": made.bound * factor}
+        claims = (
+            {"achieved": made.achieved * factor} if factor < 1 else {"bound": made.bound * factor}
+        )
         assert replace(made, **claims).recheck() == replace(other, **claims).recheck()
 
 
@@ -134,15 +164,19 @@ def exact(array):
 def test_no_private_channel_is_better(question, epsilon, m, seed):
     """Whatever its number of reports; and merging reports at random does not help either."""
     rows, weights = question
-    rng, n = np.random.default_rng(seed), rows.shape[1]
+    rng = np.random.default_rng(seed)
+    n = rows.shape[1]
     made = best(rows, epsilon, weights)
-    lumped = np.eye(max(1, made.n_reports - 1))[rng.integers(0, max(1, made.n_reports - 1), made.n_reports)]
+    lumped = np.eye(max(1, made.n_reports - 1))[
+        rng.integers(0, max(1, made.n_reports - 1), made.n_reports)
+    ]
     for channel in (private_channel(n, m, epsilon, rng), made.mechanism.channel @ lumped):
         assert least_variance(rows, channel, weights) >= made.bound * (1 - 1e-6)
 
 
 def least_variance(rows, channel, weights):
-    """Average variance of the best unbiased estimator, by pseudo-inverse; infinite where there is none."""
+    """Average variance of the best unbiased estimator, by pseudo-inverse; infinite where there is
+    none."""
     r = weights / weights.sum()
     q = r @ channel
     told = (channel[:, q > 0] / q[q > 0]) @ channel[:, q > 0].T
@@ -155,7 +189,8 @@ def least_variance(rows, channel, weights):
 @cases(3)
 @given(questions(), EPSILONS, st.integers(0, 10**6))
 def test_the_design_depends_on_the_gram_matrix_only(question, epsilon, seed):
-    """The order of the answers and a rotation of the rows do not, nor does a constant; a factor counts squared."""
+    """The order of the answers and a rotation of the rows do not, nor does a constant; a factor
+    counts squared."""
     rows, weights = question
     rng = np.random.default_rng(seed)
     plain = best(rows, epsilon, weights)
@@ -178,12 +213,14 @@ def test_a_larger_budget_is_never_worse(question, epsilon, more):
 @cases(3)
 @given(questions(), workloads(), EPSILONS)
 def test_a_larger_workload_has_a_larger_variance(question, others, epsilon):
-    """Two questions to the same people cost at least what each costs alone; the same one twice costs it twice."""
+    """Two questions to the same people cost at least what each costs alone; the same one twice
+    costs it twice."""
     rows, weights = question
     n = rows.shape[1]
     others = np.resize(others, (2, n))
     assume(np.ptp(others, axis=1).max() > 0)
-    first, second = best(rows, epsilon, weights), best(others, epsilon, weights)
+    first = best(rows, epsilon, weights)
+    second = best(others, epsilon, weights)
     both = best(Workload(rows) + Workload(others), epsilon, weights)
     assert both.value >= (first.bound + second.bound) * (1 - ROUNDING)
     assert overlap(first, best(Workload(rows) + Workload(rows), epsilon, weights), 2.0)

@@ -1,4 +1,5 @@
-"""Labels decide, positions never do: every function takes numbers by label, in any order and container."""
+"""Labels decide, positions never do: every function takes numbers by label, in any order and
+container."""
 
 import inspect
 import itertools
@@ -17,23 +18,31 @@ from ldpopt.frequencies import RandomizedResponse
 from ldpopt.mechanism.repair import repair
 from ldpopt.problem.prior import read_prior, read_priors
 
-INPUTS, OUTPUTS, NUMBERS = ("A", "B", "C"), ("x", "y", "z", "w"), (-1.0, 0.0, 1.0)
+INPUTS = ("A", "B", "C")
+OUTPUTS = ("x", "y", "z", "w")
+NUMBERS = (-1.0, 0.0, 1.0)
 PRIOR = pd.Series([0.5, 0.3, 0.2], INPUTS)
 UPPER = pd.Series([0.9, 0.4, 0.8], INPUTS)
 VALUES = pd.Series([0.0, 1.0, 3.0], INPUTS)
 OUTPUT_VALUES = pd.Series([-9.0, 0.0, 4.0, 9.0], OUTPUTS)
 COUNTS = pd.Series([50, 30, 20], INPUTS)
 REPORTS = pd.DataFrame({"r": ["B", "A", "B"]}, INPUTS)
-GAIN = pd.DataFrame([[3.0, 1.0, 0.0, 2.0], [0.0, 5.0, 1.0, 1.0], [2.0, 0.0, 7.0, 3.0]], INPUTS, OUTPUTS)
+GAIN = pd.DataFrame(
+    [[3.0, 1.0, 0.0, 2.0], [0.0, 5.0, 1.0, 1.0], [2.0, 0.0, 7.0, 3.0]], INPUTS, OUTPUTS
+)
 SQUARE = pd.DataFrame([[3.0, 1.0, 0.0], [0.0, 5.0, 1.0], [2.0, 0.0, 7.0]], INPUTS, INPUTS)
 DISTANCE = pd.DataFrame([[0.0, 1.0, 3.0], [1.0, 0.0, 2.0], [3.0, 2.0, 0.0]], INPUTS, INPUTS)
 ASKED = pd.DataFrame([[3.0, 1.0, 0.0], [0.0, 5.0, 1.0]], ["low", "high"], INPUTS)
 CHANNEL = pd.DataFrame(
-    [[0.5, 0.25, 0.125, 0.125], [0.25, 0.5, 0.125, 0.125], [0.25, 0.25, 0.25, 0.25]], INPUTS, OUTPUTS
+    [[0.5, 0.25, 0.125, 0.125], [0.25, 0.5, 0.125, 0.125], [0.25, 0.25, 0.25, 0.25]],
+    INPUTS,
+    OUTPUTS,
 )
 PRIORS = pd.DataFrame([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]], ["now", "then"], INPUTS)
 MECHANISM = lo.Mechanism(CHANNEL)
-TRUTHFUL = repair([[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]], lo.PureLDP(2.0), inputs=INPUTS).mechanism
+TRUTHFUL = repair(
+    [[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]], lo.PureLDP(2.0), inputs=INPUTS
+).mechanism
 PURE = lo.PureLDP(1.0)
 
 
@@ -47,7 +56,11 @@ def numbers_of(problem):
 def problem(prior=None, payoff=GAIN, privacy=PURE, inputs=INPUTS, outputs=None, **more):
     outputs = outputs or (OUTPUTS if payoff is GAIN else INPUTS)
     objective = "worst_case" if prior is None else "expected"
-    return numbers_of(lo.Problem(prior, payoff, privacy, inputs=inputs, outputs=outputs, objective=objective, **more))
+    return numbers_of(
+        lo.Problem(
+            prior, payoff, privacy, inputs=inputs, outputs=outputs, objective=objective, **more
+        )
+    )
 
 
 def found(form):
@@ -82,7 +95,10 @@ ALIGNED = {
         OUTPUT_VALUES,
         lambda v: problem(PRIOR, utility.squared_error([0, 1, 2], v), outputs=OUTPUTS),
     ),
-    "constraints.linear": (GAIN, lambda c: problem(PRIOR, constraints=constraints.linear(c, upper=9.0))),
+    "constraints.linear": (
+        GAIN,
+        lambda c: problem(PRIOR, constraints=constraints.linear(c, upper=9.0)),
+    ),
     "constraints.unbiased(values)": (
         VALUES,
         lambda v: problem(PRIOR, constraints=constraints.unbiased(v, OUTPUT_VALUES)),
@@ -95,33 +111,57 @@ ALIGNED = {
     "MetricDP.of_points": (VALUES, lambda v: problem(PRIOR, SQUARE, lo.MetricDP.of_points(1.0, v))),
     "MetricDP(inputs=)": (DISTANCE, lambda d: lo.MetricDP(1.0, d, inputs=INPUTS).distance),
     "MetricDP.audit": (DISTANCE, lambda d: lo.MetricDP(1.0, d).audit(MECHANISM)),
-    "MetricDP.audit(frame)": (CHANNEL, lambda c: lo.MetricDP(1.0, DISTANCE).audit(lo.Mechanism(c, INPUTS, OUTPUTS))),
+    "MetricDP.audit(frame)": (
+        CHANNEL,
+        lambda c: lo.MetricDP(1.0, DISTANCE).audit(lo.Mechanism(c, INPUTS, OUTPUTS)),
+    ),
     "Mechanism(inputs=, outputs=)": (CHANNEL, lambda c: lo.Mechanism(c, INPUTS, OUTPUTS)),
     "repair": (CHANNEL, lambda c: repair(c, PURE, inputs=INPUTS, outputs=OUTPUTS).mechanism),
     "Mechanism.expected(prior)": (PRIOR, lambda p: MECHANISM.expected(p, GAIN)),
     "Mechanism.expected(utility)": (GAIN, lambda u: MECHANISM.expected(PRIOR, u)),
     "Mechanism.remapped(prior)": (PRIOR, lambda p: MECHANISM.remapped(p, SQUARE).channel),
-    "Mechanism.remapped(utility)": (SQUARE, lambda u: MECHANISM.remapped(PRIOR, u, outputs=INPUTS).channel),
-    "Mechanism.leakage(prior)": (PRIOR, lambda p: MECHANISM.leakage(p, GAIN).posterior_vulnerability),
+    "Mechanism.remapped(utility)": (
+        SQUARE,
+        lambda u: MECHANISM.remapped(PRIOR, u, outputs=INPUTS).channel,
+    ),
+    "Mechanism.leakage(prior)": (
+        PRIOR,
+        lambda p: MECHANISM.leakage(p, GAIN).posterior_vulnerability,
+    ),
     "Mechanism.inference_error": (PRIOR, lambda p: MECHANISM.inference_error(p, SQUARE)),
     "Mechanism.mutual_information": (PRIOR, MECHANISM.mutual_information),
     "Mechanism.posterior": (PRIOR, MECHANISM.posterior),
     "estimate_frequencies": (COUNTS, lambda c: frequencies(lo.estimate_frequencies(TRUTHFUL, c))),
     "Counts.of": (COUNTS, lambda c: lo.Counts.of(TRUTHFUL, c).values),
-    "Counts.of(weights)": (VALUES + 1, lambda w: lo.Counts.of(TRUTHFUL, REPORTS, column="r", weights=w).values),
+    "Counts.of(weights)": (
+        VALUES + 1,
+        lambda w: lo.Counts.of(TRUTHFUL, REPORTS, column="r", weights=w).values,
+    ),
     "plan_sample(half_width)": (UPPER, lambda h: lo.plan_sample(TRUTHFUL, half_width=h)),
     "plan_sample(prior)": (PRIOR, lambda p: lo.plan_sample(TRUTHFUL, half_width=0.1, prior=p)),
-    "RandomizedResponse.estimate": (COUNTS, lambda c: frequencies(RandomizedResponse(INPUTS, 1.0).estimate(c))),
+    "RandomizedResponse.estimate": (
+        COUNTS,
+        lambda c: frequencies(RandomizedResponse(INPUTS, 1.0).estimate(c)),
+    ),
     "simulate": (PRIOR, lambda p: simulate(TRUTHFUL, p, population=50, repeats=2, rng=1).utilities),
-    "sweep": (PRIORS, lambda p: sweep(lo.Problem(PRIOR, "identity", PURE), [1.0], p).column("value")),
+    "sweep": (
+        PRIORS,
+        lambda p: sweep(lo.Problem(PRIOR, "identity", PURE), [1.0], p).column("value"),
+    ),
     "bins(values)": (VALUES, lambda v: found(closed_forms.bins(PRIOR, v, 1.0))),
     "kernel(prior)": (PRIOR, lambda p: found(closed_forms.kernel(DISTANCE, p, 2.0))),
     "kernel(distance)": (DISTANCE, lambda d: found(closed_forms.kernel(d, PRIOR, 2.0))),
     "worst_prior(upper)": (UPPER, lambda u: closed_forms.worst_prior(PRIOR * 0, u)),
-    "robust_value(inputs=)": (PRIORS, lambda p: closed_forms.robust_value(p, 1.0, inputs=INPUTS).worst_prior),
+    "robust_value(inputs=)": (
+        PRIORS,
+        lambda p: closed_forms.robust_value(p, 1.0, inputs=INPUTS).worst_prior,
+    ),
     "mutual_information": (PRIOR, lambda p: convex.mutual_information(p).value(MECHANISM)),
     "mutual_information.value": (CHANNEL, lambda c: convex.mutual_information(PRIOR).value(c)),
-    "f_divergence(second)": (PRIOR, lambda p: convex.f_divergence(UPPER / UPPER.sum(), p).value(MECHANISM)),
+    "f_divergence(second)": (
+        PRIOR,
+        lambda p: convex.f_divergence(UPPER / UPPER.sum(), p).value(MECHANISM),
+    ),
     "exact_prior": (PRIOR, lambda p: regions.exact_prior(p, INPUTS)),
     "Region.contains": (
         pd.Series([0.7, 0.3], [0, 1]),
@@ -131,15 +171,25 @@ ALIGNED = {
     "Workload.mean": (VALUES, lambda v: lo.Workload.mean(v, INPUTS).matrix),
     "Workload.means": (
         VALUES,
-        lambda v: lo.Workload.means({"first": VALUES, "second": v, "third": [1, 2, 3]}, INPUTS).matrix,
+        lambda v: (
+            lo.Workload.means({"first": VALUES, "second": v, "third": [1, 2, 3]}, INPUTS).matrix
+        ),
     ),
-    "design(weights)": (PRIOR, lambda p: lo.design(lo.Workload.prefix(INPUTS), PURE, weights=p).variance()),
+    "design(weights)": (
+        PRIOR,
+        lambda p: lo.design(lo.Workload.prefix(INPUTS), PURE, weights=p).variance(),
+    ),
     "mean.designed(prior)": (
         pd.Series([0.5, 0.3, 0.2], NUMBERS),
-        lambda p: mean.designed(NUMBERS, [-3, -1, 0, 1, 3], 1.5, prior=p, objective="expected").grid_variance,
+        lambda p: (
+            mean.designed(
+                NUMBERS, [-3, -1, 0, 1, 3], 1.5, prior=p, objective="expected"
+            ).grid_variance
+        ),
     ),
 }
-"""Functions with a known alphabet: an argument in its order, and the result; wrong labels are refused."""
+"""Functions with a known alphabet: an argument in its order, and the result; wrong labels are
+refused."""
 
 STATING = {
     "Workload": (ASKED, lambda w: named(lo.Workload(w).align(INPUTS))),
@@ -154,8 +204,14 @@ STATING = {
         SQUARE,
         lambda u: lo.solve(lo.Problem(None, u, PURE, objective="worst_case")).value,
     ),
-    "Mechanism": (CHANNEL, lambda c: lo.Mechanism(c).to_frame().loc[list(INPUTS), list(OUTPUTS)].to_numpy()),
-    "audit": (CHANNEL, lambda c: (lo.audit(c).epsilon, lo.audit(c, lo.MetricDP(1.0, DISTANCE)).verdict)),
+    "Mechanism": (
+        CHANNEL,
+        lambda c: lo.Mechanism(c).to_frame().loc[list(INPUTS), list(OUTPUTS)].to_numpy(),
+    ),
+    "audit": (
+        CHANNEL,
+        lambda c: (lo.audit(c).epsilon, lo.audit(c, lo.MetricDP(1.0, DISTANCE)).verdict),
+    ),
     "PureLDP.audit": (CHANNEL, lambda c: PURE.audit(c).epsilon),
     "top_k": (PRIOR, lambda p: found(closed_forms.top_k(p, 2.0))),
     "binary": (PRIOR[:2] / 0.8, lambda p: closed_forms.binary(p, 2.0).value),
@@ -165,7 +221,8 @@ STATING = {
     "bins": (PRIOR, lambda p: found(closed_forms.bins(p, VALUES, 1.0))),
     "epsilon_breakpoints": (PRIOR, lambda p: [r.k for r in regions.epsilon_breakpoints(p)]),
 }
-"""Functions whose argument defines the alphabet: the order of its labels does not change results by label."""
+"""Functions whose argument defines the alphabet: the order of its labels does not change results by
+label."""
 
 ORDERED = {"path_graph"}
 """Closed forms of an ordered scale: the order of the labels is the scale."""
@@ -205,9 +262,13 @@ def same(one, other):
 
 
 def test_every_closed_form_that_takes_a_prior_is_among_them():
-    functions = {name: vars(closed_forms)[name] for name in closed_forms.__all__ if name not in ORDERED}
+    functions = {
+        name: vars(closed_forms)[name] for name in closed_forms.__all__ if name not in ORDERED
+    }
     functions = {name: call for name, call in functions.items() if inspect.isfunction(call)}
-    takers = {name for name, call in functions.items() if "prior" in inspect.signature(call).parameters}
+    takers = {
+        name for name, call in functions.items() if "prior" in inspect.signature(call).parameters
+    }
     assert "top_k" in takers
     named = {place.partition("(")[0] for place in (*ALIGNED, *STATING)}
     assert takers <= named, f"ALIGNED or STATING has no {takers - named}"
@@ -232,7 +293,8 @@ def test_a_wrong_label_is_refused(place):
     wrong = {labels[1]: 99 if isinstance(labels[1], (int, float)) else "Bee"}
     moved = table.rename(columns=wrong) if by_column else table.rename(index=wrong)
     wrong_tables = [moved]
-    if isinstance(table, pd.DataFrame) and not by_column and place != "mutual_information.value":  # of any reports
+    # of any reports
+    if isinstance(table, pd.DataFrame) and not by_column and place != "mutual_information.value":
         wrong_tables.append(table.rename(columns={table.columns[0]: "Bee"}))
     for container, wrong_table in itertools.product(CONTAINERS, wrong_tables):
         with pytest.raises(LdpoptError):
@@ -250,10 +312,16 @@ def test_a_label_that_occurs_twice_is_refused(place):
         )
 
 
-@pytest.mark.parametrize("place", ["Problem(prior)", "Mechanism.expected(prior)", "Problem(utility=)", "MetricDP"])
+@pytest.mark.parametrize(
+    "place", ["Problem(prior)", "Mechanism.expected(prior)", "Problem(utility=)", "MetricDP"]
+)
 def test_row_numbers_are_no_labels_of_an_alphabet(place):
     table, use = ALIGNED[place]
-    numbered = pd.Series(table.to_numpy()) if isinstance(table, pd.Series) else pd.DataFrame(table.to_numpy())
+    numbered = (
+        pd.Series(table.to_numpy())
+        if isinstance(table, pd.Series)
+        else pd.DataFrame(table.to_numpy())
+    )
     with pytest.raises(LdpoptError, match=r"\.to_numpy\(\)"):
         use(numbered)
     assert same(use(numbered.to_numpy()), use(table))

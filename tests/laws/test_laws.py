@@ -40,22 +40,29 @@ def priors(draw, n):
 
 @st.composite
 def notions(draw, n, kinds=KINDS):
-    kind, epsilon = draw(st.sampled_from(kinds)), draw(epsilons)
+    kind = draw(st.sampled_from(kinds))
+    epsilon = draw(epsilons)
     if kind == "pure":
         return lo.PureLDP(epsilon)
     if kind in ("entry", "event"):
         return lo.ApproximateLDP(epsilon, draw(deltas), kind)
     if kind == "graph":
-        return lo.GraphDP(epsilon, draw(st.sampled_from([nx.path_graph, nx.complete_graph, star]))(n))
-    points = np.cumsum(draw(st.lists(st.sampled_from([0.25, 0.5, 1.0, 1.7]), min_size=n, max_size=n)))
+        return lo.GraphDP(
+            epsilon, draw(st.sampled_from([nx.path_graph, nx.complete_graph, star]))(n)
+        )
+    points = np.cumsum(
+        draw(st.lists(st.sampled_from([0.25, 0.5, 1.0, 1.7]), min_size=n, max_size=n))
+    )
     return lo.MetricDP(epsilon, distances(points))
 
 
 @st.composite
 def problems(draw, kinds=KINDS, most=12, objectives=("expected", "worst_case")):
     """Problems of up to 12 answers; utilities of few levels (ties) or of any floats."""
-    n, m = draw(st.integers(1, most)), draw(st.integers(1, most))
-    seed, coarse = draw(st.integers(0, 2**16)), draw(st.booleans())
+    n = draw(st.integers(1, most))
+    m = draw(st.integers(1, most))
+    seed = draw(st.integers(0, 2**16))
+    coarse = draw(st.booleans())
     rng = np.random.default_rng(seed)
     matrix = rng.integers(-2, 3, (n, m)).astype(float) if coarse else rng.normal(size=(n, m))
     utility = lo.Utility(matrix, draw(st.sampled_from(["gain", "loss"])))
@@ -72,7 +79,8 @@ def sign(problem):
 @given(problems())
 def test_every_answer_is_private_whole_and_proved(problem):
     answer = lo.solve(problem)
-    mechanism, m = answer.mechanism, problem.utility.shape[1]
+    mechanism = answer.mechanism
+    m = problem.utility.shape[1]
     assert mechanism.masses.sum(axis=1).tolist() == [2**53] * len(problem.inputs)
     assert mechanism.masses.min() >= 0
     assert [math.fsum(row) for row in mechanism.channel.tolist()] == [1.0] * len(problem.inputs)
@@ -84,13 +92,20 @@ def test_every_answer_is_private_whole_and_proved(problem):
     assert proof.audit.verdict == "certified"
     assert sign(problem) * (proof.bound - proof.achieved) == proof.gap >= 0
     assert proof.relative_gap <= GAP
-    assert abs(float(proof.achieved) - answer.value) <= 1e-14 * max(1.0, np.abs(problem.utility.matrix).max()) * m
+    assert (
+        abs(float(proof.achieved) - answer.value)
+        <= 1e-14 * max(1.0, np.abs(problem.utility.matrix).max()) * m
+    )
 
 
 @cases(60)
 @example((np.array([0.5, 0.5]), lo.ApproximateLDP(0.0, 1e-90, "entry")))
 @example((np.array([0.5, 0.3, 0.2]), lo.ApproximateLDP("log(3)", 5e-324, "entry")))
-@given(st.integers(1, 9).flatmap(lambda n: st.tuples(priors(n), notions(n, ("pure", "entry", "event")))))
+@given(
+    st.integers(1, 9).flatmap(
+        lambda n: st.tuples(priors(n), notions(n, ("pure", "entry", "event")))
+    )
+)
 def test_the_closed_form_lies_below_the_bound_and_is_reached(parts):
     prior, notion = parts
     problem = lo.Problem(prior, "identity", notion)
@@ -112,7 +127,9 @@ def value(problem, **changes):
         "privacy": problem.privacy,
         "objective": problem.objective,
     } | changes
-    changed = lo.Problem(parts["prior"], parts["utility"], parts["privacy"], objective=parts["objective"])
+    changed = lo.Problem(
+        parts["prior"], parts["utility"], parts["privacy"], objective=parts["objective"]
+    )
     return sign(changed) * lo.solve(changed).value
 
 
@@ -121,13 +138,20 @@ def with_budget(notion, epsilon):
         return lo.ApproximateLDP(epsilon, notion.delta, notion.form)
     if isinstance(notion, lo.GraphDP):
         return lo.GraphDP(epsilon, notion.graph)
-    return lo.MetricDP(epsilon, notion.distance) if isinstance(notion, lo.MetricDP) else lo.PureLDP(epsilon)
+    return (
+        lo.MetricDP(epsilon, notion.distance)
+        if isinstance(notion, lo.MetricDP)
+        else lo.PureLDP(epsilon)
+    )
 
 
 @cases(50)
 @given(problems(most=6), st.floats(0, 6), st.floats(0, 6))
 def test_the_optimum_grows_with_epsilon(problem, one, other):
-    less, more = (value(problem, privacy=with_budget(problem.privacy, epsilon)) for epsilon in sorted((one, other)))
+    less, more = (
+        value(problem, privacy=with_budget(problem.privacy, epsilon))
+        for epsilon in sorted((one, other))
+    )
     assert less <= more + GAP
 
 
@@ -135,7 +159,10 @@ def test_the_optimum_grows_with_epsilon(problem, one, other):
 @given(problems(("entry", "event"), most=6), deltas, deltas)
 def test_the_optimum_grows_with_delta(problem, one, other):
     epsilon, form = problem.privacy.epsilon, problem.privacy.form
-    less, more = (value(problem, privacy=lo.ApproximateLDP(epsilon, delta, form)) for delta in sorted((one, other)))
+    less, more = (
+        value(problem, privacy=lo.ApproximateLDP(epsilon, delta, form))
+        for delta in sorted((one, other))
+    )
     assert less <= more + GAP
 
 
@@ -143,7 +170,9 @@ def test_the_optimum_grows_with_delta(problem, one, other):
 def channels(draw, n=None):
     n, m = n or draw(st.integers(1, 5)), draw(st.integers(1, 5))
     entry = st.one_of(st.integers(0, 3), st.floats(1e-3, 1))
-    rows = draw(st.lists(st.lists(entry, min_size=m, max_size=m).filter(any), min_size=n, max_size=n))
+    rows = draw(
+        st.lists(st.lists(entry, min_size=m, max_size=m).filter(any), min_size=n, max_size=n)
+    )
     array = np.array(rows, float)
     return array / array.sum(axis=1, keepdims=True)
 
@@ -156,11 +185,13 @@ def test_post_processing_never_costs_privacy(problem, data):
     second = lo.Mechanism(data.draw(channels(m)), inputs=first.outputs, outputs=None)
     both = first.then(second)
     exactly = [
-        [Fraction(int(v), 2**106) for v in row] for row in first.counts.astype(object) @ second.counts.astype(object)
+        [Fraction(int(v), 2**106) for v in row]
+        for row in first.counts.astype(object) @ second.counts.astype(object)
     ]
     assert lo.audit(exactly, problem.privacy).verdict == "certified"
     assert abs(both.channel - np.array(exactly, float)).max() <= 2**-52
-    # What is handed out is rounded to the grid: its epsilon may differ by the rounding, never by more.
+    # What is handed out is rounded to the grid: its epsilon may differ by the rounding, never by
+    # more.
     least = min([v for row in both.channel.tolist() for v in row if v] or [1.0])
     assert both.audit().epsilon <= first.audit().epsilon + 4 * 2**-53 / least
 
@@ -175,20 +206,26 @@ def test_any_multipliers_give_a_bound(problem, seed, noise):
     if noise == 100.0:
         duals[:] = 0.0
     worst = {name: np.abs(rng.normal(size=len(old))) for name, old in answer.duals.items() if noise}
-    spoilt = replace(answer, outcome=replace(answer.outcome, row_duals=duals), duals=answer.duals | worst)
+    spoilt = replace(
+        answer, outcome=replace(answer.outcome, row_duals=duals), duals=answer.duals | worst
+    )
     proof = lo.certify(spoilt)
     assert sign(problem) * (proof.bound - best) >= 0
     assert proof.relative_gap >= 0
 
 
-names = st.one_of(st.text(max_size=8), st.integers(), st.floats(allow_nan=False, allow_infinity=False))
+names = st.one_of(
+    st.text(max_size=8), st.integers(), st.floats(allow_nan=False, allow_infinity=False)
+)
 
 
 @cases(60)
 @given(channels(), st.data())
 def test_files_read_back_the_same(channel, data):
     n, m = channel.shape
-    inputs, outputs = (data.draw(st.lists(names, min_size=k, max_size=k, unique=True)) for k in (n, m))
+    inputs, outputs = (
+        data.draw(st.lists(names, min_size=k, max_size=k, unique=True)) for k in (n, m)
+    )
     mechanism = lo.Mechanism(channel, inputs, outputs)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "mechanism.json"

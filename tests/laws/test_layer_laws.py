@@ -16,7 +16,9 @@ def connected(draw, most=10):
     """A random tree with random further edges."""
     n = draw(st.integers(2, most))
     graph = nx.Graph([(k, draw(st.integers(0, k - 1))) for k in range(1, n)])
-    graph.add_edges_from(draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=n)))
+    graph.add_edges_from(
+        draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=n))
+    )
     graph.remove_edges_from(list(nx.selfloop_edges(graph)))
     return graph
 
@@ -24,7 +26,9 @@ def connected(draw, most=10):
 @settings(deadline=None)
 @given(connected(), st.integers(1, 5), st.integers(0, 999))
 def test_lemma_1_neighbors_layers_differ_by_at_most_one(graph, kinds, seed):
-    values = dict(zip(graph, np.random.default_rng(seed).integers(0, kinds, len(graph)).tolist(), strict=True))
+    values = dict(
+        zip(graph, np.random.default_rng(seed).integers(0, kinds, len(graph)).tolist(), strict=True)
+    )
     inputs, _, levels = level_matrix(graph, values)
     index = {node: k for k, node in enumerate(inputs)}
     for x, other in graph.edges:

@@ -1,4 +1,5 @@
-"""Leakage: its definitions, the data-processing inequality, capacities as bounds, refinement both ways."""
+"""Leakage: its definitions, the data-processing inequality, capacities as bounds, refinement both
+ways."""
 
 from __future__ import annotations
 
@@ -24,7 +25,12 @@ def drawn(seed, n, m, k=3):
     rng = np.random.default_rng(seed)
     rows = rng.dirichlet(np.full(m, 0.5), n).round(3)
     channel = lo.Mechanism(rows / rows.sum(axis=1, keepdims=True))
-    return channel, rng.dirichlet(np.ones(n)), lo.Mechanism(rng.dirichlet(np.ones(k), m)), rng.random((n, 4))
+    return (
+        channel,
+        rng.dirichlet(np.ones(n)),
+        lo.Mechanism(rng.dirichlet(np.ones(k), m)),
+        rng.random((n, 4)),
+    )
 
 
 @cases(20)
@@ -33,7 +39,8 @@ def test_leakage_is_its_definition(seed, n, m):
     channel, prior, _, gain = drawn(seed, n, m)
     found = channel.leakage(prior, lo.Utility(gain))
     after = sum(
-        max(sum(prior[x] * channel.channel[x, y] * gain[x, z] for x in range(n)) for z in range(4)) for y in range(m)
+        max(sum(prior[x] * channel.channel[x, y] * gain[x, z] for x in range(n)) for z in range(4))
+        for y in range(m)
     )
     assert found.prior_vulnerability == pytest.approx((prior @ gain).max(), abs=1e-14)
     assert found.posterior_vulnerability == pytest.approx(after, abs=1e-14)
@@ -62,8 +69,12 @@ def test_what_is_computed_from_reports_leaks_no_more(seed, n, m):
 @given(seeds, sizes, sizes)
 def test_capacities_bound_every_leakage(seed, n, m):
     channel, prior, _, gain = drawn(seed, n, m)
-    assert 1 - 1e-14 <= channel.leakage(prior, gain).multiplicative <= channel.bayes_capacity + 1e-14
-    assert channel.leakage(np.full(n, 1 / n)).multiplicative == pytest.approx(channel.bayes_capacity, abs=1e-13)
+    assert (
+        1 - 1e-14 <= channel.leakage(prior, gain).multiplicative <= channel.bayes_capacity + 1e-14
+    )
+    assert channel.leakage(np.full(n, 1 / n)).multiplicative == pytest.approx(
+        channel.bayes_capacity, abs=1e-13
+    )
     found = channel.shannon_capacity(1e-6)
     assert 0 <= found.gap <= 1e-6
     assert channel.mutual_information(prior) <= found.bound
@@ -132,10 +143,15 @@ def test_both_bounds_of_a_refinement_are_exact(seed, n, m, k):
     assert all(sum(row) == 1 and min(row) >= 0 for row in rule)
     a, b = ([[Fraction(int(v), 2**53) for v in row] for row in c.masses] for c in (first, second))
     reached = [[sum(a[x][y] * rule[y][z] for y in range(m)) for z in range(k)] for x in range(n)]
-    assert found.high == max(sum(max(Fraction(0), b[x][z] - reached[x][z]) for z in range(k)) for x in range(n))
+    assert found.high == max(
+        sum(max(Fraction(0), b[x][z] - reached[x][z]) for z in range(k)) for x in range(n)
+    )
     assert found.low <= found.high <= found.low + Fraction(1, 10**9)
     if found.verdict == "not refined":
-        gains = [c.leakage(found.prior, found.gain.matrix).posterior_vulnerability for c in (first, second)]
+        gains = [
+            c.leakage(found.prior, found.gain.matrix).posterior_vulnerability
+            for c in (first, second)
+        ]
         assert gains[1] - gains[0] >= float(found.low) - 1e-9
         assert found.gain.matrix.min() >= 0
         assert found.gain.matrix.max() <= 1

@@ -12,7 +12,15 @@ import pytest
 from scipy import stats
 
 from ldpopt import noise as public
-from ldpopt.noise import Geometric, IntegerLevelNoise, Laplace, LevelNoise, NeighborPartition, Noise, Staircase
+from ldpopt.noise import (
+    Geometric,
+    IntegerLevelNoise,
+    Laplace,
+    LevelNoise,
+    NeighborPartition,
+    Noise,
+    Staircase,
+)
 from ldpopt.noise.intervals import is_inside, merge, minkowski_sum, symmetric
 
 
@@ -30,7 +38,9 @@ def random_sets(seed, count):
 
 def slow_unions(pairs, d, last):
     """``B_0, B_1, ...`` widened, in quarters."""
-    steps, core, found = symmetric(merge((4 * a, 4 * b) for a, b in pairs)), [(0, 0)], []
+    steps = symmetric(merge((4 * a, 4 * b) for a, b in pairs))
+    core = [(0, 0)]
+    found = []
     for _ in range(last + 1):
         found.append(merge((low - int(4 * d), high + int(4 * d)) for low, high in core))
         core = minkowski_sum(core, steps)
@@ -45,7 +55,8 @@ def test_neighbors_differ_by_one_level_at_most_on_400_random_sets():
     for pairs, d, rng in random_sets(1, 400):
         part = NeighborPartition(pairs, d)
         assert part.certify()
-        n, c = part.steps, max(b for _, b in pairs)
+        n = part.steps
+        c = max(b for _, b in pairs)
         found, steps = slow_unions(pairs, d, n + 3)
         for before, now in pairwise(found):
             assert is_inside(minkowski_sum(before, steps), now)
@@ -59,24 +70,35 @@ def test_neighbors_differ_by_one_level_at_most_on_400_random_sets():
         assert part.level(points / 16).tolist() == levels
         moves = np.array([rng.integers(8 * a, 8 * b + 1) / 8 for a, b in pairs])
         for v in moves:
-            assert (np.abs(part.level(points / 16 + v + 1 / 64) - part.level(points / 16 + 1 / 64)) <= 1).all()
+            assert (
+                np.abs(part.level(points / 16 + v + 1 / 64) - part.level(points / 16 + 1 / 64)) <= 1
+            ).all()
 
 
 def test_integer_levels_against_search():
     rng = np.random.default_rng(5)
     for _ in range(60):
         values = set(rng.integers(1, 14, rng.integers(1, 5)).tolist()) | {1}
-        values = values - {1} if rng.random() < 0.5 and math.gcd(*(values - {1} or {2})) == 1 else values
+        values = (
+            values - {1} if rng.random() < 0.5 and math.gcd(*(values - {1} or {2})) == 1 else values
+        )
         d = int(rng.integers(0, 3))
         part = NeighborPartition(values, d)
         assert part.certify()
-        c, n = max(values), part.steps
-        steps, now, level = [*values, *(-v for v in values)], set(range(-d, d + 1)), {}
+        c = max(values)
+        n = part.steps
+        steps = [*values, *(-v for v in values)]
+        now = set(range(-d, d + 1))
+        level = {}
         for t in range(n + 3 + 2 * c):
             level |= dict.fromkeys(now - level.keys(), t)
             now = now | {k + s for k in now for s in steps}
         wide = (n + 2) * c
-        assert all(level.get(k, 10**6) == t for k, t in enumerate(part.level(np.arange(wide))) if t < n + 2 * c)
+        assert all(
+            level.get(k, 10**6) == t
+            for k, t in enumerate(part.level(np.arange(wide)))
+            if t < n + 2 * c
+        )
         layer = [{k for k, t in level.items() if t == s and k >= 0} for s in range(n + 3)]
         assert {k + c for k in layer[n]} == layer[n + 1]
         assert {k + c for k in layer[n + 1]} == layer[n + 2]
@@ -102,11 +124,15 @@ WHOLE = [
     Laplace(2.0, 1.0).on_grid(0.5),
 ]
 CLASSES = [
-    kind for name in public.__all__ if inspect.isclass(kind := getattr(public, name)) and issubclass(kind, Noise)
+    kind
+    for name in public.__all__
+    if inspect.isclass(kind := getattr(public, name)) and issubclass(kind, Noise)
 ]
 
 BY_SENSITIVITY = [
-    kind for kind in CLASSES if not inspect.isabstract(kind) and kind not in (LevelNoise, IntegerLevelNoise)
+    kind
+    for kind in CLASSES
+    if not inspect.isabstract(kind) and kind not in (LevelNoise, IntegerLevelNoise)
 ]
 
 
@@ -116,9 +142,14 @@ def test_every_noise_is_among_the_examples(kind):
 
 
 def changes(noise, rng):
-    """Some changes of the answer between neighbors, of both signs, with the ends of the neighbor set."""
+    """Some changes of the answer between neighbors, of both signs, with the ends of the neighbor
+    set."""
     blocks = noise.partition.blocks if hasattr(noise, "partition") else [(0, noise.sensitivity)]
-    found = [float(low + (high - low) * share) for low, high in blocks for share in (0, *rng.random(4), 1)]
+    found = [
+        float(low + (high - low) * share)
+        for low, high in blocks
+        for share in (0, *rng.random(4), 1)
+    ]
     return [sign * size for size in found for sign in (-1, 1)]
 
 
@@ -136,7 +167,9 @@ def test_neighbors_have_similar_exact_masses(noise):
     far = 6 * int(noise.sensitivity)
     masses = [noise.mass(k) for k in range(-far, far + 1)]
     for change in {abs(round(change)) for change in changes(noise, np.random.default_rng(0))}:
-        assert all(a <= alpha * b and b <= alpha * a for a, b in zip(masses, masses[change:], strict=False))
+        assert all(
+            a <= alpha * b and b <= alpha * a for a, b in zip(masses, masses[change:], strict=False)
+        )
 
 
 @pytest.mark.parametrize("noise", CONTINUOUS, ids=repr)
@@ -149,7 +182,9 @@ def test_density_distribution_and_moments_agree(noise):
     density = noise.pdf(middle)
     assert 2 * density.sum() / 64 == pytest.approx(1, abs=tolerance)
     assert 2 * (density * middle).sum() / 64 == pytest.approx(noise.expected_abs, rel=tolerance)
-    assert 2 * (density * (middle**2 + 1 / (12 * 64**2))).sum() / 64 == pytest.approx(noise.variance, rel=tolerance)
+    assert 2 * (density * (middle**2 + 1 / (12 * 64**2))).sum() / 64 == pytest.approx(
+        noise.variance, rel=tolerance
+    )
     below = 0.5 + np.concatenate(([0], np.cumsum(density))) / 64
     assert noise.cdf(edges) == pytest.approx(below, abs=tolerance)
     assert noise.cdf(-edges) == pytest.approx(1 - below, abs=tolerance)
@@ -166,7 +201,8 @@ def test_simulated_values_follow_the_distribution(noise):
 
 
 @pytest.mark.parametrize(
-    "intervals, d, epsilon", [([(0, 1), (20, 21)], 1.0, 0.5), ([(0, 1), (7, 9), (20, 21)], 0.5, 1.0)]
+    "intervals, d, epsilon",
+    [([(0, 1), (20, 21)], 1.0, 0.5), ([(0, 1), (7, 9), (20, 21)], 0.5, 1.0)],
 )
 def test_chi_square_over_levels(intervals, d, epsilon):
     part = NeighborPartition(intervals, d)
@@ -199,7 +235,8 @@ def test_exact_samplers(noise):
     masses = [noise.mass(int(j)) for j in k]
     assert np.array(masses, dtype=float) == pytest.approx(noise.pdf(k), rel=1e-9)
     assert (
-        noise.decay ** int(noise.sensitivity if isinstance(noise, Geometric) else 1) >= 1 / noise.epsilon.enclosure()[1]
+        noise.decay ** int(noise.sensitivity if isinstance(noise, Geometric) else 1)
+        >= 1 / noise.epsilon.enclosure()[1]
     )
     wide = np.arange(-3000, 3001)
     assert noise.expected_abs == pytest.approx(np.abs(wide) @ noise.pdf(wide), rel=1e-9)
@@ -215,7 +252,8 @@ def test_extreme_budgets(epsilon):
         assert min(values) > 0
     # Beyond 1400 nats a staircase is narrower than any float; nothing fails.
     assert part.noise(10_000).rate == math.inf
-    # With almost no privacy, the noise is uniform on the innermost interval; with almost all, it spreads as Laplace's.
+    # With almost no privacy, the noise is uniform on the innermost interval; with almost all, it
+    # spreads as Laplace's.
     if epsilon >= 50:
         assert part.noise(epsilon).expected_abs == pytest.approx(0.25, rel=1e-9)
     if epsilon == 1e-6:

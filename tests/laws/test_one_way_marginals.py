@@ -1,6 +1,8 @@
-"""One-way marginals of yes/no questions: one question is optimal up to epsilon = 1.3425, proved for any number of them.
+"""One-way marginals of yes/no questions: one question is optimal up to epsilon = 1.3425, proved for
+any number of them.
 
-The theory page "One-way marginals" has the statements. The steps that are not done by hand are done here in rationals.
+The theory page "One-way marginals" has the statements. The steps that are not done by hand are done
+here in rationals.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ CROSSING = 2 - ROOT[1], 2 - ROOT[0]  # below and above s_1 = 2 - sqrt(2)
 GOAL = ROOT[0] - 1  # below 2 H(s_1) = sqrt(2) - 1
 MOST_FOURTH = Fraction(45, 100)  # sums of fourth powers up to here are settled by the polynomial
 MORE = [pytest.param(d, marks=pytest.mark.long) for d in (3, 4, 6, 7, *range(9, 13))]
-POLYNOMIAL = Fraction(4749, 10**4), Fraction(-3238, 10**5), Fraction(1072, 10**6)  # of x^2, x^4, x^6
+# of x^2, x^4, x^6
+POLYNOMIAL = Fraction(4749, 10**4), Fraction(-3238, 10**5), Fraction(1072, 10**6)
 
 
 def line(t: int, s: float) -> float:
@@ -64,7 +67,8 @@ UNITS = st.lists(st.floats(1e-3, 1.0), min_size=1, max_size=9).map(unit)
 @example(np.sqrt([0.5, 0.5]))
 @given(UNITS)
 def test_moments_of_sums_of_signs(weights: Any) -> None:
-    four, six = (weights**4).sum(), (weights**6).sum()
+    four = (weights**4).sum()
+    six = (weights**6).sum()
     sums = signed_sums(weights)
     assert (sums**4).mean() == pytest.approx(3 - 2 * four)
     assert (sums**6).mean() == pytest.approx(15 - 30 * four + 16 * six)
@@ -77,7 +81,8 @@ def roots_above_zero(polynomial: list[Fraction]) -> int:
     while len(chain[-1]) > 1:
         rest = list(chain[-2])
         while len(rest) >= len(chain[-1]):
-            factor, shift = rest[-1] / chain[-1][-1], len(rest) - len(chain[-1])
+            factor = rest[-1] / chain[-1][-1]
+            shift = len(rest) - len(chain[-1])
             for k, c in enumerate(chain[-1]):
                 rest[shift + k] -= factor * c
             rest.pop()
@@ -104,24 +109,30 @@ def test_small_fourth_powers_are_settled_by_a_polynomial() -> None:
     """The polynomial is above the excess, and its mean is below the goal."""
     two, four, six = POLYNOMIAL
     assert four**2 < 4 * two * six  # positive
-    above = [CROSSING[0], Fraction(-1), two, Fraction(0), four, Fraction(0), six]  # less x - s_1 or a little more
+    # less x - s_1 or a little more
+    above = [CROSSING[0], Fraction(-1), two, Fraction(0), four, Fraction(0), six]
     assert above[0] > 0
     assert roots_above_zero(above) == 0
     sixth = Fraction(30187, 10**5)
     assert sixth**2 >= MOST_FOURTH**3
-    assert -2 * four - 30 * six > 0  # the mean grows with the sum of fourth powers, and with that of sixth ones
+    # the mean grows with the sum of fourth powers, and with that of sixth ones
+    assert -2 * four - 30 * six > 0
     assert two + four * (3 - 2 * MOST_FOURTH) + six * (15 - 30 * MOST_FOURTH + 16 * sixth) <= GOAL
 
 
-def is_settled(first: tuple[Fraction, Fraction], second: tuple[Fraction, Fraction], goal: Fraction = ROOT[0]) -> bool:
-    """Whether all pairs of the two largest weights in a box are impossible, settled elsewhere, or below the goal."""
+def is_settled(
+    first: tuple[Fraction, Fraction], second: tuple[Fraction, Fraction], goal: Fraction = ROOT[0]
+) -> bool:
+    """Whether all pairs of the two largest weights in a box are impossible, settled elsewhere, or
+    below the goal."""
     (low, high), (least, most), (s, top) = first, second, CROSSING
     rest = 1 - low**2 - least**2, max(Fraction(0), 1 - high**2 - most**2)
     if least > high or rest[0] < 0 or low >= (17 - 8 * ROOT[0]) / 7:
         return True  # impossible, or one large weight
     if high**4 + most**4 + rest[0] * most**2 <= MOST_FOURTH or high - least <= s / 2:
         return True  # settled by the polynomial, or by hand
-    total, difference = (low + least, high + most), high - least
+    total = (low + least, high + most)
+    difference = high - least
     if total[0] <= top:
         return False
     near = rest[0] * max(1 / (8 * (total[0] - top)), 1 / (4 * total[0]))
@@ -133,8 +144,11 @@ def is_settled(first: tuple[Fraction, Fraction], second: tuple[Fraction, Fractio
 
 def boxes_needed(settled: Callable[..., bool], most: int) -> int:
     """Number of boxes until all pairs with weights from 1/2 and from 0 up to 1 are settled."""
-    zero, half, one = Fraction(0), Fraction(1, 2), Fraction(1)
-    stack, seen = [((half, one), (zero, one))], 0
+    zero = Fraction(0)
+    half = Fraction(1, 2)
+    one = Fraction(1)
+    stack = [((half, one), (zero, one))]
+    seen = 0
     while stack and seen < most:
         first, second = stack.pop()
         seen += 1
@@ -161,16 +175,19 @@ def test_two_large_weights_are_settled_in_boxes() -> None:
 @example(unit([0.81, 0.5, 0.3]))
 @given(UNITS)
 def test_the_bounds_of_the_proof_hold_and_reach_the_goal_for_every_sum(weights: Any) -> None:
-    s, goal = 2 - math.sqrt(2), math.sqrt(2) - 1
+    s = 2 - math.sqrt(2)
+    goal = math.sqrt(2) - 1
     excess = 2 * stop_loss(weights, s)
-    four, six = (weights**4).sum(), (weights**6).sum()
+    four = (weights**4).sum()
+    six = (weights**6).sum()
     two, quartic, sextic = map(float, POLYNOMIAL)
     w = weights[0]
     bounds = [two + quartic * (3 - 2 * four) + sextic * (15 - 30 * four + 16 * six)]
     if w > s:
         bounds.append(w - s + (1 - w * w) / (8 * (w - s)))
     if len(weights) > 1 and (a := weights[0] + weights[1]) > s:
-        e, rest = weights[0] - weights[1], 1 - weights[0] ** 2 - weights[1] ** 2
+        e = weights[0] - weights[1]
+        rest = 1 - weights[0] ** 2 - weights[1] ** 2
         far = (e * e + rest) / (4 * s)
         if e < s:
             far = min(far, rest * max(1 / (8 * (s - e)), 1 / (4 * s)))
@@ -194,7 +211,9 @@ def test_both_ends_of_the_segment_are_sharp() -> None:
 
 @pytest.mark.parametrize("d", [2, 3, *MORE[1:2]])
 @pytest.mark.parametrize("epsilon", [0.3, 1.34, 1.4])
-def test_designs_have_the_closed_form_up_to_the_first_breakpoint_only(d: int, epsilon: float) -> None:
+def test_designs_have_the_closed_form_up_to_the_first_breakpoint_only(
+    d: int, epsilon: float
+) -> None:
     base = math.exp(-epsilon)
     value = d * d / 2 * ((1 + base) / (1 - base)) ** 2 - d / 2
     found = design(Workload.marginals([2] * d, 1), PureLDP(epsilon))
@@ -205,9 +224,11 @@ def test_designs_have_the_closed_form_up_to_the_first_breakpoint_only(d: int, ep
 
 
 def largest_found(d: int, s: float, starts: int) -> float:
-    """Largest stop-loss that a fixed-point search finds: the weights follow the set where their sum exceeds ``s``."""
+    """Largest stop-loss that a fixed-point search finds: the weights follow the set where their sum
+    exceeds ``s``."""
     signs = 1 - 2 * (np.arange(2**d)[:, None] >> np.arange(d) & 1)
-    rng, best = np.random.default_rng(d), 0.0
+    rng = np.random.default_rng(d)
+    best = 0.0
     for start in range(starts):
         weights = unit(rng.dirichlet(np.full(d, (0.1, 0.5, 2.0, 50.0)[start % 4])) ** 0.5)
         before = -1.0
@@ -216,15 +237,19 @@ def largest_found(d: int, s: float, starts: int) -> float:
             value = np.maximum(sums - s, 0.0).mean()
             if value <= before * (1 + 1e-13) or not value:
                 break
-            before, weights = value, unit(signs.T @ (sums > s))
+            before = value
+            weights = unit(signs.T @ (sums > s))
         best = max(best, before)
     return best
 
 
-@pytest.mark.parametrize("d, epsilon", [(3, 2.0), (3, 4.5), pytest.param(4, 3.0, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "d, epsilon", [(3, 2.0), (3, 4.5), pytest.param(4, 3.0, marks=pytest.mark.long)]
+)
 def test_the_optimum_of_designs_is_that_of_the_stop_loss(d: int, epsilon: float) -> None:
     slope = 1 / math.expm1(epsilon)  # b / (1 - b)
-    low, high = 0.0, math.sqrt(d)
+    low = 0.0
+    high = math.sqrt(d)
     for _ in range(40):
         s = (low + high) / 2
         low, high = (s, high) if largest_found(d, s, 20) > slope * s else (low, s)

@@ -1,4 +1,5 @@
-"""Numbers of the running example in docs/theory, three answers at epsilon = log 3, compared with the text.
+"""Numbers of the running example in docs/theory, three answers at epsilon = log 3, compared with
+the text.
 
 Statements that no other test tries by brute force are tried here, too.
 """
@@ -33,7 +34,9 @@ THIRD = Fraction(1, 3)
 def page(name: str) -> str:
     """Text of a page on one line, with fractions as a/b."""
     text = " ".join((THEORY / f"{name}.md").read_text(encoding="utf-8").split())
-    return re.sub(r"\\t?frac(?:(\d)(\d)|\{(\d+)\}\{(\d+)\}|(\d)\{(\d+)\}|\{(\d+)\}(\d))", _written, text)
+    return re.sub(
+        r"\\t?frac(?:(\d)(\d)|\{(\d+)\}\{(\d+)\}|(\d)\{(\d+)\}|\{(\d+)\}(\d))", _written, text
+    )
 
 
 def _written(found: re.Match[str]) -> str:
@@ -52,7 +55,9 @@ def shows(name: str, text: str, *values: object) -> None:
     """A page has this text, with a number (a fraction, or words) in the place of each @."""
     parts = text.split("@")
     assert len(parts) == len(values) + 1
-    written = parts[0] + "".join(f"{value}{rest}" for value, rest in zip(values, parts[1:], strict=True))
+    written = parts[0] + "".join(
+        f"{value}{rest}" for value, rest in zip(values, parts[1:], strict=True)
+    )
     assert written in page(name), written
 
 
@@ -64,18 +69,26 @@ def centered(matrix: np.ndarray) -> np.ndarray:
 def test_estimation() -> None:
     found = design(Workload.frequencies(3), PureLDP(EPSILON))
     channel = found.mechanism.channel
-    true, other = rational(channel[0, 0]), rational(channel[0, 1])
+    true = rational(channel[0, 0])
+    other = rational(channel[0, 1])
     assert channel == pytest.approx(np.where(np.eye(3, dtype=bool), float(true), float(other)))
     shows(
-        "estimation", r"$P(x, x) = @$ and $P(x, y) = @$. Here $q_y = @$", true, other, rational(channel.mean(axis=0)[0])
+        "estimation",
+        r"$P(x, x) = @$ and $P(x, y) = @$. Here $q_y = @$",
+        true,
+        other,
+        rational(channel.mean(axis=0)[0]),
     )
     q = channel.mean(axis=0)
     g = channel / q - 1
-    shows("estimation", r"$g_y$ is $@$ at $y$ and $@$ elsewhere", rational(g[0, 0]), rational(g[0, 1]))
+    shows(
+        "estimation", r"$g_y$ is $@$ at $y$ and $@$ elsewhere", rational(g[0, 0]), rational(g[0, 1])
+    )
     information = (g * q) @ g.T
     scale = rational(information[0, 0] / centered(g)[0, 0])
     assert information == pytest.approx(float(scale) * centered(g))
-    value, spread = rational(found.average_variance), rational(np.trace(centered(g)) / 3)
+    value = rational(found.average_variance)
+    spread = rational(np.trace(centered(g)) / 3)
     shows(
         "estimation",
         r"M = @\, \Pi, \qquad M^{+} = @\, \Pi, \qquad F = 2 \cdot @ - @ = @ .",
@@ -91,7 +104,8 @@ def test_estimation() -> None:
 
     slope = THIRD * 2 / scale
     shows("estimation", r"$K = @ \Pi$ and $\eta = @ \mathbf 1$", 1 / scale, slope)
-    left, right = [], []
+    left = []
+    right = []
     for size in range(4):
         v = [Fraction(1) if x < size else THIRD for x in range(3)]
         square = sum(entry**2 for entry in v) - sum(v) ** 2 / 3
@@ -111,7 +125,9 @@ def test_estimation() -> None:
     shows("estimation", "worst case of the example is the average, @,", rational(worst.value))
 
 
-def multipliers(form: str, *, rows: list[float] | None = None, sums: list[float] | None = None) -> Multipliers:
+def multipliers(
+    form: str, *, rows: list[float] | None = None, sums: list[float] | None = None
+) -> Multipliers:
     """Multipliers of the rows for the two true reports, or of the row sums."""
     count = len(rows or [])
     index = np.arange(count)
@@ -126,15 +142,19 @@ def test_certificates() -> None:
     assert certificate.achieved == pytest.approx(0.75)
 
     for weights in ([Fraction(21, 40), Fraction(9, 40)], [Fraction(1, 2), Fraction(1, 4)]):
-        costs = [[prior[x] - THIRD * weights[x] if x == y else weights[y] for y in range(2)] for x in range(2)]
+        costs = [
+            [prior[x] - THIRD * weights[x] if x == y else weights[y] for y in range(2)]
+            for x in range(2)
+        ]
         total = sum(max(row) for row in costs)
-        assert float(bound(problem, multipliers("pairwise", rows=[float(w) for w in weights]))) == pytest.approx(
-            float(total)
-        )
+        assert float(
+            bound(problem, multipliers("pairwise", rows=[float(w) for w in weights]))
+        ) == pytest.approx(float(total))
         if weights[0] == Fraction(1, 2):
             shows(
                 "certificates",
-                "the first row of $c'$ is $(@, @)$ and the second $(@, @)$: the bound is $@ + @ = @$",
+                "the first row of $c'$ is $(@, @)$ and the second $(@, @)$: the bound is $@ + @ "
+                "= @$",
                 *costs[0],
                 *costs[1],
                 max(costs[0]),
@@ -142,7 +162,12 @@ def test_certificates() -> None:
                 total,
             )
         else:
-            shows("certificates", r"\begin{pmatrix} @ & @ \\ @ & @ \end{pmatrix},", *costs[0], *costs[1])
+            shows(
+                "certificates",
+                r"\begin{pmatrix} @ & @ \\ @ & @ \end{pmatrix},",
+                *costs[0],
+                *costs[1],
+            )
             shows(
                 "certificates",
                 "the bound is $@ + @ = @$. Randomized response, $P(x, x) = @$",
@@ -157,13 +182,20 @@ def test_certificates() -> None:
     shows("certificates", r"both pricings are 0, and the bound is again $@$", rational(compact))
     three = Problem([1 / 3] * 3, "identity", PureLDP(EPSILON))
     bounded = bound(three, multipliers("compact", sums=[0.2] * 3))
-    shows("certificates", "for every output and the bound $@$, the value of randomized response", rational(bounded))
+    shows(
+        "certificates",
+        "for every output and the bound $@$, the value of randomized response",
+        rational(bounded),
+    )
     assert solve(three).value == pytest.approx(float(bounded))
 
 
 def prices(costs: np.ndarray, columns: np.ndarray) -> list[Fraction]:
-    """Least cost of a column whose entry at the root is 1, for the output of each row of costs: the best ray."""
-    return [rational(min(row @ ray / ray[root] for ray in columns)) for root, row in enumerate(costs)]
+    """Least cost of a column whose entry at the root is 1, for the output of each row of costs: the
+    best ray."""
+    return [
+        rational(min(row @ ray / ray[root] for ray in columns)) for root, row in enumerate(costs)
+    ]
 
 
 def test_rays() -> None:
@@ -195,8 +227,10 @@ def test_rays() -> None:
 
 
 def kept_costs(costs: np.ndarray, tree: tuple[tuple[int, int, str], ...]) -> np.ndarray:
-    """What each node keeps by theorem 4 at ratio 3, from the edges (node, parent, kind of tie) of a tree."""
-    left, rest = costs.copy(), {node: (parent, kind) for node, parent, kind in tree}
+    """What each node keeps by theorem 4 at ratio 3, from the edges (node, parent, kind of tie) of a
+    tree."""
+    left = costs.copy()
+    rest = {node: (parent, kind) for node, parent, kind in tree}
     while rest:
         leaf = next(node for node in rest if node not in {parent for parent, _ in rest.values()})
         parent, kind = rest.pop(leaf)
@@ -227,7 +261,8 @@ def rooted_trees(root: int) -> list[tuple[tuple[int, int, str], ...]]:
 @given(st.lists(st.floats(-0.5, 0.2), min_size=3, max_size=3), st.randoms(use_true_random=False))
 def test_any_tree_proves_a_bound_and_the_best_trees_prove_the_prices(eta, random) -> None:
     """Complete graph on three answers, whose optimum is that of randomized response."""
-    values, every = np.array(eta), [rooted_trees(root) for root in range(3)]
+    values = np.array(eta)
+    every = [rooted_trees(root) for root in range(3)]
     for _ in range(5):
         assert proved([random.choice(trees) for trees in every], values) <= -3 / 5 + 1e-9
     sets = [kept for size in (1, 2) for kept in combinations(range(3), size)]
@@ -236,7 +271,10 @@ def test_any_tree_proves_a_bound_and_the_best_trees_prove_the_prices(eta, random
         price = min(costs @ ray / ray[j] for ray in columns)
         kept = [kept_costs(costs, tree) for tree in every[j]]
         assert all(one[j] <= price + 1e-12 for one in kept if (np.delete(one, j) >= 0).all())
-        assert any(one[j] == pytest.approx(price, abs=1e-12) and (np.delete(one, j) >= -1e-12).all() for one in kept)
+        assert any(
+            one[j] == pytest.approx(price, abs=1e-12) and (np.delete(one, j) >= -1e-12).all()
+            for one in kept
+        )
 
 
 def test_blocks() -> None:
@@ -245,7 +283,10 @@ def test_blocks() -> None:
     assert ties is not None
     first, second = ties.pairs()
     assert len(first) == 4
-    rows = [[Fraction(int(x == k)) - THIRD * int(x == i) for x in range(3)] for i, k in zip(first, second, strict=True)]
+    rows = [
+        [Fraction(int(x == k)) - THIRD * int(x == i) for x in range(3)]
+        for i, k in zip(first, second, strict=True)
+    ]
     slacks = {sum(row) * THIRD for row in rows}
     assert len(slacks) == 1
     shows("blocks", r"all four slacks are $@$", *slacks)
@@ -259,7 +300,9 @@ def test_blocks() -> None:
     assert np.linalg.eigvalsh(np.array(form, float)).min() > 0
     # Row sums of diag(p) H diag(p) with weights lambda / t, for any multipliers and entries.
     rng = np.random.default_rng(1)
-    b, p, lam = np.array(rows, float), rng.uniform(1, 1.5, 3), rng.random(4)
+    b = np.array(rows, float)
+    p = rng.uniform(1, 1.5, 3)
+    lam = rng.random(4)
     scaled = np.diag(p) @ (b.T * (lam / (b @ p))) @ b @ np.diag(p)
     assert scaled.sum(axis=1) == pytest.approx(p * (b.T @ lam))
     assert scaled.sum() == pytest.approx(lam @ b @ p)
@@ -268,10 +311,12 @@ def test_blocks() -> None:
 def test_interior() -> None:
     path = CentralPath(np.eye(3) / 3, 1 / 3, 2 / 3, 0.0)
     m, s, t = (rational(part.flat[0]) for part in (path.at.m, path.at.s, path.at.t))
-    floor, cap = THIRD * m, m
+    floor = THIRD * m
+    cap = m
     shows(
         "interior",
-        r"$M_j = @$ for each output: floors $b M_j = @$, caps $@$, and uniform reports with $s_{xj} = @$ and "
+        r"$M_j = @$ for each output: floors $b M_j = @$, caps $@$, and uniform reports with "
+        r"$s_{xj} = @$ and "
         r"$t_{xj} = @$",
         m,
         floor,
@@ -281,13 +326,18 @@ def test_interior() -> None:
     )
     assert 2 / (1 / floor + 1 / cap) == THIRD == s + floor
     rng = np.random.default_rng(2)
-    for difference, width, mu in zip(rng.normal(size=50), rng.random(50), 10.0 ** rng.uniform(-8, 1, 50), strict=True):
+    for difference, width, mu in zip(
+        rng.normal(size=50), rng.random(50), 10.0 ** rng.uniform(-8, 1, 50), strict=True
+    ):
         size = abs(difference)
         root = np.sqrt(width**2 * size**2 + 4 * mu**2)
         low = (mu + 2 * mu**2 / (root + width * size)) / width
         w, z = (low + size, low) if difference > 0 else (low, low + size)
-        s_, t_ = width * z / (w + z), width * w / (w + z)
-        assert (s_ * w, t_ * z, s_ + t_, w - z) == pytest.approx((mu, mu, width, difference), rel=1e-6)
+        s_ = width * z / (w + z)
+        t_ = width * w / (w + z)
+        assert (s_ * w, t_ * z, s_ + t_, w - z) == pytest.approx(
+            (mu, mu, width, difference), rel=1e-6
+        )
 
 
 def test_mean() -> None:
@@ -300,7 +350,8 @@ def test_mean() -> None:
         *map(rational, duchi),
         *map(rational, bit),
     )
-    piecewise, hybrid = mean.Piecewise(EPSILON).variance(answers), mean.Hybrid(EPSILON).variance(answers)
+    piecewise = mean.Piecewise(EPSILON).variance(answers)
+    hybrid = mean.Hybrid(EPSILON).variance(answers)
     shows(
         "mean",
         "`Piecewise` has @, @, @, and `Hybrid` @ for all",
@@ -310,8 +361,11 @@ def test_mean() -> None:
     average = design(Workload.mean([-1, 0, 1]), PureLDP(EPSILON))
     sets = sorted({tuple(np.flatnonzero(column > 0.3)) for column in average.mechanism.channel.T})
     assert sets == [(0,), (0, 1), (1, 2), (2,)]
-    high, low = rational(average.mechanism.channel.max()), rational(average.mechanism.channel.min())
-    shows("mean", "with probability $@$ by the answers that it names and $@$ by the others", high, low)
+    high = rational(average.mechanism.channel.max())
+    low = rational(average.mechanism.channel.min())
+    shows(
+        "mean", "with probability $@$ by the answers that it names and $@$ by the others", high, low
+    )
     shows("mean", "Its average variance is $@$", rational(average.value))
     worst = design(Workload.mean([-1, 0, 1]), PureLDP(EPSILON), objective="worst_case")
     shows("mean", "every answer has the variance $@$", rational(worst.value))
@@ -342,7 +396,8 @@ def test_every_private_bit_is_a_processed_symmetric_one(epsilon, first, second) 
     high = low + second * (min(ratio * low, 1 - (1 - low) / ratio) - low)
     symmetric = np.array([[ratio, 1.0], [1.0, ratio]]) / (ratio + 1)
     gain = (high - low) / (ratio - 1)
-    u, v = low - gain, high + gain
+    u = low - gain
+    v = high + gain
     assert -1e-9 <= u <= v + 1e-9 <= 1 + 2e-9
     assert symmetric @ np.array([u, v]) == pytest.approx([low, high], abs=1e-9)
 

@@ -18,7 +18,8 @@ WEIGHTS = st.one_of(st.just(0.0), st.floats(1e-300, 1.0), st.floats(0.01, 1.0))
 @st.composite
 def channels(draw: st.DrawFn) -> np.ndarray:
     """Row-stochastic arrays with zeros, tiny entries and rows that sum to 1 only within 1e-9."""
-    n, m = draw(st.integers(1, 4)), draw(st.integers(1, 19))
+    n = draw(st.integers(1, 4))
+    m = draw(st.integers(1, 19))
     weights = draw(arrays(np.float64, (n, m), elements=WEIGHTS))
     weights[np.arange(n), draw(st.lists(st.integers(0, m - 1), min_size=n, max_size=n))] = 1.0
     return weights / weights.sum(axis=1, keepdims=True) * (1 + draw(st.floats(-9e-10, 9e-10)))

@@ -1,4 +1,5 @@
-"""Statements of docs/theory, tried by their definitions on random small cases, in rationals where they are exact."""
+"""Statements of docs/theory, tried by their definitions on random small cases, in rationals where
+they are exact."""
 
 from __future__ import annotations
 
@@ -24,13 +25,18 @@ NO_PAIRS = PairRows.joined([])
 @cases(40)
 @given(SEEDS, st.integers(2, 5), st.integers(2, 4), st.sampled_from([0.0, 0.07]))
 def test_a_newton_step_solves_the_linearized_conditions(seed, n, k, delta) -> None:
-    """docs/theory/interior.md, theorem 1, at points that satisfy the caps and the definition of w only."""
+    """docs/theory/interior.md, theorem 1, at points that satisfy the caps and the definition of w
+    only."""
     rng = np.random.default_rng(seed)
     path = CentralPath(rng.normal(size=(n, k)), 0.4, 0.6, delta)
-    b, beta, c, m = path.b, path.beta, path.c, rng.uniform(0.1, 1, k)
+    b = path.b
+    beta = path.beta
+    c = path.c
+    m = rng.uniform(0.1, 1, k)
     cap = delta + beta * m
     s = rng.uniform(0.1, 0.9, (n, k)) * cap
-    y, z = rng.normal(size=n), rng.uniform(0.1, 1, (n, k))
+    y = rng.normal(size=n)
+    z = rng.uniform(0.1, 1, (n, k))
     z += np.maximum(c - y[:, None], 0)
     h = rng.uniform(0.1, 1, k) if delta else np.zeros(k)
     at = type(path.at)(s, cap - s, m, y[:, None] + z - c, z, h, y)
@@ -45,7 +51,9 @@ def test_a_newton_step_solves_the_linearized_conditions(seed, n, k, delta) -> No
     equal(move.s + move.t, np.tile(beta * move.m, (n, 1)))
     equal(move.w, move.y[:, None] + move.z)
     equal((s + move.s).sum(axis=1) + b * (m + move.m).sum(), np.ones(n))
-    equal(h + move.h, -b * (c - (y + move.y)[:, None]).sum(axis=0) - beta * (z + move.z).sum(axis=0))
+    equal(
+        h + move.h, -b * (c - (y + move.y)[:, None]).sum(axis=0) - beta * (z + move.z).sum(axis=0)
+    )
     if delta:
         equal(at.m * move.h + at.h * move.m, aims[2])
 
@@ -54,8 +62,10 @@ def test_a_newton_step_solves_the_linearized_conditions(seed, n, k, delta) -> No
 @given(st.data())
 def test_filling_keeps_a_column_in_the_cone(data) -> None:
     """docs/theory/repair.md, lemma 2, in integers; the ratio is a = 5/2."""
-    a, n = Fraction(5, 2), data.draw(st.integers(2, 4))
-    total, kept = 1000, data.draw(st.integers(500, 1000))
+    a = Fraction(5, 2)
+    n = data.draw(st.integers(2, 4))
+    total = 1000
+    kept = data.draw(st.integers(500, 1000))
     slack = data.draw(st.sampled_from([Fraction(0), Fraction(1, 50)]))
     top = data.draw(st.integers(0, 300))
     least = max(-((-(top - slack * kept)) // a), 0)
@@ -72,20 +82,26 @@ def test_filling_keeps_a_column_in_the_cone(data) -> None:
 @given(st.data())
 def test_mixing_with_a_constant_row_makes_a_channel_private(data) -> None:
     """docs/theory/repair.md, lemma 3, for two rows and every event, in rationals."""
-    alpha, delta = Fraction(3, 2), data.draw(st.sampled_from([Fraction(0), Fraction(1, 20)]))
+    alpha = Fraction(3, 2)
+    delta = data.draw(st.sampled_from([Fraction(0), Fraction(1, 20)]))
 
     def row() -> list[Fraction]:
         parts = [Fraction(data.draw(st.integers(1, 20))) for _ in range(3)]
         return [part / sum(parts) for part in parts]
 
-    first, second, constant = row(), row(), row()
+    first = row()
+    second = row()
+    constant = row()
     events = [event for size in (1, 2, 3) for event in combinations(range(3), size)]
 
     def excess(one: list[Fraction], other: list[Fraction], event: tuple[int, ...]) -> Fraction:
         return sum((one[y] - alpha * other[y] for y in event), Fraction(0))
 
     def largest(share: Fraction) -> Fraction:
-        rows = [[(1 - share) * p + share * c for p, c in zip(r, constant, strict=True)] for r in (first, second)]
+        rows = [
+            [(1 - share) * p + share * c for p, c in zip(r, constant, strict=True)]
+            for r in (first, second)
+        ]
         return max(excess(rows[i], rows[1 - i], event) for i in (0, 1) for event in events)
 
     violation = largest(Fraction(0)) - delta
@@ -103,9 +119,11 @@ def test_mixing_with_a_constant_row_makes_a_channel_private(data) -> None:
 def test_any_numbers_prove_a_bound_for_all_events(seed, n, m) -> None:
     """docs/theory/row_generation.md, theorem 3, against the program of all events."""
     rng = np.random.default_rng(seed)
-    b, delta = rng.uniform(0.2, 0.9), rng.uniform(0, 0.3)
+    b = rng.uniform(0.2, 0.9)
+    delta = rng.uniform(0, 0.3)
     costs = rng.normal(size=(n, m))
-    eta, nu = rng.normal(size=n), rng.random((n, n))
+    eta = rng.normal(size=n)
+    nu = rng.random((n, n))
     shares = rng.random((n, n, m)) * nu[:, :, None]
     for i in range(n):
         nu[i, i], shares[i, i] = 0, 0
@@ -113,12 +131,14 @@ def test_any_numbers_prove_a_bound_for_all_events(seed, n, m) -> None:
     h = float((costs - eta[:, None] - given_up).max())
     proved = eta.sum() + n * h + b * delta * nu.sum()
 
-    rows, sides = [], []
+    rows = []
+    sides = []
     for i, k in product(range(n), repeat=2):
         for event in all_events(m):
             if i != k and event:
                 row = np.zeros((n, m))
-                row[i, list(event)], row[k, list(event)] = b, -1
+                row[i, list(event)] = b
+                row[k, list(event)] = -1
                 rows.append(row.ravel())
                 sides.append(b * delta)
     sums = np.kron(np.eye(n), np.ones(m))
@@ -129,7 +149,8 @@ def test_any_numbers_prove_a_bound_for_all_events(seed, n, m) -> None:
 @cases(30)
 @given(SEEDS, st.integers(3, 7))
 def test_balls_change_by_one_factor_along_an_edge(seed, n) -> None:
-    """docs/theory/graphs.md, proposition 2, for every set of inputs and every depth; exponents are whole numbers."""
+    """docs/theory/graphs.md, proposition 2, for every set of inputs and every depth; exponents are
+    whole numbers."""
     rng = np.random.default_rng(seed)
     graph = nx.random_labeled_tree(n, seed=seed)
     graph.add_edges_from((int(x), int(z)) for x, z in rng.integers(0, n, (2, 2)) if x != z)
@@ -150,7 +171,8 @@ def test_balls_change_by_one_factor_along_an_edge(seed, n) -> None:
 def test_one_multiplier_of_a_pair_is_enough(seed, n, m) -> None:
     """docs/theory/blocks.md, proposition 6: the bound does not rise."""
     rng = np.random.default_rng(seed)
-    costs, more, less = rng.normal(size=(n, m)), *np.sort(rng.random((2, m)), axis=0)[::-1]
+    costs = rng.normal(size=(n, m))
+    more, less = np.sort(rng.random((2, m)), axis=0)[::-1]
     r, back = rng.random(2)
 
     def proved(forward: np.ndarray, backward: np.ndarray) -> float:
@@ -166,7 +188,8 @@ def test_one_multiplier_of_a_pair_is_enough(seed, n, m) -> None:
 @cases(20)
 @given(SEEDS, st.sampled_from(["one-sided", "utility-optimized"]))
 def test_any_row_sums_prove_a_bound_where_some_inputs_are_capped(seed, kind) -> None:
-    """docs/theory/certificates.md, theorem 3, at random multipliers; with those of a solution the bound is tight."""
+    """docs/theory/certificates.md, theorem 3, at random multipliers; with those of a solution the
+    bound is tight."""
     rng = np.random.default_rng(seed)
     notion = OneSided(1.0, [0, 1]) if kind == "one-sided" else UtilityOptimizedLDP(1.0, [0, 1])
     problem = Problem(rng.dirichlet(np.ones(4)), rng.normal(size=(4, 4)), notion)
@@ -180,15 +203,20 @@ def test_any_row_sums_prove_a_bound_where_some_inputs_are_capped(seed, kind) -> 
 @cases(40)
 @given(SEEDS, st.integers(2, 5), st.floats(0.1, 3))
 def test_points_of_the_elliptope_have_the_stated_value(seed, n, epsilon) -> None:
-    """docs/theory/estimation_algorithms.md, proposition 2: the moments of unit vectors against the formula."""
+    """docs/theory/estimation_algorithms.md, proposition 2: the moments of unit vectors against the
+    formula."""
     rng = np.random.default_rng(seed)
-    b, r = np.exp(-epsilon), rng.dirichlet(np.ones(n))
-    a, h, t = (1 + b) / 2, (1 - b) / 2, rng.uniform(-0.9, 0.9)
+    b = np.exp(-epsilon)
+    r = rng.dirichlet(np.ones(n))
+    a = (1 + b) / 2
+    h = (1 - b) / 2
+    t = rng.uniform(-0.9, 0.9)
     u = rng.normal(size=(n, n + 1))
     u /= np.linalg.norm(u, axis=1)[:, None]
     workload = rng.normal(size=(2, n))
     centered = workload - np.outer(workload @ r, np.ones(n))
-    gram, turned = centered.T @ centered, np.eye(n) - np.outer(np.ones(n), r)
+    gram = centered.T @ centered
+    turned = np.eye(n) - np.outer(np.ones(n), r)
     length = h * t + np.sqrt(a**2 - h**2 * (1 - t**2) * ((r @ u) ** 2).sum())
     inverse = np.linalg.pinv(turned @ u @ u.T @ turned.T, rcond=1e-10)
     stated = length**2 / (h**2 * (1 - t**2)) * np.trace(gram @ inverse)
@@ -199,4 +227,6 @@ def test_points_of_the_elliptope_have_the_stated_value(seed, n, epsilon) -> None
     v = a * first + h * z
     moments = v @ v.T / (v @ (r @ v))[0]
     assert moments @ r == pytest.approx(np.ones(n))
-    assert np.trace(gram @ np.linalg.pinv(moments - 1, rcond=1e-10)) == pytest.approx(stated, rel=1e-6)
+    assert np.trace(gram @ np.linalg.pinv(moments - 1, rcond=1e-10)) == pytest.approx(
+        stated, rel=1e-6
+    )

@@ -1,4 +1,5 @@
-"""The basics (Dwork and Roth 2014, chapters 2 and 3) by definition; `introduction.py` compares the printed numbers."""
+"""The basics (Dwork and Roth 2014, chapters 2 and 3) by definition; `introduction.py` compares the
+printed numbers."""
 
 import math
 
@@ -12,7 +13,8 @@ COIN = closed_forms.coin()
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0, math.log(3) + 0.01, 2.0])
 def test_delta_curve_of_the_coin_over_all_events(epsilon):
-    channel, events = COIN.mechanism.channel, [(), (0,), (1,), (0, 1)]
+    channel = COIN.mechanism.channel
+    events = [(), (0,), (1,), (0, 1)]
     worst = max(
         channel[x, list(event)].sum() - math.exp(epsilon) * channel[1 - x, list(event)].sum()
         for x in (0, 1)
@@ -39,8 +41,12 @@ def test_sensitivity_depends_on_the_neighbors():
     assert noise.sensitivity(sum, people) == 1.0  # a count
     assert noise.sensitivity(lambda counts: 5 * counts[0] - 2 * counts[1], people) == 5.0
     fixed = {node: node for node in people.nodes if sum(node) == 4}
-    replaced = neighbors.within(fixed, lambda x, y: sum(abs(a - b) for a, b in zip(x, y, strict=True)), 2)
-    found = [noise.sensitivity(lambda counts: counts, replaced, norm=norm) for norm in (1, 2, "inf")]
+    replaced = neighbors.within(
+        fixed, lambda x, y: sum(abs(a - b) for a, b in zip(x, y, strict=True)), 2
+    )
+    found = [
+        noise.sensitivity(lambda counts: counts, replaced, norm=norm) for norm in (1, 2, "inf")
+    ]
     assert found == pytest.approx([2.0, math.sqrt(2), 1.0])
     assert noise.sensitivity(lambda counts: counts[0], replaced) == 1.0
 
@@ -59,7 +65,8 @@ def test_sensitivity_refuses_other_queries_and_norms(query, options, words):
 
 
 def test_laplace_noise_on_a_grid_is_exactly_private():
-    """Floats leak; the masses on a grid are rationals whose ratios are at most the real e^epsilon."""
+    """Floats leak; the masses on a grid are rationals whose ratios are at most the real
+    e^epsilon."""
     geometric = noise.Laplace(1.0, "log(3)").on_grid(1.0)
     assert all(geometric.mass(k) <= 3 * geometric.mass(k + 1) for k in range(40))
     rows = geometric.truncated(6)

@@ -14,7 +14,9 @@ from ldpopt.errors import PrivacyViolationError
 
 def test_worst_variances_at_epsilon_1():
     assert mean.RandomCensoring(1.0).worst_case_variance == pytest.approx(1.170673594, abs=5e-10)
-    assert mean.RandomCensoring(1.0, 1.0, math.exp(-1.0)).worst_case_variance == pytest.approx(0.6256625753, abs=5e-11)
+    assert mean.RandomCensoring(1.0, 1.0, math.exp(-1.0)).worst_case_variance == pytest.approx(
+        0.6256625753, abs=5e-11
+    )
     assert mean.Duchi(1.0).worst_case_variance == pytest.approx(4.682694377, abs=5e-10)
     assert mean.Piecewise(1.0).worst_case_variance == pytest.approx(5.223597452, abs=5e-10)
     assert mean.Laplace(1.0).worst_case_variance == pytest.approx(8.0, abs=5e-10)
@@ -62,7 +64,8 @@ def test_every_interval_of_theorem_2_violates_the_budget(epsilon):
 def test_corollary_1(epsilon, delta):
     """Gopt has an infinite epsilon: delta is 1 - 1/E at every budget."""
     protocol = mean.RandomCensoring(epsilon, 1.0, math.exp(-epsilon))
-    big, mu = math.exp(epsilon), np.linspace(0, 1, 11)
+    big = math.exp(epsilon)
+    mu = np.linspace(0, 1, 11)
     assert np.allclose(protocol.variance(mu), (big - 2) / (big - 1) * mu - mu**2 + 1 / (big - 1))
     audit = protocol.audit()
     assert (audit.epsilon, audit.verdict) == (math.inf, "violated")
@@ -73,14 +76,15 @@ def test_corollary_1(epsilon, delta):
 
 
 def gap_of_the_two(epsilon, mu):
-    return mean.RandomCensoring(epsilon).variance(mu) - mean.RandomCensoring(epsilon, 1.0, math.exp(-epsilon)).variance(
-        mu
-    )
+    return mean.RandomCensoring(epsilon).variance(mu) - mean.RandomCensoring(
+        epsilon, 1.0, math.exp(-epsilon)
+    ).variance(mu)
 
 
 @pytest.mark.parametrize("mu", [0.0, 0.3, 1.0])
 def test_the_gap_of_the_two_variances_is_convex(mu):
-    """The gap is ``sum_k (mu + k - 1) x**k`` with ``x = 1/E``, no term negative: no inflection at 1 to 4.
+    """The gap is ``sum_k (mu + k - 1) x**k`` with ``x = 1/E``, no term negative: no inflection at 1
+    to 4.
 
     Each term is at most its own second derivative, so the second derivative is at least the gap.
     """
@@ -88,7 +92,9 @@ def test_the_gap_of_the_two_variances_is_convex(mu):
     for epsilon in np.linspace(0.2, 6, 59):
         low, gap, high = (gap_of_the_two(e, mu) for e in (epsilon - h, epsilon, epsilon + h))
         k = np.arange(1, math.ceil(45 / epsilon) + 2)
-        assert gap == pytest.approx(((mu + k - 1) * np.exp(-k * epsilon)).sum(), rel=1e-6, abs=1e-13)
+        assert gap == pytest.approx(
+            ((mu + k - 1) * np.exp(-k * epsilon)).sum(), rel=1e-6, abs=1e-13
+        )
         assert (low + high - 2 * gap) / h**2 >= gap * (1 - 1e-3)
         assert (low - high) / (2 * h) >= gap * (1 - 1e-3)
 
@@ -111,8 +117,10 @@ def test_the_symmetric_interval_has_the_least_variance_for_every_answer(epsilon)
 
 
 def test_censoring_without_privacy():
-    """No-DP draws independent bits; for fixed answers their variance is below the paper's "lower bound"."""
-    protocol, x = mean.NoPrivacy(), np.linspace(0, 1, 11)
+    """No-DP draws independent bits; for fixed answers their variance is below the paper's "lower
+    bound"."""
+    protocol = mean.NoPrivacy()
+    x = np.linspace(0, 1, 11)
     assert protocol.variance(x) == pytest.approx(x * (1 - x), abs=1e-15)
     audit = protocol.audit()
     assert (audit.verdict, audit.epsilon) == ("violated", math.inf)
@@ -123,10 +131,12 @@ def test_censoring_without_privacy():
     assert set(bits) == {0.0, 1.0}
     bits = bits.reshape(surveys, people)
     deviation = np.sqrt(answers * (1 - answers) / surveys)
-    assert (np.abs(bits.mean(axis=0) - answers) <= 5 * deviation).all()  # 0 and 1 are always reported as they are
+    # 0 and 1 are always reported as they are
+    assert (np.abs(bits.mean(axis=0) - answers) <= 5 * deviation).all()
     # Dependent draws would change the variance of a survey's mean; 4000 surveys estimate it to 2 %.
     found = [protocol.estimate(row).values[0] for row in bits[:4000]]
-    within, paper = (answers * (1 - answers)).mean() / people, answers.mean() * (1 - answers.mean()) / people
+    within = (answers * (1 - answers)).mean() / people
+    paper = answers.mean() * (1 - answers.mean()) / people
     assert np.var(found) == pytest.approx(within, rel=0.12)
     assert within < 0.7 * paper
 
@@ -134,7 +144,8 @@ def test_censoring_without_privacy():
 @pytest.mark.parametrize("ones", [0, 137, 5000, 9999])
 def test_the_lower_bound_of_the_paper_does_not_hold(ones):
     """Answers 0 and 1 are reported without error, below (mu - mu**2) / n."""
-    protocol, answers = mean.NoPrivacy(), np.repeat([1.0, 0.0], [ones, 10_000 - ones])
+    protocol = mean.NoPrivacy()
+    answers = np.repeat([1.0, 0.0], [ones, 10_000 - ones])
     for seed in range(3):
         reports = protocol.privatize(answers, rng=seed)
         assert (reports == answers).all()

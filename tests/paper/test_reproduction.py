@@ -1,6 +1,8 @@
-"""`examples/papers/all.py` compares each printed value with ours; finished parts are kept, and differences explained.
+"""`examples/papers/all.py` compares each printed value with ours; finished parts are kept, and
+differences explained.
 
-The other tests of this folder check what the scripts do not: proofs by definition, and errata at other parameters.
+The other tests of this folder check what the scripts do not: proofs by definition, and errata at
+other parameters.
 """
 
 from __future__ import annotations
@@ -36,17 +38,23 @@ def run_all(folder: Path, *options: str) -> str:
 
 def results(page: Path) -> dict[str, list[str]]:
     """Row of a source -> the other cells of its line in a table of rows."""
-    lines = [line.strip("| \n").split(" | ") for line in page.read_text(encoding="utf-8").splitlines()]
+    lines = [
+        line.strip("| \n").split(" | ") for line in page.read_text(encoding="utf-8").splitlines()
+    ]
     return {line[0]: line[1:] for line in lines if len(line) == 4 and line[0][0] in "ZWRB"}
 
 
 @pytest.mark.long
 def test_printed_values_and_ours_are_as_documented(tmp_path: Path) -> None:
     assert "MISSING" not in run_all(tmp_path, "--quick")
-    found, documented = results(tmp_path / "rows.md"), results(ROOT / "docs" / "papers.md")
+    found = results(tmp_path / "rows.md")
+    documented = results(ROOT / "docs" / "papers.md")
     assert found.keys() == documented.keys() == set(load_script(FOLDER / "rows.py").ROWS)
-    assert {key for key, (_, places, _) in found.items() if places == documented[key][1]} == documented.keys()
-    fixed = documented.keys() - {"R18", "R19", "R20", "R21", "R23", "R24"}  # these depend on the run or the machine
+    assert {
+        key for key, (_, places, _) in found.items() if places == documented[key][1]
+    } == documented.keys()
+    # these depend on the run or the machine
+    fixed = documented.keys() - {"R18", "R19", "R20", "R21", "R23", "R24"}
     assert {key: found[key] for key in fixed} == {key: documented[key] for key in fixed}
 
 
@@ -58,7 +66,9 @@ def test_a_finished_part_is_kept_until_something_changes(tmp_path: Path) -> None
     assert "introduction: kept" in run_all(tmp_path, "--only", "introduction")
     assert json.loads(state.read_text()) == first
     # Another digest: an older script, other options, another library.
-    runner = load_script(FOLDER / "all.py").Runner(tmp_path, type("Options", (), {"quick": False, "fresh": False}))
+    runner = load_script(FOLDER / "all.py").Runner(
+        tmp_path, type("Options", (), {"quick": False, "fresh": False})
+    )
     assert runner.is_finished("introduction")
     state.write_text(json.dumps(first | {"digest": "0"}))
     assert not runner.is_finished("introduction")
@@ -66,7 +76,9 @@ def test_a_finished_part_is_kept_until_something_changes(tmp_path: Path) -> None
 
 def test_an_unfinished_part_continues_only_with_the_same_script(tmp_path: Path) -> None:
     script = load_script(FOLDER / "all.py")
-    runner = script.Runner(tmp_path, type("Options", (), {"quick": True, "fresh": False, "jobs": 1}))
+    runner = script.Runner(
+        tmp_path, type("Options", (), {"quick": True, "fresh": False, "jobs": 1})
+    )
     _, digest, _ = runner.state("introduction")
     folder = tmp_path / "introduction"
     folder.mkdir()

@@ -16,8 +16,12 @@ from ldpopt.errors import StatementError
 from ldpopt.noise import Laplace, NeighborPartition, Staircase, optimal_widening
 from ldpopt.noise.intervals import difference, merge, minkowski_sum
 
-V1, V2, V3, V4 = [(0, 1), (1000, 1001)], [(0, 100), (1000, 1001)], [(0, 500), (1000, 1001)], [(0, 1001)]
-V5, V7 = [(0, 1), (100, 101)], [(0, 1), (2000, 2001)]
+V1 = [(0, 1), (1000, 1001)]
+V2 = [(0, 100), (1000, 1001)]
+V3 = [(0, 500), (1000, 1001)]
+V4 = [(0, 1001)]
+V5 = [(0, 1), (100, 101)]
+V7 = [(0, 1), (2000, 2001)]
 BUDGETS = (0.1, 0.5, 1.0, 2.0, 3.0, 5.0)
 
 
@@ -25,13 +29,19 @@ BUDGETS = (0.1, 0.5, 1.0, 2.0, 3.0, 5.0)
 @pytest.mark.parametrize(
     "intervals, widenings, rates",
     [
-        (V1, "499.5 127.763 48.187 19.094 10.431 3.684", "1.000001 .985043 .909840 .682156 .465252 .207012"),
+        (
+            V1,
+            "499.5 127.763 48.187 19.094 10.431 3.684",
+            "1.000001 .985043 .909840 .682156 .465252 .207012",
+        ),
         (V5, "49.5 49.5 14.616 5.865 3.244 1.161", "1 1.000340 .954899 .751573 .548788 .300312"),
     ],
 )
 def test_best_widenings(intervals, widenings, rates):
     found = [optimal_widening(intervals, epsilon) for epsilon in BUDGETS]
-    assert [round(float(part.widening), 3) for part in found] == [float(d) for d in widenings.split()]
+    assert [round(float(part.widening), 3) for part in found] == [
+        float(d) for d in widenings.split()
+    ]
     got = [round(part.noise(epsilon).rate, 6) for part, epsilon in zip(found, BUDGETS, strict=True)]
     assert got == [float(rate) for rate in rates.split()]
 
@@ -40,7 +50,9 @@ def test_steps_until_convergence():
     assert NeighborPartition(V1, 0.5).steps == 1000
     assert NeighborPartition(V7, 0.5).steps == 2000
     for intervals in (V1, V2, V3, V4, V5, V7):
-        assert all(NeighborPartition(intervals, d).steps <= 2000 for d in (0.5, 1, 7.3, 100, 499.5, 2000))
+        assert all(
+            NeighborPartition(intervals, d).steps <= 2000 for d in (0.5, 1, 7.3, 100, 499.5, 2000)
+        )
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 3.0, 10.0, 100.0])
@@ -53,9 +65,16 @@ def test_one_block_is_the_staircase(epsilon):
 
 
 def slow_layers(intervals, d, last):
-    """Algorithm 1 by its definition, in whole numbers over 2: every layer widened, all earlier ones subtracted."""
-    steps = merge([(0, 0)] + [(s * 2 * e[i], s * 2 * e[1 - i]) for e in intervals for s, i in ((1, 0), (-1, 1))])
-    width, found, core, inside = int(2 * d), [], [(0, 0)], []
+    """Algorithm 1 by its definition, in whole numbers over 2: every layer widened, all earlier ones
+    subtracted."""
+    steps = merge(
+        [(0, 0)]
+        + [(s * 2 * e[i], s * 2 * e[1 - i]) for e in intervals for s, i in ((1, 0), (-1, 1))]
+    )
+    width = int(2 * d)
+    found = []
+    core = [(0, 0)]
+    inside = []
     for _ in range(last + 1):
         union = merge((low - width, high + width) for low, high in core)
         found.append(difference(union, inside))
@@ -64,16 +83,22 @@ def slow_layers(intervals, d, last):
 
 
 @pytest.mark.parametrize(
-    "intervals, d", [(V1, 450), (V2, 400), (V3, 200), (V4, 0.5), (V5, 10), (V5, 20.5), (V7, 950), (V4, 300)]
+    "intervals, d",
+    [(V1, 450), (V2, 400), (V3, 200), (V4, 0.5), (V5, 10), (V5, 20.5), (V7, 950), (V4, 300)],
 )
 def test_normalizer_and_mean_against_slow_rational_construction(intervals, d):
     part = NeighborPartition(intervals, d)
-    n, c, x = part.steps, intervals[-1][1], Fraction(1, 3)
+    n = part.steps
+    c = intervals[-1][1]
+    x = Fraction(1, 3)
     layers = slow_layers(intervals, d, n + 1)
     end = max(high for _, high in layers[n - 1])
     assert layers[n] == [(-end - 2 * c, -end), (end, end + 2 * c)]
     measure = [sum((Fraction(b - a, 2) for a, b in layer), Fraction(0)) for layer in layers]
-    first = [sum((abs(Fraction(b * abs(b) - a * abs(a), 8)) for a, b in layer), Fraction(0)) for layer in layers]
+    first = [
+        sum((abs(Fraction(b * abs(b) - a * abs(a), 8)) for a, b in layer), Fraction(0))
+        for layer in layers
+    ]
     z = sum(x**t * measure[t] for t in range(n + 1)) + 2 * c * x ** (n + 1) / (1 - x)
     a_n = Fraction(end, 2)
     tail = x**n * c * ((2 * a_n + c) * x / (1 - x) + 2 * c * x / (1 - x) ** 2)
@@ -86,7 +111,8 @@ def test_normalizer_and_mean_against_slow_rational_construction(intervals, d):
 
 @pytest.mark.parametrize("intervals", [V1, V2, V3, V5, V7])
 def test_layers_at_the_smallest_widening(intervals):
-    part, layers = NeighborPartition(intervals, 0.5), slow_layers(intervals, 0.5, 30)
+    part = NeighborPartition(intervals, 0.5)
+    layers = slow_layers(intervals, 0.5, 30)
     measure = np.array([sum(b - a for a, b in layer) / 2 for layer in layers])
     first = np.array([sum(abs(b * abs(b) - a * abs(a)) for a, b in layer) / 8 for layer in layers])
     first[0] = 0.25
@@ -95,24 +121,34 @@ def test_layers_at_the_smallest_widening(intervals):
 
 
 def algorithm_2(part, epsilon, size, rng, first):
-    """Levels that Algorithm 2 draws: layers 0 to n as they are, beyond them n + K with geometric K from `first` on."""
-    x, n, measure = math.exp(-epsilon), part.steps, np.array(part.moments.measure)
+    """Levels that Algorithm 2 draws: layers 0 to n as they are, beyond them n + K with geometric K
+    from `first` on."""
+    x = math.exp(-epsilon)
+    n = part.steps
+    measure = np.array(part.moments.measure)
     weights = np.append(x ** np.arange(n + 1) * measure, measure[n] * x ** (n + 1) / (1 - x))
     drawn = rng.choice(n + 2, size, p=weights / weights.sum())
     return np.where(drawn <= n, drawn, n + rng.geometric(1 - x, size) - 1 + first)
 
 
 def test_erratum_the_geometric_tail_starts_at_one():
-    """A geometric tail on {0, 1, ...} draws layer n twice: its density falls by (1 + x) / x**2, a loss of 2.31 nats.
+    """A geometric tail on {0, 1, ...} draws layer n twice: its density falls by (1 + x) / x**2, a
+    loss of 2.31 nats.
 
     The sampler and the density of the library agree with a tail on {1, 2, ...}.
     """
-    part, x, size = NeighborPartition(V4, 0.5), math.exp(-1.0), 400_000
-    n, rng = part.steps, np.random.default_rng(7)
+    part = NeighborPartition(V4, 0.5)
+    x = math.exp(-1.0)
+    size = 400_000
+    n = part.steps
+    rng = np.random.default_rng(7)
     printed, right = (algorithm_2(part, 1.0, size, rng, first) for first in (0, 1))
     ours = part.level(part.noise(1.0).sample(size, rng=11))
     last = n + 4
-    tables = [np.bincount(np.minimum(levels, last), minlength=last + 1) for levels in (printed, right, ours)]
+    tables = [
+        np.bincount(np.minimum(levels, last), minlength=last + 1)
+        for levels in (printed, right, ours)
+    ]
     assert min(table.min() for table in tables) > 40
     assert chi2_contingency(tables[1:]).pvalue > 1e-6
     assert chi2_contingency([tables[0], tables[2]]).pvalue < 1e-12

@@ -22,14 +22,21 @@ THREE = "log(3)"
 @pytest.mark.parametrize("delta", [0.0, 0.2])
 def test_the_vertices_are_all_the_vertices(delta):
     """Cut every pair of the eight lines and keep what is feasible, in rationals."""
-    alpha, d = Fraction(3), Fraction(delta)
-    lines = [(alpha, 1, 1 - d, 1), (1, alpha, 1 - d, 1), (alpha, 1, alpha + d, -1), (1, alpha, alpha + d, -1)]
+    alpha = Fraction(3)
+    d = Fraction(delta)
+    lines = [
+        (alpha, 1, 1 - d, 1),
+        (1, alpha, 1 - d, 1),
+        (alpha, 1, alpha + d, -1),
+        (1, alpha, alpha + d, -1),
+    ]
     lines += [(1, 0, 0, 1), (0, 1, 0, 1), (1, 0, 1, -1), (0, 1, 1, -1)]
     found = set()
     for (a, b, c, _), (e, f, g, _) in itertools.combinations(lines, 2):
         det = a * f - b * e
         if det:
-            x, y = Fraction(c * f - b * g) / det, Fraction(a * g - c * e) / det
+            x = Fraction(c * f - b * g) / det
+            y = Fraction(a * g - c * e) / det
             if all(sign * (p * x + q * y) >= sign * r for p, q, r, sign in lines):
                 found.add((float(x), float(y)))
     assert found == set(binary([0.5, 0.5], THREE, delta).vertices)
@@ -70,7 +77,9 @@ def test_equations_10_to_12_whole_edges_are_optimal(prior, region, delta):
     ends = np.array(form.face)
     assert ends.shape == (2, 2)
     for share in np.linspace(0, 1, 11):
-        assert (share * ends[0] + (1 - share) * ends[1]) @ prior == pytest.approx(form.value, abs=1e-15)
+        assert (share * ends[0] + (1 - share) * ends[1]) @ prior == pytest.approx(
+            form.value, abs=1e-15
+        )
 
 
 def test_no_edge_is_optimal_beside_the_boundary():
@@ -81,7 +90,8 @@ def test_no_edge_is_optimal_beside_the_boundary():
 @pytest.mark.parametrize("delta", [0.0, 0.15])
 def test_the_n_ary_answer_is_4_and_15_for_two_letters(delta):
     for first in np.linspace(0, 1, 21):
-        one, other = binary([first, 1 - first], 0.4, delta), top_k([first, 1 - first], 0.4, delta)
+        one = binary([first, 1 - first], 0.4, delta)
+        other = top_k([first, 1 - first], 0.4, delta)
         assert one.exact_value() == other.exact_value()
 
 
@@ -94,9 +104,11 @@ def test_breakpoints_are_where_the_number_of_members_changes():
 
 
 def test_erratum_entry_wise_delta_is_weaker_beyond_two_outputs():
-    """Equation (20) bounds single entries by delta: for these two rows one event still has (m - 1) times delta."""
+    """Equation (20) bounds single entries by delta: for these two rows one event still has (m - 1)
+    times delta."""
     m, alpha, delta = 5, 3.0, 0.1
-    first, second = np.append(np.full(m - 1, delta), 1 - (m - 1) * delta), np.eye(m)[-1]
+    first = np.append(np.full(m - 1, delta), 1 - (m - 1) * delta)
+    second = np.eye(m)[-1]
     assert (first - alpha * second).max() <= delta
     assert (second - alpha * first).max() <= delta
     assert np.maximum(first - alpha * second, 0).sum() == pytest.approx((m - 1) * delta)
@@ -104,9 +116,13 @@ def test_erratum_entry_wise_delta_is_weaker_beyond_two_outputs():
 
 @pytest.mark.parametrize(("n", "delta"), [(2, 0.1), (3, 0.0), (4, 0.05), (5, 0.0)])
 def test_section_4_without_the_row_sums(n, delta):
-    """The reduced form: ``p[i, i] = 1 - sum of the others``, so n (n - 1) variables; upper bounds in place of sums."""
-    prior, alpha = np.random.default_rng(n).dirichlet(np.ones(n)), math.exp(0.8)
-    column = {pair: k for k, pair in enumerate((i, j) for i in range(n) for j in range(n) if i != j)}
+    """The reduced form: ``p[i, i] = 1 - sum of the others``, so n (n - 1) variables; upper bounds
+    in place of sums."""
+    prior = np.random.default_rng(n).dirichlet(np.ones(n))
+    alpha = math.exp(0.8)
+    column = {
+        pair: k for k, pair in enumerate((i, j) for i in range(n) for j in range(n) if i != j)
+    }
 
     def entry(i, j):
         """Coefficients and constant of p[i, j]."""
@@ -117,16 +133,20 @@ def test_section_4_without_the_row_sums(n, delta):
         row[[column[i, k] for k in range(n) if k != i]] = -1
         return row, 1.0
 
-    rows, bounds = [], []
+    rows = []
+    bounds = []
     for a, b, j in itertools.product(range(n), repeat=3):
         if a != b:
-            (first, one), (second, other) = entry(a, j), entry(b, j)
+            first, one = entry(a, j)
+            second, other = entry(b, j)
             rows.append(first - alpha * second)
             bounds.append(alpha * other + delta - one)
     uppers = [-entry(i, i)[0] for i in range(n)]
     assert (len(column), len(rows), len(uppers)) == (n * (n - 1), n * n * (n - 1), n)
     cost = -sum(prior[i] * entry(i, i)[0] for i in range(n))
-    found = linprog(cost, A_ub=np.array(rows + uppers), b_ub=np.append(bounds, np.ones(n)), bounds=(0, None))
+    found = linprog(
+        cost, A_ub=np.array(rows + uppers), b_ub=np.append(bounds, np.ones(n)), bounds=(0, None)
+    )
     problem = Problem(prior, "identity", ApproximateLDP(0.8, delta, form="entry"))
     assert 1 - found.fun == pytest.approx(solve(problem).value, abs=1e-9)
     assert 1 - found.fun == pytest.approx(top_k(prior, 0.8, delta).value, abs=1e-9)

@@ -1,4 +1,5 @@
-"""Zhou, Lu and Wu 2019, sections 2.2.2 and 3.2.2: the proof by bases, in rationals and with symbols."""
+"""Zhou, Lu and Wu 2019, sections 2.2.2 and 3.2.2: the proof by bases, in rationals and with
+symbols."""
 
 from __future__ import annotations
 
@@ -13,9 +14,11 @@ from ldpopt.solving.exact.simplex import MODEL_I, MODEL_II, binary_standard_form
 
 
 def as_printed(model, name, alpha, delta, first, second):
-    """``(x1, x2)`` and the reduced costs of equations (7)-(9) and (16)-(18), as printed in the paper."""
+    """``(x1, x2)`` and the reduced costs of equations (7)-(9) and (16)-(18), as printed in the
+    paper."""
     f = alpha**2 - 1
-    s, t = (first - second * alpha) / f, (second - first * alpha) / f
+    s = (first - second * alpha) / f
+    t = (second - first * alpha) / f
     middle = (alpha + delta) / (alpha + 1)
     return {
         ("I", "B1"): ((middle, middle), {"x5": s, "x6": t}),
@@ -74,7 +77,15 @@ def test_each_basis_is_optimal_exactly_in_its_region(model, bases, name):
         alpha, delta, _ = draw(rng, model)
         low, high = bases[name].interval(alpha)
         hair = F(1, 10**12)
-        for first in {low - hair, low, low + hair, (low + high) / 2, high - hair, high, high + hair}:
+        for first in {
+            low - hair,
+            low,
+            low + hair,
+            (low + high) / 2,
+            high - hair,
+            high,
+            high + hair,
+        }:
             if 0 <= first <= 1:
                 form = binary_standard_form([first, 1 - first], delta=delta, alpha=alpha)
                 table = canonical_form(form, bases[name].columns)
@@ -88,7 +99,9 @@ def test_the_optimal_basis_is_the_closed_form(bases, delta):
     for first in (0.0, 0.1, 0.25, 0.3, 0.5, 0.7, 0.75, 0.9, 1.0):
         closed = binary([first, 1 - first], "log(3)", delta)
         tables = {
-            basis.region: canonical_form(binary_standard_form([first, 1 - first], "log(3)", delta), basis.columns)
+            basis.region: canonical_form(
+                binary_standard_form([first, 1 - first], "log(3)", delta), basis.columns
+            )
             for basis in bases.values()
         }
         optimal = {region for region, table in tables.items() if table.is_optimal}
@@ -98,7 +111,10 @@ def test_the_optimal_basis_is_the_closed_form(bases, delta):
 
 def test_the_optimum_at_an_irrational_ratio_is_a_lower_bound_of_the_closed_form():
     form = binary_standard_form([0.5, 0.5], 0.1)
-    assert canonical_form(form, MODEL_I["B1"].columns).objective == binary([0.5, 0.5], 0.1).exact_value()[0]
+    assert (
+        canonical_form(form, MODEL_I["B1"].columns).objective
+        == binary([0.5, 0.5], 0.1).exact_value()[0]
+    )
 
 
 @pytest.mark.parametrize("delta", [F(0), F(1, 5)])
@@ -106,7 +122,9 @@ def test_equations_10_to_12_segments_of_optima(delta):
     bases = MODEL_II if delta else MODEL_I
     for alpha in (F(3, 2), F(3), F(7, 2)):
         for region in ("first", "last"):
-            low, high = next(basis for basis in bases.values() if basis.region == region).interval(alpha)
+            low, high = next(basis for basis in bases.values() if basis.region == region).interval(
+                alpha
+            )
             first = low if region == "first" else high
             form = binary_standard_form([first, 1 - first], delta=delta, alpha=alpha)
             ends = [canonical_form(form, basis.columns) for basis in bases.values()]
@@ -115,25 +133,38 @@ def test_equations_10_to_12_segments_of_optima(delta):
             assert not any(table.is_unique for table in ends)
             for step in range(11):
                 x1, x2 = (
-                    sum(w * e.basic_solution[k] for w, e in zip((10 - step, step), ends, strict=True)) / 10
+                    sum(
+                        w * e.basic_solution[k]
+                        for w, e in zip((10 - step, step), ends, strict=True)
+                    )
+                    / 10
                     for k in ("x1", "x2")
                 )
                 assert first * x1 + (1 - first) * x2 == (alpha + delta) / (alpha + 1)
-                equation = alpha * (1 - x1) + delta if region == "first" else (alpha + delta - x1) / alpha
+                equation = (
+                    alpha * (1 - x1) + delta if region == "first" else (alpha + delta - x1) / alpha
+                )
                 assert x2 == equation
 
 
 def test_erratum_printed_right_hand_side_of_model_2():
-    """Rows 3 and 4 need ``e^eps + delta``; with the printed side, the vertices differ from the text."""
-    alpha, delta = F(3), F(1, 5)
+    """Rows 3 and 4 need ``e^eps + delta``; with the printed side, the vertices differ from the
+    text."""
+    alpha = F(3)
+    delta = F(1, 5)
     first = {"B1": F(1, 2), "B2": F(9, 10), "B3": F(1, 10)}
     wrong = {"B1": (F(3, 4), F(3, 4)), "B2": (1, 0), "B3": (0, 1)}
     right = {"B1": (F(4, 5), F(4, 5)), "B2": (1, delta), "B3": (delta, 1)}
     for name, basis in MODEL_II.items():
         prior = [first[name], 1 - first[name]]
-        forms = [binary_standard_form(prior, delta=delta, alpha=alpha, printed=flag) for flag in (True, False)]
+        forms = [
+            binary_standard_form(prior, delta=delta, alpha=alpha, printed=flag)
+            for flag in (True, False)
+        ]
         printed_table, table = (canonical_form(form, basis.columns) for form in forms)
-        assert (printed_table.basic_solution["x1"], printed_table.basic_solution["x2"]) == wrong[name]
+        assert (printed_table.basic_solution["x1"], printed_table.basic_solution["x2"]) == wrong[
+            name
+        ]
         assert (table.basic_solution["x1"], table.basic_solution["x2"]) == right[name]
         assert printed_table.reduced_costs == table.reduced_costs
         assert printed_table.objective < table.objective
@@ -155,13 +186,16 @@ def test_erratum_bases_are_singular_at_epsilon_0(basis):
 
 def test_the_other_bases_of_model_2_hold_at_epsilon_0():
     for name, point in (("B2", (1, F(1, 5))), ("B3", (F(1, 5), 1))):
-        table = canonical_form(binary_standard_form([F(1, 2), F(1, 2)], 0, "1/5"), MODEL_II[name].columns)
+        table = canonical_form(
+            binary_standard_form([F(1, 2), F(1, 2)], 0, "1/5"), MODEL_II[name].columns
+        )
         assert (table.basic_solution["x1"], table.basic_solution["x2"]) == point
         assert table.is_optimal
 
 
 def test_theorem_1_is_only_sufficient_at_a_degenerate_vertex():
-    """At C = (1, 0) of Model I three rows are tight, and x2 = 0: two bases of the same point disagree."""
+    """At C = (1, 0) of Model I three rows are tight, and x2 = 0: two bases of the same point
+    disagree."""
     form = binary_standard_form(["9/10", "1/10"], "log(3)")
     passes = canonical_form(form, MODEL_I["B3"].columns)
     fails = canonical_form(form, ["x1", "x2", "x3", "x5", "x6", "x8"])

@@ -38,13 +38,17 @@ def imports() -> nx.DiGraph:
     graph = nx.DiGraph()
     graph.add_nodes_from(FILES)
     for name, file in FILES.items():
-        used = set(imported_names(ast.parse(file.read_text(encoding="utf-8")))) & set(FILES) - {name}
+        used = set(imported_names(ast.parse(file.read_text(encoding="utf-8")))) & set(FILES) - {
+            name
+        }
         graph.add_edges_from((name, other) for other in used)
     return graph
 
 
 def test_there_is_no_circle_of_files(imports: nx.DiGraph) -> None:
-    assert [sorted(part) for part in nx.strongly_connected_components(imports) if len(part) > 1] == []
+    assert [
+        sorted(part) for part in nx.strongly_connected_components(imports) if len(part) > 1
+    ] == []
 
 
 def test_the_picture_of_the_packages_is_that_of_the_import_contract() -> None:

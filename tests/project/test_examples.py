@@ -15,7 +15,8 @@ from builders import THOROUGH, seconds
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9][0-9]_*.py"))
 QUICK = ("05_places",)
-"""Example of the usual set; the thorough set runs all. `tests/paper/test_reproduction.py` runs those of the papers."""
+"""Example of the usual set; the thorough set runs all. `tests/paper/test_reproduction.py` runs
+those of the papers."""
 
 NEEDED = {
     "matplotlib": "matplotlib",
@@ -54,7 +55,9 @@ def test_example_runs(path: Path, tmp_path: Path) -> None:
     pictures = list((tmp_path / "pictures").glob("*.png"))
     assert pictures, "no picture was written"
     assert all(picture.stat().st_size > 5000 for picture in pictures)
-    assert [entry.name for entry in tmp_path.iterdir()] == ["pictures"], "something was written elsewhere"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["pictures"], (
+        "something was written elsewhere"
+    )
 
 
 @pytest.mark.parametrize("page", ["index", "getting_started", "architecture"])
@@ -62,7 +65,9 @@ def test_python_on_the_first_pages_runs(page: str, monkeypatch: pytest.MonkeyPat
     pytest.importorskip("matplotlib")
     monkeypatch.setenv("MPLBACKEND", "agg")
     blocks = re.findall(
-        r"^```python\n(.*?)^```", (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8"), re.M | re.S
+        r"^```python\n(.*?)^```",
+        (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8"),
+        re.M | re.S,
     )
     assert blocks
     names: dict[str, object] = {}

@@ -1,4 +1,5 @@
-"""What is in a registry has the other parts of its checklist in docs/extending.md, too; a failure names the part."""
+"""What is in a registry has the other parts of its checklist in docs/extending.md, too; a failure
+names the part."""
 
 from __future__ import annotations
 
@@ -19,11 +20,13 @@ from ldpopt.solving.plan import METHODS
 
 ROOT = Path(__file__).parents[2]
 LISTS = ("models", "examples", "solvers")
-"""Commands whose output grows with what is installed or added: described without an example, if need be."""
+"""Commands whose output grows with what is installed or added: described without an example, if
+need be."""
 
 
 def parts() -> Iterator[tuple[str, str, str]]:
-    """A thing in a registry, a document, and words that the document has if the thing is described there."""
+    """A thing in a registry, a document, and words that the document has if the thing is described
+    there."""
     for kind, notion in KINDS.items():
         if notion.__module__.startswith("ldpopt."):
             name = notion.__name__
@@ -37,13 +40,24 @@ def parts() -> Iterator[tuple[str, str, str]]:
     for method in (*METHODS, *DESIGN_METHODS):
         yield f"the method {method.name}", "docs/architecture.md", f"| {method.name} |"
     for protocol in FrequencyProtocol.PUBLISHED:
-        yield f"the protocol {protocol.__name__}", "docs/theory/frequencies.md", f"| `{protocol.__name__}`"
+        yield (
+            f"the protocol {protocol.__name__}",
+            "docs/theory/frequencies.md",
+            f"| `{protocol.__name__}`",
+        )
     for protocol in Protocol.PUBLISHED:
         yield f"the protocol {protocol.__name__}", "docs/theory/mean.md", f"| `{protocol.__name__}`"
     for command in COMMANDS:
         name = command.__name__
-        yield f"the command {name}", "docs/command_line.md", f"`{name}`" if name in LISTS else f"$ ldpopt {name} "
-    kinds = {table: [kind for form in FORMS[table] for kind in kinds_of(form)] for table in ("workload", "constraints")}
+        yield (
+            f"the command {name}",
+            "docs/command_line.md",
+            f"`{name}`" if name in LISTS else f"$ ldpopt {name} ",
+        )
+    kinds = {
+        table: [kind for form in FORMS[table] for kind in kinds_of(form)]
+        for table in ("workload", "constraints")
+    }
     for table, names in {"utility": [*NAMED], **kinds}.items():
         for name in names:
             yield f"the kind {name} of [{table}]", "docs/model_files.md", f'"{name}"'
@@ -54,4 +68,6 @@ def test_what_is_registered_is_documented(thing: str, page: str, words: str) -> 
     path = ROOT / page
     files = [path] if path.is_file() else sorted(path.iterdir())
     found = any(words in file.read_text(encoding="utf-8") for file in files)
-    assert found, f"{thing} is missing in {page}: no {words!r} (docs/extending.md has the checklist)"
+    assert found, (
+        f"{thing} is missing in {page}: no {words!r} (docs/extending.md has the checklist)"
+    )

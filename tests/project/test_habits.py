@@ -1,4 +1,5 @@
-"""As in other libraries: verbose and a log, save and load, plot, one verb `privatize`, domains in the data's unit."""
+"""As in other libraries: verbose and a log, save and load, plot, one verb `privatize`, domains in
+the data's unit."""
 
 from __future__ import annotations
 
@@ -34,7 +35,9 @@ def test_the_log_reports_rounds_and_gaps(caplog: pytest.LogCaptureFixture) -> No
     lo.solve(lo.Problem(prior, loss, lo.PureLDP(1.0)), form="sifted", solver="interior")
     assert "output sifting, program 1:" in caplog.text
     caplog.clear()
-    lo.solve(lo.Problem([0.1, 0.2, 0.3, 0.4], loss.matrix[:4, :4] * -1, lo.ApproximateLDP(1.0, 0.05)))
+    lo.solve(
+        lo.Problem([0.1, 0.2, 0.3, 0.4], loss.matrix[:4, :4] * -1, lo.ApproximateLDP(1.0, 0.05))
+    )
     assert "row generation, round 1:" in caplog.text
 
 
@@ -45,17 +48,28 @@ def test_a_mechanism_is_saved_loaded_and_drawn(tmp_path: Path) -> None:
     assert lo.Mechanism.load(tmp_path / "coin.json") == coin
     assert "epsilon 1.09861229, delta 0: certified" in solution.summary()
     pytest.importorskip("matplotlib")
-    for ax in (coin.plot(), solution.plot(), coin.audit().plot(), lo.sweep(PROBLEM, [0.5, 1.0]).plot()):
+    for ax in (
+        coin.plot(),
+        solution.plot(),
+        coin.audit().plot(),
+        lo.sweep(PROBLEM, [0.5, 1.0]).plot(),
+    ):
         assert ax.get_xlabel()
     with pytest.raises(StatementError, match="no picture"):
         lo.plot(PROBLEM.prior)
     best = lo.design(lo.Workload.frequencies(["no", "yes"]), lo.PureLDP(1.0))
-    for thing in (best, best.estimate([0, 1, 1]), lo.compare_designs(best.workload, lo.PureLDP(1.0)), PROBLEM):
+    for thing in (
+        best,
+        best.estimate([0, 1, 1]),
+        lo.compare_designs(best.workload, lo.PureLDP(1.0)),
+        PROBLEM,
+    ):
         assert thing.plot().has_data()
 
 
 def test_privatize_is_the_verb_of_mechanisms_and_protocols() -> None:
-    coin, people = lo.solve(PROBLEM).mechanism, ["no", "yes", "no"]
+    coin = lo.solve(PROBLEM).mechanism
+    people = ["no", "yes", "no"]
     reports = coin.privatize(people, rng=1)
     assert reports.tolist() == coin.sample(people, rng=1).tolist()
     series = coin.privatize(pd.Series(people, index=[5, 7, 9]), rng=1)
@@ -77,18 +91,24 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_means_in_the_unit_of_the_data(kind: str) -> None:
-    """A domain changes the unit: the same draws; estimates, errors and variances are in the unit of the data."""
+    """A domain changes the unit: the same draws; estimates, errors and variances are in the unit of
+    the data."""
     plain = KINDS[kind]()
     low, high = plain.domain
     years = KINDS[kind](domain=(18, 98))
     unit = 80 / (high - low)
-    shares = np.random.default_rng(1).random((300, 2) if kind in ("Sampled", "DuchiVector") else 300)
-    natural, ages = low + (high - low) * shares, 18 + 80 * shares
+    shares = np.random.default_rng(1).random(
+        (300, 2) if kind in ("Sampled", "DuchiVector") else 300
+    )
+    natural = low + (high - low) * shares
+    ages = 18 + 80 * shares
     reports = years.privatize(ages, rng=2)
     drawn = (plain.privatize(natural, rng=2), reports)
     drawn = tuple(given["report"] if given.dtype.names else given for given in drawn)
-    assert np.isclose(*drawn, rtol=1e-9).mean() > 0.99  # rounding may move an answer to the next point of a grid
-    found, expected = years.estimate(reports), plain.estimate(reports)
+    # rounding may move an answer to the next point of a grid
+    assert np.isclose(*drawn, rtol=1e-9).mean() > 0.99
+    found = years.estimate(reports)
+    expected = plain.estimate(reports)
     assert found.values == pytest.approx(18 + unit * (expected.values - low))
     assert found.std_error == pytest.approx(unit * expected.std_error)
     assert years.worst_case_variance == pytest.approx(unit**2 * plain.worst_case_variance)

@@ -13,7 +13,17 @@ from builders import run_python
 from ldpopt import errors
 
 HEAVY = (
-    *("cvxpy", "pulp", "scipy.optimize", "matplotlib", "pandas", "pyarrow", "narwhals", "networkx", "pydantic"),
+    *(
+        "cvxpy",
+        "pulp",
+        "scipy.optimize",
+        "matplotlib",
+        "pandas",
+        "pyarrow",
+        "narwhals",
+        "networkx",
+        "pydantic",
+    ),
     *("cloudpickle", "typer"),
 )
 
@@ -41,12 +51,20 @@ def printed(code):
 
 
 def test_importing_is_light():
-    assert printed(f"import sys, ldpopt; print(*[name for name in {HEAVY!r} if name in sys.modules])") == []
+    assert (
+        printed(f"import sys, ldpopt; print(*[name for name in {HEAVY!r} if name in sys.modules])")
+        == []
+    )
 
 
 def test_the_command_line_handles_ctrl_c_before_heavy_imports():
     names = ("numpy", "typer", "typing")
-    assert printed(f"import sys, ldpopt.cli; print(*[name for name in {names!r} if name in sys.modules])") == []
+    assert (
+        printed(
+            f"import sys, ldpopt.cli; print(*[name for name in {names!r} if name in sys.modules])"
+        )
+        == []
+    )
 
 
 def test_no_module_has_the_name_of_a_public_object():
@@ -56,14 +74,18 @@ def test_no_module_has_the_name_of_a_public_object():
 
 
 def test_public_modules_need_no_import_of_their_own():
-    code = "import ldpopt; print(ldpopt.solvers.find('highs').name, ldpopt.mean.__name__, hasattr(ldpopt, 'nothing'))"
+    code = (
+        "import ldpopt; print(ldpopt.solvers.find('highs').name, ldpopt.mean.__name__, "
+        "hasattr(ldpopt, 'nothing'))"
+    )
     assert printed(code) == ["highs", "ldpopt.mean", "False"]
 
 
 def test_solving_needs_no_optional_package():
     code = f"""
 import sys
-for name in ("cvxpy", "pulp", "matplotlib", "statsmodels", "pytest", "pandas", "pyarrow", "narwhals"):
+optional = ("cvxpy", "pulp", "matplotlib", "statsmodels", "pytest", "pandas", "pyarrow", "narwhals")
+for name in optional:
     sys.modules[name] = None
 import ldpopt, ldpopt.testing
 problem = ldpopt.Problem([0.5, 0.5], "identity", ldpopt.PureLDP("log(3)"))
@@ -85,7 +107,8 @@ for name in ("pandas", "pyarrow", "narwhals", "matplotlib"):
 import ldpopt as lo
 best = lo.design(lo.Workload.frequencies(["no", "yes"]), lo.PureLDP("log(3)"))
 reports = best.mechanism.privatize(["no", "yes", "yes"], rng=1)
-print(best.certificate.recheck() == (), len(best.estimate(reports).values), lo.Counts.of(best.mechanism, reports).total)
+counts = lo.Counts.of(best.mechanism, reports)
+print(best.certificate.recheck() == (), len(best.estimate(reports).values), counts.total)
 for use in (best.mechanism.to_frame, lambda: lo.plot(best.mechanism)):
     try:
         use()
@@ -94,8 +117,13 @@ for use in (best.mechanism.to_frame, lambda: lo.plot(best.mechanism)):
 """
     *numbers, frame, picture = printed(code)
     assert numbers == ["True", "2", "3"]
-    assert frame == 'a_table_needs_pandas,_which_is_not_installed_|_do:_pip_install_"ldpopt[tables]"'
-    assert picture == 'a_plot_needs_matplotlib,_which_is_not_installed_|_do:_pip_install_"ldpopt[plot]"'
+    assert (
+        frame == 'a_table_needs_pandas,_which_is_not_installed_|_do:_pip_install_"ldpopt[tables]"'
+    )
+    assert (
+        picture
+        == 'a_plot_needs_matplotlib,_which_is_not_installed_|_do:_pip_install_"ldpopt[plot]"'
+    )
 
 
 def test_missing_packages_are_named_with_their_extra():

@@ -1,4 +1,5 @@
-"""Ctrl-C: the real command on a terminal, interrupted while it works, ends at once and keeps what is done."""
+"""Ctrl-C: the real command on a terminal, interrupted while it works, ends at once and keeps what
+is done."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ from builders import seconds, thorough_or
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 
 BOUND = seconds(3.0)
-"""Seconds, on a machine that does other things as well; benchmarks/faults.py measures on a quiet one."""
+"""Seconds, on a machine that does other things as well; benchmarks/faults.py measures on a quiet
+one."""
 
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -31,7 +33,8 @@ MOMENTS = int(os.environ.get("LDPOPT_MOMENTS", thorough_or(2, 10)))
 
 
 def _heeds() -> None:
-    """Heed Ctrl-C, whatever these tests were started by: jobs in the background are told to ignore it."""
+    """Heed Ctrl-C, whatever these tests were started by: jobs in the background are told to ignore
+    it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -59,14 +62,16 @@ class Command:
                 return
 
     def interrupt(self, pattern: str = "", pause: float = 0.0) -> tuple[str, str]:
-        """Press Ctrl-C after the terminal shows a pattern; check how it ends, and return stdout and the last line."""
+        """Press Ctrl-C after the terminal shows a pattern; check how it ends, and return stdout and
+        the last line."""
         end = time.perf_counter() + seconds(60)
         while not re.search(pattern, self.shown):
             assert self.process.poll() is None, self.shown
             assert time.perf_counter() < end, self.shown
             time.sleep(0.02)
         time.sleep(pause)
-        os.killpg(self.process.pid, signal.SIGINT)  # as a terminal does, to all processes of the command
+        # as a terminal does, to all processes of the command
+        os.killpg(self.process.pid, signal.SIGINT)
         began = time.perf_counter()
         out, _ = self.process.communicate(timeout=seconds(60))
         took = time.perf_counter() - began
@@ -93,12 +98,15 @@ def model(path: str, n: int, budget: str = "1.0") -> None:
     ],
 )
 def test_any_moment_from_the_first_import_on(folder: Path, how: tuple[str, str]) -> None:
-    """Python lists what it has imported: before ours begins it is starting itself, and has words of its own."""
+    """Python lists what it has imported: before ours begins it is starting itself, and has words of
+    its own."""
     command = [sys.executable, "-X", "importtime", *how, "solve", str(MODELS / "anes96_party.toml")]
     moment = random.Random(0)
     for k in range(MOMENTS):
         with open("stderr", "w") as stderr:
-            process = subprocess.Popen(command, preexec_fn=_heeds, stdout=subprocess.PIPE, stderr=stderr)
+            process = subprocess.Popen(
+                command, preexec_fn=_heeds, stdout=subprocess.PIPE, stderr=stderr
+            )
         while " ldpopt.cli\n" not in Path("stderr").read_text():
             assert process.poll() is None
             time.sleep(0.005)
@@ -159,9 +167,12 @@ def test_workers_that_start_say_nothing(folder: Path) -> None:
 
 def test_privatize_leaves_the_old_file(folder: Path) -> None:
     Path("out.csv").write_text("old")
-    command = Command("privatize", "coin.json", "-", "-c", "answer", "-o", "out.csv", stdin=subprocess.PIPE)
+    command = Command(
+        "privatize", "coin.json", "-", "-c", "answer", "-o", "out.csv", stdin=subprocess.PIPE
+    )
     assert command.process.stdin is not None
-    command.process.stdin.write(b"answer\n" + b"yes\nno\n" * 100_000)  # more than a pipe holds: it is reading
+    # more than a pipe holds: it is reading
+    command.process.stdin.write(b"answer\n" + b"yes\nno\n" * 100_000)
     command.process.stdin.flush()
     command.interrupt()
     assert Path("out.csv").read_text() == "old"

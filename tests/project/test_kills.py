@@ -1,4 +1,5 @@
-"""Writers killed at any moment: the file is the old one or the new one; a hidden part may stay beside it.
+"""Writers killed at any moment: the file is the old one or the new one; a hidden part may stay
+beside it.
 
 Six kills are usual and thirty in the thorough set, two thirds of them in the middle of a long text;
 ``LDPOPT_KILLS=200`` makes as many as one asks for.
@@ -49,7 +50,9 @@ forever(lambda: one.save("out"), lambda: other.save("out"))
 """,
     "model": """
 from ldpopt.problem.modelfile import save_model
-one, other = (lo.Problem(rng.dirichlet(np.ones(80)), rng.random((80, 80)), lo.PureLDP(1.0)) for _ in range(2))
+drawn = lambda: lo.Problem(rng.dirichlet(np.ones(80)), rng.random((80, 80)), lo.PureLDP(1.0))
+one = drawn()
+other = drawn()
 forever(lambda: save_model(one, "out"), lambda: save_model(other, "out"))
 """,
     "sweep": """
@@ -83,7 +86,11 @@ def is_whole(kind: str, path: Path) -> bool:
     text = path.read_text()
     if kind == "reports":
         lines = text.splitlines()
-        return text.endswith("\n") and len(lines) in (20_001, 30_001) and set(lines[1:]) == {"no", "yes"}
+        return (
+            text.endswith("\n")
+            and len(lines) in (20_001, 30_001)
+            and set(lines[1:]) == {"no", "yes"}
+        )
     if kind == "sweep":
         lines = text.splitlines()
         return text.endswith("\n") and len(lines) in (4001, 5001) and len(set(lines[1:])) == 1

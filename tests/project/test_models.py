@@ -1,4 +1,5 @@
-"""Every model file is solved to the value that it expects, also after it was saved and read again."""
+"""Every model file is solved to the value that it expects, also after it was saved and read
+again."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ def test_model_has_its_expected_value(path: Path, tmp_path: Path) -> None:
     model, again = read(path, tmp_path / "saved.toml")
     if model.design is not None:
         found = ldpopt.design(**vars(model.design))
-        assert found.value == pytest.approx(model.expect.variance, abs=model.expect.tolerance, rel=0)
+        assert found.value == pytest.approx(
+            model.expect.variance, abs=model.expect.tolerance, rel=0
+        )
         assert found.relative_gap <= 1e-6
         assert again.design.workload.to_plain() == model.design.workload.to_plain()
         if THOROUGH:
@@ -71,7 +74,10 @@ def test_compare_is_the_same_in_python_and_by_command(path: Path, tmp_path: Path
     if model.design is not None:
         how = vars(model.design)
         found = ldpopt.compare_designs(
-            how.pop("workload"), how.pop("privacy"), weights=how["weights"], objective=how["objective"]
+            how.pop("workload"),
+            how.pop("privacy"),
+            weights=how["weights"],
+            objective=how["objective"],
         )
         assert given.pop("design") == json.loads(json.dumps(found.to_dict()))
     if model.problem is None:
@@ -85,7 +91,10 @@ def test_compare_is_the_same_in_python_and_by_command(path: Path, tmp_path: Path
     def plain(text: str) -> list[str]:
         """Lines under the title, without seconds and the width of columns."""
         body = text[re.search("^method", text, re.M).start() :]
-        return [re.sub(r"[ \u2500]+", " ", re.sub(r"\d+\.\d{3}$", "#", line)).strip() for line in body.splitlines()]
+        return [
+            re.sub(r"[ \u2500]+", " ", re.sub(r"\d+\.\d{3}$", "#", line)).strip()
+            for line in body.splitlines()
+        ]
 
     lines = plain(found.summary())
     assert plain(printed.stdout)[: len(lines)] == lines

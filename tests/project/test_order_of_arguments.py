@@ -1,4 +1,5 @@
-"""Order of arguments: the data, then the budget; notions, mean protocols and extreme points begin with it."""
+"""Order of arguments: the data, then the budget; notions, mean protocols and extreme points begin
+with it."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from ldpopt.studies.sweep import Row
 
 BUDGETS = {"epsilon", "epsilons", "privacy"}
 BEGIN_WITH_THE_BUDGET = {"extreme_points", "LinearHash"}
-"""Besides notions, their pictures and `ldpopt.mean`: they depend on the budget and a number of answers."""
+"""Besides notions, their pictures and `ldpopt.mean`: they depend on the budget and a number of
+answers."""
 RECORDS = {ldpopt.Audit, ldpopt.Budget, ldpopt.ExtremePoints, Row}
 """Results, which users do not construct."""
 
@@ -24,7 +26,9 @@ def functions() -> Iterator[tuple[str, Callable[..., Any]]]:
         if not isinstance(one, ModuleType):
             yield name, one
             continue
-        inside = getattr(one, "__all__", None) or [key for key in vars(one) if not key.startswith("_")]
+        inside = getattr(one, "__all__", None) or [
+            key for key in vars(one) if not key.startswith("_")
+        ]
         yield from ((f"{name}.{key}", getattr(one, key)) for key in inside)
 
 
@@ -38,9 +42,16 @@ def begins_with_the_budget(function: Callable[..., Any]) -> bool:
 
 
 def test_data_come_before_the_budget() -> None:
-    named = {one: name for name, one in functions() if inspect.isfunction(one) or inspect.isclass(one)}
+    named = {
+        one: name for name, one in functions() if inspect.isfunction(one) or inspect.isclass(one)
+    }
     first = {one: name for one, name in named.items() if begins_with_the_budget(one)}
     assert {ldpopt.PureLDP, ldpopt.MetricDP, ldpopt.mean.Duchi} <= first.keys()
-    packages = ("ldpopt.privacy", "ldpopt.mean", "ldpopt.plotting")  # a picture of a notion has no other data
-    others = {one.__name__ for one in first if not one.__module__.startswith(packages) and one not in RECORDS}
+    # a picture of a notion has no other data
+    packages = ("ldpopt.privacy", "ldpopt.mean", "ldpopt.plotting")
+    others = {
+        one.__name__
+        for one in first
+        if not one.__module__.startswith(packages) and one not in RECORDS
+    }
     assert others == BEGIN_WITH_THE_BUDGET

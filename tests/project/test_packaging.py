@@ -1,4 +1,5 @@
-"""Facts about the package that are given twice agree: recipe, citation, versions, names of files in settings."""
+"""Facts about the package that are given twice agree: recipe, citation, versions, names of files in
+settings."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ import ldpopt
 from builders import load_script
 
 ROOT = Path(__file__).parents[2]
-PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
+    "project"
+]
 CONDA_NAMES = {"matplotlib": "matplotlib-base"}
 """Packages with another name in conda; this one is the part without a window system."""
 
@@ -21,12 +24,15 @@ CONDA_NAMES = {"matplotlib": "matplotlib-base"}
 @pytest.fixture(scope="module")
 def recipe() -> dict[str, Any]:
     yaml = pytest.importorskip("yaml")
-    read: dict[str, Any] = yaml.safe_load((ROOT / "packaging/conda/recipe.yaml").read_text(encoding="utf-8"))
+    read: dict[str, Any] = yaml.safe_load(
+        (ROOT / "packaging/conda/recipe.yaml").read_text(encoding="utf-8")
+    )
     return read
 
 
 def conda(requirement: str) -> str:
-    """A requirement of pip as conda writes it: another name, no extras, a space before the version."""
+    """A requirement of pip as conda writes it: another name, no extras, a space before the
+    version."""
     name, bounds = re.fullmatch(r"([\w-]+)(?:\[[\w,]+\])?(.*)", requirement).groups()  # type: ignore[union-attr]
     return f"{CONDA_NAMES.get(name, name)} {bounds}".strip()
 
@@ -39,7 +45,9 @@ def test_the_conda_recipe_needs_what_the_package_needs(recipe: dict[str, Any]) -
 def test_the_conda_recipe_bounds_the_extras(recipe: dict[str, Any]) -> None:
     extras = PROJECT["optional-dependencies"]
     optional = sorted(set(extras) - {"all", "test"})
-    assert extras["all"] == [f"ldpopt[{','.join(optional)}]"], "the extra `all` has every other one but `test`"
+    assert extras["all"] == [f"ldpopt[{','.join(optional)}]"], (
+        "the extra `all` has every other one but `test`"
+    )
     wanted = {conda(one) for name in optional for one in extras[name]}
     assert set(recipe["requirements"]["run_constraints"]) == wanted
 
@@ -52,9 +60,13 @@ def test_the_conda_recipe_has_the_commands_and_the_summary(recipe: dict[str, Any
 
 
 def test_one_version_everywhere(recipe: dict[str, Any]) -> None:
-    citation = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
+    citation = re.search(
+        r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert citation is not None
-    latest = re.search(r"^## \[(\S+)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    latest = re.search(
+        r"^## \[(\S+)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert latest is not None
     assert {citation[1], latest[1], recipe["context"]["version"]} == {ldpopt.__version__}
 
@@ -79,7 +91,9 @@ def test_mutation_settings_name_modules_and_tests_that_exist() -> None:
     assert [path for path in modules if not (ROOT / path).is_file()] == []
     prefixes = {prefix for module in modules.values() for prefix in module["tests"]}
     assert [prefix for prefix in sorted(prefixes) if not any(ROOT.glob(f"{prefix}*"))] == []
-    assert [part for part in settings["equivalent"] if not any(part in path for path in modules)] == []
+    assert [
+        part for part in settings["equivalent"] if not any(part in path for path in modules)
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -87,7 +101,9 @@ def test_mutation_settings_name_modules_and_tests_that_exist() -> None:
 )
 def test_paths_in_documents_exist(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
-    paths = set(re.findall(r"\b(?:ldpopt|tests|docs|models|examples|benchmarks|packaging)/[\w./]*\w", text))
+    paths = set(
+        re.findall(r"\b(?:ldpopt|tests|docs|models|examples|benchmarks|packaging)/[\w./]*\w", text)
+    )
     named = {path for path in paths if not re.search(r"NAME|NN|_build", path)}
     assert named
     assert [path for path in sorted(named) if not (ROOT / path).exists()] == []

@@ -13,10 +13,22 @@ PAGES = Path(__file__).parents[2] / "docs" / "reference"
 LISTED = [
     name
     for page in sorted(PAGES.glob("*.md"))
-    for name in re.findall(r"^\.\. auto(?:class|function|data):: (\S+)", page.read_text(encoding="utf-8"), re.M)
+    for name in re.findall(
+        r"^\.\. auto(?:class|function|data):: (\S+)", page.read_text(encoding="utf-8"), re.M
+    )
 ]
 MODULES = (
-    *("closed_forms", "frequencies", "layers", "mean", "neighbors", "noise", "plotting", "simplex", "solvers"),
+    *(
+        "closed_forms",
+        "frequencies",
+        "layers",
+        "mean",
+        "neighbors",
+        "noise",
+        "plotting",
+        "simplex",
+        "solvers",
+    ),
     "studies.literature",
 )
 """Public modules with a list `__all__`."""
@@ -27,7 +39,9 @@ LIMITS = {"ldpopt.plotting.MAX_AXIS_LABELS"}
 
 def public_names() -> set[str]:
     """Classes and functions of `ldpopt` and of its public modules."""
-    names = {f"ldpopt.{name}" for name in ldpopt.__all__ if not inspect.ismodule(getattr(ldpopt, name))}
+    names = {
+        f"ldpopt.{name}" for name in ldpopt.__all__ if not inspect.ismodule(getattr(ldpopt, name))
+    }
     top = {getattr(ldpopt, name.removeprefix("ldpopt.")) for name in names}
     for module in MODULES:
         found = getattr(ldpopt, module, None) or importlib.import_module(f"ldpopt.{module}")
@@ -49,7 +63,9 @@ def test_every_name_of_the_reference_exists_and_is_there_once() -> None:
     assert sorted(name for name in set(LISTED) if LISTED.count(name) > 1) == []
     for name in LISTED:
         module, _, leaf = name.removeprefix("ldpopt.").rpartition(".")
-        holder = getattr(ldpopt, module, None) or importlib.import_module(f"ldpopt.{module}".rstrip("."))
+        holder = getattr(ldpopt, module, None) or importlib.import_module(
+            f"ldpopt.{module}".rstrip(".")
+        )
         assert hasattr(holder, leaf), name
 
 

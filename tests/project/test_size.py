@@ -1,4 +1,5 @@
-"""The package stays small and plain: limits of size, no import hook, no module whose class is changed."""
+"""The package stays small and plain: limits of size, no import hook, no module whose class is
+changed."""
 
 from pathlib import Path
 
@@ -33,5 +34,9 @@ def test_sizes_are_within_their_limits() -> None:
 
 
 def test_imports_are_plain() -> None:
-    changed = [path for path in FILES if any(word in path.read_text("utf-8") for word in ("meta_path", "__class__ = "))]
+    changed = [
+        path
+        for path in FILES
+        if any(word in path.read_text("utf-8") for word in ("meta_path", "__class__ = "))
+    ]
     assert changed == []

@@ -1,4 +1,5 @@
-"""Statements of the theory pages: numbers, labels and marks in order, tests that exist, sources that are listed."""
+"""Statements of the theory pages: numbers, labels and marks in order, tests that exist, sources
+that are listed."""
 
 from __future__ import annotations
 
@@ -25,7 +26,11 @@ SOURCES = re.findall(r"^\(([\w-]+)\)=$", PAGES["references"], flags=re.MULTILINE
 def functions(path: str) -> set[str]:
     """Names of the test functions of a file."""
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}
+    return {
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    }
 
 
 def test_every_page_has_assumptions_and_then_numbered_statements() -> None:
@@ -76,25 +81,41 @@ def test_a_statement_that_is_proved_has_a_proof() -> None:
             end = found[k + 1].start() if k + 1 < len(found) else len(text)
             if one["mark"].startswith("Proved"):
                 assert "∎" in text[one.end() : end], f"{page}: {one['label']}"
-            assert text[one.end() : end].count("∎") <= 2 + (page == "binary"), f"{page}: {one['label']}"
+            assert text[one.end() : end].count("∎") <= 2 + (page == "binary"), (
+                f"{page}: {one['label']}"
+            )
 
 
 def test_sources_are_cited_and_listed() -> None:
     cited = {
-        key for page in PAGES.values() for key in re.findall(r"\]\(#([\w-]+)\)", page) if not key.startswith("thm-")
+        key
+        for page in PAGES.values()
+        for key in re.findall(r"\]\(#([\w-]+)\)", page)
+        if not key.startswith("thm-")
     }
     assert sorted(SOURCES) == SOURCES
     assert cited == set(SOURCES)
     labels = {one.label for one in ALL}
-    assert {key for page in PAGES.values() for key in re.findall(r"\]\(#(thm-[\w-]+)\)", page)} <= labels
+    assert {
+        key for page in PAGES.values() for key in re.findall(r"\]\(#(thm-[\w-]+)\)", page)
+    } <= labels
 
 
 def test_a_damaged_statement_is_noticed() -> None:
-    good = "(thm-x-one)=\n**Theorem 1 (one).** *Proved; new.* Test: `tests/a.py::test_b`.\n\nIt is so.\n"
+    good = (
+        "(thm-x-one)=\n**Theorem 1 (one).** *Proved; new.* Test: `tests/a.py::test_b`.\n\nIt "
+        "is so.\n"
+    )
     assert list(statements("x", good)) == [
         Statement("x", "thm-x-one", "Theorem", 1, "one", "Proved; new", ("tests/a.py::test_b",))
     ]
-    for old, new in {"Proved": "Clear", "Test:": "See", " (one)": "", "\n\n": "\n", "thm-": ""}.items():
+    for old, new in {
+        "Proved": "Clear",
+        "Test:": "See",
+        " (one)": "",
+        "\n\n": "\n",
+        "thm-": "",
+    }.items():
         assert not list(statements("x", good.replace(old, new))), old
 
 

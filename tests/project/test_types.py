@@ -51,7 +51,12 @@ def checked(command: list[str], folder: Path) -> str:
         (folder / name).write_text(text, encoding="utf-8")
     environment = {**os.environ, "MYPYPATH": str(ROOT)}
     done = subprocess.run(
-        [*command, "right.py", "wrong.py"], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        [*command, "right.py", "wrong.py"],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return done.stdout + done.stderr
 

@@ -117,14 +117,20 @@ def protocols() -> float:
     """Means, noise, closed forms, layers, extreme points, the textbook simplex."""
     import networkx as nx
 
-    for protocol in (Duchi(1.0, domain=(0, 10)), mean.Piecewise(1.0), mean.sampled(mean.Laplace(1.0), attributes=1)):
+    for protocol in (
+        Duchi(1.0, domain=(0, 10)),
+        mean.Piecewise(1.0),
+        mean.sampled(mean.Laplace(1.0), attributes=1),
+    ):
         assert protocol.worst_case_variance > 0
     estimate = Duchi(1.0).estimate(Duchi(1.0).privatize([0.5, -0.5, 0.0], rng=1), confidence=0.9)
     steps = noise.NeighborPartition([(0, 1), (2, 3)], 0.5).noise(1.0)
     top = closed_forms.top_k([0.5, 0.3, 0.2], 1.0)
     points = extreme_points(PureLDP(1.0), 2)
     layers: tuple[frozenset[int], ...] = neighbors.bfs_partition(nx.path_graph(3), 0)
-    form = simplex.canonical_form(simplex.binary_standard_form([0.4, 0.6], 1.0), simplex.MODEL_II["B2"].columns)
+    form = simplex.canonical_form(
+        simplex.binary_standard_form([0.4, 0.6], 1.0), simplex.MODEL_II["B2"].columns
+    )
     assert top.mechanism.channel.shape == (3, 3)
     assert points.count == len(list(points.vertices))
     assert len(layers) == 3

@@ -21,7 +21,8 @@ class HangError(BaseException):
 
 
 def answers_or_refuses(call: Callable[[], Any]) -> Any:
-    """Return the answer of a call, or None if it is refused cleanly; any other exception is a fault.
+    """Return the answer of a call, or None if it is refused cleanly; any other exception is a
+    fault.
 
     The machine seems to have 1 GiB of memory, so that too large problems are refused and not tried.
     """
@@ -51,14 +52,18 @@ def answers_or_refuses(call: Callable[[], Any]) -> Any:
 
 
 def is_honest(values: Any) -> bool:
-    """Whether nested values hold finite real numbers only: no text, truth value, complex or missing number."""
+    """Whether nested values hold finite real numbers only: no text, truth value, complex or missing
+    number."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         return False
     if isinstance(values, np.ndarray):
         values = values.tolist()
     if isinstance(values, (list, tuple, range)):
         return all(map(is_honest, values))
-    if isinstance(values, (bool, np.bool_, str, bytes, complex, np.complexfloating)) or values is None:
+    if (
+        isinstance(values, (bool, np.bool_, str, bytes, complex, np.complexfloating))
+        or values is None
+    ):
         return False
     return bool(-1.8e308 < values < 1.8e308)
 

@@ -96,7 +96,8 @@ REFUSED = {
     "privatize coin.json answers.csv -o out.csv": "name the column of the table with -c",
     "privatize coin.json missing.csv -c answer -o out.csv": "do: check the path",
     "privatize coin.json . -c answer -o out.csv": "its reports go to a folder",
-    "privatize coin.json answers.csv -c answer -o missing/out.csv": "name a file in an existing folder",
+    "privatize coin.json answers.csv -c answer -o missing/out.csv": "name a file in an "
+    "existing folder",
     "privatize coin.json semicolons.csv -c job -o out.csv": "';'",
     "privatize coin.json latin.csv -c answer -o out.csv": "latin.csv, row 3",
     "privatize coin.json answers.csv -c answer -o - --json -": "cannot both go to stdout",
@@ -109,16 +110,21 @@ REFUSED = {
     f"{PRIVATIZE} --dask tcp://x:1": "is for a folder",
     "estimate coin.json missing.csv -c answer": "do: check the path",
     "estimate coin.json answers.csv -c name": "answers.csv, column name, row 2",
-    "estimate coin.json answers.csv -c name -c answer": "2 columns are given: estimate one at a time",
-    "estimate coin.json answers.csv -c answer --confidence 2": "confidence = 2.0 is not between 0 and 1",
+    "estimate coin.json answers.csv -c name -c answer": "2 columns are given: estimate one at "
+    "a time",
+    "estimate coin.json answers.csv -c answer --confidence 2": "confidence = 2.0 is not between "
+    "0 and 1",
     "estimate coin.json answers.csv -c answer --dask tcp://x:1": "is for a folder",
     "estimate constant.json answers.csv -c answer": "the channel has rank 1",
     # surveys
     "solve questions.toml": "this is a survey of several questions",
     "plot questions.json -o out.png": "ldpopt survey report questions.json",
-    "privatize questions.json answers.csv -c answer -o out.csv": "--column is for a mechanism or a design",
-    "privatize questions.json answers.csv --missing leave_out -o out.csv": "--missing is for a mechanism or a design",
-    "estimate questions.json answers.csv --method maximum_likelihood": "--method is for a mechanism or a design",
+    "privatize questions.json answers.csv -c answer -o out.csv": "--column is for a mechanism or "
+    "a design",
+    "privatize questions.json answers.csv --missing leave_out -o out.csv": "--missing is for a "
+    "mechanism or a design",
+    "estimate questions.json answers.csv --method maximum_likelihood": "--method is for a "
+    "mechanism or a design",
     "plan questions.json --people 10 --epsilon 1": "--epsilon is for a mechanism or a design",
     "solve questions.json": "the survey is solved: go on with",
     "design questions.toml": "ldpopt survey solve questions.toml",
@@ -191,7 +197,8 @@ REFUSED = {
     f"{EXPERIMENT} 0:60 -c hours": "'hours' is named twice",
     f"{EXPERIMENT} 0:60 --people 1e15": "do: take fewer people",
     f"{EXPERIMENT} 0:60 --protocol duchi": "did you mean 'Duchi'",
-    "experiment hours.csv -c name --range 0:50 --people 9 --epsilon 1": "the answer is not a number",
+    "experiment hours.csv -c name --range 0:50 --people 9 --epsilon 1": "the answer is not "
+    "a number",
     "experiment hours.csv -c hour --range 0:60 --people 9 --epsilon 1": "did you mean 'hours'",
 }
 """Words of the message by command; empty quotes are two characters."""
@@ -216,13 +223,19 @@ def files(folder: Path, coin: str, questions: Path) -> None:
     Path("questions.json").write_bytes(questions.read_bytes())
     Path("cut.json").write_bytes(questions.read_bytes()[:500])
     Path("short.toml").write_text('epsilon = 1\n[question.answer]\nlabels = ["no"]\n')
-    Path("prior_sum.toml").write_text('epsilon = 1\n[question.a]\nlabels = ["no", "yes"]\nprior = [0.5, 0.6]\n')
-    Path("split.toml").write_text('epsilon = 1\nscheme = "splt"\n[question.a]\nlabels = ["no", "yes"]\n')
+    Path("prior_sum.toml").write_text(
+        'epsilon = 1\n[question.a]\nlabels = ["no", "yes"]\nprior = [0.5, 0.6]\n'
+    )
+    Path("split.toml").write_text(
+        'epsilon = 1\nscheme = "splt"\n[question.a]\nlabels = ["no", "yes"]\n'
+    )
     Path("other.json").write_text('{"channel": 3}')
     Path("list.json").write_text("[1, 2]")
     Path("latin.csv").write_bytes(b"answer\nyes\nn\xf6\n")
     Path("semicolons.csv").write_text("id;job\n1;none\n")
-    Path("hours.csv").write_text("hours,age,name\n" + "".join(f"{k % 60},{20 + k % 50},x\n" for k in range(300)))
+    Path("hours.csv").write_text(
+        "hours,age,name\n" + "".join(f"{k % 60},{20 + k % 50},x\n" for k in range(300))
+    )
     Mechanism([[0.5, 0.5], [0.5, 0.5]], ["no", "yes"]).save("constant.json")
     Mechanism([[0.5, 0.5], [0.5, 0.5]], ["1", 1]).save("twins.json")
 
@@ -252,7 +265,9 @@ TABLES = {
 
 
 @pytest.mark.parametrize(("table", "words"), TABLES.items(), ids=map(repr, TABLES))
-def test_a_bad_table_leaves_the_old_reports(folder: Path, table: str, words: tuple[str, ...]) -> None:
+def test_a_bad_table_leaves_the_old_reports(
+    folder: Path, table: str, words: tuple[str, ...]
+) -> None:
     Path("bad.csv").write_text(table)
     Path("out.csv").write_text("old")
     before = sorted(os.listdir())
@@ -271,7 +286,10 @@ def test_kinds_of_privacy_are_listed_once(folder: Path, coin: str) -> None:
 
 
 def test_an_option_settles_what_models_disagree_on(files: None) -> None:
-    assert run_cli("sweep", "coin.toml", "limit.toml", "--epsilon", "1", "--time-limit", "2").exit_code == 0
+    assert (
+        run_cli("sweep", "coin.toml", "limit.toml", "--epsilon", "1", "--time-limit", "2").exit_code
+        == 0
+    )
 
 
 def test_an_infeasible_model_has_exit_code_3(folder: Path) -> None:
@@ -305,7 +323,11 @@ def test_files_are_written_although_the_reader_of_stdout_is_gone(folder: Path) -
 
 @pytest.mark.parametrize(
     "command",
-    ["solve coin.toml -o coin.toml", "solve coin.toml -o x.json --json coin.toml", "plot coin.json -o coin.toml"],
+    [
+        "solve coin.toml -o coin.toml",
+        "solve coin.toml -o x.json --json coin.toml",
+        "plot coin.json -o coin.toml",
+    ],
 )
 def test_a_result_does_not_replace_a_model(folder: Path, command: str) -> None:
     before = Path("coin.toml").read_bytes()

@@ -1,4 +1,5 @@
-"""Numbers near the ends of the floats, and problems that were once solved wrongly: right answers, with proof."""
+"""Numbers near the ends of the floats, and problems that were once solved wrongly: right answers,
+with proof."""
 
 from __future__ import annotations
 
@@ -18,8 +19,10 @@ from ldpopt.mechanism.repair import repair
 from ldpopt.solvers import Outcome, Status
 from ldpopt.solvers.highs_ import Highs
 
-HALF, PURE = [0.5, 0.5], lo.PureLDP(1.0)
-END, NIL = 1.7976931348623157e308, Fraction(1, 10**400)
+HALF = [0.5, 0.5]
+PURE = lo.PureLDP(1.0)
+END = 1.7976931348623157e308
+NIL = Fraction(1, 10**400)
 APART = lo.GraphDP(800.0, neighbors.path(range(2)))
 ANSWERED: dict[str, tuple[Callable[[], Any], Any]] = {
     "weights": (lambda: lo.Problem({"a": END, "b": END}, "identity", PURE).prior.tolist(), HALF),
@@ -32,35 +35,62 @@ ANSWERED: dict[str, tuple[Callable[[], Any], Any]] = {
     ),
     "a ratio": (lambda: lo.audit([[0.5, 0.5], [5e-324, 1.0]], APART).epsilon, 743.7469247408213),
     "a rational": (lambda: lo.audit([[NIL, 1 - NIL], [0, 1]], APART).verdict, "violated"),
-    "a far pair": (lambda: lo.audit([HALF, [0, 1]], lo.MetricDP(1.0, [[0, 1e300], [1e300, 0]])).verdict, "violated"),
-    "losses below 0": (lambda: closed_forms.bins(HALF, [0.0, 1.0], 1.0, lambda x, y: -1.0).value, -1.0),
+    "a far pair": (
+        lambda: lo.audit([HALF, [0, 1]], lo.MetricDP(1.0, [[0, 1e300], [1e300, 0]])).verdict,
+        "violated",
+    ),
+    "losses below 0": (
+        lambda: closed_forms.bins(HALF, [0.0, 1.0], 1.0, lambda x, y: -1.0).value,
+        -1.0,
+    ),
     "a whole number of numpy's": (lambda: closed_forms.coin(np.int64(0), "1/2").value, 0.5),
-    "the least budget": (lambda: repair([HALF, [0.3, 0.7]], lo.PureLDP(5e-324)).audit.verdict, "certified"),
+    "the least budget": (
+        lambda: repair([HALF, [0.3, 0.7]], lo.PureLDP(5e-324)).audit.verdict,
+        "certified",
+    ),
     "the largest budget": (
-        lambda: repair([[1e-10, 1, 1e-101], [1e-17, 5e-324, 1]], lo.GraphDP(5e3, APART.graph)).audit.verdict,
+        lambda: (
+            repair(
+                [[1e-10, 1, 1e-101], [1e-17, 5e-324, 1]], lo.GraphDP(5e3, APART.graph)
+            ).audit.verdict
+        ),
         "certified",
     ),
     "a point of no width": (
-        lambda: noise.NeighborPartition([(0, 5e-324), (2.3e-308, 2.0)], 1e-150).level([1.0]).tolist(),
+        lambda: (
+            noise.NeighborPartition([(0, 5e-324), (2.3e-308, 2.0)], 1e-150).level([1.0]).tolist()
+        ),
         [1],
     ),
     "extreme points": (
-        lambda: float(lo.extreme_points(PURE, 2).best(lo.Problem(HALF, np.full((2, 2), END), PURE)).value),
+        lambda: float(
+            lo.extreme_points(PURE, 2).best(lo.Problem(HALF, np.full((2, 2), END), PURE)).value
+        ),
         END,
     ),
 }
 
 
 @pytest.mark.parametrize("call, expected", ANSWERED.values(), ids=ANSWERED)
-def test_numbers_at_the_end_of_the_floats_are_answered(call: Callable[[], Any], expected: Any) -> None:
+def test_numbers_at_the_end_of_the_floats_are_answered(
+    call: Callable[[], Any], expected: Any
+) -> None:
     found = call()
     assert found == (expected if isinstance(expected, str) else pytest.approx(expected, rel=1e-15))
 
 
 GAINS: dict[str, tuple[Any, Any, Any]] = {
-    "duals beyond floats": (HALF, [[END, -END], [-END, END]], lo.GraphDP(0.0, neighbors.path(range(2)))),
+    "duals beyond floats": (
+        HALF,
+        [[END, -END], [-END, END]],
+        lo.GraphDP(0.0, neighbors.path(range(2))),
+    ),
     "inputs that are never the worst case": (None, [[3.0], [1e6], [1.0], [9e307]], PURE),
-    "losses of inputs that are never the worst case": (None, lo.Utility([[3.0, 2.0], [-1e17, -2e17]], "loss"), PURE),
+    "losses of inputs that are never the worst case": (
+        None,
+        lo.Utility([[3.0, 2.0], [-1e17, -2e17]], "loss"),
+        PURE,
+    ),
     "tiny gains beside zero": (None, [[1e-150], [1e-15], [0.0]], PURE),
     "a tiny weight": ([0.5, 5e-192, 0.5], [[-1.0, 0.0], [9e307, 0.0], [3.0, 1.0]], PURE),
 }
@@ -68,7 +98,9 @@ GAINS: dict[str, tuple[Any, Any, Any]] = {
 
 @pytest.mark.parametrize("prior, gain, privacy", GAINS.values(), ids=GAINS)
 def test_gains_of_different_sizes_are_certified(prior: Any, gain: Any, privacy: Any) -> None:
-    problem = lo.Problem(prior, gain, privacy, objective="worst_case" if prior is None else "expected")
+    problem = lo.Problem(
+        prior, gain, privacy, objective="worst_case" if prior is None else "expected"
+    )
     assert lo.certify(lo.solve(problem)).relative_gap <= 1e-12
 
 
@@ -76,14 +108,17 @@ def test_gains_of_different_sizes_are_certified(prior: Any, gain: Any, privacy: 
 def test_the_unit_of_a_worst_case_does_not_matter(scale: float) -> None:
     """Solvers drop coefficients below 1e-12 and refuse those above 1e15."""
     gain = np.array([[1.0, 0.0], [0.3, 0.9]])
-    plain, other = (lo.solve(lo.Problem(None, gain * s, PURE, objective="worst_case")) for s in (1.0, scale))
+    plain, other = (
+        lo.solve(lo.Problem(None, gain * s, PURE, objective="worst_case")) for s in (1.0, scale)
+    )
     assert other.value / scale == pytest.approx(plain.value, rel=1e-12)
     assert lo.certify(other).relative_gap <= 1e-12
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e-280])
 @pytest.mark.parametrize(
-    "privacy", [PURE, lo.ApproximateLDP(1.0, 0.05, "event"), lo.GraphDP(1.0, neighbors.path(range(3)))]
+    "privacy",
+    [PURE, lo.ApproximateLDP(1.0, 0.05, "event"), lo.GraphDP(1.0, neighbors.path(range(3)))],
 )
 def test_tiny_gains_are_certified(scale: float, privacy: Any) -> None:
     """The grid of the bound's integers is as fine as the utility."""
@@ -94,14 +129,26 @@ def test_tiny_gains_are_certified(scale: float, privacy: Any) -> None:
 EXTREME: dict[str, tuple[Any, Any, Any, str]] = {
     "losses of 1e-12": ([0.4, 0.3, 0.3], 1e-12, lo.PureLDP(30.0), "expected"),
     "losses of 1e12": ([0.4, 0.3, 0.3], 1e12, lo.ApproximateLDP(1e-6, 0.1, "entry"), "expected"),
-    "gains of 1e-12 along a path": ([0.4, 0.3, 0.3], 1e-12, lo.GraphDP(2.0, neighbors.path(range(3))), "expected"),
-    "gains of 1e11, the worst case": (None, 1e11, lo.GraphDP(0.01, neighbors.path(range(3))), "worst_case"),
+    "gains of 1e-12 along a path": (
+        [0.4, 0.3, 0.3],
+        1e-12,
+        lo.GraphDP(2.0, neighbors.path(range(3))),
+        "expected",
+    ),
+    "gains of 1e11, the worst case": (
+        None,
+        1e11,
+        lo.GraphDP(0.01, neighbors.path(range(3))),
+        "worst_case",
+    ),
 }
 
 
 @pytest.mark.parametrize("solver", ["auto", "highs", "interior", "cbc", "cvxpy"])
 @pytest.mark.parametrize("prior, scale, privacy, objective", EXTREME.values(), ids=EXTREME)
-def test_an_optimal_status_is_true(prior: Any, scale: float, privacy: Any, objective: Any, solver: str) -> None:
+def test_an_optimal_status_is_true(
+    prior: Any, scale: float, privacy: Any, objective: Any, solver: str
+) -> None:
     """Some solvers called costs of 1e12 unbounded, and any point optimal if costs are 1e-12."""
     if solver in ("cbc", "cvxpy"):
         pytest.importorskip({"cbc": "pulp"}.get(solver, solver), reason="an optional solver")
@@ -113,7 +160,9 @@ def test_an_optimal_status_is_true(prior: Any, scale: float, privacy: Any, objec
 
 LINE = neighbors.path(range(5))
 FAR = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)))
-ROW = constraints.linear(np.outer([1.0, 2.0, 0.5, 0.1, 1.0], [0.3, -1.0, 0.2, 0.7, -0.5]), upper=0.4)
+ROW = constraints.linear(
+    np.outer([1.0, 2.0, 0.5, 0.1, 1.0], [0.3, -1.0, 0.2, 0.7, -0.5]), upper=0.4
+)
 KINDS: dict[str, tuple[str, Any, int, float, str, list[Any]]] = {
     "a path, gains of 1e11": ("interior", lo.GraphDP(1.0, LINE), 5, 1e11, "worst_case", []),
     "a path, gains of 1e-12": ("interior", lo.GraphDP(1.0, LINE), 5, 1e-12, "worst_case", []),
@@ -122,19 +171,34 @@ KINDS: dict[str, tuple[str, Any, int, float, str, list[Any]]] = {
     "outputs at 745 nats": ("interior", lo.PureLDP(745.0), 5, 1.0, "expected", []),
     "events at 745 nats": ("auto", lo.ApproximateLDP(745.0, 1e-6), 5, 1.0, "worst_case", []),
     "a side constraint at 5e-9 nats": ("auto", lo.PureLDP(5e-9), 5, 1.0, "expected", [ROW]),
-    "events and a side constraint at 5e-9 nats": ("auto", lo.ApproximateLDP(5e-9, 1e-9), 5, 1.0, "expected", [ROW]),
+    "events and a side constraint at 5e-9 nats": (
+        "auto",
+        lo.ApproximateLDP(5e-9, 1e-9),
+        5,
+        1.0,
+        "expected",
+        [ROW],
+    ),
 }
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("solver, privacy, m, scale, objective, rows", KINDS.values(), ids=KINDS)
-def test_kinds_at_many_scales(solver: str, privacy: Any, m: int, scale: float, objective: Any, rows: list[Any]) -> None:
+def test_kinds_at_many_scales(
+    solver: str, privacy: Any, m: int, scale: float, objective: Any, rows: list[Any]
+) -> None:
     """Once a gap of 1 that was called optimal, no mechanism, or a warning of an overflow."""
     gain = scale * np.random.default_rng(5).random((5, m))
     prior = [0.2] * 5 if objective == "expected" else None
-    answer = lo.solve(lo.Problem(prior, gain, privacy, objective=objective, constraints=rows), solver=solver)
+    answer = lo.solve(
+        lo.Problem(prior, gain, privacy, objective=objective, constraints=rows), solver=solver
+    )
     gap = lo.certify(answer).relative_gap
-    assert gap <= (1e-9 if solver == "auto" else 1e-6) if answer.status is Status.OPTIMAL else gap < 1e-3
+    assert (
+        gap <= (1e-9 if solver == "auto" else 1e-6)
+        if answer.status is Status.OPTIMAL
+        else gap < 1e-3
+    )
 
 
 TRUST = load_script(Path(__file__).parents[2] / "benchmarks" / "trust.py")
@@ -151,7 +215,8 @@ DRAWN = {
 
 @pytest.mark.parametrize("seed, index", DRAWN.values(), ids=DRAWN)
 def test_random_problems_that_were_missed(seed: int, index: int) -> None:
-    """Problems of `benchmarks/trust.py` that ended with a gap over 1e-9, with an infinite one, or with a traceback."""
+    """Problems of `benchmarks/trust.py` that ended with a gap over 1e-9, with an infinite one, or
+    with a traceback."""
     if (seed, index) == DRAWN["a worst case of events"] and not THOROUGH:
         pytest.skip("takes 40 seconds: part of the thorough set")
     answer = lo.solve(TRUST.draw(seed, index)[1])
@@ -178,18 +243,25 @@ def test_mass_taken_from_forbidden_reports_counts_as_moved() -> None:
 @pytest.mark.parametrize("power", [55, 60, 130, 400])
 def test_an_audit_rounds_up(power: int) -> None:
     """Losses and deltas far below the distance of floats at 1."""
-    more, tiny = Fraction(1, 2) + Fraction(1, 2**power), Fraction(1, 3 * 2**power)
-    assert Fraction(lo.audit([[more, 1 - more], [Fraction(1, 2)] * 2]).epsilon) >= Fraction(2, 2**power)
+    more = Fraction(1, 2) + Fraction(1, 2**power)
+    tiny = Fraction(1, 3 * 2**power)
+    assert Fraction(lo.audit([[more, 1 - more], [Fraction(1, 2)] * 2]).epsilon) >= Fraction(
+        2, 2**power
+    )
     found = lo.audit([[tiny, 1 - tiny], [Fraction(0), Fraction(1)]], lo.ApproximateLDP(1.0, 0.5))
     assert tiny <= Fraction(found.delta) <= tiny * Fraction(1 + 2.0**-50)
 
 
 def test_a_channel_is_never_called_unbounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its entries are at most 1: the solver has failed."""
-    monkeypatch.setattr(Highs, "solve", lambda self, program, **_: Outcome(Status.UNBOUNDED, "unbounded"))
+    monkeypatch.setattr(
+        Highs, "solve", lambda self, program, **_: Outcome(Status.UNBOUNDED, "unbounded")
+    )
     answer = lo.solve(lo.Problem(HALF, "identity", PURE))
     assert answer.status is not Status.UNBOUNDED
-    assert any("a channel's entries are at most 1" in text for text in (*answer.notes, answer.raw_status))
+    assert any(
+        "a channel's entries are at most 1" in text for text in (*answer.notes, answer.raw_status)
+    )
 
 
 def test_noise_at_the_end_of_the_floats() -> None:

@@ -28,13 +28,19 @@ FILES = {
     "nul in the middle": b"answer\nye\0s\n",
     "UTF-16": "answer\nyes\n".encode("utf-16"),
     "Latin-1": "answer\nj\xe4\n".encode("latin-1"),
-    "a pickle": b"\x80\x04\x95\x0b\x00\x00\x00\x00\x00\x00\x00\x8c\x02os\x94\x8c\x06system\x94\x93\x94.",
+    "a pickle": (
+        b"\x80\x04\x95\x0b\x00\x00\x00\x00\x00\x00\x00\x8c\x02os\x94\x8c\x06system\x94\x93\x94."
+    ),
     "deep JSON": BRACKETS.encode(),
     "deep objects": b'{"a":' * 50_000,
     "deep TOML": f"x = {BRACKETS}".encode(),
     "an open quote": b'answer\n"' + b"yes\n" * 100_000,
-    "an integer of 10000 digits": b'{"channel": [[' + b"9" * 10_000 + b'], [1]], "inputs": [0, 1], "outputs": [0]}',
-    "an integer of 400 digits": b'{"channel": [[' + b"9" * 400 + b'], [1]], "inputs": [0, 1], "outputs": [0]}',
+    "an integer of 10000 digits": b'{"channel": [['
+    + b"9" * 10_000
+    + b'], [1]], "inputs": [0, 1], "outputs": [0]}',
+    "an integer of 400 digits": b'{"channel": [['
+    + b"9" * 400
+    + b'], [1]], "inputs": [0, 1], "outputs": [0]}',
     "TOML of 10000 digits": b"x = " + b"9" * 10_000,
     "nan": b'{"channel": [[NaN, 1.0], [0.5, 0.5]], "inputs": [0, 1], "outputs": [0, 1]}',
     "1e999": b'{"channel": [[1e999, 1.0], [0.5, 0.5]], "inputs": [0, 1], "outputs": [0, 1]}',
@@ -76,7 +82,9 @@ def test_standard_input_is_read_as_a_file(folder: Path) -> None:
     import subprocess
 
     audit = [sys.executable, "-m", "ldpopt", "audit", "/dev/stdin", "--json", "-"]
-    result = subprocess.run(audit, input=Path("coin.json").read_bytes(), capture_output=True, check=True)
+    result = subprocess.run(
+        audit, input=Path("coin.json").read_bytes(), capture_output=True, check=True
+    )
     assert json.loads(result.stdout)["epsilon"] == pytest.approx(1.0986122886681098, abs=1e-15)
 
 

@@ -1,4 +1,5 @@
-"""Statements that hypothesis makes up, most of them wrong somewhere: right answers or clean refusals, nothing else.
+"""Statements that hypothesis makes up, most of them wrong somewhere: right answers or clean
+refusals, nothing else.
 
 LDPOPT_FUZZ=100000 LDPOPT_NEW_CASES=1 pytest tests/refusals tries that many, with new seeds.
 """
@@ -24,12 +25,85 @@ from ldpopt.mechanism.repair import repair
 from ldpopt.polytope.vertices import StaircasePoints
 
 ODD = [
-    *(True, False, None, 1j, b"1", object(), [], {}, (), [[]], [1.0], print, np.bool_(True), "", "1", "0.5", "log(3)"),
-    *("log(0)", "log(1/0)", "log(-1)", "log(1e400)", "nan", "inf", "1e400", "-1", "0x1p3", "1_000", "\u0663", "\ud800"),
-    *(math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324, -5e-324, 1e-300, -0.0, 0, -1, 2, 7, 2**53 + 1, 2**64),
-    *(10**400, -(10**400), Fraction(1, 3), Fraction(10**400), Decimal("0.1"), Decimal("NaN"), Decimal("sNaN")),
-    *(np.float32(0.1), np.float64(0.5), np.int64(3), np.float64("nan"), np.datetime64("2020-01-01"), np.str_("1")),
-    *("a\x00b", "e\u0301", "x" * 5000, frozenset({1}), range(3), Exception, np.array(1.0), np.ma.masked, pd.NA, pd.NaT),
+    *(
+        True,
+        False,
+        None,
+        1j,
+        b"1",
+        object(),
+        [],
+        {},
+        (),
+        [[]],
+        [1.0],
+        print,
+        np.bool_(True),
+        "",
+        "1",
+        "0.5",
+        "log(3)",
+    ),
+    *(
+        "log(0)",
+        "log(1/0)",
+        "log(-1)",
+        "log(1e400)",
+        "nan",
+        "inf",
+        "1e400",
+        "-1",
+        "0x1p3",
+        "1_000",
+        "\u0663",
+        "\ud800",
+    ),
+    *(
+        math.nan,
+        math.inf,
+        -math.inf,
+        1e308,
+        -1e308,
+        5e-324,
+        -5e-324,
+        1e-300,
+        -0.0,
+        0,
+        -1,
+        2,
+        7,
+        2**53 + 1,
+        2**64,
+    ),
+    *(
+        10**400,
+        -(10**400),
+        Fraction(1, 3),
+        Fraction(10**400),
+        Decimal("0.1"),
+        Decimal("NaN"),
+        Decimal("sNaN"),
+    ),
+    *(
+        np.float32(0.1),
+        np.float64(0.5),
+        np.int64(3),
+        np.float64("nan"),
+        np.datetime64("2020-01-01"),
+        np.str_("1"),
+    ),
+    *(
+        "a\x00b",
+        "e\u0301",
+        "x" * 5000,
+        frozenset({1}),
+        range(3),
+        Exception,
+        np.array(1.0),
+        np.ma.masked,
+        pd.NA,
+        pd.NaT,
+    ),
 ]
 odd = st.sampled_from(ODD)
 rare = st.integers(0, 5).map(lambda die: die == 0)
@@ -47,7 +121,10 @@ def spoilt(good: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     def draw_spoilt(draw: Any) -> Any:
         value = draw(good)
         way = draw(
-            st.sampled_from(["as is"] * 7 + ["entry", "entry", "length", "array", "tuple", "masked", "frame", "odd"])
+            st.sampled_from(
+                ["as is"] * 7
+                + ["entry", "entry", "length", "array", "tuple", "masked", "frame", "odd"]
+            )
         )
         if way in ("odd", "as is") or not isinstance(value, list) or not value:
             return draw(odd) if way == "odd" else value
@@ -61,7 +138,9 @@ def spoilt(good: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
                 value[place] = draw(odd)
             return value
         kinds: dict[str, Callable[[Any], Any]] = {
-            "array": lambda v: np.array(v, dtype=draw(st.sampled_from([float, object, np.float32, complex, str]))),
+            "array": lambda v: np.array(
+                v, dtype=draw(st.sampled_from([float, object, np.float32, complex, str]))
+            ),
             "tuple": tuple,
             "masked": lambda v: np.ma.masked_less(np.array(v, float), draw(st.floats(-1, 1))),
             "frame": lambda v: pd.DataFrame(v) if isinstance(v[0], list) else pd.Series(v),
@@ -75,28 +154,40 @@ def spoilt(good: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 sizes = st.integers(1, 4)
-numbers = st.one_of(st.sampled_from([0.0, 0.25, 0.5, 1.0, -1.0, 3.0, 1e-6, 1e6]), st.floats(-10, 10))
-epsilons = maybe(st.one_of(st.sampled_from([0, 0.1, 1.0, "log(3)", 37.0, 700.0, 1e4, 1e-9]), st.floats(0, 20)))
+numbers = st.one_of(
+    st.sampled_from([0.0, 0.25, 0.5, 1.0, -1.0, 3.0, 1e-6, 1e6]), st.floats(-10, 10)
+)
+epsilons = maybe(
+    st.one_of(st.sampled_from([0, 0.1, 1.0, "log(3)", 37.0, 700.0, 1e4, 1e-9]), st.floats(0, 20))
+)
 deltas = maybe(st.one_of(st.sampled_from([0.0, 0.1, 1.0, 1e-300]), st.floats(0, 1)))
 lists = spoilt(st.lists(numbers, min_size=0, max_size=5))
 matrices = st.tuples(sizes, sizes).flatmap(
-    lambda s: spoilt(st.lists(st.lists(numbers, min_size=s[1], max_size=s[1]), min_size=s[0], max_size=s[0]))
+    lambda s: spoilt(
+        st.lists(st.lists(numbers, min_size=s[1], max_size=s[1]), min_size=s[0], max_size=s[0])
+    )
 )
 weights = st.lists(st.integers(0, 8), min_size=1, max_size=5).filter(any)
 priors = st.one_of(
     spoilt(weights.map(lambda w: [v / sum(w) for v in w])),
     spoilt(weights.map(lambda w: [v / sum(w) * 0.97 for v in w])),
-    st.dictionaries(st.one_of(st.text(max_size=2), st.integers(0, 3)), maybe(st.integers(0, 4)), max_size=4),
+    st.dictionaries(
+        st.one_of(st.text(max_size=2), st.integers(0, 3)), maybe(st.integers(0, 4)), max_size=4
+    ),
 )
 rows = st.integers(1, 4).flatmap(
     lambda m: st.lists(
-        st.lists(st.integers(0, 8), min_size=m, max_size=m).filter(any).map(lambda w: [v / sum(w) for v in w]),
+        st.lists(st.integers(0, 8), min_size=m, max_size=m)
+        .filter(any)
+        .map(lambda w: [v / sum(w) for v in w]),
         min_size=1,
         max_size=4,
     )
 )
 channels = spoilt(rows)
-labels = st.one_of(st.none(), spoilt(st.lists(st.one_of(st.text(max_size=3), st.integers(0, 3)), max_size=5)))
+labels = st.one_of(
+    st.none(), spoilt(st.lists(st.one_of(st.text(max_size=3), st.integers(0, 3)), max_size=5))
+)
 graphs = maybe(
     st.one_of(
         sizes.map(nx.path_graph),
@@ -105,10 +196,13 @@ graphs = maybe(
         st.just(nx.MultiGraph([(0, 1), (0, 1), (1, 1)])),
     )
 )
-distances = st.one_of(matrices, sizes.map(lambda n: hops(n).astype(int).tolist()), st.just(lambda a, b: "far"))
+distances = st.one_of(
+    matrices, sizes.map(lambda n: hops(n).astype(int).tolist()), st.just(lambda a, b: "far")
+)
 sizes_or_odd = st.one_of(st.sampled_from(ODD), st.sampled_from([-1, 0, 1, 2, 3, 5, 200, 10**9]))
 few = st.one_of(
-    st.sampled_from([value for value in ODD if not isinstance(value, int)]), st.sampled_from([-1, 0, 1, 2, 3])
+    st.sampled_from([value for value in ODD if not isinstance(value, int)]),
+    st.sampled_from([-1, 0, 1, 2, 3]),
 )
 seeds = st.just(0)
 
@@ -150,24 +244,37 @@ def fitting_notions(n: int) -> st.SearchStrategy[Any]:
         part(lo.PureLDP, epsilons),
         part(lo.ApproximateLDP, epsilons, deltas, st.sampled_from(["event", "entry"])),
         part(lo.GraphDP, epsilons, st.just(nx.path_graph(n))),
-        part(lo.MetricDP, epsilons, spoilt(st.just(apart).map(lambda rows: [list(row) for row in rows]))),
+        part(
+            lo.MetricDP,
+            epsilons,
+            spoilt(st.just(apart).map(lambda rows: [list(row) for row in rows])),
+        ),
     )
 
 
 @st.composite
 def statements(draw: Any, named: bool = True) -> list[Any]:
-    """Parts of a problem that fit together; then one of them, or two, may be exchanged for one that does not."""
-    n, m = draw(sizes), draw(sizes)
+    """Parts of a problem that fit together; then one of them, or two, may be exchanged for one that
+    does not."""
+    n = draw(sizes)
+    m = draw(sizes)
     worst = draw(st.booleans())
     weight = draw(st.lists(st.integers(0, 8), min_size=n, max_size=n).filter(any))
-    names = [draw(st.lists(st.one_of(st.text(max_size=2), st.integers()), min_size=k, max_size=k)) for k in (n, m)]
+    names = [
+        draw(st.lists(st.one_of(st.text(max_size=2), st.integers()), min_size=k, max_size=k))
+        for k in (n, m)
+    ]
     parts = [
         None if worst else draw(spoilt(st.just([v / sum(weight) for v in weight]))),
         draw(spoilt(table_of(n, m))),
         draw(fitting_notions(n)),
         *(draw(st.one_of(st.none(), spoilt(st.just(given)))) if named else None for given in names),
         "worst_case" if worst else "expected",
-        draw(st.one_of(st.just(()), part(lambda c, b: constraints.linear(c, *b), table_of(n, m), bounds))),
+        draw(
+            st.one_of(
+                st.just(()), part(lambda c, b: constraints.linear(c, *b), table_of(n, m), bounds)
+            )
+        ),
     ]
     others = [priors, utilities, notions, labels, labels, objectives, blocks]
     for place in draw(st.sampled_from([[], [], [0], [1], [2], [3], [4], [5], [6], [0, 1], [1, 2]])):
@@ -176,8 +283,14 @@ def statements(draw: Any, named: bool = True) -> list[Any]:
     return parts
 
 
-utilities = maybe(st.one_of(st.sampled_from(["identity", "absolute_error", "squared_error", "identify"]), matrices))
-blocks = st.one_of(st.just(()), st.just(()), part(lambda c, b: constraints.linear(c, *b), matrices, bounds), odd)
+utilities = maybe(
+    st.one_of(
+        st.sampled_from(["identity", "absolute_error", "squared_error", "identify"]), matrices
+    )
+)
+blocks = st.one_of(
+    st.just(()), st.just(()), part(lambda c, b: constraints.linear(c, *b), matrices, bounds), odd
+)
 objectives = maybe(st.sampled_from(["expected", "worst_case"]))
 mechanisms = part(lo.Mechanism, rows, labels)
 
@@ -187,8 +300,19 @@ def plain(value: Any) -> None:
     assert np.isfinite(np.asarray(value, float)).all(), value
 
 
-def stated(is_honest: Any, prior: Any, gain: Any, privacy: Any, inputs: Any, outputs: Any, aim: Any, rows: Any) -> Any:
-    problem = lo.Problem(prior, gain, privacy, inputs=inputs, outputs=outputs, objective=aim, constraints=rows)
+def stated(
+    is_honest: Any,
+    prior: Any,
+    gain: Any,
+    privacy: Any,
+    inputs: Any,
+    outputs: Any,
+    aim: Any,
+    rows: Any,
+) -> Any:
+    problem = lo.Problem(
+        prior, gain, privacy, inputs=inputs, outputs=outputs, objective=aim, constraints=rows
+    )
     if problem.prior is not None and not isinstance(prior, (dict, pd.Series)):
         assert is_honest(prior)
         assert abs(math.fsum(problem.prior) - 1) <= 2e-9
@@ -208,7 +332,8 @@ def solved(is_honest: Any, *parts: Any) -> None:
     spread = np.ptp(problem.utility.matrix, axis=1)
     close = proof.relative_gap <= 1e-9
     if problem.prior is None and spread.min() < 1e-3 * spread.max():
-        # A worst case among rows of 1 and 1e-90 is solved to their common scale, which the certificate says.
+        # A worst case among rows of 1 and 1e-90 is solved to their common scale, which the
+        # certificate says.
         scale = max(abs(float(proof.bound)), 0.01 * float(np.abs(problem.utility.matrix).max()))
         close = abs(float(proof.bound - proof.achieved)) <= 1e-9 * scale
     assert close or problem.constraints or np.abs(problem.utility.matrix).max() < 1e-90
@@ -272,7 +397,8 @@ def noise_of(maker: Any, *args: Any) -> None:
 
 def listed(_: Any, privacy: Any, n: Any, m: Any) -> None:
     points = lo.extreme_points(privacy, n, m)
-    if n <= 3 or n >= 1000 or isinstance(points, StaircasePoints):  # between them listing takes its time
+    # between them listing takes its time
+    if n <= 3 or n >= 1000 or isinstance(points, StaircasePoints):
         assert points.count >= 1
 
 
@@ -282,7 +408,10 @@ TARGETS: dict[str, tuple[Callable[..., Any], tuple[st.SearchStrategy[Any], ...]]
         (st.one_of(epsilons, odd, st.text(max_size=9)),),
     ),
     "PureLDP": (lambda _, e: plain(lo.PureLDP(e).epsilon), (epsilons,)),
-    "ApproximateLDP": (lambda _, *a: plain(lo.ApproximateLDP(*a).delta), (epsilons, deltas, maybe(st.just("event")))),
+    "ApproximateLDP": (
+        lambda _, *a: plain(lo.ApproximateLDP(*a).delta),
+        (epsilons, deltas, maybe(st.just("event"))),
+    ),
     "GraphDP": (lambda _, *a: lo.GraphDP(*a), (epsilons, graphs)),
     "MetricDP": (lambda _, *a: lo.MetricDP(*a).ties(range(3)), (epsilons, distances)),
     "Utility": (lambda _, *a: plain(lo.Utility(*a).matrix), (matrices, maybe(st.just("gain")))),
@@ -290,7 +419,10 @@ TARGETS: dict[str, tuple[Callable[..., Any], tuple[st.SearchStrategy[Any], ...]]
     "identity": (lambda _, *a: utility.identity(*a), (sizes_or_odd, sizes_or_odd)),
     "absolute_error": (lambda _, *a: plain(utility.absolute_error(*a).matrix), (lists, lists)),
     "squared_error": (lambda _, *a: plain(utility.squared_error(*a).matrix), (lists, lists)),
-    "linear": (lambda _, *a: len(constraints.linear(*a)), (matrices, maybe(numbers), maybe(numbers), maybe(st.text()))),
+    "linear": (
+        lambda _, *a: len(constraints.linear(*a)),
+        (matrices, maybe(numbers), maybe(numbers), maybe(st.text())),
+    ),
     "unbiased": (lambda _, *a: len(constraints.unbiased(*a)), (lists, lists)),
     "Problem": (lambda h, parts: stated(h, *map(made, parts)), (statements(),)),
     "solve": (lambda h, parts: solved(h, *map(made, parts)), (statements(named=False),)),
@@ -316,15 +448,27 @@ TARGETS: dict[str, tuple[Callable[..., Any], tuple[st.SearchStrategy[Any], ...]]
     "minimax": (form_of(closed_forms.minimax), (sizes_or_odd, epsilons, deltas)),
     "randomized_response": (form_of(closed_forms.randomized_response), (sizes_or_odd, epsilons)),
     "coin": (form_of(closed_forms.coin), (maybe(st.floats(0, 1)), maybe(st.floats(0, 1)))),
-    "robust_value": (form_of(closed_forms.robust_value), (st.one_of(matrices, rows), epsilons, deltas)),
-    "least_epsilon": (lambda _, *a: closed_forms.least_epsilon(*a) >= 0 or 1 / 0, (priors, deltas, deltas)),
+    "robust_value": (
+        form_of(closed_forms.robust_value),
+        (st.one_of(matrices, rows), epsilons, deltas),
+    ),
+    "least_epsilon": (
+        lambda _, *a: closed_forms.least_epsilon(*a) >= 0 or 1 / 0,
+        (priors, deltas, deltas),
+    ),
     "worst_prior": (lambda _, *a: plain(closed_forms.worst_prior(*a)), (lists, lists)),
     "worst_prior_in_ball": (
         lambda _, *a: plain(closed_forms.worst_prior_in_ball(*a)),
         (priors, maybe(st.floats(0, 2))),
     ),
-    "Laplace": (lambda _, *a: noise_of(noise.Laplace, *a), (maybe(numbers), epsilons, lists, sizes_or_odd)),
-    "Geometric": (lambda _, *a: noise_of(noise.Geometric, *a), (maybe(sizes), epsilons, lists, sizes_or_odd)),
+    "Laplace": (
+        lambda _, *a: noise_of(noise.Laplace, *a),
+        (maybe(numbers), epsilons, lists, sizes_or_odd),
+    ),
+    "Geometric": (
+        lambda _, *a: noise_of(noise.Geometric, *a),
+        (maybe(sizes), epsilons, lists, sizes_or_odd),
+    ),
     "Staircase": (
         lambda _, *a: noise_of(noise.Staircase, *a),
         (maybe(numbers), epsilons, maybe(st.floats(0, 1)), lists, sizes_or_odd),
@@ -342,10 +486,15 @@ TARGETS: dict[str, tuple[Callable[..., Any], tuple[st.SearchStrategy[Any], ...]]
         (epsilons, deltas, deltas, lists, maybe(st.just(0.9))),
     ),
     "sampled": (
-        lambda _, e, k, x: plain(mean.sampled(mean.Duchi(e), attributes=k).privatize(x, rng=0)["report"]),
+        lambda _, e, k, x: plain(
+            mean.sampled(mean.Duchi(e), attributes=k).privatize(x, rng=0)["report"]
+        ),
         (epsilons, sizes_or_odd, matrices),
     ),
-    "designed": (lambda _, *a: plain(mean.designed(*a).worst_case_variance), (lists, lists, epsilons)),
+    "designed": (
+        lambda _, *a: plain(mean.designed(*a).worst_case_variance),
+        (lists, lists, epsilons),
+    ),
     "extreme_points": (
         listed,
         (
@@ -358,8 +507,14 @@ TARGETS: dict[str, tuple[Callable[..., Any], tuple[st.SearchStrategy[Any], ...]]
     "neighbors.path": (lambda _, *a: neighbors.path(*a), (labels,)),
     "neighbors.cycle": (lambda _, *a: neighbors.cycle(*a), (labels,)),
     "neighbors.complete": (lambda _, *a: neighbors.complete(*a), (labels,)),
-    "neighbors.within": (lambda _, *a: neighbors.within(*a), (matrices, maybe(st.just("euclidean")), maybe(numbers))),
-    "neighbors.bfs_partition": (lambda _, *a: neighbors.bfs_partition(*a), (graphs, maybe(st.just(0)))),
+    "neighbors.within": (
+        lambda _, *a: neighbors.within(*a),
+        (matrices, maybe(st.just("euclidean")), maybe(numbers)),
+    ),
+    "neighbors.bfs_partition": (
+        lambda _, *a: neighbors.bfs_partition(*a),
+        (graphs, maybe(st.just(0))),
+    ),
     "neighbors.histograms": (lambda _, *a: neighbors.histograms(*a), (maybe(sizes), maybe(sizes))),
 }
 for _name in ("Duchi", "Piecewise", "Hybrid", "Laplace", "SquareWave"):
@@ -368,7 +523,9 @@ for _name in ("Duchi", "Piecewise", "Hybrid", "Laplace", "SquareWave"):
         (epsilons, lists, maybe(st.just(0.9))),
     )
 
-calls = st.sampled_from(sorted(TARGETS)).flatmap(lambda name: st.tuples(st.just(name), st.tuples(*TARGETS[name][1])))
+calls = st.sampled_from(sorted(TARGETS)).flatmap(
+    lambda name: st.tuples(st.just(name), st.tuples(*TARGETS[name][1]))
+)
 
 
 @fuzz_cases(0.8)

@@ -1,4 +1,5 @@
-"""Files and command lines that hypothesis makes up: read right, or refused on one line with exit code 1, 2 or 3."""
+"""Files and command lines that hypothesis makes up: read right, or refused on one line with exit
+code 1, 2 or 3."""
 
 from __future__ import annotations
 
@@ -12,10 +13,30 @@ from hypothesis import strategies as st
 import ldpopt as lo
 from builders import fuzz_cases, run_cli
 
-MODELS = [path.read_bytes() for path in sorted((Path(__file__).parents[2] / "models").glob("*.toml"))]
-MECHANISM = {"inputs": ["no", "yes"], "outputs": ["no", "yes"], "channel": [[0.75, 0.25], [0.25, 0.75]]}
+MODELS = [
+    path.read_bytes() for path in sorted((Path(__file__).parents[2] / "models").glob("*.toml"))
+]
+MECHANISM = {
+    "inputs": ["no", "yes"],
+    "outputs": ["no", "yes"],
+    "channel": [[0.75, 0.25], [0.25, 0.75]],
+}
 PIECES = [
-    *(b"nan", b"inf", b"-1", b"1e999", b"1e-999", b"0", b"[]", b"{}", b"true", b'""', b'"log(3)"', b"\x00", b"\xff"),
+    *(
+        b"nan",
+        b"inf",
+        b"-1",
+        b"1e999",
+        b"1e-999",
+        b"0",
+        b"[]",
+        b"{}",
+        b"true",
+        b'""',
+        b'"log(3)"',
+        b"\x00",
+        b"\xff",
+    ),
     *(
         b"\r",
         b"\n",
@@ -31,8 +52,28 @@ PIECES = [
         b"'''",
         b"\\u0000",
     ),
-    *(b"0x10", b"1_0", b"e\xcc\x81", b"../../etc/passwd", b'"identity"', b'"event"', b"uniform = true", b"[" * 200),
-    *(b"null", b"NaN", b"Infinity", b"-0.0", b"1.0e308", b",", b":", b"}", b'{"a": 1, "a": 2}', b'{"__class__": 1}'),
+    *(
+        b"0x10",
+        b"1_0",
+        b"e\xcc\x81",
+        b"../../etc/passwd",
+        b'"identity"',
+        b'"event"',
+        b"uniform = true",
+        b"[" * 200,
+    ),
+    *(
+        b"null",
+        b"NaN",
+        b"Infinity",
+        b"-0.0",
+        b"1.0e308",
+        b",",
+        b":",
+        b"}",
+        b'{"a": 1, "a": 2}',
+        b'{"__class__": 1}',
+    ),
 ]
 
 
@@ -44,16 +85,47 @@ def mutated(draw: Any, originals: list[bytes]) -> bytes:
         start = draw(st.integers(0, len(text)))
         stop = min(len(text), start + draw(st.integers(0, 12)))
         way = draw(st.sampled_from(["piece", "piece", "cut", "double", "byte"]))
-        new = draw(st.sampled_from(PIECES)) if way == "piece" else b"" if way == "cut" else bytes(text[start:stop]) * 2
+        new = (
+            draw(st.sampled_from(PIECES))
+            if way == "piece"
+            else b""
+            if way == "cut"
+            else bytes(text[start:stop]) * 2
+        )
         text[start:stop] = bytes([draw(st.integers(0, 255))]) if way == "byte" else new
     return bytes(text)
 
 
 numbers = st.sampled_from(
-    ["0", "1", "0.5", "-0.5", "1e-9", "1e308", "nan", "inf", "true", '"1"', '"log(3)"', "10000", "[1]"]
+    [
+        "0",
+        "1",
+        "0.5",
+        "-0.5",
+        "1e-9",
+        "1e308",
+        "nan",
+        "inf",
+        "true",
+        '"1"',
+        '"log(3)"',
+        "10000",
+        "[1]",
+    ]
 )
 words = st.sampled_from(
-    ["pure", "approximate", "graph", "metric", "identity", "absolute_error", "path", "event", "odd", ""]
+    [
+        "pure",
+        "approximate",
+        "graph",
+        "metric",
+        "identity",
+        "absolute_error",
+        "path",
+        "event",
+        "odd",
+        "",
+    ]
 )
 values = st.one_of(
     numbers,
@@ -62,7 +134,9 @@ values = st.one_of(
     st.lists(st.lists(numbers, min_size=2, max_size=2), max_size=3).map(
         lambda rows: "[" + ", ".join(f"[{', '.join(row)}]" for row in rows) + "]"
     ),
-    st.tuples(st.sampled_from(["kind", "rows", "no", "edges"]), numbers).map(lambda p: f"{{ {p[0]} = {p[1]} }}"),
+    st.tuples(st.sampled_from(["kind", "rows", "no", "edges"]), numbers).map(
+        lambda p: f"{{ {p[0]} = {p[1]} }}"
+    ),
 )
 GRAMMAR = {
     "": ["title", "source", "objective", "oops"],
@@ -119,7 +193,10 @@ def read_and_audited(folder: Path, text: bytes) -> None:
     assert mechanism.audit().epsilon >= 0
 
 
-JSON = [json.dumps(MECHANISM).encode(), json.dumps({"mechanism": MECHANISM, "status": "optimal"}, indent=1).encode()]
+JSON = [
+    json.dumps(MECHANISM).encode(),
+    json.dumps({"mechanism": MECHANISM, "status": "optimal"}, indent=1).encode(),
+]
 
 
 @fuzz_cases(0.1)
@@ -128,9 +205,39 @@ def test_mechanism_files(answers_or_refuses: Any, text: bytes) -> None:
     answers_or_refuses(lambda: read_and_audited(Path.cwd(), text))
 
 
-CSVS = [b"answer,age\nyes,3\nno,4\nno,5\n", b"answer\n" + b"yes\nno\n" * 5, b'answer\r\n"yes"\r\n"no"\r\n']
-OPTIONS = ["--json", "-", "-o", "out.json", "--epsilon", "1", "log(3)", "0:1:3", "--delta", "0.1", "--solver", "highs"]
-OPTIONS += ["-c", "--column", "answer", "age", "--form", "pairwise", "--gap", "0", "--time-limit", "5", "--to", "lp"]
+CSVS = [
+    b"answer,age\nyes,3\nno,4\nno,5\n",
+    b"answer\n" + b"yes\nno\n" * 5,
+    b'answer\r\n"yes"\r\n"no"\r\n',
+]
+OPTIONS = [
+    "--json",
+    "-",
+    "-o",
+    "out.json",
+    "--epsilon",
+    "1",
+    "log(3)",
+    "0:1:3",
+    "--delta",
+    "0.1",
+    "--solver",
+    "highs",
+]
+OPTIONS += [
+    "-c",
+    "--column",
+    "answer",
+    "age",
+    "--form",
+    "pairwise",
+    "--gap",
+    "0",
+    "--time-limit",
+    "5",
+    "--to",
+    "lp",
+]
 OPTIONS += [
     "model.toml",
     "mechanism.json",
@@ -145,7 +252,18 @@ OPTIONS += [
     "--help",
     "\u00e9\x01",
 ]
-VERBS = ["check", "solve", "compare", "audit", "vertices", "privatize", "estimate", "sweep", "export", "models"]
+VERBS = [
+    "check",
+    "solve",
+    "compare",
+    "audit",
+    "vertices",
+    "privatize",
+    "estimate",
+    "sweep",
+    "export",
+    "models",
+]
 GOOD = {
     "audit": ["mechanism.json"],
     "privatize": ["mechanism.json", "table.csv", "-c", "answer", "-o", "out.csv"],
@@ -164,7 +282,9 @@ def commands(draw: Any) -> list[str]:
     args = [verb, *GOOD.get(verb, ["model.toml"])]
     for _ in range(draw(st.integers(0, 2))):
         place = draw(st.integers(0, len(args)))
-        args[place : place + draw(st.integers(0, 1))] = draw(st.lists(st.sampled_from(OPTIONS), max_size=2))
+        args[place : place + draw(st.integers(0, 1))] = draw(
+            st.lists(st.sampled_from(OPTIONS), max_size=2)
+        )
     return args
 
 
@@ -183,10 +303,17 @@ def called(args: list[str], files: dict[str, bytes]) -> None:
 @fuzz_cases(0.04)
 @given(commands(), mutated(SMALL), mutated(JSON), mutated(CSVS), st.integers(0, 3))
 def test_command_lines(
-    answers_or_refuses: Any, args: list[str], model: bytes, mechanism: bytes, table: bytes, spoilt: int
+    answers_or_refuses: Any,
+    args: list[str],
+    model: bytes,
+    mechanism: bytes,
+    table: bytes,
+    spoilt: int,
 ) -> None:
     """One of the files is spoilt at most, so that commands get beyond the first."""
     good = {"model.toml": SMALL[0], "mechanism.json": JSON[0], "table.csv": CSVS[0]}
     drawn = {"model.toml": model, "mechanism.json": mechanism, "table.csv": table}
     name = [*good, ""][spoilt]
-    answers_or_refuses(lambda: called(args, good | {key: value for key, value in drawn.items() if key == name}))
+    answers_or_refuses(
+        lambda: called(args, good | {key: value for key, value in drawn.items() if key == name})
+    )

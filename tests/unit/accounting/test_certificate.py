@@ -1,4 +1,5 @@
-"""Certificates of curves: the library and the independent checker accept true files, and refuse every false change."""
+"""Certificates of curves: the library and the independent checker accept true files, and refuse
+every false change."""
 
 from __future__ import annotations
 
@@ -33,20 +34,27 @@ CURVES = {
     "waves": lambda: compose([(response(10, 0.5), 30)]),
     "no worst pair": lambda: compose([(random_channel(1, 3, 4), 2), random_channel(2, 2, 3)]),
     "one-sided": one_sided,
-    "impossible reports": lambda: compose([([[0.9999, 0.0001, 0.0], [0.0, 0.0001, 0.9999]], 1), response(3, 1.0)]),
+    "impossible reports": lambda: compose(
+        [([[0.9999, 0.0001, 0.0], [0.0, 0.0001, 0.9999]], 1), response(3, 1.0)]
+    ),
     "permanent": lambda: permanent(response(3, 2.0), response(3, 1.0), 4),
     "shuffled": lambda: shuffled(response(4, 1.0), 30),
     "shuffled yes or no": lambda: shuffled(response(2, 1.0), 30),
     "waves shuffled": lambda: compose([(shuffled(response(2, 1.0), 20), 3)]),
     "one question": lambda: lo.Survey(
-        {"a": response(2, 1.0), "b": lo.design(lo.Workload.frequencies(30), lo.PureLDP(1.0))}, scheme="one_question"
+        {"a": response(2, 1.0), "b": lo.design(lo.Workload.frequencies(30), lo.PureLDP(1.0))},
+        scheme="one_question",
     ).account(4),
 }
 
 
 def proved(name):
     curve = CURVES[name]()
-    return curve.prove(1e-4, 0.5) if name != "impossible reports" else CurveCertificate.of(curve, [1.0, 3.0])
+    return (
+        curve.prove(1e-4, 0.5)
+        if name != "impossible reports"
+        else CurveCertificate.of(curve, [1.0, 3.0])
+    )
 
 
 def verdicts(path, data):
@@ -76,7 +84,8 @@ def test_true_files_hold_and_smaller_deltas_do_not(tmp_path, name):
 
 def changes(data):
     """Name and changed file: each claims what is false, or is no certificate."""
-    report, claims = data["reports"][0], data["claims"]
+    report = data["reports"][0]
+    claims = data["claims"]
 
     def put(value, *path):
         other = copy.deepcopy(data)
@@ -93,7 +102,10 @@ def changes(data):
     yield "no reports", put([], "reports")
     yield "an unknown kind", put("other", "reports", 0, "kind")
     yield "another key", put(1, "reports", 0, "more")
-    yield "a smaller epsilon", put(claims[-1]["epsilon"] - 0.1, "claims", len(claims) - 1, "epsilon")
+    yield (
+        "a smaller epsilon",
+        put(claims[-1]["epsilon"] - 0.1, "claims", len(claims) - 1, "epsilon"),
+    )
     for value in (None, "x", -1.0):
         yield f"epsilon {value}", put(value, "claims", 0, "epsilon")
     for value in NUMBERS:
@@ -117,7 +129,9 @@ def changes(data):
         yield "a fresh row less", put(report["fresh"][1:], "reports", 0, "fresh")
 
 
-@pytest.mark.parametrize("name", ["waves", "one-sided", "permanent", pytest.param("shuffled", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "name", ["waves", "one-sided", "permanent", pytest.param("shuffled", marks=pytest.mark.long)]
+)
 def test_false_changes_are_refused_with_any_digest(tmp_path, name):
     path = tmp_path / "a.json"
     proved(name).save(path)
@@ -143,11 +157,19 @@ def test_ratios_of_the_file_only_cost_precision(tmp_path):
 
 def test_the_fresh_layer_is_aligned_with_the_permanent_reports_by_label():
     rows = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.1, 0.8]])
-    first, order = lo.Mechanism(rows, ["a", "b", "c"], ["x", "y", "z"]), [2, 0, 1]
+    first = lo.Mechanism(rows, ["a", "b", "c"], ["x", "y", "z"])
+    order = [2, 0, 1]
     fresh = lo.Mechanism(rows, first.outputs)
     expected = permanent(first, fresh, 5).delta(1.0)
-    assert expected == permanent(first, rows, 5).delta(1.0) != permanent(first, rows[order], 5).delta(1.0)
-    for other in (lo.Mechanism(rows[order], ["z", "x", "y"]), pd.DataFrame(rows, first.outputs).iloc[order]):
+    assert (
+        expected
+        == permanent(first, rows, 5).delta(1.0)
+        != permanent(first, rows[order], 5).delta(1.0)
+    )
+    for other in (
+        lo.Mechanism(rows[order], ["z", "x", "y"]),
+        pd.DataFrame(rows, first.outputs).iloc[order],
+    ):
         assert permanent(first, other, 5).delta(1.0) == expected
     with pytest.raises(lo.errors.MechanismError, match="'y' is not an input"):
         permanent(first, lo.Mechanism(rows, ["x", "w", "z"]), 5)
@@ -160,8 +182,12 @@ def test_memoised_reports_never_reveal_more_than_the_permanent_one():
         assert curve.epsilon(0.0) == pytest.approx(epsilon, abs=5e-5)
         assert curve.is_attained
         # The number of yes reports is binomial under each permanent report.
-        p, r = 1 / (1 + math.exp(-2)), 1 / (1 + math.exp(-1))
-        rows = [[math.comb(times, k) * q**k * (1 - q) ** (times - k) for k in range(times + 1)] for q in (r, 1 - r)]
+        p = 1 / (1 + math.exp(-2))
+        r = 1 / (1 + math.exp(-1))
+        rows = [
+            [math.comb(times, k) * q**k * (1 - q) ** (times - k) for k in range(times + 1)]
+            for q in (r, 1 - r)
+        ]
         first = [p * a + (1 - p) * b for a, b in zip(*rows, strict=True)]
         exact = sum(max(a - math.exp(0.4) * b, 0) for a, b in zip(first, first[::-1], strict=True))
         assert float(curve.delta(0.4)) == pytest.approx(exact, rel=1e-12)
@@ -181,13 +207,18 @@ def test_budgets_add_up_along_the_edges_of_a_graph():
 
 
 def test_the_account_of_a_survey():
-    coin, die = response(2, 1.0), response(6, 1.0)
-    assert lo.Survey({"a": coin, "b": die}).account(3).delta(1.0) == compose([(coin, 3), (die, 3)]).delta(1.0)
+    coin = response(2, 1.0)
+    die = response(6, 1.0)
+    assert lo.Survey({"a": coin, "b": die}).account(3).delta(1.0) == compose(
+        [(coin, 3), (die, 3)]
+    ).delta(1.0)
     one = lo.Survey({"a": coin, "b": die}, scheme="one_question").account()
     mean = (compose([coin]).delta(0.5) + compose([die]).delta(0.5)) / 2
     assert float(one.delta(0.5)) == pytest.approx(float(mean), rel=1e-12)
     assert (
-        lo.Survey({"a": ["no", "yes"], "b": ["no", "yes"]}, epsilon=2.0, scheme="joint").account().epsilon(0)
+        lo.Survey({"a": ["no", "yes"], "b": ["no", "yes"]}, epsilon=2.0, scheme="joint")
+        .account()
+        .epsilon(0)
         <= 2 + 1e-9
     )
     shuffle = lo.Survey({"a": coin}).account(people=40)

@@ -1,4 +1,5 @@
-"""Composition: exact enumeration of adaptive people, printed and measured figures, every way to add up atoms."""
+"""Composition: exact enumeration of adaptive people, printed and measured figures, every way to add
+up atoms."""
 
 from __future__ import annotations
 
@@ -34,10 +35,12 @@ def pairs_of(mechanism, pairs):
 
 
 def adaptive(channels, a, pairs=None):
-    """Largest excess of people who may choose each pair of answers after all earlier reports, by the definition."""
+    """Largest excess of people who may choose each pair of answers after all earlier reports, by
+    the definition."""
     if not channels:
         return max(1 - a, Fraction(0))
-    (first, *rest), best = channels, Fraction(0)
+    first, *rest = channels
+    best = Fraction(0)
     table = rows(first)
     for x, k in pairs_of(first, pairs):
         total = Fraction(0)
@@ -54,10 +57,12 @@ def excess_of_product(channels, chosen, a):
     total = Fraction(0)
     for outcome in itertools.product(*(range(len(table[0])) for table in tables)):
         p = math.prod(
-            (table[x][y] for table, (x, _), y in zip(tables, chosen, outcome, strict=True)), start=Fraction(1)
+            (table[x][y] for table, (x, _), y in zip(tables, chosen, outcome, strict=True)),
+            start=Fraction(1),
         )
         q = math.prod(
-            (table[k][y] for table, (_, k), y in zip(tables, chosen, outcome, strict=True)), start=Fraction(1)
+            (table[k][y] for table, (_, k), y in zip(tables, chosen, outcome, strict=True)),
+            start=Fraction(1),
         )
         total += max(p - a * q, Fraction(0))
     return total
@@ -65,7 +70,9 @@ def excess_of_product(channels, chosen, a):
 
 @cases(60)
 @given(st.integers(0, 10**6), st.integers(1, 3), st.booleans(), st.booleans())
-def test_the_curve_lies_above_every_adaptive_person_and_the_lower_one_is_attained(seed, count, zeros, one_sided):
+def test_the_curve_lies_above_every_adaptive_person_and_the_lower_one_is_attained(
+    seed, count, zeros, one_sided
+):
     rng = np.random.default_rng(seed)
     shapes = [(2, 3), (3, 2), (2, 2), (3, 3)] if count < 3 else [(2, 2), (2, 3)]
     channels = [channel(rng, *shapes[int(rng.integers(len(shapes)))], zeros) for _ in range(count)]
@@ -81,7 +88,9 @@ def test_the_curve_lies_above_every_adaptive_person_and_the_lower_one_is_attaine
         assert curve.delta(epsilon) >= exact >= attained
         assert curve.delta_lower(epsilon) <= attained
         if curve.is_attained:
-            assert float(curve.delta(epsilon)) == pytest.approx(float(attained), rel=1e-9, abs=1e-13)
+            assert float(curve.delta(epsilon)) == pytest.approx(
+                float(attained), rel=1e-9, abs=1e-13
+            )
             assert curve.delta_lower(epsilon) == pytest.approx(float(attained), rel=1e-9, abs=1e-13)
     assert curve.guess() >= float((1 + adaptive(channels, Fraction(1), pairs)) / 2) - 1e-15
 
@@ -108,18 +117,23 @@ def test_randomized_response_has_the_exact_epsilon(n, epsilon, times, printed):
     assert curve.delta(found) <= Fraction(1e-6)
     assert curve.delta(found * (1 - 1e-9)) > Fraction(1e-6)
     # The reports of n answers are three ratios, and their numbers are multinomial.
-    e, shares = math.exp(epsilon), np.array([math.exp(epsilon), 1.0, n - 2.0]) / (math.exp(epsilon) + n - 1)
+    e = math.exp(epsilon)
+    shares = np.array([math.exp(epsilon), 1.0, n - 2.0]) / (math.exp(epsilon) + n - 1)
     exact = 0.0
     for ups in range(times + 1):
         for downs in range(times + 1 - ups):
             others = times - ups - downs
-            ways = math.factorial(times) / (math.factorial(ups) * math.factorial(downs) * math.factorial(others))
+            ways = math.factorial(times) / (
+                math.factorial(ups) * math.factorial(downs) * math.factorial(others)
+            )
             mass = ways * shares[0] ** ups * shares[1] ** downs * shares[2] ** others
             exact += mass * max(1 - math.exp(found) / e ** (ups - downs), 0.0)
     assert float(curve.delta(found)) == pytest.approx(exact, rel=1e-7)
 
 
-@pytest.mark.parametrize("n, times, printed", [(2, 3, 0.822), (4, 5, 0.806), (10, 1, 0.573), (10, 30, 0.929)])
+@pytest.mark.parametrize(
+    "n, times, printed", [(2, 3, 0.822), (4, 5, 0.806), (10, 1, 0.573), (10, 30, 0.929)]
+)
 def test_guesses_after_several_reports(n, times, printed):
     assert compose([(response(n, 1.0), times)]).guess() == pytest.approx(printed, abs=5e-4)
 
@@ -131,14 +145,18 @@ def test_a_tiny_delta_keeps_its_relative_precision():
     for epsilon in (19.0, 19.99):
         a = lo.Budget(epsilon).enclosure()[0]
         exact = sum(
-            math.comb(40, k) * p ** (40 - k) * (1 - p) ** k * max(1 - a / ratio ** (40 - 2 * k), 0) for k in range(41)
+            math.comb(40, k) * p ** (40 - k) * (1 - p) ** k * max(1 - a / ratio ** (40 - 2 * k), 0)
+            for k in range(41)
         )
         assert 0 <= curve.delta(epsilon) / exact - 1 < 1e-10
     small = compose([(lo.Mechanism([[1 - 2.0**-40, 2.0**-40], [2.0**-40, 1 - 2.0**-40]]), 20)])
     assert small.delta(1.0) > Fraction(99, 100)
-    rare = compose([(lo.Mechanism([[2.0**-20, 1 - 2.0**-20], [2.0**-21, 1 - 2.0**-21]]), 17)], pairs=[(0, 1)])
+    rare = compose(
+        [(lo.Mechanism([[2.0**-20, 1 - 2.0**-20], [2.0**-21, 1 - 2.0**-21]]), 17)], pairs=[(0, 1)]
+    )
     exact = Fraction(1, 2**340) * (1 - Fraction(1, 2))
-    assert 1 <= float(rare.delta(16 * math.log(2)) / exact) < 1 + 1e-4  # 1e-102, and reports of less than all ratios
+    # 1e-102, and reports of less than all ratios
+    assert 1 <= float(rare.delta(16 * math.log(2)) / exact) < 1 + 1e-4
 
 
 def test_every_way_to_add_up_atoms_bounds_the_same_curve(monkeypatch):
@@ -151,7 +169,11 @@ def test_every_way_to_add_up_atoms_bounds_the_same_curve(monkeypatch):
     fine = compose(channels)
     assert len(fine.upper.left) == 1
     for epsilon in (0.0, 0.5, 2.0):
-        assert exact.delta(epsilon) <= fine.delta(epsilon) <= exact.delta(epsilon) * (1 + Fraction(1, 1000))
+        assert (
+            exact.delta(epsilon)
+            <= fine.delta(epsilon)
+            <= exact.delta(epsilon) * (1 + Fraction(1, 1000))
+        )
         assert fine.delta_lower(epsilon) <= exact.delta_lower(epsilon)
     assert exact.tradeoff()[:, 1] == pytest.approx(np.sort(exact.tradeoff()[:, 1])[::-1])
 
@@ -163,8 +185,12 @@ def test_thousands_of_reports_are_as_exact_as_few(monkeypatch):
         curves.append(compose([(response(10, 0.5), 60), (response(3, 1.0), 2)]))
         curves[-1].delta_lower(0.0)
     for epsilon in (0.0, 5.0, 20.0, 31.9):
-        assert float(curves[1].delta(epsilon)) == pytest.approx(float(curves[0].delta(epsilon)), rel=1e-9)
-        assert curves[1].delta_lower(epsilon) == pytest.approx(float(curves[0].delta(epsilon)), rel=1e-9)
+        assert float(curves[1].delta(epsilon)) == pytest.approx(
+            float(curves[0].delta(epsilon)), rel=1e-9
+        )
+        assert curves[1].delta_lower(epsilon) == pytest.approx(
+            float(curves[0].delta(epsilon)), rel=1e-9
+        )
 
 
 def test_an_epsilon_above_all_powers_in_floats():
@@ -189,7 +215,10 @@ def test_tests_and_divergences_of_one_coin():
     curve = compose([lo.Mechanism([[0.75, 0.25], [0.25, 0.75]])])
     assert curve.epsilon(0) == pytest.approx(math.log(3), abs=1e-12)
     assert curve.delta("log(3)") == 0
-    assert compose([(lo.Mechanism([[0.75, 0.25], [0.25, 0.75]]), 30)]).delta(30 * math.log(3) + 1e-9) == 0
+    assert (
+        compose([(lo.Mechanism([[0.75, 0.25], [0.25, 0.75]]), 30)]).delta(30 * math.log(3) + 1e-9)
+        == 0
+    )
     assert curve.tradeoff() == pytest.approx(np.array([[0, 1], [0.25, 0.25], [1, 0]]))
     assert curve.renyi(1) == pytest.approx(0.5 * math.log(3))
     assert curve.renyi(2) == pytest.approx(math.log(0.75**2 / 0.25 + 0.25**2 / 0.75))

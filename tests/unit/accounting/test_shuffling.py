@@ -1,4 +1,5 @@
-"""Shuffled reports: enumeration of all data sets in rationals, measured figures, and formulas that are not bounds."""
+"""Shuffled reports: enumeration of all data sets in rationals, measured figures, and formulas that
+are not bounds."""
 
 from __future__ import annotations
 
@@ -93,12 +94,18 @@ def test_ten_thousand_people_are_certified():
 
 
 def test_the_positive_part_of_a_sum_is_above_the_exact_one():
-    values, masses, n = [Fraction(7, 3), Fraction(-5, 2)], [Fraction(1, 5), Fraction(2, 5)], 12
+    values = [Fraction(7, 3), Fraction(-5, 2)]
+    masses = [Fraction(1, 5), Fraction(2, 5)]
+    n = 12
     sums = {Fraction(0): Fraction(1)}
     for _ in range(n):
         found = {}
         for total, mass in sums.items():
-            for value, p in [(values[0], masses[0]), (values[1], masses[1]), (Fraction(0), Fraction(2, 5))]:
+            for value, p in [
+                (values[0], masses[0]),
+                (values[1], masses[1]),
+                (Fraction(0), Fraction(2, 5)),
+            ]:
                 found[total + value] = found.get(total + value, Fraction(0)) + mass * p
         sums = found
     exact = sum(total * mass for total, mass in sums.items() if total > 0)
@@ -108,16 +115,20 @@ def test_the_positive_part_of_a_sum_is_above_the_exact_one():
 
 
 def variation_ratio(e, n, k, a):
-    """The formula of the variation ratio for k-ary randomized response, exactly (Wang et al. 2023)."""
+    """The formula of the variation ratio for k-ary randomized response, exactly (Wang et al.
+    2023)."""
     beta = Fraction(e - 1, e + k - 1)
     share = beta / (e - 1)
-    mine, others = [e * share, share, 1 - (e + 1) * share], [share, share, 1 - 2 * share]
+    mine = [e * share, share, 1 - (e + 1) * share]
+    others = [share, share, 1 - 2 * share]
     total = Fraction(0)
     for numbers in itertools.product(range(n + 1), repeat=2):
         if sum(numbers) <= n:
             counts = [*numbers, n - sum(numbers)]
             ways = math.factorial(n) // math.prod(map(math.factorial, counts))
-            mass = ways * math.prod((w**c for w, c in zip(others, counts, strict=True)), start=Fraction(1))
+            mass = ways * math.prod(
+                (w**c for w, c in zip(others, counts, strict=True)), start=Fraction(1)
+            )
             gains = [mine[0] - a * mine[1], mine[1] - a * mine[0], (1 - a) * mine[2]]
             if others[2] or not counts[2]:
                 value = sum(g * c / w for g, c, w in zip(gains, counts, others, strict=True) if w)
@@ -125,11 +136,14 @@ def variation_ratio(e, n, k, a):
     return total / n
 
 
-@pytest.mark.parametrize("e, a, formula, truth", [(3, "3/2", 0.07497428, 0.07529578), (9, "3", 0.27842882, 0.27846901)])
+@pytest.mark.parametrize(
+    "e, a, formula, truth", [(3, "3/2", 0.07497428, 0.07529578), (9, "3", 0.27842882, 0.27846901)]
+)
 def test_the_variation_ratio_is_no_upper_bound_for_randomized_response(e, a, formula, truth):
     a, k, n = Fraction(a), 4, 5
     table = [[Fraction(e if x == y else 1, e + k - 1) for y in range(k)] for x in range(k)]
-    exact, claimed = enumerated(table, n, a, [(0, 1)]), variation_ratio(e, n, k, a)
+    exact = enumerated(table, n, a, [(0, 1)])
+    claimed = variation_ratio(e, n, k, a)
     assert float(exact) == pytest.approx(truth, abs=5e-9)
     assert float(claimed) == pytest.approx(formula, abs=5e-9)
     assert claimed < exact
@@ -159,7 +173,9 @@ def test_the_target_keeps_the_promise_and_is_the_largest():
     assert shuffled(response(2, pure * 1.01), 20).delta(0.5) > 0
 
 
-@pytest.mark.parametrize("call", [lambda: shuffled(response(2, 1.0), 0), lambda: target(10, 1.0, 2.0)])
+@pytest.mark.parametrize(
+    "call", [lambda: shuffled(response(2, 1.0), 0), lambda: target(10, 1.0, 2.0)]
+)
 def test_what_does_not_fit_is_refused(call):
     with pytest.raises(lo.errors.StatementError):
         call()

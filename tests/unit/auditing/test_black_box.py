@@ -38,9 +38,12 @@ def test_noise_of_half_the_scale_is_found():
 
 
 def test_false_alarms_are_as_rare_as_stated():
-    """2000 honest boxes at confidence 0.95: the alarms are at most binomial(2000, 0.05), exceeded once in a million."""
+    """2000 honest boxes at confidence 0.95: the alarms are at most binomial(2000, 0.05), exceeded
+    once in a million."""
     box = coin(1.0)
-    alarms = sum(audit_sampler(box, 0, 1, draws=400, confidence=0.95, rng=seed) > 1.0 for seed in range(2000))
+    alarms = sum(
+        audit_sampler(box, 0, 1, draws=400, confidence=0.95, rng=seed) > 1.0 for seed in range(2000)
+    )
     assert alarms <= 150
 
 
@@ -54,7 +57,9 @@ def test_labels_and_no_difference():
     assert audit_sampler(box, 0, 1, draws=1000, rng=0) < 0.2
 
 
-@pytest.mark.parametrize("settings", [{"draws": 10}, {"draws": 1000, "confidence": 1.0}, {"draws": 1e4}])
+@pytest.mark.parametrize(
+    "settings", [{"draws": 10}, {"draws": 1000, "confidence": 1.0}, {"draws": 1e4}]
+)
 def test_bad_arguments_are_refused(settings):
     with pytest.raises(StatementError):
         audit_sampler(coin(1.0), 0, 1, **settings)

@@ -1,4 +1,5 @@
-"""Audits agree with a slow search in rationals over all pairs and events, one unit inside and outside of a claim."""
+"""Audits agree with a slow search in rationals over all pairs and events, one unit inside and
+outside of a claim."""
 
 from __future__ import annotations
 
@@ -43,18 +44,23 @@ def rationals(channel):
 
 def excess(one, other, ratio, events):
     """Greatest ``P_x(S) - ratio P_x'(S)`` over the events listed, and 0."""
-    return max([Fraction(0), *(sum(one[y] for y in s) - ratio * sum(other[y] for y in s) for s in events)])
+    return max(
+        [Fraction(0), *(sum(one[y] for y in s) - ratio * sum(other[y] for y in s) for s in events)]
+    )
 
 
 def slow_delta(channel, ratio, single=False):
     rows = rationals(channel)
     events = list((single_events if single else all_events)(len(rows[0])))
-    return max([Fraction(0), *(excess(a, b, ratio, events) for a, b in itertools.permutations(rows, 2))])
+    return max(
+        [Fraction(0), *(excess(a, b, ratio, events) for a, b in itertools.permutations(rows, 2))]
+    )
 
 
 def slow_ratio(channel, pairs=None):
     """Greatest ratio of two entries of a column, None where it is infinite."""
-    rows, worst = rationals(channel), Fraction(1)
+    rows = rationals(channel)
+    worst = Fraction(1)
     for x, k in itertools.permutations(range(len(rows)), 2) if pairs is None else pairs:
         for one, other in zip(rows[x], rows[k], strict=True):
             if one and not other:
@@ -65,19 +71,29 @@ def slow_ratio(channel, pairs=None):
 
 @st.composite
 def channels(draw):
-    """Channels with zeros, equal rows and dust, whose rows sum to one exactly (dyadic) or nearly (float)."""
-    n, m = draw(st.integers(1, 4)), draw(st.integers(1, 4))
+    """Channels with zeros, equal rows and dust, whose rows sum to one exactly (dyadic) or nearly
+    (float)."""
+    n = draw(st.integers(1, 4))
+    m = draw(st.integers(1, 4))
     weight = st.one_of(st.integers(0, 4), st.sampled_from([0, 1, 1 << 20]))
-    rows = draw(st.lists(st.lists(weight, min_size=m, max_size=m).filter(any), min_size=n, max_size=n))
+    rows = draw(
+        st.lists(st.lists(weight, min_size=m, max_size=m).filter(any), min_size=n, max_size=n)
+    )
     array = np.array(rows, float)
     return array / array.sum(axis=1, keepdims=True)
 
 
-@given(channels(), st.sampled_from(RATIOS), st.sampled_from([0.0, 0.125, 0.3, 1]), st.sampled_from(["event", "entry"]))
+@given(
+    channels(),
+    st.sampled_from(RATIOS),
+    st.sampled_from([0.0, 0.125, 0.3, 1]),
+    st.sampled_from(["event", "entry"]),
+)
 @cases(200)
 def test_approximate_audits_agree_with_the_definition(channel, epsilon, delta, form):
     found = lo.audit(channel, lo.ApproximateLDP(epsilon, delta, form))
-    ratio, single = Budget(epsilon).ratio, form == "entry"
+    ratio = Budget(epsilon).ratio
+    single = form == "entry"
     worst = slow_delta(channel, ratio, single)
     assert found.verdict == ("certified" if worst <= Fraction(delta) else "violated")
     assert worst <= Fraction(found.delta) <= worst * (1 + Fraction(1, 2**50))
@@ -103,7 +119,8 @@ def test_no_smaller_epsilon_has_the_same_delta(channel, delta):
 @given(channels(), st.sampled_from(RATIOS))
 @cases(200)
 def test_pure_audits_agree_with_the_definition(channel, epsilon):
-    found, worst = lo.audit(channel, lo.PureLDP(epsilon)), slow_ratio(channel)
+    found = lo.audit(channel, lo.PureLDP(epsilon))
+    worst = slow_ratio(channel)
     holds = worst is not None and worst <= Budget(epsilon).ratio
     assert found.verdict == ("certified" if holds else "violated")
     assert (found.delta == 0) == holds
@@ -118,11 +135,13 @@ def test_pure_audits_agree_with_the_definition(channel, epsilon):
 
 @given(channels())
 def test_witnesses_attain_the_largest_ratio(channel):
-    found, worst = lo.audit(channel), slow_ratio(channel)
+    found = lo.audit(channel)
+    worst = slow_ratio(channel)
     assert (found.witness is None) == (worst == 1)
     if found.witness is not None:
         x, k, y = found.witness
-        one, other = Fraction(float(channel[x, y])), Fraction(float(channel[k, y]))
+        one = Fraction(float(channel[x, y]))
+        other = Fraction(float(channel[k, y]))
         assert (other == 0 and one > 0) if worst is None else one / other == worst
 
 
@@ -144,14 +163,20 @@ def test_graph_and_metric_audits_agree_with_the_definition(channel, epsilon, see
     expected = math.inf if worst is None else math.log(worst)
     assert found.epsilon == pytest.approx(expected, rel=1e-12, abs=1e-300)
     events = all_events(len(rows[0]))
-    assert Fraction(found.delta) >= max([0, *(excess(rows[x], rows[k], ratio, events) for x, k in near)])
+    assert Fraction(found.delta) >= max(
+        [0, *(excess(rows[x], rows[k], ratio, events) for x, k in near)]
+    )
 
 
 @given(channels(), st.floats(0, 5))
 def test_the_delta_curve_encloses_from_above(channel, epsilon):
     low, high = Budget(epsilon).enclosure()
     exactly = slow_delta(channel, high), slow_delta(channel, low)
-    assert exactly[0] <= Fraction(lo.audit(channel).delta_at(epsilon)) <= exactly[1] * (1 + Fraction(1, 2**50))
+    assert (
+        exactly[0]
+        <= Fraction(lo.audit(channel).delta_at(epsilon))
+        <= exactly[1] * (1 + Fraction(1, 2**50))
+    )
 
 
 def test_labels_and_events_of_a_mechanism():
@@ -166,7 +191,9 @@ def test_labels_and_events_of_a_mechanism():
 
 def test_an_event_may_violate_a_claim_that_its_outputs_satisfy():
     channel = [[0.2, 0.2, 0.6], [0.0, 0.0, 1.0]]
-    event, entry = (lo.audit(channel, lo.ApproximateLDP("log(2)", 0.2, form)) for form in ("event", "entry"))
+    event, entry = (
+        lo.audit(channel, lo.ApproximateLDP("log(2)", 0.2, form)) for form in ("event", "entry")
+    )
     assert (event.verdict, entry.verdict) == ("violated", "certified")
     assert event.witness == (0, 1, (0, 1))
     assert event.delta == 0.4
@@ -174,7 +201,8 @@ def test_an_event_may_violate_a_claim_that_its_outputs_satisfy():
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 5.0, 20.0, "log(3)", "log(7/2)"])
 def test_one_unit_too_much_is_a_violation(epsilon):
-    budget, total = Budget(epsilon), 1 << 53
+    budget = Budget(epsilon)
+    total = 1 << 53
     low, high = budget.enclosure()
     small = int(total / (2 * low))
     large = math.floor(low * small)
@@ -199,7 +227,11 @@ def test_one_ulp_of_delta_too_little_is_a_violation():
 @pytest.mark.parametrize("dust", [1e-12, 1e-17, 5e-324])
 def test_tiny_masses_beside_zeros_have_infinite_epsilon(dust):
     channel = np.array([[0.5, 0.5, 0.0], [0.5, 0.5, dust]])
-    for notion in (lo.PureLDP(700), lo.GraphDP(700, nx.path_graph(2)), lo.MetricDP(700, [[0, 1], [1, 0]])):
+    for notion in (
+        lo.PureLDP(700),
+        lo.GraphDP(700, nx.path_graph(2)),
+        lo.MetricDP(700, [[0, 1], [1, 0]]),
+    ):
         found = lo.audit(channel, notion)
         assert (found.epsilon, found.verdict, found.witness) == (math.inf, "violated", (1, 0, 2))
     assert lo.audit(channel, lo.ApproximateLDP(1.0, dust)).verdict == "certified"
@@ -207,7 +239,8 @@ def test_tiny_masses_beside_zeros_have_infinite_epsilon(dust):
 
 
 def test_swapped_rows_violate_graph_privacy_only():
-    graph, b = lo.neighbors.path(range(4)), 0.5
+    graph = lo.neighbors.path(range(4))
+    b = 0.5
     kernel = b ** hops(4)
     channel = np.linalg.solve(kernel, np.ones(4)) * kernel
     swapped = channel[[0, 2, 1, 3]]
@@ -257,7 +290,10 @@ def test_verdicts_change_at_the_ends_of_the_enclosure(notion, epsilon):
     low, high = Budget(epsilon).enclosure()
     claim = NOTIONS[notion](epsilon)
     between = "certified" if low == high else "undecided"
-    found = [lo.audit(coin(r), claim).verdict for r in (low - UNIT, low, (low + high) / 2, high, high + UNIT)]
+    found = [
+        lo.audit(coin(r), claim).verdict
+        for r in (low - UNIT, low, (low + high) / 2, high, high + UNIT)
+    ]
     assert found == ["certified", "certified", between, between, "violated"]
 
 
@@ -282,8 +318,11 @@ def test_epsilon_is_rounded_up_and_is_at_most_a_certified_claim(notion, epsilon)
 def test_without_a_claim_delta_is_0_and_any_finite_epsilon_is_certified():
     found = lo.audit(coin(Fraction(3)))
     assert (found.epsilon, found.delta, found.verdict, found.claim) == (
-        Budget("log(3)").rounded_up, 0.0, "certified", "pure"
-    )  # fmt: skip
+        Budget("log(3)").rounded_up,
+        0.0,
+        "certified",
+        "pure",
+    )
     assert found.delta_at("log(3)") == 0.0
     assert found.delta_at("log(2)") == round_up(Fraction(1, 4))
     found = lo.audit([[1.0, 0.0], [0.0, 1.0]])
@@ -294,7 +333,8 @@ def test_without_a_claim_delta_is_0_and_any_finite_epsilon_is_certified():
 @pytest.mark.parametrize("epsilon", ["log(2)", 1.0])
 def test_verdicts_change_at_the_exact_delta(form, epsilon):
     low, high = Budget(epsilon).enclosure()
-    delta, small = Fraction(0.125), Fraction(1, 7)
+    delta = Fraction(0.125)
+    small = Fraction(1, 7)
 
     def channel(first):
         return np.array([[first, 1 - first], [small, 1 - small]], dtype=object)
@@ -317,37 +357,61 @@ def test_epsilon_is_0_if_delta_covers_the_difference():
 
 
 def test_losses_are_divided_by_distances():
-    channel = np.array([[Fraction(4, 8), Fraction(4, 8)], [Fraction(1, 8), Fraction(7, 8)]], dtype=object)
+    channel = np.array(
+        [[Fraction(4, 8), Fraction(4, 8)], [Fraction(1, 8), Fraction(7, 8)]], dtype=object
+    )
     for distance in (0.25, 0.5, 2.0, 4.0):
         metric = [[0, distance], [distance, 0]]
         found = lo.audit(channel, lo.MetricDP(50.0, metric))
         assert found.epsilon == round_up(log_enclosure(Fraction(4))[1] / Fraction(distance))
         assert lo.audit(channel, lo.MetricDP(found.epsilon, metric)).verdict == "certified"
-        assert lo.audit(channel, lo.MetricDP(np.nextafter(found.epsilon, 0), metric)).verdict == "violated"
+        assert (
+            lo.audit(channel, lo.MetricDP(np.nextafter(found.epsilon, 0), metric)).verdict
+            == "violated"
+        )
 
 
 @pytest.mark.parametrize("notion", NOTIONS)
 def test_epsilon_is_rounded_up_near_a_float(notion):
     with mpmath.workdps(200):
         exponential = Fraction(int(mpmath.floor(mpmath.exp(0.5) * 2**600)), 2**600)
-    for hair, least in ((1 + Fraction(1, 2**230), math.nextafter(0.5, 1)), (1 - Fraction(1, 2**185), 0.5)):
+    for hair, least in (
+        (1 + Fraction(1, 2**230), math.nextafter(0.5, 1)),
+        (1 - Fraction(1, 2**185), 0.5),
+    ):
         assert lo.audit(coin(exponential * hair), NOTIONS[notion](1.0)).epsilon == least
 
 
 def test_claims_are_named():
     channel = coin(Fraction(2))
     assert lo.audit(channel, lo.PureLDP("log(3)")).claim == "epsilon = 'log(3)'"
-    assert lo.audit(channel, lo.GraphDP(1.0, nx.path_graph(2))).claim == "epsilon = 1.0 along 1 edges"
-    assert lo.audit(channel, lo.ApproximateLDP(1.0, 0.5)).claim == "epsilon = 1.0, delta = 0.5, event-wise"
-    assert lo.audit(channel, lo.ApproximateLDP(1.0, 0.5, "entry")).claim == "epsilon = 1.0, delta = 0.5, entry-wise"
+    assert (
+        lo.audit(channel, lo.GraphDP(1.0, nx.path_graph(2))).claim == "epsilon = 1.0 along 1 edges"
+    )
+    assert (
+        lo.audit(channel, lo.ApproximateLDP(1.0, 0.5)).claim
+        == "epsilon = 1.0, delta = 0.5, event-wise"
+    )
+    assert (
+        lo.audit(channel, lo.ApproximateLDP(1.0, 0.5, "entry")).claim
+        == "epsilon = 1.0, delta = 0.5, entry-wise"
+    )
 
 
 @pytest.mark.parametrize("form", ["event", "entry"])
 def test_equal_rows_have_epsilon_and_delta_0(form):
     found = lo.audit([[0.5, 0.5], [0.5, 0.5]], lo.ApproximateLDP(0.0, 0.0, form))
-    assert (found.epsilon, found.delta, found.witness, found.verdict) == (0.0, 0.0, None, "certified")
+    assert (found.epsilon, found.delta, found.witness, found.verdict) == (
+        0.0,
+        0.0,
+        None,
+        "certified",
+    )
     assert found.delta_at(0.0) == 0.0
-    assert lo.audit([[0.75, 0.25], [0.25, 0.75]], lo.ApproximateLDP(1.0, 0.5, form)).delta_at("log(2)") == 0.25
+    assert (
+        lo.audit([[0.75, 0.25], [0.25, 0.75]], lo.ApproximateLDP(1.0, 0.5, form)).delta_at("log(2)")
+        == 0.25
+    )
     assert hockey_stick(exact([[0.5, 0.5], [0.5, 0.5]]), Budget(0.0)) == (0.0, None)
 
 
@@ -367,7 +431,10 @@ def worst_pair(rows, ratio, single):
     """Greatest excess over all pairs, number by number."""
     add = max if single else sum
     pairs = itertools.permutations(range(len(rows)), 2)
-    return max(add(max(p - ratio * q, Fraction(0)) for p, q in zip(rows[x], rows[k], strict=True)) for x, k in pairs)
+    return max(
+        add(max(p - ratio * q, Fraction(0)) for p, q in zip(rows[x], rows[k], strict=True))
+        for x, k in pairs
+    )
 
 
 @pytest.mark.parametrize("form", ["event", "entry"])
@@ -379,7 +446,9 @@ def test_pairs_that_are_equal_in_floats_are_compared_exactly(seed, form):
     found = lo.audit(matrix, lo.ApproximateLDP(0.0, 0.0, form))
     assert found.delta == round_up(exactly)
     pairs = Pairs(*np.array(list(itertools.permutations(range(len(rows)), 2))).T, np.ones(30))
-    assert hockey_stick(exact(matrix), Budget(0.0), pairs)[0] == round_up(worst_pair(rows, Fraction(1), False))
+    assert hockey_stick(exact(matrix), Budget(0.0), pairs)[0] == round_up(
+        worst_pair(rows, Fraction(1), False)
+    )
 
 
 def test_pairs_within_the_margin_are_kept_and_no_others():
@@ -415,9 +484,14 @@ def test_budgets_beyond_the_floats(epsilon):
 
 
 def test_the_witness_is_the_first_worst_column():
-    half, quarter = Fraction(1, 2), Fraction(1, 4)
+    half = Fraction(1, 2)
+    quarter = Fraction(1, 4)
     channel = np.array([[half, quarter, quarter], [quarter, quarter, half]], dtype=object)
-    for notion in (lo.PureLDP("log(2)"), lo.OneSided("log(2)", [0, 1]), lo.GraphDP("log(2)", nx.path_graph(2))):
+    for notion in (
+        lo.PureLDP("log(2)"),
+        lo.OneSided("log(2)", [0, 1]),
+        lo.GraphDP("log(2)", nx.path_graph(2)),
+    ):
         assert lo.audit(channel, notion).witness == (0, 1, 0)
     assert lo.audit(channel, lo.ApproximateLDP(0.0, 0.0, "entry")).witness == (0, 1, 0)
     assert lo.audit(channel, lo.ApproximateLDP(0.0, 0.0)).witness == (0, 1, (0,))

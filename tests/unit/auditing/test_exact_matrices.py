@@ -17,7 +17,10 @@ from ldpopt.errors import MechanismError, StatementError
 def masses(counts, denominator):
     counts = np.array(counts)
     return SimpleNamespace(
-        counts=counts, denominator=denominator, inputs=tuple("ab"), outputs=tuple(range(counts.shape[1]))
+        counts=counts,
+        denominator=denominator,
+        inputs=tuple("ab"),
+        outputs=tuple(range(counts.shape[1])),
     )
 
 
@@ -39,7 +42,9 @@ def test_masses_are_marked_as_rounded_if_floats_may_not_hold_them(denominator, r
 @pytest.mark.parametrize("kind", [float, Fraction])
 def test_a_row_sums_to_one_within_a_billionth(kind):
     for off, fits in ((9.9e-10, True), (-9.9e-10, True), (1.01e-9, False), (-1.01e-9, False)):
-        channel = np.array([[kind(0.5), kind(0.5)], [kind(0.25), kind(0.75) + kind(off)]], dtype=object)
+        channel = np.array(
+            [[kind(0.5), kind(0.5)], [kind(0.25), kind(0.75) + kind(off)]], dtype=object
+        )
         channel = channel.astype(float) if kind is float else channel
         if fits:
             assert exact(channel).is_rounded == (kind is Fraction)
@@ -52,19 +57,35 @@ def test_floats_of_all_sizes_are_read_exactly():
     for row in ([1.0, 0.0], [1.0, 5e-324], [1 - 2.0**-53, 2.0**-53], [0.1, 0.9], [0.5, 0.5]):
         found = exact(np.array([row, [1.0, 0.0]]))
         kept = [v for v, other in zip(row, [1.0, 0.0], strict=True) if v or other]
-        assert [Fraction(int(v), found.denominator) for v in found.whole[0]] == list(map(Fraction, kept))
+        assert [Fraction(int(v), found.denominator) for v in found.whole[0]] == list(
+            map(Fraction, kept)
+        )
         assert not found.is_rounded
-    for least, kind in ((2.0**-9, np.int64), (2.0**-10, object)):  # from 1 down to 2**-9, integers have 63 - 1 bits
+    # from 1 down to 2**-9, integers have 63 - 1 bits
+    for least, kind in ((2.0**-9, np.int64), (2.0**-10, object)):
         found = exact(np.array([[1 - least, least], [1.0, 0.0]]))
         assert found.whole.dtype == kind
-        assert [Fraction(int(v), found.denominator) for v in found.whole.flat] == [1 - Fraction(least), least, 1, 0]
+        assert [Fraction(int(v), found.denominator) for v in found.whole.flat] == [
+            1 - Fraction(least),
+            least,
+            1,
+            0,
+        ]
     third = exact([[Fraction(1, 3), Fraction(2, 3)], [Fraction(1, 6), Fraction(5, 6)]])
-    assert (third.whole.tolist(), third.denominator, third.is_rounded) == ([[2, 4], [1, 5]], 6, True)
+    assert (third.whole.tolist(), third.denominator, third.is_rounded) == (
+        [[2, 4], [1, 5]],
+        6,
+        True,
+    )
 
 
 def test_rationals_too_small_for_floats_are_used():
     tiny = Fraction(1, 10**400)
-    found = exact(np.array([[1 - tiny, tiny, Fraction(0)], [Fraction(1), Fraction(0), Fraction(0)]], dtype=object))
+    found = exact(
+        np.array(
+            [[1 - tiny, tiny, Fraction(0)], [Fraction(1), Fraction(0), Fraction(0)]], dtype=object
+        )
+    )
     assert found.outputs == (0, 1)
     assert found.floats[:, 1].tolist() == [0.0, 0.0]
 

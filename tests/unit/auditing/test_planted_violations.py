@@ -1,7 +1,8 @@
-"""Mistakes that people have made, each beside its honest twin: the audit flags all of the ones and none of the others.
+"""Mistakes that people have made, each beside its honest twin: the audit flags all of the ones and
+none of the others.
 
-The last test lets solved mechanisms (a thousand in the thorough run) pass a third witness: the definition in Fractions,
-written here.
+The last test lets solved mechanisms (a thousand in the thorough run) pass a third witness: the
+definition in Fractions, written here.
 """
 
 from __future__ import annotations
@@ -17,7 +18,17 @@ import numpy as np
 import pytest
 
 from builders import distances, star, thorough_or
-from ldpopt import ApproximateLDP, GraphDP, Mechanism, MetricDP, Problem, PureLDP, Utility, audit, solve
+from ldpopt import (
+    ApproximateLDP,
+    GraphDP,
+    Mechanism,
+    MetricDP,
+    Problem,
+    PureLDP,
+    Utility,
+    audit,
+    solve,
+)
 from ldpopt.mechanism.sampling import AliasTable
 
 E = Fraction(3)
@@ -37,10 +48,16 @@ def truth(n, ratio=E):
 
 
 def off_by_one_delta():
-    # Noise on -k .. k, uniform: neighbors differ by one mass at each end. A window counted without its middle has 2 k.
+    # Noise on -k .. k, uniform: neighbors differ by one mass at each end. A window counted without
+    # its middle has 2 k.
     k = 4
     rows = exact([[1 if 0 <= y - x <= 2 * k else 0 for y in range(2 * k + 2)] for x in range(2)])
-    return rows, ApproximateLDP(0.0, np.nextafter(1 / (2 * k + 1), 1)), rows, ApproximateLDP(0.0, 1 / (2 * k + 2))
+    return (
+        rows,
+        ApproximateLDP(0.0, np.nextafter(1 / (2 * k + 1), 1)),
+        rows,
+        ApproximateLDP(0.0, 1 / (2 * k + 2)),
+    )
 
 
 def swapped_rows():
@@ -50,7 +67,10 @@ def swapped_rows():
 
 def clamped(n):
     """Two-sided geometric noise with ratio 1/3, clamped to 0 .. n - 1: the ends take the tails."""
-    tail = [[E ** -abs(x - y) * (E / (E - 1) if y in (0, n - 1) else 1) for y in range(n)] for x in range(n)]
+    tail = [
+        [E ** -abs(x - y) * (E / (E - 1) if y in (0, n - 1) else 1) for y in range(n)]
+        for x in range(n)
+    ]
     return exact(tail)
 
 
@@ -64,12 +84,18 @@ def dust_beside_zeros():
 
 def censoring(delta1, delta2):
     """Liu and Zhou's interval: c = (1 + delta2) / (E + 1), c + d = (E + delta1) / (E + 1)."""
-    low, high = (1 + delta2) / (E + 1), (E + delta1) / (E + 1)
+    low = (1 + delta2) / (E + 1)
+    high = (E + delta1) / (E + 1)
     return np.array([[1 - low, low], [1 - high, high]], dtype=object)
 
 
 def asymmetric_censoring():
-    return censoring(Fraction(0), Fraction(0)), PURE, censoring(Fraction(1, 2), Fraction(1, 3)), PURE
+    return (
+        censoring(Fraction(0), Fraction(0)),
+        PURE,
+        censoring(Fraction(1, 2), Fraction(1, 3)),
+        PURE,
+    )
 
 
 def optimized_censoring():
@@ -80,7 +106,10 @@ def unary(n, p, q):
     """Every bit of a one-hot vector on its own: 1 with probability p at the answer, q elsewhere."""
     words = list(product((0, 1), repeat=n))
     keep = [[p if x == bit else q for bit in range(n)] for x in range(n)]
-    rows = [[math.prod((k if b else 1 - k) for k, b in zip(row, word, strict=True)) for word in words] for row in keep]
+    rows = [
+        [math.prod((k if b else 1 - k) for k, b in zip(row, word, strict=True)) for word in words]
+        for row in keep
+    ]
     return np.array(rows, dtype=object)
 
 
@@ -106,9 +135,16 @@ def one_unit_of_mass():
 def one_ulp():
     # The last float p for which p / (1 - p) keeps e, read exactly, and the next one.
     p = 1 / (1 + math.exp(-1))
-    odds = [at for at in (np.nextafter(p, 0), p, np.nextafter(p, 1)) if (Fraction(at) / (1 - Fraction(at))) < E_LOW]
+    odds = [
+        at
+        for at in (np.nextafter(p, 0), p, np.nextafter(p, 1))
+        if (Fraction(at) / (1 - Fraction(at))) < E_LOW
+    ]
     last = max(odds)
-    coins = [np.array([[v, 1 - v], [1 - v, v]], dtype=object) for v in map(Fraction, (last, np.nextafter(last, 1)))]
+    coins = [
+        np.array([[v, 1 - v], [1 - v, v]], dtype=object)
+        for v in map(Fraction, (last, np.nextafter(last, 1)))
+    ]
     return coins[0], PureLDP(1.0), coins[1], PureLDP(1.0)
 
 
@@ -123,13 +159,21 @@ def path_for_a_cycle():
 
 def entry_for_event():
     # Six reports of 1/10 that only one answer gives: each is within delta, together they are not.
-    rows = np.array([[Fraction(1, 10)] * 6 + [Fraction(4, 10)], [Fraction(0)] * 6 + [Fraction(1)]], dtype=object)
+    rows = np.array(
+        [[Fraction(1, 10)] * 6 + [Fraction(4, 10)], [Fraction(0)] * 6 + [Fraction(1)]], dtype=object
+    )
     tenth = np.nextafter(0.1, 1)
-    return rows, ApproximateLDP("log(3)", tenth, "entry"), rows, ApproximateLDP("log(3)", tenth, "event")
+    return (
+        rows,
+        ApproximateLDP("log(3)", tenth, "entry"),
+        rows,
+        ApproximateLDP("log(3)", tenth, "event"),
+    )
 
 
 def normalizer_of_each_row():
-    # A star: E ** -distance to the report, divided by each row's own sum, costs up to twice epsilon.
+    # A star: E ** -distance to the report, divided by each row's own sum, costs up to twice
+    # epsilon.
     star = nx.star_graph(5)
     hops = dict(nx.all_pairs_shortest_path_length(star))
     rows = exact([[E ** -hops[x][y] for y in range(6)] for x in range(6)])
@@ -141,7 +185,8 @@ def cut_without_clamping():
 
 
 def staircase(period, sensitivity=3, reach=12):
-    """Levels that fall by E after each period, on a window of a cycle so long that all rows look alike."""
+    """Levels that fall by E after each period, on a window of a cycle so long that all rows look
+    alike."""
     n = 2 * reach
     noise = [E ** -(min(r, n - r) // period) for r in range(n)]
     return exact([[noise[(y - x) % n] for y in range(n)] for x in range(sensitivity + 1)])
@@ -159,9 +204,13 @@ def table_off_by_one(part):
         table = AliasTable(masses, bits=8)
         broken = copy.copy(table)
         if part == "alias":
-            broken.alias = np.where(table.threshold < 1 << table._low_bits, (table.alias + 1) % 3, table.alias)
+            broken.alias = np.where(
+                table.threshold < 1 << table._low_bits, (table.alias + 1) % 3, table.alias
+            )
         else:
-            broken.threshold = np.minimum(table.threshold + (table.threshold > 0), 1 << table._low_bits)
+            broken.threshold = np.minimum(
+                table.threshold + (table.threshold > 0), 1 << table._low_bits
+            )
         claim = PureLDP("log(6/5)")
         return table.realized() / 256, claim, broken.realized() / 256, claim
 
@@ -233,21 +282,28 @@ def power(budget, distance=1.0):
             log = (Decimal(budget.ratio.numerator) / Decimal(budget.ratio.denominator)).ln()
         else:
             log = Decimal(budget.nats.numerator) / Decimal(budget.nats.denominator)
-        return max(Fraction(1), Fraction((log * Decimal(float(distance))).exp() * (1 - Decimal(10) ** -60)))
+        return max(
+            Fraction(1), Fraction((log * Decimal(float(distance))).exp() * (1 - Decimal(10) ** -60))
+        )
 
 
 def is_private(channel, notion):
     """The definitions, number by number; shares nothing with the library but the statement."""
     rows = (
-        channel.masses.tolist() if isinstance(channel, Mechanism) else [[Fraction(v) for v in row] for row in channel]
+        channel.masses.tolist()
+        if isinstance(channel, Mechanism)
+        else [[Fraction(v) for v in row] for row in channel]
     )
     unit = 1 << 53 if isinstance(channel, Mechanism) else 1
     assert all(sum(row) == unit and min(row) >= 0 for row in rows)
-    alike, delta = power(notion.epsilon), Fraction(getattr(notion, "delta", 0.0)) * unit
+    alike = power(notion.epsilon)
+    delta = Fraction(getattr(notion, "delta", 0.0)) * unit
     for (x, first), (k, second) in product(enumerate(rows), repeat=2):
         if x == k or (isinstance(notion, GraphDP) and not notion.graph.has_edge(x, k)):
             continue
-        ratio = power(notion.epsilon, notion.distance[x, k]) if isinstance(notion, MetricDP) else alike
+        ratio = (
+            power(notion.epsilon, notion.distance[x, k]) if isinstance(notion, MetricDP) else alike
+        )
         excess = [max(p - ratio * q, 0) for p, q in zip(first, second, strict=True)]
         if (max(excess) if getattr(notion, "form", "event") == "entry" else sum(excess)) > delta:
             return False
@@ -255,7 +311,9 @@ def is_private(channel, notion):
 
 
 def random_notion(rng, n):
-    epsilon = [float(np.exp(rng.uniform(-7, 3.5))), "log(3)", "log(7/2)", 1.0, 0.0, 40.0][rng.integers(6)]
+    epsilon = [float(np.exp(rng.uniform(-7, 3.5))), "log(3)", "log(7/2)", 1.0, 0.0, 40.0][
+        rng.integers(6)
+    ]
     delta = float(rng.choice([0.0, 1e-9, 0.01, 0.3, rng.random()]))
     kind = int(rng.integers(5))
     if kind == 0:
@@ -271,7 +329,8 @@ def random_notion(rng, n):
 def nudged(rng, mechanism):
     """The same mechanism with a few units of mass moved between two reports of one answer."""
     counts = mechanism.counts.copy()
-    x, (y, other) = rng.integers(len(counts)), rng.permutation(counts.shape[1])[:2]
+    x = rng.integers(len(counts))
+    y, other = rng.permutation(counts.shape[1])[:2]
     moved = min(int(counts[x, y]), int(rng.integers(1, 4)))
     counts[x, y], counts[x, other] = counts[x, y] - moved, counts[x, other] + moved
     return Mechanism(counts / 2.0**53)
@@ -281,7 +340,10 @@ def test_no_certified_mechanism_is_a_violation():
     rng = np.random.default_rng(11)
     for _ in range(thorough_or(150, 500)):
         n, m = rng.integers(2, 6, 2)
-        utility = Utility(rng.random((n, m)).round(int(rng.integers(1, 9))), ("gain", "loss")[int(rng.integers(2))])
+        utility = Utility(
+            rng.random((n, m)).round(int(rng.integers(1, 9))),
+            ("gain", "loss")[int(rng.integers(2))],
+        )
         notion = random_notion(rng, n)
         if rng.random() < 0.25:
             problem = Problem(None, utility, notion, objective="worst_case")

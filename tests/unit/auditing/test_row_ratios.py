@@ -34,7 +34,9 @@ def table(pairs, values):
 
 
 def listed(pairs):
-    return list(zip(pairs.first.tolist(), pairs.second.tolist(), pairs.distance.tolist(), strict=True))
+    return list(
+        zip(pairs.first.tolist(), pairs.second.tolist(), pairs.distance.tolist(), strict=True)
+    )
 
 
 @pytest.fixture
@@ -60,7 +62,8 @@ def test_ratios_are_the_largest_of_every_two_rows(without_threshold):
 
 def test_ratios_are_computed_only_for_many_pairs_and_entries(monkeypatch):
     matrix = exact(np.full((10, 4), 0.25))
-    one, two = pairs_of((0, 1, 1.0)), pairs_of((0, 1, 1.0), (1, 0, 1.0))
+    one = pairs_of((0, 1, 1.0))
+    two = pairs_of((0, 1, 1.0), (1, 0, 1.0))
     for share, entries, pairs, is_computed in (
         (0.02, 8, two, True),
         (0.02, 0, one, False),
@@ -77,16 +80,28 @@ def test_no_ratios_with_entries_too_small_for_an_inverse(without_threshold):
     for entry, is_compared in ((0.0, True), (least, True), (np.nextafter(least, 0), False)):
         found = row_ratios.row_ratios(exact([[0.5, 0.5], [1.0, entry]]), pairs_of((0, 1, 1.0)))
         assert (found is not None) == is_compared
-    lost = Exact(np.array([[1, 1], [1, 1]]), 2, np.array([[0.5, 0.5], [1.0, 0.0]]), (0, 1), (0, 1), True)
+    lost = Exact(
+        np.array([[1, 1], [1, 1]]), 2, np.array([[0.5, 0.5], [1.0, 0.0]]), (0, 1), (0, 1), True
+    )
     assert row_ratios.row_ratios(lost, pairs_of((0, 1, 1.0))) is None
 
 
-@pytest.mark.parametrize("bound, budget, distance", [(4.0, "log(2)", 2.0), (2.0**90, "log(2)", 90.0)])
+@pytest.mark.parametrize(
+    "bound, budget, distance", [(4.0, "log(2)", 2.0), (2.0**90, "log(2)", 90.0)]
+)
 def test_pairs_that_may_violate_the_claim_are_kept(bound, budget, distance):
     pairs = pairs_of(*((0, k, distance) for k in range(1, 7)))
-    # A product of rounded entries is off by less than 3 units, its bound by 1 and as many as there are nats.
+    # A product of rounded entries is off by less than 3 units, its bound by 1 and as many as there
+    # are nats.
     room = 2**-50 * (4 + math.log(bound))
-    values = [bound, bound * (1 + UNIT), bound * (1 - room / 4), bound * (1 - 2 * room), bound / 2, math.inf]
+    values = [
+        bound,
+        bound * (1 + UNIT),
+        bound * (1 - room / 4),
+        bound * (1 - 2 * room),
+        bound / 2,
+        math.inf,
+    ]
     near = pairs_near_bound(table(pairs, values), Budget(budget), pairs)
     assert listed(near) == [(0, k, distance) for k in (1, 2, 3, 6)]
 
@@ -104,7 +119,8 @@ def worst(pairs, values, rounding=0.0, most=9):
 
 def test_all_pairs_that_may_be_the_worst_are_found():
     pairs = pairs_of((0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0), (3, 4, 1.0))
-    near, far = 1 - UNIT, 1 - 2.0**-47
+    near = 1 - UNIT
+    far = 1 - 2.0**-47
     assert worst(pairs, [1.5, 1.5 * near, 1.5 * far, 1.1]) == ([(0, 1), (1, 2)], 0.0)
     assert worst(pairs, [1.1, 1.5 * far, 1.5, 1.5 * near]) == ([(2, 3), (3, 4)], 0.0)
     assert worst(pairs, [1.0, 1.0 + UNIT, 1.0, 1.1])[0] == [(3, 4)]
@@ -122,7 +138,10 @@ def test_losses_that_may_be_equal_are_kept_together():
 def test_large_losses_may_be_equal_up_to_their_rounding():
     pairs = pairs_of((0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0))
     loss = 900 * math.log(2)
-    assert worst(pairs, 2.0**900 * np.array([1.0, 1 - loss * 2.0**-51, 1 - loss * 2.0**-46])) == ([(0, 1), (1, 2)], 0.0)
+    assert worst(pairs, 2.0**900 * np.array([1.0, 1 - loss * 2.0**-51, 1 - loss * 2.0**-46])) == (
+        [(0, 1), (1, 2)],
+        0.0,
+    )
 
 
 def test_losses_are_divided_by_distance():
@@ -150,11 +169,18 @@ def test_with_too_many_worst_pairs_the_bound_is_an_upper_bound(order):
 
 
 @cases(100)
-@given(st.floats(0, 800) | st.sampled_from([0.0, 5e-324, 700.0, 745.2]), st.sampled_from([1.0, 0.1, 1e-300, 1e300]))
+@given(
+    st.floats(0, 800) | st.sampled_from([0.0, 5e-324, 700.0, 745.2]),
+    st.sampled_from([1.0, 0.1, 1e-300, 1e300]),
+)
 def test_screening_factors_are_too_large_by_a_few_ulps(exponent, distance):
     budget = Budget(min(exponent / distance, 1e4))
     found = Fraction(float(factors_above(budget, np.array([distance]))[0]))
     exactly = Fraction(distance) * budget.nats
     capped = min(exactly, Fraction(700))
     low, high = Budget(1.0).enclosure(capped)
-    assert (1 + Fraction(3) * Fraction(ULPS)) / low < found < (1 + (5 + 2 * capped) * Fraction(ULPS)) / high
+    assert (
+        (1 + Fraction(3) * Fraction(ULPS)) / low
+        < found
+        < (1 + (5 + 2 * capped) * Fraction(ULPS)) / high
+    )

@@ -1,4 +1,5 @@
-"""Prices of outputs and the bound in the compact form: floats, 64-bit integers and Python's integers agree."""
+"""Prices of outputs and the bound in the compact form: floats, 64-bit integers and Python's
+integers agree."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ DELTAS = [0.0, 1e-300, 1e-9, 0.1, 1.0]
 def statement(seed, epsilon, delta=0.0, shape=(3, 4), scale=1.0, sense="gain"):
     rng = np.random.default_rng(seed)
     matrix = rng.integers(-1, 3, shape).astype(float) if seed % 3 == 0 else rng.normal(size=shape)
-    weights = rng.dirichlet(np.ones(shape[0])) if seed % 2 else 10.0 ** rng.uniform(-30, 0, shape[0])
+    weights = (
+        rng.dirichlet(np.ones(shape[0])) if seed % 2 else 10.0 ** rng.uniform(-30, 0, shape[0])
+    )
     notion = lo.ApproximateLDP(epsilon, delta, form="entry") if delta else lo.PureLDP(epsilon)
     return lo.Problem(weights / weights.sum(), lo.Utility(matrix * scale, sense), notion)
 
@@ -42,7 +45,9 @@ def in_words(problem, multipliers):
 
 
 def stake(problem):
-    return max(Fraction(float(abs(v))) for v in (problem.prior[:, None] * problem.utility.matrix).flat)
+    return max(
+        Fraction(float(abs(v))) for v in (problem.prior[:, None] * problem.utility.matrix).flat
+    )
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -56,7 +61,8 @@ def test_bounds_in_64_bits_are_near_those_in_integers(epsilon, delta, sense):
         rng = np.random.default_rng(seed)
         for rough in (0.0, 1e-6, 1.0):
             given = replace(good, row_sums=good.row_sums + rough * rng.normal(size=4))
-            fine, found = bound(problem, given), in_words(problem, given)
+            fine = bound(problem, given)
+            found = in_words(problem, given)
             assert abs(found - fine) <= stake(problem) * Fraction(1 + 10 * rough) / 2**42
             assert sign * found >= sign * bound(problem, good) - stake(problem) / 2**42
 
@@ -87,7 +93,8 @@ def test_bounds_in_64_bits_are_never_below_the_exact_optimum(seed, epsilon, delt
 @pytest.mark.parametrize("scale", [1e-322, 1e-300, 1e-9, 1.0, 1e300])
 def test_coarse_costs_are_above_and_leave_room(shape, scale):
     rng = np.random.default_rng(1)
-    weights, worth = rng.dirichlet(np.ones(shape[0])), rng.normal(size=shape) * scale
+    weights = rng.dirichlet(np.ones(shape[0]))
+    worth = rng.normal(size=shape) * scale
     worth[0, 0] = 0.0
     given = rng.normal(size=shape[0]) * scale
     costs, rounded, bits = coarse_integers(weights, worth, given)
@@ -96,12 +103,17 @@ def test_coarse_costs_are_above_and_leave_room(shape, scale):
         over = int(costs[x, y]) * unit - Fraction(float(weights[x])) * Fraction(float(worth[x, y]))
         assert 0 <= over <= 3 * unit / 2
     assert costs[0, 0] == 0
-    assert all(abs(int(v) * unit - Fraction(float(y))) <= unit / 2 for v, y in zip(rounded, given, strict=True))
+    assert all(
+        abs(int(v) * unit - Fraction(float(y))) <= unit / 2
+        for v, y in zip(rounded, given, strict=True)
+    )
     assert shape[0] * 4 * max(int(np.abs(costs).max()), int(np.abs(rounded).max())) < 2**63
 
 
 def test_the_bound_of_a_zero_utility_is_zero():
-    problem = lo.Problem(np.full(3, 1 / 3), np.zeros((3, 4)), lo.ApproximateLDP(1.0, 0.1, form="entry"))
+    problem = lo.Problem(
+        np.full(3, 1 / 3), np.zeros((3, 4)), lo.ApproximateLDP(1.0, 0.1, form="entry")
+    )
     assert in_words(problem, multipliers_of(lo.solve(problem, solver="highs"))) == 0
 
 
@@ -112,12 +124,17 @@ def plain_bound(costs, given, b, beta, delta):
         over = costs - given[:, None] - shift
         return (beta * np.maximum(over, 0).sum(axis=0) + b * over.sum(axis=0) <= 0).all()
 
-    low, high = -1e3, 1e3
+    low = -1e3
+    high = 1e3
     for _ in range(100):
         middle = (low + high) / 2
         low, high = (low, middle) if feasible(middle) else (middle, high)
     shift = max(high, 0.0) if delta else high
-    return given.sum() + len(given) * shift + delta * np.maximum(costs - given[:, None] - shift, 0).sum()
+    return (
+        given.sum()
+        + len(given) * shift
+        + delta * np.maximum(costs - given[:, None] - shift, 0).sum()
+    )
 
 
 @pytest.mark.parametrize("b", [0.0, 1e-300, 1e-16, 1e-3, 0.4, 0.999])
@@ -144,7 +161,8 @@ def test_the_bound_in_floats_is_the_certified_one(epsilon, delta):
 
 def test_prices_are_summed_in_chunks(monkeypatch):
     rng = np.random.default_rng(0)
-    costs, given = rng.normal(size=(50, 7)), rng.normal(size=50)
+    costs = rng.normal(size=(50, 7))
+    given = rng.normal(size=50)
     whole = Prices.of(costs, given)
     monkeypatch.setattr("ldpopt.certificate.compact.CHUNK", 20)
     parts = Prices.of(costs, given)
@@ -165,13 +183,16 @@ def test_the_shift_of_the_multipliers_is_the_least_integer(epsilon, delta, seed)
     given = rng.integers(-30, 90 if seed % 2 else 10, n).astype(object)
     budget = Budget(epsilon)
     ties = Ties(epsilon, n, delta=delta)
-    b, beta = Fraction(budget.b), Fraction(budget.beta)
+    b = Fraction(budget.b)
+    beta = Fraction(budget.beta)
     if not delta and epsilon == 800.0:
         b = Fraction(0)
 
     def feasible(shift):
         over = costs - given[:, None] - shift
-        return all(beta * sum(v for v in column if v > 0) + b * sum(column) <= 0 for column in over.T)
+        return all(
+            beta * sum(v for v in column if v > 0) + b * sum(column) <= 0 for column in over.T
+        )
 
     least = next(shift for shift in range(0 if delta else -200, 400) if feasible(shift))
     total = columns_bound(costs, given, ties)

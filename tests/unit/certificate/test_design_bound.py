@@ -1,4 +1,5 @@
-"""What a design's proof claims is compared to the last digit: costs of sets, values, biases, bounds and gaps."""
+"""What a design's proof claims is compared to the last digit: costs of sets, values, biases, bounds
+and gaps."""
 
 from __future__ import annotations
 
@@ -16,7 +17,13 @@ from ldpopt import GraphDP, PureLDP, Workload, design, load_design, save_design
 from ldpopt.certificate import design_bound as proof
 from ldpopt.certificate.design_bound import FormBound, NoBound
 from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
-from ldpopt.certificate.design_statement import AnswerClasses, DesignValue, Statement, value_of, with_first_row
+from ldpopt.certificate.design_statement import (
+    AnswerClasses,
+    DesignValue,
+    Statement,
+    value_of,
+    with_first_row,
+)
 from ldpopt.certificate.integers import Rationals
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.errors import CertificateError, ModelFileError
@@ -41,7 +48,9 @@ def certificate():
     return design(Workload.prefix(3), PureLDP("log(3)"), weights=[2, 1, 1], gap=1e-9).certificate
 
 
-@pytest.mark.parametrize("value", [2, 4, Fraction(1, 3), 10**200, 10**200 + 1, Fraction(1, 10**150), Fraction(9, 4), 0])
+@pytest.mark.parametrize(
+    "value", [2, 4, Fraction(1, 3), 10**200, 10**200 + 1, Fraction(1, 10**150), Fraction(9, 4), 0]
+)
 def test_a_bias_is_rounded_up(value):
     bias = DesignValue(Fraction(1), Fraction(value), Fraction(0)).bias
     assert value <= bias**2 <= value * (1 + Fraction(1, 2**50))
@@ -49,20 +58,30 @@ def test_a_bias_is_rounded_up(value):
 
 @pytest.mark.parametrize(
     "matrix",
-    [[[2**26 - 1, -3], [2**26, 5]], [[2**27 + 1, 1], [2**27 - 1, 7]], [[0.5, 3], [1, 2]], [[1e-9, 1e9], [3, 3]]],
+    [
+        [[2**26 - 1, -3], [2**26, 5]],
+        [[2**27 + 1, 1], [2**27 - 1, 7]],
+        [[0.5, 3], [1, 2]],
+        [[1e-9, 1e9], [3, 3]],
+    ],
 )
 def test_the_gram_matrix_is_exact(matrix):
-    rows, r = [[Fraction(entry) for entry in row] for row in matrix], [Fraction(1, 3), Fraction(2, 3)]
+    rows = [[Fraction(entry) for entry in row] for row in matrix]
+    r = [Fraction(1, 3), Fraction(2, 3)]
     centered = [[entry - sum(map(Fraction.__mul__, r, row)) for entry in row] for row in rows]
     plain = [[sum(row[i] * row[j] for row in centered) for j in range(2)] for i in range(2)]
     gram = Statement.of(np.array(matrix, dtype=float), np.array([1.0, 2.0])).gram
-    assert [[Fraction(entry, gram.denominator) for entry in row] for row in gram.whole.tolist()] == plain
+    assert [
+        [Fraction(entry, gram.denominator) for entry in row] for row in gram.whole.tolist()
+    ] == plain
 
 
 @pytest.mark.parametrize("constant", [1.0, 2.0**40, -3.0])
 def test_constants_change_no_statement(constant):
-    matrix, weights = np.array([[0.5, 3, 1], [1, 2, 7]]), np.array([1.0, 2.0, 3.0])
-    one, two = Statement.of(matrix, weights), Statement.of(matrix + constant, weights)
+    matrix = np.array([[0.5, 3, 1], [1, 2, 7]])
+    weights = np.array([1.0, 2.0, 3.0])
+    one = Statement.of(matrix, weights)
+    two = Statement.of(matrix + constant, weights)
     assert np.array_equal(one.rows.whole() * two.unit, two.rows.whole() * one.unit)
     assert one.spread == two.spread
 
@@ -104,7 +123,8 @@ def test_sets_are_listed_up_to_the_limit(monkeypatch):
 @pytest.mark.parametrize("n", range(1, 8))
 def test_values_of_all_sets_by_half_are_those_of_each_set(n, kind):
     rng = np.random.default_rng(n)
-    upper, constant = np.triu(rng.integers(-99, 100, (n, n))).astype(kind), int(rng.integers(-99, 100))
+    upper = np.triu(rng.integers(-99, 100, (n, n))).astype(kind)
+    constant = int(rng.integers(-99, 100))
     every = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
     value = constant + ((every @ upper) * every).sum(axis=1)
     found, numbers = proof.least_by_half(constant, upper)
@@ -113,9 +133,11 @@ def test_values_of_all_sets_by_half_are_those_of_each_set(n, kind):
 
 
 def test_all_sets_of_24_answers_are_checked():
-    n, base = 24, Fraction(1, 3)
+    n = 24
+    base = Fraction(1, 3)
     alike = Statement.of(np.eye(n), np.ones(n))
-    # A set of k answers costs v N v = 4 / 9 (k - k^2 / n), and is allowed (y.v)(r.v) = t ((n + 2 k) / 3 / n)^2
+    # A set of k answers costs v N v = 4 / 9 (k - k^2 / n), and is allowed (y.v)(r.v) = t ((n + 2 k)
+    # / 3 / n)^2
     least = max(4 / 9 * (k - k * k / n) / ((n + 2 * k) / 3 / n) ** 2 for k in range(n + 1))
     for share, holds in ((1 + 1e-12, True), (1 - 1e-12, False)):
         assert FormBound(np.eye(n), np.full(n, share * least / n)).holds(alike, base) == holds
@@ -126,9 +148,11 @@ CHANNEL = (np.eye(3) + 1) / 4
 
 @pytest.mark.parametrize("objective", ["average", "worst_case"])
 def test_the_value_is_that_of_the_left_inverse(objective):
-    alike, inverse = statement(np.eye(3), [1, 1, 1]), np.linalg.inv(CHANNEL).round()
+    alike = statement(np.eye(3), [1, 1, 1])
+    inverse = np.linalg.inv(CHANNEL).round()
     found = value_of(alike, CHANNEL, inverse, objective)
-    assert found == DesignValue(Fraction(10), Fraction(0), Fraction(2, 3))  # 11 of 3, -1, -1, minus that of the truth
+    # 11 of 3, -1, -1, minus that of the truth
+    assert found == DesignValue(Fraction(10), Fraction(0), Fraction(2, 3))
     assert found.is_unbiased
     # The first row is not read: constants count nothing.
     other = inverse + np.array([[7.0], [0.0], [0.0]])
@@ -146,11 +170,19 @@ def test_numbers_and_their_gram_matrix_have_the_same_value(rows):
     channel = rng.multinomial(2**30, np.full(6, 1 / 6), 4) / 2.0**30
     inverse = with_first_row(rng.standard_normal((4, 6)))
     weights = np.array([1.0, 2.0, 0.0, 3.0])
-    w, c, x = ([[Fraction(entry) for entry in row] for row in part] for part in (matrix, channel, inverse))
+    w, c, x = (
+        [[Fraction(entry) for entry in row] for row in part] for part in (matrix, channel, inverse)
+    )
     moved = [[entry - row[0] for entry in row] for row in w]
     v = [[sum(row[z] * x[z][y] for z in range(1, 4)) for y in range(6)] for row in moved]
-    mse = [sum(c[z][y] * sum((v[k][y] - moved[k][z]) ** 2 for k in range(rows)) for y in range(6)) for z in range(4)]
-    bias = [sum((sum(c[z][y] * v[k][y] for y in range(6)) - moved[k][z]) ** 2 for k in range(rows)) for z in range(4)]
+    mse = [
+        sum(c[z][y] * sum((v[k][y] - moved[k][z]) ** 2 for k in range(rows)) for y in range(6))
+        for z in range(4)
+    ]
+    bias = [
+        sum((sum(c[z][y] * v[k][y] for y in range(6)) - moved[k][z]) ** 2 for k in range(rows))
+        for z in range(4)
+    ]
     given = Statement.of(matrix, weights)
     assert value_of(given, channel, inverse, "worst_case").achieved == max(mse)
     found = value_of(given, channel, inverse, "average")
@@ -180,7 +212,9 @@ def test_the_first_row_is_the_nearest_float():
 
 def test_the_smallest_wrong_claim_is_named(certificate):
     matrix = certificate.workload.matrix
-    proved = certificate.multipliers.value(Statement.of(matrix, certificate.weights, AnswerClasses.of(matrix)))
+    proved = certificate.multipliers.value(
+        Statement.of(matrix, certificate.weights, AnswerClasses.of(matrix))
+    )
     assert replace(certificate, bound=proved).recheck() == ()
     assert (
         replace(certificate, bound=proved + TINY)
@@ -196,10 +230,16 @@ def test_the_smallest_wrong_claim_is_named(certificate):
 def test_without_a_proof_the_bound_is_zero(certificate, multipliers):
     idle = replace(certificate, multipliers=multipliers, bound=Fraction(0))
     assert idle.recheck() == ()
-    assert replace(idle, bound=TINY).recheck()[0].startswith("the multipliers prove less than the bound claimed: ")
+    assert (
+        replace(idle, bound=TINY)
+        .recheck()[0]
+        .startswith("the multipliers prove less than the bound claimed: ")
+    )
 
 
-@pytest.mark.parametrize("achieved, bound", [(Fraction(7, 2), Fraction(1, 3)), (Fraction(1, 9), Fraction(0))])
+@pytest.mark.parametrize(
+    "achieved, bound", [(Fraction(7, 2), Fraction(1, 3)), (Fraction(1, 9), Fraction(0))]
+)
 def test_the_gap_is_relative_to_the_value(certificate, achieved, bound):
     claim = replace(certificate, achieved=achieved, bound=bound)
     assert claim.gap == achieved - bound
@@ -228,7 +268,9 @@ def test_multipliers_of_unknown_keys_are_refused():
 def test_designs_without_a_bound_are_saved_and_read(n, tmp_path):
     """Multipliers of zeros were refused for more than 20 answers."""
     made = design(Workload.prefix(n), PureLDP(1.0), gap=0.5)
-    idle = replace(made, certificate=replace(made.certificate, multipliers=NoBound(), bound=Fraction(0)))
+    idle = replace(
+        made, certificate=replace(made.certificate, multipliers=NoBound(), bound=Fraction(0))
+    )
     save_design(idle, tmp_path / "design.json")
     read = load_design(tmp_path / "design.json")
     assert (read.bound, read.relative_gap, read.value) == (0.0, 1.0, made.value)
@@ -236,7 +278,8 @@ def test_designs_without_a_bound_are_saved_and_read(n, tmp_path):
 
 
 def test_rays_of_no_cost_are_no_failure():
-    """On a path of 6 answers at a budget of 40 no multipliers held, and the zeros in their place did not either."""
+    """On a path of 6 answers at a budget of 40 no multipliers held, and the zeros in their place
+    did not either."""
     graph = nx.path_graph(6)
     for seed in range(thorough_or(2, 4)):
         rng = np.random.default_rng(seed)
@@ -248,7 +291,8 @@ def test_rays_of_no_cost_are_no_failure():
 @pytest.mark.parametrize("sizes", [(6,), (2, 3)])
 def test_a_gram_matrix_near_the_scheme_has_a_slightly_lower_bound(sizes):
     """Whatever the workload, the bound of the scheme holds for every set."""
-    base, scheme = Fraction(1, 3), Scheme(sizes)
+    base = Fraction(1, 3)
+    scheme = Scheme(sizes)
     rng = np.random.default_rng(0)
     exactly = Workload.frequencies(6).matrix
     bounds = []
@@ -259,7 +303,10 @@ def test_a_gram_matrix_near_the_scheme_has_a_slightly_lower_bound(sizes):
         found = ProductBound.best(spectrum, base)
         assert found.holds(given, base)
         assert not replace(found, level=np.nextafter(found.level, 0)).holds(given, base)
-        form = FormBound(scheme.matrix(found.eigenvalues.reshape(scheme.shape)), np.full(6, found.level * (1 + 1e-12)))
+        form = FormBound(
+            scheme.matrix(found.eigenvalues.reshape(scheme.shape)),
+            np.full(6, found.level * (1 + 1e-12)),
+        )
         assert form.holds(given, base)
         bounds.append(float(found.value(given)))
     assert bounds[1] == pytest.approx(bounds[0], rel=1e-7)
@@ -289,21 +336,34 @@ def worst(form: Any, line: Any, weights: Any, vs: Any) -> Fraction:
 
 def test_entries_are_known_from_below() -> None:
     """To ``RELATIVE`` bits and ``ROUNDED`` units of the last one, as the proof has it."""
-    for budget, unit in ((Budget(0.3), Fraction(1, 7)), (Budget("log(3)"), Fraction(1)), (Budget(2**-9), Fraction(1))):
+    for budget, unit in (
+        (Budget(0.3), Fraction(1, 7)),
+        (Budget("log(3)"), Fraction(1)),
+        (Budget(2**-9), Fraction(1)),
+    ):
         table = proof._Exponentials(Rays(budget, unit, np.zeros((1, 1), int)), 300)
         for size in (0, 1, 40, 255, 256, 257, 511, 700, 65536 // 300, 1000):
             low, high = (1 / end for end in reversed(budget.enclosure(unit * size)))
             found = Fraction(int(table.of(np.array([[size]]))[0, 0]), 1 << 300)
             assert found <= high
-            assert low <= found * (1 + Fraction(1, 1 << proof.RELATIVE)) + Fraction(proof.ROUNDED, 1 << 300)
-        assert table.of(np.array([[proof.ZERO, 0], [0, 0]])).tolist() == [[0, 1 << 300], [1 << 300, 1 << 300]]
+            assert low <= found * (1 + Fraction(1, 1 << proof.RELATIVE)) + Fraction(
+                proof.ROUNDED, 1 << 300
+            )
+        assert table.of(np.array([[proof.ZERO, 0], [0, 0]])).tolist() == [
+            [0, 1 << 300],
+            [1 << 300, 1 << 300],
+        ]
 
 
 @pytest.mark.parametrize("depth", [0, 100])
 @pytest.mark.parametrize("weights", [[0, 5], [3, 3]])
-def test_a_ray_that_may_cost_more_is_refused(depth: int, weights: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One entry is as far below as it may be, the other such that the ray costs too much by a last bit."""
-    rays, r = Rays(Budget(1.0), Fraction(1), np.array([[0, depth]])), exactly(weights, 5)
+def test_a_ray_that_may_cost_more_is_refused(
+    depth: int, weights: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One entry is as far below as it may be, the other such that the ray costs too much by a last
+    bit."""
+    rays = Rays(Budget(1.0), Fraction(1), np.array([[0, depth]]))
+    r = exactly(weights, 5)
     for form, line in (
         (exactly([[4, 0], [0, 0]], 3), exactly([0, 3], 2)),
         (exactly([[0, 0], [0, 0]], 1000), exactly([-3, 3], 2)),
@@ -315,10 +375,16 @@ def test_a_ray_that_may_cost_more_is_refused(depth: int, weights: Any, monkeypat
             return (rational(line) @ v) * (rational(r) @ v) - v @ rational(form) @ v
 
         def found(self: Any, below: Any, spare: Any = spare) -> Any:
-            first, low, high = Fraction(1 << self.bits), 1 << (self.bits // 2), 1 << self.bits
+            first = Fraction(1 << self.bits)
+            low = 1 << (self.bits // 2)
+            high = 1 << self.bits
             while high - low > 1:
                 middle = (low + high) // 2
-                low, high = (low, middle) if spare(np.array([first, Fraction(middle)])) >= 0 else (middle, high)
+                low, high = (
+                    (low, middle)
+                    if spare(np.array([first, Fraction(middle)])) >= 0
+                    else (middle, high)
+                )
             assert spare(np.array([first, Fraction(low)])) < 0
             least = int((first - proof.ROUNDED) / (1 + Fraction(1, 1 << proof.RELATIVE)))
             return np.array([[least + 1, low]], dtype=object)
@@ -331,9 +397,13 @@ def test_a_ray_that_may_cost_more_is_refused(depth: int, weights: Any, monkeypat
 def test_rays_hold_up_to_little(budget: Budget) -> None:
     """Entries 1 and ``exp(-epsilon)``: the cost of one, and what it may be."""
     rays = Rays(budget, Fraction(1), np.array([[1, 0], [0, 1], [0, 0]]))
-    form, weights, base = exactly([[1, 0], [0, 0]], 3), exactly([1, 2], 7), 1 / budget.enclosure()[0]
+    form = exactly([[1, 0], [0, 0]], 3)
+    weights = exactly([1, 2], 7)
+    base = 1 / budget.enclosure()[0]
     line = exactly([2, 1], 5)
-    vs = [np.array(v) for v in ((base, Fraction(1)), (Fraction(1), base), (Fraction(1), Fraction(1)))]
+    vs = [
+        np.array(v) for v in ((base, Fraction(1)), (Fraction(1), base), (Fraction(1), Fraction(1)))
+    ]
     most = 1 / worst(rational(form), rational(line), rational(weights), vs)
     for factor, holds in (
         (most * (1 - Fraction(1, 1 << 150)), True),

@@ -1,4 +1,5 @@
-"""The bound by moments: true moments of sets in integers, the condition for every set, forged multipliers."""
+"""The bound by moments: true moments of sets in integers, the condition for every set, forged
+multipliers."""
 
 from __future__ import annotations
 
@@ -40,11 +41,14 @@ def distances(answers: tuple[int, ...]) -> list[list[int]]:
 
 
 @functools.cache
-def kinds_of_tuples(d: int, apart: tuple[int, ...]) -> dict[tuple[int, ...], list[tuple[int, int, int]]]:
-    """All ``(w, y, z)`` by what they are up to the order of the answers, shifts and exchanges of questions.
+def kinds_of_tuples(
+    d: int, apart: tuple[int, ...]
+) -> dict[tuple[int, ...], list[tuple[int, int, int]]]:
+    """All ``(w, y, z)`` by what they are up to the order of the answers, shifts and exchanges of
+    questions.
 
-    Three answers have the same kind if they have the same distances; four, if the numbers of questions in which they
-    differ in each way are the same in some order.
+    Three answers have the same kind if they have the same distances; four, if the numbers of
+    questions in which they differ in each way are the same in some order.
     """
     found: dict[tuple[int, ...], list[tuple[int, int, int]]] = {}
     for w, y, z in itertools.product(range(2**d if apart else 1), range(2**d), range(2**d)):
@@ -56,7 +60,8 @@ def kinds_of_tuples(d: int, apart: tuple[int, ...]) -> dict[tuple[int, ...], lis
         elif any(x.bit_count() in apart for x in (w, y, z, w ^ y, w ^ z, y ^ z)):
             orders = itertools.permutations((0, w, y, z))
             key = min(
-                tuple(sorted(tuple((x ^ order[0]) >> bit & 1 for x in order) for bit in range(d))) for order in orders
+                tuple(sorted(tuple((x ^ order[0]) >> bit & 1 for x in order) for bit in range(d)))
+                for order in orders
             )
             found.setdefault(tuple(itertools.chain.from_iterable(key)), []).append((w, y, z))
     return found
@@ -64,16 +69,26 @@ def kinds_of_tuples(d: int, apart: tuple[int, ...]) -> dict[tuple[int, ...], lis
 
 def true_moments(d: int, inside: Any, apart: tuple[int, ...] = ()) -> list[F]:
     """Averages over all answers and all tuples of a kind, by definition."""
-    moments, x = Moments.of(d, apart), np.arange(2**d)
+    moments = Moments.of(d, apart)
+    x = np.arange(2**d)
     found = [F(1)] + [F(-1)] * (len(moments) - 1)
     for tuples in kinds_of_tuples(d, apart).values():
         w, y, z = np.array(tuples).T[:, :, None]
-        share = F(int((inside[x] & inside[x ^ w] & inside[x ^ y] & inside[x ^ z]).sum()), 2**d * len(tuples))
+        share = F(
+            int((inside[x] & inside[x ^ w] & inside[x ^ y] & inside[x ^ z]).sum()),
+            2**d * len(tuples),
+        )
         w, y, z = tuples[0]
         if w == 0:
-            key: tuple[int, ...] = tuple(sorted((y.bit_count(), z.bit_count(), (y ^ z).bit_count())))
+            key: tuple[int, ...] = tuple(
+                sorted((y.bit_count(), z.bit_count(), (y ^ z).bit_count()))
+            )
         else:
-            first = next(order for order in itertools.permutations((0, w, y, z)) if distances(order)[0][1] in apart)
+            first = next(
+                order
+                for order in itertools.permutations((0, w, y, z))
+                if distances(order)[0][1] in apart
+            )
             w, y, z = (answer ^ first[0] for answer in first[1:])
             own, other = (
                 ((y & part).bit_count(), (z & part).bit_count(), (y & z & part).bit_count())
@@ -94,13 +109,17 @@ def is_semidefinite(matrix: list[list[F]]) -> bool:
         for i in range(k + 1, len(matrix)):
             if matrix[k][k]:
                 factor = matrix[i][k] / matrix[k][k]
-                matrix[i] = [own - factor * other for own, other in zip(matrix[i], matrix[k], strict=True)]
+                matrix[i] = [
+                    own - factor * other for own, other in zip(matrix[i], matrix[k], strict=True)
+                ]
     return True
 
 
 def values(block: Any, moments: list[F]) -> list[list[F]]:
     found = [[F(0)] * block.size for _ in range(block.size)]
-    for i, j, moment, factor in zip(block.rows, block.columns, block.moments, block.factors, strict=True):
+    for i, j, moment, factor in zip(
+        block.rows, block.columns, block.moments, block.factors, strict=True
+    ):
         found[i][j] += int(factor) * moments[moment]
     return found
 
@@ -127,7 +146,10 @@ def test_true_moments_of_sets_satisfy_every_matrix_exactly(d: int, apart: tuple[
             found = values(block, moments)
             assert found == [list(row) for row in zip(*found, strict=True)]
             assert is_semidefinite(found)
-        weights = [sum(int(c) * m for c, m in zip(row, moments[1:], strict=False)) for row in Moments.of(d).weights]
+        weights = [
+            sum(int(c) * m for c, m in zip(row, moments[1:], strict=False))
+            for row in Moments.of(d).weights
+        ]
         energies = Scheme((2,) * d).energies(inside[None].astype(float)).ravel()
         expected = np.bincount(weight_of(d), energies)
         np.testing.assert_allclose([float(own) / 2**d for own in weights], expected, atol=1e-12)
@@ -145,7 +167,9 @@ def all_sets(d: int) -> tuple[Any, Any]:
     """Share and weights ``W_j`` of every set."""
     sets = ((np.arange(2**2**d)[:, None] >> np.arange(2**d)) & 1).astype(float)
     energies = Scheme((2,) * d).energies(sets).reshape(len(sets), -1)
-    return sets.mean(axis=1), np.array([energies[:, weight_of(d) == j].sum(axis=1) for j in range(d + 1)])
+    return sets.mean(axis=1), np.array(
+        [energies[:, weight_of(d) == j].sum(axis=1) for j in range(d + 1)]
+    )
 
 
 @example(4, [1, 1, 5, 4], "log(2)", ())  # no step is whole up to the end of the floats
@@ -158,7 +182,9 @@ def all_sets(d: int) -> tuple[Any, Any]:
     st.sampled_from(["log(2)", 1.0, 3.0]),
     st.sampled_from([(), (), (), (1,), (2, 4)]),
 )
-def test_no_set_costs_more_than_the_multipliers_allow(d: int, mu: list[int], epsilon: Any, apart: Any) -> None:
+def test_no_set_costs_more_than_the_multipliers_allow(
+    d: int, mu: list[int], epsilon: Any, apart: Any
+) -> None:
     """All sets of up to 16 answers; the bound is not below that in closed form."""
     parts = [F(0), *(F(m) for m in mu[:d])]
     if not any(parts):
@@ -168,7 +194,8 @@ def test_no_set_costs_more_than_the_multipliers_allow(d: int, mu: list[int], eps
     bound = Search(levels, base, tuple(a for a in apart if a <= d)).bound(1e-7)
     assert bound.is_proved_by(levels, base)
     shares, weights = all_sets(d)
-    b, nu = float(base), bound.eigenvalues**2 * [float(part) for part in parts]
+    b = float(base)
+    nu = bound.eigenvalues**2 * [float(part) for part in parts]
     spare = bound.level * (b + (1 - b) * shares) ** 2 - (1 - b) ** 2 * (nu @ weights)
     assert spare.min() >= -1e-13 * bound.level
     mus = tuple(parts[x.bit_count()] for x in range(2**d))
@@ -177,12 +204,19 @@ def test_no_set_costs_more_than_the_multipliers_allow(d: int, mu: list[int], eps
     assert bound.value_of(levels) >= closed * F(999999, 1000000)
 
 
-@pytest.mark.parametrize("k, epsilon, gap", [(1, 1.0, 1e-6), (2, 1.0, 0.08), (2, 3.0, 0.05), (3, 2.0, 0.02)])
-def test_the_optimum_over_all_sets_of_16_answers_is_not_below(k: int, epsilon: float, gap: float) -> None:
+@pytest.mark.parametrize(
+    "k, epsilon, gap", [(1, 1.0, 1e-6), (2, 1.0, 0.08), (2, 3.0, 0.05), (3, 2.0, 0.02)]
+)
+def test_the_optimum_over_all_sets_of_16_answers_is_not_below(
+    k: int, epsilon: float, gap: float
+) -> None:
     workload = Workload.marginals((2,) * 4, k)
     made = lo.design(workload, PureLDP(epsilon), gap=1e-5)
-    levels, base = Levels.marginals(4, k), least_ratio(PureLDP(epsilon).epsilon)
-    statement = Statement.of(workload.matrix, np.full(16, 1 / 16), AnswerClasses.of(workload.matrix))
+    levels = Levels.marginals(4, k)
+    base = least_ratio(PureLDP(epsilon).epsilon)
+    statement = Statement.of(
+        workload.matrix, np.full(16, 1 / 16), AnswerClasses.of(workload.matrix)
+    )
     spectrum = Spectrum.of(statement, Scheme((2,) * 4))
     assert spectrum is not None
     assert Levels.of(spectrum) == levels
@@ -193,7 +227,12 @@ def test_the_optimum_over_all_sets_of_16_answers_is_not_below(k: int, epsilon: f
 
 def test_bounds_of_eight_questions_are_those_of_another_solver() -> None:
     """Clarabel, on the same program written anew: agreement of the dual values."""
-    for k, epsilon, expected in ((1, 4.0, 9.15100), (2, 0.5, 9449.24), (2, 2.0, 456.375), (2, 4.0, 77.9070)):
+    for k, epsilon, expected in (
+        (1, 4.0, 9.15100),
+        (2, 0.5, 9449.24),
+        (2, 2.0, 456.375),
+        (2, 4.0, 77.9070),
+    ):
         levels = Levels.marginals(8, k)
         found = Search(levels, least_ratio(PureLDP(epsilon).epsilon)).bound(1e-7).value_of(levels)
         spread = sum(levels.total) / 2**8
@@ -201,20 +240,27 @@ def test_bounds_of_eight_questions_are_those_of_another_solver() -> None:
 
 
 @pytest.mark.parametrize(
-    "k, epsilon, value, gap", [(3, 4.0, 286.649, 1e-5), pytest.param(2, 2.0, 489.869, 0.0186, marks=pytest.mark.long)]
+    "k, epsilon, value, gap",
+    [(3, 4.0, 286.649, 1e-5), pytest.param(2, 2.0, 489.869, 0.0186, marks=pytest.mark.long)],
 )
 def test_moments_of_four_answers_close_gaps_of_eight_questions(
     k: int, epsilon: float, value: float, gap: float
 ) -> None:
-    """Those of three leave 5.8e-3 and 6.8e-2; the gaps with all distances are those of another solver."""
+    """Those of three leave 5.8e-3 and 6.8e-2; the gaps with all distances are those of another
+    solver."""
     levels = Levels.marginals(8, k)
     spread = sum(levels.total) / 2**8
-    bound = best_bound(levels, least_ratio(PureLDP(epsilon).epsilon), value + float(spread), 1e-6, NO_LIMIT)
+    bound = best_bound(
+        levels, least_ratio(PureLDP(epsilon).epsilon), value + float(spread), 1e-6, NO_LIMIT
+    )
     assert bound.apart == ((1,) if k == 3 else (1, 2, 3, 4, 5, 6, 7, 8))
     assert 1 - float(bound.value_of(levels) - spread) / value < gap
 
 
-@pytest.fixture(scope="module", params=[(5, 1, 1.0, ()), pytest.param((6, 1, 4.0, (1,)), marks=pytest.mark.long)])
+@pytest.fixture(
+    scope="module",
+    params=[(5, 1, 1.0, ()), pytest.param((6, 1, 4.0, (1,)), marks=pytest.mark.long)],
+)
 def made(request: Any) -> Any:
     d, k, epsilon, apart = request.param
     found = lo.design(Workload.marginals((2,) * d, k), PureLDP(epsilon))
@@ -225,7 +271,9 @@ def made(request: Any) -> Any:
 
 def test_forged_multipliers_are_refused(made: Any, tmp_path: Any) -> None:
     proof = made.certificate
-    multipliers, data, whole = proof.multipliers, proof.to_dict(), len(proof.multipliers.eigenvalues) - 1
+    multipliers = proof.multipliers
+    data = proof.to_dict()
+    whole = len(proof.multipliers.eigenvalues) - 1
     assert proof.recheck() == ()
     largest = int(np.abs(multipliers.factors).argmax())
 
@@ -238,7 +286,9 @@ def test_forged_multipliers_are_refused(made: Any, tmp_path: Any) -> None:
         "a factor": with_factor(1.01 * multipliers.factors[largest]),
         "no factors": replace(multipliers, factors=0 * multipliers.factors),
         "a lower level": replace(multipliers, level=multipliers.level * (1 - 1e-6)),
-        "larger eigenvalues": replace(multipliers, eigenvalues=multipliers.eigenvalues * (1 + 1e-6)),
+        "larger eigenvalues": replace(
+            multipliers, eigenvalues=multipliers.eigenvalues * (1 + 1e-6)
+        ),
         "no number": replace(multipliers, level=float("nan")),
         "no factor": with_factor(float("nan")),
         "infinite": with_factor(float("inf")),
@@ -251,36 +301,50 @@ def test_forged_multipliers_are_refused(made: Any, tmp_path: Any) -> None:
         changed = {**data, "multipliers": {"kind": other.kind, **other.plain()}}
         (tmp_path / "forged.json").write_text(json.dumps(with_digest(changed)))
         assert checker.main([tmp_path / "forged.json"]) > 0, name
-    assert replace(proof, bound=proof.achieved * F(10001, 10000), achieved=proof.achieved * F(10002, 10000)).recheck()
+    assert replace(
+        proof, bound=proof.achieved * F(10001, 10000), achieved=proof.achieved * F(10002, 10000)
+    ).recheck()
 
 
 def test_multipliers_of_other_workloads_are_refused(made: Any) -> None:
-    multipliers, base, whole = made.certificate.multipliers, least_ratio(made.privacy.epsilon), made.workload
+    multipliers = made.certificate.multipliers
+    base = least_ratio(made.privacy.epsilon)
+    whole = made.workload
     n = whole.matrix.shape[1]
-    classes, equal = AnswerClasses.of(whole.matrix), np.full(n, 1.0)
+    classes = AnswerClasses.of(whole.matrix)
+    equal = np.full(n, 1.0)
     assert multipliers.holds(Statement.of(whole.matrix, equal, classes), base)
     assert not multipliers.holds(Statement.of(1.001 * whole.matrix, equal, classes), base)
     assert not multipliers.holds(Statement.of(whole.matrix, np.arange(1.0, n + 1.0), classes), base)
     assert not multipliers.holds(Statement.of(whole.matrix, equal, classes), base * F(99, 100))
     larger = Workload.marginals((2,) * 7, 1).matrix
-    assert not multipliers.holds(Statement.of(larger, np.full(128, 1.0), AnswerClasses.of(larger)), base)
+    assert not multipliers.holds(
+        Statement.of(larger, np.full(128, 1.0), AnswerClasses.of(larger)), base
+    )
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 5])
 def test_matrices_of_moments_are_those_of_the_library(d: int) -> None:
     """Written twice, with other names of the moments: every entry is the same linear form."""
     apart = tuple(range(1, d + 1))
-    ours, names = Moments.of(d, apart), {(): 0, **Moments.of(d).number}
+    ours = Moments.of(d, apart)
+    names = {(): 0, **Moments.of(d).number}
     for a in apart:
         for (i, j, t, _), (u, v, s, _) in itertools.product(terms(a, 0), terms(d - a, 0)):
             name = checker.four(0, a - i - j + t, u - s, i - t, v - s, j - t, s, t)
             number = ours.number[four_answers(a, (i, j, t), (u, v, s))]
             assert names.setdefault(name, number) == number
     assert sorted(names.values()) == list(range(len(ours)))
-    blocks = [*checker.moments(d), *(block for a in apart for block in checker.given_two(d, a)), *checker.forms(d)]
+    blocks = [
+        *checker.moments(d),
+        *(block for a in apart for block in checker.given_two(d, a)),
+        *checker.forms(d),
+    ]
     for own, (size, entries) in zip(ours.blocks, blocks, strict=True):
         forms: Any = [collections.Counter(), collections.Counter()]
-        for i, j, moment, factor in zip(own.rows, own.columns, own.moments, own.factors, strict=True):
+        for i, j, moment, factor in zip(
+            own.rows, own.columns, own.moments, own.factors, strict=True
+        ):
             forms[0][int(i), int(j), int(moment)] += int(factor)
         for i, j, name, factor in entries:
             forms[1][i, j, names[name]] += factor
@@ -292,6 +356,8 @@ def test_distances_in_files_are_ascending_and_few(made: Any) -> None:
     plain = made.certificate.multipliers.plain()
     for apart in ([0], [2, 1], [1, 1], [99], ["1"], [True]):
         with pytest.raises(lo.errors.ModelFileError, match="apart"):
-            MomentBound.read(Entry({**plain, "apart": apart}, "a.json"), 2 ** (len(plain["eigenvalues"]) - 1))
+            MomentBound.read(
+                Entry({**plain, "apart": apart}, "a.json"), 2 ** (len(plain["eigenvalues"]) - 1)
+            )
     with pytest.raises(lo.errors.ModelFileError, match="at most 16 questions"):
         MomentBound.read(Entry({**plain, "apart": [1]}, "a.json"), 2**20)

@@ -1,7 +1,7 @@
 """Saved certificates of designs with odd values, and on the command line: refused in words.
 
-The digest is that of the changed file, so that only the proof can refuse it. Forged claims of every kind are in
-tests/agreement/test_checker.py.
+The digest is that of the changed file, so that only the proof can refuse it. Forged claims of every
+kind are in tests/agreement/test_checker.py.
 """
 
 from __future__ import annotations
@@ -20,7 +20,22 @@ from ldpopt.errors import LdpoptError
 HARMLESS = ("inputs", "names")
 """Labels, of which nothing is claimed."""
 
-ODD = [None, True, -7, 0, 2.5, 1e308, 10**400, float("nan"), float("inf"), "", "nan", "1/0", "1e999", "9" * 5000]
+ODD = [
+    None,
+    True,
+    -7,
+    0,
+    2.5,
+    1e308,
+    10**400,
+    float("nan"),
+    float("inf"),
+    "",
+    "nan",
+    "1/0",
+    "1e999",
+    "9" * 5000,
+]
 ODD += ["x" * 1000, [], {}, [[]], [None], {"a": 1}]
 
 
@@ -102,18 +117,27 @@ def test_odd_values_are_refused(small, tmp_path):
 def test_the_command_line_prints_one_line(small, key, value, code, tmp_path):
     """Exit 1 for a claim that does not hold, 2 for a file that is none."""
     path = tmp_path / "proof.json"
-    path.write_text(json.dumps(sealed(changed(small, key, value)) if code == 2 else changed(small, key, value)))
+    path.write_text(
+        json.dumps(sealed(changed(small, key, value)) if code == 2 else changed(small, key, value))
+    )
     told = run_cli("certify", path)
     assert told.exit_code == code, told.stderr
     assert "Traceback" not in told.stderr
     assert 0 < len(told.stderr) < 600
 
 
-DEEP = '{"format": "ldpopt design certificate 3", "digest": "", "inputs": ' + "[" * 900 + "]" * 900 + "}"
+DEEP = (
+    '{"format": "ldpopt design certificate 3", "digest": "", "inputs": '
+    + "[" * 900
+    + "]" * 900
+    + "}"
+)
 HUGE = '{"format": "ldpopt design certificate 3", "digest": "", "inputs": [1e999]}'
 
 
-@pytest.mark.parametrize("text", [DEEP, HUGE, "", "{", "[]", "null", "[1", '{"format": "ldpopt design certificate 2"}'])
+@pytest.mark.parametrize(
+    "text", [DEEP, HUGE, "", "{", "[]", "null", "[1", '{"format": "ldpopt design certificate 2"}']
+)
 def test_other_files_are_not_certificates(text, tmp_path):
     path = tmp_path / "proof.json"
     path.write_text(text)
@@ -137,6 +161,8 @@ def test_every_change_is_named_by_the_digest(small, tmp_path):
 
 
 def test_the_digest_is_that_of_the_plain_text(small):
-    text = json.dumps({key: value for key, value in small.items() if key != "digest"}, sort_keys=True)
+    text = json.dumps(
+        {key: value for key, value in small.items() if key != "digest"}, sort_keys=True
+    )
     plain = json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"), allow_nan=False)
     assert digest_of(small) == hashlib.sha256(plain.encode()).hexdigest()

@@ -1,4 +1,5 @@
-"""Products by digits are those of Python's integers, floats are read exactly, and roundings have the right side."""
+"""Products by digits are those of Python's integers, floats are read exactly, and roundings have
+the right side."""
 
 from __future__ import annotations
 
@@ -54,7 +55,9 @@ def test_floats_are_read_exactly(array):
     bits = fraction_bits(array)
     plain = Rationals.of(array)
     for more in (bits, bits + 7):
-        assert np.array_equal(Digits.read(array, more).whole() * plain.denominator, plain.whole << more)
+        assert np.array_equal(
+            Digits.read(array, more).whole() * plain.denominator, plain.whole << more
+        )
     assert bits == 0 or (Digits.read(array, bits).whole() % 2).any()
 
 

@@ -1,4 +1,5 @@
-"""Bounds computed some outputs at a time, in 64-bit integers, against those in integers of any size."""
+"""Bounds computed some outputs at a time, in 64-bit integers, against those in integers of any
+size."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -19,7 +20,10 @@ from ldpopt.foundation.budget import Budget, log_enclosure
 
 
 @cases(200)
-@given(st.floats(0, 700) | st.sampled_from([5e-324, 1e-17, float(np.log(2)), 2 * blocks.LN2[0], 699.9999]))
+@given(
+    st.floats(0, 700)
+    | st.sampled_from([5e-324, 1e-17, float(np.log(2)), 2 * blocks.LN2[0], 699.9999])
+)
 def test_exponentials_are_below_by_less_than_the_margin(exponent):
     found = Fraction(float(exponential_below(np.array([exponent]))[0]))
     low, high = Budget(1.0).enclosure(Fraction(exponent))
@@ -40,7 +44,9 @@ def statement(n, m, sense, rng, **changes):
     places = rng.choice(30, n, replace=False) / 7
     utility = lo.Utility(rng.normal(size=(n, m)) * rng.choice([1e-9, 1.0, 1e9]), sense)
     privacy = lo.MetricDP(rng.uniform(0.1, 3), np.abs(np.subtract.outer(places, places)))
-    return lo.Problem(**{"prior": rng.dirichlet(np.ones(n)), "utility": utility, "privacy": privacy, **changes})
+    return lo.Problem(
+        **{"prior": rng.dirichlet(np.ones(n)), "utility": utility, "privacy": privacy, **changes}
+    )
 
 
 def multipliers(problem, rng, rows=25):
@@ -53,7 +59,9 @@ def multipliers(problem, rng, rows=25):
 
 
 @cases(60)
-@given(st.integers(2, 7), st.integers(2, 6), st.sampled_from(["gain", "loss"]), st.integers(0, 10**6))
+@given(
+    st.integers(2, 7), st.integers(2, 6), st.sampled_from(["gain", "loss"]), st.integers(0, 10**6)
+)
 def test_blocks_prove_hardly_less_and_never_more(n, m, sense, seed):
     rng = np.random.default_rng(seed)
     problem = statement(n, m, sense, rng)
@@ -70,12 +78,15 @@ def test_blocks_prove_hardly_less_and_never_more(n, m, sense, seed):
 
 
 def test_one_unit_decides():
-    # Without pairs the bound is the sum of the largest costs: each is the next whole number of units.
+    # Without pairs the bound is the sum of the largest costs: each is the next whole number of
+    # units.
     worth = np.array([[0.5, 0.25], [0.125, 1.0]])
     nothing = PairRows.joined([])
     total, bits = blocks.pairs_bound(np.array([0.5, 0.5]), worth, nothing, Budget(1.0), np.zeros(0))
     assert 0 < total - int(0.75 * 2.0**bits) <= 2 + 2**9
-    total, bits = blocks.pairs_bound(np.array([-0.5, -0.5]), worth, nothing, Budget(1.0), np.zeros(0))
+    total, bits = blocks.pairs_bound(
+        np.array([-0.5, -0.5]), worth, nothing, Budget(1.0), np.zeros(0)
+    )
     assert 0 < total + int(0.1875 * 2.0**bits) <= 2 + 2**9
 
 
@@ -108,18 +119,30 @@ def test_the_bound_does_not_depend_on_the_last_bits_of_the_logarithm(monkeypatch
     logarithm = foundation.budget.log_of
     for direction in (0.0, 0.5, 2.0):
         with monkeypatch.context() as patch:
-            patch.setattr(foundation.budget, "log_of", lambda ratio, to=direction: np.nextafter(logarithm(ratio), to))
+            patch.setattr(
+                foundation.budget,
+                "log_of",
+                lambda ratio, to=direction: np.nextafter(logarithm(ratio), to),
+            )
             log_enclosure.cache_clear()
             ties = np.array([0]), np.array([1]), np.array([0]), np.array([0]), np.array([0.3])
-            worth, distance = np.eye(2), np.array([7.0])
-            found.add(blocks.pairs_bound(np.full(2, 0.5), worth, PairRows(*ties), Budget("log(2.5)"), distance))
+            worth = np.eye(2)
+            distance = np.array([7.0])
+            found.add(
+                blocks.pairs_bound(
+                    np.full(2, 0.5), worth, PairRows(*ties), Budget("log(2.5)"), distance
+                )
+            )
     log_enclosure.cache_clear()
     assert len(found) == 1
 
 
 def test_many_multipliers_of_one_output_do_not_overflow(monkeypatch):
-    problem = statement(3, 2, "gain", np.random.default_rng(3), utility=lo.Utility(np.eye(3, 2), "gain"))
-    first, second = np.array([0, 1] * 40), np.array([1, 2] * 40)
+    problem = statement(
+        3, 2, "gain", np.random.default_rng(3), utility=lo.Utility(np.eye(3, 2), "gain")
+    )
+    first = np.array([0, 1] * 40)
+    second = np.array([1, 2] * 40)
     pairs = PairRows(first, second, np.arange(80), np.zeros(80, np.int64), np.ones(80))
     given_ = Multipliers("pairwise", None, None, pairs, ())
     exactly = bound(problem, given_)
@@ -141,7 +164,9 @@ def test_other_statements_are_proved_in_larger_integers(monkeypatch):
         given_ = multipliers(problem, rng, rows=4)
         if problem.constraints:
             block = problem.constraints[0]
-            given_ = Multipliers("pairwise", None, None, given_.pairs, ((block, np.full(len(block), 0.1)),))
+            given_ = Multipliers(
+                "pairwise", None, None, given_.pairs, ((block, np.full(len(block), 0.1)),)
+            )
         exactly = bound(problem, given_)
         with monkeypatch.context() as patch:
             patch.setattr(blocks, "MIN_ENTRIES", 0)

@@ -1,4 +1,5 @@
-"""Claims of a certificate are compared to the last digit: values, gaps, residuals, and the parts that it needs."""
+"""Claims of a certificate are compared to the last digit: values, gaps, residuals, and the parts
+that it needs."""
 
 from __future__ import annotations
 
@@ -30,7 +31,10 @@ def proofs():
     half = lo.constraints.linear(loss.round(1) + 0.1, upper=2.9, name="half")
     return {
         sense: certify(lo.solve(statement(lo.PureLDP(1.0), utility=utility, constraints=blocks)))
-        for sense, utility, blocks in (("gain", lo.Utility(3 - loss), []), ("loss", lo.Utility(loss, "loss"), [half]))
+        for sense, utility, blocks in (
+            ("gain", lo.Utility(3 - loss), []),
+            ("loss", lo.Utility(loss, "loss"), [half]),
+        )
     }
 
 
@@ -51,9 +55,13 @@ def test_the_smallest_wrong_claim_is_named(proofs, sense, sign):
         assert failures(gap=proof.gap + hair) == ["gap"]
     assert "bound" in failures(bound=proof.bound - sign * TINY)
     assert failures(bound=proof.bound + sign * TINY, gap=proof.gap + TINY) == []
-    assert not recheck(replace(proof, bound=proof.bound + sign * TINY, gap=proof.gap + TINY)).is_same
+    assert not recheck(
+        replace(proof, bound=proof.bound + sign * TINY, gap=proof.gap + TINY)
+    ).is_same
     for side in (-np.inf, np.inf):
-        assert failures(relative_gap=float(np.nextafter(proof.relative_gap, side))) == ["relative_gap"]
+        assert failures(relative_gap=float(np.nextafter(proof.relative_gap, side))) == [
+            "relative_gap"
+        ]
     for name, residual in proof.residuals.items():
         assert failures(residuals={name: residual}) == []
         assert failures(residuals={name: float(np.nextafter(residual, 1))}) == []
@@ -93,10 +101,16 @@ def test_the_value_is_that_of_the_masses(objective, sense):
     problem = lo.Problem(prior, lo.Utility(matrix, sense), lo.PureLDP(1.0), objective=objective)
     proof = certify(lo.solve(problem))
     masses = proof.mechanism.masses
-    by_input = [sum(Fraction(u) * int(k) for u, k in zip(*rows, strict=True)) / 2**53
-                for rows in zip(matrix.tolist(), masses, strict=True)]  # fmt: skip
+    by_input = [
+        sum(Fraction(u) * int(k) for u, k in zip(*rows, strict=True)) / 2**53
+        for rows in zip(matrix.tolist(), masses, strict=True)
+    ]
     worst = min(by_input) if sense == "gain" else max(by_input)
-    expected = sum(Fraction(p) * v for p, v in zip(problem.prior.tolist(), by_input, strict=True)) if prior else worst
+    expected = (
+        sum(Fraction(p) * v for p, v in zip(problem.prior.tolist(), by_input, strict=True))
+        if prior
+        else worst
+    )
     assert proof.achieved == expected
     assert proof.gap == (proof.bound - expected if sense == "gain" else expected - proof.bound) >= 0
 
@@ -123,14 +137,21 @@ def test_residuals_are_the_largest_violations_rounded_up():
     ):
         coefficients = rng.normal(size=(3, 3)) / 3
         block = lo.constraints.linear(coefficients, lower=lower, upper=upper, name="one")
-        activity = sum(Fraction(float(coefficients[x, y])) * rows[x][y] for x, y in np.ndindex(3, 3))
+        activity = sum(
+            Fraction(float(coefficients[x, y])) * rows[x][y] for x, y in np.ndindex(3, 3)
+        )
         over = [Fraction(0)]
         over += [Fraction(lower) - activity] if math.isfinite(lower) else []
         over += [activity - Fraction(upper)] if math.isfinite(upper) else []
         assert _residual(block, mechanism) == round_up(max(over))
-    two = RowBlock("two", *map(np.array, ([0, 1], [0, 1], [0, 0], [1.0, 1.0], [0.0, 0.5], [0.0, 0.6])))
-    first, second = rows[0][0], rows[1][0]
-    assert _residual(two, mechanism) == round_up(max(first, Fraction(1, 2) - second, second - Fraction(0.6)))
+    two = RowBlock(
+        "two", *map(np.array, ([0, 1], [0, 1], [0, 0], [1.0, 1.0], [0.0, 0.5], [0.0, 0.6]))
+    )
+    first = rows[0][0]
+    second = rows[1][0]
+    assert _residual(two, mechanism) == round_up(
+        max(first, Fraction(1, 2) - second, second - Fraction(0.6))
+    )
 
 
 @pytest.mark.parametrize("sense, sign", [("gain", 1), ("loss", -1)])
@@ -139,7 +160,10 @@ def test_a_difference_is_shown_with_both_numbers(proofs, sense, sign):
     (hair, *_) = recheck(replace(proof, achieved=proof.achieved + TINY)).failures
     assert hair.endswith("(they differ beyond these digits)")
     (failure, *_) = recheck(replace(proof, gap=Fraction(3, 4))).failures
-    assert failure == f"gap: 0.75 is claimed, {float(sign * (proof.bound - proof.achieved)):.17g} was recomputed"
+    assert (
+        failure == f"gap: 0.75 is claimed, {float(sign * (proof.bound - proof.achieved)):.17g} "
+        "was recomputed"
+    )
 
 
 def test_privacy_is_audited_even_if_the_multipliers_prove_nothing(proofs):
@@ -154,10 +178,14 @@ def test_privacy_is_audited_even_if_the_multipliers_prove_nothing(proofs):
 
 
 def test_a_residual_that_is_not_claimed_is_0():
-    fixed = lo.constraints.linear(np.arange(9.0).reshape(3, 3) / 7, lower=1.3, upper=1.3, name="fixed")
+    fixed = lo.constraints.linear(
+        np.arange(9.0).reshape(3, 3) / 7, lower=1.3, upper=1.3, name="fixed"
+    )
     proof = certify(lo.solve(statement(lo.PureLDP(1.0), constraints=[fixed])))
     assert proof.residuals["fixed"] > 0
-    assert [f.split(":")[0] for f in recheck(replace(proof, residuals={})).failures] == ["residual of 'fixed'"]
+    assert [f.split(":")[0] for f in recheck(replace(proof, residuals={})).failures] == [
+        "residual of 'fixed'"
+    ]
     open_ = lo.constraints.linear(np.ones((3, 3)), upper=9.0, name="open")
     proof = certify(lo.solve(statement(lo.PureLDP(1.0), constraints=[open_])))
     assert recheck(replace(proof, residuals={})).holds
@@ -173,22 +201,33 @@ def test_a_residual_finer_than_the_grid_is_not_rounded_to_it(side):
 
 def test_the_gap_of_a_zero_bound_is_relative_to_the_stake_of_all_inputs():
     # All weight on an input that never loses proves no more than that a loss is not negative.
-    problem = lo.Problem(None, lo.utility.table([[0, 0], [1, 2]], "loss"), lo.PureLDP(1.0), objective="worst_case")
+    problem = lo.Problem(
+        None, lo.utility.table([[0, 0], [1, 2]], "loss"), lo.PureLDP(1.0), objective="worst_case"
+    )
     idle = Multipliers("pairwise", None, np.array([1.0, 0.0]), PairRows.joined([]), ())
     proof = prove(problem, lo.solve(problem).mechanism, idle)
     assert proof.bound == 0 < proof.gap
     assert proof.relative_gap == 200  # a gap of 1 over a hundredth of the average spread, 1/2
-    free = lo.Problem(None, lo.utility.table([[0, 0], [0, 0]], "loss"), lo.PureLDP(1.0), objective="worst_case")
+    free = lo.Problem(
+        None, lo.utility.table([[0, 0], [0, 0]], "loss"), lo.PureLDP(1.0), objective="worst_case"
+    )
     assert prove(free, lo.solve(free).mechanism, idle).relative_gap == 0
 
 
 @pytest.mark.parametrize("weight", [0.0, 2.0**-51, 2.0**-30, 0.25])
-def test_the_gap_of_a_worst_case_is_relative_to_a_stake_that_does_not_vanish_with_the_multipliers(weight):
+def test_the_gap_of_a_worst_case_is_relative_to_a_stake_that_does_not_vanish_with_the_multipliers(
+    weight,
+):
     # The first answer is always worth 0: any weight on the others is an error of the multipliers.
     matrix = [[0.0, 0.0], [4000.0, 0.0], [0.0, 1000.0]]
-    problem = lo.Problem(None, lo.utility.table(matrix, "gain"), lo.PureLDP(1.0), objective="worst_case")
-    rough = Multipliers("pairwise", None, np.array([1.0 - weight, weight, 0.0]), PairRows.joined([]), ())
+    problem = lo.Problem(
+        None, lo.utility.table(matrix, "gain"), lo.PureLDP(1.0), objective="worst_case"
+    )
+    rough = Multipliers(
+        "pairwise", None, np.array([1.0 - weight, weight, 0.0]), PairRows.joined([]), ()
+    )
     proof = prove(problem, lo.solve(problem).mechanism, rough)
     bound = 4000 * Fraction(weight)
     assert (proof.achieved, proof.bound) == (0, bound)
-    assert proof.relative_gap == round_up(bound / max(bound, Fraction(1000, 300)))  # a hundredth of a third of 1000
+    # a hundredth of a third of 1000
+    assert proof.relative_gap == round_up(bound / max(bound, Fraction(1000, 300)))

@@ -1,4 +1,5 @@
-"""Certificates: the safe bound, files that say everything themselves, and a recheck that trusts only the statement."""
+"""Certificates: the safe bound, files that say everything themselves, and a recheck that trusts
+only the statement."""
 
 from __future__ import annotations
 
@@ -48,7 +49,9 @@ HALF = constraints.linear(GAIN.round(1), lower=0.5, upper=2.2, name="half")
 def stated(notion="pure", objective="expected", sense="gain", blocks=()):
     prior = np.array([0.4, 0.3, 0.2, 0.1]) if objective == "expected" else None
     utility = Utility(GAIN, sense)
-    return Problem(prior, utility, NOTIONS[notion], inputs=LABELS, objective=objective, constraints=blocks)
+    return Problem(
+        prior, utility, NOTIONS[notion], inputs=LABELS, objective=objective, constraints=blocks
+    )
 
 
 def proof_of(*args, form=None, **kwargs):
@@ -56,7 +59,9 @@ def proof_of(*args, form=None, **kwargs):
 
 
 @pytest.mark.parametrize("form", [None, "pairwise"])
-@pytest.mark.parametrize("objective, sense", [("expected", "gain"), ("worst_case", "loss"), ("worst_case", "gain")])
+@pytest.mark.parametrize(
+    "objective, sense", [("expected", "gain"), ("worst_case", "loss"), ("worst_case", "gain")]
+)
 @pytest.mark.parametrize("notion", NOTIONS)
 def test_a_file_has_every_part_of_the_certificate(tmp_path, notion, objective, sense, form):
     proof = proof_of(notion, objective, sense, [HALF], form=form)
@@ -64,7 +69,10 @@ def test_a_file_has_every_part_of_the_certificate(tmp_path, notion, objective, s
     proof.save(tmp_path / "proof.json")
     read = Certificate.load(tmp_path / "proof.json")
     assert read == proof
-    assert (read.problem.inputs, read.problem.outputs) == (proof.problem.inputs, proof.problem.outputs)
+    assert (read.problem.inputs, read.problem.outputs) == (
+        proof.problem.inputs,
+        proof.problem.outputs,
+    )
     assert np.array_equal(read.mechanism.counts, proof.mechanism.counts)
     checked = recheck(read)
     assert checked.failures == ()
@@ -128,8 +136,14 @@ def scaled(text, factor):
 
 TAMPERED = {
     "one unit of mass": (moved_mass, "achieved"),
-    "a bound one ulp lower": (put("claim", "bound", lambda b: scaled(b, 1 - Fraction(1, 2**53))), "bound"),
-    "a better value": (put("claim", "achieved", lambda a: scaled(a, 1 + Fraction(1, 2**300))), "achieved"),
+    "a bound one ulp lower": (
+        put("claim", "bound", lambda b: scaled(b, 1 - Fraction(1, 2**53))),
+        "bound",
+    ),
+    "a better value": (
+        put("claim", "achieved", lambda a: scaled(a, 1 + Fraction(1, 2**300))),
+        "achieved",
+    ),
     "a smaller gap": (put("claim", "gap", "0"), "gap"),
     "a smaller relative gap": (put("claim", "relative_gap", "0x0.0p+0"), "relative_gap"),
     "no residual": (put("claim", "residuals", "unbiased", "0x0.0p+0"), "residual of 'unbiased'"),
@@ -139,7 +153,10 @@ TAMPERED = {
     "more epsilon": (put("statement", "privacy", "epsilon", "log(4)"), "bound"),
     "another prior": (put("statement", "prior", [0.25, 0.25, 0.5]), "achieved"),
     "another loss": (put("statement", "utility", 0, 0, 0.5), "achieved"),
-    "another target": (put("statement", "constraints", 0, "lower", 0, -0.9), "residual of 'unbiased'"),
+    "another target": (
+        put("statement", "constraints", 0, "lower", 0, -0.9),
+        "residual of 'unbiased'",
+    ),
 }
 
 
@@ -148,7 +165,9 @@ def unbiased(tmp_path_factory):
     """A certificate in which every kind of number matters."""
     block = constraints.unbiased([-1, 0, 1], [-3, -1, 1, 3])
     loss = np.square(np.subtract.outer([-1, 0, 1], [-3, -1, 1, 3])).astype(float)
-    problem = Problem([0.5, 0.3, 0.2], Utility(loss, "loss"), PureLDP("log(3)"), constraints=[block])
+    problem = Problem(
+        [0.5, 0.3, 0.2], Utility(loss, "loss"), PureLDP("log(3)"), constraints=[block]
+    )
     path = tmp_path_factory.mktemp("certificate") / "unbiased.json"
     certify(solve(problem)).save(path)
     return path
@@ -159,7 +178,8 @@ def test_tampering_is_found(tmp_path, unbiased, name):
     change, number = TAMPERED[name]
     data = json.loads(unbiased.read_text())
     if name == "a bound one ulp lower":
-        data["claim"]["bound"] = scaled(data["claim"]["bound"], 1 + Fraction(1, 2**52))  # of a loss: higher is better
+        # of a loss: higher is better
+        data["claim"]["bound"] = scaled(data["claim"]["bound"], 1 + Fraction(1, 2**52))
         change = lambda data: None  # noqa: E731
     change(data)
     path = tmp_path / "bad.json"
@@ -171,12 +191,15 @@ def test_tampering_is_found(tmp_path, unbiased, name):
     assert result.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("notion, change", [
-    ("graph", put("statement", "privacy", "edges", [[0, 1], [1, 2], [0, 3]])),
-    ("event", put("statement", "privacy", "form", "entry")),
-    ("graph", put("multipliers", "form", "compact")),
-    ("metric", put("multipliers", "privacy", 0, 1, lambda _: None)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "notion, change",
+    [
+        ("graph", put("statement", "privacy", "edges", [[0, 1], [1, 2], [0, 3]])),
+        ("event", put("statement", "privacy", "form", "entry")),
+        ("graph", put("multipliers", "form", "compact")),
+        ("metric", put("multipliers", "privacy", 0, 1, lambda _: None)),
+    ],
+)
 def test_rows_that_do_not_follow_from_the_statement_prove_nothing(tmp_path, notion, change):
     proof_of(notion, "worst_case").save(tmp_path / "proof.json")
     data = json.loads((tmp_path / "proof.json").read_text())
@@ -235,7 +258,7 @@ WRONG = {
     "an event twice": put("multipliers", "privacy", [[0, 1, [1, 1], "0x1.0p+0"]]),
     "a negative multiplier": put("multipliers", "privacy", [[0, 1, [1], "-0x1.0p+0"]]),
     "a side outside": put("statement", "constraints", 0, "rows", 0, 0, [7, 0, 1.0]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", [*BAD, *WRONG])
@@ -257,15 +280,23 @@ def test_a_bad_file_is_refused_in_one_line(tmp_path, unbiased, name):
     assert "bad.json" in result.stderr
 
 
-@pytest.mark.parametrize("change", [
-    put("multipliers", "privacy", 0, 3, "0x1.fffffffffffffp+1023"),
-    put("multipliers", "constraints", "half", 0, "-0x1.fffffffffffffp+1023"),
-    put("statement", "privacy", "distance", [[0 if x == y else 1e300 for y in range(4)] for x in range(4)]),
-    put("statement", "privacy", "epsilon", 1e4),
-    put("statement", "utility", [[1e308] * 3] * 4),
-    put("statement", "constraints", 0, "upper", 0, 5e-324),
-    put("claim", "relative_gap", "-0x1.fffffffffffffp+1023"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        put("multipliers", "privacy", 0, 3, "0x1.fffffffffffffp+1023"),
+        put("multipliers", "constraints", "half", 0, "-0x1.fffffffffffffp+1023"),
+        put(
+            "statement",
+            "privacy",
+            "distance",
+            [[0 if x == y else 1e300 for y in range(4)] for x in range(4)],
+        ),
+        put("statement", "privacy", "epsilon", 1e4),
+        put("statement", "utility", [[1e308] * 3] * 4),
+        put("statement", "constraints", 0, "upper", 0, 5e-324),
+        put("claim", "relative_gap", "-0x1.fffffffffffffp+1023"),
+    ],
+)
 def test_huge_numbers_end_in_a_verdict(tmp_path, change):
     proof_of("metric", "worst_case", blocks=[HALF]).save(tmp_path / "proof.json")
     data = json.loads((tmp_path / "proof.json").read_text())
@@ -369,9 +400,14 @@ def test_the_value_of_tiny_losses_is_exact(tmp_path):
 
 def test_a_block_of_several_rows_survives_the_file(tmp_path):
     rows = RowBlock(
-        "two", np.array([0, 0, 1]), np.array([0, 1, 2]), np.array([0, 0, 1]), np.array([1.0, -1.0, 0.1]),
-        np.array([-np.inf, 0.0]), np.array([0.1, np.inf]),
-    )  # fmt: skip
+        "two",
+        np.array([0, 0, 1]),
+        np.array([0, 1, 2]),
+        np.array([0, 0, 1]),
+        np.array([1.0, -1.0, 0.1]),
+        np.array([-np.inf, 0.0]),
+        np.array([0.1, np.inf]),
+    )
     proof = proof_of("pure", blocks=[rows, HALF])
     proof.save(tmp_path / "proof.json")
     back = Certificate.load(tmp_path / "proof.json").problem.constraints[0]

@@ -1,4 +1,5 @@
-"""What proves a design for a single mean or for marginals, part by part, against definitions in rationals."""
+"""What proves a design for a single mean or for marginals, part by part, against definitions in
+rationals."""
 
 from __future__ import annotations
 
@@ -25,11 +26,16 @@ from ldpopt.foundation.documents import Entry
 
 def columns(n: int, base: F) -> list[Any]:
     """``v = base + (1 - base) 1_A`` of every set."""
-    return [np.array([base + (1 - base) * inside for inside in part]) for part in product((0, 1), repeat=n)]
+    return [
+        np.array([base + (1 - base) * inside for inside in part])
+        for part in product((0, 1), repeat=n)
+    ]
 
 
 def fractions(array: Any) -> Any:
-    return np.array([F(float(value)) for value in np.ravel(array)], dtype=object).reshape(np.shape(array))
+    return np.array([F(float(value)) for value in np.ravel(array)], dtype=object).reshape(
+        np.shape(array)
+    )
 
 
 def rational(given: Rationals) -> Any:
@@ -53,7 +59,10 @@ def test_signs_of_sums_of_roots(most: int) -> None:
         d, e = abs(d), abs(e)
         near = [(a, b, d, c, e), (a, b, d, c, d), (a, b, d, -b, d), (a, b, d * d, c, e * e)]
         near += [(-b * d - c * e, b, d * d, c, e * e), (a, -1, a * a, 0, e), (a, 0, d, -1, a * a)]
-        near += [(-b * isqrt(d) - c * isqrt(e), b, d, c, e), (1 - b * isqrt(d) - c * isqrt(e), b, d, c, e)]
+        near += [
+            (-b * isqrt(d) - c * isqrt(e), b, d, c, e),
+            (1 - b * isqrt(d) - c * isqrt(e), b, d, c, e),
+        ]
         for case in near:
             assert _sign(*case) == sign_of(*case), case
 
@@ -61,11 +70,14 @@ def test_signs_of_sums_of_roots(most: int) -> None:
 def test_roots_are_put_in_order_exactly() -> None:
     large = 10**140
     for sign in (-1, 1):
-        one, two = _root(1, sign, 2, 1, 0, True), _root(2, sign, 8, 2, 1, True)
+        one = _root(1, sign, 2, 1, 0, True)
+        two = _root(2, sign, 8, 2, 1, True)
         assert _compare(one, two) == _compare(two, one) == 0
-        one, two = _root(0, sign, large, 1, 0, True), _root(0, sign, large + 1, 1, 1, True)
+        one = _root(0, sign, large, 1, 0, True)
+        two = _root(0, sign, large + 1, 1, 1, True)
         assert _compare(one, two) == -sign == -_compare(two, one)
-        one, two = _root(5, sign, 2, 3, 0, True), _root(7, sign, 2, 3, 1, True)
+        one = _root(5, sign, 2, 3, 0, True)
+        two = _root(7, sign, 2, 3, 1, True)
         assert _compare(one, two) == -1 == -_compare(two, one)
 
 
@@ -74,12 +86,16 @@ def test_roots_are_put_in_order_exactly() -> None:
 def test_slopes_without_weight_hold_up_to_equality(seed: int, base: F) -> None:
     rng = np.random.default_rng(seed)
     n = 2 + seed % 4
-    k, y, r = (part.astype(object) for part in rng.integers([[-8], [1], [0]], [[9], [9], [3]], (3, n)))
+    k, y, r = (
+        part.astype(object) for part in rng.integers([[-8], [1], [0]], [[9], [9], [3]], (3, n))
+    )
     r[0] += 1
     y[-1] = y[-1] * [1, -1][seed % 2]
     vs = columns(n, base)
     if min(y @ v for v in vs) <= 0:
-        assert _holds(k, y, r, base) == all(y @ v >= 0 and (k @ v) ** 2 <= (y @ v) * (r @ v) for v in vs)
+        assert _holds(k, y, r, base) == all(
+            y @ v >= 0 and (k @ v) ** 2 <= (y @ v) * (r @ v) for v in vs
+        )
         return
     most = max((k @ v) ** 2 / ((y @ v) * (r @ v)) for v in vs)
     for factor, holds in ((most, True), (most * (1 - F(1, 10**30)), most == 0)):
@@ -89,7 +105,8 @@ def test_slopes_without_weight_hold_up_to_equality(seed: int, base: F) -> None:
 
 @pytest.mark.parametrize("y", [[1, -3], [1, -2]])
 def test_negative_lines_do_not_hold(y: Any) -> None:
-    none, base = np.array([0, 0], dtype=object), F(1, 2) if y[1] == -3 else F(9, 10)
+    none = np.array([0, 0], dtype=object)
+    base = F(1, 2) if y[1] == -3 else F(9, 10)
     for r in ([1, 1], [1, 0], [0, 1]):
         assert not _holds(none, np.array(y, dtype=object), np.array(r, dtype=object), base)
         assert _holds(none, np.array([2, y[1] // 3], dtype=object), np.array(r, dtype=object), base)
@@ -107,20 +124,29 @@ def mean_statement(rng: Any, n: int) -> tuple[Any, Any, Statement]:
 def test_a_line_holds_if_and_only_if_it_holds_for_every_set(seed: int) -> None:
     """Near the threshold, to ``2**-30``."""
     rng = np.random.default_rng(seed)
-    n, base = 2 + seed % 4, [F(1, 3), F(1, 50), F(9, 10)][seed % 3]
+    n = 2 + seed % 4
+    base = [F(1, 3), F(1, 50), F(9, 10)][seed % 3]
     numbers, weights, statement = mean_statement(rng, n)
-    k, y = rng.integers(-8, 9, n) / 8, rng.integers(1, 9, n) / 4
-    r, vs = fractions(weights) / F(float(weights.sum())), columns(n, base)
+    k = rng.integers(-8, 9, n) / 8
+    y = rng.integers(1, 9, n) / 4
+    r = fractions(weights) / F(float(weights.sum()))
+    vs = columns(n, base)
     k[0] = k[0] or 1.0
     if seed % 4 == 0:
         k[-1], y[-1] = k[0], y[0]
     most = max((fractions(k) @ v) ** 2 / ((fractions(y) @ v) * (r @ v)) for v in vs)
-    for factor, holds in ((1 + F(1, 2**30), True), (1 - F(1, 2**30), False), (F(1, 2), False), (F(2), True)):
+    for factor, holds in (
+        (1 + F(1, 2**30), True),
+        (1 - F(1, 2**30), False),
+        (F(1, 2), False),
+        (F(2), True),
+    ):
         line = y * float(most * factor)
         true = all((fractions(k) @ v) ** 2 <= (fractions(line) @ v) * (r @ v) for v in vs)
         given = MeanBound(numbers, k, line)
         assert given.holds(statement, base) == true == holds
-        other = replace(given, numbers=numbers + np.eye(n)[0])  # two numbers are a multiple of any two
+        # two numbers are a multiple of any two
+        other = replace(given, numbers=numbers + np.eye(n)[0])
         assert n == 2 or not other.holds(statement, base)
 
 
@@ -131,14 +157,20 @@ def test_the_bound_of_a_mean_is_that_of_the_definition(seed: int) -> None:
     numbers = rng.permutation(np.arange(n) ** 2) / 4
     weights = rng.integers(1, 6, n).astype(float)
     matrix = np.outer([2.0, -1.5], numbers) + 1.0
-    statement, r = Statement.of(matrix, weights, AnswerClasses.of(matrix)), fractions(weights) / F(float(weights.sum()))
+    statement = Statement.of(matrix, weights, AnswerClasses.of(matrix))
+    r = fractions(weights) / F(float(weights.sum()))
     w = fractions(numbers)
-    centered, factor = w - r @ w, F(2) ** 2 + F(3, 2) ** 2
+    centered = w - r @ w
+    factor = F(2) ** 2 + F(3, 2) ** 2
     spread = factor * (r @ centered**2)
     assert spread == statement.spread
-    k, y = rng.integers(-8, 9, n) / 8, rng.integers(1, 9, n) / 4
+    k = rng.integers(-8, 9, n) / 8
+    y = rng.integers(1, 9, n) / 4
     given = MeanBound(numbers, k, y)
-    assert given.value(statement) == factor * (2 * fractions(k) @ centered - fractions(y).sum()) - spread
+    assert (
+        given.value(statement)
+        == factor * (2 * fractions(k) @ centered - fractions(y).sum()) - spread
+    )
     enough = replace(given, slope=k / 1024, line=y * 1e6)
     assert enough.holds(statement, F(1, 3))
     for wrong in (numbers + 2.0**-40 * np.eye(n)[0], np.zeros(n), numbers[1:]):
@@ -158,7 +190,9 @@ def projections(sizes: tuple[int, ...]) -> dict[tuple[int, ...], Any]:
         whole = np.full((1, 1), F(1), dtype=object)
         for stays, size in zip(kept, sizes, strict=True):
             flat = np.full((size, size), F(1, size), dtype=object)
-            whole = np.kron(whole, np.array(np.eye(size, dtype=int), dtype=object) - flat if stays else flat)
+            whole = np.kron(
+                whole, np.array(np.eye(size, dtype=int), dtype=object) - flat if stays else flat
+            )
         found[kept] = whole
     return found
 
@@ -166,7 +200,12 @@ def projections(sizes: tuple[int, ...]) -> dict[tuple[int, ...], Any]:
 def product_statement(sizes: tuple[int, ...], mu: Any) -> Statement:
     """With eigenvalues that are squares: the rows are the projections times the roots."""
     n = int(np.prod(sizes))
-    rows = sum(isqrt(value) * part for value, part in zip(mu, projections(sizes).values(), strict=True)) * n
+    rows = (
+        sum(
+            isqrt(value) * part for value, part in zip(mu, projections(sizes).values(), strict=True)
+        )
+        * n
+    )
     return Statement.of(np.array(rows, dtype=float), np.ones(n))
 
 
@@ -177,7 +216,12 @@ def spectrum_of(statement: Statement, sizes: tuple[int, ...]) -> Spectrum:
     return found
 
 
-CASES = [((4,), [0, 16]), ((2, 3), [0, 4, 1, 16]), ((3, 2), [0, 4, 0, 16]), ((2, 2, 2), [0, 4, 1, 16, 1, 4, 4, 1])]
+CASES = [
+    ((4,), [0, 16]),
+    ((2, 3), [0, 4, 1, 16]),
+    ((3, 2), [0, 4, 0, 16]),
+    ((2, 2, 2), [0, 4, 1, 16, 1, 4, 4, 1]),
+]
 
 
 @pytest.mark.parametrize(("sizes", "mu"), CASES)
@@ -189,7 +233,8 @@ def test_the_least_level_is_that_of_every_set(sizes: Any, mu: Any, base: F) -> N
     assert list(spectrum.mu) == [scale * value for value in mu]
     sigma = fractions([0.0] + [1 / m**0.5 if m else 0.0 for m in mu[1:]])
     s = sum(value * part for value, part in zip(sigma, projections(sizes).values(), strict=True))
-    form, n = s @ rational(statement.gram) @ s, len(s)
+    form = s @ rational(statement.gram) @ s
+    n = len(s)
     told = max((v @ form @ v) * n / v.sum() ** 2 for v in columns(n, base) if any(v))
     least = spectrum.least_level(sigma, base)
     assert least >= told
@@ -215,7 +260,8 @@ def test_two_sizes_next_to_each_other_decide(base: F) -> None:
 
 @pytest.mark.parametrize(("sizes", "mu"), CASES)
 def test_the_best_multipliers_are_the_best_multiple(sizes: Any, mu: Any) -> None:
-    statement, base = product_statement(sizes, mu), F(1, 3)
+    statement = product_statement(sizes, mu)
+    base = F(1, 3)
     spectrum = spectrum_of(statement, sizes)
     best = ProductBound.best(spectrum, base)
     assert best.holds(statement, base)
@@ -232,13 +278,16 @@ def test_other_weights_and_sizes_have_no_level() -> None:
         assert found is not None
         assert (found.beside == 0) == is_in
     assert Spectrum.of(statement, Scheme((2, 2))) is None
-    uneven = Statement(statement.rows, statement.unit, Rationals(np.array([2, 1, 1, 1, 1, 1], dtype=object), 7))
+    uneven = Statement(
+        statement.rows, statement.unit, Rationals(np.array([2, 1, 1, 1, 1, 1], dtype=object), 7)
+    )
     assert Spectrum.of(uneven, Scheme((2, 3))) is None
     assert not ProductBound((2, 3), np.ones(4), 1e9).holds(uneven, F(1, 2))
 
 
 @pytest.mark.parametrize(
-    ("sizes", "holds"), [([6], True), ([2, 3], True), ([3, 2], True), ([1, 6], False), ([2, 2], False), ([7], False)]
+    ("sizes", "holds"),
+    [([6], True), ([2, 3], True), ([3, 2], True), ([1, 6], False), ([2, 2], False), ([7], False)],
 )
 def test_sizes_make_all_answers(sizes: list[int], holds: bool) -> None:
     numbers = [0.5] * 2 ** len(sizes)
@@ -246,7 +295,11 @@ def test_sizes_make_all_answers(sizes: list[int], holds: bool) -> None:
     table = Entry(values, "file")
     if holds:
         found = ProductBound.read(table, 6)
-        assert (found.sizes, found.eigenvalues.tolist(), found.level) == (tuple(sizes), numbers, 2.0)
+        assert (found.sizes, found.eigenvalues.tolist(), found.level) == (
+            tuple(sizes),
+            numbers,
+            2.0,
+        )
         assert found.plain() == values
     else:
         with pytest.raises(ModelFileError):
@@ -255,24 +308,35 @@ def test_sizes_make_all_answers(sizes: list[int], holds: bool) -> None:
 
 @pytest.mark.parametrize("sizes", [(2, 2), (2, 3), (3, 2), (3, 3), (2, 5)])
 @pytest.mark.parametrize("base", [F(1, 3), F(1, 50)])
-def test_ferrers_diagrams_have_the_largest_cost_for_two_separate_attributes(sizes: Any, base: F) -> None:
+def test_ferrers_diagrams_have_the_largest_cost_for_two_separate_attributes(
+    sizes: Any, base: F
+) -> None:
     """The level is that of every set, gone through one by one."""
-    scheme, rng = Scheme(sizes), np.random.default_rng(sum(sizes))
+    scheme = Scheme(sizes)
+    rng = np.random.default_rng(sum(sizes))
     for _ in range(5):
         sigma = [F(0), *(F(int(rng.integers(1, 30)), 7) for _ in range(2)), F(5)]
         mu = (F(0), *(F(int(rng.integers(0, 30)), 3) for _ in range(2)), F(0))
         spectrum = Spectrum(scheme, mu, F(0))
         assert spectrum.is_separable
-        form = scheme.matrix(np.array([float(s * s * m) for s, m in zip(sigma, mu, strict=True)]).reshape(2, 2))
+        form = scheme.matrix(
+            np.array([float(s * s * m) for s, m in zip(sigma, mu, strict=True)]).reshape(2, 2)
+        )
         sets = indicators(np.arange(1, 2**scheme.n - 1), scheme.n)
         mass = float(base) * scheme.n + (1 - float(base)) * sets.sum(axis=1)
-        cost = scheme.n * (1 - float(base)) ** 2 * np.einsum("ax,xz,az->a", sets, form, sets, optimize=True) / mass**2
+        cost = (
+            scheme.n
+            * (1 - float(base)) ** 2
+            * np.einsum("ax,xz,az->a", sets, form, sets, optimize=True)
+            / mass**2
+        )
         assert float(spectrum.least_level(sigma, base)) == pytest.approx(cost.max(), rel=1e-12)
 
 
 @pytest.mark.parametrize("sizes", [(2, 3, 4), (2, 2, 3), (5,)])
 def test_eigenvalues_and_energies_are_those_of_the_projections(sizes):
-    scheme, n = Scheme(sizes), int(np.prod(sizes))
+    scheme = Scheme(sizes)
+    n = int(np.prod(sizes))
     rng = np.random.default_rng(0)
     values = rng.random(scheme.shape)
     form = scheme.matrix(values)
@@ -286,7 +350,8 @@ def test_eigenvalues_and_energies_are_those_of_the_projections(sizes):
         projection = scheme.matrix(one)
         assert np.allclose(projection @ projection, projection)
         assert np.allclose(
-            np.einsum("ax,xy,ay->a", functions, projection, functions) / n, energies[(slice(None), *part)]
+            np.einsum("ax,xy,ay->a", functions, projection, functions) / n,
+            energies[(slice(None), *part)],
         )
     assert scheme.eigenvalues(form + np.diag(np.arange(n))) is None
 
@@ -294,35 +359,53 @@ def test_eigenvalues_and_energies_are_those_of_the_projections(sizes):
 @pytest.mark.parametrize("sizes", [(2, 3), (3, 3), (2, 2, 3)])
 @pytest.mark.parametrize("base", [F(1, 3), F(1, 50)])
 def test_pairs_bound_the_cost_of_every_set_whatever_is_raised(sizes: Any, base: F) -> None:
-    scheme, rng = Scheme(sizes), np.random.default_rng(len(sizes))
+    scheme = Scheme(sizes)
+    rng = np.random.default_rng(len(sizes))
     sets = (np.arange(1, 2**scheme.n)[:, None] >> np.arange(scheme.n)) & 1
-    energies, shares = scheme.energies(sets.astype(float)).reshape(len(sets), -1), sets.mean(axis=1)
+    energies = scheme.energies(sets.astype(float)).reshape(len(sets), -1)
+    shares = sets.mean(axis=1)
     for _ in range(6):
         mu = (F(0), *(F(int(entry)) for entry in rng.integers(0, 9, 2 ** len(sizes) - 1)))
         spectrum = Spectrum(scheme, mu, F(int(rng.integers(0, 2)), 5))
         sigma = fractions(np.append(0.0, rng.random(len(mu) - 1)))
-        costs = energies @ np.array([float(s * s * (m + spectrum.beside)) for s, m in zip(sigma, mu, strict=True)])
-        told = ((1 - float(base)) ** 2 * costs / (float(base) + (1 - float(base)) * shares) ** 2).max()
+        costs = energies @ np.array(
+            [float(s * s * (m + spectrum.beside)) for s, m in zip(sigma, mu, strict=True)]
+        )
+        told = (
+            (1 - float(base)) ** 2 * costs / (float(base) + (1 - float(base)) * shares) ** 2
+        ).max()
         for _ in range(6):
             raised = fractions(rng.random(len(mu)) * 9 - np.append(4.0, np.zeros(len(mu) - 1)))
             assert spectrum.least_by_pairs(sigma, raised, base) >= told * (1 - 1e-12)
         most = max(s * s * (m + spectrum.beside) for s, m in zip(sigma, mu, strict=True))
-        plain = Spectrum(scheme, (F(0), *[F(1)] * (len(mu) - 1)), F(0)).least_level([F(1)] * len(mu), base)
+        plain = Spectrum(scheme, (F(0), *[F(1)] * (len(mu) - 1)), F(0)).least_level(
+            [F(1)] * len(mu), base
+        )
         assert spectrum.least_by_pairs(sigma, [most] * len(mu), base) == most * plain
 
 
 @pytest.mark.parametrize(
     ("sizes", "k", "epsilon", "gap"),
-    [((3,) * 4, 1, 1.0, 1e-6), ((3,) * 4, 1, 4.0, 1e-6), ((4,) * 3, 2, 4.0, 1e-6), ((3, 4, 5), 1, 4.0, 6e-3)],
+    [
+        ((3,) * 4, 1, 1.0, 1e-6),
+        ((3,) * 4, 1, 4.0, 1e-6),
+        ((4,) * 3, 2, 4.0, 1e-6),
+        ((3, 4, 5), 1, 4.0, 6e-3),
+    ],
 )
-def test_gaps_of_tables_of_questions_with_several_answers(sizes: Any, k: int, epsilon: float, gap: float) -> None:
+def test_gaps_of_tables_of_questions_with_several_answers(
+    sizes: Any, k: int, epsilon: float, gap: float
+) -> None:
     """The closed form left 2e-2 to 1."""
     made = design(Workload.marginals(sizes, k), PureLDP(epsilon))
     assert made.certificate.multipliers.raised is not None
     assert made.certificate.recheck() == ()
     assert 0 <= made.relative_gap < gap
-    rows, weights = made.workload.matrix, np.ones(made.workload.shape[1])
-    statement = Statement.of(rows, weights, AnswerClasses.under(made.privacy, rows, made.workload.inputs))
+    rows = made.workload.matrix
+    weights = np.ones(made.workload.shape[1])
+    statement = Statement.of(
+        rows, weights, AnswerClasses.under(made.privacy, rows, made.workload.inputs)
+    )
     kept = replace(made.certificate.multipliers, raised=None)
     assert made.certificate.multipliers.holds(statement, least_ratio(made.privacy.epsilon))
     assert not kept.holds(statement, least_ratio(made.privacy.epsilon))

@@ -1,4 +1,5 @@
-"""What the independent checker proves of designs, part by part, against definitions in rationals and every set."""
+"""What the independent checker proves of designs, part by part, against definitions in rationals
+and every set."""
 
 from __future__ import annotations
 
@@ -47,11 +48,14 @@ def test_costs_hold_up_to_equality_for_every_set(seed: int) -> None:
     c = int(rng.integers(1, 5))
     half = rng.integers(-5, 6, (c, c))
     form = (half @ half.T).tolist()
-    line, r = rng.integers(1, 9, c).tolist(), rng.integers(0, 9, c).tolist()
+    line = rng.integers(1, 9, c).tolist()
+    r = rng.integers(0, 9, c).tolist()
     r[0] += 1
     base = [S // 3, S // 100, S - 7][seed % 3]
     found = max(form_of(form, v) / (dot(line, v) * dot(r, v)) for v in vectors(c, F(base, S)))
-    unit, step, total = F(3, 7), F(3, 7) * (found or F(1)) * sum(r), sum(r)
+    unit = F(3, 7)
+    step = F(3, 7) * (found or F(1)) * sum(r)
+    total = sum(r)
     holds = []
     for more in (1, JUST, 1 / JUST):
         ratio = unit * total / (step * more)
@@ -63,19 +67,30 @@ def test_costs_hold_up_to_equality_for_every_set(seed: int) -> None:
 def test_the_form_in_signs_is_eight_times_pairs_and_sizes(seed: int) -> None:
     rng = np.random.default_rng(seed)
     c = int(rng.integers(1, 5))
-    pairs, factor, size = rng.integers(0, 9, (c, c)), int(rng.integers(0, 5)), int(rng.integers(0, c + 1))
+    pairs = rng.integers(0, 9, (c, c))
+    factor = int(rng.integers(0, 5))
+    size = int(rng.integers(0, c + 1))
     given = {"pairs": pairs.astype(float).tolist(), "size": size, "factor": float(factor)}
     form = checker.eighths(given, c)
     for part in product((0, 1), repeat=c):
         signs = [1, *(2 * inside - 1 for inside in part)]
         both = sum(int(pairs[x, y]) for y in range(c) for x in range(y) if part[x] and part[y])
         number = sum(part)
-        assert form_of(form, signs) == 8 * S * (both + factor * (number - size) * (number - size - 1))
+        assert form_of(form, signs) == 8 * S * (
+            both + factor * (number - size) * (number - size - 1)
+        )
     assert checker.eighths(None, c) == [[0] * (c + 1)] * (c + 1)
 
 
 @pytest.mark.parametrize(
-    "changes", [{"size": -1}, {"size": 3}, {"size": 1.0}, {"factor": -5e-324}, {"pairs": [[0.0, -5e-324], [0.0, 0.0]]}]
+    "changes",
+    [
+        {"size": -1},
+        {"size": 3},
+        {"size": 1.0},
+        {"factor": -5e-324},
+        {"pairs": [[0.0, -5e-324], [0.0, 0.0]]},
+    ],
 )
 def test_a_multiplier_that_is_negative_or_of_no_size_is_refused(changes: Any) -> None:
     given = {"pairs": [[0.0, 1.0], [-1.0, -1.0]], "size": 2, "factor": 0.0}
@@ -85,13 +100,18 @@ def test_a_multiplier_that_is_negative_or_of_no_size_is_refused(changes: Any) ->
 
 @pytest.mark.parametrize("seed", range(6))
 def test_costs_in_signs_are_the_same_costs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """``8 S^2 (under (y.v)(r.v) - over v N v)`` less what is taken, for every set; the diagonal has no part in it."""
+    """``8 S^2 (under (y.v)(r.v) - over v N v)`` less what is taken, for every set; the diagonal has
+    no part in it."""
     rng = np.random.default_rng(seed)
     c = int(rng.integers(1, 5))
     half = rng.integers(-5, 6, (c, c))
     form = (half @ half.T).tolist()
-    line, r = rng.integers(-3, 9, c).tolist(), rng.integers(1, 9, c).tolist()
-    base, over, under, unit = S // 3, 5, 7, F(1, 2**10)
+    line = rng.integers(-3, 9, c).tolist()
+    r = rng.integers(1, 9, c).tolist()
+    base = S // 3
+    over = 5
+    under = 7
+    unit = F(1, 2**10)
     taken = rng.integers(0, 5, (c + 1, c + 1))
     taken = (taken + taken.T).tolist()
     seen: list[Any] = []
@@ -104,7 +124,9 @@ def test_costs_in_signs_are_the_same_costs(seed: int, monkeypatch: pytest.Monkey
         plain = 8 * S * S * (under * dot(line, v) * dot(r, v) - over * form_of(form, v))
         assert form_of(seen[0], signs) == plain - eighth * form_of(taken, signs)
     diagonal = [seen[0][x + 1][x + 1] for x in range(c)]
-    checker.signs_hold(form, over, under, line, r, base, S, [shift[0], *(s + 1 for s in shift[1:])], taken, unit)
+    checker.signs_hold(
+        form, over, under, line, r, base, S, [shift[0], *(s + 1 for s in shift[1:])], taken, unit
+    )
     assert [seen[1][x + 1][x + 1] - own for x, own in enumerate(diagonal)] == [8 * eighth] * c
     assert seen[0] == [list(column) for column in zip(*seen[0], strict=True)]
 
@@ -118,7 +140,10 @@ def is_semidefinite(matrix: Any) -> bool:
             return False
         first = rows[0]
         rows = [
-            [entry - (row[0] * other / pivot if pivot else 0) for entry, other in zip(row[1:], first[1:], strict=True)]
+            [
+                entry - (row[0] * other / pivot if pivot else 0)
+                for entry, other in zip(row[1:], first[1:], strict=True)
+            ]
             for row in rows[1:]
         ]
     return True
@@ -158,7 +183,10 @@ def test_a_wrong_factor_in_floats_proves_nothing(monkeypatch: pytest.MonkeyPatch
     matrix = [[4 << 100 if i == j else 1 << 100 for j in range(3)] for i in range(3)]
     assert checker.semidefinite(matrix)
     right = checker.dot
-    wrong = lambda left, other: right(left, other) - 0.01 * any(isinstance(entry, float) for entry in left)  # noqa: E731
+
+    def wrong(left, other):
+        return right(left, other) - 0.01 * any(isinstance(entry, float) for entry in left)
+
     monkeypatch.setattr(checker, "dot", wrong)
     assert not checker.semidefinite(matrix)
 
@@ -194,7 +222,8 @@ def test_lines_hold_up_to_equality_for_every_set(seed: int) -> None:
 )
 def test_lines_that_one_set_breaks_do_not_hold(k: Any, y: Any, r: Any) -> None:
     """Cases in which the set is found only where every root is in its place."""
-    base, vs = S // 3, vectors(len(k), F(S // 3, S))
+    base = S // 3
+    vs = vectors(len(k), F(S // 3, S))
     most = max(F(dot(k, v)) ** 2 / (dot(y, v) * dot(r, v)) for v in vs)
     k, r = [F(entry) for entry in k], [F(entry) for entry in r]
     for share, holds in ((F(99, 100), False), (F(1), True)):
@@ -215,11 +244,16 @@ def test_negative_lines_do_not_hold() -> None:
 
 @pytest.mark.parametrize("sizes", [(2,), (4,), (2, 3), (3, 2), (2, 2, 3)])
 def test_eigenvalues_of_products_are_products(sizes: tuple[int, ...]) -> None:
-    """A form is a sum of products of identities (1 everywhere) and of ones (the size on what is constant, else 0)."""
-    rng, n = np.random.default_rng(3), prod(sizes)
-    form, values = np.zeros((n, n), int), np.zeros(2 ** len(sizes), int)
+    """A form is a sum of products of identities (1 everywhere) and of ones (the size on what is
+    constant, else 0)."""
+    rng = np.random.default_rng(3)
+    n = prod(sizes)
+    form = np.zeros((n, n), int)
+    values = np.zeros(2 ** len(sizes), int)
     for kinds in product((False, True), repeat=len(sizes)):
-        part, own, weight = np.ones((1, 1), int), [1], int(rng.integers(1, 9))
+        part = np.ones((1, 1), int)
+        own = [1]
+        weight = int(rng.integers(1, 9))
         for kind, size in zip(kinds, sizes, strict=True):
             part = np.kron(part, np.ones((size, size), int) if kind else np.eye(size, dtype=int))
             own = [value * (factor if kind else 1) for value in own for factor in (size, 0)]
@@ -229,7 +263,9 @@ def test_eigenvalues_of_products_are_products(sizes: tuple[int, ...]) -> None:
     more[0, 1] += 3 * n
     more[1, 0] += 3 * n
     found, rest = checker.spectrum(more.tolist(), sizes)
-    pattern = np.array([[[a != b for a, b in zip(x, z, strict=True)] for z in cells(sizes)] for x in cells(sizes)])
+    pattern = np.array(
+        [[[a != b for a, b in zip(x, z, strict=True)] for z in cells(sizes)] for x in cells(sizes)]
+    )
     same = (pattern == pattern[0, 1]).all(axis=2)
     average = form + np.where(same, 6 * n / same.sum(), 0)
     assert rest == pytest.approx(np.abs(more - average).sum(axis=1).max())
@@ -241,9 +277,12 @@ def cells(sizes: tuple[int, ...]) -> Any:
 
 
 def set_of(form: Any, sizes: tuple[int, ...]) -> Any:
-    """One eigenvalue of a form for each set of attributes, by functions of just these attributes."""
+    """One eigenvalue of a form for each set of attributes, by functions of just these
+    attributes."""
     for kept in product((False, True), repeat=len(sizes)):
         function = np.ones(1)
         for keep, size in zip(kept, sizes, strict=True):
-            function = np.kron(function, np.eye(size)[0] - np.eye(size)[1] if keep else np.ones(size))
+            function = np.kron(
+                function, np.eye(size)[0] - np.eye(size)[1] if keep else np.ones(size)
+            )
         yield float(function @ form @ function / (function @ function))

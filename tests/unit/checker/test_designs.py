@@ -1,4 +1,5 @@
-"""Files of designs before the independent checker: the kinds that there are, every tampering, and rays."""
+"""Files of designs before the independent checker: the kinds that there are, every tampering, and
+rays."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ def data(name: str) -> Any:
 def test_every_kind_holds_and_better_claims_are_refused(data: Any, name: str) -> None:
     said, proved, gap = checker.check_design(data)
     value = proved + gap
-    assert said.startswith(f"{'mean' if data['objective'] == 'average' else 'largest mean'} squared error ")
+    assert said.startswith(
+        f"{'mean' if data['objective'] == 'average' else 'largest mean'} squared error "
+    )
     for key, at, sign in (("achieved", value, -1), ("bound", proved, 1)):
         assert not refused(checker.check_design, with_digest({**data, key: str(at)}))
         beyond = at + sign * value * F(1, 2**100)
@@ -44,27 +47,46 @@ def test_the_error_is_that_of_the_estimator_that_is_used(data: Any, name: str) -
     """By its definition, with every report counted for by hand, in floats."""
     _, proved, gap = checker.check_design(data)
     if "size" in data:
-        n, p = len(data["inputs"]), data["mass"] / UNIT
+        n = len(data["inputs"])
+        p = data["mass"] / UNIT
         q = (p * (data["size"] - 1) + (1 - p) * data["size"]) / (n - 1)
-        found = (p * (1 - p) + (n - 1) * q * (1 - q)) / (p - q) ** 2  # one count is a Bernoulli number
+        # one count is a Bernoulli number
+        found = (p * (1 - p) + (n - 1) * q * (1 - q)) / (p - q) ** 2
     elif "kinds" in data:  # the best estimator of all reports, listed
-        d, columns = len(data["questions"]), []
+        d = len(data["questions"])
+        columns = []
         for parts, inside, mass, held in data["kinds"]:
-            sets, p = listed_sets(d, parts, inside)[1], held / UNIT
+            sets = listed_sets(d, parts, inside)[1]
+            p = held / UNIT
             share = sets[0].mean()
-            columns.append(mass / UNIT / len(sets) * np.where(sets > 0, p / share, (1 - p) / (1 - share)))
+            columns.append(
+                mass / UNIT / len(sets) * np.where(sets > 0, p / share, (1 - p) / (1 - share))
+            )
         channel = np.vstack(columns).T
         most = np.exp(float(lo.PureLDP(data["privacy"]["epsilon"]).epsilon))
         assert (channel.max(axis=0) / channel.min(axis=0)).max() <= most * (1 + 1e-12)
-        wanted = np.vstack([factor * lo.Workload.marginals((2,) * d, ways).matrix for ways, factor in data["tables"]])
+        wanted = np.vstack(
+            [
+                factor * lo.Workload.marginals((2,) * d, ways).matrix
+                for ways, factor in data["tables"]
+            ]
+        )
         inverse = np.linalg.pinv((channel / channel.mean(axis=0)) @ channel.T, rcond=1e-10)
         found = np.trace(wanted @ inverse @ wanted.T) - (wanted**2).sum(axis=0).mean()
     else:
-        wanted, rows = np.array(data["workload"], float), np.array(data["masses"], float) / UNIT
-        counted = wanted[:, :1] + (wanted - wanted[:, :1])[:, 1:] @ np.array(data["left_inverse"], float)[1:]
+        wanted = np.array(data["workload"], float)
+        rows = np.array(data["masses"], float) / UNIT
+        counted = (
+            wanted[:, :1]
+            + (wanted - wanted[:, :1])[:, 1:] @ np.array(data["left_inverse"], float)[1:]
+        )
         away = counted[:, None] - wanted[:, :, None]
         errors = ((away**2).sum(axis=0) * rows).sum(axis=1)
-        found = np.average(errors, weights=data["weights"]) if data["objective"] == "average" else errors.max()
+        found = (
+            np.average(errors, weights=data["weights"])
+            if data["objective"] == "average"
+            else errors.max()
+        )
         assert np.abs(counted @ rows.T - wanted).max() < 1e-10
     assert float(proved + gap) == pytest.approx(found, rel=1e-9)
     assert 0 <= float(gap) <= (0.02 if name in ("mean", "elliptope", "alike") else 1e-5) * found
@@ -75,7 +97,9 @@ def test_false_claims_are_refused_and_true_ones_need_a_new_digest(data: Any, nam
     """A false claim with a new digest too; a true one for its old digest only."""
     counted = {False: 0, True: 0}
     usual = 40 if is_short(name) else 8
-    for what, other, is_false in tamperings(data, thorough_or(usual, 50 if name in ALL_SETS else 110)):
+    for what, other, is_false in tamperings(
+        data, thorough_or(usual, 50 if name in ALL_SETS else 110)
+    ):
         assert refused(checker.check_design, other) == is_false, what
         assert refused(checker.check_design, {**other, "digest": data["digest"]}), what
         counted[is_false] += 1
@@ -87,7 +111,8 @@ def test_false_claims_are_refused_and_true_ones_need_a_new_digest(data: Any, nam
 
 
 def by_spanning_trees(n: int, ties: dict[tuple[int, int], F]) -> set[tuple[F, ...]]:
-    """Vertices by their definition: points that keep all ties, where tight ones connect all answers."""
+    """Vertices by their definition: points that keep all ties, where tight ones connect all
+    answers."""
     found = set()
 
     def grow(u: dict[int, F]) -> Iterator[dict[int, F]]:
@@ -110,7 +135,11 @@ def ties_of(seed: int) -> tuple[int, dict[str, Any], dict[tuple[int, int], F]]:
     n = int(rng.integers(2, 5))
     if seed % 2:
         edges = [[x, z] for x in range(n) for z in range(x) if rng.random() < 0.6 or x == z + 1]
-        return n, tabled("graph", edges=edges), {pair: F(1) for edge in edges for pair in permutations(edge)}
+        return (
+            n,
+            tabled("graph", edges=edges),
+            {pair: F(1) for edge in edges for pair in permutations(edge)},
+        )
     distance = rng.integers(1, 4, (n, n)).astype(float)
     distance = np.triu(distance, 1) + np.triu(distance, 1).T
     table = tabled("metric", distance=distance.tolist())
@@ -142,14 +171,19 @@ def test_known_numbers_of_rays() -> None:
     assert len(checker.tied_rays(notion)[0]) == 2**5 - 2
     places = np.random.default_rng(0).random((6, 2))
     apart = np.sqrt(((places[:, None] - places[None]) ** 2).sum(axis=2)).tolist()
-    assert len(checker.tied_rays(Notion(tabled("metric", distance=apart), list("abcdef"), [None]))[0]) == 252
+    assert (
+        len(checker.tied_rays(Notion(tabled("metric", distance=apart), list("abcdef"), [None]))[0])
+        == 252
+    )
 
 
 def test_nearly_equal_lengths_are_made_equal_and_none_is_shorter() -> None:
     line = [0.1 * x for x in range(5)]
     ties = {(x, z): F(abs(line[x] - line[z])) for x, z in permutations(range(5), 2)}
     lengths, chains, unit = checker.whole_lengths(5, ties)
-    assert sorted(lengths) == sorted((x, z) for x, z in permutations(range(5), 2) if abs(x - z) == 1)
+    assert sorted(lengths) == sorted(
+        (x, z) for x, z in permutations(range(5), 2) if abs(x - z) == 1
+    )
     assert all(size * unit >= ties[pair] for pair, size in lengths.items())
     assert all(F(chains[x][z]) * unit * (1 + F(1, 2**37)) >= d for (x, z), d in ties.items())
     assert len(set(lengths.values())) == 1
@@ -157,7 +191,9 @@ def test_nearly_equal_lengths_are_made_equal_and_none_is_shorter() -> None:
 
 def test_too_many_rays_are_not_checked() -> None:
     def rays(n: int, edges: Any) -> Any:
-        return checker.tied_rays(Notion(tabled("graph", edges=edges), [str(x) for x in range(n)], [None]))
+        return checker.tied_rays(
+            Notion(tabled("graph", edges=edges), [str(x) for x in range(n)], [None])
+        )
 
     with pytest.raises(NotCheckedError, match="tied to each other"):
         rays(21, [[x, x + 1] for x in range(20)])
@@ -181,19 +217,24 @@ def test_rays_hold_up_to_nearly_equality(seed: int) -> None:
     if notion.ties is None:
         return
     half = rng.integers(-5, 6, (n, n))
-    form, line, r = half @ half.T, rng.integers(1, 9, n), rng.integers(1, 9, n)
+    form = half @ half.T
+    line = rng.integers(1, 9, n)
+    r = rng.integers(1, 9, n)
     rays, unit = checker.tied_rays(notion)
     vs = np.exp(-table["epsilon"] * float(unit) * np.array(rays, float))
     ratio = F(float((((vs @ form) * vs).sum(axis=1) / ((vs @ line) * (vs @ r))).max()))
     for more, holds in ((1 + F(1, 10**9), True), (1 - F(1, 10**9), ratio == 0)):
         limit = ratio * more
-        found = checker.rays_hold(form.tolist(), limit.denominator, limit.numerator, line.tolist(), r.tolist(), notion)
+        found = checker.rays_hold(
+            form.tolist(), limit.denominator, limit.numerator, line.tolist(), r.tolist(), notion
+        )
         assert found == holds or ratio == 0
 
 
 @pytest.mark.parametrize("sensitive", [[], [0], [0, 2]])
 def test_a_report_of_weight_zero_has_no_negative_price(sensitive: list[int]) -> None:
-    """Where all answers that may give a report have weight 0, nothing but ``y >= 0`` keeps the bound from rising."""
+    """Where all answers that may give a report have weight 0, nothing but ``y >= 0`` keeps the
+    bound from rising."""
     notion = Notion(tabled("one_sided", sensitive=sensitive), ["0", "1", "2"], [None])
     nothing = [[0] * 3 for _ in range(3)]
     for price in (-1, -(10**9)):
@@ -217,13 +258,28 @@ def test_the_largest_contrast_is_that_of_the_best_size(n: int, epsilon: Any) -> 
 # Files that are none, absurd or without an end.
 
 TEXTS = [
-    b"", b"{", b"[]", b"null", b"[1", b'"x"', b"\xff\xfe\x00", b'{"format": NaN}', b"{}", b'{"format": 3}',
-    b'{"format": "other"}', b'{"format": ["ldpopt design certificate 3"]}', b"[" * 10**6, b'{"a":' * 10**5,
-    b'{"format": "ldpopt design certificate 3", "format": "ldpopt design certificate 3"}', b"9" * 10**6,
-    b'{"format": "ldpopt certificate 1"}', b'{"format": "ldpopt design certificate 3", "x": Infinity}',
-    b'{"format": "ldpopt design certificate 2", "inputs": []}', b'{"format": "ldpopt frequency design 1"}',
+    b"",
+    b"{",
+    b"[]",
+    b"null",
+    b"[1",
+    b'"x"',
+    b"\xff\xfe\x00",
+    b'{"format": NaN}',
+    b"{}",
+    b'{"format": 3}',
+    b'{"format": "other"}',
+    b'{"format": ["ldpopt design certificate 3"]}',
+    b"[" * 10**6,
+    b'{"a":' * 10**5,
+    b'{"format": "ldpopt design certificate 3", "format": "ldpopt design certificate 3"}',
+    b"9" * 10**6,
+    b'{"format": "ldpopt certificate 1"}',
+    b'{"format": "ldpopt design certificate 3", "x": Infinity}',
+    b'{"format": "ldpopt design certificate 2", "inputs": []}',
+    b'{"format": "ldpopt frequency design 1"}',
     b'{"format": "ldpopt design certificate 1", "proof": {}}',
-]  # fmt: skip
+]
 
 
 @pytest.mark.timeout(30)
@@ -251,11 +307,13 @@ def test_no_file_a_folder_and_a_pipe(tmp_path: Path, capsys: Any) -> None:
 @pytest.mark.parametrize("name", ["sets", "cycle", "places", "frequencies", "product"])
 def test_a_file_cut_off_or_with_a_byte_changed_is_refused(name: str, tmp_path: Path) -> None:
     text = json.dumps(json.loads(saved(name))).encode()
-    path, rng = tmp_path / "file.json", np.random.default_rng(0)
+    path = tmp_path / "file.json"
+    rng = np.random.default_rng(0)
     for _ in range(thorough_or(20, 40)):
         path.write_bytes(text[: int(rng.integers(len(text)))])
         assert refused(checker.check, path)
-        place, other = int(rng.integers(len(text))), bytearray(text)
+        place = int(rng.integers(len(text)))
+        other = bytearray(text)
         other[place] = other[place] % 127 + 1
         path.write_bytes(other)
         try:
@@ -279,7 +337,14 @@ def test_checks_that_take_too_long_are_not_made(tmp_path: Path, capsys: Any) -> 
     assert checker.main([path]) == 0
 
 
-ABSURD: list[Any] = ["1e999999999", "9" * 4000 + "/1", "1/" + "7" * 4000, "log(1e9999)", {"a": {}}, [[[]]]]
+ABSURD: list[Any] = [
+    "1e999999999",
+    "9" * 4000 + "/1",
+    "1/" + "7" * 4000,
+    "log(1e9999)",
+    {"a": {}},
+    [[[]]],
+]
 ABSURD_CASES = ["sets", "alike", "cycle", "mean", "line", "one_sided", "frequencies"]
 ABSURD += [1e308, 5e-324, -1e308, 10**399]
 
@@ -290,13 +355,22 @@ def test_absurd_numbers_at_every_key_end_soon(name: str) -> None:
     data = json.loads(saved(name))
 
     def places(part: Any, path: tuple[Any, ...]) -> Any:
-        entries = part.items() if isinstance(part, dict) else enumerate(part[:2]) if isinstance(part, list) else ()
+        entries = (
+            part.items()
+            if isinstance(part, dict)
+            else enumerate(part[:2])
+            if isinstance(part, list)
+            else ()
+        )
         for key, value in entries:
             yield (*path, key)
             yield from places(value, (*path, key))
 
-    tried = product(places({k: v for k, v in data.items() if k not in ("about", "digest")}, ()), ABSURD)
-    for path, odd in islice(tried, 0, None, 3 if name in ALL_SETS else 1):  # a tenth of a second each
+    tried = product(
+        places({k: v for k, v in data.items() if k not in ("about", "digest")}, ()), ABSURD
+    )
+    # a tenth of a second each
+    for path, odd in islice(tried, 0, None, 3 if name in ALL_SETS else 1):
         other = json.loads(json.dumps(data))
         table = other
         for key in path[:-1]:
@@ -305,6 +379,12 @@ def test_absurd_numbers_at_every_key_end_soon(name: str) -> None:
             continue
         before, table[path[-1]] = table[path[-1]], odd
         weaker = path[0] in ("achieved", "bias", "bound", "names", "inputs")  # or another label
-        weaker |= path[0] == "left_inverse" and odd == 5e-324 and isinstance(before, float) and abs(before) < 1e-12
-        weaker |= path == ("multipliers", "eigenvalues", 0)  # of constants, which the centered workload is not about
+        weaker |= (
+            path[0] == "left_inverse"
+            and odd == 5e-324
+            and isinstance(before, float)
+            and abs(before) < 1e-12
+        )
+        # of constants, which the centered workload is not about
+        weaker |= path == ("multipliers", "eigenvalues", 0)
         assert refused(checker.check_design, with_digest(other)) or weaker, (path, odd)

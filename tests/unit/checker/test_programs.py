@@ -1,4 +1,5 @@
-"""What the independent checker proves of values, residuals and bounds, against their definitions in rationals."""
+"""What the independent checker proves of values, residuals and bounds, against their definitions in
+rationals."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ def claims(data: Any) -> tuple[str, F, F]:
 
 def test_the_best_of_two_holds_and_its_proof_is_tight() -> None:
     """The checker's ``b`` is rounded down, so that its bound is above 3/4 by less than a unit."""
-    data = with_changes(("claim.bound", str(F(3, 4) + F(1, 10**16))), ("claim.gap", str(F(1, 10**16))))
+    data = with_changes(
+        ("claim.bound", str(F(3, 4) + F(1, 10**16))), ("claim.gap", str(F(1, 10**16)))
+    )
     data["claim"]["relative_gap"] = (1e-16 / 0.75).hex()
     text, proved, gap = claims(data)
     assert text == "expected gain 0.75"
@@ -70,13 +73,20 @@ def test_a_changed_certificate_is_refused(changes: Any) -> None:
 
 
 def test_a_relative_gap_is_of_the_bound_or_of_a_hundredth_of_the_stake() -> None:
-    weak = with_changes(("claim.bound", "1"), ("claim.gap", "1/4"), ("claim.relative_gap", (0.25).hex()))
+    weak = with_changes(
+        ("claim.bound", "1"), ("claim.gap", "1/4"), ("claim.relative_gap", (0.25).hex())
+    )
     assert not refused(check_program, weak)
-    assert refused(check_program, with_changes(("claim.relative_gap", (0.25 + 1e-14).hex()), of=weak))
+    assert refused(
+        check_program, with_changes(("claim.relative_gap", (0.25 + 1e-14).hex()), of=weak)
+    )
     shifted = [[0.25, -0.75], [-0.75, 0.25]]  # worth 0: the stake decides
-    small = with_changes(("statement.utility", shifted), ("claim.achieved", "0"), ("claim.bound", "1/1000"))
+    small = with_changes(
+        ("statement.utility", shifted), ("claim.achieved", "0"), ("claim.bound", "1/1000")
+    )
     small["multipliers"]["row_sums"] = ["0x0p+0", "0x0p+0"]
-    small["claim"]["gap"], small["claim"]["relative_gap"] = "1/1000", (0.1).hex()
+    small["claim"]["gap"] = "1/1000"
+    small["claim"]["relative_gap"] = (0.1).hex()
     assert not refused(check_program, small)
     assert refused(check_program, with_changes(("claim.relative_gap", (1.0).hex()), of=small))
 
@@ -91,7 +101,11 @@ def test_a_bound_may_be_off_by_the_tolerance_and_not_by_more() -> None:
 
 
 def test_every_mechanism_is_best_for_a_zero_utility() -> None:
-    data = with_changes(("statement.utility", [[0.0, 0.0], [0.0, 0.0]]), ("claim.achieved", "0"), ("claim.bound", "0"))
+    data = with_changes(
+        ("statement.utility", [[0.0, 0.0], [0.0, 0.0]]),
+        ("claim.achieved", "0"),
+        ("claim.bound", "0"),
+    )
     data["multipliers"]["row_sums"] = ["0x0p+0", "0x0p+0"]
     assert claims(data) == ("expected gain 0", 0, 0)
     assert Problem(data["statement"]).notion.delta == 0
@@ -111,7 +125,9 @@ def test_a_prior_may_be_off_by_rounding() -> None:
 
 
 def test_one_input_needs_no_privacy() -> None:
-    one = with_changes(("inputs", [0]), ("prior", [1.0]), ("utility", [[1.0, 0.0]]), of=GOOD["statement"])
+    one = with_changes(
+        ("inputs", [0]), ("prior", [1.0]), ("utility", [[1.0, 0.0]]), of=GOOD["statement"]
+    )
     assert Problem(one).bound(multipliers("compact", sums=["0x1p+0"]))[0] == 1
     assert Problem(one).bound(multipliers())[0] == 1
 
@@ -136,13 +152,16 @@ CONSTRAINED = with_changes(
 def test_values_are_averages_or_those_of_the_worst_input() -> None:
     rows = [[UNIT * 3 // 4, UNIT // 4], [UNIT // 2, UNIT // 2]]
     assert Problem(GOOD["statement"]).value(rows) == F(5, 8)
-    assert Problem(with_changes(("prior", [0.25, 0.75]), of=GOOD["statement"])).value(rows) == F(9, 16)
+    assert Problem(with_changes(("prior", [0.25, 0.75]), of=GOOD["statement"])).value(rows) == F(
+        9, 16
+    )
     assert Problem(WORST).value(rows) == F(1, 2)
     assert Problem(with_changes(("sense", "loss"), of=WORST)).value(rows) == F(3, 4)
 
 
 def test_residuals_are_the_largest_violation() -> None:
-    problem, half = Problem(CONSTRAINED), UNIT // 2
+    problem = Problem(CONSTRAINED)
+    half = UNIT // 2
     assert problem.residual([[half, half], [half, half]], "c") == 0
     assert problem.residual([[half + 1, half - 1], [half // 4, 0]], "c") == 1
     assert problem.residual([[UNIT, 0], [0, UNIT]], "c") == F(3, 4)
@@ -169,19 +188,34 @@ def test_a_claimed_residual_may_be_larger_but_not_smaller() -> None:
     assert "off 'c' by 0.25" in claims(data)[0]
 
 
-def multipliers(form: str = "pairwise", sums: Any = None, worst: Any = None, privacy: Any = (), **blocks: Any) -> Any:
-    parts = {"form": form, "row_sums": sums, "worst_case": worst, "privacy": list(privacy), "constraints": blocks}
-    return {**parts, "privacy": [[i, k, list(event), float(value).hex()] for i, k, event, value in privacy]}
+def multipliers(
+    form: str = "pairwise", sums: Any = None, worst: Any = None, privacy: Any = (), **blocks: Any
+) -> Any:
+    parts = {
+        "form": form,
+        "row_sums": sums,
+        "worst_case": worst,
+        "privacy": list(privacy),
+        "constraints": blocks,
+    }
+    return {
+        **parts,
+        "privacy": [[i, k, list(event), float(value).hex()] for i, k, event, value in privacy],
+    }
 
 
 def plain_bound(statement: Any, table: Any) -> F:
-    """Lagrange's bound in rationals by its definition: every event row, constraint and weight as it is stated."""
-    n, m = len(statement["inputs"]), len(statement["outputs"])
+    """Lagrange's bound in rationals by its definition: every event row, constraint and weight as it
+    is stated."""
+    n = len(statement["inputs"])
+    m = len(statement["outputs"])
     sign = 1 if statement["sense"] == "gain" else -1
     weights = statement["prior"] or [max(w, 0) for w in table["worst_case"] or [0] * n]
     weights = [F(w) for w in weights] if any(weights) else [F(1, n)] * n
     weights = [w / (1 if statement["prior"] else sum(weights)) for w in weights]
-    cost = [[sign * w * F(u) for u in row] for w, row in zip(weights, statement["utility"], strict=True)]
+    cost = [
+        [sign * w * F(u) for u in row] for w, row in zip(weights, statement["utility"], strict=True)
+    ]
     constant = F(0)
     b = F(power(statement["privacy"]["epsilon"], F(1))[2], S)
     for i, k, event, value in table["privacy"]:
@@ -190,7 +224,13 @@ def plain_bound(statement: Any, table: Any) -> F:
             cost[k][y] += F(float.fromhex(value))
         constant += F(float.fromhex(value)) * b * F(statement["privacy"].get("delta", 0))
     for block in statement["constraints"]:
-        rows = zip(block["rows"], block["lower"], block["upper"], table["constraints"][block["name"]], strict=True)
+        rows = zip(
+            block["rows"],
+            block["lower"],
+            block["upper"],
+            table["constraints"][block["name"]],
+            strict=True,
+        )
         for terms, lower, upper, text in rows:
             value = F(float.fromhex(text))
             side = upper if value > 0 else lower
@@ -211,7 +251,10 @@ ROWS = [(0, 1, [0], 0.375), (1, 0, [1], 0.25), (1, 0, [0], 2.0**-60)]
     [
         (GOOD["statement"], multipliers()),
         (GOOD["statement"], multipliers(privacy=ROWS)),
-        (with_changes(("sense", "loss"), ("prior", [0.25, 0.75]), of=GOOD["statement"]), multipliers(privacy=ROWS)),
+        (
+            with_changes(("sense", "loss"), ("prior", [0.25, 0.75]), of=GOOD["statement"]),
+            multipliers(privacy=ROWS),
+        ),
         (WORST, multipliers(worst=[0.75, 0.5], privacy=ROWS)),
         (WORST, multipliers(worst=[0.75, -0.5], privacy=ROWS)),
         (WORST, multipliers(worst=[0.75, -0.5])),
@@ -219,7 +262,10 @@ ROWS = [(0, 1, [0], 0.375), (1, 0, [1], 0.25), (1, 0, [0], 2.0**-60)]
         (WORST, multipliers()),
         (with_changes(("sense", "loss"), of=WORST), multipliers(worst=[0.25, 1.5], privacy=ROWS)),
         (APPROXIMATE, multipliers(privacy=[*ROWS, (0, 1, [0, 1], 0.125)])),
-        (with_changes(("privacy.delta", 0.1), of=APPROXIMATE), multipliers(privacy=[(1, 0, [1], 0.3)])),
+        (
+            with_changes(("privacy.delta", 0.1), of=APPROXIMATE),
+            multipliers(privacy=[(1, 0, [1], 0.3)]),
+        ),
         (CONSTRAINED, multipliers(privacy=ROWS, c=["0x1p-3", "0x1p-4"])),
         (CONSTRAINED, multipliers(c=["0x1p-3", "-0x1p-4"])),
         (CONSTRAINED, multipliers(c=["-0x1p-3", "-0x1p-4"])),
@@ -229,13 +275,16 @@ ROWS = [(0, 1, [0], 0.375), (1, 0, [1], 0.25), (1, 0, [0], 2.0**-60)]
 )
 def test_bounds_of_pairs_are_those_of_the_definition(statement: Any, table: Any) -> None:
     found, stake = Problem(statement).bound(table)
-    plain, sign = plain_bound(statement, table), 1 if statement["sense"] == "gain" else -1
+    plain = plain_bound(statement, table)
+    sign = 1 if statement["sense"] == "gain" else -1
     assert 0 <= sign * (found - plain) <= (F(1, 2**900) if table["privacy"] else 0)
     assert stake == 1
 
 
 def test_the_stake_is_the_average_spread() -> None:
-    wide = with_changes(("utility", [[1.0, 0.0], [-2.0, 5.0]]), ("prior", [0.25, 0.75]), of=GOOD["statement"])
+    wide = with_changes(
+        ("utility", [[1.0, 0.0], [-2.0, 5.0]]), ("prior", [0.25, 0.75]), of=GOOD["statement"]
+    )
     assert Problem(wide).bound(multipliers())[1] == F(1, 4) + 7 * F(3, 4)
     wide = with_changes(("utility", wide["utility"]), of=WORST)
     assert Problem(wide).bound(multipliers(worst=[1.0, 3.0]))[1] == F(1, 4) + 7 * F(3, 4)
@@ -246,25 +295,34 @@ def test_a_multiplier_of_an_untied_report_or_of_a_wide_event_entry_by_entry_is_r
     assert refused(Problem(entry).bound, multipliers(privacy=[(0, 1, [0, 1], 0.5)]))
     assert not refused(Problem(entry).bound, multipliers(privacy=[(0, 1, [0], 0.5)]))
     assert not refused(Problem(APPROXIMATE).bound, multipliers(privacy=[(0, 1, [0, 1], 0.5)]))
-    own = with_changes(("privacy", tabled("utility_optimized", sensitive=[0])), of=GOOD["statement"])
+    own = with_changes(
+        ("privacy", tabled("utility_optimized", sensitive=[0])), of=GOOD["statement"]
+    )
     assert refused(Problem(own).bound, multipliers(privacy=[(0, 1, [1], 0.5)]))
     assert not refused(Problem(own).bound, multipliers(privacy=[(0, 1, [0], 0.5)]))
-    path = with_changes(("inputs", [0, 1, 2]), ("utility", [[1.0, 0.0]] * 3), ("prior", None), of=WORST)
+    path = with_changes(
+        ("inputs", [0, 1, 2]), ("utility", [[1.0, 0.0]] * 3), ("prior", None), of=WORST
+    )
     path["privacy"] = tabled("graph", edges=[[0, 1], [1, 2]])
     assert refused(Problem(path).bound, multipliers("compact", sums=["0x0p+0"] * 3))
-    assert not refused(Problem(path).bound, multipliers(privacy=[(0, 1, [0], 0.5), (2, 1, [0], 0.5)]))
+    assert not refused(
+        Problem(path).bound, multipliers(privacy=[(0, 1, [0], 0.5), (2, 1, [0], 0.5)])
+    )
     assert refused(Problem(path).bound, multipliers(privacy=[(0, 2, [0], 0.5)]))
 
 
 def test_only_the_owner_of_a_report_can_gain_from_it() -> None:
-    own = with_changes(("privacy", tabled("utility_optimized", sensitive=[0])), of=GOOD["statement"])
+    own = with_changes(
+        ("privacy", tabled("utility_optimized", sensitive=[0])), of=GOOD["statement"]
+    )
     own["utility"] = [[0.0, 1.0], [0.0, 0.5]]
     assert Problem(own).bound(multipliers())[0] == F(1, 4)
     assert Problem(own).bound(multipliers("compact", sums=["0x0p+0", "0x0p+0"]))[0] == F(1, 4)
 
 
 def plain_compact(problem: Problem, costs: Any, duals: list[int]) -> int:
-    """The compact bound by its definition, at the least whole shift for which no column is worth more than nothing."""
+    """The compact bound by its definition, at the least whole shift for which no column is worth
+    more than nothing."""
     notion, n = problem.notion, problem.n
     b = power(notion.epsilon, notion.unit)[2]
     duals = list(duals)
@@ -304,13 +362,20 @@ def plain_compact(problem: Problem, costs: Any, duals: list[int]) -> int:
         tabled("metric", distance=[[0, 2, 2], [2, 0, 2], [2, 2, 0]]),
     ],
 )
-def test_the_compact_bound_is_the_least_integer_that_its_definition_allows(privacy: Any, seed: int) -> None:
+def test_the_compact_bound_is_the_least_integer_that_its_definition_allows(
+    privacy: Any, seed: int
+) -> None:
     rng = np.random.default_rng(seed)
     statement = with_changes(
-        ("inputs", [0, 1, 2]), ("outputs", [0, 1, 2]), ("utility", [[0.0] * 3] * 3), ("privacy", privacy), of=WORST
+        ("inputs", [0, 1, 2]),
+        ("outputs", [0, 1, 2]),
+        ("utility", [[0.0] * 3] * 3),
+        ("privacy", privacy),
+        of=WORST,
     )
     problem = Problem(statement)
-    costs, duals = rng.integers(-40, 41, (3, 3)).tolist(), rng.integers(-40, 41, 3).tolist()
+    costs = rng.integers(-40, 41, (3, 3)).tolist()
+    duals = rng.integers(-40, 41, 3).tolist()
     assert problem.compact(costs, list(duals)) == plain_compact(problem, costs, duals)
 
 
@@ -319,7 +384,13 @@ def test_exit_codes_are_the_worst_of_the_files(tmp_path: Path, capsys: Any) -> N
     good.write_text(json.dumps(GOOD))
     bad.write_text(json.dumps(with_changes(("claim.achieved", "4/5"))))
     none.write_text(json.dumps(with_changes(("format", "ldpopt certificate 2"))))
-    for paths, code in (([good], 0), ([bad, good], 1), ([none, bad, good], 2), ([bad, none], 2), ([tmp_path], 2)):
+    for paths, code in (
+        ([good], 0),
+        ([bad, good], 1),
+        ([none, bad, good], 2),
+        ([bad, none], 2),
+        ([tmp_path], 2),
+    ):
         assert checker.main(paths) == code
     said = capsys.readouterr().out
     assert "good: private; expected gain 0.75, bound 0.75, gap" in said
@@ -327,7 +398,20 @@ def test_exit_codes_are_the_worst_of_the_files(tmp_path: Path, capsys: Any) -> N
     assert "none: not a certificate: ValueError" in said
 
 
-ABSURD = ["1e999999999", "9" * 4000, "0x1p9999", "log(1e999999)", 1e308, -1e308, 5e-324, 10**399, [], {}, [[[]]], None]
+ABSURD = [
+    "1e999999999",
+    "9" * 4000,
+    "0x1p9999",
+    "log(1e999999)",
+    1e308,
+    -1e308,
+    5e-324,
+    10**399,
+    [],
+    {},
+    [[[]]],
+    None,
+]
 
 
 @pytest.mark.timeout(60)
@@ -343,8 +427,14 @@ def test_absurd_numbers_are_refused_at_once(path: str, odd: Any) -> None:
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("odd", ABSURD, ids=range(len(ABSURD)))
 def test_absurd_numbers_in_statement_or_multipliers_end_at_once(odd: Any) -> None:
-    """Such a number may leave a claim true, as an epsilon of 1e308 would if it were one; it is no reason to wait."""
-    for path in ("statement.utility", "statement.prior", "statement.privacy.epsilon", "multipliers.row_sums"):
+    """Such a number may leave a claim true, as an epsilon of 1e308 would if it were one; it is no
+    reason to wait."""
+    for path in (
+        "statement.utility",
+        "statement.prior",
+        "statement.privacy.epsilon",
+        "multipliers.row_sums",
+    ):
         given = with_changes((path, odd))
         assert refused(check_program, given), path
     for place in ("statement.utility.0.0", "multipliers.row_sums.0"):

@@ -16,7 +16,9 @@ from ldpopt_check import UNIT, ClaimError, Notion, S, double, labels, masses, po
 from tampering import NUMBERS
 
 
-def is_private(table: dict[str, Any], rows: list[list[int]], inputs: str = "abc", outputs: Any = None) -> bool:
+def is_private(
+    table: dict[str, Any], rows: list[list[int]], inputs: str = "abc", outputs: Any = None
+) -> bool:
     """Whether masses pass the audit of a notion."""
     outputs = [f'"{y}"' for y in (outputs if outputs is not None else range(len(rows[0])))]
     notion = Notion(table, [f'"{x}"' for x in inputs[: len(rows)]], outputs)
@@ -32,7 +34,13 @@ def test_numbers_are_read_exactly_and_other_values_are_refused() -> None:
     assert double([[0.1, 2]], 1, 2) == [[int(F(0.1) * S), 2 * S]]
     for wrong in (True, None, "1.5", "ff", float("inf"), float("nan"), [1.0], "0xinf"):
         assert refused(double, wrong), wrong
-    for wrong, shape in (([1.0], (2,)), ([1.0, 1.0], (1,)), (1.0, (1,)), ([[1.0], [1.0, 2.0]], (2, 1)), ("0x1", (3,))):
+    for wrong, shape in (
+        ([1.0], (2,)),
+        ([1.0, 1.0], (1,)),
+        (1.0, (1,)),
+        ([[1.0], [1.0, 2.0]], (2, 1)),
+        ("0x1", (3,)),
+    ):
         assert refused(double, wrong, *shape), wrong
 
 
@@ -69,14 +77,19 @@ def test_duplicate_missing_and_unknown_keys_are_refused(tmp_path: Path) -> None:
         assert refused(checker.keys, wrong, "a b")
 
 
-@pytest.mark.parametrize("stated", [0, 1e-12, 0.3, "0.1", 1.0, "log(3/2)", "ln(7)", 30, 700.0, 744, 745, 2000])
+@pytest.mark.parametrize(
+    "stated", [0, 1e-12, 0.3, "0.1", 1.0, "log(3/2)", "ln(7)", 30, 700.0, 744, 745, 2000]
+)
 @pytest.mark.parametrize("distance", [F(1), F(1, 3), F(5, 2), F(64), F(65)])
 def test_powers_are_on_their_sides_and_within_a_unit(stated: Any, distance: F) -> None:
-    """``over / under <= e**(epsilon d)`` and ``b <= S e**(-epsilon d)``, by 600 digits, and nearly so."""
+    """``over / under <= e**(epsilon d)`` and ``b <= S e**(-epsilon d)``, by 600 digits, and nearly
+    so."""
     digits = Context(prec=600, Emax=99999, Emin=-99999)
     over, under, b = power(stated, distance)
     if isinstance(stated, str) and stated[0] == "l":
-        exponent = digits.multiply(digits.ln(digits.divide(*F(stated.partition("(")[2][:-1]).as_integer_ratio())), 1)
+        exponent = digits.multiply(
+            digits.ln(digits.divide(*F(stated.partition("(")[2][:-1]).as_integer_ratio())), 1
+        )
     else:
         exponent = digits.divide(*F(stated).as_integer_ratio())
     exponent = digits.divide(digits.multiply(exponent, distance.numerator), distance.denominator)
@@ -94,11 +107,14 @@ def test_a_ratio_is_exact_at_whole_distances() -> None:
     assert power("log(3)", F(64))[:2] == (3**64, 1)
     assert power(" LN ( 3/2 ) ", F(2))[:2] == (9, 4)
     assert power(0, F(1)) == (1, 1, S - 1)
-    low, high = F(*power(EPS, F(65))[:2]), 3**65
+    low = F(*power(EPS, F(65))[:2])
+    high = 3**65
     assert high * (1 - F(1, 10**390)) < low < high
 
 
-@pytest.mark.parametrize("stated", [-1e-9, "-1", "log(1/2)", "log(0)", "log(-3)", True, None, "nan", "log(3", "x"])
+@pytest.mark.parametrize(
+    "stated", [-1e-9, "-1", "log(1/2)", "log(0)", "log(-3)", True, None, "nan", "log(3", "x"]
+)
 def test_values_that_are_not_an_epsilon_are_refused(stated: Any) -> None:
     assert refused(power, stated, F(1))
 
@@ -106,7 +122,8 @@ def test_values_that_are_not_an_epsilon_are_refused(stated: Any) -> None:
 def test_a_decimal_is_never_on_the_wrong_side() -> None:
     for function in ("ln", "exp"):
         for x in (F(1, 3), F(2), F(700), F(10**30 + 1, 10**30)):
-            low, high = checker.near(function, x, up=False), checker.near(function, x, up=True)
+            low = checker.near(function, x, up=False)
+            high = checker.near(function, x, up=True)
             digits = Context(prec=600)
             true = F(getattr(digits, function)(digits.divide(x.numerator, x.denominator)))
             assert low < true < high
@@ -131,10 +148,22 @@ def test_a_decimal_is_never_on_the_wrong_side() -> None:
         (tabled("graph", edges=[[0, 1], [1, 2]]), [[9], [3], [1]], [[10], [3], [1]]),
         (tabled("graph", edges=[[0, 1], [1, 2]]), [[1], [3], [9]], [[1], [4], [9]]),
         (tabled("graph", edges=[[0, 2]], parts="separate"), [[3], [0], [1]], [[4], [0], [1]]),
-        (tabled("metric", distance=[[0, 1, 3], [1, 0, 2], [3, 2, 0]]), [[27], [9], [1]], [[28], [10], [1]]),
-        (tabled("metric", distance=[[0, 1, 3], [1, 0, 2], [3, 2, 0]]), [[1], [3], [27]], [[1], [3], [28]]),
+        (
+            tabled("metric", distance=[[0, 1, 3], [1, 0, 2], [3, 2, 0]]),
+            [[27], [9], [1]],
+            [[28], [10], [1]],
+        ),
+        (
+            tabled("metric", distance=[[0, 1, 3], [1, 0, 2], [3, 2, 0]]),
+            [[1], [3], [27]],
+            [[1], [3], [28]],
+        ),
         (tabled("metric", distance=[[0, 2], [2, 0]]), [[9], [1]], [[10], [1]]),
-        (tabled("metric", distance=[[0, 1, 2], [1, 0, 1], [2, 1, 0]]), [[3], [1], [1]], [[4], [1], [1]]),
+        (
+            tabled("metric", distance=[[0, 1, 2], [1, 0, 1], [2, 1, 0]]),
+            [[3], [1], [1]],
+            [[4], [1], [1]],
+        ),
         (tabled("metric", distance=[[0, 5e-324], [5e-324, 0]]), [[1], [1]], [[2], [1]]),
         (tabled("one_sided", sensitive=["a"]), [[3, 0], [1, 9]], [[4, 0], [1, 9]]),
         (tabled("one_sided", sensitive=["a", "c"]), [[3], [9], [1]], [[3], [9], [0]]),
@@ -207,11 +236,25 @@ def test_graphs_by_family_or_by_labels() -> None:
     assert edges(2, neighbors={"kind": "cycle"}) == edges(2, neighbors={"kind": "path"}) == [(0, 1)]
     assert edges(3, neighbors={"kind": "complete"}) is None
     assert (
-        edges(3, neighbors={"edges": [["a", "c"], ["b", "a"]]}) == edges(3, edges=[[0, 2], [1, 0]]) == [(0, 2), (1, 0)]
+        edges(3, neighbors={"edges": [["a", "c"], ["b", "a"]]})
+        == edges(3, edges=[[0, 2], [1, 0]])
+        == [(0, 2), (1, 0)]
     )
-    for wrong in ({}, {"edges": [], "neighbors": {"kind": "path"}}, {"neighbors": {"edges": [["a", "z"]]}}):
+    for wrong in (
+        {},
+        {"edges": [], "neighbors": {"kind": "path"}},
+        {"neighbors": {"edges": [["a", "z"]]}},
+    ):
         assert refused(lambda wrong=wrong: edges(3, **wrong))
-    for wrong in ({"kind": "tree"}, {"kind": "path", "edges": []}, {"edges": [["a"]]}, {}, [], "path", None):
+    for wrong in (
+        {"kind": "tree"},
+        {"kind": "path", "edges": []},
+        {"edges": [["a"]]},
+        {},
+        [],
+        "path",
+        None,
+    ):
         assert refused(lambda wrong=wrong: edges(3, neighbors=wrong)), wrong
     assert checker.parts_of(5, [(0, 3), (3, 0), (1, 4), (4, 1)]) == [[0, 3], [1, 4], [2]]
 
@@ -228,7 +271,8 @@ def test_one_is_not_true() -> None:
 
 
 @pytest.mark.parametrize(
-    "stated", ["1e99999", "log(1e99999)", "log(1e9999)", "9" * 501, "1e-99999", 10001.5, "log(1/0)", "1_0"]
+    "stated",
+    ["1e99999", "log(1e99999)", "log(1e9999)", "9" * 501, "1e-99999", 10001.5, "log(1/0)", "1_0"],
 )
 def test_an_epsilon_of_absurd_size_is_refused(stated: Any) -> None:
     assert refused(power, stated, F(1))

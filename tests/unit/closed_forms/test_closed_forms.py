@@ -1,4 +1,5 @@
-"""Closed forms: the small families, exact privacy of all families, and what importing them loads."""
+"""Closed forms: the small families, exact privacy of all families, and what importing them
+loads."""
 
 from __future__ import annotations
 
@@ -38,9 +39,11 @@ class TestBinary:
 
 class TestBins:
     def test_order_of_values_does_not_matter(self):
-        prior, values = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.0, 1.0, 4.0, 9.0])
+        prior = np.array([0.1, 0.2, 0.3, 0.4])
+        values = np.array([0.0, 1.0, 4.0, 9.0])
         order = np.array([2, 0, 3, 1])
-        one, other = closed_forms.bins(prior, values, 1.0), closed_forms.bins(prior[order], values[order], 1.0)
+        one = closed_forms.bins(prior, values, 1.0)
+        other = closed_forms.bins(prior[order], values[order], 1.0)
         assert one.value == pytest.approx(other.value, abs=1e-15)
         assert values[one.bins].tolist() == values[order][other.bins].tolist()
 
@@ -66,7 +69,9 @@ class TestBins:
         n = 250
         prior = np.random.default_rng(0).dirichlet(np.ones(n))
         form = closed_forms.bins(prior, np.arange(n), 1.0, "squared")
-        assert (prior[:, None] * form.loss * form.channel).sum() == pytest.approx(form.value, rel=1e-12)
+        assert (prior[:, None] * form.loss * form.channel).sum() == pytest.approx(
+            form.value, rel=1e-12
+        )
 
 
 class TestClassics:
@@ -79,7 +84,8 @@ class TestClassics:
         assert form.delta_at("log(3)") == form.delta_at(2.0) == 0
 
     def test_budget_is_the_larger_ratio_of_both_reports(self):
-        """At 1/4 the report "yes" has the larger ratio, (5/8)/(1/8) against (7/8)/(3/8); at 3/4 the report "no"."""
+        """At 1/4 the report "yes" has the larger ratio, (5/8)/(1/8) against (7/8)/(3/8); at 3/4 the
+        report "no"."""
         assert closed_forms.coin("1/2", "1/4").epsilon.ratio == 5
         assert closed_forms.coin("1/2", "3/4").epsilon.ratio == 5
 
@@ -132,12 +138,15 @@ def test_bins_mechanism_is_certified():
 
 @pytest.mark.parametrize("size", [0, 1, 5, 1000])
 def test_exact_sum(size):
-    values = np.random.default_rng(size).random(size) * 10.0 ** np.random.default_rng(1).integers(-300, 5, size)
+    values = np.random.default_rng(size).random(size) * 10.0 ** np.random.default_rng(1).integers(
+        -300, 5, size
+    )
     assert exact_sum(values) == sum((Fraction(float(v)) for v in values), Fraction(0))
 
 
 def test_nothing_heavy_is_imported():
-    """Without the package's own `__init__` only the imports of the closed forms themselves are loaded."""
+    """Without the package's own `__init__` only the imports of the closed forms themselves are
+    loaded."""
     code = f"""
 import sys, types
 package = types.ModuleType("ldpopt")

@@ -17,7 +17,9 @@ class TestGraphs:
     def test_uniform_path(self, n):
         alpha = 7 / 2
         expected = (2 * alpha + (n - 2) * (alpha - 1)) / (n * (alpha + 1))
-        assert closed_forms.path_graph([1 / n] * n, "log(7/2)").value == pytest.approx(expected, rel=1e-14)
+        assert closed_forms.path_graph([1 / n] * n, "log(7/2)").value == pytest.approx(
+            expected, rel=1e-14
+        )
 
     def test_party_identification(self):
         counts = {"SD": 200, "WD": 180, "ID": 108, "II": 37, "IR": 94, "WR": 150, "SR": 175}
@@ -51,7 +53,14 @@ class TestGraphs:
 
     @pytest.mark.parametrize(
         "distance",
-        [[[0, 1], [2, 0]], [[0, 0], [0, 0]], [[1, 1], [1, 0]], [[0, math.inf], [math.inf, 0]], [[0, 1, 1]] * 3, [[0]]],
+        [
+            [[0, 1], [2, 0]],
+            [[0, 0], [0, 0]],
+            [[1, 1], [1, 0]],
+            [[0, math.inf], [math.inf, 0]],
+            [[0, 1, 1]] * 3,
+            [[0]],
+        ],
     )
     def test_kernel_refuses_what_is_no_metric(self, distance):
         with pytest.raises(StatementError):

@@ -13,7 +13,8 @@ from ldpopt.errors import StatementError
 
 
 def rejects(count_of_tests, pvalue):
-    """Whether a chi-square test at a false alarm rate of 1e-6 over the file speaks against the sampler."""
+    """Whether a chi-square test at a false alarm rate of 1e-6 over the file speaks against the
+    sampler."""
     return pvalue < 1e-6 / count_of_tests
 
 
@@ -32,22 +33,30 @@ class TestSamplers:
         for form in self.forms():
             for x, row in enumerate(form.channel):
                 probabilities = form.sampler.probabilities(x)
-                assert [float(probabilities.get(y, 0)) for y in range(len(row))] == pytest.approx(row, abs=1e-14)
+                assert [float(probabilities.get(y, 0)) for y in range(len(row))] == pytest.approx(
+                    row, abs=1e-14
+                )
 
     @pytest.mark.parametrize("rng", [5, None], ids=["seeded", "system"])
     def test_draws_follow_the_probabilities(self, rng):
         for form in self.forms():
-            n, size = len(form.inputs), 20_000
+            n = len(form.inputs)
+            size = 20_000
             for x in range(n):
                 probabilities = form.sampler.probabilities(x)
                 counts = np.bincount(form.sampler.draw(np.full(size, x), rng=rng), minlength=n)
                 assert counts.sum() == counts[sorted(probabilities)].sum()
                 if len(probabilities) > 1:
-                    expected = np.array([float(probabilities[y]) for y in sorted(probabilities)]) * size
-                    assert not rejects(50, stats.chisquare(counts[sorted(probabilities)], expected).pvalue)
+                    expected = (
+                        np.array([float(probabilities[y]) for y in sorted(probabilities)]) * size
+                    )
+                    assert not rejects(
+                        50, stats.chisquare(counts[sorted(probabilities)], expected).pvalue
+                    )
 
     def test_a_seed_repeats_and_a_generator_advances(self):
-        sampler, answers = closed_forms.randomized_response(9, 1.0).sampler, np.arange(9).repeat(20)
+        sampler = closed_forms.randomized_response(9, 1.0).sampler
+        answers = np.arange(9).repeat(20)
         assert (sampler.draw(answers, rng=3) == sampler.draw(answers, rng=3)).all()
         generator = np.random.default_rng(3)
         assert (sampler.draw(answers, rng=generator) != sampler.draw(answers, rng=generator)).any()

@@ -14,10 +14,13 @@ class TestWorstPrior:
         found = closed_forms.worst_prior_in_ball([0.6, 0.3, 0.1], 0.1)
         assert found == pytest.approx([0.5, 0.3, 0.2])
         assert closed_forms.worst_prior_in_ball([0.6, 0.3, 0.1], 0.9) == pytest.approx([1 / 3] * 3)
-        assert closed_forms.worst_prior_in_ball([0.6, 0.3, 0.1], 0.0) == pytest.approx([0.6, 0.3, 0.1])
+        assert closed_forms.worst_prior_in_ball([0.6, 0.3, 0.1], 0.0) == pytest.approx(
+            [0.6, 0.3, 0.1]
+        )
 
     def test_ball_is_the_worst_of_random_priors_in_it(self):
-        generator, center = np.random.default_rng(0), np.array([0.5, 0.3, 0.15, 0.05])
+        generator = np.random.default_rng(0)
+        center = np.array([0.5, 0.3, 0.15, 0.05])
         worst = closed_forms.top_k(closed_forms.worst_prior_in_ball(center, 0.12), 1.0).value
         for _ in range(200):
             step = generator.normal(size=4)
@@ -41,8 +44,12 @@ class TestWorstPrior:
     def test_robust_value_of_all_priors_is_minimax(self):
         found = closed_forms.robust_value(np.eye(4), 0.9, 0.05)
         assert found.value == pytest.approx(closed_forms.minimax(4, 0.9, 0.05).value, abs=1e-9)
-        assert closed_forms.top_k(found.worst_prior, 0.9, 0.05).value == pytest.approx(found.value, abs=1e-9)
+        assert closed_forms.top_k(found.worst_prior, 0.9, 0.05).value == pytest.approx(
+            found.value, abs=1e-9
+        )
 
     def test_robust_value_of_one_prior_is_top_k(self):
         prior = [0.5, 0.3, 0.2]
-        assert closed_forms.robust_value([prior], 1.0).value == pytest.approx(closed_forms.top_k(prior, 1.0).value)
+        assert closed_forms.robust_value([prior], 1.0).value == pytest.approx(
+            closed_forms.top_k(prior, 1.0).value
+        )

@@ -8,14 +8,25 @@ import numpy as np
 import pytest
 
 from builders import thorough_or
-from ldpopt import Counts, PureLDP, Survey, Workload, compare_designs, design, load_design, save_design
+from ldpopt import (
+    Counts,
+    PureLDP,
+    Survey,
+    Workload,
+    compare_designs,
+    design,
+    load_design,
+    save_design,
+)
 from ldpopt.designing import FrequencyDesign, literature
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.problem.design_problem import DesignProblem
 
 
-@pytest.mark.parametrize("how", [*thorough_or([], [{}]), {"weights": [1, 2, 3, 0, 4]}, {"objective": "worst_case"}])
+@pytest.mark.parametrize(
+    "how", [*thorough_or([], [{}]), {"weights": [1, 2, 3, 0, 4]}, {"objective": "worst_case"}]
+)
 def test_no_mechanism_of_the_literature_is_better(how: dict) -> None:
     found = compare_designs(Workload.ranges(5), PureLDP(1.0), **how)
     assert len(found.others) == 7
@@ -51,21 +62,31 @@ def test_mechanisms_for_too_many_answers_are_left_out_with_a_reason() -> None:
     assert subset.ratio == pytest.approx(1.0, abs=1e-6)
 
 
-@pytest.mark.parametrize("n, unit, epsilon, ratio", [(10**6, 1.0, 3.0, 1.0030), (10**5, -2.0, 1.0, 1.0025)])
-def test_a_million_frequencies_have_a_short_protocol_near_the_bound(n, unit, epsilon, ratio) -> None:
+@pytest.mark.parametrize(
+    "n, unit, epsilon, ratio", [(10**6, 1.0, 3.0, 1.0030), (10**5, -2.0, 1.0, 1.0025)]
+)
+def test_a_million_frequencies_have_a_short_protocol_near_the_bound(
+    n, unit, epsilon, ratio
+) -> None:
     found = compare_designs(unit * Workload.frequencies(n), PureLDP(epsilon))
-    best, linear = found.best, next(other for other in found.others if other.name == "linear hash")
+    best = found.best
+    linear = next(other for other in found.others if other.name == "linear hash")
     assert linear.ratio == pytest.approx(ratio, abs=1e-4)
     short = best.short_protocol
     assert linear.value == pytest.approx(unit**2 * short.total_variance)
     assert linear.note.startswith(f"{short.bits} bits; ")
     assert short.audit().verdict == "certified"
     assert f"LinearHash, {short.bits} bits, {ratio:.4f} times" in best.notes[-1]
-    assert dict(part for part in best.facts().parts if len(part) == 2)["shorter reports"] == best.short_reports
+    assert (
+        dict(part for part in best.facts().parts if len(part) == 2)["shorter reports"]
+        == best.short_reports
+    )
 
 
 def test_a_linear_hash_is_named_only_if_it_is_near_and_shorter() -> None:
-    assert "linear hash" not in {other.name for other in compare_designs(Workload.prefix(5), PureLDP(1.0)).others}
+    assert "linear hash" not in {
+        other.name for other in compare_designs(Workload.prefix(5), PureLDP(1.0)).others
+    }
     for n, epsilon in ((21, 3.0), (30, 12.0), *thorough_or([], [(2 * 10**4, 20.0)])):
         best = design(Workload.frequencies(n), PureLDP(epsilon))
         assert (best.short_protocol, best.short_reports, len(best.notes)) == (None, "", 1)
@@ -77,7 +98,9 @@ def test_budgets_at_the_ends_of_the_floats(epsilon: float) -> None:
     assert len(found.others) + len(found.left_out) == 8
 
 
-@pytest.mark.parametrize("make", [lambda: Workload.prefix(["a", "b", "c"]), lambda: 2 * Workload.frequencies(30)])
+@pytest.mark.parametrize(
+    "make", [lambda: Workload.prefix(["a", "b", "c"]), lambda: 2 * Workload.frequencies(30)]
+)
 def test_a_saved_design_gives_the_same_estimates(make, tmp_path) -> None:
     best = design(make(), PureLDP("log(3)"))
     save_design(best, tmp_path / "design.json")
@@ -85,18 +108,22 @@ def test_a_saved_design_gives_the_same_estimates(make, tmp_path) -> None:
     assert (again.value, again.bound) == (best.value, best.bound)
     answers = [best.workload.inputs[k % 3] for k in range(99)]
     draw = (
-        type(best).privatize if isinstance(best, FrequencyDesign) else lambda d, x, rng: d.mechanism.sample(x, rng=rng)
+        type(best).privatize
+        if isinstance(best, FrequencyDesign)
+        else lambda d, x, rng: d.mechanism.sample(x, rng=rng)
     )
     reports = draw(best, answers, rng=1)
     assert np.array_equal(draw(again, answers, rng=1), reports)
-    one, other = best.estimate(reports), again.estimate(reports)
+    one = best.estimate(reports)
+    other = again.estimate(reports)
     assert np.array_equal(one.values, other.values)
     assert one.labels == other.labels
 
 
 @pytest.mark.parametrize("key", ["left_inverse", "names"])
 def test_nothing_is_estimated_by_a_file_that_was_changed(key, tmp_path) -> None:
-    best, path = design(Workload.prefix(["a", "b"]), PureLDP(1.0)), tmp_path / "design.json"
+    best = design(Workload.prefix(["a", "b"]), PureLDP(1.0))
+    path = tmp_path / "design.json"
     save_design(best, path)
     data = json.loads(path.read_text())
     path.write_text(json.dumps({**data, key: data[key][::-1]}))

@@ -98,20 +98,26 @@ def test_two_answers_of_different_weights(weights):
 @pytest.mark.parametrize("scale", [1e-99, 1e99])
 def test_any_unit(scale):
     made = design(scale * Workload.prefix(4), PureLDP(1.0))
-    assert made.value / scale / scale == pytest.approx(design(Workload.prefix(4), PureLDP(1.0)).value, rel=1e-6)
+    assert made.value / scale / scale == pytest.approx(
+        design(Workload.prefix(4), PureLDP(1.0)).value, rel=1e-6
+    )
 
 
 @pytest.mark.parametrize("epsilon", [30.0, pytest.param(700.0, marks=pytest.mark.long)])
 def test_a_trivial_bound_needs_no_multipliers(epsilon):
-    """Variances are not negative: where floats prove nothing the certificate claims 0, and holds."""
+    """Variances are not negative: where floats prove nothing the certificate claims 0, and
+    holds."""
     made = design(Workload.mean(range(5)), PureLDP(epsilon), weights=[0, 1, 3, 0, 1])
     assert made.bound >= 0
     assert made.certificate.recheck() == ()
 
 
-@pytest.mark.parametrize("workload", [Workload.prefix(4), Workload.mean(range(6))], ids=["prefix", "mean"])
 @pytest.mark.parametrize(
-    ("epsilon", "gap"), [(1e-6, 1e-6), (10.0, 1e-5), (15.0, 0.1), *thorough_or([], [(1.0, 1e-6), (14.0, 1e-3)])]
+    "workload", [Workload.prefix(4), Workload.mean(range(6))], ids=["prefix", "mean"]
+)
+@pytest.mark.parametrize(
+    ("epsilon", "gap"),
+    [(1e-6, 1e-6), (10.0, 1e-5), (15.0, 0.1), *thorough_or([], [(1.0, 1e-6), (14.0, 1e-3)])],
 )
 def test_worst_case_at_every_budget(workload, epsilon, gap):
     # At 15 the bound depends on the last digits of the libraries: gaps of 3e-5 and 4e-2 were seen.
@@ -120,12 +126,20 @@ def test_worst_case_at_every_budget(workload, epsilon, gap):
 
 @pytest.mark.parametrize("objective", ["average", "worst_case"])
 def test_large_budgets_are_no_worse_than_randomized_response(objective):
-    inputs, privacy = range(thorough_or(12, 18)), PureLDP(30.0)
+    inputs = range(thorough_or(12, 18))
+    privacy = PureLDP(30.0)
     workload = Workload.mean(inputs)
     found = design(workload, privacy, objective=objective)
-    response = repair(literature.randomized_response(len(inputs), 30.0).channel, privacy, inputs=inputs, outputs=inputs)
+    response = repair(
+        literature.randomized_response(len(inputs), 30.0).channel,
+        privacy,
+        inputs=inputs,
+        outputs=inputs,
+    )
     channel, r = response.mechanism.channel, found.weights
-    statement = Statement.of(workload.matrix, r, AnswerClasses.under(privacy, workload.matrix, workload.inputs))
+    statement = Statement.of(
+        workload.matrix, r, AnswerClasses.under(privacy, workload.matrix, workload.inputs)
+    )
     other = value_above(statement, channel, left_inverse(channel, r), objective)
     # At e**-30 the last digits of the libraries decide: 4e-4 above was seen with another processor.
     assert found.certificate.achieved <= other * (1 + Fraction(1, 10**3))

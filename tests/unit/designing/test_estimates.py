@@ -1,4 +1,5 @@
-"""Estimates from the reports of a design: unbiased, as wrong as predicted, with intervals that cover."""
+"""Estimates from the reports of a design: unbiased, as wrong as predicted, with intervals that
+cover."""
 
 from __future__ import annotations
 
@@ -28,13 +29,17 @@ def surveys(made, shares, size, repeats, seed):
 
 def estimated(made, drawn):
     """Estimates of surveys, from the counts of their reports."""
-    return [made.estimate(dict(zip(made.mechanism.outputs, counts, strict=True))) for counts in drawn]
+    return [
+        made.estimate(dict(zip(made.mechanism.outputs, counts, strict=True))) for counts in drawn
+    ]
 
 
 @pytest.mark.parametrize("epsilon", thorough_or([4.0], [0.5, 4.0]))
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_errors_are_as_predicted(name, epsilon):
-    workload, size, repeats = WORKLOADS[name], 200, 2000
+    workload = WORKLOADS[name]
+    size = 200
+    repeats = 2000
     made = design(workload, PureLDP(epsilon))
     shares = 1.0 / np.arange(1, workload.shape[1] + 1) ** 2
     shares /= shares.sum()
@@ -61,12 +66,15 @@ def test_intervals_cover(name, epsilon, size):
     A share of a few expected reports is covered up to 3 of 100 times less often than said
     (docs/measurements/interval_coverage.md): with 50 people, not with 1000.
     """
-    workload, repeats = WORKLOADS[name], thorough_or(300, 2000 if size == 50 else 1000)
+    workload = WORKLOADS[name]
+    repeats = thorough_or(300, 2000 if size == 50 else 1000)
     made = design(workload, PureLDP(epsilon))
     shares = np.zeros(workload.shape[1])
     shares[:2] = 0.9, 0.1
     truth = workload.matrix @ shares
-    ends = np.array([estimate.interval for estimate in estimated(made, surveys(made, shares, size, repeats, 5))])
+    ends = np.array(
+        [estimate.interval for estimate in estimated(made, surveys(made, shares, size, repeats, 5))]
+    )
     covered = np.mean((ends[..., 0] <= truth + 1e-12) & (truth - 1e-12 <= ends[..., 1]), axis=0)
     assert covered.min() >= 0.95 - max(1.5 / size, 4 * np.sqrt(0.95 * 0.05 / repeats))
 
@@ -75,7 +83,8 @@ def test_intervals_of_two_answers_are_wilsons():
     """Where every report counts for or against one share, and of one report: never of width 0."""
     made = design(Workload([[0.0, 1.0]]), PureLDP(2.0))
     z = normal_quantile(0.95)
-    (low, high), step = sorted(made.estimator[0]), np.ptp(made.estimator)
+    low, high = sorted(made.estimator[0])
+    step = np.ptp(made.estimator)
     likely = made.mechanism.outputs[int(made.estimator[0].argmax())]
     for count in (1, 7, 1000):
         found = made.estimate({likely: count}, check_fit=False)
@@ -121,20 +130,28 @@ def test_weights_of_reports_are_taken_where_counts_are():
     reports = made.mechanism.privatize(["a"] * 300 + ["c"] * 200, rng=1)
     weights = np.linspace(0.5, 2, 500)
     counts = Counts.of(made, reports, weights=weights)
-    assert made.estimate(reports, weights=weights).values.tolist() == made.estimate(counts).values.tolist()
+    assert (
+        made.estimate(reports, weights=weights).values.tolist()
+        == made.estimate(counts).values.tolist()
+    )
     coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
     drawn = coin.privatize(["no"] * 300 + ["yes"] * 200, rng=1)
     counted = estimate_frequencies(coin, Counts.of(coin, drawn, weights=weights))
-    assert estimate_frequencies(coin, drawn, weights=weights).interval.tolist() == counted.interval.tolist()
+    assert (
+        estimate_frequencies(coin, drawn, weights=weights).interval.tolist()
+        == counted.interval.tolist()
+    )
 
 
 @pytest.mark.parametrize("d, surveys", [(6, 60), pytest.param(10, 300, marks=pytest.mark.long)])
 def test_intervals_of_tables_of_two_questions_cover_at_their_level(d: int, surveys: int) -> None:
     best = design(Workload.marginals([2] * d, 2), PureLDP(1.0), gap=0.9)
-    n, people = 2**d, 2000
+    n = 2**d
+    people = 2000
     shares = np.random.default_rng(5).dirichlet(np.full(n, 0.05))
     truth = best.workload.matrix @ shares
-    hits, draw = np.zeros(len(truth)), best.mechanism.sample if d == 6 else best.privatize
+    hits = np.zeros(len(truth))
+    draw = best.mechanism.sample if d == 6 else best.privatize
     for seed in range(surveys):
         answers = np.random.default_rng([seed, d]).choice(n, people, p=shares)
         reports = draw([best.workload.inputs[place] for place in answers], rng=seed)

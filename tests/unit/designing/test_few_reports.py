@@ -29,14 +29,45 @@ def test_fields(q):
 
 
 def test_no_fields_of_other_sizes():
-    assert [q for q in range(2, 30) if field(q) is None] == [6, 10, 12, 14, 15, 18, 20, 21, 22, 24, 26, 28]
+    assert [q for q in range(2, 30) if field(q) is None] == [
+        6,
+        10,
+        12,
+        14,
+        15,
+        18,
+        20,
+        21,
+        22,
+        24,
+        26,
+        28,
+    ]
 
 
 @pytest.mark.parametrize(
     "n, size, count",
     [
-        *((7, 3, 7), (11, 5, 11), (13, 4, 13), (13, 9, 13), (15, 7, 15), (16, 6, 16), (21, 5, 21), (31, 6, 31)),
-        *((40, 13, 40), (57, 8, 57), (9, 3, 12), (16, 8, 30), (12, 6, 22), (13, 3, 26), (9, 4, 18), (8, 4, 14)),
+        *(
+            (7, 3, 7),
+            (11, 5, 11),
+            (13, 4, 13),
+            (13, 9, 13),
+            (15, 7, 15),
+            (16, 6, 16),
+            (21, 5, 21),
+            (31, 6, 31),
+        ),
+        *(
+            (40, 13, 40),
+            (57, 8, 57),
+            (9, 3, 12),
+            (16, 8, 30),
+            (12, 6, 22),
+            (13, 3, 26),
+            (9, 4, 18),
+            (8, 4, 14),
+        ),
         *((6, 1, 6), (6, 5, 6)),
     ],
 )
@@ -63,7 +94,9 @@ def test_frequencies_take_block_designs(n, epsilon, objective):
     told = ((1 - 1 / alpha) / (sizes + (n - sizes) / alpha)) ** 2 * n * sizes * (n - sizes)
     made = design(Workload.frequencies(n), PureLDP(epsilon), objective=objective)
     known = block_design(n, int(sizes[told.argmax()]))
-    assert made.n_reports == (n * (n - 1) // 2 + 1 if known is None else len(known)) or known is None
+    assert (
+        made.n_reports == (n * (n - 1) // 2 + 1 if known is None else len(known)) or known is None
+    )
     assert made.value == pytest.approx((n - 1) ** 2 / told.max() - (1 - 1 / n), rel=1e-9)
     assert made.certificate.recheck() == ()
 
@@ -75,11 +108,14 @@ def test_many_answers_in_as_many_reports(n, epsilon):
     assert made.n_reports == n
     assert made.relative_gap <= 1e-10
     assert made.certificate.recheck() == ()
-    assert made.value == pytest.approx(design(3 * Workload.frequencies(n), PureLDP(epsilon)).value, rel=1e-9)
+    assert made.value == pytest.approx(
+        design(3 * Workload.frequencies(n), PureLDP(epsilon)).value, rel=1e-9
+    )
 
 
 def test_the_bound_of_one_attribute_is_that_of_all_sets():
-    statement, privacy = Statement.of(np.eye(7), np.full(7, 1 / 7)), PureLDP(0.3)
+    statement = Statement.of(np.eye(7), np.full(7, 1 / 7))
+    privacy = PureLDP(0.3)
     base = least_ratio(privacy.epsilon)
     by_sets = design(Workload.frequencies(7), privacy).certificate.multipliers
     alike = ProductBound.best(Spectrum.of(statement, Scheme((7,))), base)
@@ -134,7 +170,9 @@ def test_as_many_reports_as_answers_beat_randomized_response():
     assert made.relative_gap <= 1e-9
     for epsilon in (0.5, 1.0):
         limited = design(Workload.prefix(5), PureLDP(epsilon), outputs=5)
-        assert limited.value <= variance_of(Workload.prefix(5), randomized_response(5, epsilon).channel) * (1 + 1e-9)
+        assert limited.value <= variance_of(
+            Workload.prefix(5), randomized_response(5, epsilon).channel
+        ) * (1 + 1e-9)
 
 
 def test_another_size_is_used_if_the_best_has_no_block_design():

@@ -1,4 +1,5 @@
-"""Masters and column generation: every notion and budget, singular workloads, constants, and time limits."""
+"""Masters and column generation: every notion and budget, singular workloads, constants, and time
+limits."""
 
 import itertools
 import time
@@ -37,7 +38,8 @@ ROWS = [np.arange(4.0)[None], np.eye(4), PREFIX, np.eye(4)[:1]]
 
 
 @pytest.mark.parametrize(
-    "epsilon, rows, objective", [*itertools.product(BUDGETS, ROWS, ["average", "worst_case"])][:: thorough_or(9, 3)]
+    "epsilon, rows, objective",
+    [*itertools.product(BUDGETS, ROWS, ["average", "worst_case"])][:: thorough_or(9, 3)],
 )
 def test_every_budget_and_notion_ends_in_a_design(epsilon, rows, objective):
     for privacy in notions(epsilon):
@@ -55,7 +57,8 @@ def test_a_one_sided_mean_for_the_worst_case():
 @pytest.mark.parametrize("objective", thorough_or(["average"], ["average", "worst_case"]))
 def test_a_constant_in_the_numbers_of_a_mean_changes_nothing(objective):
     plain, moved = (
-        design(Workload.mean([shift + i for i in range(25)]), PureLDP(1.0), objective=objective) for shift in (0, 1.7e9)
+        design(Workload.mean([shift + i for i in range(25)]), PureLDP(1.0), objective=objective)
+        for shift in (0, 1.7e9)
     )
     assert (moved.value, moved.bound) == (plain.value, plain.bound)
     assert plain.relative_gap <= 1e-6
@@ -115,17 +118,24 @@ def test_a_direction_without_information_costs_much_only_if_the_workload_needs_i
     assert np.allclose(half @ half.T, [[1 / 6, 0], [0, 0]])
 
 
-@pytest.mark.parametrize("n, epsilon", thorough_or([(24, 3.0)], [(24, 3.0), (24, 3.5), (30, 4.0), (24, 6.0)]))
+@pytest.mark.parametrize(
+    "n, epsilon", thorough_or([(24, 3.0)], [(24, 3.0), (24, 3.5), (30, 4.0), (24, 6.0)])
+)
 def test_bounds_of_the_relaxation_do_not_depend_on_one_start(n, epsilon):
-    # The multiplier of the sizes of sets was divided by n**2 in each round: gaps of 0.42, 0.09, 0.32.
+    # The multiplier of the sizes of sets was divided by n**2 in each round: gaps of 0.42, 0.09,
+    # 0.32.
     made = design(Workload.prefix(n), PureLDP(epsilon), gap=1e-3)
     assert made.relative_gap <= 3e-3
 
 
 @pytest.mark.parametrize("epsilon", [7.5, 8.0, 8.1, 9.0, 10.0])
 def test_a_start_that_fails_is_followed_by_another(epsilon):
-    """Weight on one answer only, and two answers that are nearly alike: some starts leave the equations unsolved."""
+    """Weight on one answer only, and two answers that are nearly alike: some starts leave the
+    equations unsolved."""
     made = lo.design(
-        np.array([[0.57861331, -0.90109149, -0.87495826]]), lo.PureLDP(epsilon), weights=[0, 1, 0], gap=1e-7
+        np.array([[0.57861331, -0.90109149, -0.87495826]]),
+        lo.PureLDP(epsilon),
+        weights=[0, 1, 0],
+        gap=1e-7,
     )
     assert made.relative_gap <= 1e-6

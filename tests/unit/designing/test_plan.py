@@ -1,4 +1,5 @@
-"""Every method of designs has a problem; the plan shown is the plan that runs; a method that fails has a follower."""
+"""Every method of designs has a problem; the plan shown is the plan that runs; a method that fails
+has a follower."""
 
 from __future__ import annotations
 
@@ -42,7 +43,9 @@ CASES: dict[str, list[DesignProblem]] = {
         DesignProblem(Workload.prefix(6), PURE, objective="worst_case"),
         DesignProblem(Workload.prefix(6), PURE, np.arange(1, 7)),
         DesignProblem(Workload.prefix(list(range(6))), lo.GraphDP(1.0, nx.path_graph(6))),
-        DesignProblem(Workload.prefix(list("abc")), lo.OneSided(1.0, sensitive=["a"]), objective="worst_case"),
+        DesignProblem(
+            Workload.prefix(list("abc")), lo.OneSided(1.0, sensitive=["a"]), objective="worst_case"
+        ),
     ],
     "relaxation": [
         DesignProblem(Workload.prefix(22), PURE),
@@ -56,7 +59,8 @@ def test_every_method_has_a_problem():
 
 
 @pytest.mark.parametrize(
-    ("name", "problem"), [(name, problem) for name, problems in CASES.items() for problem in problems]
+    ("name", "problem"),
+    [(name, problem) for name, problems in CASES.items() for problem in problems],
 )
 def test_the_plan_that_is_printed_is_the_one_that_runs(name, problem, tmp_path):
     plan = plan_design(problem)
@@ -74,7 +78,9 @@ def test_a_method_above_the_gap_is_followed_by_the_next_one_and_a_note():
     assert [step.method.name for step in found.steps] == ["product", "relaxation"]
     assert any(note.startswith("product ended at a relative gap of") for note in found.notes)
     assert found.certificate.recheck() == ()
-    alone = lo.design(Workload.marginals([2, 2, 2, 3], 2), PURE, gap=1e-4, limits=DesignLimits(second_answers=0))
+    alone = lo.design(
+        Workload.marginals([2, 2, 2, 3], 2), PURE, gap=1e-4, limits=DesignLimits(second_answers=0)
+    )
     assert found.value <= alone.value
     assert found.bound >= alone.bound
 
@@ -95,7 +101,12 @@ class Failing(DesignMethod):
 
 
 @pytest.mark.parametrize(
-    "error", [np.linalg.LinAlgError("Singular matrix"), ZeroDivisionError(), NotRepresentableError("too large")]
+    "error",
+    [
+        np.linalg.LinAlgError("Singular matrix"),
+        ZeroDivisionError(),
+        NotRepresentableError("too large"),
+    ],
 )
 @pytest.mark.parametrize("alone", [False, True])
 def test_a_method_that_fails_is_followed_by_another_one(error, alone, monkeypatch):
@@ -128,9 +139,12 @@ def test_an_ill_posed_problem_has_no_plan(problem, words):
 @pytest.mark.parametrize("constant", [1.7e9, 1e12])
 def test_a_constant_takes_no_digits_from_an_estimate(constant):
     """Values less the constant, errors and planned precision are those without the constant."""
-    plain, moved = (lo.design(Workload(np.tril(np.ones((4, 4))) + c), PURE) for c in (0.0, constant))
+    plain, moved = (
+        lo.design(Workload(np.tril(np.ones((4, 4))) + c), PURE) for c in (0.0, constant)
+    )
     reports = plain.mechanism.sample([0, 1, 2, 3] * 500, rng=1)
-    one, two = plain.estimate(reports), moved.estimate(reports)
+    one = plain.estimate(reports)
+    two = moved.estimate(reports)
     assert plain.mechanism.digest == moved.mechanism.digest
     assert np.allclose(two.values - constant, one.values, atol=1e-15 * constant)
     assert np.array_equal(two.std_error, one.std_error)
@@ -139,7 +153,8 @@ def test_a_constant_takes_no_digits_from_an_estimate(constant):
 
 
 def test_an_estimator_whose_left_inverse_is_huge_is_rounded_once():
-    """Answers that a workload does not distinguish, under a graph: entries of the left inverse cancel."""
+    """Answers that a workload does not distinguish, under a graph: entries of the left inverse
+    cancel."""
     workload = Workload([[1.0, 0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 2.0, 0.0, 0.0]], inputs=range(5))
     found = lo.design(workload, lo.GraphDP(0.4, nx.path_graph(5)), weights=[2, 0, 1, 0, 0])
     inverse = [[Fraction(v) for v in row] for row in found.certificate.left_inverse.tolist()]

@@ -41,13 +41,20 @@ PATH = nx.path_graph(["a", "b", "c", "d"])
 @pytest.mark.parametrize("epsilon", [1e-4, "log(3)", 10.0])
 @pytest.mark.parametrize("skewed", [False, True])
 def test_designs_are_private_unbiased_and_have_their_value(epsilon, skewed):
-    workload, privacy = Workload.prefix(list("abcd")), GraphDP(epsilon, PATH)
+    workload = Workload.prefix(list("abcd"))
+    privacy = GraphDP(epsilon, PATH)
     weights = np.array([4.0, 3, 2, 1]) if skewed else np.ones(4)
     made = design(workload, privacy, weights=weights, gap=1e-8)
     assert made.mechanism.audit(privacy).verdict == "certified"
     # Masses of 2**-53 tell answers apart by epsilon only.
-    assert np.allclose(made.estimator @ made.mechanism.channel.T, workload.matrix, atol=1e-9 / float(privacy.epsilon))
-    by_answer = made.mechanism.channel @ (made.estimator**2).sum(axis=0) - (workload.matrix**2).sum(axis=0)
+    assert np.allclose(
+        made.estimator @ made.mechanism.channel.T,
+        workload.matrix,
+        atol=1e-9 / float(privacy.epsilon),
+    )
+    by_answer = made.mechanism.channel @ (made.estimator**2).sum(axis=0) - (workload.matrix**2).sum(
+        axis=0
+    )
     assert by_answer @ weights / weights.sum() == pytest.approx(made.value, rel=1e-6)
     assert made.relative_gap <= 1e-7
     assert made.certificate.recheck() == ()
@@ -57,7 +64,9 @@ def test_labels_decide_which_answers_are_neighbors():
     workload = Workload.frequencies(list("dbca"))
     made = design(workload, GraphDP(1.0, PATH), gap=1e-9)
     assert made.mechanism.inputs == ("d", "b", "c", "a")
-    assert made.value == pytest.approx(design(Workload.frequencies(list("abcd")), GraphDP(1.0, PATH)).value, rel=1e-6)
+    assert made.value == pytest.approx(
+        design(Workload.frequencies(list("abcd")), GraphDP(1.0, PATH)).value, rel=1e-6
+    )
 
 
 def test_large_budgets_say_the_truth():
@@ -87,7 +96,8 @@ def random_channel(n, m, distance, rng):
 @cases(12)
 @given(st.integers(0, 10**6), st.sampled_from(["path", "cycle", "points"]))
 def test_no_private_channel_is_below_the_bound(seed, kind):
-    rng, n = np.random.default_rng(seed), 4
+    rng = np.random.default_rng(seed)
+    n = 4
     places = rng.random((n, 2))
     privacy = {
         "path": GraphDP(1.0, nx.path_graph(n)),
@@ -99,7 +109,9 @@ def test_no_private_channel_is_below_the_bound(seed, kind):
     ties = privacy.definition(range(n))
     distance = np.full((n, n), np.inf)
     np.fill_diagonal(distance, 0.0)
-    distance[ties.pairs()] = float(privacy.epsilon) * (1.0 if ties.distance is None else ties.distance)
+    distance[ties.pairs()] = float(privacy.epsilon) * (
+        1.0 if ties.distance is None else ties.distance
+    )
     for k in range(n):
         distance = np.minimum(distance, distance[:, [k]] + distance[[k]])
     channel = repair(
@@ -162,8 +174,10 @@ def test_a_time_limit_is_kept_while_rays_are_listed():
 
 def test_the_costliest_set_of_21_answers_is_found_without_a_list():
     rng = np.random.default_rng(0)
-    rows, weights = rng.standard_normal((4, 21)), rng.dirichlet(np.full(21, 5.0))
-    price, cone = Price(rows.T @ rows, rng.standard_normal(21), weights), Staircases(21, 0.3, 0.7)
+    rows = rng.standard_normal((4, 21))
+    weights = rng.dirichlet(np.full(21, 5.0))
+    price = Price(rows.T @ rows, rng.standard_normal(21), weights)
+    cone = Staircases(21, 0.3, 0.7)
     costs = costs_of_all_sets(price, 0.3, 0.7)
     most = costs.max()
     assert not len(cone.costlier(price, most * (1 + 1e-9), 10))
@@ -178,10 +192,14 @@ def test_the_costliest_set_of_21_answers_is_found_without_a_list():
 def test_no_exchange_of_two_answers_raises_a_set_that_was_found(seed):
     """By all pairs of all sets, in plain sums; the costliest set of 12 answers is among them."""
     rng = np.random.default_rng(seed)
-    rows, weights = rng.standard_normal((4, 12)), rng.dirichlet(np.full(12, 5.0))
-    price, cone = Price(rows.T @ rows, rng.standard_normal(12), weights), Staircases(12, 0.3, 0.7)
+    rows = rng.standard_normal((4, 12))
+    weights = rng.dirichlet(np.full(12, 5.0))
+    price = Price(rows.T @ rows, rng.standard_normal(12), weights)
+    cone = Staircases(12, 0.3, 0.7)
     costs = costs_of_all_sets(price, 0.3, 0.7)
-    sets = search_by_pairs(price, costs.max(), indicators(rng.integers(1, 2**12 - 1, 40), 12), 0.3, 0.7)
+    sets = search_by_pairs(
+        price, costs.max(), indicators(rng.integers(1, 2**12 - 1, 40), 12), 0.3, 0.7
+    )
     assert price.costs(cone.columns(sets)).max() == pytest.approx(costs.max(), rel=1e-12)
 
     def raised(one):  # v N v - (y.v)(r.v) at the largest cost
@@ -203,8 +221,10 @@ def test_no_exchange_of_two_answers_raises_a_set_that_was_found(seed):
 def test_a_neighbor_is_the_best_of_all_exchanges(paired):
     """Of two answers, or of one; a set that no exchange raises stays."""
     rng = np.random.default_rng(5)
-    rows, weights = rng.standard_normal((4, 9)), rng.dirichlet(np.full(9, 5.0))
-    price, start = Price(rows.T @ rows, rng.standard_normal(9), weights), indicators(np.arange(1, 511, 7), 9)
+    rows = rng.standard_normal((4, 9))
+    weights = rng.dirichlet(np.full(9, 5.0))
+    price = Price(rows.T @ rows, rng.standard_normal(9), weights)
+    start = indicators(np.arange(1, 511, 7), 9)
     most = costs_of_all_sets(price, 0.3, 0.7).max()
 
     def raised(one):  # v N v - (y.v)(r.v) at the largest cost, also of the empty and the full set
@@ -214,7 +234,11 @@ def test_a_neighbor_is_the_best_of_all_exchanges(paired):
 
     expected = set()
     for one in start:
-        ways = [(x, z) for x in range(9) for z in range(x + 1, 9)] if paired else [(x,) for x in range(9)]
+        ways = (
+            [(x, z) for x in range(9) for z in range(x + 1, 9)]
+            if paired
+            else [(x,) for x in range(9)]
+        )
         others = [np.where(np.isin(np.arange(9), way), 1 - one, one) for way in ways]
         expected.add(tuple(max([one, *others], key=raised)))
     proper = {one for one in expected if 0 < sum(one) < 9}

@@ -1,4 +1,5 @@
-"""Designs for marginals and for a single mean: sets with all their images, bounds by the scheme and by roots."""
+"""Designs for marginals and for a single mean: sets with all their images, bounds by the scheme and
+by roots."""
 
 from __future__ import annotations
 
@@ -29,7 +30,11 @@ def check(made, atol=1e-9):
     size = np.abs(estimator).max()
     assert np.allclose(estimator @ channel.T, made.workload.matrix, atol=atol * size)
     variance = channel @ (estimator**2).sum(axis=0) - (made.workload.matrix**2).sum(axis=0)
-    found = variance.max() if made.objective == "worst_case" else made.weights @ variance / made.weights.sum()
+    found = (
+        variance.max()
+        if made.objective == "worst_case"
+        else made.weights @ variance / made.weights.sum()
+    )
     assert found == pytest.approx(made.value, rel=1e-8)
     assert made.certificate.recheck() == ()
 
@@ -43,7 +48,8 @@ def test_values_are_moved_by_a_doubly_transitive_group(size):
 
 
 @pytest.mark.parametrize(
-    "sizes, k, epsilon", [((2, 2, 2), 2, 1.0), ((2, 2, 2), 1, 0.5), ((2, 3, 2), 2, "log(3)"), ((3, 3), 1, 2.0)]
+    "sizes, k, epsilon",
+    [((2, 2, 2), 2, 1.0), ((2, 2, 2), 1, 0.5), ((2, 3, 2), 2, "log(3)"), ((3, 3), 1, 2.0)],
 )
 def test_marginals_are_those_of_the_listed_method(sizes, k, epsilon):
     workload = Workload.marginals(sizes, k)
@@ -55,14 +61,16 @@ def test_marginals_are_those_of_the_listed_method(sizes, k, epsilon):
 
 
 def test_pairs_of_attributes_reach_the_bound_at_log_3():
-    """At log(3) pairs of attributes and parities of three have all that two-way marginals need, at the best size."""
+    """At log(3) pairs of attributes and parities of three have all that two-way marginals need, at
+    the best size."""
     made = design(Workload.marginals((2,) * 6, 2), PureLDP("log(3)"))
     assert made.relative_gap <= 1e-6
     check(made)
 
 
 @pytest.mark.parametrize(
-    "sizes, k, gap", [((3, 4, 5), 2, 1e-3), *thorough_or([], [((4, 4, 4), 2, 5e-3), ((2,) * 6, 3, 0.02)])]
+    "sizes, k, gap",
+    [((3, 4, 5), 2, 1e-3), *thorough_or([], [((4, 4, 4), 2, 5e-3), ((2,) * 6, 3, 0.02)])],
 )
 def test_larger_marginals(sizes, k, gap):
     made = design(Workload.marginals(sizes, k), PureLDP(1.0))
@@ -82,7 +90,10 @@ def test_two_way_marginals_of_many_attributes():
 def test_the_worst_case_of_marginals_is_their_average():
     workload = Workload.marginals((2,) * 5, 2)
     # At this gap both end with the product's own design
-    average, worst = (design(workload, PureLDP(1.0), objective=name, gap=0.01) for name in ("average", "worst_case"))
+    average, worst = (
+        design(workload, PureLDP(1.0), objective=name, gap=0.01)
+        for name in ("average", "worst_case")
+    )
     assert worst.value == pytest.approx(average.value, rel=1e-12)
     assert worst.objective == "worst_case"
     check(worst)
@@ -98,19 +109,32 @@ def images_of(sizes, members):
     """All images of a set under permutations of the values of each attribute."""
     answers = list(np.ndindex(*sizes))
     found = {
-        tuple(tuple(order[value] for order, value in zip(orders, answer, strict=True)) in members for answer in answers)
-        for orders in itertools.product(*(list(itertools.permutations(range(size))) for size in sizes))
+        tuple(
+            tuple(order[value] for order, value in zip(orders, answer, strict=True)) in members
+            for answer in answers
+        )
+        for orders in itertools.product(
+            *(list(itertools.permutations(range(size))) for size in sizes)
+        )
     }
     return [[int(inside) for inside in part] for part in sorted(found)]
 
 
 def masses_of(sizes, sets):
     """Columns with a high and a low mass, in an odd order, without regard to the sums of rows."""
-    rows = [[low + (high - low) * x for x in part] for high, low, members in sets for part in images_of(sizes, members)]
+    rows = [
+        [low + (high - low) * x for x in part]
+        for high, low, members in sets
+        for part in images_of(sizes, members)
+    ]
     return np.array(rows[::2] + rows[1::2], dtype=np.int64).T
 
 
-SETS = [(9 << 44, 2 << 44, {(0, 0), (0, 1), (1, 2)}), (5 << 44, 3 << 44, {(0, 0)}), (8 << 44, 2 << 44, {(1, 1)})]
+SETS = [
+    (9 << 44, 2 << 44, {(0, 0), (0, 1), (1, 2)}),
+    (5 << 44, 3 << 44, {(0, 0)}),
+    (8 << 44, 2 << 44, {(1, 1)}),
+]
 
 
 @pytest.mark.parametrize(
@@ -125,15 +149,19 @@ SETS = [(9 << 44, 2 << 44, {(0, 0), (0, 1), (1, 2)}), (5 << 44, 3 << 44, {(0, 0)
 )
 def test_information_is_that_of_the_definition(sizes, sets):
     """``n sum_a c_a c_a^T / 1.c_a`` in every eigenspace but that of constants."""
-    scheme, masses = Scheme(sizes), masses_of(sizes, sets)
-    found, shares = information(scheme, masses), np.ldexp(masses.astype(float), -53)
+    scheme = Scheme(sizes)
+    masses = masses_of(sizes, sets)
+    found = information(scheme, masses)
+    shares = np.ldexp(masses.astype(float), -53)
     whole = sum(scheme.n * np.outer(c, c) / c.sum() for c in shares.T)
     assert len(found) == 2 ** len(sizes)
     for kept, have in zip(np.ndindex(*scheme.shape), found, strict=True):
         one = np.zeros(scheme.shape)
         one[kept] = 1
         part = scheme.matrix(one)
-        assert not any(kept) or np.allclose(part @ whole, float(have) * part, rtol=1e-12, atol=1e-15)
+        assert not any(kept) or np.allclose(
+            part @ whole, float(have) * part, rtol=1e-12, atol=1e-15
+        )
 
 
 def test_information_outside_the_scheme_is_refused():
@@ -148,7 +176,9 @@ def test_information_outside_the_scheme_is_refused():
 
 
 @pytest.mark.parametrize("objective", ["average", "worst_case"])
-@pytest.mark.parametrize("numbers, epsilon", [(np.arange(thorough_or(6, 8)), 1.0), ([0.1, 0.25, 0.7, 0.71, 3.0], 2.0)])
+@pytest.mark.parametrize(
+    "numbers, epsilon", [(np.arange(thorough_or(6, 8)), 1.0), ([0.1, 0.25, 0.7, 0.71, 3.0], 2.0)]
+)
 def test_means_are_those_of_the_listed_method(numbers, epsilon, objective):
     workload = Workload.mean(numbers)
     listed = design(workload, PureLDP(epsilon), objective=objective, gap=1e-6)
@@ -158,12 +188,15 @@ def test_means_are_those_of_the_listed_method(numbers, epsilon, objective):
 
 
 def test_the_mean_design_is_the_limit_of_finer_grids():
-    """`mean.designed` has given outputs: its variance is never below, and nears it as they are refined."""
-    numbers, epsilon = np.linspace(-1, 1, 24), 1.0
+    """`mean.designed` has given outputs: its variance is never below, and nears it as they are
+    refined."""
+    numbers = np.linspace(-1, 1, 24)
+    epsilon = 1.0
     made = design(Workload.mean(numbers), PureLDP(epsilon), objective="worst_case", gap=1e-4)
     assert made.relative_gap <= 1e-4
     coarse, fine = (
-        mean.designed(numbers, np.linspace(-3, 3, m), epsilon).grid_variance for m in thorough_or((13, 25), (25, 97))
+        mean.designed(numbers, np.linspace(-3, 3, m), epsilon).grid_variance
+        for m in thorough_or((13, 25), (25, 97))
     )
     assert made.bound <= fine <= coarse
     assert fine <= made.value * 1.01
@@ -182,7 +215,10 @@ def test_means_are_unbiased_up_to_a_proved_bias():
     assert 0 < made.certificate.bias < 1e-14
     values = [Fraction(value) for value in made.estimator[0].tolist()]
     for number, row in zip(np.arange(24) / 10, made.mechanism.counts.tolist(), strict=True):
-        mean = sum((count * value for count, value in zip(row, values, strict=True)), Fraction(0)) / 2**53
+        mean = (
+            sum((count * value for count, value in zip(row, values, strict=True)), Fraction(0))
+            / 2**53
+        )
         assert abs(mean - Fraction(number)) < 1e-14
 
 
@@ -197,9 +233,12 @@ def test_multiples_of_one_mean_count_as_one():
     assert "single mean" not in methods_for(other)
 
 
-@pytest.mark.parametrize("objective", ["average", pytest.param("worst_case", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "objective", ["average", pytest.param("worst_case", marks=pytest.mark.long)]
+)
 def test_a_rough_gap_at_a_small_budget_does_not_cost_the_exact_means(objective):
-    """Masses for exact means need a precise solution of the last program, however large the gap may be."""
+    """Masses for exact means need a precise solution of the last program, however large the gap may
+    be."""
     for numbers in (np.arange(60.0), np.append(np.arange(30.0), 100.0)):
         made = design(Workload.mean(numbers), PureLDP(0.05), objective=objective, gap=1e-3)
         assert made.certificate.multipliers.kind == "mean"

@@ -1,4 +1,5 @@
-"""Designs for tables of many questions: against a listed channel, by their draws, in files, and at large sizes."""
+"""Designs for tables of many questions: against a listed channel, by their draws, in files, and at
+large sizes."""
 
 from __future__ import annotations
 
@@ -35,10 +36,13 @@ KINDS = [
 
 def channel_of(made: QuestionsDesign) -> tuple[Any, Any]:
     """All reports, and their probabilities, shape (n, m), by definition."""
-    d, rows, columns = len(made.workload.attributes), [], []
+    d = len(made.workload.attributes)
+    rows = []
+    columns = []
     for place, kind in enumerate(made.certificate.randomizer.kinds):
         own, sets = listed_sets(d, kind.parts, kind.inside)
-        p, m = kind.held / 2**53, float(kind.share)
+        p = kind.held / 2**53
+        m = float(kind.share)
         assert np.allclose(sets.mean(axis=1), m)
         rows += [[place, *row] for row in own]
         columns.append(kind.mass / 2**53 / len(sets) * np.where(sets > 0, p / m, (1 - p) / (1 - m)))
@@ -49,27 +53,43 @@ def made_of(workload: Any, epsilon: Any, d: int, pairs: list[Any]) -> QuestionsD
     """A design with given kinds of sets, not the best ones."""
     first = design(workload, PureLDP(epsilon), limits=SMALL)
     budget = first.privacy.epsilon
-    kinds = [kind_of(parts, np.array(inside), 1 / len(pairs), budget) for parts, inside in pairs if sum(parts) <= d]
+    kinds = [
+        kind_of(parts, np.array(inside), 1 / len(pairs), budget)
+        for parts, inside in pairs
+        if sum(parts) <= d
+    ]
     total = sum(kind.mass for kind in kinds)
     kinds[0] = replace(kinds[0], mass=kinds[0].mass + 2**53 - total)
-    return QuestionsDesign(QuestionsCertificate.of(workload, first.privacy, kinds, first.certificate.multipliers))
+    return QuestionsDesign(
+        QuestionsCertificate.of(workload, first.privacy, kinds, first.certificate.multipliers)
+    )
 
 
 STACK = 2.0 * Workload.marginals((2,) * 3, 1) + Workload.marginals((2,) * 3, 3)
 
 
-@pytest.mark.parametrize("workload", [Workload.marginals((2,) * 4, 2), STACK, -3.0 * Workload.marginals((2,) * 3, 1)])
+@pytest.mark.parametrize(
+    "workload", [Workload.marginals((2,) * 4, 2), STACK, -3.0 * Workload.marginals((2,) * 3, 1)]
+)
 @pytest.mark.parametrize("best", [True, False])
-def test_value_bias_and_variances_are_those_of_the_listed_channel(workload: Any, best: bool) -> None:
+def test_value_bias_and_variances_are_those_of_the_listed_channel(
+    workload: Any, best: bool
+) -> None:
     d = len(workload.attributes)
-    made = design(workload, PureLDP(1.5), limits=SMALL) if best else made_of(workload, 1.5, d, KINDS)
+    made = (
+        design(workload, PureLDP(1.5), limits=SMALL) if best else made_of(workload, 1.5, d, KINDS)
+    )
     rows, channel = channel_of(made)
     assert len(rows) == made.n_reports
     np.testing.assert_allclose(channel.sum(axis=1), 1, atol=1e-12)
     assert (channel.max(axis=0) / channel.min(axis=0)).max() <= np.exp(1.5) * (1 + 1e-12)
-    assert float(made.odds) == pytest.approx((channel.max(axis=0) / channel.min(axis=0)).max(), rel=1e-12)
+    assert float(made.odds) == pytest.approx(
+        (channel.max(axis=0) / channel.min(axis=0)).max(), rel=1e-12
+    )
     values = np.array([made.estimate([row], check_fit=False).values for row in rows]).T
-    np.testing.assert_allclose(values @ channel.T, workload.matrix, atol=1e-9 * np.abs(values).max())
+    np.testing.assert_allclose(
+        values @ channel.T, workload.matrix, atol=1e-9 * np.abs(values).max()
+    )
     squares = channel @ (values**2).sum(axis=0) - (workload.matrix**2).sum(axis=0)
     np.testing.assert_allclose(squares, made.value, rtol=1e-9)
     prior = np.random.default_rng(0).dirichlet(np.ones(len(channel)))
@@ -77,7 +97,10 @@ def test_value_bias_and_variances_are_those_of_the_listed_channel(workload: Any,
     np.testing.assert_allclose(made.variances(prior), exact, rtol=1e-9)
     worst = max(made.variances(np.eye(len(channel))[0])[0], made.variances(prior)[0])
     assert made.variances()[0] >= worst * (1 - 1e-12)
-    delta = max(np.maximum(channel[x] - 2.0 * channel[z], 0).sum() for x, z in permutations(range(len(channel)), 2))
+    delta = max(
+        np.maximum(channel[x] - 2.0 * channel[z], 0).sum()
+        for x, z in permutations(range(len(channel)), 2)
+    )
     assert float(made.certificate.randomizer.delta(F(2))) == pytest.approx(delta, abs=1e-12)
 
 
@@ -103,14 +126,19 @@ def test_draws_have_the_probabilities_that_are_certified() -> None:
 
 
 def test_estimates_counts_and_weights() -> None:
-    workload = Workload.marginals({"smokes": ["no", "yes"], "old": ["no", "yes"], "male": [0, 1]}, 2)
+    workload = Workload.marginals(
+        {"smokes": ["no", "yes"], "old": ["no", "yes"], "male": [0, 1]}, 2
+    )
     made = design(workload, PureLDP(2.0), limits=SMALL)
     answers = [("no", "yes", 1)] * 300 + [("yes", "yes", 0)] * 700
     reports = made.privatize(answers, rng=1)
-    one, two = made.count(reports[:400]), made.count(reports[400:])
+    one = made.count(reports[:400])
+    two = made.count(reports[400:])
     whole = made.estimate(reports)
     np.testing.assert_allclose(made.estimate(one + two).values, whole.values)
-    np.testing.assert_allclose(made.estimate(reports, weights=np.full(1000, 2.0)).values, whole.values)
+    np.testing.assert_allclose(
+        made.estimate(reports, weights=np.full(1000, 2.0)).values, whole.values
+    )
     double = made.estimate(np.vstack([reports, reports[:400]]))
     weighted = made.estimate(reports, weights=np.repeat([2.0, 1.0], [400, 600]))
     np.testing.assert_allclose(weighted.values, double.values)
@@ -128,7 +156,14 @@ def test_raw_answers_and_other_rows_are_refused_without_an_answer_in_the_message
     assert lo.goodness_of_fit(made, good) > 1e-3
     fixed = np.tile(good[0], (2000, 1))
     assert lo.goodness_of_fit(made, fixed) < 1e-6
-    for odd in ([(0, 1, 1)], [[0, 9, 0, 0]], [[0, 0, 0, 0]], [[-1, 1, 1, 0]], [[9, *good[0, 1:]]], [[0.5] * 4]):
+    for odd in (
+        [(0, 1, 1)],
+        [[0, 9, 0, 0]],
+        [[0, 0, 0, 0]],
+        [[-1, 1, 1, 0]],
+        [[9, *good[0, 1:]]],
+        [[0.5] * 4],
+    ):
         with pytest.raises(LdpoptError, match="not a row that this design draws"):
             made.count(odd)
     for odd in ([(0, 1)], [(0, 1, 2)], [5], "text"):
@@ -139,8 +174,10 @@ def test_raw_answers_and_other_rows_are_refused_without_an_answer_in_the_message
 
 
 def test_with_a_key_a_report_depends_on_key_question_id_and_answers_alone() -> None:
-    made, key = design(Workload.marginals((2,) * 3, 2), PureLDP(2.0), limits=SMALL), bytes(range(32))
-    answers, ids = [(0, 1, 1)] * 300 + [(1, 0, 0)] * 300, list(range(600))
+    made = design(Workload.marginals((2,) * 3, 2), PureLDP(2.0), limits=SMALL)
+    key = bytes(range(32))
+    answers = [(0, 1, 1)] * 300 + [(1, 0, 0)] * 300
+    ids = list(range(600))
     first = made.privatize(answers, key=key, id=ids)
     np.testing.assert_array_equal(made.privatize(answers[::-1], key=key, id=ids[::-1]), first[::-1])
     for other in (
@@ -172,7 +209,8 @@ def test_files_and_forged_files(tmp_path: Any) -> None:
     np.testing.assert_array_equal(again.estimate(reports).values, made.estimate(reports).values)
     data = json.loads(path.read_text())
     del data["about"], data["digest"]
-    achieved, bound = F(data["achieved"]), F(data["bound"])
+    achieved = F(data["achieved"])
+    bound = F(data["bound"])
     kind = data["kinds"][0]
 
     def fails(**changed: Any) -> bool:
@@ -202,7 +240,10 @@ def test_files_and_forged_files(tmp_path: Any) -> None:
         (0, []),
         (1, kind[1][:-1]),
     ]:
-        assert fails(kinds=[[*kind[:place], odd, *kind[place + 1 :]], *data["kinds"][1:]]), (place, odd)
+        assert fails(kinds=[[*kind[:place], odd, *kind[place + 1 :]], *data["kinds"][1:]]), (
+            place,
+            odd,
+        )
 
 
 @pytest.mark.parametrize(
@@ -234,10 +275,12 @@ def test_large_designs_have_the_values_and_gaps_of_the_search_by_hand(
 
 @pytest.mark.long
 def test_the_same_design_as_with_a_listed_channel() -> None:
-    """Where both can be made, the value is the same up to rounding, since the best sets depend on few questions."""
+    """Where both can be made, the value is the same up to rounding, since the best sets depend on
+    few questions."""
     for k, epsilon in ((1, 1.0), (2, 3.0)):
         workload = Workload.marginals((2,) * 6, k)
-        one, two = design(workload, PureLDP(epsilon)), design(workload, PureLDP(epsilon), limits=SMALL)
+        one = design(workload, PureLDP(epsilon))
+        two = design(workload, PureLDP(epsilon), limits=SMALL)
         assert one.value <= two.value * (1 + 1e-6)
         assert two.value <= one.value * 1.01
         assert one.bound == pytest.approx(two.bound, rel=1e-5)
@@ -246,7 +289,9 @@ def test_the_same_design_as_with_a_listed_channel() -> None:
 def test_the_information_of_kinds_adds_up_and_symmetric_parts_agree() -> None:
     """A symmetric set of three questions, and the same one as a set of three parts."""
     symmetric = Kind((3,), (1, 0, 0, 1), 2**53, 2**52)
-    parted = Kind((1, 1, 1), tuple(int(sum(x) in (0, 3)) for x in product((0, 1), repeat=3)), 2**53, 2**52)
+    parted = Kind(
+        (1, 1, 1), tuple(int(sum(x) in (0, 3)) for x in product((0, 1), repeat=3)), 2**53, 2**52
+    )
     assert symmetric.share == parted.share
     assert symmetric.weights(3) == parted.weights(3)
     assert sum(symmetric.weights(3)) == symmetric.share

@@ -17,7 +17,11 @@ N = thorough_or(24, 40)
 def rechecked(made):
     assert made.certificate.recheck() == ()
     assert made.mechanism.audit(made.privacy).verdict == "certified"
-    assert np.allclose(made.estimator @ made.mechanism.channel.T, made.workload.matrix, atol=1e-8 * np.sqrt(made.value))
+    assert np.allclose(
+        made.estimator @ made.mechanism.channel.T,
+        made.workload.matrix,
+        atol=1e-8 * np.sqrt(made.value),
+    )
     return made
 
 
@@ -33,7 +37,8 @@ def test_near_the_bound(kind, epsilon):
 @pytest.mark.long
 @pytest.mark.parametrize("n, epsilon, gap", [(40, 1.0, 2e-5), (64, 0.5, 1e-5), (64, 1.0, 1e-5)])
 def test_columns_are_found_where_the_bound_is_tight(n, epsilon, gap):
-    """Sets that differ from others by one exchange of a single answer left gaps of 2.4e-4, 8.9e-5 and 1.3e-4."""
+    """Sets that differ from others by one exchange of a single answer left gaps of 2.4e-4, 8.9e-5
+    and 1.3e-4."""
     assert rechecked(design(Workload.prefix(n), PureLDP(epsilon), gap=gap)).relative_gap <= gap
 
 
@@ -58,7 +63,8 @@ def test_a_time_limit_leaves_a_proved_design(limit):
 
 
 def test_a_larger_bound_is_proved_by_the_inequalities():
-    """With a large budget sets are small, and that two answers are never both out of few is what the bound needs."""
+    """With a large budget sets are small, and that two answers are never both out of few is what
+    the bound needs."""
     made = design(Workload.prefix(32), PureLDP(2.0), gap=2e-3)
     assert made.certificate.multipliers.inequalities.pairs.max() > 0
     assert made.relative_gap <= 2e-3
@@ -68,14 +74,19 @@ def test_the_worst_case_of_many_answers_is_the_largest_average():
     made = design(Workload.prefix(22), PureLDP(1.0), objective="worst_case", gap=5e-3)
     assert made.relative_gap <= 6e-3
     assert made.variance().max() == pytest.approx(made.value, rel=1e-9)
-    assert made.bound <= design(Workload.prefix(22), PureLDP(1.0), weights=made.weights, gap=2e-2).value
+    assert (
+        made.bound
+        <= design(Workload.prefix(22), PureLDP(1.0), weights=made.weights, gap=2e-2).value
+    )
     rechecked(made)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("objective", ["average", "worst_case"])
 def test_up_to_32_answers_the_gap_asked_for_is_reached(objective, tmp_path):
-    made = rechecked(design(Workload.prefix(21), PureLDP(2.0), objective=objective, gap=1e-6, time_limit=150))
+    made = rechecked(
+        design(Workload.prefix(21), PureLDP(2.0), objective=objective, gap=1e-6, time_limit=150)
+    )
     assert made.relative_gap <= 1e-6
     assert made.certificate.multipliers.shift is None
     made.save(tmp_path / "design.json")

@@ -1,4 +1,5 @@
-"""Counts: of shards as of the whole, saved and loaded, from every container, weighted; of another mechanism refused."""
+"""Counts: of shards as of the whole, saved and loaded, from every container, weighted; of another
+mechanism refused."""
 
 from __future__ import annotations
 
@@ -29,7 +30,11 @@ PLAIN = Counts.of(COIN, REPORTS)
 @given(st.lists(st.sampled_from(["no", "yes"]), max_size=30), st.integers(0, 30))
 def test_counts_of_parts_are_those_of_the_whole(reports, cut):
     parts = Counts.of(COIN, reports[:cut]) + Counts.of(COIN, reports[cut:])
-    assert parts == Counts.of(COIN, reports) == sum(Counts.of(COIN, [one]) for one in reports) + Counts.of(COIN, [])
+    assert (
+        parts
+        == Counts.of(COIN, reports)
+        == sum(Counts.of(COIN, [one]) for one in reports) + Counts.of(COIN, [])
+    )
     assert parts.to_dict() == {label: reports.count(label) for label in ("no", "yes")}
 
 
@@ -48,8 +53,10 @@ def test_counts_of_protocols(protocol, tmp_path):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: type(protocol).__name__)
 def test_whole_weights_are_repetitions(protocol):
-    reports, weights = protocol.privatize(["a", "b", "e", "e"], rng=1), np.array([1, 2, 0, 3])
-    found, repeated = protocol.count(reports, weights=weights), protocol.count(np.repeat(reports, weights, axis=0))
+    reports = protocol.privatize(["a", "b", "e", "e"], rng=1)
+    weights = np.array([1, 2, 0, 3])
+    found = protocol.count(reports, weights=weights)
+    repeated = protocol.count(np.repeat(reports, weights, axis=0))
     assert found.values.tolist() == repeated.values.tolist()
     assert (found.total, found.n_reports) == (6, 4)
     assert protocol.estimate(found).values == pytest.approx(protocol.estimate(repeated).values)
@@ -59,18 +66,39 @@ def test_every_container_of_labels(tmp_path):
     frame = pd.DataFrame({"r": REPORTS})
     frame.to_csv(tmp_path / "r.csv", index=False)
     frame.to_parquet(tmp_path / "r.parquet")
-    vectors = [tuple(REPORTS), np.array(REPORTS), frame["r"], frame["r"].astype("category"), iter(REPORTS)]
+    vectors = [
+        tuple(REPORTS),
+        np.array(REPORTS),
+        frame["r"],
+        frame["r"].astype("category"),
+        iter(REPORTS),
+    ]
     vectors += [pl.Series(REPORTS), pa.array(REPORTS), pa.chunked_array([REPORTS[:1], REPORTS[1:]])]
     assert all(Counts.of(COIN, vector) == PLAIN for vector in vectors)
-    tables = [frame, pl.DataFrame(frame), pa.table(frame), tmp_path / "r.csv", str(tmp_path / "r.parquet")]
+    tables = [
+        frame,
+        pl.DataFrame(frame),
+        pa.table(frame),
+        tmp_path / "r.csv",
+        str(tmp_path / "r.parquet"),
+    ]
     assert all(Counts.of(COIN, table, column="r") == PLAIN for table in tables)
 
 
 def test_every_container_of_counts():
-    series, column = pd.Series(REPORTS, name="r"), pl.Series("r", REPORTS)
-    tallies = [{"no": 3, "yes": 1}, series.value_counts(), series.value_counts().reset_index(), PLAIN]
+    series = pd.Series(REPORTS, name="r")
+    column = pl.Series("r", REPORTS)
+    tallies = [
+        {"no": 3, "yes": 1},
+        series.value_counts(),
+        series.value_counts().reset_index(),
+        PLAIN,
+    ]
     tallies += [column.value_counts(), pl.DataFrame({"r": REPORTS}).group_by("r").len()]
-    tallies += [pa.array(REPORTS).value_counts(), pa.chunked_array([REPORTS]).value_counts().slice(0)]
+    tallies += [
+        pa.array(REPORTS).value_counts(),
+        pa.chunked_array([REPORTS]).value_counts().slice(0),
+    ]
     tallies += [pa.table({"r": REPORTS}).group_by("r").aggregate([([], "count_all")])]
     for tally in tallies:
         assert Counts.of(COIN, tally) == PLAIN
@@ -95,12 +123,17 @@ def test_weighted_estimates_against_the_plain_formula():
     assert found.values == pytest.approx(mean)
     assert found.covariance == pytest.approx(spread @ spread.T / weights.sum() ** 2)
     assert found.n_reports == 4
-    likely = estimate_frequencies(COIN, Counts.of(COIN, REPORTS, weights=weights), method="maximum_likelihood")
+    likely = estimate_frequencies(
+        COIN, Counts.of(COIN, REPORTS, weights=weights), method="maximum_likelihood"
+    )
     assert likely.values.min() >= 0
 
 
 @cases(20)
-@given(st.lists(st.tuples(st.sampled_from(["no", "yes"]), st.integers(0, 5)), min_size=1, max_size=20), st.randoms())
+@given(
+    st.lists(st.tuples(st.sampled_from(["no", "yes"]), st.integers(0, 5)), min_size=1, max_size=20),
+    st.randoms(),
+)
 def test_weights_go_by_the_index(pairs, random):
     reports, weights = (pd.Series(list(column), name="r") for column in zip(*pairs, strict=True))
     order = list(range(len(pairs)))
@@ -138,7 +171,10 @@ def test_weights_in_files(tmp_path):
     frame.to_csv(tmp_path / "r.csv", index=False)
     pq.write_table(pa.table(frame), tmp_path / "r.parquet")
     plain = Counts.of(COIN, REPORTS, weights=frame["w"])
-    assert all(Counts.of(COIN, tmp_path / name, column="r", weights="w") == plain for name in ("r.csv", "r.parquet"))
+    assert all(
+        Counts.of(COIN, tmp_path / name, column="r", weights="w") == plain
+        for name in ("r.csv", "r.parquet")
+    )
     (tmp_path / "bad.csv").write_text("r,w\nno,1\nyes,heavy\n")
     with pytest.raises(StatementError, match=r"the weight is not a number(.|\n)*row 3"):
         Counts.of(COIN, tmp_path / "bad.csv", column="r", weights="w")
@@ -148,7 +184,10 @@ def test_missing_reports_are_refused_or_left_out(tmp_path):
     (tmp_path / "r.csv").write_text("r,n\nno,1\n,2\nNA,3\nyes,4\n")
     with pytest.raises(StatementError, match=r"2 reports are missing(.|\n)*row 3"):
         Counts.of(COIN, tmp_path / "r.csv", column="r")
-    assert Counts.of(COIN, tmp_path / "r.csv", column="r", missing="leave_out").to_dict() == {"no": 1, "yes": 1}
+    assert Counts.of(COIN, tmp_path / "r.csv", column="r", missing="leave_out").to_dict() == {
+        "no": 1,
+        "yes": 1,
+    }
     frame = pl.DataFrame({"r": ["no", None]})
     with pytest.raises(StatementError, match="1 report is missing"):
         Counts.of(COIN, frame, column="r")
@@ -181,7 +220,9 @@ def test_no_reports_are_refused_where_they_are_needed():
         estimate_frequencies(COIN, Counts.of(COIN, ["no"], weights=[0.0]))
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "ldpopt counts 2"}', '{"format": 1, "source": 2}'])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"format": "ldpopt counts 2"}', '{"format": 1, "source": 2}']
+)
 def test_files_without_counts_are_refused(tmp_path, text):
     (tmp_path / "c.json").write_text(text)
     with pytest.raises(ModelFileError):
@@ -190,7 +231,9 @@ def test_files_without_counts_are_refused(tmp_path, text):
         Counts.load(tmp_path / "missing.json")
 
 
-@pytest.mark.parametrize("change", [("[3, 1]", "[3, -1]"), ("[3, 1]", "[3]"), ("[3, 1]", '[3, "1"]'), ("4", "true")])
+@pytest.mark.parametrize(
+    "change", [("[3, 1]", "[3, -1]"), ("[3, 1]", "[3]"), ("[3, 1]", '[3, "1"]'), ("4", "true")]
+)
 def test_spoilt_files_are_refused(tmp_path, change):
     PLAIN.save(tmp_path / "c.json")
     (tmp_path / "c.json").write_text((tmp_path / "c.json").read_text().replace(*change))
@@ -200,18 +243,25 @@ def test_spoilt_files_are_refused(tmp_path, change):
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_sets_in_a_column_are_counted_as_those_in_an_array(ending, tmp_path):
-    protocol, answers = SubsetSelection(LABELS, 1.0), ["a", "b", "e", "e"] * 20
+    protocol = SubsetSelection(LABELS, 1.0)
+    answers = ["a", "b", "e", "e"] * 20
     sets = protocol.privatize(answers, rng=1)
-    frame = pd.DataFrame({"a": [" ".join(map(str, row)) for row in sets.tolist()], "w": range(len(sets))})
+    frame = pd.DataFrame(
+        {"a": [" ".join(map(str, row)) for row in sets.tolist()], "w": range(len(sets))}
+    )
     path = tmp_path / f"reports.{ending}"
     frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
     for weights, numbers in ((None, None), ("w", np.arange(len(sets), dtype=float))):
         for table in (frame, pl.from_pandas(frame), path):
-            assert Counts.of(protocol, table, column="a", weights=weights) == protocol.count(sets, weights=numbers)
+            assert Counts.of(protocol, table, column="a", weights=weights) == protocol.count(
+                sets, weights=numbers
+            )
 
 
 def test_reports_without_a_form_in_tables_are_refused():
-    with pytest.raises(StatementError, match="the reports of a protocol are not a column of a table"):
+    with pytest.raises(
+        StatementError, match="the reports of a protocol are not a column of a table"
+    ):
         Counts.of(UnaryEncoding(LABELS, 1.0), pd.DataFrame({"a": [1]}), column="a")
     with pytest.raises(StatementError, match="a int cannot draw reports"):
         Counts.of(3, ["a"])

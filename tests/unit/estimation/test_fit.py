@@ -1,4 +1,5 @@
-"""Goodness of fit: a bound that holds for honest reports, and flags raw answers and those of other mechanisms."""
+"""Goodness of fit: a bound that holds for honest reports, and flags raw answers and those of other
+mechanisms."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ KINDS = FrequencyProtocol.PUBLISHED
 @pytest.mark.parametrize("outputs", [2, 4, 9])
 def test_honest_reports_are_hardly_ever_flagged(people, outputs):
     rng = np.random.default_rng(people + outputs)
-    tries, level = thorough_or(200, 500), 0.05
+    tries = thorough_or(200, 500)
+    level = 0.05
     flagged = 0
     for _ in range(tries):
         mechanism = Mechanism(rng.dirichlet(np.ones(outputs), size=3))
@@ -31,15 +33,28 @@ def test_honest_reports_are_hardly_ever_flagged(people, outputs):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_protocols(kind):
-    protocol, rng = kind(["a", "b", "c", "d"], 1.0), np.random.default_rng(1)
+    protocol = kind(["a", "b", "c", "d"], 1.0)
+    rng = np.random.default_rng(1)
     values = [
-        goodness_of_fit(protocol, protocol.privatize(rng.choice(["a", "b", "c", "d"], size=300), rng=rng))
+        goodness_of_fit(
+            protocol, protocol.privatize(rng.choice(["a", "b", "c", "d"], size=300), rng=rng)
+        )
         for _ in range(40)
     ]
     assert sum(value < 0.05 for value in values) <= 2
     everyone = protocol.count(protocol.privatize(["a"] * 3000, rng=2))
     assert goodness_of_fit(protocol, everyone) > 1e-3
-    foreign = Counts(*(everyone.source, everyone.labels, 0 * everyone.values, 0 * everyone.squares, 3000, 3000, 3000))
+    foreign = Counts(
+        *(
+            everyone.source,
+            everyone.labels,
+            0 * everyone.values,
+            0 * everyone.squares,
+            3000,
+            3000,
+            3000,
+        )
+    )
     assert goodness_of_fit(protocol, foreign) < 1e-6
 
 
@@ -57,7 +72,9 @@ def test_raw_answers_and_foreign_reports_are_flagged():
 def test_the_bound_by_hand():
     # All reports "no": the nearest distribution has 3/4 of them, so G = N log(4/3), and m - 1 = 1.
     excess = 100 * np.log(4 / 3)
-    assert goodness_of_fit(COIN, {"no": 100}) == pytest.approx(np.exp(-excess) * np.e * excess, rel=1e-6)
+    assert goodness_of_fit(COIN, {"no": 100}) == pytest.approx(
+        np.exp(-excess) * np.e * excess, rel=1e-6
+    )
 
 
 def test_counts_without_a_p_value_are_refused():
@@ -68,11 +85,14 @@ def test_counts_without_a_p_value_are_refused():
 
 
 class TestFitOfEstimates:
-    """Estimates of reports that hardly come from their mechanism are refused, or come with a warning."""
+    """Estimates of reports that hardly come from their mechanism are refused, or come with a
+    warning."""
 
     def test_raw_answers_are_refused_unless_the_check_is_off(self):
         reports = {"no": 990, "yes": 10}
-        with pytest.raises(StatementError, match=r"do not look like reports .* \(p-value \d+e-\d+\)"):
+        with pytest.raises(
+            StatementError, match=r"do not look like reports .* \(p-value \d+e-\d+\)"
+        ):
             estimate_frequencies(COIN, reports)
         found = estimate_frequencies(COIN, reports, check_fit=False)
         assert found.fit == goodness_of_fit(COIN, reports) < 1e-100
@@ -85,7 +105,9 @@ class TestFitOfEstimates:
             estimate_frequencies(COIN, reports)
 
     def test_a_design_and_a_protocol_and_a_survey_refuse_as_well(self):
-        weak, strong = (design(Workload.frequencies(["a", "b", "c"]), PureLDP(e)) for e in (1.0, 3.0))
+        weak, strong = (
+            design(Workload.frequencies(["a", "b", "c"]), PureLDP(e)) for e in (1.0, 3.0)
+        )
         reports = strong.mechanism.privatize(["a"] * 900, rng=1)
         with pytest.raises(StatementError, match="p-value"):
             weak.estimate(reports)

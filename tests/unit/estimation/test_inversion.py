@@ -26,7 +26,9 @@ def randomized_response(n: int, epsilon: float) -> Mechanism:
 
 def wide(seed: int = 0) -> Mechanism:
     """Three inputs, six outputs: more reports than answers."""
-    return Mechanism(np.random.default_rng(seed).dirichlet(np.ones(6), size=3), inputs=["a", "b", "c"])
+    return Mechanism(
+        np.random.default_rng(seed).dirichlet(np.ones(6), size=3), inputs=["a", "b", "c"]
+    )
 
 
 def em(channel: np.ndarray, frequencies: np.ndarray, steps: int) -> np.ndarray:
@@ -40,10 +42,12 @@ def em(channel: np.ndarray, frequencies: np.ndarray, steps: int) -> np.ndarray:
 class TestInversion:
     """Unbiased, linear, not clipped."""
 
-    @pytest.mark.parametrize("mechanism", [randomized_response(4, 1.0), randomized_response(9, 0.1), wide()])
+    @pytest.mark.parametrize(
+        "mechanism", [randomized_response(4, 1.0), randomized_response(9, 0.1), wide()]
+    )
     def test_unbiased(self, mechanism):
-        # The estimate is linear in the counts, so unbiased means: exact report frequencies give the exact prior.
-        # Masses over 2**53 are whole counts, so these frequencies are exact.
+        # The estimate is linear in the counts, so unbiased means: exact report frequencies give the
+        # exact prior. Masses over 2**53 are whole counts, so these frequencies are exact.
         for x, masses in enumerate(mechanism.masses):
             reports = dict(zip(mechanism.outputs, masses, strict=True))
             found = estimate_frequencies(mechanism, reports, check_fit=False).values
@@ -55,7 +59,9 @@ class TestInversion:
         assert found.values == pytest.approx([0.7, 0.3])
         assert found.std_error == pytest.approx([2 * math.sqrt(0.24 / 1000)] * 2)
         normal = estimate_frequencies(COIN, {"no": 600, "yes": 400}, intervals="normal").interval[0]
-        assert normal == pytest.approx([0.7 - 1.959964 * 0.0309839, 0.7 + 1.959964 * 0.0309839], abs=1e-6)
+        assert normal == pytest.approx(
+            [0.7 - 1.959964 * 0.0309839, 0.7 + 1.959964 * 0.0309839], abs=1e-6
+        )
         # Wilson's interval of the share 0.6 of 1000 reports, through (s - 1/4) / (1/2)
         wilson = np.array([0.5693093, 0.6299252])
         assert found.interval[0] == pytest.approx((wilson - 0.25) / 0.5, abs=1e-6)
@@ -77,7 +83,8 @@ class TestInversion:
             assert estimate_frequencies(wide(), {y: 1}).values.sum() == pytest.approx(1, abs=1e-12)
 
     def test_weights_beat_the_plain_pseudo_inverse(self):
-        # Gauss-Markov: at uniform answers no other left inverse has smaller variance, in any direction.
+        # Gauss-Markov: at uniform answers no other left inverse has smaller variance, in any
+        # direction.
         channel = wide().channel
         q = channel.mean(axis=0)
         ours = np.array([estimate_frequencies(wide(), {y: 1}).values for y in wide().outputs]).T
@@ -99,13 +106,18 @@ class TestInversion:
             estimate_frequencies(mechanism, {0: 8, 1: 2})
 
     def test_coverage(self):
-        mechanism, rng, prior = randomized_response(3, 1.0), np.random.default_rng(8), np.array([0.6, 0.3, 0.1])
+        mechanism = randomized_response(3, 1.0)
+        rng = np.random.default_rng(8)
+        prior = np.array([0.6, 0.3, 0.1])
         reports = rng.multinomial(2000, prior @ mechanism.channel, size=1000)
         inside = np.zeros(3)
         for counts in reports:
-            low, high = estimate_frequencies(mechanism, dict(enumerate(counts)), confidence=0.9).interval.T
+            low, high = estimate_frequencies(
+                mechanism, dict(enumerate(counts)), confidence=0.9
+            ).interval.T
             inside += (low <= prior) & (prior <= high)
-        # Binomial, standard deviation 9.5: five of them, and one point for the normal approximation.
+        # Binomial, standard deviation 9.5: five of them, and one point for the normal
+        # approximation.
         assert np.abs(inside - 900).max() < 5 * 9.5 + 10
 
 
@@ -115,7 +127,9 @@ class TestMaximumLikelihood:
     @pytest.mark.parametrize("mechanism", [COIN, randomized_response(6, 2.0)])
     def test_equals_inversion_in_the_interior(self, mechanism):
         rng = np.random.default_rng(2)
-        counts = rng.multinomial(10_000, rng.dirichlet(np.full(len(mechanism.inputs), 9.0)) @ mechanism.channel)
+        counts = rng.multinomial(
+            10_000, rng.dirichlet(np.full(len(mechanism.inputs), 9.0)) @ mechanism.channel
+        )
         reports = dict(zip(mechanism.outputs, counts, strict=True))
         plain = estimate_frequencies(mechanism, reports)
         assert plain.values.min() > 0
@@ -135,7 +149,9 @@ class TestMaximumLikelihood:
         rng = np.random.default_rng(seed)
         mechanism = Mechanism(rng.dirichlet(np.full(6, 0.3), size=4), outputs=range(6))
         counts = rng.multinomial(200, rng.dirichlet(np.full(4, 0.4)) @ mechanism.channel)
-        found = estimate_frequencies(mechanism, dict(enumerate(counts)), method="maximum_likelihood").values
+        found = estimate_frequencies(
+            mechanism, dict(enumerate(counts)), method="maximum_likelihood"
+        ).values
         q = counts / 200
         slow = em(mechanism.channel, q, steps=3000)
         used = q > 0
@@ -161,12 +177,18 @@ class TestMaximumLikelihood:
         tangent = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
         slope = mechanism.channel.T @ tangent
         information = 96 * slope.T @ (slope / (found.values @ mechanism.channel)[:, None])
-        assert found.covariance == pytest.approx(tangent @ np.linalg.inv(information) @ tangent.T, rel=1e-6)
+        assert found.covariance == pytest.approx(
+            tangent @ np.linalg.inv(information) @ tangent.T, rel=1e-6
+        )
 
     def test_the_identity_channel_gives_the_sample_frequencies(self):
-        found = estimate_frequencies(Mechanism(np.eye(3)), [0, 0, 0, 2], method="maximum_likelihood")
+        found = estimate_frequencies(
+            Mechanism(np.eye(3)), [0, 0, 0, 2], method="maximum_likelihood"
+        )
         assert found.values == pytest.approx([0.75, 0, 0.25], abs=1e-12)
-        assert found.std_error == pytest.approx([math.sqrt(0.75 * 0.25 / 4), 0, math.sqrt(0.75 * 0.25 / 4)], abs=1e-5)
+        assert found.std_error == pytest.approx(
+            [math.sqrt(0.75 * 0.25 / 4), 0, math.sqrt(0.75 * 0.25 / 4)], abs=1e-5
+        )
 
     def test_an_unfinished_search_is_refused(self, monkeypatch):
         monkeypatch.setattr(likelihood, "NEWTON_STEPS", 2)
@@ -200,7 +222,8 @@ class TestStatements:
             estimate_frequencies(COIN, ["no"], method=method, confidence=confidence)
 
     @pytest.mark.parametrize(
-        ("channel", "rank"), [([[0.5, 0.5], [0.5, 0.5]], 1), ([[1.0], [1.0]], 1), ([[1, 0], [0, 1], [0.5, 0.5]], 2)]
+        ("channel", "rank"),
+        [([[0.5, 0.5], [0.5, 0.5]], 1), ([[1.0], [1.0]], 1), ([[1, 0], [0, 1], [0.5, 0.5]], 2)],
     )
     def test_dependent_rows_are_refused_with_the_rank(self, method, channel, rank):
         with pytest.raises(StatementError, match=rf"rank {rank}(.|\n)*do: use a mechanism"):
@@ -212,7 +235,8 @@ class TestStatements:
         assert found.std_error == pytest.approx([0], abs=1e-7)
 
     def test_the_mechanism_round_trip(self, method):
-        # 5 standard errors, once per frequency: false failure below 1e-5 for any seed, and the seed is fixed.
+        # 5 standard errors, once per frequency: false failure below 1e-5 for any seed, and the seed
+        # is fixed.
         mechanism = randomized_response(5, 1.5)
         answers = np.random.default_rng(1).choice(5, p=[0.4, 0.3, 0.15, 0.1, 0.05], size=20_000)
         found = estimate_frequencies(mechanism, mechanism.sample(answers, rng=2), method=method)
@@ -246,7 +270,8 @@ class TestEstimate:
         text = repr(estimate_frequencies(COIN, {"no": 600, "yes": 400}))
         assert text.splitlines()[0] == "Estimate(inversion, 1000 reports, 95% intervals)"
         assert "'yes': 0.3 +- 0.031  [0.240" in text
-        equal = estimate_frequencies(COIN, {"no": 20}, check_fit=False)  # no reports differ, yet the error is not 0
+        # no reports differ, yet the error is not 0
+        equal = estimate_frequencies(COIN, {"no": 20}, check_fit=False)
         assert (equal.std_error == 0).all()
         assert (equal.interval[:, 0] < equal.interval[:, 1]).all()
         assert "+-" not in repr(equal)
@@ -261,37 +286,55 @@ class TestEstimate:
             found.values = 1
 
     def test_shapes_must_fit(self):
-        for odd in ({"std_error": [1]}, {"labels": "abc"}, {"covariance": np.eye(3)}, {"interval": np.eye(3)}):
+        for odd in (
+            {"std_error": [1]},
+            {"labels": "abc"},
+            {"covariance": np.eye(3)},
+            {"interval": np.eye(3)},
+        ):
             with pytest.raises(StatementError):
                 Estimate(**({"values": [1, 2], "std_error": [1, 1], "n_reports": 3} | odd))
         with pytest.raises(StatementError, match="confidence"):
             Estimate([1], [1], 1, confidence=2)
 
-    @pytest.mark.parametrize(("confidence", "z"), [(0.6826894921370859, 1), (0.9973002039367398, 3), (1 - 2**-53, 8.2)])
+    @pytest.mark.parametrize(
+        ("confidence", "z"), [(0.6826894921370859, 1), (0.9973002039367398, 3), (1 - 2**-53, 8.2)]
+    )
     def test_quantile(self, confidence, z):
         assert normal_quantile(confidence) == pytest.approx(z, abs=0.1 if z > 8 else 1e-9)
 
 
 class TestCountsOrReports:
-    """A Series of reports is distinguished from one of counts by rules; an ambiguous one is refused."""
+    """A Series of reports is distinguished from one of counts by rules; an ambiguous one is
+    refused."""
 
     SEEN = pandas.Series([0] * 60 + [1] * 40)
     NUMBERED = Mechanism([[0.75, 0.25], [0.25, 0.75]])
 
     def test_counts_of_integer_labels(self):
-        for counts in (self.SEEN.value_counts(), self.SEEN.value_counts().sort_index(), Counter(self.SEEN.tolist())):
+        for counts in (
+            self.SEEN.value_counts(),
+            self.SEEN.value_counts().sort_index(),
+            Counter(self.SEEN.tolist()),
+        ):
             found = estimate_frequencies(self.NUMBERED, counts)
             assert found.n_reports == 100
             assert found.values.tolist() == pytest.approx([0.7, 0.3])
 
     def test_reports_whatever_their_row_numbers(self):
-        for reports in (self.SEEN, self.SEEN.sample(frac=1, random_state=1), self.SEEN[self.SEEN.index > 20]):
+        for reports in (
+            self.SEEN,
+            self.SEEN.sample(frac=1, random_state=1),
+            self.SEEN[self.SEEN.index > 20],
+        ):
             assert estimate_frequencies(self.NUMBERED, reports).n_reports == len(reports)
 
     def test_an_ambiguous_series_is_refused(self):
         digits = Mechanism(np.eye(10) / 2 + 1 / 20)
         for series in (pandas.Series([3, 1, 2]), pandas.Series([3, 3, 0]).value_counts()):
-            with pytest.raises(StatementError, match=r"do: pass dict\(series\) for counts, series\.to_list\(\)"):
+            with pytest.raises(
+                StatementError, match=r"do: pass dict\(series\) for counts, series\.to_list\(\)"
+            ):
                 estimate_frequencies(digits, series)
             assert estimate_frequencies(digits, dict(series)).n_reports == series.sum()
             assert estimate_frequencies(digits, series.to_list()).n_reports == len(series)

@@ -35,7 +35,9 @@ def test_worst_variance_against_a_search_over_pairs(points):
 
 
 def test_the_variance_is_that_of_surveys():
-    mechanism, p, rng = design(Workload.frequencies(4), PureLDP(1.0)).mechanism, np.array([0.5, 0.3, 0.2, 0.0]), 7
+    mechanism = design(Workload.frequencies(4), PureLDP(1.0)).mechanism
+    p = np.array([0.5, 0.3, 0.2, 0.0])
+    rng = 7
     seen = np.random.default_rng(rng).multinomial(2000, p @ mechanism.channel, size=400)
     values = [estimate_frequencies(mechanism, dict(enumerate(row))).values for row in seen]
     expected = precision(mechanism, prior=p).variances / 2000
@@ -47,7 +49,8 @@ def test_the_variance_is_that_of_surveys():
 def test_protocols_are_planned_as_their_channels():
     protocol = RandomizedResponse(["a", "b", "c"], "log(4)")
     for prior in (None, {"a": 0.7, "b": 0.3, "c": 0.0}):
-        one, other = precision(protocol, prior=prior), precision(protocol.mechanism, prior=prior)
+        one = precision(protocol, prior=prior)
+        other = precision(protocol.mechanism, prior=prior)
         assert one.variances == pytest.approx(other.variances, rel=1e-9)
     assert plan_sample(UnaryEncoding(10**5, 1.0), half_width=0.01) > 10**4
 
@@ -65,9 +68,16 @@ def test_half_widths_and_people_are_inverse_to_each_other():
     found = precision(COIN)
     people = plan_sample(COIN, half_width=0.03)
     assert found.half_width(people).max() <= 0.03 < found.half_width(people - 1).max()
-    assert found.people(pd.Series([0.1, 0.02], ["yes", "no"])).tolist() == [plan_sample(COIN, half_width=0.02), 385]
-    assert plan_sample(COIN, half_width={"no": 0.1, "yes": 0.02}) == plan_sample(COIN, half_width=0.02)
-    assert plan_sample(COIN, half_width=0.02, simultaneous=True) > plan_sample(COIN, half_width=0.02)
+    assert found.people(pd.Series([0.1, 0.02], ["yes", "no"])).tolist() == [
+        plan_sample(COIN, half_width=0.02),
+        385,
+    ]
+    assert plan_sample(COIN, half_width={"no": 0.1, "yes": 0.02}) == plan_sample(
+        COIN, half_width=0.02
+    )
+    assert plan_sample(COIN, half_width=0.02, simultaneous=True) > plan_sample(
+        COIN, half_width=0.02
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,7 +106,9 @@ def test_a_mechanism_without_information_is_refused():
 
 def test_half_widths_are_shares_or_percentages_and_never_wider_than_the_number():
     assert plan_sample(COIN, half_width="2%") == plan_sample(COIN, half_width=0.02)
-    with pytest.raises(StatementError, match=r"half-width 5 is not below 1, (.|\n)*; did you mean 0\.05"):
+    with pytest.raises(
+        StatementError, match=r"half-width 5 is not below 1, (.|\n)*; did you mean 0\.05"
+    ):
         plan_sample(COIN, half_width=5)
     mean = design(Workload.mean([0.0, 10.0]), PureLDP(1.0))
     assert plan_sample(mean, half_width=5) == plan_sample(mean, half_width="50%")

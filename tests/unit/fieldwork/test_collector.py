@@ -1,4 +1,5 @@
-"""The collector: what it keeps, what it refuses, what it never has; invitations; the way back to estimates."""
+"""The collector: what it keeps, what it refuses, what it never has; invitations; the way back to
+estimates."""
 
 from __future__ import annotations
 
@@ -18,7 +19,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import cli_json, cli_output, load_script, run_cli, run_python, seconds, start_cli, thorough_or
+from builders import (
+    cli_json,
+    cli_output,
+    load_script,
+    run_cli,
+    run_python,
+    seconds,
+    start_cli,
+    thorough_or,
+)
 from ldpopt import Mechanism, PureLDP, Survey, Workload, design
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
 from ldpopt.fieldwork import Store
@@ -59,7 +69,8 @@ def url(tmp_path):
 
 @pytest.fixture
 def databases(url):
-    """Empty databases: SQLite, and PostgreSQL where LDPOPT_POSTGRES has the address of one for tests."""
+    """Empty databases: SQLite, and PostgreSQL where LDPOPT_POSTGRES has the address of one for
+    tests."""
     address = os.environ.get("LDPOPT_POSTGRES")
     if address is not None:
         BENCHMARK.clear(address)
@@ -84,7 +95,9 @@ def message(store, **changes):
 
 
 def post(client, body):
-    return client.post("/reports", content=body if isinstance(body, (bytes, str)) else json.dumps(body))
+    return client.post(
+        "/reports", content=body if isinstance(body, (bytes, str)) else json.dumps(body)
+    )
 
 
 def test_a_report_is_kept_once_and_the_first_one_of_an_id_stays(client):
@@ -176,7 +189,10 @@ def test_messages_that_no_device_sends_are_refused(client, name):
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),
         lambda x: (
-            st.lists(x) | st.dictionaries(st.sampled_from(["form", "id", "reports", "absence", "branch", ODD]), x)
+            st.lists(x)
+            | st.dictionaries(
+                st.sampled_from(["form", "id", "reports", "absence", "branch", ODD]), x
+            )
         ),
     )
 )
@@ -209,9 +225,9 @@ def test_one_question_has_at_most_one_report(url):
         for reports in ({"a": "no", "b": "yes"}, {"a": None, "b": None}):
             with pytest.raises(InvalidMessageError, match="questions have a report"):
                 store.reader.read(json.dumps(base | {"reports": reports}).encode())
-        assert store.add([store.reader.read(json.dumps(base | {"reports": {"a": None, "b": "yes"}}).encode())]) == [
-            True
-        ]
+        assert store.add(
+            [store.reader.read(json.dumps(base | {"reports": {"a": None, "b": "yes"}}).encode())]
+        ) == [True]
 
 
 def test_pages_of_any_origin_may_send_and_nothing_may_frame_the_page(client):
@@ -224,7 +240,9 @@ def test_pages_of_any_origin_may_send_and_nothing_may_frame_the_page(client):
     assert page.headers["x-frame-options"] == "DENY"
     assert page.headers["referrer-policy"] == "no-referrer"
     assert page.headers["x-content-type-options"] == "nosniff"
-    assert [client.request(method, "/reports").status_code for method in ("GET", "PUT", "DELETE")] == [405] * 3
+    assert [
+        client.request(method, "/reports").status_code for method in ("GET", "PUT", "DELETE")
+    ] == [405] * 3
     assert client.get("/docs").status_code == 404
 
 
@@ -235,9 +253,15 @@ def test_a_survey_closes(url):
             assert post(client, message(store)).status_code == status
 
 
-def test_a_locked_database_keeps_nothing_and_the_same_message_is_kept_later(client, url, monkeypatch):
+def test_a_locked_database_keeps_nothing_and_the_same_message_is_kept_later(
+    client, url, monkeypatch
+):
     with monkeypatch.context() as patch:
-        patch.setattr(client.store, "add", lambda messages: (_ for _ in ()).throw(ModelFileError("database is locked")))
+        patch.setattr(
+            client.store,
+            "add",
+            lambda messages: (_ for _ in ()).throw(ModelFileError("database is locked")),
+        )
         body = message(client.store)
         assert post(client, body).status_code == 503
     assert client.store.count() == 0
@@ -251,7 +275,9 @@ def test_the_database_of_another_survey_or_wave_is_refused(url):
     for other in (later, coin):
         with pytest.raises(ModelFileError, match="another survey or wave"):
             Store(url, other)
-    Store(url, Survey(SURVEY.questions, title=SURVEY.title, words={"consent": "Yes, I do."})).close()
+    Store(
+        url, Survey(SURVEY.questions, title=SURVEY.title, words={"consent": "Yes, I do."})
+    ).close()
 
 
 @pytest.mark.parametrize("names", [("id",), ("ID",), ("age", "Age"), ("",), ("x" * 64,), ("a\nb",)])
@@ -263,7 +289,13 @@ def test_names_that_cannot_be_columns_are_refused(url, names):
 
 @pytest.mark.parametrize(
     "address",
-    ["mysql://x/y", "sqlite://", "sqlite:///:memory:", "sqlite:////nowhere/at/all.db", "postgresql+asyncpg://x/y"],
+    [
+        "mysql://x/y",
+        "sqlite://",
+        "sqlite:///:memory:",
+        "sqlite:////nowhere/at/all.db",
+        "postgresql+asyncpg://x/y",
+    ],
 )
 def test_other_databases_are_refused(address):
     with pytest.raises(ModelFileError):
@@ -280,16 +312,26 @@ def test_messages_have_no_password():
         assert "ann:***@localhost" in caught.value.one_line
 
 
-def test_the_database_knows_nothing_else_and_rows_are_in_the_order_of_ids(client, url, bodies, caplog, tmp_path):
+def test_the_database_knows_nothing_else_and_rows_are_in_the_order_of_ids(
+    client, url, bodies, caplog, tmp_path
+):
     """Files of the database and the log have no address, no agent, no time, no order of arrival."""
     caplog.set_level(logging.DEBUG)
     bodies = bodies[: thorough_or(30, None)]
     for body in bodies:
-        client.post("/reports", content=body, headers={"user-agent": "marker-agent", "x-forwarded-for": "203.0.113.7"})
+        client.post(
+            "/reports",
+            content=body,
+            headers={"user-agent": "marker-agent", "x-forwarded-for": "203.0.113.7"},
+        )
         client.post("/reports", content=body.replace(b'"absence": "', b'"absence": "marker-answer'))
     client.store.close()
     with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
-        tables = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall())
+        tables = dict(
+            connection.execute(
+                "SELECT name, sql FROM sqlite_master WHERE type = 'table'"
+            ).fetchall()
+        )
         columns = [row[1] for row in connection.execute("PRAGMA table_info(reports)")]
         stored = [row[0] for row in connection.execute("SELECT id FROM reports NOT INDEXED")]
     connection.close()
@@ -298,7 +340,12 @@ def test_the_database_knows_nothing_else_and_rows_are_in_the_order_of_ids(client
     assert columns == ["id", *SURVEY.questions]
     assert stored == sorted(json.loads(body)["id"] for body in bodies)
     raw = b"".join(path.read_bytes() for path in tmp_path.iterdir())
-    written = raw + "\n".join(record.getMessage() for record in caplog.records if record.name != "httpx").encode()
+    written = (
+        raw
+        + "\n".join(
+            record.getMessage() for record in caplog.records if record.name != "httpx"
+        ).encode()
+    )
     for marker in (b"marker-agent", b"203.0.113.7", b"testclient", b"marker-answer", b"127.0.0.1"):
         assert marker not in written
     assert all(json.loads(body)["id"].encode() in raw for body in bodies)
@@ -323,7 +370,9 @@ def test_nothing_connects_an_invitation_with_a_report(url):
         links = store.invite(6)
         random.Random(1).shuffle(links)
         for link in links[:3]:
-            assert store.add([store.reader.read(json.dumps(message(store, invitation=link)).encode())]) == [True]
+            assert store.add(
+                [store.reader.read(json.dumps(message(store, invitation=link)).encode())]
+            ) == [True]
     with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
         left = connection.execute("SELECT * FROM invitations").fetchall()
         reports = connection.execute("SELECT * FROM reports").fetchall()
@@ -363,7 +412,9 @@ def test_estimates_from_the_database_and_from_its_table_are_the_same(databases, 
         assert rows["branch"].tolist() == expected["branch"].iloc[order].tolist()
         data = cli_json("survey", "estimate", tmp_path / "survey.json", url)
         assert data["origin_known"] is True
-        shares = [entry["estimate"] for entry in data["estimates"] if entry["question"] == "absence"]
+        shares = [
+            entry["estimate"] for entry in data["estimates"] if entry["question"] == "absence"
+        ]
         np.testing.assert_allclose(shares, SURVEY.estimate(expected)["absence"].values)
 
 
@@ -378,7 +429,10 @@ def test_a_database_in_batches_is_counted_as_a_whole(url, bodies, monkeypatch):
 def test_reports_of_another_mechanism_are_not_counted(url, bodies):
     with Store(url, SURVEY) as store:
         store.add([store.reader.read(body) for body in bodies])
-    other = Survey(dict(SURVEY.questions) | {"absence": design(Workload.frequencies(["a", "b", "c"]), PureLDP(2.0))})
+    other = Survey(
+        dict(SURVEY.questions)
+        | {"absence": design(Workload.frequencies(["a", "b", "c"]), PureLDP(2.0))}
+    )
     with pytest.raises(ModelFileError, match="drawn by another mechanism"):
         other.count(url)
     with pytest.raises(ModelFileError, match="no such database"):
@@ -396,11 +450,25 @@ def test_texts_of_whole_number_reports_are_counted_in_a_dataframe():
 def test_the_commands_invite_and_estimate(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     SURVEY.save("survey.json")
-    data = cli_json("survey", "invite", "survey.json", 7, "--page", "https://survey.example.org/", "-o", "links.csv")
+    data = cli_json(
+        "survey",
+        "invite",
+        "survey.json",
+        7,
+        "--page",
+        "https://survey.example.org/",
+        "-o",
+        "links.csv",
+    )
     assert data["invitations"] == 7
     links = Path("links.csv").read_text().split()[1:]
-    assert all(link.startswith("https://survey.example.org/#i=") and len(link) == 62 for link in links)
-    assert "address of a page" in run_cli("survey", "invite", "survey.json", 7, "--page", "x", "-o", "l.csv").stderr
+    assert all(
+        link.startswith("https://survey.example.org/#i=") and len(link) == 62 for link in links
+    )
+    assert (
+        "address of a page"
+        in run_cli("survey", "invite", "survey.json", 7, "--page", "x", "-o", "l.csv").stderr
+    )
     assert "not a date" in run_cli("survey", "collect", "survey.json", "--until", "tomorrow").stderr
     assert "not the address" in run_cli("survey", "export", "links.csv", "-o", "t.csv").stderr
     assert "0 reports" in cli_output("survey", "export", "sqlite:///reports.db", "-o", "t.csv")
@@ -410,7 +478,9 @@ def test_the_commands_invite_and_estimate(tmp_path, monkeypatch):
 def test_the_command_collect_serves_the_page_and_logs_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     SURVEY.save("survey.json")
-    process = start_cli("survey", "collect", "survey.json", "--port", "0", "--until", "2999-12-31", "--json", "-")
+    process = start_cli(
+        "survey", "collect", "survey.json", "--port", "0", "--until", "2999-12-31", "--json", "-"
+    )
     address = json.loads(process.stdout.readline())["address"]
     with Store("sqlite:///reports.db", SURVEY) as store, httpx.Client() as client:
         assert store.digest in client.get(address).text
@@ -443,7 +513,10 @@ for use in (lambda: Store("sqlite:///r.db", ldpopt.Survey({"a": coin})), lambda:
 """
     lines = run_python(code).stdout.splitlines()
     assert len(lines) == 2
-    assert all(line.endswith('which is not installed | do: pip install "ldpopt[collect]"') for line in lines)
+    assert all(
+        line.endswith('which is not installed | do: pip install "ldpopt[collect]"')
+        for line in lines
+    )
 
 
 def test_a_collector_needs_no_package_for_tables(tmp_path):

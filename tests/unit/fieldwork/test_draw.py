@@ -1,4 +1,5 @@
-"""draw.js draws as Python does: all words of a table by the words at its borders, in an embedded engine and in node."""
+"""draw.js draws as Python does: all words of a table by the words at its borders, in an embedded
+engine and in node."""
 
 from __future__ import annotations
 
@@ -11,16 +12,51 @@ from collections.abc import Iterator
 import pytest
 
 from builders import sample_or_all, seconds, thorough_or
-from draw_vectors import DRAW, JOINT, RUNNER, SOURCE, TOTAL, all_cases, boundary_cases, few_cases, question
+from draw_vectors import (
+    DRAW,
+    JOINT,
+    RUNNER,
+    SOURCE,
+    TOTAL,
+    all_cases,
+    boundary_cases,
+    few_cases,
+    question,
+)
 from ldpopt import Mechanism
 
 engines = pytest.importorskip("py_mini_racer", reason="mini-racer is in the extra 'test'")
 CODE = re.sub(r"/\*\*.*?\*/|//.*", "", SOURCE)
 MUTATIONS = [
-    *((r"<=", "<"), (r"(?<![<=])<(?!=)", "<="), (r"===", "!=="), (r"!==", "==="), (r"&&", "||"), (r"\|\|", "&&")),
-    *((r"\+=", "-="), (r"(?<=[\w)]) \+ (?=[\w(])", " - "), (r"(?<=[\w)]) - (?=\w)", " + "), (r" \* ", " + ")),
-    *((r">>>", "<<"), (r"\btrue\b", "false"), (r"\b0\b", "1"), (r"\b1\b", "2"), (r"\b11\b", "10"), (r"\b21\b", "20")),
-    *((r"\b53n?\b", "52n"), (r"\b65536\b", "65537"), (r"\b8\b", "7"), (r"\b4\b", "0"), (r"every\(", "some(")),
+    *(
+        (r"<=", "<"),
+        (r"(?<![<=])<(?!=)", "<="),
+        (r"===", "!=="),
+        (r"!==", "==="),
+        (r"&&", "||"),
+        (r"\|\|", "&&"),
+    ),
+    *(
+        (r"\+=", "-="),
+        (r"(?<=[\w)]) \+ (?=[\w(])", " - "),
+        (r"(?<=[\w)]) - (?=\w)", " + "),
+        (r" \* ", " + "),
+    ),
+    *(
+        (r">>>", "<<"),
+        (r"\btrue\b", "false"),
+        (r"\b0\b", "1"),
+        (r"\b1\b", "2"),
+        (r"\b11\b", "10"),
+        (r"\b21\b", "20"),
+    ),
+    *(
+        (r"\b53n?\b", "52n"),
+        (r"\b65536\b", "65537"),
+        (r"\b8\b", "7"),
+        (r"\b4\b", "0"),
+        (r"every\(", "some("),
+    ),
     *(
         (r"\? ", "?? "),
         (r"!(?=\w)", ""),
@@ -29,7 +65,11 @@ MUTATIONS = [
         (r'"\w[\w ]*"', '"other"'),
         (r"\.slice", ""),
     ),
-    *((r"\.sort\(\(a, b\) => a - b\)", ""), (r"\.sort\([^;]*?keys\[b\]\)", ""), (r"\?\? question.missing_answer", "")),
+    *(
+        (r"\.sort\(\(a, b\) => a - b\)", ""),
+        (r"\.sort\([^;]*?keys\[b\]\)", ""),
+        (r"\?\? question.missing_answer", ""),
+    ),
     *(
         (r"throw new Error\([^;]*\);", ";"),
         (r"requireForm\(form\);", ";"),
@@ -58,8 +98,12 @@ def engine() -> Iterator[engines.MiniRacer]:
 
 
 def differing(engine: engines.MiniRacer, source: str, cases: str) -> list[int] | str:
-    """Numbers of the cases in which a source differs from Python; a text if the source does not run."""
-    program = f"(() => {{{source}\n{RUNNER.read_text()}\nreturn JSON.stringify(runCases({json.dumps(cases)}));}})()"
+    """Numbers of the cases in which a source differs from Python; a text if the source does not
+    run."""
+    program = (
+        f"(() => {{{source}\n{RUNNER.read_text()}\nreturn "
+        f"JSON.stringify(runCases({json.dumps(cases)}));}})()"
+    )
     try:
         found: list[int] = json.loads(engine.eval(program, timeout_sec=seconds(4)))
     except (engines.JSEvalException, ValueError) as error:
@@ -73,7 +117,9 @@ def mutants() -> Iterator[tuple[str, str]]:
         for match in re.finditer(old, CODE):
             source = CODE[: match.start()] + new + CODE[match.end() :]
             line = source[source.rfind("\n", 0, match.start()) + 1 :].split("\n")[0].strip()
-            if "throw" not in match.string[match.start() - 20 : match.start()] and not any(map(source.count, SAME)):
+            if "throw" not in match.string[match.start() - 20 : match.start()] and not any(
+                map(source.count, SAME)
+            ):
                 yield f"{match[0]} -> {new}: {line}", source
 
 
@@ -89,16 +135,22 @@ def test_every_table_set_scheme_and_refusal_is_as_in_python(engine: engines.Mini
 def test_the_words_of_a_report_are_as_many_as_its_mass() -> None:
     asked = question(Mechanism([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]]))
     for case, masses in zip(boundary_cases(asked), asked["masses"], strict=True):
-        words, reports = case["words"], case["expected"]
+        words = case["words"]
+        reports = case["expected"]
         assert words[0] == 0
         assert words[-1] == TOTAL - 1
-        ends = [word for word, report in zip(words, reports, strict=True) for _ in range(report == "0")]
+        ends = [
+            word for word, report in zip(words, reports, strict=True) for _ in range(report == "0")
+        ]
         assert max(ends) - min(ends) + 1 == masses[0]
 
 
 def test_every_mutant_dies(engine: engines.MiniRacer) -> None:
     assert differing(engine, CODE, few_cases()) == []
-    found = {name: differing(engine, source, few_cases()) for name, source in sample_or_all(mutants(), 20)}
+    found = {
+        name: differing(engine, source, few_cases())
+        for name, source in sample_or_all(mutants(), 20)
+    }
     assert len(found) > thorough_or(15, 100)
     assert [name for name, failed in found.items() if failed == []] == []
 
@@ -112,10 +164,13 @@ def test_node_draws_the_same(tmp_path) -> None:
     runner = RUNNER.read_text(encoding="utf-8")
     script = (
         'import { readFileSync } from "node:fs";\n'
-        'import { asked, draw, drawAll, requireForm, requireQuestion, secureWords, wordsOf } from "./draw.js";\n'
+        "import { asked, draw, drawAll, requireForm, requireQuestion, secureWords, wordsOf } from "
+        '"./draw.js";\n'
         'import { drawJoint, requireJoint } from "./joint.js";\n'
         f'{runner}\nconsole.log(JSON.stringify(runCases(readFileSync("cases.json", "utf8"))));\n'
     )
     (tmp_path / "run.mjs").write_text(script, encoding="utf-8")
-    done = subprocess.run(["node", "run.mjs"], cwd=tmp_path, capture_output=True, text=True, timeout=seconds(60))
+    done = subprocess.run(
+        ["node", "run.mjs"], cwd=tmp_path, capture_output=True, text=True, timeout=seconds(60)
+    )
     assert (done.stderr, done.stdout) == ("", "[]\n")

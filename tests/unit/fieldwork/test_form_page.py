@@ -1,4 +1,5 @@
-"""The page for respondents: its policy, its promise, its words, and the same bytes for the same survey."""
+"""The page for respondents: its policy, its promise, its words, and the same bytes for the same
+survey."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ from ldpopt.mechanism.questions import Question
 
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
 TO = "https://collect.example.org/reports"
-WORDS = {code: tomllib.loads((HERE / "words" / f"{code}.toml").read_text("utf-8")) for code in LANGUAGES}
+WORDS = {
+    code: tomllib.loads((HERE / "words" / f"{code}.toml").read_text("utf-8")) for code in LANGUAGES
+}
 
 
 class Reader(HTMLParser):
@@ -81,7 +84,8 @@ def test_nothing_is_loaded_and_no_answer_has_a_handler() -> None:
 
 
 @pytest.mark.parametrize(
-    "to", ["collect.example.org/x y", "javascript:alert(1)", "https://a.org/;x", "//a.org", "ftp://a"]
+    "to",
+    ["collect.example.org/x y", "javascript:alert(1)", "https://a.org/;x", "//a.org", "ftp://a"],
 )
 def test_other_addresses_are_refused(to: str) -> None:
     with pytest.raises(StatementError, match="is not an address that reports can be sent to"):
@@ -91,7 +95,11 @@ def test_other_addresses_are_refused(to: str) -> None:
 def test_labels_and_words_cannot_leave_their_place() -> None:
     bad = "</script><script>alert(1)</script><b>'\"&"
     law = Mechanism(COIN.channel, inputs=[bad, "yes"])
-    words = {"consent": bad, "contact": bad, "questions": {bad: {"text": bad, "answers": {"yes": bad + "!"}}}}
+    words = {
+        "consent": bad,
+        "contact": bad,
+        "questions": {bad: {"text": bad, "answers": {"yes": bad + "!"}}},
+    }
     found = Reader(page(Survey({bad: law}, title=bad, words=words), TO))
     assert [tag for tag, _ in found.tags].count("script") == 2
     assert "b" not in {tag for tag, _ in found.tags}
@@ -133,7 +141,9 @@ def test_every_language_has_the_same_words_with_the_same_places() -> None:
 
 
 def test_every_word_is_used() -> None:
-    used = "".join((HERE / name).read_text("utf-8") for name in ("page.html.j2", "page.js", "form_page.py"))
+    used = "".join(
+        (HERE / name).read_text("utf-8") for name in ("page.html.j2", "page.js", "form_page.py")
+    )
     named = {name for pair in re.findall(r'words\.(\w+)|"(\w+)"', used) for name in pair}
     schemes = {"one_question", "fake_data"}
     assert set(WORDS["en"]) - named - schemes == set()
@@ -165,11 +175,15 @@ def test_unknown_words_and_promises_without_numbers_are_refused(words: Any, mess
 
 
 def test_a_joint_report_has_one_bound_and_its_own_module() -> None:
-    text = page(Survey({"a": ["no", "yes"], "b": ["x", "y", "z"]}, epsilon="log(3)", scheme="joint"), TO)
+    text = page(
+        Survey({"a": ["no", "yes"], "b": ["x", "y", "z"]}, epsilon="log(3)", scheme="joint"), TO
+    )
     assert "There is one report on all questions together" in text
     assert "one of them is at most 3 times" in text
     assert "drawJoint(form, answers, words" in text
-    patterns = Reader(page(Survey({"a": ["no", "yes"], "b": ["x", "y"]}, epsilon="log(3)", scheme="joint"), TO))
+    patterns = Reader(
+        page(Survey({"a": ["no", "yes"], "b": ["x", "y"]}, epsilon="log(3)", scheme="joint"), TO)
+    )
     (part,) = json.loads(patterns.texts["data"])["parts"]
     assert part["answers"] == ["a no", "a yes", "b x", "b y"]
     assert 0.5 < part["agreement"] / 2**53 <= 0.75

@@ -15,7 +15,11 @@ SURVEY = Survey({name: ["no", "yes"] for name in "abcd"}, epsilon=5.0, scheme="j
 
 
 def message(report: object, number: int = 0) -> bytes:
-    data = {"form": form_digest(SURVEY.form()), "id": f"{number:032x}", "reports": {"joint report": report}}
+    data = {
+        "form": form_digest(SURVEY.form()),
+        "id": f"{number:032x}",
+        "reports": {"joint report": report},
+    }
     return json.dumps(data).encode()
 
 

@@ -1,4 +1,5 @@
-"""The recipes of docs/fieldwork.md for other software: SurveyJS in a stand-in for its model, and R where installed."""
+"""The recipes of docs/fieldwork.md for other software: SurveyJS in a stand-in for its model, and R
+where installed."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ PAGE = (ROOT / "docs" / "fieldwork.md").read_text(encoding="utf-8")
 # What the recipe uses of a model of SurveyJS 3: data, clear, and the event before it completes
 MODEL = """
 const handlers = [];
-const model = { data: {}, onCompleting: { add: (handler) => handlers.push(handler) }, clear() { this.data = {}; } };
+const onCompleting = { add: (handler) => handlers.push(handler) };
+const model = { data: {}, onCompleting, clear() { this.data = {}; } };
 const crypto = { getRandomValues: (view) => view.fill(255) };
 """
 
@@ -41,7 +43,8 @@ def test_surveyjs_sends_reports_and_keeps_no_answer() -> None:
     return JSON.stringify(model.data); }})()"""
     with engines.MiniRacer() as engine:
         sent = json.loads(engine.eval(run))
-    assert sent == {"reports": {"smokes": "yes", "drinks": "yes"}}  # the largest word draws the last report
+    # the largest word draws the last report
+    assert sent == {"reports": {"smokes": "yes", "drinks": "yes"}}
 
 
 @pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed")
@@ -56,5 +59,7 @@ cat(draw_reports(question, c("no", "no", "yes", "yes")))
 """
     )
     (tmp_path / "draw.R").write_text(code, encoding="utf-8")
-    done = subprocess.run(["Rscript", "draw.R"], cwd=tmp_path, capture_output=True, text=True, timeout=seconds(60))
+    done = subprocess.run(
+        ["Rscript", "draw.R"], cwd=tmp_path, capture_output=True, text=True, timeout=seconds(60)
+    )
     assert done.stdout == "no yes yes yes"

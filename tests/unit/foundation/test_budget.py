@@ -1,4 +1,5 @@
-"""Budgets: exact reading, enclosures of e**epsilon and logarithms against 200 digits, every rounding step, refusals."""
+"""Budgets: exact reading, enclosures of e**epsilon and logarithms against 200 digits, every
+rounding step, refusals."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ def real(value):
 
 
 def encloses(low, high, truth):
-    """Compare with a relative guard far below the width that is claimed, and above the rounding of 200 digits."""
+    """Compare with a relative guard far below the width that is claimed, and above the rounding of
+    200 digits."""
     guard = mpmath.mpf(2) ** -600 * abs(truth)
     return real(low) <= truth + guard and truth - guard <= real(high)
 
@@ -50,7 +52,8 @@ def fraction(value):
 
 
 def beside(nats, seed):
-    """A number of 192 bits near ``exp(nats)``, its last unit, and nats a hair below and above its logarithm."""
+    """A number of 192 bits near ``exp(nats)``, its last unit, and nats a hair below and above its
+    logarithm."""
     unit = Fraction(2) ** (math.floor(nats / math.log(2)) - 191)
     number = math.floor(fraction(mpmath.exp(nats)) / unit) * unit + seed * unit
     log = fraction(mpmath.log1p(real(number - 1)) if nats < 1 else mpmath.log(real(number)))
@@ -65,7 +68,9 @@ def assert_within_a_unit(nats, seed):
     assert number - unit <= low <= number < high <= number + unit
 
 
-@pytest.mark.parametrize("epsilon", [1e-300, 1e-17, 1e-9, 1e-6, 0.1, 0.5, math.log(2), 1.0, 25, 37, 700.5, 745.2, 1e4])
+@pytest.mark.parametrize(
+    "epsilon", [1e-300, 1e-17, 1e-9, 1e-6, 0.1, 0.5, math.log(2), 1.0, 25, 37, 700.5, 745.2, 1e4]
+)
 def test_enclosures_are_tight(epsilon):
     low, high = Budget(epsilon).enclosure()
     assert low <= high <= low * TIGHT
@@ -94,7 +99,9 @@ def test_logarithms_are_enclosed(ratio):
     assert real(high - low) <= mpmath.mpf(2) ** -180 * max(1, real(high))
 
 
-@pytest.mark.parametrize("tiny", [Fraction(1, 2**60), Fraction(1, 2**90), Fraction(1, 10**50), Fraction(1, 2**1000)])
+@pytest.mark.parametrize(
+    "tiny", [Fraction(1, 2**60), Fraction(1, 2**90), Fraction(1, 10**50), Fraction(1, 2**1000)]
+)
 def test_logarithms_near_one(tiny):
     low, high = log_enclosure(1 + tiny)
     assert tiny - tiny**2 / 2 <= high
@@ -109,8 +116,14 @@ def test_rational_exponentials_are_exact():
     assert budget.enclosure() == (Fraction(7, 2), Fraction(7, 2))
     assert budget.enclosure(3) == (Fraction(343, 8), Fraction(343, 8))
     assert float(budget) == math.log(3.5)
-    assert Budget(0).enclosure() == Budget("log(1)").enclosure() == Budget(1.0).enclosure(0) == (1, 1)
-    assert module._exp_enclosure(Fraction(1, 10**300))[0] == 1 < module._exp_enclosure(Fraction(1, 10**300))[1]
+    assert (
+        Budget(0).enclosure() == Budget("log(1)").enclosure() == Budget(1.0).enclosure(0) == (1, 1)
+    )
+    assert (
+        module._exp_enclosure(Fraction(1, 10**300))[0]
+        == 1
+        < module._exp_enclosure(Fraction(1, 10**300))[1]
+    )
 
 
 @pytest.mark.parametrize(
@@ -188,7 +201,10 @@ def test_refusals_say_why(epsilon, why):
 )
 def test_floats_of_rational_exponentials_are_correct_to_the_last_digits(ratio):
     log = mpmath.log1p(real(ratio - 1)) if ratio < 2 else mpmath.log(real(ratio))
-    assert abs(mpmath.mpf(float(Budget(Fraction(0) if ratio == 1 else f"log({ratio})"))) - log) <= log * 2.0**-51
+    assert (
+        abs(mpmath.mpf(float(Budget(Fraction(0) if ratio == 1 else f"log({ratio})"))) - log)
+        <= log * 2.0**-51
+    )
 
 
 def test_a_long_text_is_not_repeated_whole():
@@ -223,7 +239,8 @@ def test_b_is_below_and_beta_above_by_an_ulp_at_most(epsilon):
 
 @given(st.fractions())
 def test_rounding_up_and_down(value):
-    down, up = round_down(value), round_up(value)
+    down = round_down(value)
+    up = round_up(value)
     assert Fraction(down) <= value <= Fraction(up)
     assert up in (down, math.nextafter(down, math.inf))
 
@@ -249,7 +266,9 @@ def test_the_text_one_tenth_is_not_the_float():
     assert Budget(0.1).enclosure() != (low, high)
 
 
-@pytest.mark.parametrize("ratio", [Fraction(3), Fraction(7, 2), 1 + Fraction(1, 10**30), Fraction(10**300)])
+@pytest.mark.parametrize(
+    "ratio", [Fraction(3), Fraction(7, 2), 1 + Fraction(1, 10**30), Fraction(10**300)]
+)
 @pytest.mark.parametrize("multiple", [Fraction(1, 3), Fraction(65), Fraction(129, 2)])
 def test_powers_of_a_rational_are_enclosed_tightly(ratio, multiple):
     low, high = Budget(f"log({ratio})").enclosure(multiple)
@@ -280,7 +299,9 @@ def test_the_largest_multiple_is_included():
 def test_logarithms_are_rounded_outward_by_little(nats):
     rng = np.random.default_rng(1)
     for _ in range(10):
-        ratio = 1 + Fraction(math.expm1(nats)) * Fraction(int(rng.integers(10**9, 2 * 10**9)), 10**9)
+        ratio = 1 + Fraction(math.expm1(nats)) * Fraction(
+            int(rng.integers(10**9, 2 * 10**9)), 10**9
+        )
         low, high = log_enclosure(ratio)
         log = mpmath.log1p(real(ratio - 1))
         assert real(low) < log < real(high)

@@ -11,7 +11,10 @@ from ldpopt.foundation.display import Facts, Table, folded, label, printable, pr
 PROBLEM = lo.Problem({"<no>": 0.4, "yes": 0.6}, "identity", lo.PureLDP("log(3)"))
 SOLUTION = lo.solve(PROBLEM)
 LONG = Table(
-    ["model", "size", "title"], [["a", 12345, "a b c d " * 20], ["b", None, "short"]], "Title", words=["title"]
+    ["model", "size", "title"],
+    [["a", 12345, "a b c d " * 20], ["b", None, "short"]],
+    "Title",
+    words=["title"],
 )
 
 
@@ -65,7 +68,9 @@ def test_a_table_that_is_too_wide_is_replaced() -> None:
 
 def test_facts_have_empty_lines_around_tables_only() -> None:
     table = Table(["x"], [["1"]])
-    text = Facts("Title", [table, ("name", 0.123456789), "a remark", table, "another", ("last", True)]).text(80)
+    text = Facts(
+        "Title", [table, ("name", 0.123456789), "a remark", table, "another", ("last", True)]
+    ).text(80)
     blank = [place for place, line in enumerate(text.splitlines()) if not line]
     assert text.splitlines()[0] == "Title"
     assert [text.splitlines()[place + 1][:5] for place in blank] == ["name:", "x"]

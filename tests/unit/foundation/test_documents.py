@@ -21,14 +21,30 @@ def test_whole_numbers_are_in_range() -> None:
         with pytest.raises(ModelFileError, match="integer from 0 to 2"):
             entry(wrong).whole(3)
     assert entry([[0, 4], [4, 1]]).counts(2, 2, 4).tolist() == [[0, 4], [4, 1]]
-    for wrong in ([[0, 5]], [[-1, 2]], [[1]], [[1, 2, 3]], [[1, 2], [3, 4]], [[True, 1]], [[1.0, 1]], 3, [3]):
+    for wrong in (
+        [[0, 5]],
+        [[-1, 2]],
+        [[1]],
+        [[1, 2, 3]],
+        [[1, 2], [3, 4]],
+        [[True, 1]],
+        [[1.0, 1]],
+        3,
+        [3],
+    ):
         with pytest.raises(ModelFileError):
             entry(wrong).counts(1, 2, 4)
 
 
-@pytest.mark.parametrize("wrong", [[1.0, float("nan")], [1.0, float("inf")], [1.0], [1.0, "1"], [1, True], "ab", None])
+@pytest.mark.parametrize(
+    "wrong", [[1.0, float("nan")], [1.0, float("inf")], [1.0], [1.0, "1"], [1, True], "ab", None]
+)
 def test_vectors_have_finite_numbers(wrong: Any) -> None:
-    assert entry([1.0, -2.5]).numbers(2).tolist() == entry([1, -2.5]).numbers(2).tolist() == [1.0, -2.5]
+    assert (
+        entry([1.0, -2.5]).numbers(2).tolist()
+        == entry([1, -2.5]).numbers(2).tolist()
+        == [1.0, -2.5]
+    )
     with pytest.raises(ModelFileError):
         entry(wrong).numbers(2)
     with pytest.raises(ModelFileError):

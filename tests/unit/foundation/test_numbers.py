@@ -44,9 +44,15 @@ def no_number(request):
 class TestRealArray:
     @pytest.mark.parametrize(
         "values",
-        [[[1, 2], [3, 4]], ((1, 2), (3, 4)), np.array([[1, 2], [3, 4]], np.uint8), pd.DataFrame([[1, 2], [3, 4]]),
-         [[Fraction(1), Decimal(2)], [np.float32(3), 4]], [np.array([1, 2]), np.array([3, 4])]],
-    )  # fmt: skip
+        [
+            [[1, 2], [3, 4]],
+            ((1, 2), (3, 4)),
+            np.array([[1, 2], [3, 4]], np.uint8),
+            pd.DataFrame([[1, 2], [3, 4]]),
+            [[Fraction(1), Decimal(2)], [np.float32(3), 4]],
+            [np.array([1, 2]), np.array([3, 4])],
+        ],
+    )
     def test_numbers_of_any_kind(self, values):
         array = numbers.real_array(values, "table")
         assert array.dtype == np.float64
@@ -57,9 +63,13 @@ class TestRealArray:
         numbers.real_array(given, "list")[0] = 1
         assert given[0] == 0
 
-    @pytest.mark.parametrize("wrap", [lambda v: [1.0, v], lambda v: [[1.0], [v]], lambda v: ((1.0, v),)])
+    @pytest.mark.parametrize(
+        "wrap", [lambda v: [1.0, v], lambda v: [[1.0], [v]], lambda v: ((1.0, v),)]
+    )
     def test_one_entry_that_is_not_a_number(self, wrap, no_number):
-        with pytest.raises(StatementError, match="the table is not a rectangular array of real numbers"):
+        with pytest.raises(
+            StatementError, match="the table is not a rectangular array of real numbers"
+        ):
             numbers.real_array(wrap(no_number), "table")
 
     @pytest.mark.parametrize("kind", [bool, str, bytes, complex, "datetime64[D]", "timedelta64[D]"])
@@ -69,9 +79,17 @@ class TestRealArray:
 
     @pytest.mark.parametrize(
         "values",
-        [[[1], [1, 2]], [1, [2]], [10**400], {"a": 1}, {1.0}, np.array([1, True], object), np.array([1, "2"], object),
-         np.ma.masked_less([0.5, -1.0], 0)],
-    )  # fmt: skip
+        [
+            [[1], [1, 2]],
+            [1, [2]],
+            [10**400],
+            {"a": 1},
+            {1.0},
+            np.array([1, True], object),
+            np.array([1, "2"], object),
+            np.ma.masked_less([0.5, -1.0], 0),
+        ],
+    )
     def test_ragged_lists_are_refused(self, values):
         with pytest.raises(StatementError, match="rectangular"):
             numbers.real_array(values, "table")
@@ -84,7 +102,9 @@ class TestRealArray:
 
 
 class TestRealNumber:
-    @pytest.mark.parametrize("value", [0.5, Fraction(1, 2), Decimal("0.5"), np.float32(0.5), np.array(0.5)])
+    @pytest.mark.parametrize(
+        "value", [0.5, Fraction(1, 2), Decimal("0.5"), np.float32(0.5), np.array(0.5)]
+    )
     def test_numbers_of_any_kind(self, value):
         assert numbers.real_number(value, "delta", 0, 1) == 0.5
 
@@ -130,8 +150,10 @@ class TestWholeNumber:
     def test_numbers_that_are_not_whole_are_refused(self, value):
         assert not numbers.is_whole(value)
 
-    @pytest.mark.parametrize("least, most, fits", [(None, None, True), (5, None, True), (6, None, False),
-                                                   (None, 5, True), (None, 4, False)])  # fmt: skip
+    @pytest.mark.parametrize(
+        "least, most, fits",
+        [(None, None, True), (5, None, True), (6, None, False), (None, 5, True), (None, 4, False)],
+    )
     def test_ranges(self, least, most, fits):
         assert numbers.is_whole(5, least, most) is fits
         assert numbers.is_whole(np.int64(5), least, most) is fits
@@ -183,7 +205,14 @@ def test_arrays_larger_than_the_memory_are_refused():
 
 @pytest.mark.parametrize(
     "name, meant",
-    [("Epsilom", "epsilon"), (" DELTA ", "delta"), ("heads", None), ("Heads", None), ("no", None), ("yse", "yes")],
+    [
+        ("Epsilom", "epsilon"),
+        (" DELTA ", "delta"),
+        ("heads", None),
+        ("Heads", None),
+        ("no", None),
+        ("yse", "yes"),
+    ],
 )
 def test_only_near_names_are_suggested(name, meant):
     known = ["epsilon", "delta", "yes"]
@@ -207,6 +236,8 @@ def test_the_entry_that_is_no_number_is_named_and_not_quoted(values, where):
     assert error.value.where == where
 
 
-@pytest.mark.parametrize("text, share", [("5%", 0.05), (" 2.5 %", 0.025), ("5", None), ("x%", None), ("5%5", None)])
+@pytest.mark.parametrize(
+    "text, share", [("5%", 0.05), (" 2.5 %", 0.025), ("5", None), ("x%", None), ("5%5", None)]
+)
 def test_percentages(text, share):
     assert numbers.percentage(text) == share

@@ -23,7 +23,9 @@ def test_parts_cover_all_rows_once_and_are_large_enough_for_a_thread(rows, opera
 
 
 @pytest.mark.parametrize("solver", [pytest.param("interior", marks=pytest.mark.long), "auto"])
-@pytest.mark.parametrize("objective", ["expected", pytest.param("worst_case", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "objective", ["expected", pytest.param("worst_case", marks=pytest.mark.long)]
+)
 def test_solutions_are_the_same_bit_for_bit_on_any_number_of_cores(monkeypatch, solver, objective):
     monkeypatch.setattr(threads, "PART_OPERATIONS", 1.0)
     monkeypatch.setattr(trees, "CHUNK", 100)
@@ -31,7 +33,10 @@ def test_solutions_are_the_same_bit_for_bit_on_any_number_of_cores(monkeypatch, 
     graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(5, 6))
     prior = rng.dirichlet(np.ones(30)) if objective == "expected" else None
     problem = lo.Problem(
-        prior, lo.utility.table(rng.random((30, 30)), sense="loss"), lo.GraphDP(1.0, graph), objective=objective
+        prior,
+        lo.utility.table(rng.random((30, 30)), sense="loss"),
+        lo.GraphDP(1.0, graph),
+        objective=objective,
     )
     limits = lo.Limits(rays_entries=0, graph_entries=0)
     answers = []

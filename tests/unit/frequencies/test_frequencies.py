@@ -18,9 +18,17 @@ from ldpopt.mechanism.exact_draws import toss_lazily
 from ldpopt.native import choose_sets
 from ldpopt.problem.problem import Problem
 
-SHORT = {"RandomizedResponse": "grr", "UnaryEncoding": "oue", "LocalHashing": "olh", "SubsetSelection": "ss"}
+SHORT = {
+    "RandomizedResponse": "grr",
+    "UnaryEncoding": "oue",
+    "LocalHashing": "olh",
+    "SubsetSelection": "ss",
+}
 KINDS = {
-    **{SHORT.get(kind.__name__, kind.__name__): kind for kind in frequencies.FrequencyProtocol.PUBLISHED},
+    **{
+        SHORT.get(kind.__name__, kind.__name__): kind
+        for kind in frequencies.FrequencyProtocol.PUBLISHED
+    },
     "sue": lambda d, epsilon: frequencies.UnaryEncoding(d, epsilon, kind="symmetric"),
     "blh": lambda d, epsilon: frequencies.LocalHashing(d, epsilon, buckets=2),
 }
@@ -29,7 +37,8 @@ LISTED = ("grr", "oue", "sue", "ss")
 
 def published(kind, d, epsilon):
     """Variance at frequency 0, as Wang et al. 2017 (table 1) and Ye and Barg 2018 print it."""
-    big, root = math.exp(epsilon), math.exp(epsilon / 2)
+    big = math.exp(epsilon)
+    root = math.exp(epsilon / 2)
     if kind == "ss":
         k = SubsetSelection(d, epsilon).size
         p = k * big / (k * big + d - k)
@@ -41,21 +50,33 @@ def published(kind, d, epsilon):
         "sue": root / (root - 1) ** 2,
         "blh": (big + 1) ** 2 / (big - 1) ** 2,
     }
-    assert kind in variances, f"published() has no variance of {kind}: add the formula of its source"
+    assert kind in variances, (
+        f"published() has no variance of {kind}: add the formula of its source"
+    )
     return variances[kind]
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "olh"])  # its buckets are rounded: see below
+# its buckets are rounded: see below
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "olh"])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_published_variance(kind, epsilon):
-    assert KINDS[kind](20, epsilon).variance() == pytest.approx(published(kind, 20, epsilon), rel=1e-11)
+    assert KINDS[kind](20, epsilon).variance() == pytest.approx(
+        published(kind, 20, epsilon), rel=1e-11
+    )
 
 
 def test_every_protocol_is_published():
     base = frequencies.FrequencyProtocol
-    public = {name for name in frequencies.__all__ if base in getattr(vars(frequencies)[name], "__mro__", ())[1:]}
-    forgotten = public - {kind.__name__ for kind in base.PUBLISHED} - {"LinearHash"}  # its tests are a file of its own
-    assert not forgotten, f"write published=True in the class of {forgotten}: these tests and best() use it then"
+    public = {
+        name
+        for name in frequencies.__all__
+        if base in getattr(vars(frequencies)[name], "__mro__", ())[1:]
+    }
+    # its tests are a file of its own
+    forgotten = public - {kind.__name__ for kind in base.PUBLISHED} - {"LinearHash"}
+    assert not forgotten, (
+        f"write published=True in the class of {forgotten}: these tests and best() use it then"
+    )
 
 
 @pytest.mark.parametrize("ratio", [2, 3, 7, 49])
@@ -70,7 +91,8 @@ def test_optimal_hashing_has_the_variance_of_optimized_bits(ratio):
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-3, 0.5, "log(3)", 5.0, 40.0, 700.0])
 def test_certified_and_tight(kind, epsilon):
     protocol = KINDS[kind](9, epsilon)
-    audit, budget = protocol.audit(), float(protocol.epsilon)
+    audit = protocol.audit()
+    budget = float(protocol.epsilon)
     assert audit.verdict == "certified"
     assert audit.epsilon <= budget
     if budget < 30:  # beyond, the smallest mass is a unit of 2**-53
@@ -83,13 +105,19 @@ def test_certified_and_tight(kind, epsilon):
 
 
 def rows(protocol):
-    """The exact probabilities of the reports behind `p` and `q`, in rationals, over subsets of the labels."""
-    d, p, q = len(protocol.inputs), protocol.p, protocol.q
+    """The exact probabilities of the reports behind `p` and `q`, in rationals, over subsets of the
+    labels."""
+    d = len(protocol.inputs)
+    p = protocol.p
+    q = protocol.q
     for own in range(d):
         found = {}
         if isinstance(protocol, frequencies.UnaryEncoding):
             for bits in itertools.product((0, 1), repeat=d):
-                shares = [(p if x == own else q) if bit else 1 - (p if x == own else q) for x, bit in enumerate(bits)]
+                shares = [
+                    (p if x == own else q) if bit else 1 - (p if x == own else q)
+                    for x, bit in enumerate(bits)
+                ]
                 found[bits] = math.prod(shares)
         elif isinstance(protocol, SubsetSelection):
             k = protocol.size
@@ -108,7 +136,9 @@ def test_audit_and_variance_from_all_probabilities(kind, epsilon):
     protocol = KINDS[kind](5, epsilon)
     table = list(rows(protocol))
     assert all(sum(row.values()) == 1 for row in table)
-    ratio = max(first[y] / second[y] for first, second in itertools.permutations(table, 2) for y in first)
+    ratio = max(
+        first[y] / second[y] for first, second in itertools.permutations(table, 2) for y in first
+    )
     assert ratio == protocol._ratio() <= protocol.epsilon.enclosure()[0]
     for budget in (0.0, 0.1, 0.25):
         alpha = Fraction(math.exp(budget))
@@ -119,13 +149,19 @@ def test_audit_and_variance_from_all_probabilities(kind, epsilon):
         assert protocol.audit().delta_at(budget) == pytest.approx(float(worst), abs=1e-15)
     # The estimator is linear: its moments follow from the probabilities, label by label.
     for label, own in itertools.product(range(5), range(2)):
-        supports = [Fraction(y[label] if len(y) == 5 else label in y) if isinstance(y, tuple) else Fraction(y == label)
-                    for y in table[own]]  # fmt: skip
+        supports = [
+            Fraction(y[label] if len(y) == 5 else label in y)
+            if isinstance(y, tuple)
+            else Fraction(y == label)
+            for y in table[own]
+        ]
         values = [(support - protocol.q) / (protocol.p - protocol.q) for support in supports]
         mean = sum(v * mass for v, mass in zip(values, table[own].values(), strict=True))
         square = sum(v**2 * mass for v, mass in zip(values, table[own].values(), strict=True))
         assert mean == (label == own)
-        assert float(square - mean**2) == pytest.approx(protocol.variance(float(label == own)), rel=1e-12)
+        assert float(square - mean**2) == pytest.approx(
+            protocol.variance(float(label == own)), rel=1e-12
+        )
 
 
 @pytest.mark.parametrize("kind", LISTED)
@@ -135,7 +171,8 @@ def test_the_channel_is_private_and_has_the_same_supports(kind):
     assert audit.verdict == "certified"
     assert audit.epsilon == pytest.approx(1.0, abs=1e-9)
     held = [
-        [label == y or (isinstance(y, tuple) and label in y) for y in protocol.mechanism.outputs] for label in "abcd"
+        [label == y or (isinstance(y, tuple) and label in y) for y in protocol.mechanism.outputs]
+        for label in "abcd"
     ]
     support = protocol.mechanism.channel @ np.array(held).T
     expected = np.where(np.eye(4, dtype=bool), float(protocol.p), float(protocol.q))
@@ -145,15 +182,21 @@ def test_the_channel_is_private_and_has_the_same_supports(kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_simulation_agrees(kind, epsilon):
-    """Mean and variance of 60 surveys of a fixed crowd, each within 5 standard errors of the closed forms."""
+    """Mean and variance of 60 surveys of a fixed crowd, each within 5 standard errors of the closed
+    forms."""
     crowd = np.repeat(np.arange(6), [900, 500, 300, 200, 100, 0])
-    shares, n, repeats = np.bincount(crowd, minlength=6) / len(crowd), len(crowd), 60
-    protocol, rng = KINDS[kind](6, epsilon), np.random.default_rng(11)
+    shares = np.bincount(crowd, minlength=6) / len(crowd)
+    n = len(crowd)
+    repeats = 60
+    protocol = KINDS[kind](6, epsilon)
+    rng = np.random.default_rng(11)
     found = [protocol.estimate(protocol.privatize(crowd, rng=rng)) for _ in range(repeats)]
     values = np.array([estimate.values for estimate in found])
     variance = protocol.variance(shares) / n
     assert (np.abs(values.mean(axis=0) - shares) < 5 * np.sqrt(variance / repeats)).all()
-    assert (np.abs(values.var(axis=0, ddof=1) / variance - 1) < 5 * math.sqrt(2 / (repeats - 1))).all()
+    assert (
+        np.abs(values.var(axis=0, ddof=1) / variance - 1) < 5 * math.sqrt(2 / (repeats - 1))
+    ).all()
     total = protocol.total_variance / n
     assert abs(values.var(axis=0, ddof=1).sum() / total - 1) < 5 * math.sqrt(2 / (repeats - 1))
     # The standard error is for people drawn at random: that of the fixed crowd and f (1 - f) / n.
@@ -162,7 +205,12 @@ def test_simulation_agrees(kind, epsilon):
     assert (found[0].labels, found[0].n_reports) == (tuple(range(6)), n)
 
 
-@given(a=st.integers(0, PRIME - 1), b=st.integers(0, PRIME - 1), x=st.integers(0, 2**31 - 1), g=st.integers(2, 2**20))
+@given(
+    a=st.integers(0, PRIME - 1),
+    b=st.integers(0, PRIME - 1),
+    x=st.integers(0, 2**31 - 1),
+    g=st.integers(2, 2**20),
+)
 @cases(60)
 def test_hash_in_words_is_the_hash_in_integers(a, b, x, g):
     words = [np.array([value], dtype=np.uint64) for value in (a, b, x)]
@@ -171,15 +219,20 @@ def test_hash_in_words_is_the_hash_in_integers(a, b, x, g):
 
 @pytest.mark.parametrize("extreme", [0, 1, PRIME - 1])
 def test_hash_at_the_ends(extreme):
-    a, b = np.array([extreme, PRIME - 1], np.uint64), np.array([PRIME - 1, extreme], np.uint64)
+    a = np.array([extreme, PRIME - 1], np.uint64)
+    b = np.array([PRIME - 1, extreme], np.uint64)
     x = np.array([2**31 - 1] * 2, np.uint64)
-    assert hash_label(a, b, x).tolist() == [(int(i) * (2**31 - 1) + int(j)) % PRIME for i, j in zip(a, b, strict=True)]
+    assert hash_label(a, b, x).tolist() == [
+        (int(i) * (2**31 - 1) + int(j)) % PRIME for i, j in zip(a, b, strict=True)
+    ]
 
 
 @pytest.mark.parametrize("g", [2, 3, 5, 8])
 def test_collisions_counted(g):
     """Over the field of 31: all functions, two labels."""
-    together = sum((a * 3 + b) % 31 % g == (a * 7 + b) % 31 % g for a in range(31) for b in range(31))
+    together = sum(
+        (a * 3 + b) % 31 % g == (a * 7 + b) % 31 % g for a in range(31) for b in range(31)
+    )
     assert collision_probability(31, g) == Fraction(together, 31**2)
 
 
@@ -198,10 +251,13 @@ def test_estimates_from_hashes_try_every_label():
 
 
 def test_subsets_are_uniform():
-    """Given whether the truth is inside, every set is as likely: all 15 of 6 choose 2 by chi-square."""
+    """Given whether the truth is inside, every set is as likely: all 15 of 6 choose 2 by
+    chi-square."""
     protocol = SubsetSelection(6, 1.0, size=2)
     n = 60_000
-    sets, counts = np.unique(protocol.privatize(np.zeros(n, int), rng=5), axis=0, return_counts=True)
+    sets, counts = np.unique(
+        protocol.privatize(np.zeros(n, int), rng=5), axis=0, return_counts=True
+    )
     p = float(protocol.p)
     expected = n * np.array([p / 5 if 0 in row else (1 - p) / 10 for row in sets.tolist()])
     assert len(sets) == 15
@@ -210,14 +266,17 @@ def test_subsets_are_uniform():
 
 @pytest.mark.parametrize("d, k", [(5, 1), (5, 3), (6, 2), (6, 4), (7, 6), (65, 1), (66, 64)])
 def test_all_words_together_give_every_set_equally_often(d, k):
-    """Numbers of seven bits, of which some are drawn again: words that are enough give every set as often."""
-    bits, own = 7, d - 2
+    """Numbers of seven bits, of which some are drawn again: words that are enough give every set as
+    often."""
+    bits = 7
+    own = d - 2
     for is_held in (False, True):
         wanted = k - is_held
         draws = min(wanted, d - 1 - wanted)
         words = np.array(list(itertools.product(range(1 << bits), repeat=draws)), np.int64)
         rows = len(words)
-        found, is_done = np.empty((rows, k), np.int32), np.empty(rows, bool)
+        found = np.empty((rows, k), np.int32)
+        is_done = np.empty(rows, bool)
         choose_sets(d, 1, bits, words, np.full(rows, own), np.full(rows, is_held), found, is_done)
         sets, counts = np.unique(found[is_done], axis=0, return_counts=True)
         assert len(sets) == math.comb(d - 1, wanted)
@@ -229,15 +288,23 @@ def test_all_words_together_give_every_set_equally_often(d, k):
 @given(st.integers(2, 200), st.integers(0, 10**6))
 def test_sets_are_those_of_the_plain_method(d, seed):
     rng = np.random.default_rng(seed)
-    k, own, is_held = int(rng.integers(1, d)), int(rng.integers(d)), bool(rng.integers(2))
+    k = int(rng.integers(1, d))
+    own = int(rng.integers(d))
+    is_held = bool(rng.integers(2))
     words = rng.integers(0, 1 << 63, size=(1, d))
-    found, is_done = np.empty((1, k), np.int32), np.empty(1, bool)
+    found = np.empty((1, k), np.int32)
+    is_done = np.empty(1, bool)
     choose_sets(d, 3, 21, words, np.array([own]), np.array([is_held]), found, is_done)
-    numbers = iter([word >> shift & (1 << 21) - 1 for word in words[0].tolist() for shift in (0, 21, 42)])
+    numbers = iter(
+        [word >> shift & (1 << 21) - 1 for word in words[0].tolist() for shift in (0, 21, 42)]
+    )
     wanted = k - is_held
-    draws, drawn = min(wanted, d - 1 - wanted), set()
+    draws = min(wanted, d - 1 - wanted)
+    drawn = set()
     for j in range(d - 1 - draws, d - 1):
-        product = next(number * (j + 1) for number in numbers if number * (j + 1) % 2**21 >= 2**21 % (j + 1))
+        product = next(
+            number * (j + 1) for number in numbers if number * (j + 1) % 2**21 >= 2**21 % (j + 1)
+        )
         number = product >> 21
         drawn.add(j if number in drawn else number)
     kept = drawn if 2 * wanted <= d - 1 else set(range(d - 1)) - drawn
@@ -247,12 +314,15 @@ def test_sets_are_those_of_the_plain_method(d, seed):
 
 @given(st.integers(0, 2**53 - 1))
 def test_a_byte_and_a_word_toss_a_coin_of_the_exact_mass(mass):
-    """Below the mass's first byte heads, above it tails; at that byte as many words as the remaining mass."""
+    """Below the mass's first byte heads, above it tails; at that byte as many words as the
+    remaining mass."""
     leading, rest = divmod(mass, 1 << 45)
     first = np.arange(256, dtype=np.uint8)
     for word, is_head in ((max(rest - 1, 0), rest > 0), (rest, False)):
         heads = np.empty(256, bool)
-        toss_lazily(mass, first, lambda size, word=word: np.full(size, word << 8 | 255, np.uint64), heads)
+        toss_lazily(
+            mass, first, lambda size, word=word: np.full(size, word << 8 | 255, np.uint64), heads
+        )
         assert heads.tolist() == [True] * leading + [is_head] + [False] * (255 - leading)
 
 
@@ -260,14 +330,17 @@ def test_randomized_response_is_the_programs_optimum():
     """And best for frequencies too if d < 3 E + 2; subset selection is never worse."""
     for epsilon in (0.5, 1.0, 3.0):
         best = solve(Problem(np.full(7, 1 / 7), "identity", PureLDP(epsilon))).value
-        assert frequencies.RandomizedResponse(7, epsilon).mechanism.channel[0, 0] == pytest.approx(best, abs=1e-12)
+        assert frequencies.RandomizedResponse(7, epsilon).mechanism.channel[0, 0] == pytest.approx(
+            best, abs=1e-12
+        )
         by_name = {kind: make(7, epsilon).total_variance for kind, make in KINDS.items()}
         assert min(by_name, key=by_name.get) == "ss" or by_name["grr"] == by_name["ss"]
         assert (by_name["grr"] < by_name["oue"]) == (3 * math.exp(epsilon) + 2 > 7)
 
 
 def test_subset_of_one_is_randomized_response():
-    one, response = SubsetSelection(5, 3.0, size=1), frequencies.RandomizedResponse(5, 3.0)
+    one = SubsetSelection(5, 3.0, size=1)
+    response = frequencies.RandomizedResponse(5, 3.0)
     assert (one.p, one.q) == (response.p, response.q)
 
 
@@ -300,7 +373,8 @@ def test_labels_of_any_kind(kind):
 
 def test_same_seed_same_reports():
     for make in KINDS.values():
-        protocol, x = make(5, 1.0), np.arange(5).repeat(20)
+        protocol = make(5, 1.0)
+        x = np.arange(5).repeat(20)
         assert (protocol.privatize(x, rng=7) == protocol.privatize(x, rng=7)).all()
         assert len(protocol.privatize(x)) == 100
 
@@ -325,7 +399,10 @@ def test_same_seed_same_reports():
         (lambda: frequencies.UnaryEncoding(3, 1.0).estimate(np.zeros((2, 4), bool)), r"\(N, 3\)"),
         (lambda: frequencies.UnaryEncoding(3, 1.0).estimate(np.full((2, 3), 2)), "neither 0 nor 1"),
         (lambda: frequencies.LocalHashing(3, 1.0).estimate([1, 2]), "fields a, b and bucket"),
-        (lambda: frequencies.SubsetSelection(5, 1.0, size=2).estimate([[1, 1]]), "is not a set of 2"),
+        (
+            lambda: frequencies.SubsetSelection(5, 1.0, size=2).estimate([[1, 1]]),
+            "is not a set of 2",
+        ),
         (lambda: frequencies.SubsetSelection(5, 1.0, size=2).estimate([[1, 1, 2]]), r"\(N, 2\)"),
     ],
 )

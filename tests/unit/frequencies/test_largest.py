@@ -1,4 +1,5 @@
-"""The largest frequencies: their intervals hold together, although the labels are chosen by the same reports."""
+"""The largest frequencies: their intervals hold together, although the labels are chosen by the
+same reports."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from ldpopt.frequencies import LinearHash, RandomizedResponse, best
 
 
 def coverage(protocol, answers, k, confidence, surveys):
-    """Share of surveys in which the joint intervals hold, and in which intervals for single labels would."""
+    """Share of surveys in which the joint intervals hold, and in which intervals for single labels
+    would."""
     truth = np.bincount(answers, minlength=len(protocol.inputs)) / len(answers)
     joint = single = 0
     for seed in range(surveys):
@@ -69,7 +71,9 @@ def test_ends_are_binomial_limits_with_half_of_the_risk_on_each_side():
 def test_equal_weights_change_nothing_and_labels_keep_their_names():
     protocol = RandomizedResponse(["a", "b", "c"], 2.0)
     reports = protocol.privatize(["b"] * 50 + ["c"] * 30, rng=0)
-    plain, weighted = (protocol.largest(reports, 2, weights=weights) for weights in (None, np.full(80, 2.0)))
+    plain, weighted = (
+        protocol.largest(reports, 2, weights=weights) for weights in (None, np.full(80, 2.0))
+    )
     assert plain.labels == weighted.labels == ("b", "c")
     assert weighted.interval == pytest.approx(plain.interval)
     for k, words in ((0, "k = 0"), (4, "k = 4")):
@@ -89,10 +93,13 @@ def test_the_choice_for_many_labels(n, name):
 @pytest.mark.parametrize("n, epsilon, people", [(300, 5.0, 400), (2000, 6.0, 1000), (40, 1.0, 50)])
 @pytest.mark.parametrize("kind", [LinearHash, RandomizedResponse])
 def test_simultaneous_intervals_miss_with_the_risk_of_one_label_at_most(kind, n, epsilon, people):
-    """In exact binomial sums over the counts of a label, for several frequencies; score intervals fail by far."""
+    """In exact binomial sums over the counts of a label, for several frequencies; score intervals
+    fail by far."""
     protocol = LinearHash(epsilon, n) if kind is LinearHash else kind(n, epsilon)
-    p, q = float(protocol.p), float(protocol.q)
-    z, hits = interval_quantile(0.95, n, True), np.arange(people + 1)
+    p = float(protocol.p)
+    q = float(protocol.q)
+    z = interval_quantile(0.95, n, True)
+    hits = np.arange(people + 1)
     missed = {}
     for make in (binomial_intervals, share_intervals):
         low, high = make(hits / people, 1 / people, z).T
@@ -105,10 +112,16 @@ def test_simultaneous_intervals_miss_with_the_risk_of_one_label_at_most(kind, n,
     found = protocol.estimate(counts, simultaneous=True, check_fit=False)
     ends = (binomial_intervals(counts.values / people, 1 / people, z) - q) / (p - q)
     np.testing.assert_allclose(found.interval, ends, rtol=1e-12)
-    if kind is RandomizedResponse and n <= 300:  # the same reports read by the channel: each number is a count
-        linear = estimate_frequencies(protocol.mechanism, counts_of_channel(protocol, counts), simultaneous=True)
+    # the same reports read by the channel: each number is a count
+    if kind is RandomizedResponse and n <= 300:
+        linear = estimate_frequencies(
+            protocol.mechanism, counts_of_channel(protocol, counts), simultaneous=True
+        )
         np.testing.assert_allclose(linear.interval, ends, atol=1e-6)
 
 
 def counts_of_channel(protocol, counts):
-    return {label: int(count) for label, count in zip(protocol.mechanism.outputs, counts.values, strict=True)}
+    return {
+        label: int(count)
+        for label, count in zip(protocol.mechanism.outputs, counts.values, strict=True)
+    }

@@ -1,4 +1,5 @@
-"""The linear hash: supports by definition, privacy in rationals, the distribution of draws, and its figures."""
+"""The linear hash: supports by definition, privacy in rationals, the distribution of draws, and its
+figures."""
 
 from __future__ import annotations
 
@@ -20,7 +21,9 @@ PUBLIC = [(2, 4), (3, 20), (4, 16), (7, 40), (9, 50)]
 
 def points(protocol):
     """All points of the space, shape (t, m), in the order of their numbers."""
-    vectors = np.array(list(itertools.product(range(protocol.elements), repeat=protocol.length))).T[:, 1:]
+    vectors = np.array(list(itertools.product(range(protocol.elements), repeat=protocol.length))).T[
+        :, 1:
+    ]
     numbers = protocol._numbers(vectors)
     first = np.unique(numbers, return_index=True)[1]
     assert numbers.max() + 1 == len(first)
@@ -29,10 +32,13 @@ def points(protocol):
 
 def supported(protocol, vectors):
     """Whether each point supports each label, shape (n, m), by the product of the vectors."""
-    labels, field = protocol._digits(np.arange(len(protocol.inputs))), protocol._field
+    labels = protocol._digits(np.arange(len(protocol.inputs)))
+    field = protocol._field
     found = []
     for label in labels.T:
-        product = protocol._product(vectors[:-1], np.repeat(label[:, None], vectors.shape[1], axis=1))
+        product = protocol._product(
+            vectors[:-1], np.repeat(label[:, None], vectors.shape[1], axis=1)
+        )
         found.append(field.sums[product, vectors[-1]] == 0)
     return np.array(found)
 
@@ -41,14 +47,17 @@ def supported(protocol, vectors):
 def test_points_support_every_two_labels_alike_and_privacy_is_exact(q, n):
     protocol = LinearHash("log(3)", n, q=q)
     inside = supported(protocol, points(protocol))
-    c, m = inside[0].sum(), inside.shape[1]
-    likely, other = protocol.p / int(c), (1 - protocol.p) / int(m - c)
+    c = inside[0].sum()
+    m = inside.shape[1]
+    likely = protocol.p / int(c)
+    other = (1 - protocol.p) / int(m - c)
     assert likely / other == protocol._ratio() <= 3
     both = (inside[:1] & inside[1:]).sum(axis=1)
     assert (inside.sum(axis=1) == c).all()
     assert (both == both[0]).all()
     assert protocol.q == int(both[0]) * likely + int(c - both[0]) * other
-    excess = int(c - both[0]) * (likely - Fraction(3, 2) * other)  # points with the first label and without another one
+    # points with the first label and without another one
+    excess = int(c - both[0]) * (likely - Fraction(3, 2) * other)
     assert protocol._delta(Fraction(3, 2)) == excess
     witness = inside[:, protocol._witness()]
     assert (witness[0], witness[1]) == (True, False)
@@ -62,7 +71,9 @@ def test_decoded_supports_are_those_of_the_definition(q, n):
     inside = supported(protocol, points(protocol))
     assert protocol.count(reports).values.tolist() == inside[:, reports].sum(axis=1).tolist()
     weights = np.random.default_rng(1).uniform(0, 2, 500)
-    assert protocol.count(reports, weights=weights).values == pytest.approx(inside[:, reports] @ weights)
+    assert protocol.count(reports, weights=weights).values == pytest.approx(
+        inside[:, reports] @ weights
+    )
 
 
 @pytest.mark.parametrize("q, n", PUBLIC)
@@ -73,10 +84,13 @@ def test_public_hashes_are_pairwise_independent_and_decoded_by_definition(q, n):
     hashes = np.arange(q ** (protocol.length - 1))
     labels = protocol._digits(np.arange(n))
     vectors = protocol._digits(hashes)
-    values = np.array([protocol._product(vectors, np.repeat(x[:, None], len(hashes), 1)) for x in labels.T])
+    values = np.array(
+        [protocol._product(vectors, np.repeat(x[:, None], len(hashes), 1)) for x in labels.T]
+    )
     same = (values[:, None] == values[None]).mean(axis=2)
     assert same == pytest.approx(np.where(np.eye(n), 1, 1 / q))
-    kept, other = protocol.p, (1 - protocol.p) / (q - 1)
+    kept = protocol.p
+    other = (1 - protocol.p) / (q - 1)
     assert kept / other == protocol._ratio() <= 3
     assert protocol._delta(Fraction(2)) == (1 - Fraction(1, q)) * (kept - 2 * other)
     reports = protocol.privatize(np.random.default_rng(n).integers(0, n, 500), rng=2)
@@ -88,21 +102,28 @@ def test_public_hashes_are_pairwise_independent_and_decoded_by_definition(q, n):
 def test_draws_have_the_stated_distribution(q, n):
     protocol = LinearHash(1.0, n, q=q)
     inside = supported(protocol, points(protocol))
-    draws, m = thorough_or(40_000, 1_000_000), inside.shape[1]
+    draws = thorough_or(40_000, 1_000_000)
+    m = inside.shape[1]
     for label in (0, n - 1):
         seen = np.bincount(protocol.privatize(np.full(draws, label), rng=label + 3), minlength=m)
         c = inside[label].sum()
-        wanted = draws * np.where(inside[label], float(protocol.p) / c, float(1 - protocol.p) / (m - c))
+        wanted = draws * np.where(
+            inside[label], float(protocol.p) / c, float(1 - protocol.p) / (m - c)
+        )
         statistic = ((seen - wanted) ** 2 / wanted).sum()
         assert statistic < m + 5 * np.sqrt(2 * m)
 
 
 @pytest.mark.parametrize("coin", [False, True])
 @pytest.mark.parametrize(
-    "epsilon, q, ratio", [(1.0, 4, 1.0024), (2.0, 8, 1.0007), (3.0, 19, 1.0030), (4.0, 47, 1.0074), (5.0, 125, 1.0082)]
+    "epsilon, q, ratio",
+    [(1.0, 4, 1.0024), (2.0, 8, 1.0007), (3.0, 19, 1.0030), (4.0, 47, 1.0074), (5.0, 125, 1.0082)],
 )
-def test_a_million_labels_take_few_bits_within_a_percent_of_the_best_variance(epsilon, q, ratio, coin):
-    n, budget = 10**6, Budget(epsilon)
+def test_a_million_labels_take_few_bits_within_a_percent_of_the_best_variance(
+    epsilon, q, ratio, coin
+):
+    n = 10**6
+    budget = Budget(epsilon)
     protocol = LinearHash(epsilon, n, public_coin=coin)
     best = SubsetRandomizer.of(n, best_size(n, budget), budget).total_variance
     assert protocol.elements == q
@@ -113,11 +134,14 @@ def test_a_million_labels_take_few_bits_within_a_percent_of_the_best_variance(ep
 
 @pytest.mark.long
 def test_estimates_of_a_million_labels_are_as_wrong_as_predicted():
-    protocol, people = LinearHash(3.0, 10**6), 10**6
+    protocol = LinearHash(3.0, 10**6)
+    people = 10**6
     answers = np.random.default_rng(0).integers(0, 1000, people) ** 2
     found = protocol.estimate(protocol.privatize(answers, rng=1))
     truth = np.bincount(answers, minlength=10**6) / people
-    assert people * ((found.values - truth) ** 2).sum() == pytest.approx(protocol.total_variance, rel=0.01)
+    assert people * ((found.values - truth) ** 2).sum() == pytest.approx(
+        protocol.total_variance, rel=0.01
+    )
 
 
 @pytest.mark.parametrize(

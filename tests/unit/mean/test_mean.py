@@ -17,9 +17,15 @@ EXTREMES = [1e-9, 1e-6, 1e-4, 0.00499, 0.00501, 0.02, 30.0, 100.0, 700.0, 10_000
 
 
 def test_every_protocol_is_published():
-    public = {name for name in mean.__all__ if mean.Protocol in getattr(vars(mean)[name], "__mro__", ())[1:]}
+    public = {
+        name
+        for name in mean.__all__
+        if mean.Protocol in getattr(vars(mean)[name], "__mro__", ())[1:]
+    }
     forgotten = public - OTHERS - {kind.__name__ for kind in KINDS}
-    assert not forgotten, f"write class {forgotten}(Protocol, published=True): these tests use it then"
+    assert not forgotten, (
+        f"write class {forgotten}(Protocol, published=True): these tests use it then"
+    )
 
 
 @pytest.mark.parametrize("epsilon", EXTREMES)
@@ -52,7 +58,8 @@ def test_variance_grows_like_one_over_epsilon_squared(kind):
 
 
 def test_square_wave_series_meets_the_formula():
-    below, above = mean.SquareWave(0.005 * (1 - 1e-12)), mean.SquareWave(0.005)
+    below = mean.SquareWave(0.005 * (1 - 1e-12))
+    above = mean.SquareWave(0.005)
     assert below.width == pytest.approx(above.width, rel=1e-11)
 
 
@@ -83,7 +90,9 @@ def test_worst_case_is_the_largest_variance(kind):
 def test_reports_repeat_with_a_seed_and_only_with_it(kind):
     protocol = kind(1.0)
     x = np.full(100, 0.4)
-    assert np.array_equal(protocol.privatize(x, rng=7), protocol.privatize(x, rng=np.random.default_rng(7)))
+    assert np.array_equal(
+        protocol.privatize(x, rng=7), protocol.privatize(x, rng=np.random.default_rng(7))
+    )
     assert not np.array_equal(protocol.privatize(x), protocol.privatize(x))
     assert len(protocol.privatize([], rng=1)) == 0
 
@@ -127,7 +136,9 @@ def test_bad_budgets_are_refused(kind, epsilon):
         kind(epsilon)
 
 
-@pytest.mark.parametrize("shifts", [(1.1, 0.0), (0.0, -1.1), (0.0, 2.0), (math.nan, 0.0), ("a", 0.0)])
+@pytest.mark.parametrize(
+    "shifts", [(1.1, 0.0), (0.0, -1.1), (0.0, 2.0), (math.nan, 0.0), ("a", 0.0)]
+)
 def test_bad_intervals_are_refused(shifts):
     with pytest.raises(StatementError):
         mean.RandomCensoring(1.0, *shifts)
@@ -141,8 +152,12 @@ def test_an_asymmetric_private_interval_is_certified():
 
 def test_standard_errors_of_one_report_and_of_equal_ones_are_the_worst_case():
     protocol = mean.RandomCensoring(1.0)
-    assert protocol.estimate([1]).std_error[0] == pytest.approx(math.sqrt(protocol.worst_case_variance))
-    assert protocol.estimate([1, 1, 1, 1]).std_error[0] == pytest.approx(math.sqrt(protocol.worst_case_variance / 4))
+    assert protocol.estimate([1]).std_error[0] == pytest.approx(
+        math.sqrt(protocol.worst_case_variance)
+    )
+    assert protocol.estimate([1, 1, 1, 1]).std_error[0] == pytest.approx(
+        math.sqrt(protocol.worst_case_variance / 4)
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -163,9 +178,13 @@ class TestDesigned:
         """On grids with equal steps, where they are computed, and with others."""
         for size in (2, 3, 7, 33, 1000):
             grid = np.linspace(-1, 1, size) ** power * 1.7
-            near = np.concatenate([grid, np.nextafter(grid, 9), np.nextafter(grid, -9), [-5.0, 5.0]])
+            near = np.concatenate(
+                [grid, np.nextafter(grid, 9), np.nextafter(grid, -9), [-5.0, 5.0]]
+            )
             x = np.concatenate([near, np.random.default_rng(size).uniform(-1.7, 1.7, 2000)])
-            assert np.array_equal(cells(grid, x), np.clip(np.searchsorted(grid, x, side="right") - 1, 0, size - 2))
+            assert np.array_equal(
+                cells(grid, x), np.clip(np.searchsorted(grid, x, side="right") - 1, 0, size - 2)
+            )
 
     def test_too_short_outputs_are_infeasible(self):
         with pytest.raises(InfeasibleError):
@@ -179,11 +198,15 @@ class TestDesigned:
     def test_order_of_the_answers_does_not_matter(self):
         outputs = np.linspace(-5, 5, 21)
         first = mean.designed([-1, 0, 1], outputs, 1.0, prior=[0.1, 0.2, 0.7], objective="expected")
-        second = mean.designed([1, -1, 0], outputs, 1.0, prior=[0.7, 0.1, 0.2], objective="expected")
+        second = mean.designed(
+            [1, -1, 0], outputs, 1.0, prior=[0.7, 0.1, 0.2], objective="expected"
+        )
         assert first.variance(first.values) @ [0.1, 0.2, 0.7] == pytest.approx(
             second.variance([-1, 0, 1]) @ [0.1, 0.2, 0.7]
         )
-        assert first.variance(first.values) @ [0.1, 0.2, 0.7] == pytest.approx(first.bound, rel=1e-9)
+        assert first.variance(first.values) @ [0.1, 0.2, 0.7] == pytest.approx(
+            first.bound, rel=1e-9
+        )
         worst = mean.designed([-1, 0, 1], outputs, 1.0)
         assert worst.grid_variance <= first.grid_variance + 1e-9
         assert first.bound <= worst.variance([-1, 0, 1]) @ [0.1, 0.2, 0.7] + 1e-9
@@ -197,7 +220,12 @@ class TestDesigned:
         assert made.bias <= 1e-6 * size
 
     def test_bad_arguments(self):
-        for values, outputs in (([0], [-9, 9]), ([0, 0], [-9, 9]), ([0, 1], [9]), ([0, math.nan], [-9, 9])):
+        for values, outputs in (
+            ([0], [-9, 9]),
+            ([0, 0], [-9, 9]),
+            ([0, 1], [9]),
+            ([0, math.nan], [-9, 9]),
+        ):
             with pytest.raises(StatementError):
                 mean.designed(values, outputs, 1.0)
         with pytest.raises(StatementError, match="prior"):

@@ -40,7 +40,9 @@ class TestSampled:
 
     def test_the_ratio_is_better_on_bits(self):
         bits = mean.RandomCensoring(1.0)
-        ratio, plain = (mean.sampled(bits, attributes=36, method=m) for m in ("ratio", "horvitz_thompson"))
+        ratio, plain = (
+            mean.sampled(bits, attributes=36, method=m) for m in ("ratio", "horvitz_thompson")
+        )
         assert 1.3 < math.sqrt(plain.variance(0.5) / ratio.variance(0.5)) < math.sqrt(2)
 
     def test_bad_arguments(self):
@@ -75,19 +77,32 @@ class TestSeveral:
     @pytest.mark.parametrize("method", ["ratio", "horvitz_thompson"])
     def test_errors_are_the_predicted_ones(self, method):
         protocol = mean.sampled(mean.Piecewise(1.5), attributes=5, method=method, chosen=3)
-        x, users, runs, rng = np.array([-1.0, -0.5, 0.0, 0.2, 1.0]), 500, 300, np.random.default_rng(5)
-        found = [protocol.estimate(protocol.privatize(np.tile(x, (users, 1)), rng=rng)) for _ in range(runs)]
-        values, variance = np.array([f.values for f in found]), protocol.variance(x) / users
+        x = np.array([-1.0, -0.5, 0.0, 0.2, 1.0])
+        users = 500
+        runs = 300
+        rng = np.random.default_rng(5)
+        found = [
+            protocol.estimate(protocol.privatize(np.tile(x, (users, 1)), rng=rng))
+            for _ in range(runs)
+        ]
+        values = np.array([f.values for f in found])
+        variance = protocol.variance(x) / users
         assert np.all(np.abs(values.mean(axis=0) - x) < 5 * np.sqrt(variance / runs))
         assert np.allclose(values.var(axis=0) / variance, 1, atol=5 * math.sqrt(2 / runs))
-        assert np.allclose(np.array([f.std_error for f in found]).mean(axis=0) ** 2 / variance, 1, atol=0.1)
+        assert np.allclose(
+            np.array([f.std_error for f in found]).mean(axis=0) ** 2 / variance, 1, atol=0.1
+        )
 
-    @pytest.mark.parametrize("kind", [mean.Duchi, mean.Piecewise, mean.Hybrid, mean.SquareWave, mean.RandomCensoring])
+    @pytest.mark.parametrize(
+        "kind", [mean.Duchi, mean.Piecewise, mean.Hybrid, mean.SquareWave, mean.RandomCensoring]
+    )
     def test_the_joint_audit_is_that_of_independent_reports(self, kind):
-        alone, k = kind(0.8), 3
+        alone = kind(0.8)
+        k = 3
         joint = mean.sampled(alone, attributes=5, chosen=k).audit()
         assert joint.epsilon == pytest.approx(k * 0.8, rel=1e-9)
-        # Masses of the events "in the band of the one", "of the other", "elsewhere", from the single curve.
+        # Masses of the events "in the band of the one", "of the other", "elsewhere", from the
+        # single curve.
         likely = alone.audit().delta_at(0.0) / -math.expm1(-0.8)
         masses = np.array([likely, likely * math.exp(-0.8), 1 - likely * (1 + math.exp(-0.8))])
         other = masses[[1, 0, 2]]
@@ -114,8 +129,12 @@ class TestSeveral:
         protocol = make(epsilon, m)
         assert protocol.chosen == k
         assert protocol.audit().verdict == "certified"
-        assert protocol.audit().epsilon == pytest.approx(float(mean.Duchi(epsilon).epsilon), rel=1e-9)
-        assert protocol.protocol.epsilon.enclosure(k)[0] <= mean.Duchi(epsilon).epsilon.enclosure()[1]
+        assert protocol.audit().epsilon == pytest.approx(
+            float(mean.Duchi(epsilon).epsilon), rel=1e-9
+        )
+        assert (
+            protocol.protocol.epsilon.enclosure(k)[0] <= mean.Duchi(epsilon).epsilon.enclosure()[1]
+        )
 
     def test_names(self):
         for make in (mean.harmony, mean.rcp_multiple):
@@ -130,7 +149,9 @@ class TestSeveral:
     def test_rows_may_lie_in_any_order(self):
         x = np.random.default_rng(1).random((1000, 3))
         protocol = mean.sampled(mean.SquareWave(1.0), attributes=3)
-        assert np.array_equal(protocol.privatize(x, rng=1), protocol.privatize(np.asfortranarray(x), rng=1))
+        assert np.array_equal(
+            protocol.privatize(x, rng=1), protocol.privatize(np.asfortranarray(x), rng=1)
+        )
         assert len(protocol.privatize(x.astype(np.float32), rng=1)) == 1000
 
 
@@ -139,10 +160,15 @@ def signs(m):
 
 
 def corner_rows(protocol):
-    """Probabilities of the reports of each corner: a share for the open half-space, the rest for all."""
-    share, corners = Fraction(protocol.levels.mass, TOTAL), signs(protocol.attributes)
+    """Probabilities of the reports of each corner: a share for the open half-space, the rest for
+    all."""
+    share = Fraction(protocol.levels.mass, TOTAL)
+    corners = signs(protocol.attributes)
     near = int(np.count_nonzero(corners @ corners[0] > 0))
-    return [[share / near * bool(z @ v > 0) + (1 - share) / len(corners) for z in corners] for v in corners]
+    return [
+        [share / near * bool(z @ v > 0) + (1 - share) / len(corners) for z in corners]
+        for v in corners
+    ]
 
 
 class TestDuchiVector:
@@ -150,7 +176,9 @@ class TestDuchiVector:
     @pytest.mark.parametrize("m", [1, 2, 3, 4, 5])
     def test_audit_and_mean(self, m, epsilon):
         protocol = mean.DuchiVector(epsilon, m)
-        rows, corners, audit = corner_rows(protocol), signs(m), protocol.audit()
+        rows = corner_rows(protocol)
+        corners = signs(m)
+        audit = protocol.audit()
         assert all(sum(row) == 1 for row in rows)
         ratio = max(max(column) / min(column) for column in zip(*rows, strict=True))
         assert ratio <= protocol.epsilon.enclosure()[0]
@@ -159,24 +187,37 @@ class TestDuchiVector:
         table = np.array([[float(mass) for mass in row] for row in rows])
         assert np.allclose(protocol.size * table @ corners, corners)
         for budget in (0.0, 0.2, 0.45):
-            excess = [np.maximum(p - math.exp(budget) * q, 0).sum() for p, q in itertools.permutations(table, 2)]
+            excess = [
+                np.maximum(p - math.exp(budget) * q, 0).sum()
+                for p, q in itertools.permutations(table, 2)
+            ]
             assert audit.delta_at(budget) == pytest.approx(max(excess), rel=1e-9, abs=1e-15)
 
     @pytest.mark.parametrize("m", [1, 2, 3, 4])
     def test_draws_follow_the_distribution(self, m):
-        protocol, n = mean.DuchiVector(1.0, m), 40_000
+        protocol = mean.DuchiVector(1.0, m)
+        n = 40_000
         for v, row in zip(signs(m), corner_rows(protocol), strict=True):
             reports = protocol.privatize(np.tile(v, (n, 1)), rng=3)
             codes = (reports == 1) @ (1 << np.arange(m))[::-1]
-            assert chisquare(np.bincount(codes, minlength=2**m), [float(mass) * n for mass in row]).pvalue > 1e-6
+            assert (
+                chisquare(
+                    np.bincount(codes, minlength=2**m), [float(mass) * n for mass in row]
+                ).pvalue
+                > 1e-6
+            )
 
     def test_one_attribute_is_duchi(self):
         assert mean.DuchiVector(1.0, 1).size == pytest.approx(mean.Duchi(1.0).size, rel=1e-15)
-        assert mean.DuchiVector(1.0, 1).variance(0.3) == pytest.approx(mean.Duchi(1.0).variance(0.3))
+        assert mean.DuchiVector(1.0, 1).variance(0.3) == pytest.approx(
+            mean.Duchi(1.0).variance(0.3)
+        )
 
     @pytest.mark.parametrize("m", [2, 7, 36])
     def test_mean_and_variance(self, m):
-        protocol, n, rng = mean.DuchiVector(2.0, m), 40_000, np.random.default_rng(m)
+        protocol = mean.DuchiVector(2.0, m)
+        n = 40_000
+        rng = np.random.default_rng(m)
         x = np.linspace(-1, 1, m)
         found = protocol.estimate(protocol.privatize(np.tile(x, (n, 1)), rng=rng))
         assert np.all(np.abs(found.values - x) < 5 * np.sqrt(protocol.variance(x) / n))
@@ -197,7 +238,9 @@ class TestDuchiVector:
     def test_thousands_of_attributes(self):
         protocol = mean.DuchiVector(1.0, 3000)
         # 4**h / binom(2h, h) is near sqrt(pi h), and the share on the border is its inverse.
-        assert protocol.size * math.tanh(0.5) == pytest.approx(math.sqrt(math.pi * 1500) - math.tanh(0.5), rel=1e-3)
+        assert protocol.size * math.tanh(0.5) == pytest.approx(
+            math.sqrt(math.pi * 1500) - math.tanh(0.5), rel=1e-3
+        )
         assert protocol.privatize(np.zeros((50, 3000)), rng=1).shape == (50, 3000)
 
     def test_bad_arguments(self):
@@ -205,7 +248,13 @@ class TestDuchiVector:
         for x in (np.zeros(2), np.zeros((3, 3)), [[0.0, 1.5]], [[0.0, math.nan]]):
             with pytest.raises(StatementError):
                 protocol.privatize(x, rng=1)
-        for reports in (np.zeros((0, 2)), np.ones((3, 3)), np.zeros((3, 2)), [["a", "b"]], np.ones(2)):
+        for reports in (
+            np.zeros((0, 2)),
+            np.ones((3, 3)),
+            np.zeros((3, 2)),
+            [["a", "b"]],
+            np.ones(2),
+        ):
             with pytest.raises(StatementError):
                 protocol.estimate(reports)
         for attributes in (0, 1.5, True):
@@ -216,10 +265,17 @@ class TestDuchiVector:
 
 @pytest.mark.parametrize("m", [2, 4])
 def test_a_border_makes_the_uncorrected_mechanism_less_private_for_even_numbers(m):
-    """Half-spaces chosen with odds exp(epsilon): the border in both costs ln(E + 1), in one ln(E (1+t) / (1-t))."""
-    epsilon, corners, border = 1.0, signs(m), math.comb(m, m // 2) / 2**m
-    product, big = corners @ corners.T, math.exp(epsilon)
-    for near, expected in ((product >= 0, big + 1), (product > 0, big * (1 + border) / (1 - border))):
+    """Half-spaces chosen with odds exp(epsilon): the border in both costs ln(E + 1), in one ln(E
+    (1+t) / (1-t))."""
+    epsilon = 1.0
+    corners = signs(m)
+    border = math.comb(m, m // 2) / 2**m
+    product = corners @ corners.T
+    big = math.exp(epsilon)
+    for near, expected in (
+        (product >= 0, big + 1),
+        (product > 0, big * (1 + border) / (1 - border)),
+    ):
         sides = ((big / (big + 1), near), (1 / (big + 1), product <= 0))
         masses = sum(p * side / side.sum(axis=1, keepdims=True) for p, side in sides)
         assert np.allclose(masses.sum(axis=1), 1)

@@ -1,4 +1,5 @@
-"""Exact uniform and geometric draws: their distribution, and the coins that integer bounds decide."""
+"""Exact uniform and geometric draws: their distribution, and the coins that integer bounds
+decide."""
 
 from fractions import Fraction
 
@@ -20,7 +21,9 @@ def test_geometric_draws_follow_the_distribution(b):
     ends = np.unique(np.ceil(np.log1p(-np.arange(1, 10) / 10) / np.log(b)).astype(int)) - 1
     below = -np.expm1((ends + 1) * np.log(b))
     expected = np.diff(np.concatenate([[0.0], below, [1.0]]))
-    counted = np.diff(np.concatenate([[0], [np.count_nonzero(drawn <= e) for e in ends], [len(drawn)]]))
+    counted = np.diff(
+        np.concatenate([[0], [np.count_nonzero(drawn <= e) for e in ends], [len(drawn)]])
+    )
     assert stats.chisquare(counted, expected * len(drawn)).pvalue > 1e-6
 
 
@@ -31,13 +34,16 @@ def test_small_numbers_are_geometric_one_by_one():
     expected = (1 - 0.98) * 0.98 ** np.arange(150)
     counted = np.bincount(drawn, minlength=150)[:150]
     rest = len(drawn) - counted.sum()
-    assert stats.chisquare([*counted, rest], np.append(expected, 0.98**150) * len(drawn)).pvalue > 1e-6
+    assert (
+        stats.chisquare([*counted, rest], np.append(expected, 0.98**150) * len(drawn)).pvalue > 1e-6
+    )
 
 
 @pytest.mark.parametrize("exponent", [0, 1, 2, 33, 49])
 @pytest.mark.parametrize("further", [0, 1, TOTAL // 3, TOTAL - 1])
 def test_words_next_to_the_power_are_decided_exactly(exponent, further):
-    """Every word near the threshold is compared with the rational power, for all words that follow."""
+    """Every word near the threshold is compared with the rational power, for all words that
+    follow."""
     weight = int(0.98 * TOTAL)
     power = Fraction(weight, TOTAL) ** exponent
     middle = int(power * TOTAL)
@@ -46,9 +52,12 @@ def test_words_next_to_the_power_are_decided_exactly(exponent, further):
         falls = power_coin_tosses(
             weight,
             np.array([exponent]),
-            lambda size, following=following: np.array([next(following, further)] * size, np.uint64),
+            lambda size, following=following: np.array(
+                [next(following, further)] * size, np.uint64
+            ),
         )[0]
-        low, high = Fraction(word * TOTAL + further, TOTAL**2), Fraction(word * TOTAL + further + 1, TOTAL**2)
+        low = Fraction(word * TOTAL + further, TOTAL**2)
+        high = Fraction(word * TOTAL + further + 1, TOTAL**2)
         if high <= power:
             assert falls
         elif low >= power:

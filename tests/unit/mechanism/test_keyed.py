@@ -1,4 +1,5 @@
-"""Keyed draws: one report for one person's answer, whatever table it is in; independent draws for all else."""
+"""Keyed draws: one report for one person's answer, whatever table it is in; independent draws for
+all else."""
 
 from __future__ import annotations
 
@@ -35,10 +36,19 @@ def listed(column):
 def test_words_are_the_documented_hash() -> None:
     words = KeyedDraws(KEY, "smokes", [b"17", b"x"]).words(COIN.digest, np.array([1, 0]))
     for word, code, name in zip(words.tolist(), (1, 0), (b"17", b"x"), strict=True):
-        message = (6).to_bytes(8, "little") + b"smokes" + bytes.fromhex(COIN.digest) + code.to_bytes(8, "little") + name
-        digest = hashlib.blake2b(message, key=bytes(range(32)), person=b"ldpopt-draw-1", digest_size=8).digest()
+        message = (
+            (6).to_bytes(8, "little")
+            + b"smokes"
+            + bytes.fromhex(COIN.digest)
+            + code.to_bytes(8, "little")
+            + name
+        )
+        digest = hashlib.blake2b(
+            message, key=bytes(range(32)), person=b"ldpopt-draw-1", digest_size=8
+        ).digest()
         assert word == int.from_bytes(digest, "little") >> 11
-    assert words.tolist() == [8533325700631285, 2861167406252925]  # never another: kept reports are drawn again
+    # never another: kept reports are drawn again
+    assert words.tolist() == [8533325700631285, 2861167406252925]
 
 
 def test_one_report_for_one_answer_in_every_table_order_and_part(tmp_path: Path) -> None:
@@ -48,7 +58,10 @@ def test_one_report_for_one_answer_in_every_table_order_and_part(tmp_path: Path)
     found = COIN.privatize(shuffled, "a", key=KEY, id="id")
     assert found.index.equals(shuffled.index)
     assert found.sort_index()["a"].tolist() == expected
-    halves = [COIN.privatize(part, "a", key=bytes(range(32)), id="id") for part in (frame[:150], frame[150:])]
+    halves = [
+        COIN.privatize(part, "a", key=bytes(range(32)), id="id")
+        for part in (frame[:150], frame[150:])
+    ]
     assert pd.concat(halves)["a"].tolist() == expected
     for table in (pl.DataFrame(frame.to_dict("list")), pa.Table.from_pandas(frame)):
         assert listed(COIN.privatize(table, "a", key=KEY, id="id")["a"]) == expected
@@ -59,7 +72,13 @@ def test_one_report_for_one_answer_in_every_table_order_and_part(tmp_path: Path)
         write(tmp_path / f"in.{ending}")
         for keep in ([], ["id"]):
             out = tmp_path / f"out.{ending}"
-            privatize_file(tmp_path / f"in.{ending}", out, {"a": Question(COIN)}, keep=keep, keyed=Keyed(KEY, "id"))
+            privatize_file(
+                tmp_path / f"in.{ending}",
+                out,
+                {"a": Question(COIN)},
+                keep=keep,
+                keyed=Keyed(KEY, "id"),
+            )
             assert read(out)["a"].tolist() == expected
             assert list(read(out).columns) == ["a", *keep]
 
@@ -68,7 +87,8 @@ def test_other_keys_questions_mechanisms_and_answers_have_other_draws() -> None:
     same = ["yes"] * 4000
     ids = list(range(4000))
     first = COIN.sample(same, key=KEY, id=ids, question="a")
-    flipped = Mechanism(COIN.channel, ["yes", "no"])  # the same numbers, other labels: another digest
+    # the same numbers, other labels: another digest
+    flipped = Mechanism(COIN.channel, ["yes", "no"])
     others = [
         COIN.sample(same, key=SecretKey(bytes(32)), id=ids, question="a"),
         COIN.sample(same, key=KEY, id=ids, question="b"),
@@ -76,7 +96,8 @@ def test_other_keys_questions_mechanisms_and_answers_have_other_draws() -> None:
         COIN.sample(same, key=KEY, id=[f"p{name}" for name in ids], question="a"),
     ]
     for other in others:
-        # Independent draws agree with probability 0.75^2 + 0.25^2 = 0.625; 6 standard deviations are 0.046.
+        # Independent draws agree with probability 0.75^2 + 0.25^2 = 0.625; 6 standard deviations
+        # are 0.046.
         assert abs(float(np.mean(first == other)) - 0.625) < 0.046
     no = COIN.sample(["no"] * 4000, key=KEY, id=ids, question="a")
     assert abs(float(np.mean(first == no)) - 0.375) < 0.046
@@ -84,20 +105,32 @@ def test_other_keys_questions_mechanisms_and_answers_have_other_draws() -> None:
 
 def test_the_masses_are_those_of_the_mechanism() -> None:
     channel = np.array([[0.5, 0.3, 0.2, 0.0], [0.1, 0.2, 0.3, 0.4]])
-    mechanism, size = Mechanism(channel, ["a", "b"], list("wxyz")), 20_000
+    mechanism = Mechanism(channel, ["a", "b"], list("wxyz"))
+    size = 20_000
     for place, answer in enumerate(mechanism.inputs):
         found = mechanism.sample([answer] * size, key=KEY, id=list(range(size)))
         seen = np.array([np.mean(found == label) for label in mechanism.outputs])
-        assert (np.abs(seen - channel[place]) <= 6 * np.sqrt(channel[place] * (1 - channel[place]) / size)).all()
+        assert (
+            np.abs(seen - channel[place])
+            <= 6 * np.sqrt(channel[place] * (1 - channel[place]) / size)
+        ).all()
 
 
 def test_missing_answers_draw_nothing_and_a_survey_draws_each_question_by_its_name() -> None:
-    frame = pd.DataFrame({"a": ["yes", None, "no"], "b": ["no", "no", "yes"], "id": ["x", "y", "z"]})
+    frame = pd.DataFrame(
+        {"a": ["yes", None, "no"], "b": ["no", "no", "yes"], "id": ["x", "y", "z"]}
+    )
     survey = Survey({"a": Question(COIN, "leave_out"), "b": COIN})
     found = survey.privatize(frame, key=KEY, id="id")
     assert found["a"].isna().tolist() == [False, True, False]
-    assert found["a"].tolist()[::2] == COIN.sample(["yes", "no"], key=KEY, id=["x", "z"], question="a").tolist()
-    assert found["b"].tolist() == COIN.sample(["no", "no", "yes"], key=KEY, id=["x", "y", "z"], question="b").tolist()
+    assert (
+        found["a"].tolist()[::2]
+        == COIN.sample(["yes", "no"], key=KEY, id=["x", "z"], question="a").tolist()
+    )
+    assert (
+        found["b"].tolist()
+        == COIN.sample(["no", "no", "yes"], key=KEY, id=["x", "y", "z"], question="b").tolist()
+    )
 
 
 @pytest.mark.parametrize(
@@ -112,7 +145,9 @@ def test_missing_answers_draw_nothing_and_a_survey_draws_each_question_by_its_na
     ],
 )
 def test_invalid_ids_are_refused(ids, what) -> None:
-    frame = pd.DataFrame({"a": ["no"] * 3, "id": pd.Series(ids, dtype=None if ids[0] == 1.0 else object)})
+    frame = pd.DataFrame(
+        {"a": ["no"] * 3, "id": pd.Series(ids, dtype=None if ids[0] == 1.0 else object)}
+    )
     with pytest.raises(StatementError, match=what):
         COIN.privatize(frame, "a", key=KEY, id="id")
 
@@ -120,7 +155,12 @@ def test_invalid_ids_are_refused(ids, what) -> None:
 def test_repeated_ids_in_a_file_are_refused(tmp_path: Path) -> None:
     pd.DataFrame({"a": ["no"] * 5, "country": ["x"] * 5}).to_csv(tmp_path / "in.csv", index=False)
     with pytest.raises(StatementError, match=r"rows 2 and 3 have the same id; 4 rows repeat an id"):
-        privatize_file(tmp_path / "in.csv", tmp_path / "out.csv", {"a": Question(COIN)}, keyed=Keyed(KEY, "country"))
+        privatize_file(
+            tmp_path / "in.csv",
+            tmp_path / "out.csv",
+            {"a": Question(COIN)},
+            keyed=Keyed(KEY, "country"),
+        )
     assert not (tmp_path / "out.csv").exists()
 
 
@@ -162,7 +202,9 @@ def test_files_of_keys_are_private_never_replaced_and_read_back(tmp_path: Path) 
     assert "00ff" not in str(error.value)
 
 
-def test_the_command_line_repeats_and_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_line_repeats_and_refuses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     COIN.save("coin.json")
     pd.DataFrame({"a": ANSWERS, "person": IDS}).to_csv("in.csv", index=False)
@@ -179,7 +221,10 @@ def test_the_command_line_repeats_and_refuses(tmp_path: Path, monkeypatch: pytes
     for extra, what in (
         (["--key", "secret.key"], "belong together"),
         (["--key", "secret.key", "--id", "person", "--seed", "1"], "not from both"),
-        (["--key", "in.csv", "--id", "person"], "others than its owner" if os.name == "posix" else "not a key"),
+        (
+            ["--key", "in.csv", "--id", "person"],
+            "others than its owner" if os.name == "posix" else "not a key",
+        ),
     ):
         found = run_cli(*command, "-o", "three.csv", *extra)
         assert found.exit_code == 2
@@ -226,7 +271,9 @@ def test_a_file_cut_at_any_place_is_refused(tmp_path: Path) -> None:
         with pytest.raises(ModelFileError) as refused:
             SecretKey.load(path)
         shown = [
-            str(part) + repr(vars(part)) for part in (refused.value, refused.value.__context__) if part is not None
+            str(part) + repr(vars(part))
+            for part in (refused.value, refused.value.__context__)
+            if part is not None
         ]
         assert DIGITS[:16] not in "".join(shown)
     data = json.loads(text)
@@ -267,7 +314,9 @@ def test_a_full_device_is_reported(tmp_path: Path) -> None:
         KEY.save("/dev/full")
 
 
-def test_a_file_system_without_links_has_keys_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_without_links_has_keys_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def none(*_: object) -> None:
         raise OSError(errno.EPERM, os.strerror(errno.EPERM))
 
@@ -283,7 +332,8 @@ def test_a_file_system_without_links_has_keys_too(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.parametrize(("size", "chance"), [(2, 0.61), (4, 0.77), (10, 0.90)])
 def test_a_changed_answer_shows_as_often_as_documented(size: int, chance: float) -> None:
-    """The report changes with probability 1 - sum_y P(y|x) P(y|x'), and never if the answer stays."""
+    """The report changes with probability 1 - sum_y P(y|x) P(y|x'), and never if the answer
+    stays."""
     response = randomized_response(size, 1.0).mechanism
     first, second = response.channel[:2]
     expected = 1 - float(first @ second)

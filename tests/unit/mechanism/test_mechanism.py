@@ -147,7 +147,16 @@ def test_sampling_is_of_labels():
 
 @pytest.mark.parametrize(
     "inputs",
-    [["no", "ja"], [1, 2], [0.5, 2.5], [True, False], ['ü\n"', "b"], [(0, 1), ("a", 0.5)], [("a", ("b", 1)), 2], None],
+    [
+        ["no", "ja"],
+        [1, 2],
+        [0.5, 2.5],
+        [True, False],
+        ['ü\n"', "b"],
+        [(0, 1), ("a", 0.5)],
+        [("a", ("b", 1)), 2],
+        None,
+    ],
     ids=str,
 )
 def test_json_reads_back_the_same(tmp_path, inputs):
@@ -206,12 +215,16 @@ def test_a_file_that_is_not_there(tmp_path):
 
 def test_a_mechanism_inside_a_larger_object_is_found(tmp_path):
     path = tmp_path / "solution.json"
-    path.write_text(json.dumps({"status": "optimal", "mechanism": Mechanism(COIN, ["a", "b"]).to_dict()}))
+    path.write_text(
+        json.dumps({"status": "optimal", "mechanism": Mechanism(COIN, ["a", "b"]).to_dict()})
+    )
     assert Mechanism.load(path).inputs == ("a", "b")
 
 
 def test_tables_carry_the_labels():
-    mechanism = Mechanism([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]], ["no", "yes"], [("a", 1), "b", "c"])
+    mechanism = Mechanism(
+        [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]], ["no", "yes"], [("a", 1), "b", "c"]
+    )
     frame = mechanism.to_frame()
     assert frame.loc["yes", "b"] == 0.5
     assert list(frame.columns) == [("a", 1), "b", "c"]
@@ -236,14 +249,27 @@ def test_a_mechanism_is_frozen():
 def test_equal_mechanisms(tmp_path):
     coin = Mechanism(COIN, ["no", "yes"])
     coin.save(tmp_path / "coin.json")
-    copies = [Mechanism.load(tmp_path / "coin.json"), pickle.loads(pickle.dumps(coin)), copy.deepcopy(coin)]
-    copies += [copy.copy(coin), Mechanism(coin.to_frame()), Mechanism(np.asfortranarray(COIN), ["no", "yes"])]
+    copies = [
+        Mechanism.load(tmp_path / "coin.json"),
+        pickle.loads(pickle.dumps(coin)),
+        copy.deepcopy(coin),
+    ]
+    copies += [
+        copy.copy(coin),
+        Mechanism(coin.to_frame()),
+        Mechanism(np.asfortranarray(COIN), ["no", "yes"]),
+    ]
     for other in copies:
         assert other == coin
         assert hash(other) == hash(coin)
         assert not other.channel.flags.writeable
         assert other.sample(["no"] * 9, rng=1).tolist() == coin.sample(["no"] * 9, rng=1).tolist()
-    for other in (Mechanism(COIN), Mechanism(COIN[::-1], ["no", "yes"]), Mechanism(COIN, ["no", "yes"], [0, 1]), COIN):
+    for other in (
+        Mechanism(COIN),
+        Mechanism(COIN[::-1], ["no", "yes"]),
+        Mechanism(COIN, ["no", "yes"], [0, 1]),
+        COIN,
+    ):
         assert other != coin
     assert hash(Mechanism([[1.0, -0.0]])) == hash(Mechanism([[1.0, 0.0]]))
 

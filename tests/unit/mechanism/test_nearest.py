@@ -1,4 +1,5 @@
-"""The nearest private channel: audited, no farther than a repair, and as near as a cvxpy model of the definition."""
+"""The nearest private channel: audited, no farther than a repair, and as near as a cvxpy model of
+the definition."""
 
 import pickle
 
@@ -26,7 +27,8 @@ def distance(mechanism, channel):
 @pytest.mark.parametrize("seed", range(2))
 def test_it_is_as_near_as_the_optimum_of_the_definition(kind, seed):
     inputs = ["a", "b", "c", "d"]
-    privacy, channel = KINDS[kind].example(0.7, inputs), random_channel(seed, 4, 4)
+    privacy = KINDS[kind].example(0.7, inputs)
+    channel = random_channel(seed, 4, 4)
     found = lo.Mechanism.private(channel, privacy, inputs)
     assert found.audit(privacy).verdict == "certified"
     assert distance(found, channel) <= repair(channel, privacy, inputs=inputs).moved + 1e-12
@@ -42,7 +44,11 @@ def test_a_channel_that_is_private_stays():
     best = lo.solve(lo.Problem([0.5, 0.3, 0.2], "identity", lo.PureLDP(1.0))).mechanism
     found = lo.Mechanism.private(best.channel + 1e-10, lo.PureLDP(1.0), best.inputs)
     assert np.abs(found.channel - best.channel).max() < 1e-9
-    assert lo.Mechanism.private(best.channel, lo.PureLDP(1.0)).notes[0].startswith("at most 0 of a row")
+    assert (
+        lo.Mechanism.private(best.channel, lo.PureLDP(1.0))
+        .notes[0]
+        .startswith("at most 0 of a row")
+    )
 
 
 def test_labels_and_notes_stay_with_the_mechanism():

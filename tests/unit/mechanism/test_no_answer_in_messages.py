@@ -1,4 +1,5 @@
-"""No message, chain of errors, log or file contains an answer, in whatever form the answers are passed."""
+"""No message, chain of errors, log or file contains an answer, in whatever form the answers are
+passed."""
 
 from __future__ import annotations
 
@@ -49,7 +50,9 @@ KEY = SecretKey(bytes(range(32)))
 COLUMN = ["no", CANARY, "yes"]
 FRAMES: dict[str, Callable[[Any], Any]] = {
     "pandas": pd.DataFrame,
-    "objects": lambda columns: pd.DataFrame({name: pd.Series(one, dtype=object) for name, one in columns.items()}),
+    "objects": lambda columns: pd.DataFrame(
+        {name: pd.Series(one, dtype=object) for name, one in columns.items()}
+    ),
     "categories": lambda columns: pd.DataFrame(columns).astype("category"),
     "polars": lambda columns: pl.DataFrame(columns, strict=False),
     "arrow": lambda columns: pa.table(columns),
@@ -61,7 +64,13 @@ def chain(error: BaseException | None) -> Iterator[str]:
     seen: list[BaseException] = []
     while error is not None and error not in seen:
         seen.append(error)
-        yield from (str(error), repr(error), repr(error.args), repr(vars(error)), str(getattr(error, "doc", "")))
+        yield from (
+            str(error),
+            repr(error),
+            repr(error.args),
+            repr(vars(error)),
+            str(getattr(error, "doc", "")),
+        )
         yield from getattr(error, "__notes__", ())
         if error.__cause__ is not None:
             yield from chain(error.__cause__)
@@ -75,7 +84,9 @@ def require_silent(*texts: str) -> None:
 
 
 @pytest.fixture
-def silent(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str], recwarn: Any) -> Iterator[None]:
+def silent(
+    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str], recwarn: Any
+) -> Iterator[None]:
     with caplog.at_level(logging.DEBUG):
         yield
     require_silent(caplog.text, *capfd.readouterr(), *(str(one.message) for one in recwarn))
@@ -111,17 +122,29 @@ LISTS: dict[str, Callable[[], Any]] = {
     "counts by person": lambda: Counts.of(COIN, {"no": CANARY}),
     "counts by person in a series": lambda: Counts.of(COIN, pd.Series({"no": CANARY, "yes": "no"})),
     "value counts": lambda: Counts.of(COIN, pd.Series(COLUMN).value_counts()),
-    "value counts twice": lambda: Counts.of(COIN, pd.Series([1, 2], index=[CANARY, CANARY], name="count")),
+    "value counts twice": lambda: Counts.of(
+        COIN, pd.Series([1, 2], index=[CANARY, CANARY], name="count")
+    ),
     "value counts of polars": lambda: Counts.of(COIN, pl.Series("a", COLUMN).value_counts()),
     "counts of numbers": lambda: Counts.of(DIGITS, {0: NUMBER}),
     "weights": lambda: Counts.of(COIN, ["no", "yes"], weights=[1, CANARY]),
     "weights below 0": lambda: Counts.of(COIN, ["no", "yes"], weights=[1, -NUMBER]),
-    "weights by answer": lambda: Counts.of(COIN, pd.Series(["no"], index=[CANARY]), weights=pd.Series([1.0])),
-    "weights of answers": lambda: Counts.of(COIN, pd.Series(["no"]), weights=pd.Series([1.0], index=[CANARY])),
-    "weights twice": lambda: Counts.of(COIN, pd.Series(["no"]), weights=pd.Series([1.0, 2.0], index=[CANARY] * 2)),
+    "weights by answer": lambda: Counts.of(
+        COIN, pd.Series(["no"], index=[CANARY]), weights=pd.Series([1.0])
+    ),
+    "weights of answers": lambda: Counts.of(
+        COIN, pd.Series(["no"]), weights=pd.Series([1.0], index=[CANARY])
+    ),
+    "weights twice": lambda: Counts.of(
+        COIN, pd.Series(["no"]), weights=pd.Series([1.0, 2.0], index=[CANARY] * 2)
+    ),
     "estimate": lambda: estimate_frequencies(COIN, COLUMN),
-    "estimate by likelihood": lambda: estimate_frequencies(COIN, COLUMN, method="maximum_likelihood"),
-    "design": lambda: design(Workload.prefix(["low", "mid", "top"]), PureLDP(1.0)).estimate([CANARY]),
+    "estimate by likelihood": lambda: estimate_frequencies(
+        COIN, COLUMN, method="maximum_likelihood"
+    ),
+    "design": lambda: design(Workload.prefix(["low", "mid", "top"]), PureLDP(1.0)).estimate(
+        [CANARY]
+    ),
     "closed form": lambda: randomized_response(3, 1.0).mechanism.sample([CANARY]),
     "sampler": lambda: randomized_response(3, 1.0).sampler.sample([0, 73519]),
     "sampler of texts": lambda: randomized_response(3, 1.0).sampler.sample([CANARY]),
@@ -180,7 +203,8 @@ def test_mean_protocols(name: str) -> None:
 @pytest.mark.parametrize("library", FRAMES)
 @pytest.mark.usefixtures("silent")
 def test_dataframes(library: str) -> None:
-    make, keyed = FRAMES[library], {"key": KEY, "id": "i"}
+    make = FRAMES[library]
+    keyed = {"key": KEY, "id": "i"}
     frame = make({"q": COLUMN, "w": COLUMN, "i": ["a", "b", "c"]})
     answers = make({"q": ["no", "yes", "no"], "i": [CANARY, CANARY, "c"], "w": [CANARY] * 3})
     require_refused(lambda: COIN.privatize(frame, "q"))
@@ -206,7 +230,9 @@ def write(path: Path, text: str) -> Path:
     """A table as CSV, or as Parquet with columns of text."""
     if path.suffix == ".parquet":
         rows = [line.split(",") for line in text.splitlines()]
-        pq.write_table(pa.table({name: [row[at] for row in rows[1:]] for at, name in enumerate(rows[0])}), path)
+        pq.write_table(
+            pa.table({name: [row[at] for row in rows[1:]] for at, name in enumerate(rows[0])}), path
+        )
     else:
         path.write_text(text)
     return path
@@ -234,7 +260,9 @@ BROKEN = {
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 @pytest.mark.parametrize("name", [*TABLES, *BROKEN])
 @pytest.mark.usefixtures("silent")
-def test_files_and_commands(tmp_path: Path, name: str, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_and_commands(
+    tmp_path: Path, name: str, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if name in BROKEN and ending == "parquet":
         pytest.skip("text only")
     monkeypatch.chdir(tmp_path)
@@ -274,7 +302,20 @@ def test_files_and_commands(tmp_path: Path, name: str, ending: str, monkeypatch:
         ("estimate", table, "coin.json", "-c", "q"),
         ("survey", "privatize", "survey.json", table, "-o", "out.csv", *keyed),
         ("survey", "privatize", table, "survey.json", "-o", "out.csv"),
-        ("experiment", table, "-c", "q", "--range", "0:1", "--people", 9, "--epsilon", 1, "--sets", 1),
+        (
+            "experiment",
+            table,
+            "-c",
+            "q",
+            "--range",
+            "0:1",
+            "--people",
+            9,
+            "--epsilon",
+            1,
+            "--sets",
+            1,
+        ),
         ("check", table),
         ("solve", table),
         ("certify", table),
@@ -308,7 +349,9 @@ def test_folders(tmp_path: Path, jobs: int) -> None:
         require_refused(lambda: count_folder(source, {"q": COIN}))
     run = run_cli("privatize", tmp_path / "coin.json", source, "-c", "q", "-o", tmp_path / "new")
     require_silent(run.stderr, run.stdout, *chain(run.exception))
-    shown = run_cli("estimate", tmp_path / "coin.json", source, "-c", "q", "-j", jobs, "--show-values")
+    shown = run_cli(
+        "estimate", tmp_path / "coin.json", source, "-c", "q", "-j", jobs, "--show-values"
+    )
     assert CANARY in shown.stderr
 
 
@@ -320,7 +363,9 @@ def test_clusters() -> None:
     table = dd.from_pandas(pd.DataFrame({"q": COLUMN, "i": ["a", "b", "c"]}), npartitions=1)
     require_refused(lambda: COIN.privatize(table, "q", key=KEY, id="i").compute(scheduler="sync"))
     with (
-        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster,
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address=":0"
+        ) as cluster,
         distributed.Client(cluster),
     ):
         require_refused(lambda: COIN.privatize(table, "q", key=KEY, id="i").compute())
@@ -335,7 +380,15 @@ def test_answers_are_shown_on_request(tmp_path: Path) -> None:
     require_refused(lambda: COIN.sample(COLUMN))
     (tmp_path / "a.csv").write_text(TABLES["an unknown answer"])
     COIN.save(tmp_path / "coin.json")
-    command = ("privatize", tmp_path / "coin.json", tmp_path / "a.csv", "-c", "q", "-o", tmp_path / "b.csv")
+    command = (
+        "privatize",
+        tmp_path / "coin.json",
+        tmp_path / "a.csv",
+        "-c",
+        "q",
+        "-o",
+        tmp_path / "b.csv",
+    )
     assert f"unknown answer '{CANARY}'" in run_cli(*command, "--show-values").stderr
     result = run_cli(*command)
     assert "row 3" in result.stderr

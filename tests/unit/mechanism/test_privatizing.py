@@ -1,4 +1,5 @@
-"""Tables become reports: the same seed gives the same reports in any library and file; missing answers are treated."""
+"""Tables become reports: the same seed gives the same reports in any library and file; missing
+answers are treated."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ def listed(column):
 
 
 def through_files(folder, frame, ending, rules, **options):
-    source, target = folder / f"in.{ending}", folder / f"out.{ending}"
+    source = folder / f"in.{ending}"
+    target = folder / f"out.{ending}"
     if ending == "csv":
         frame.to_csv(source, index=False)
     else:
@@ -85,9 +87,17 @@ def test_the_index_and_the_order_of_columns_stay():
 def test_labels_of_numbers_stay_numbers(tmp_path):
     for make in LIBRARIES.values():
         assert set(listed(STARS.privatize(make({"a": [1, 2, 3]}), "a")["a"])) <= {1, 2, 3}
-    privatize_file(written(tmp_path, pa.table({"a": [1, 2, 3]})), tmp_path / "out.parquet", {"a": Question(STARS)})
+    privatize_file(
+        written(tmp_path, pa.table({"a": [1, 2, 3]})),
+        tmp_path / "out.parquet",
+        {"a": Question(STARS)},
+    )
     assert pq.read_schema(tmp_path / "out.parquet").field("a").type == pa.int64()
-    privatize_file(written(tmp_path, pa.table({"a": ["1", "2"]})), tmp_path / "out.parquet", {"a": Question(STARS)})
+    privatize_file(
+        written(tmp_path, pa.table({"a": ["1", "2"]})),
+        tmp_path / "out.parquet",
+        {"a": Question(STARS)},
+    )
     assert pq.read_schema(tmp_path / "out.parquet").field("a").type == pa.string()
 
 
@@ -115,12 +125,20 @@ class TestMissing:
     def test_an_answer_of_their_own(self, library):
         truth = Mechanism(np.eye(3), ["no", "yes", "no answer"])
         table = LIBRARIES[library]({"a": ["no", None, "yes"]})
-        assert listed(truth.privatize(table, "a", missing_answer="no answer")["a"]) == ["no", "no answer", "yes"]
+        assert listed(truth.privatize(table, "a", missing_answer="no answer")["a"]) == [
+            "no",
+            "no answer",
+            "yes",
+        ]
         with pytest.raises(StatementError, match="'nothing' is not an input"):
             truth.privatize(table, "a", missing_answer="nothing")
 
     def test_left_out(self, library):
-        found = listed(COIN.privatize(LIBRARIES[library]({"a": ["no", None, "yes"]}), "a", missing="leave_out")["a"])
+        found = listed(
+            COIN.privatize(
+                LIBRARIES[library]({"a": ["no", None, "yes"]}), "a", missing="leave_out"
+            )["a"]
+        )
         assert [pd.isna(report) for report in found] == [False, True, False]
         with pytest.raises(StatementError, match="'refuse' or 'leave_out'"):
             COIN.privatize(LIBRARIES[library]({"a": ["no"]}), "a", missing="drop")
@@ -129,11 +147,18 @@ class TestMissing:
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_missing_answers_in_files(tmp_path, ending):
     frame = pd.DataFrame({"a": ["no", None, "yes", None], "n": [1, 2, 3, 4]})
-    with pytest.raises(StatementError, match=rf"2 answers are missing(.|\n)*row {3 if ending == 'csv' else 2}"):
+    with pytest.raises(
+        StatementError, match=rf"2 answers are missing(.|\n)*row {3 if ending == 'csv' else 2}"
+    ):
         through_files(tmp_path, frame, ending, {"a": Question(COIN)})
     assert not (tmp_path / f"out.{ending}").exists()
     found = through_files(tmp_path, frame, ending, {"a": Question(COIN, "leave_out")}, keep=["n"])
-    assert [report in ("", None) or pd.isna(report) for report in found["a"]] == [False, True, False, True]
+    assert [report in ("", None) or pd.isna(report) for report in found["a"]] == [
+        False,
+        True,
+        False,
+        True,
+    ]
     truth = Mechanism(np.eye(3), ["no", "yes", "none"])
     found = through_files(tmp_path, frame, ending, {"a": Question(truth, missing_answer="none")})
     assert found["a"].tolist() == ["no", "none", "yes", "none"]

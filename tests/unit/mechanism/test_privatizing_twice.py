@@ -1,4 +1,5 @@
-"""Reports are not privatized a second time unless requested, in every table that records their origin."""
+"""Reports are not privatized a second time unless requested, in every table that records their
+origin."""
 
 from __future__ import annotations
 
@@ -38,7 +39,9 @@ ALREADY = "column 'a' has reports already"
 
 
 def write(path: Path, frame: pd.DataFrame) -> Path:
-    frame.to_csv(path, index=False) if path.suffix == ".csv" else frame.to_parquet(path, index=False)
+    frame.to_csv(path, index=False) if path.suffix == ".csv" else frame.to_parquet(
+        path, index=False
+    )
     return path
 
 
@@ -54,7 +57,9 @@ def answers(rows: int = 200) -> pd.DataFrame:
 def reports(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A file in which column ``a`` has reports, and the others are copied."""
     source, target = (tmp_path / f"{name}.{request.param}" for name in ("in", "rep"))
-    privatize_file(write(source, answers()), target, {"a": Question(COIN)}, keep=["b", "age"], rng=1)
+    privatize_file(
+        write(source, answers()), target, {"a": Question(COIN)}, keep=["b", "age"], rng=1
+    )
     return target
 
 
@@ -97,7 +102,9 @@ def test_a_link_has_the_origin_of_its_file(reports: Path) -> None:
         privatize_file(link, reports.with_name("out.csv"), {"a": Question(COIN)})
 
 
-def test_a_raw_column_beside_reports_is_privatized_and_the_reports_stay_what_they_are(reports: Path) -> None:
+def test_a_raw_column_beside_reports_is_privatized_and_the_reports_stay_what_they_are(
+    reports: Path,
+) -> None:
     both, end = (reports.with_name(name + reports.suffix) for name in ("both", "end"))
     privatize_file(reports, both, {"b": Question(FRESH)}, keep=["a", "age"], rng=2)
     origin = read_origin(str(both)) or {}
@@ -106,7 +113,11 @@ def test_a_raw_column_beside_reports_is_privatized_and_the_reports_stay_what_the
     assert origin["unprotected"] == ["age"]
     assert origin["epsilon"] == pytest.approx(np.log(3) + np.log(1.5))
     assert origin["epsilon"] >= COIN.audit().epsilon + FRESH.audit().epsilon
-    assert Counts.of(COIN, both, column="a").n_reports == Counts.of(FRESH, both, column="b").n_reports == 200
+    assert (
+        Counts.of(COIN, both, column="a").n_reports
+        == Counts.of(FRESH, both, column="b").n_reports
+        == 200
+    )
     for column in ("a", "b"):
         with pytest.raises(ModelFileError, match=f"column '{column}' has reports already"):
             privatize_file(both, end, {column: Question(COIN)})
@@ -115,14 +126,18 @@ def test_a_raw_column_beside_reports_is_privatized_and_the_reports_stay_what_the
 
 
 def test_a_renamed_column_is_refused_and_one_that_is_new_is_not(reports: Path) -> None:
-    frame, end = read(reports), reports.with_name("end.csv")
+    frame = read(reports)
+    end = reports.with_name("end.csv")
     if reports.suffix == ".csv":
         changed = frame.rename(columns={"a": "smoker"}).assign(c=frame["b"])
         write(reports, changed)
     else:
         table = pq.read_table(reports)
-        changed = table.rename_columns(["smoker", *table.column_names[1:]]).append_column("c", table["b"])
-        pq.write_table(changed.replace_schema_metadata(table.schema.metadata), reports)  # which renaming drops
+        changed = table.rename_columns(["smoker", *table.column_names[1:]]).append_column(
+            "c", table["b"]
+        )
+        # which renaming drops
+        pq.write_table(changed.replace_schema_metadata(table.schema.metadata), reports)
     with pytest.raises(ModelFileError, match=r"'smoker' may have the reports of 'a'(.|\n)*again"):
         privatize_file(reports, end, {"smoker": Question(COIN)})
     assert privatize_file(reports, end, {"b": Question(COIN)}) == 200  # copied as it was
@@ -159,7 +174,11 @@ def test_tables_of_arrow_carry_their_origin(tmp_path: Path) -> None:
     for call in (lambda: COIN.privatize(table, "a"), lambda: SURVEY.privatize(table)):
         with pytest.raises(ModelFileError, match=ALREADY):
             call()
-    assert COIN.privatize(table, "a", again=True).num_rows == SURVEY.privatize(table, again=True).num_rows == 200
+    assert (
+        COIN.privatize(table, "a", again=True).num_rows
+        == SURVEY.privatize(table, again=True).num_rows
+        == 200
+    )
     both = COIN.privatize(table, "b")
     with pytest.raises(ModelFileError, match="column 'b' has reports already"):
         COIN.privatize(both, "b")
@@ -208,8 +227,11 @@ def test_folders(tmp_path: Path) -> None:
         privatize_folder(first, second, {"a": COIN})
     assert not second.exists()
     assert privatize_folder(first, second, {"b": COIN}, keep=["a"]) == 400
-    assert privatize_folder(first, second, {"b": COIN}, keep=["a"]) == 400  # what is finished is known again
-    assert {name: one.n_reports for name, one in count_folder(second, {"a": COIN, "b": COIN}).items()} == {
+    # what is finished is known again
+    assert privatize_folder(first, second, {"b": COIN}, keep=["a"]) == 400
+    assert {
+        name: one.n_reports for name, one in count_folder(second, {"a": COIN, "b": COIN}).items()
+    } == {
         "a": 400,
         "b": 400,
     }

@@ -1,4 +1,5 @@
-"""Repair: any channel becomes an exactly private one nearby, moved no farther than needed, or the notion is refused."""
+"""Repair: any channel becomes an exactly private one nearby, moved no farther than needed, or the
+notion is refused."""
 
 from __future__ import annotations
 
@@ -10,7 +11,16 @@ import numpy as np
 import pytest
 
 from builders import hops
-from ldpopt import ApproximateLDP, GraphDP, Mechanism, MetricDP, OneSided, PureLDP, UtilityOptimizedLDP, audit
+from ldpopt import (
+    ApproximateLDP,
+    GraphDP,
+    Mechanism,
+    MetricDP,
+    OneSided,
+    PureLDP,
+    UtilityOptimizedLDP,
+    audit,
+)
 from ldpopt.auditing.divergence import Audit
 from ldpopt.errors import MechanismError, PrivacyViolationError, StatementError
 from ldpopt.foundation import numbers
@@ -40,7 +50,9 @@ def sound(fixed, notion):
     assert fixed.audit.verdict == "certified"
     assert audit(mechanism.channel, notion).verdict == "certified"
     assert mechanism.masses.sum(axis=1).tolist() == [2**53] * len(mechanism.masses)
-    assert [[Fraction(v) * 2**53 for v in row] for row in mechanism.channel.tolist()] == mechanism.masses.tolist()
+    assert [
+        [Fraction(v) * 2**53 for v in row] for row in mechanism.channel.tolist()
+    ] == mechanism.masses.tolist()
     return True
 
 
@@ -62,7 +74,9 @@ def test_rounding_errors_of_a_solver_are_removed(epsilon, seed):
     rough = clean + np.where(rng.random(clean.shape) < 0.4, rng.normal(0, 1e-13, clean.shape), 0)
     fixed = repair(rough, notion)
     assert sound(fixed, notion)
-    assert total_variation(clean, fixed.mechanism.channel) <= 1e-11 + 1e-11 / min(1.0, float(notion.epsilon))
+    assert total_variation(clean, fixed.mechanism.channel) <= 1e-11 + 1e-11 / min(
+        1.0, float(notion.epsilon)
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0, 15.0])
@@ -79,8 +93,16 @@ def test_any_channel_can_be_repaired(epsilon, seed):
     rng = np.random.default_rng(seed)
     n, m = rng.integers(1, 7, size=2)
     channel = rng.dirichlet(np.full(m, 0.3), size=n)
-    notions = [PureLDP(epsilon), GraphDP(epsilon, nx.path_graph(n)), MetricDP(epsilon, 0.37 * hops(n))]
-    notions += [ApproximateLDP(epsilon, delta, form) for delta in (1e-9, 0.2, 1.0) for form in ("event", "entry")]
+    notions = [
+        PureLDP(epsilon),
+        GraphDP(epsilon, nx.path_graph(n)),
+        MetricDP(epsilon, 0.37 * hops(n)),
+    ]
+    notions += [
+        ApproximateLDP(epsilon, delta, form)
+        for delta in (1e-9, 0.2, 1.0)
+        for form in ("event", "entry")
+    ]
     for notion in notions:
         assert sound(repair(channel, notion), notion)
 
@@ -139,9 +161,13 @@ def test_negative_entries_are_cut_and_rows_are_normalized():
     assert fixed.mechanism.channel.tolist() == [[1.0, 0.0], [0.5, 0.5]]
 
 
-@pytest.mark.parametrize("channel", [[[0.0, 0.0]], [[math.nan, 1.0]], [[math.inf, 1.0]], [0.5, 0.5], [[-1.0, 0.0]]])
+@pytest.mark.parametrize(
+    "channel", [[[0.0, 0.0]], [[math.nan, 1.0]], [[math.inf, 1.0]], [0.5, 0.5], [[-1.0, 0.0]]]
+)
 def test_other_arrays_are_refused(channel):
-    with pytest.raises((MechanismError, StatementError), match=r"not a channel|the channel has shape"):
+    with pytest.raises(
+        (MechanismError, StatementError), match=r"not a channel|the channel has shape"
+    ):
         repair(channel, PureLDP(1.0))
 
 
@@ -156,7 +182,9 @@ class Never(Notion):
 
 
 def test_a_notion_that_nothing_satisfies_is_refused_with_the_witness():
-    with pytest.raises(PrivacyViolationError, match=r"epsilon inf, delta 1 found[\s\S]*'a', 'b', 'c'") as caught:
+    with pytest.raises(
+        PrivacyViolationError, match=r"epsilon inf, delta 1 found[\s\S]*'a', 'b', 'c'"
+    ) as caught:
         repair([[0.5, 0.5], [0.5, 0.5]], Never())
     assert "\n" not in caught.value.one_line
 
@@ -214,17 +242,32 @@ def test_a_padded_witness_has_the_labels_of_all_outputs():
 @pytest.mark.parametrize("seed", range(4))
 def test_an_audit_does_not_see_columns_of_zeros(seed):
     rng = np.random.default_rng(seed)
-    channel, places = rng.dirichlet(np.ones(4), size=3), [2, 3, 7, 10]
+    channel = rng.dirichlet(np.ones(4), size=3)
+    places = [2, 3, 7, 10]
     graph = nx.path_graph(3)
-    for notion in (PureLDP(0.3), ApproximateLDP(0.3, 0.01), ApproximateLDP(0.3, 0.01, "entry"), GraphDP(0.3, graph)):
-        narrow, wide = audit(channel, notion), audit(padded(channel, places), notion)
-        assert (narrow.epsilon, narrow.delta, narrow.verdict) == (wide.epsilon, wide.delta, wide.verdict)
+    for notion in (
+        PureLDP(0.3),
+        ApproximateLDP(0.3, 0.01),
+        ApproximateLDP(0.3, 0.01, "entry"),
+        GraphDP(0.3, graph),
+    ):
+        narrow = audit(channel, notion)
+        wide = audit(padded(channel, places), notion)
+        assert (narrow.epsilon, narrow.delta, narrow.verdict) == (
+            wide.epsilon,
+            wide.delta,
+            wide.verdict,
+        )
         x, k, seen = narrow.witness
         moved = tuple(places[y] for y in seen) if isinstance(seen, tuple) else places[seen]
         assert wide.witness == (x, k, moved)
     labels = Mechanism(padded(channel, places), ["a", "b", "c"], LABELS)
     x, k, y = audit(labels, PureLDP(0.3)).witness
-    assert audit(channel, PureLDP(0.3)).witness == ("abc".index(x), "abc".index(k), places.index(LABELS.index(y)))
+    assert audit(channel, PureLDP(0.3)).witness == (
+        "abc".index(x),
+        "abc".index(k),
+        places.index(LABELS.index(y)),
+    )
 
 
 def test_a_channel_far_from_private_for_a_metric_is_repaired():
@@ -261,7 +304,9 @@ def audits(monkeypatch):
     seen = []
     for notion in KINDS.values():
         monkeypatch.setattr(
-            notion, "audit", lambda self, made, audit=notion.audit: seen.append(made) or audit(self, made)
+            notion,
+            "audit",
+            lambda self, made, audit=notion.audit: seen.append(made) or audit(self, made),
         )
     return seen
 
@@ -300,7 +345,9 @@ def test_a_channel_that_is_not_private_moves_no_farther_than_it_did(notion, epsi
         channel = np.random.default_rng(seed).dirichlet(np.full(4, 0.5), size=4)
         fixed = repair(channel, NOTIONS[notion](epsilon))
         assert fixed.moved == pytest.approx(before, abs=2e-3)
-        assert fixed.moved == pytest.approx(np.maximum(fixed.mechanism.channel - channel, 0).sum(axis=1).max())
+        assert fixed.moved == pytest.approx(
+            np.maximum(fixed.mechanism.channel - channel, 0).sum(axis=1).max()
+        )
 
 
 @pytest.mark.parametrize("notion", NOTIONS)
@@ -317,11 +364,14 @@ def test_a_channel_that_is_private_is_rounded_and_no_more(audits, notion):
 
 def test_counts_that_are_one_unit_over_are_rejected_before_an_audit():
     ties = Ties("log(3)", 2)
-    fits, over = np.array([[0.75, 0.25], [0.25, 0.75]]), np.array([[1, -1], [0, 0]]) / ROW_TOTAL
+    fits = np.array([[0.75, 0.25], [0.25, 0.75]])
+    over = np.array([[1, -1], [0, 0]]) / ROW_TOTAL
     assert not module._is_rejected(fits, ties)
     assert module._is_rejected(fits + over, ties)
     assert not module._is_rejected(fits + over, Ties("log(3)", 2, delta=0.1))
-    assert not module._is_rejected(fits[:, ::-1] * [[1, 4]], Ties("log(3)", 2, np.array([0]), np.array([1])))
+    assert not module._is_rejected(
+        fits[:, ::-1] * [[1, 4]], Ties("log(3)", 2, np.array([0]), np.array([1]))
+    )
 
 
 @pytest.mark.parametrize("total", [0.0, 2.0**53 - 1000])
@@ -360,7 +410,8 @@ def test_mixing_ends_with_the_mean_row():
 
 @pytest.mark.parametrize("wide", [False, True])
 def test_columns_below_the_threshold_become_zeros(wide):
-    # Below 1e-12 an entry is a rounding error of the solver; in a small channel it may be meant, down to 2**-50.
+    # Below 1e-12 an entry is a rounding error of the solver; in a small channel it may be meant,
+    # down to 2**-50.
     for dust, kept in ((2.0**-51, False), (2.0**-49, not wide), (2e-12, True)):
         channel = np.full((150 if wide else 3, 70), 1 / 69)
         channel[:, 0] = dust
@@ -370,11 +421,17 @@ def test_columns_below_the_threshold_become_zeros(wide):
 
 
 def test_slack_in_units_is_rounded_up_only_if_enough_of_delta_is_left():
-    total, m = ROW_TOTAL - 1000, 4
+    total = ROW_TOTAL - 1000
+    m = 4
     for delta, is_enough in ((1e-9, False), (0.011, False), (0.013, True), (1.0, True)):
         cone = module._Cone.of_ties(Ties(1.0, 3, delta=delta))
-        units, found = delta * total, float(cone._integer_slack(total, m))
-        assert (units < found <= units + 2) if is_enough else (units * (1 - 2.0**-50) - 1 <= found <= units)
+        units = delta * total
+        found = float(cone._integer_slack(total, m))
+        assert (
+            (units < found <= units + 2)
+            if is_enough
+            else (units * (1 - 2.0**-50) - 1 <= found <= units)
+        )
 
 
 def test_an_input_whose_reports_are_all_forbidden_reports_the_first_allowed_one():
@@ -410,5 +467,7 @@ def test_the_largest_move_is_the_same_in_blocks(monkeypatch):
 
 @pytest.mark.parametrize("notion", NOTIONS)
 def test_the_mechanism_of_a_repair_is_the_audited_one(audits, notion):
-    fixed = repair(np.random.default_rng(1).dirichlet(np.full(4, 0.5), size=4), NOTIONS[notion](1.0))
+    fixed = repair(
+        np.random.default_rng(1).dirichlet(np.full(4, 0.5), size=4), NOTIONS[notion](1.0)
+    )
     assert any(np.array_equal(one.channel, fixed.mechanism.channel) for one in audits)

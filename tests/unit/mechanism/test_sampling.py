@@ -19,14 +19,17 @@ def exhaust(table: AliasTable, row: int) -> np.ndarray:
 
 
 def adversarial() -> list[np.ndarray]:
-    """Tables that go wrong first: points, ties at the cell weight, one unit beside everything, odd widths."""
+    """Tables that go wrong first: points, ties at the cell weight, one unit beside everything, odd
+    widths."""
     one = [[TOTAL]]
     hot = np.eye(5, dtype=np.int64) * TOTAL
     flat = np.full((3, 8), TOTAL // 8)
     crumbs = np.ones((2, 7), dtype=np.int64)
     crumbs[:, 3] = TOTAL - 6
     crumbs[1] = crumbs[1, ::-1]
-    near = np.array([[TOTAL // 4 + 1, TOTAL // 4 - 1, TOTAL // 4, TOTAL // 4], [0, TOTAL // 2, 0, TOTAL // 2]])
+    near = np.array(
+        [[TOTAL // 4 + 1, TOTAL // 4 - 1, TOTAL // 4, TOTAL // 4], [0, TOTAL // 2, 0, TOTAL // 2]]
+    )
     split = np.array([[TOTAL - 1, 1], [0, TOTAL], [TOTAL // 2, TOTAL // 2]])
     return [np.array(one), hot, flat, crumbs, near, split]
 
@@ -84,7 +87,9 @@ class TestAliasTable:
         masses = np.array([[0, 3, 1, 0, 0, 2, 0, 2]])
         assert exhaust(AliasTable(masses, bits=3), 0).tolist() == masses[0].tolist()
 
-    @pytest.mark.parametrize("masses", adversarial(), ids=["one", "hot", "flat", "crumbs", "near", "split"])
+    @pytest.mark.parametrize(
+        "masses", adversarial(), ids=["one", "hot", "flat", "crumbs", "near", "split"]
+    )
     def test_realized_masses_of_adversarial_tables(self, masses):
         table = AliasTable(masses)
         assert np.array_equal(table.realized(), masses)
@@ -112,7 +117,8 @@ class TestAliasTable:
 
     @pytest.mark.parametrize("rng", [7, None])
     def test_frequencies_of_draws(self, rng):
-        # Pearson's statistic with 4 x 9 degrees of freedom exceeds 36 + 2 sqrt(36 x) + 2 x with probability < e^-x
+        # Pearson's statistic with 4 x 9 degrees of freedom exceeds 36 + 2 sqrt(36 x) + 2 x with
+        # probability < e^-x
         # (Laurent and Massart 2000); x = 14 gives 8.4e-7.
         channel = np.random.default_rng(3).dirichlet(np.full(10, 4.0), size=4)
         size = 400_000
@@ -124,8 +130,11 @@ class TestAliasTable:
         assert ((seen - expected) ** 2 / expected).sum() < 36 + 2 * np.sqrt(36 * 14) + 2 * 14
 
     def test_neighboring_draws_are_independent(self):
-        # Number of equal neighbors among fair bits: binomial; 5 standard deviations fail with probability 6e-7.
-        drawn = AliasTable(np.array([[TOTAL // 2, TOTAL // 2]])).draw(np.zeros(100_001, dtype=int), rng=11)
+        # Number of equal neighbors among fair bits: binomial; 5 standard deviations fail with
+        # probability 6e-7.
+        drawn = AliasTable(np.array([[TOTAL // 2, TOTAL // 2]])).draw(
+            np.zeros(100_001, dtype=int), rng=11
+        )
         assert abs(int((drawn[1:] == drawn[:-1]).sum()) - 50_000) < 5 * np.sqrt(25_000)
 
     @pytest.mark.parametrize(
@@ -158,7 +167,9 @@ class TestRandomness:
 
     def test_a_generator_advances(self):
         rng = np.random.default_rng(5)
-        assert not np.array_equal(self.table.draw(self.codes, rng=rng), self.table.draw(self.codes, rng=rng))
+        assert not np.array_equal(
+            self.table.draw(self.codes, rng=rng), self.table.draw(self.codes, rng=rng)
+        )
 
     def test_the_system_source_never_repeats(self):
         assert not np.array_equal(self.table.draw(self.codes), self.table.draw(self.codes))

@@ -1,4 +1,5 @@
-"""Arguments of loops in C are checked before a pointer is passed; a library that is missing or old is an error."""
+"""Arguments of loops in C are checked before a pointer is passed; a library that is missing or old
+is an error."""
 
 from __future__ import annotations
 
@@ -9,7 +10,15 @@ import pytest
 
 from ldpopt import native
 from ldpopt.errors import LdpoptError
-from ldpopt.native import MOST_UNITS, Lengths, add_adjoint, in_units, kernel_tree, raise_to_products, write_rays
+from ldpopt.native import (
+    MOST_UNITS,
+    Lengths,
+    add_adjoint,
+    in_units,
+    kernel_tree,
+    raise_to_products,
+    write_rays,
+)
 
 
 @pytest.fixture
@@ -69,8 +78,11 @@ def test_an_array_that_is_written_must_not_be_read_only():
 
 
 def test_arrays_of_one_length_are_compared_and_may_be_read_only_if_they_are_not_written():
-    first, second, ratio = np.array([0, 1]), np.array([1, 0]), np.array([0.5, 0.25])
-    ties, found = np.array([[2.0, 4.0]]), np.zeros((1, 2))
+    first = np.array([0, 1])
+    second = np.array([1, 0])
+    ratio = np.array([0.5, 0.25])
+    ties = np.array([[2.0, 4.0]])
+    found = np.zeros((1, 2))
     for array in (first, second, ratio, ties):
         array.flags.writeable = False
     add_adjoint(first, second, ratio, ties, found)
@@ -92,7 +104,8 @@ def test_nodes_have_two_or_four_bytes(kind):
 def test_losses_of_other_inputs_are_refused():
     rows = np.zeros(5, np.int64), np.zeros(0, np.int32), np.zeros(0)
     lengths = Lengths(*rows, np.zeros((0, 0)), np.zeros((0, 0), np.uint16), 1.0, False)
-    one, sides = np.zeros(1, np.int64), np.zeros((1, 3), np.int8)
+    one = np.zeros(1, np.int64)
+    sides = np.zeros((1, 3), np.int8)
     with pytest.raises(ValueError, match="4 nodes, not 3"):
         write_rays(one, one, np.zeros((1, 3), np.int16), sides, lengths, np.zeros((1, 3)))
 
@@ -112,7 +125,8 @@ def test_losses_in_units_are_rounded_down(most):
 
 def test_threads_run_loops_at_the_same_time():
     rng = np.random.default_rng(0)
-    left, right = rng.random((50, 40)), rng.random((40, 30))
+    left = rng.random((50, 40))
+    right = rng.random((40, 30))
     expected = (left[:, :, None] * right).max(axis=1)
 
     def product(_):

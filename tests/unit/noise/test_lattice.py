@@ -26,9 +26,16 @@ PLANES = [
 ]
 SPACES = [[(1, 0, 0), (0, 1, 0), (0, 0, 1)], [(1, 0, 1), (0, 2, 0), (1, 1, 0)]]
 BALLS = [
-    ([7], 3, 2), ([2, 9], 1.5, 1), ([4, 6, 9], 2, math.inf), (PLANES[0], 2, 1), (PLANES[2], 1.5, 2),
-    (PLANES[4], Fraction(5, 2), 2), ([(3, 0), (0, 3)], 1, math.inf), (SPACES[0], 1, 1), (SPACES[1], 1.5, 2),
-]  # fmt: skip
+    ([7], 3, 2),
+    ([2, 9], 1.5, 1),
+    ([4, 6, 9], 2, math.inf),
+    (PLANES[0], 2, 1),
+    (PLANES[2], 1.5, 2),
+    (PLANES[4], Fraction(5, 2), 2),
+    ([(3, 0), (0, 3)], 1, math.inf),
+    (SPACES[0], 1, 1),
+    (SPACES[1], 1.5, 2),
+]
 
 
 def layers_by_sets(columns, depth, widening=0, norm=2):
@@ -39,17 +46,23 @@ def layers_by_sets(columns, depth, widening=0, norm=2):
     layers = [{point for point in cube if np.linalg.norm(point, norm) <= float(widening)}]
     seen = set(layers[0])
     for _ in range(depth):
-        reached = {tuple(map(sum, zip(p, s, strict=True))) for p, s in itertools.product(layers[-1], steps)}
+        reached = {
+            tuple(map(sum, zip(p, s, strict=True))) for p, s in itertools.product(layers[-1], steps)
+        }
         layers.append(reached - seen)
         seen |= reached
     return layers
 
 
-@pytest.mark.parametrize("case", [*((columns, 0, 2) for columns in LINES + PLANES + SPACES), *BALLS])
+@pytest.mark.parametrize(
+    "case", [*((columns, 0, 2) for columns in LINES + PLANES + SPACES), *BALLS]
+)
 def test_layers_against_sets(case):
     columns, widening, norm = case
     metric = WordMetric(columns, widening, norm)
-    for number, layer in enumerate(layers_by_sets(columns, 7 if columns in SPACES else 12, widening, norm)):
+    for number, layer in enumerate(
+        layers_by_sets(columns, 7 if columns in SPACES else 12, widening, norm)
+    ):
         assert {tuple(p) for p in metric.layer(number).tolist()} == layer
         assert metric.size(number) == len(layer)
         assert metric.moment(number) == sum(sum(map(abs, p)) for p in layer)
@@ -59,14 +72,17 @@ def test_layers_against_sets(case):
 @pytest.mark.parametrize("columns", LINES + PLANES)
 def test_normalizer_and_mean_against_long_sums(columns, epsilon):
     noise = LatticeNoise(columns, epsilon)
-    depth, x = int(45 / float(noise.epsilon)) + 5, math.exp(-float(noise.epsilon))
+    depth = int(45 / float(noise.epsilon)) + 5
+    x = math.exp(-float(noise.epsilon))
     total = math.fsum(x**t * noise.words.size(t) for t in range(depth))
     mean = math.fsum(x**t * noise.words.moment(t) for t in range(depth)) / total
     assert noise.normalizer == pytest.approx(total, rel=1e-12)
     assert noise.expected_l1 == pytest.approx(mean, rel=1e-12)
 
 
-@pytest.mark.parametrize(("columns", "widening", "norm"), BALLS + [(columns, 0, 2) for columns in SPACES])
+@pytest.mark.parametrize(
+    ("columns", "widening", "norm"), BALLS + [(columns, 0, 2) for columns in SPACES]
+)
 def test_tails_of_widened_layers(columns, widening, norm):
     noise = LatticeNoise(columns, 1.0, widening, norm)
     sizes = [noise.words.size(t) for t in range(noise.tail.start + 25)]
@@ -74,7 +90,8 @@ def test_tails_of_widened_layers(columns, widening, norm):
     total = math.fsum(math.exp(-t) * noise.size(t) for t in range(60))
     assert noise.normalizer == pytest.approx(total, rel=1e-12)
     assert all(
-        noise.size(t) <= noise._acceptance_bound * math.comb(t + noise.dimension - 1, noise.dimension - 1)
+        noise.size(t)
+        <= noise._acceptance_bound * math.comb(t + noise.dimension - 1, noise.dimension - 1)
         for t in range(2000)
     )
     assert noise.expected_norm(1) == pytest.approx(noise.expected_l1, rel=1e-10)
@@ -98,7 +115,9 @@ def test_known_values():
     assert not LatticeNoise(PLANES[0], 1.0).tail.is_proved
 
 
-@pytest.mark.parametrize("case", [*((columns, 0, 2) for columns in LINES + PLANES + SPACES), *BALLS])
+@pytest.mark.parametrize(
+    "case", [*((columns, 0, 2) for columns in LINES + PLANES + SPACES), *BALLS]
+)
 def test_one_step_changes_the_level_by_at_most_one(case):
     metric = WordMetric(*case)
     points = np.concatenate([metric.layer(t) for t in range(7)])
@@ -114,7 +133,9 @@ def test_pmf_is_that_of_a_large_cyclic_group():
     ring = nx.Graph([(x, (x + s) % n) for x in range(n) for s in (2, 3)])
     row = bfs_mechanism(ring, 1.0, repair="none").mechanism
     probabilities = dict(zip(row.outputs, row.channel[row.inputs.index(0)], strict=True))
-    assert noise.pmf([0, 1, -5, 7]) == pytest.approx([probabilities[x] for x in (0, 1, 55, 7)], rel=1e-3)
+    assert noise.pmf([0, 1, -5, 7]) == pytest.approx(
+        [probabilities[x] for x in (0, 1, 55, 7)], rel=1e-3
+    )
 
 
 @pytest.mark.parametrize(
@@ -132,10 +153,17 @@ def test_draws_follow_the_distribution(columns, epsilon, widening):
     noise = LatticeNoise(columns, epsilon, widening)
     draws = noise.sample(60_000, rng=7)
     levels = noise.words.level(draws)
-    masses = np.array([math.exp(-epsilon * t) * noise.size(t) for t in range(60)]) / noise.normalizer
+    masses = (
+        np.array([math.exp(-epsilon * t) * noise.size(t) for t in range(60)]) / noise.normalizer
+    )
     last = int(np.flatnonzero(masses * len(draws) >= 10)[-1])
     seen = np.bincount(np.minimum(levels, last + 1), minlength=last + 2)
-    assert stats.chisquare(seen, len(draws) * np.append(masses[: last + 1], 1 - masses[: last + 1].sum())).pvalue > 1e-6
+    assert (
+        stats.chisquare(
+            seen, len(draws) * np.append(masses[: last + 1], 1 - masses[: last + 1].sum())
+        ).pvalue
+        > 1e-6
+    )
     layer = [tuple(p) for p in noise.words.layer(1).tolist()]
     inside = [tuple(np.atleast_1d(p)) for p in draws[levels == 1]]
     assert stats.chisquare([inside.count(p) for p in layer]).pvalue > 1e-6
@@ -158,9 +186,14 @@ def test_the_slope_of_the_tail_is_the_area_of_the_hull():
 
 @pytest.mark.parametrize(
     ("columns", "message"),
-    [([0, 0], "all columns are zero"), ([0.5], "are not integers"), ([(1, 2, 3, 4)], "4 numbers"),
-     ([], "are not integers"), ([1 << 20], "2\\*\\*20")],
-)  # fmt: skip
+    [
+        ([0, 0], "all columns are zero"),
+        ([0.5], "are not integers"),
+        ([(1, 2, 3, 4)], "4 numbers"),
+        ([], "are not integers"),
+        ([1 << 20], "2\\*\\*20"),
+    ],
+)
 def test_wrong_columns_are_rejected(columns, message):
     with pytest.raises(StatementError, match=message):
         LatticeNoise(columns, 1.0)
@@ -168,8 +201,11 @@ def test_wrong_columns_are_rejected(columns, message):
 
 def test_wrong_balls_are_rejected():
     for arguments, message in (
-        ((-1,), "widening = -1"), ((float("nan"),), "widening"), ((1, 3), "norm = 3"), ((10**5, 2), "too many points"),
-    ):  # fmt: skip
+        ((-1,), "widening = -1"),
+        ((float("nan"),), "widening"),
+        ((1, 3), "norm = 3"),
+        ((10**5, 2), "too many points"),
+    ):
         with pytest.raises(StatementError, match=message):
             LatticeNoise([(1, 0), (0, 1)], 1.0, *arguments)
     with pytest.raises(NotRepresentableError, match="lie in a plane"):

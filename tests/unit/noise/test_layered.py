@@ -1,4 +1,5 @@
-"""Finite mechanisms from graphs: the privacy loss of normalizing, and the privacy of every repair."""
+"""Finite mechanisms from graphs: the privacy loss of normalizing, and the privacy of every
+repair."""
 
 from __future__ import annotations
 
@@ -10,7 +11,12 @@ import numpy as np
 import pytest
 
 from builders import hops, thorough_or
-from ldpopt.errors import NoSolutionError, NotRepresentableError, PrivacyViolationError, StatementError
+from ldpopt.errors import (
+    NoSolutionError,
+    NotRepresentableError,
+    PrivacyViolationError,
+    StatementError,
+)
 from ldpopt.noise.layers import bfs_mechanism, level_matrix
 from ldpopt.privacy.neighbors import cayley, cycle, grid, histograms, path
 from ldpopt.problem.utility import Utility, absolute_error
@@ -32,7 +38,8 @@ def around(n):
 def test_a_star_of_500_needs_almost_twice_the_budget():
     star = nx.star_graph(499)
     found = bfs_mechanism(star, 1.0, repair="budget")
-    center, leaf = 1 + 499 / math.e, 1 + 1 / math.e + 498 / math.e**2
+    center = 1 + 499 / math.e
+    leaf = 1 + 1 / math.e + 498 / math.e**2
     assert found.normalizers[:2] == pytest.approx([center, leaf])
     assert found.unrepaired_epsilon == pytest.approx(1 + math.log(center / leaf), abs=1e-12)
     assert round(found.unrepaired_epsilon, 3) == 1.987
@@ -46,7 +53,9 @@ def test_a_star_of_500_needs_almost_twice_the_budget():
 def test_every_repair_is_certified_and_the_best_is_named(name, epsilon):
     best = bfs_mechanism(GRAPHS[name], epsilon)
     assert set(best.tried) == {"none", "budget", "columns", "balls", "window", "layers"}
-    assert best.value == pytest.approx(min(v for v in best.tried.values() if not isinstance(v, str)), rel=1e-8)
+    assert best.value == pytest.approx(
+        min(v for v in best.tried.values() if not isinstance(v, str)), rel=1e-8
+    )
     assert best.tried[best.repair] == best.value
     for repair, reached in best.tried.items():
         if isinstance(reached, str):
@@ -69,7 +78,12 @@ def test_repairs_against_the_optimum():
 
 @pytest.mark.parametrize(
     ("n", "steps", "epsilon", "ratio"),
-    [(24, [1], 1.0, 1.0), (24, [1, 7, 8], 1.0, 1.0769), (25, [2, 3], 0.5, 1.0619), (32, [1, 8], 2.0, 1.0)],
+    [
+        (24, [1], 1.0, 1.0),
+        (24, [1, 7, 8], 1.0, 1.0769),
+        (25, [2, 3], 0.5, 1.0619),
+        (32, [1, 8], 2.0, 1.0),
+    ],
 )
 def test_cycles_against_the_optimum(n, steps, epsilon, ratio):
     found = bfs_mechanism(cayley(n, steps), epsilon, repair="none", utility=around(n))
@@ -87,13 +101,16 @@ def test_widened_sets_reach_an_optimum_that_the_plain_mechanism_misses(n, steps)
 
 
 def test_a_gain_and_its_ratio():
-    found = bfs_mechanism(path("abcd"), "log(3)", utility="identity", prior={"a": 1, "b": 1, "c": 1, "d": 1})
+    found = bfs_mechanism(
+        path("abcd"), "log(3)", utility="identity", prior={"a": 1, "b": 1, "c": 1, "d": 1}
+    )
     assert found.value == pytest.approx(0.625)
     assert found.ratio == pytest.approx(1, abs=1e-9)
 
 
 def test_a_query_on_histograms():
-    """Many data sets share a value; the level of a value is the distance to the nearest data set with it."""
+    """Many data sets share a value; the level of a value is the distance to the nearest data set
+    with it."""
     graph = histograms(2, 4)
     found = bfs_mechanism(graph, 1.0, value=lambda h: 2 * h[0] + 3 * h[1])
     assert set(found.mechanism.outputs) == {2 * a + 3 * b for a, b in graph}
@@ -124,7 +141,9 @@ def test_queries_that_are_not_linear_are_near_the_optimum(name):
     query, in_steps, in_values = QUERIES[name]
     tables = histograms(4, 4)
     by_steps = bfs_mechanism(tables, 1.0, query)
-    by_values = bfs_mechanism(tables, 1.0, query, utility="absolute_error" if name != "mode" else "identity")
+    by_values = bfs_mechanism(
+        tables, 1.0, query, utility="absolute_error" if name != "mode" else "identity"
+    )
     for found, ratio in ((by_steps, in_steps), (by_values, in_values)):
         assert found.mechanism.audit(found.problem.privacy).verdict == "certified"
         assert found.ratio == pytest.approx(ratio, abs=6e-4)
@@ -149,7 +168,8 @@ def test_layers_need_a_query():
 
 
 def test_a_utility_may_be_a_name_a_function_or_one_between_nodes():
-    tables, replaced = histograms(3, 3), histograms(3, 3, replace=True)
+    tables = histograms(3, 3)
+    replaced = histograms(3, 3, replace=True)
     for graph in (tables, replaced):
         loss = [[abs(median(h) - r) for r in range(3)] for h in graph]
         expected = bfs_mechanism(graph, 1.0, median, utility=Utility(loss, "loss"))
@@ -165,7 +185,9 @@ def test_a_utility_may_be_a_name_a_function_or_one_between_nodes():
     with pytest.raises(StatementError, match="nodes with the same query value"):
         bfs_mechanism(tables, 1.0, median, utility=absolute_error({h: sum(h) for h in tables}))
     with pytest.raises(StatementError, match="absolute_error needs numbers"):
-        bfs_mechanism(tables, 1.0, lambda h: "few" if sum(h) < 2 else "many", utility="absolute_error")
+        bfs_mechanism(
+            tables, 1.0, lambda h: "few" if sum(h) < 2 else "many", utility="absolute_error"
+        )
     with pytest.raises(StatementError, match="not hashable"):
         bfs_mechanism(tables, 1.0, list)
     with pytest.raises(StatementError, match="loss of a report"):
@@ -180,12 +202,15 @@ def test_histograms_against_their_definition(bins, records):
     for replace, apart in ((False, 1), (True, 2)):
         graph = histograms(bins, records, replace=replace)
         every = [
-            h for h in itertools.product(range(records + 1), repeat=bins)
+            h
+            for h in itertools.product(range(records + 1), repeat=bins)
             if (sum(h) == records if replace else sum(h) <= records)
-        ]  # fmt: skip
+        ]
         assert sorted(graph) == sorted(every)
         for x, y in itertools.combinations(every, 2):
-            assert graph.has_edge(x, y) == (sum(abs(a - b) for a, b in zip(x, y, strict=True)) == apart)
+            assert graph.has_edge(x, y) == (
+                sum(abs(a - b) for a, b in zip(x, y, strict=True)) == apart
+            )
 
 
 def test_wrong_arguments_are_rejected():

@@ -1,4 +1,5 @@
-"""Problems (5)-(7) of Wu, Xia and He: Theorem 1 where Lemma 3 holds, and the 35 points where neither does."""
+"""Problems (5)-(7) of Wu, Xia and He: Theorem 1 where Lemma 3 holds, and the 35 points where
+neither does."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ def brute(m, q, epsilon):
 @pytest.mark.parametrize("seed", range(40))
 def test_levels_against_all_walks_and_the_program(seed):
     rng = np.random.default_rng(seed)
-    count, epsilon = int(rng.integers(1, 9)), float(rng.choice([0.05, 0.5, 1.0, 3.0, 8.0]))
+    count = int(rng.integers(1, 9))
+    epsilon = float(rng.choice([0.05, 0.5, 1.0, 3.0, 8.0]))
     m = rng.integers(0, 4, count).astype(float)
     m[rng.integers(count)] += 1
     q = m * rng.random(count)
@@ -36,7 +38,8 @@ def test_levels_against_all_walks_and_the_program(seed):
 
 
 def test_layer_means_may_exceed_the_floats():
-    """A layer of almost no measure counts with its loss; its mean is not a float, and a warning is an error here."""
+    """A layer of almost no measure counts with its loss; its mean is not a float, and a warning is
+    an error here."""
     found = optimal_levels([1.0, 1.0, 5e-324], [0.0, 1.0, 1.0], "log(2)")
     assert found.layer_means.tolist() == [0.0, 1.0, np.inf]
     assert found.levels.tolist() == [0, -1, -2]
@@ -56,7 +59,9 @@ def test_theorem_1_where_lemma_3_holds(seed):
         assert found.is_descending
 
 
-@pytest.mark.parametrize("columns", [[1], [2, 3], [1, 10], [5, 6, 7], [*range(1, 3), *range(8, 13)], [9, 11]])
+@pytest.mark.parametrize(
+    "columns", [[1], [2, 3], [1, 10], [5, 6, 7], [*range(1, 3), *range(8, 13)], [9, 11]]
+)
 def test_lemma_3_on_integer_sets(columns):
     words = WordMetric(columns)
     m, q = ([of(t) for t in range(30)] for of in (words.size, words.moment))
@@ -67,15 +72,22 @@ def test_lemma_3_on_integer_sets(columns):
 
 
 def thirty_five(depth, base=1000, far=10**13):
-    """Sizes and moments, in units of b', of the layers of b' + {sum x_i g_i : sum x <= 3} with tiny generic g."""
-    tiny = [sum(x * base**k for k, x in enumerate(c)) for c in itertools.product(range(4), repeat=4) if sum(c) <= 3]
+    """Sizes and moments, in units of b', of the layers of b' + {sum x_i g_i : sum x <= 3} with tiny
+    generic g."""
+    tiny = [
+        sum(x * base**k for k, x in enumerate(c))
+        for c in itertools.product(range(4), repeat=4)
+        if sum(c) <= 3
+    ]
     assert len(tiny) == 35
     steps = np.array([far + t for t in tiny] + [-far - t for t in tiny])
     layers = [np.zeros(1, dtype=np.int64)]
     for _ in range(depth):
         fresh = np.unique(layers[-1][:, None] + steps)
         layers.append(np.setdiff1d(fresh, np.concatenate(layers[-2:])))
-    return np.array([len(layer) for layer in layers], float), np.array([np.abs(layer / far).sum() for layer in layers])
+    return np.array([len(layer) for layer in layers], float), np.array(
+        [np.abs(layer / far).sum() for layer in layers]
+    )
 
 
 def test_lemma_3_and_theorem_1_fail_on_35_points():

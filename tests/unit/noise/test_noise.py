@@ -64,7 +64,9 @@ def test_wrong_sets_and_widenings_are_rejected(intervals, widening, match):
 SCALED = [
     kind
     for name in public.__all__
-    if inspect.isclass(kind := getattr(public, name)) and issubclass(kind, Noise) and not inspect.isabstract(kind)
+    if inspect.isclass(kind := getattr(public, name))
+    and issubclass(kind, Noise)
+    and not inspect.isabstract(kind)
     if [*inspect.signature(kind).parameters][:2] == ["sensitivity", "epsilon"]
 ]
 """Noises that are made from a sensitivity and a budget."""
@@ -100,7 +102,10 @@ def test_extreme_units_and_budgets_do_not_overflow(unit, epsilon):
     plain = NeighborPartition([(0, 1)], 0.5).noise(epsilon)
     assert noise.normalizer / unit == pytest.approx(plain.normalizer, rel=1e-12)
     assert noise.expected_abs / unit == pytest.approx(plain.expected_abs, rel=1e-12)
-    assert noise.variance / unit / unit == pytest.approx(plain.variance, rel=1e-12) or noise.variance == math.inf
+    assert (
+        noise.variance / unit / unit == pytest.approx(plain.variance, rel=1e-12)
+        or noise.variance == math.inf
+    )
 
 
 def test_other_wrong_arguments_are_rejected():

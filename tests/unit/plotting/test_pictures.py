@@ -88,7 +88,10 @@ def test_given_axes_are_used() -> None:
 
 LINE = np.abs(np.subtract.outer(range(4), range(4))).astype(float)
 TABLES = neighbors.histograms(3, 3)
-PROTOCOLS = {"harmony": lambda e: ldpopt.mean.harmony(e, 2), "rcp": lambda e: ldpopt.mean.rcp_multiple(e, 2)}
+PROTOCOLS = {
+    "harmony": lambda e: ldpopt.mean.harmony(e, 2),
+    "rcp": lambda e: ldpopt.mean.rcp_multiple(e, 2),
+}
 
 
 def answers(users, rng):
@@ -102,7 +105,10 @@ OBJECTS = {
     "utility": (lambda: ldpopt.utility.absolute_error({"low": 0, "high": 3}), "report"),
     "binary form": (lambda: closed_forms.binary([0.3, 0.7], 1.0, 0.1), "p_{00}"),
     "n-ary form": (lambda: closed_forms.top_k([0.5, 0.3, 0.2], 1.0), "report"),
-    "convex": (lambda: ldpopt.convex.best_channel(ldpopt.convex.mutual_information([0.5, 0.5]), 1.0), "report"),
+    "convex": (
+        lambda: ldpopt.convex.best_channel(ldpopt.convex.mutual_information([0.5, 0.5]), 1.0),
+        "report",
+    ),
     "extreme points of two answers": (lambda: extreme_points(PureLDP(1.0), 2), "p_{00}"),
     "extreme points of three reports": (lambda: extreme_points(PureLDP(1.0), 2, 3), "this column"),
     "audit": (lambda: COIN.audit(), "varepsilon"),
@@ -114,19 +120,46 @@ OBJECTS = {
     "Laplace": (lambda: noise.Laplace(1, 0.5), "unit of the answer"),
     "staircase": (lambda: noise.Staircase(1, 1.0), "unit of the answer"),
     "geometric": (lambda: noise.Geometric(1, 0.5), "whole numbers"),
-    "level noise": (lambda: noise.NeighborPartition([(0, 1), (20, 21)], 2).noise(2.0), "unit of the answer"),
-    "integer noise": (lambda: noise.NeighborPartition([1, 2, 9], 0).noise("log(2)"), "whole numbers"),
+    "level noise": (
+        lambda: noise.NeighborPartition([(0, 1), (20, 21)], 2).noise(2.0),
+        "unit of the answer",
+    ),
+    "integer noise": (
+        lambda: noise.NeighborPartition([1, 2, 9], 0).noise("log(2)"),
+        "whole numbers",
+    ),
     "lattice of numbers": (lambda: layers.LatticeNoise([2, 3], 0.5), "whole numbers"),
-    "lattice of pairs": (lambda: layers.LatticeNoise([(1, 0), (0, 1), (3, 1)], 1.0), "first number"),
-    "lattice of triples": (lambda: layers.LatticeNoise(np.eye(3, dtype=int), 1.0, 1), "first number"),
+    "lattice of pairs": (
+        lambda: layers.LatticeNoise([(1, 0), (0, 1), (3, 1)], 1.0),
+        "first number",
+    ),
+    "lattice of triples": (
+        lambda: layers.LatticeNoise(np.eye(3, dtype=int), 1.0, 1),
+        "first number",
+    ),
     "levels": (lambda: layers.optimal_levels([0, 70, 890], [0, 70, 840], 8.0), "layer"),
-    "front": (lambda: pareto_front(Problem([0.5, 0.5], "identity", PureLDP(1.0)), [0]), "gain of the group: 0"),
+    "front": (
+        lambda: pareto_front(Problem([0.5, 0.5], "identity", PureLDP(1.0)), [0]),
+        "gain of the group: 0",
+    ),
     "several reports": (lambda: ldpopt.accounting.compose([(COIN, 2)]), "varepsilon"),
     "counts": (lambda: ldpopt.Counts.of(COIN, ["no", "yes", "no"]), "report (3 in all)"),
-    "questions": (lambda: ldpopt.design(ldpopt.Workload.marginals([2] * 10, 1), PureLDP(1.0)), "true answer"),
-    "schemes": (lambda: ldpopt.compare_schemes({"smokes": ["no", "yes"], "age": range(3)}, 1.0), "scheme"),
-    "experiment": (lambda: compare_means(PROTOCOLS, answers, epsilons=[1.0, 2.0], sets=2, users=100), "nats"),
-    "simulation": (lambda: ldpopt.simulate(COIN, [0.5, 0.5], population=100, repeats=20, rng=1), "100 people"),
+    "questions": (
+        lambda: ldpopt.design(ldpopt.Workload.marginals([2] * 10, 1), PureLDP(1.0)),
+        "true answer",
+    ),
+    "schemes": (
+        lambda: ldpopt.compare_schemes({"smokes": ["no", "yes"], "age": range(3)}, 1.0),
+        "scheme",
+    ),
+    "experiment": (
+        lambda: compare_means(PROTOCOLS, answers, epsilons=[1.0, 2.0], sets=2, users=100),
+        "nats",
+    ),
+    "simulation": (
+        lambda: ldpopt.simulate(COIN, [0.5, 0.5], population=100, repeats=20, rng=1),
+        "100 people",
+    ),
     "regions": (lambda: prior_regions(PureLDP("log(3)"), 3), ""),
     "pure": (lambda: PureLDP(1.0), "p_{00}"),
     "approximate": (lambda: ApproximateLDP(0.1, 0.2), "p_{00}"),
@@ -150,7 +183,8 @@ RENDERED = sample_or_all(OBJECTS, 12)
 
 @pytest.mark.parametrize("name", OBJECTS)
 def test_plot_draws_every_object_with_labels(name: str) -> None:
-    thing, label = built(name), OBJECTS[name][1]
+    thing = built(name)
+    label = OBJECTS[name][1]
     ax = ldpopt.plot(thing)
     if name in RENDERED:
         render(ax)
@@ -161,9 +195,20 @@ def test_plot_draws_every_object_with_labels(name: str) -> None:
 
 
 def test_every_class_with_a_picture_is_drawn_in_these_tests() -> None:
-    drawn_elsewhere = {"SweepResult", "Estimate", "Comparison", "Design", "DesignComparison", "SurveyEstimate"}
+    drawn_elsewhere = {
+        "SweepResult",
+        "Estimate",
+        "Comparison",
+        "Design",
+        "DesignComparison",
+        "SurveyEstimate",
+    }
     drawn = [built(name) for name in OBJECTS]
-    missing = {kind.__name__ for kind in picture.registry if not any(isinstance(thing, kind) for thing in drawn)}
+    missing = {
+        kind.__name__
+        for kind in picture.registry
+        if not any(isinstance(thing, kind) for thing in drawn)
+    }
     assert missing <= drawn_elsewhere
 
 
@@ -196,16 +241,23 @@ def test_sweep_draws_solver_and_closed_form(grid: SweepResult) -> None:
     assert ax.get_title() == r"pure privacy, $\varepsilon$ = 0.5 to 2"
     curve, formula = ax.get_lines()[4:6]
     assert np.asarray(curve.get_ydata()) == pytest.approx(np.asarray(formula.get_ydata()))
-    render(plotting.sweep(sweep(Problem([0.2, 0.3, 0.5], np.ones((3, 2)), PureLDP(1.0)), [1.0, 2.0])))
+    render(
+        plotting.sweep(sweep(Problem([0.2, 0.3, 0.5], np.ones((3, 2)), PureLDP(1.0)), [1.0, 2.0]))
+    )
 
 
 def test_title_of_a_sweep_names_notions_and_deltas() -> None:
     problems = {"all": Problem([0.5, 0.5], "identity", ApproximateLDP(1.0, 0.1))}
     several = sweep(problems, [1.0], deltas=[0.0, 0.1])
-    assert plotting.sweep(several).get_title() == r"approximate privacy, $\varepsilon$ = 1, $\delta$ = 0 to 0.1"
+    assert (
+        plotting.sweep(several).get_title()
+        == r"approximate privacy, $\varepsilon$ = 1, $\delta$ = 0 to 0.1"
+    )
     problems["one"] = Problem([0.5, 0.5], "identity", PureLDP(1.0))
     mixed = plotting.sweep(sweep(problems, [1.0, 2.0])).get_title()
-    assert mixed == r"approximate privacy or pure privacy, $\varepsilon$ = 1 to 2, $\delta$ = 0 to 0.1"
+    assert (
+        mixed == r"approximate privacy or pure privacy, $\varepsilon$ = 1 to 2, $\delta$ = 0 to 0.1"
+    )
 
 
 def test_surface_is_drawn_in_space_and_in_the_plane(grid: SweepResult) -> None:
@@ -229,13 +281,19 @@ def test_surface_is_drawn_in_space_and_in_the_plane(grid: SweepResult) -> None:
         (
             ApproximateLDP(0.1, 0.2),
             {
-                "A (0, 0.8)", "B (0, 1)", "C (0.2, 1)", "D (0.62, 0.62)",
-                "E (1, 0.2)", "F (1, 0)", "G (0.8, 0)", "H (0.38, 0.38)",
+                "A (0, 0.8)",
+                "B (0, 1)",
+                "C (0.2, 1)",
+                "D (0.62, 0.62)",
+                "E (1, 0.2)",
+                "F (1, 0)",
+                "G (0.8, 0)",
+                "H (0.38, 0.38)",
             },
         ),
     ],
     ids=["figure 1", "figure 5"],
-)  # fmt: skip
+)
 def test_polytope_names_the_corners_of_the_paper(privacy: object, corners: set[str]) -> None:
     ax = plotting.polytope(privacy)
     render(ax)
@@ -248,8 +306,11 @@ def test_polytope_has_a_level_line_that_touches(privacy: object, prior: list[flo
     ax = plotting.polytope(privacy, prior=prior)
     face = next(line for line in ax.get_lines() if line.get_label() == "optimal")
     level = next(line for line in ax.get_lines() if str(line.get_label()).startswith("utility"))
-    first, second = np.asarray(level.get_xdata(), float), np.asarray(level.get_ydata(), float)
-    value = prior[0] * np.asarray(face.get_xdata(), float) + prior[1] * np.asarray(face.get_ydata(), float)
+    first = np.asarray(level.get_xdata(), float)
+    second = np.asarray(level.get_ydata(), float)
+    value = prior[0] * np.asarray(face.get_xdata(), float) + prior[1] * np.asarray(
+        face.get_ydata(), float
+    )
     assert prior[0] * first + prior[1] * second == pytest.approx(np.full(len(first), value[0]))
 
 
@@ -259,7 +320,9 @@ def test_polytope_rejects_notions_without_a_picture_in_the_plane() -> None:
 
 
 def test_level_lines_of_any_utility_touch_the_polygon_at_the_best_points() -> None:
-    privacy, prior, loss = ApproximateLDP(0.5, 0.1), np.array([0.3, 0.7]), np.array([[0.2, 3.0], [1.0, 0.0]])
+    privacy = ApproximateLDP(0.5, 0.1)
+    prior = np.array([0.3, 0.7])
+    loss = np.array([[0.2, 3.0], [1.0, 0.0]])
     problem = Problem(prior, Utility(loss, "loss"), privacy)
     points = extreme_points(privacy, 2)
     ax = ldpopt.plot(points, problem=problem)
@@ -267,7 +330,9 @@ def test_level_lines_of_any_utility_touch_the_polygon_at_the_best_points() -> No
     level = next(line for line in ax.get_lines() if str(line.get_label()).startswith("utility"))
     for first, second in zip(*level.get_data(), strict=True):
         channel = np.array([[first, 1 - first], [1 - second, second]])
-        assert prior @ (channel * loss).sum(axis=1) == pytest.approx(float(points.best(problem).value))
+        assert prior @ (channel * loss).sum(axis=1) == pytest.approx(
+            float(points.best(problem).value)
+        )
 
 
 def test_columns_of_three_answers_have_their_multiplicities() -> None:
@@ -278,9 +343,9 @@ def test_columns_of_three_answers_have_their_multiplicities() -> None:
     assert [text.get_text() for text in ax.get_yticklabels()] == ["never", "once", "often"]
     table = np.asarray(ax.get_images()[0].get_array())
     assert sorted(set(np.round(table.ravel(), 12))) == pytest.approx([np.exp(-1.0), 1.0])
-    assert {tuple(column > 0.9) for column in table.T} == set(itertools.product([True, False], repeat=3)) - {
-        (False,) * 3
-    }
+    assert {tuple(column > 0.9) for column in table.T} == set(
+        itertools.product([True, False], repeat=3)
+    ) - {(False,) * 3}
     with pytest.raises(StatementError, match="these are 164,825"):
         ldpopt.plot(extreme_points(PureLDP(1.0), 5))
 
@@ -337,7 +402,11 @@ def test_places_have_their_coordinates_and_arrows_to_the_mean_of_their_reports()
 def test_places_show_the_loss_and_the_lines_of_an_origin() -> None:
     mechanism = Mechanism([[0.9, 0.1, 0.0, 0.0], *np.full((3, 4), 0.25)], list("abcd"))
     ax = plotting.places(
-        mechanism, SQUARE, color="loss", origin="a", privacy=GraphDP(1.0, neighbors.path(list("abcd")))
+        mechanism,
+        SQUARE,
+        color="loss",
+        origin="a",
+        privacy=GraphDP(1.0, neighbors.path(list("abcd"))),
     )
     render(ax)
     assert len(ax.collections[0].get_segments()) == 2  # type: ignore[attr-defined]
@@ -355,7 +424,10 @@ def test_places_show_the_loss_and_the_lines_of_an_origin() -> None:
         ({"origin": "e"}, "'e' is not an input"),
         ({"color": "red"}, "color = 'red'"),
         ({"points": [(0, 0), (1, 1)]}, r"shape \(2, 2\)"),
-        ({"mechanism": Mechanism(np.full((4, 2), 0.5), list("abcd"), ["x", "y"])}, "report 'x' is not a place"),
+        (
+            {"mechanism": Mechanism(np.full((4, 2), 0.5), list("abcd"), ["x", "y"])},
+            "report 'x' is not a place",
+        ),
         ({"prior": {"a": 1.0}}, "input 'b'"),
     ],
 )
@@ -369,13 +441,17 @@ def test_places_reject_arguments_that_do_not_fit(change: dict[str, object], word
 def test_comparison_has_a_bar_for_each_mechanism(objective: str) -> None:
     distance = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
     prior = None if objective == "worst_case" else [0.2, 0.3, 0.5]
-    problem = Problem(prior, Utility(distance, "loss"), MetricDP(1.0, distance), inputs="abc", objective=objective)
+    problem = Problem(
+        prior, Utility(distance, "loss"), MetricDP(1.0, distance), inputs="abc", objective=objective
+    )
     found = compare(problem, best=solve(problem))
     ax = ldpopt.plot(found)
     render(ax)
     names = [row.name for row in found.literature]
     assert [text.get_text() for text in ax.get_yticklabels()] == ["optimum", *names]
-    assert [bar.get_width() for bar in ax.patches] == [row.value for row in (found.best, *found.literature)]
+    assert [bar.get_width() for bar in ax.patches] == [
+        row.value for row in (found.best, *found.literature)
+    ]
     assert objective.replace("_", "-").split("-")[0] in ax.get_xlabel()
     assert "metric privacy" in ax.get_title()
 
@@ -391,5 +467,7 @@ def test_title_of_a_heat_map_is_the_notion_or_the_audited_epsilon():
     from ldpopt.cli.solve import heat_map
 
     coin = ldpopt.Mechanism([[0.75, 0.25], [0.25, 0.75]])
-    assert heat_map(coin).get_title() == r"Audit over all pairs of answers: true $\varepsilon$ = 1.099"
+    assert (
+        heat_map(coin).get_title() == r"Audit over all pairs of answers: true $\varepsilon$ = 1.099"
+    )
     assert heat_map(coin, ldpopt.PureLDP(2.0)).get_title() == r"pure privacy, $\varepsilon$ = 2"

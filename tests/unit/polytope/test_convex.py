@@ -29,7 +29,8 @@ def test_formulas_of_the_divergences():
     rng = np.random.default_rng(0)
     channel = rng.dirichlet(np.ones(4), 3)
     first, second = rng.dirichlet(np.ones(3), 2)
-    p, q = first @ channel, second @ channel
+    p = first @ channel
+    q = second @ channel
     expected = {
         "kl": (p * np.log(p / q)).sum(),
         "total_variation": np.abs(p - q).sum() / 2,
@@ -48,18 +49,24 @@ def test_formulas_of_the_divergences():
 @pytest.mark.parametrize("least", [1e-160, 1e-300, 2.3e-308])
 def test_ratios_whose_squares_overflow(least):
     """The value is the definition's; a warning on the way would be an error here."""
-    half, whole = np.array([0.5, 0.5]), np.eye(2)
+    half = np.array([0.5, 0.5])
+    whole = np.eye(2)
     expected = 0.5 * (math.log(0.5) - math.log(least)) + 0.5 * math.log(0.5)
     assert f_divergence(half, [least, 1.0], "kl").value(whole) == pytest.approx(expected, rel=1e-12)
-    assert f_divergence([least, 1.0], half, "kl").value(whole) == pytest.approx(math.log(2), rel=1e-12)
-    assert f_divergence(half, [least, 1.0], "chi_square").value(whole) == pytest.approx(0.25 / least, rel=1e-12)
+    assert f_divergence([least, 1.0], half, "kl").value(whole) == pytest.approx(
+        math.log(2), rel=1e-12
+    )
+    assert f_divergence(half, [least, 1.0], "chi_square").value(whole) == pytest.approx(
+        0.25 / least, rel=1e-12
+    )
     hellinger = f_divergence(half, [least, 1.0], "squared_hellinger").value(whole)
     assert hellinger == pytest.approx(0.5 + (1 - math.sqrt(0.5)) ** 2, rel=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_smallest_float_counts_as_zero(kind):
-    """Ratios to it are not floats; under a budget of 1 all entries of a report's column are equal for every prior."""
+    """Ratios to it are not floats; under a budget of 1 all entries of a report's column are equal
+    for every prior."""
     near, none = (f_divergence([0.5, 0.5], [least, 1.0], kind) for least in (5e-324, 0.0))
     assert math.isfinite(best_channel(near, 1.0).bound)
     assert best_channel(near, 1.0).bound == pytest.approx(best_channel(none, 1.0).bound, rel=1e-12)
@@ -93,9 +100,13 @@ def test_binary_for_small_and_randomized_response_for_large_epsilon(n):
     ahead = tuple(np.flatnonzero(first >= second).tolist())
     for utility, chosen in (
         (mutual_information(prior), half),
-        *((f_divergence(first, second, kind), ahead) for kind in ("kl", "chi_square", "squared_hellinger")),
+        *(
+            (f_divergence(first, second, kind), ahead)
+            for kind in ("kl", "chi_square", "squared_hellinger")
+        ),
     ):
-        small, large = best_channel(utility, 0.001), best_channel(utility, 30.0)
+        small = best_channel(utility, 0.001)
+        large = best_channel(utility, 30.0)
         assert small.regime == "binary"
         assert chosen in small.patterns
         assert len(small.patterns) == 2
@@ -104,7 +115,8 @@ def test_binary_for_small_and_randomized_response_for_large_epsilon(n):
 
 
 def test_tied_halves_need_more_than_two_outputs():
-    """Three equal answers: no set alone is nearest to one half, and randomized response wins at every epsilon."""
+    """Three equal answers: no set alone is nearest to one half, and randomized response wins at
+    every epsilon."""
     for epsilon in (0.01, 0.1, 1.0, 5.0):
         found = best_channel(mutual_information(np.full(3, 1 / 3)), epsilon)
         assert found.regime == "randomized response"
@@ -117,7 +129,9 @@ def test_total_variation_is_always_binary(n, epsilon):
     first, second = hypotheses(n)
     found = best_channel(f_divergence(first, second, "total_variation"), epsilon)
     assert found.regime == "binary"
-    assert found.bound == pytest.approx(math.tanh(epsilon / 2) * np.abs(first - second).sum() / 2, rel=1e-10)
+    assert found.bound == pytest.approx(
+        math.tanh(epsilon / 2) * np.abs(first - second).sum() / 2, rel=1e-10
+    )
 
 
 def test_at_most_ten_inputs():

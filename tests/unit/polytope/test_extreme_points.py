@@ -26,14 +26,21 @@ def orbit_sizes(points, most=None):
     for collection in staircase.collection_orbits(points, most):
         moved = np.sort(staircase._images(points)[:, list(collection.sets)], axis=1)
         stabilizer = int((moved == np.array(collection.sets)).all(axis=1).sum())
-        sizes[len(collection.sets)] = sizes.get(len(collection.sets), 0) + math.factorial(points) // stabilizer
+        sizes[len(collection.sets)] = (
+            sizes.get(len(collection.sets), 0) + math.factorial(points) // stabilizer
+        )
     return sizes
 
 
 class TestBalancedCollections:
     @pytest.mark.parametrize(
         "points, sizes",
-        [(2, {2: 1}), (3, {2: 3, 3: 2}), (4, {2: 7, 3: 12, 4: 22}), (5, {2: 15, 3: 50, 4: 250, 5: 976})],
+        [
+            (2, {2: 1}),
+            (3, {2: 3, 3: 2}),
+            (4, {2: 7, 3: 12, 4: 22}),
+            (5, {2: 15, 3: 50, 4: 250, 5: 976}),
+        ],
     )
     def test_their_numbers_are_the_known_ones(self, points, sizes):
         assert orbit_sizes(points) == sizes
@@ -45,7 +52,11 @@ class TestBalancedCollections:
     def test_weights_balance_every_point(self, points):
         for collection in staircase.collection_orbits(points):
             for point in range(points):
-                held = [w for s, w in zip(collection.sets, collection.weights, strict=True) if s >> point & 1]
+                held = [
+                    w
+                    for s, w in zip(collection.sets, collection.weights, strict=True)
+                    if s >> point & 1
+                ]
                 assert sum(held) == collection.total
             assert math.gcd(*collection.weights, collection.total) == 1
 
@@ -63,7 +74,12 @@ class TestCounts:
     @pytest.mark.parametrize("epsilon", ["log(3)", "log(7/2)", 0.1, 5.0])
     @pytest.mark.parametrize(
         "n, by_columns, orbits",
-        [(1, {1: 1}, 1), (2, {1: 2, 2: 2}, 2), (3, {1: 3, 2: 18, 3: 12}, 4), (4, {1: 4, 2: 84, 3: 288, 4: 528}, 10)],
+        [
+            (1, {1: 1}, 1),
+            (2, {1: 2, 2: 2}, 2),
+            (3, {1: 3, 2: 18, 3: 12}, 4),
+            (4, {1: 4, 2: 84, 3: 288, 4: 528}, 10),
+        ],
     )
     def test_counts_by_number_of_used_outputs(self, n, by_columns, orbits, epsilon):
         points = extreme_points(lo.PureLDP(epsilon), n)
@@ -72,7 +88,9 @@ class TestCounts:
 
     def test_five_answers(self):
         points = extreme_points(LOG3, 5, orbits=True)
-        two_levels = sum(o.size for o in points.orbits if not any(FREE in column for column in o.pattern))
+        two_levels = sum(
+            o.size for o in points.orbits if not any(FREE in column for column in o.pattern)
+        )
         assert (two_levels, points.count, len(points.orbits)) == (150_425, 164_825, 47)
 
     @pytest.mark.parametrize("n, m", [(3, 2), (2, 4), (4, 3), (3, 5), (5, 3)])
@@ -96,7 +114,8 @@ class TestPoints:
 
     @pytest.mark.parametrize("alpha", [Fraction(3), Fraction(7, 2)])
     def test_points_with_free_entries_are_extreme(self, alpha):
-        """The tight ratios and row sums of each orbit's representative leave no direction to move in."""
+        """The tight ratios and row sums of each orbit's representative leave no direction to move
+        in."""
         points = extreme_points(lo.PureLDP(f"log({alpha})"), 5)
         for orbit in points.orbits:
             vertex = orbit.representative
@@ -106,7 +125,8 @@ class TestPoints:
                     for k in range(5):
                         if x != k and vertex[x, y] == alpha * vertex[k, y]:
                             row = np.zeros((5, 5))
-                            row[x, y], row[k, y] = 1, -float(alpha)
+                            row[x, y] = 1
+                            row[k, y] = -float(alpha)
                             rows.append(row)
             assert np.linalg.matrix_rank(np.array(rows).reshape(-1, 25)) == 25
             assert lo.audit(vertex, points.privacy).verdict == "certified"
@@ -114,7 +134,8 @@ class TestPoints:
     def test_a_point_with_a_free_entry_is_the_only_optimum_of_some_utility(self):
         points = extreme_points(LOG3, 5)
         orbit = next(o for o in points.orbits if any(FREE in column for column in o.pattern))
-        vertex, gain = orbit.representative, np.zeros((5, 5))
+        vertex = orbit.representative
+        gain = np.zeros((5, 5))
         for y in range(5):
             for x in range(5):
                 for k in range(5):
@@ -131,7 +152,12 @@ class TestPoints:
 class TestSequence:
     @pytest.mark.parametrize(
         "notion, n, m",
-        [(LOG3, 3, 3), (lo.PureLDP(1.0), 4, 3), (lo.PureLDP(0), 2, 3), (lo.ApproximateLDP(0.1, 0.2), 2, 2)],
+        [
+            (LOG3, 3, 3),
+            (lo.PureLDP(1.0), 4, 3),
+            (lo.PureLDP(0), 2, 3),
+            (lo.ApproximateLDP(0.1, 0.2), 2, 2),
+        ],
     )
     def test_positions_slices_and_iteration_agree(self, notion, n, m):
         points = extreme_points(notion, n, m)
@@ -177,7 +203,10 @@ class TestSequence:
 
     def test_points_are_arrays_of_fractions(self):
         point = extreme_points(LOG3, 2)[2]
-        assert point.tolist() == [[Fraction(1, 4), Fraction(3, 4)], [Fraction(3, 4), Fraction(1, 4)]]
+        assert point.tolist() == [
+            [Fraction(1, 4), Fraction(3, 4)],
+            [Fraction(3, 4), Fraction(1, 4)],
+        ]
         assert repr(2 * point).startswith("array([[Fraction(1, 2)")
         assert lo.Mechanism(point).audit(LOG3).verdict == "certified"
 
@@ -186,10 +215,17 @@ class TestFormulas:
     def test_those_of_the_binary_models(self):
         """Zhou, Lu and Wu 2019, figures 1 and 5, with epsilon = 0.1 and delta = 0.2."""
         assert [str(point) for point in extreme_points(lo.PureLDP(0.1), 2)] == [
-            "[1 0; 1 0]", "[0 1; 0 1]", "[1 a; a 1] / (a+1)", "[a 1; 1 a] / (a+1)"
-        ]  # fmt: skip
+            "[1 0; 1 0]",
+            "[0 1; 0 1]",
+            "[1 a; a 1] / (a+1)",
+            "[a 1; 1 a] / (a+1)",
+        ]
         corners = {str(point) for point in extreme_points(lo.ApproximateLDP(0.1, 0.2), 2)}
-        assert {"[5a+1 4; 4 5a+1] / (5a+5)", "[4 5a+1; 5a+1 4] / (5a+5)", "[0 5; 1 4] / 5"} < corners
+        assert {
+            "[5a+1 4; 4 5a+1] / (5a+5)",
+            "[4 5a+1; 5a+1 4] / (5a+5)",
+            "[0 5; 1 4] / 5",
+        } < corners
 
     def test_powers_and_roots(self):
         path = extreme_points(lo.GraphDP(1.0, nx.path_graph(3)), 3)
@@ -199,32 +235,50 @@ class TestFormulas:
 
     @pytest.mark.parametrize(
         "make, n",
-        [(lo.PureLDP, 3), (lambda e: lo.ApproximateLDP(e, 0.1), 2), (lambda e: lo.GraphDP(e, nx.cycle_graph(3)), 3)],
+        [
+            (lo.PureLDP, 3),
+            (lambda e: lo.ApproximateLDP(e, 0.1), 2),
+            (lambda e: lo.GraphDP(e, nx.cycle_graph(3)), 3),
+        ],
     )
     def test_one_formula_holds_for_all_budgets(self, make, n):
         """The formulas at one budget, evaluated at another, are the points there."""
-        first, second = extreme_points(make("log(3)"), n, 3), extreme_points(make("log(7/2)"), n, 3)
+        first = extreme_points(make("log(3)"), n, 3)
+        second = extreme_points(make("log(7/2)"), n, 3)
         assert sorted(map(str, first)) == sorted(map(str, second))
         for point in islice(second, 0, None, 5):
             rows, _, divisor = str(point).partition("]")
-            value = lambda text: eval(re.sub(r"(\d)a", r"\1*a", text).replace("^", "**"), {"a": Fraction(7, 2)})  # noqa: E731
+
+            def value(text):
+                return eval(
+                    re.sub(r"(\d)a", r"\1*a", text).replace("^", "**"), {"a": Fraction(7, 2)}
+                )
+
             below = value(divisor.removeprefix(" / ")) if divisor else 1
-            assert [[Fraction(value(v), below) for v in row.split()] for row in rows[1:].split(";")] == point.tolist()
+            assert [
+                [Fraction(value(v), below) for v in row.split()] for row in rows[1:].split(";")
+            ] == point.tolist()
 
 
 class TestLongLists:
     PATH = lo.GraphDP(1.0, nx.path_graph(7))
 
     def test_they_are_refused_with_their_number(self):
-        with pytest.raises(StatementError, match=r"about 2\.\de\+10 extreme points with 7 reports") as refused:
+        with pytest.raises(
+            StatementError, match=r"about 2\.\de\+10 extreme points with 7 reports"
+        ) as refused:
             _ = extreme_points(self.PATH, 7).count
         assert "time limit" in refused.value.do
-        with pytest.raises(StatementError, match="extreme points with 8 reports in use even at delta = 0"):
+        with pytest.raises(
+            StatementError, match="extreme points with 8 reports in use even at delta = 0"
+        ):
             _ = extreme_points(lo.ApproximateLDP("log(3)", 0.1), 8).count
 
     def test_the_estimate_of_their_number_is_near(self):
         counts = extreme_points(lo.PureLDP(1.0), 4).counts_by_columns
-        assert ListedPoints(lo.PureLDP(1.0), (4, 4), range(4))._likely_count == pytest.approx(counts[4], rel=0.15)
+        assert ListedPoints(lo.PureLDP(1.0), (4, 4), range(4))._likely_count == pytest.approx(
+            counts[4], rel=0.15
+        )
 
     def test_a_long_list_is_announced_and_a_hopeless_limit_refused(self):
         path = lo.GraphDP(1.0, nx.path_graph(5))
@@ -258,22 +312,32 @@ class TestBest:
 
     def test_a_loss_is_minimized(self):
         problem = lo.Problem([0.5, 0.3, 0.2], lo.utility.absolute_error([0, 1, 2]), LOG3)
-        assert float(extreme_points(LOG3, 3).best(problem).value) == pytest.approx(lo.solve(problem).value, abs=1e-14)
+        assert float(extreme_points(LOG3, 3).best(problem).value) == pytest.approx(
+            lo.solve(problem).value, abs=1e-14
+        )
 
     def test_inputs_are_aligned_by_label(self):
         middle = lo.GraphDP("log(3)", nx.path_graph(["a", "c", "b"]))
         problem = lo.Problem({"b": 0.5, "a": 0.3, "c": 0.2}, "identity", middle)
         best = extreme_points(middle, 3).best(problem)
         assert float(best.value) == pytest.approx(lo.solve(problem).value, abs=1e-14)
-        assert best.mechanism.expected(problem.prior, "identity") == pytest.approx(float(best.value), abs=1e-14)
+        assert best.mechanism.expected(problem.prior, "identity") == pytest.approx(
+            float(best.value), abs=1e-14
+        )
         other = lo.GraphDP("log(3)", nx.path_graph(["x", "y", "z"]))
-        points, problem = extreme_points(middle, 3), lo.Problem([0.5, 0.3, 0.2], "identity", other, inputs="xyz")
-        with pytest.raises(StatementError, match="'x', which is not an input of the extreme points"):
+        points = extreme_points(middle, 3)
+        problem = lo.Problem([0.5, 0.3, 0.2], "identity", other, inputs="xyz")
+        with pytest.raises(
+            StatementError, match="'x', which is not an input of the extreme points"
+        ):
             points.best(problem)
 
-    @pytest.mark.parametrize("other", [lo.PureLDP("log(2)"), lo.GraphDP("log(3)", nx.path_graph(3))])
+    @pytest.mark.parametrize(
+        "other", [lo.PureLDP("log(2)"), lo.GraphDP("log(3)", nx.path_graph(3))]
+    )
     def test_another_notion_is_refused(self, other):
-        points, problem = extreme_points(LOG3, 3), lo.Problem([0.5, 0.3, 0.2], "identity", other)
+        points = extreme_points(LOG3, 3)
+        problem = lo.Problem([0.5, 0.3, 0.2], "identity", other)
         with pytest.raises(StatementError, match="the extreme points are those of PureLDP"):
             points.best(problem)
 

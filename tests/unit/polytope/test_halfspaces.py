@@ -12,7 +12,12 @@ import pytest
 from builders import listed_channels
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.polytope.double_description import enumerate_vertices, extreme_rays, primitive_integers, rank
+from ldpopt.polytope.double_description import (
+    enumerate_vertices,
+    extreme_rays,
+    primitive_integers,
+    rank,
+)
 from ldpopt.polytope.halfspaces import exact_power, halfspaces
 from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
 
@@ -131,7 +136,9 @@ class TestDoubleDescription:
     def test_many_rows_through_one_vertex(self):
         """A pyramid over a hexagon: the apex lies on six facets."""
         sides = [(1, 0), (1, 1), (0, 1), (-1, 0), (-1, -1), (0, -1)]
-        pyramid, _ = enumerate_vertices([[*side, 1] for side in sides] + [[0, 0, -1]], [1] * 6 + [0])
+        pyramid, _ = enumerate_vertices(
+            [[*side, 1] for side in sides] + [[0, 0, -1]], [1] * 6 + [0]
+        )
         corners = [(1, 0), (0, 1), (-1, 1), (-1, 0), (0, -1), (1, -1)]
         assert set(pyramid) == {(0, 0, 1), *((*corner, 0) for corner in corners)}
 
@@ -142,7 +149,10 @@ class TestDoubleDescription:
         assert triangle == [(F(0), F(0)), (F(0), F(huge + 1)), (F(huge + 1, huge), F(0))]
 
     def test_flat_and_empty_polytopes(self):
-        assert enumerate_vertices([[1, 1], [-1, -1], [-1, 0], [0, -1]], [1, -1, 0, 0])[0] == [(0, 1), (1, 0)]
+        assert enumerate_vertices([[1, 1], [-1, -1], [-1, 0], [0, -1]], [1, -1, 0, 0])[0] == [
+            (0, 1),
+            (1, 0),
+        ]
         assert enumerate_vertices([[1], [-1]], [0, -1])[0] == []
 
     @pytest.mark.parametrize("rows, bounds", [([[1, 0], [0, 1]], [1, 1]), ([[-1]], [0]), ([], [])])

@@ -20,7 +20,8 @@ from ldpopt.polytope.vertices import extreme_points
 def test_binary_breakpoints_are_those_of_the_paper(ratio, delta):
     privacy = ApproximateLDP(f"log({ratio})", delta) if delta else PureLDP(f"log({ratio})")
     first, last, middle = prior_regions(privacy, 2)
-    low, high = 1 / (ratio + 1), ratio / (ratio + 1)
+    low = 1 / (ratio + 1)
+    high = ratio / (ratio + 1)
     assert [corner[0] for corner in first.corners] == [high, 1]
     assert [corner[0] for corner in middle.corners] == [low, high]
     assert [corner[0] for corner in last.corners] == [0, low]
@@ -34,10 +35,17 @@ def test_binary_breakpoints_are_those_of_the_paper(ratio, delta):
 def test_ternary_cells_cover_the_triangle(ratio):
     regions = prior_regions(PureLDP(f"log({ratio})"), 3)
     assert [region.label for region in regions] == [
-        "top-1: 0", "top-1: 1", "top-1: 2", "top-2: 0, 1", "top-2: 0, 2", "top-2: 1, 2", "RR",
-    ]  # fmt: skip
+        "top-1: 0",
+        "top-1: 1",
+        "top-1: 2",
+        "top-2: 0, 1",
+        "top-2: 0, 2",
+        "top-2: 1, 2",
+        "RR",
+    ]
     assert sum(region.share for region in regions) == 1
-    # Corners of RR's cell: two answers at the least weight that still pays, pi_(3) (alpha + 1) = pi_(1) + pi_(2).
+    # Corners of RR's cell: two answers at the least weight that still pays, pi_(3) (alpha + 1) =
+    # pi_(1) + pi_(2).
     assert sorted(regions[-1].corners[0]) == [1 / (ratio + 2), 1 / (ratio + 2), ratio / (ratio + 2)]
 
 
@@ -70,7 +78,12 @@ def test_borders_belong_to_both_sides():
 
 def test_other_utilities_and_losses():
     regions = prior_regions(PureLDP("log(3)"), 3, "absolute_error")
-    assert [region.label for region in regions][:4] == ["reports 0", "reports 1", "reports 2", "reports 0, 1"]
+    assert [region.label for region in regions][:4] == [
+        "reports 0",
+        "reports 1",
+        "reports 2",
+        "reports 0, 1",
+    ]
     assert regions[0].utilities == (0, 1, 2)
     assert sum(region.share for region in regions) == 1
     (single,) = prior_regions(PureLDP("log(3)"), 2, [[1.0], [0.5]])

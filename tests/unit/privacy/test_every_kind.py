@@ -1,4 +1,5 @@
-"""Every kind of notion in the registry: checks, files, certificates, model files and the command line."""
+"""Every kind of notion in the registry: checks, files, certificates, model files and the command
+line."""
 
 from __future__ import annotations
 
@@ -52,7 +53,11 @@ def test_model_files_certificates_and_plain_values_read_back(kind, epsilon, tmp_
     lo.certify(lo.solve(case)).save(tmp_path / "proof.json")
     certificate = lo.Certificate.load(tmp_path / "proof.json")
     assert certificate.recheck() == ()
-    for again in (lo.load_model(tmp_path / "model.toml"), certificate.problem, from_plain(Entry(plain(case), "file"))):
+    for again in (
+        lo.load_model(tmp_path / "model.toml"),
+        certificate.problem,
+        from_plain(Entry(plain(case), "file")),
+    ):
         assert type(again.privacy) is KINDS[kind]
         assert to_table(again.privacy, LABELS) == to_table(case.privacy, LABELS)
         assert (again.privacy.epsilon.nats, again.privacy.epsilon.ratio) == (
@@ -73,7 +78,10 @@ def test_the_independent_checker_agrees(kind, tmp_path):
 @EVERY_KIND
 def test_the_report_describes_its_risk(kind):
     text = report(problem_of(kind), budgets=False)
-    what = f"page.html.j2 does not describe the risk under {kind!r}: add a sentence to its macro `risk`"
+    what = (
+        f"page.html.j2 does not describe the risk under {kind!r}: add a sentence to its "
+        "macro `risk`"
+    )
     assert "determines which answers are hidden" not in text, what
 
 
@@ -97,7 +105,8 @@ def test_wrong_keys_are_named_with_their_line(kind, tmp_path):
 
 @EVERY_KIND
 def test_the_command_line_solves_and_audits_it(kind, tmp_path):
-    path, out = str(tmp_path / "model.toml"), str(tmp_path / "mechanism.json")
+    path = str(tmp_path / "model.toml")
+    out = str(tmp_path / "mechanism.json")
     lo.save_model(problem_of(kind), path)
     for arguments in (["check", path], ["solve", path, "-o", out], ["audit", out, "--model", path]):
         result = run_cli(*arguments)

@@ -21,18 +21,35 @@ def test_notes_list_the_parts_of_a_graph() -> None:
     apart: nx.Graph[Any] = nx.Graph([(0, 1), (2, 3)])
     notion = lo.GraphDP(1.0, apart, "separate")
     assert repr(notion) == 'GraphDP(epsilon=1.0, graph=<4 nodes, 2 edges>, parts="separate")'
-    assert notion.notes(range(4)) == ("the neighbor graph has 2 parts, which reports may distinguish: {0, 1}, {2, 3}",)
+    assert notion.notes(range(4)) == (
+        "the neighbor graph has 2 parts, which reports may distinguish: {0, 1}, {2, 3}",
+    )
     assert lo.GraphDP(1.0, path, "separate").notes(range(3)) == ()
     assert lo.GraphDP(1.0, path).notes(range(3)) == ()
-    six: nx.Graph[Any] = nx.disjoint_union_all([nx.path_graph(6), *(nx.path_graph(1) for _ in range(5))])
-    assert lo.GraphDP(1.0, six, "separate").notes(range(11))[0].endswith("{0, 1, 2, 3, 4, 5}, {6}, {7}, {8}, {9}, {10}")
-    seven: nx.Graph[Any] = nx.disjoint_union_all([nx.path_graph(7), *(nx.path_graph(1) for _ in range(6))])
+    six: nx.Graph[Any] = nx.disjoint_union_all(
+        [nx.path_graph(6), *(nx.path_graph(1) for _ in range(5))]
+    )
+    assert (
+        lo.GraphDP(1.0, six, "separate")
+        .notes(range(11))[0]
+        .endswith("{0, 1, 2, 3, 4, 5}, {6}, {7}, {8}, {9}, {10}")
+    )
+    seven: nx.Graph[Any] = nx.disjoint_union_all(
+        [nx.path_graph(7), *(nx.path_graph(1) for _ in range(6))]
+    )
     note = lo.GraphDP(1.0, seven, "separate").notes(range(13))[0]
     assert note.endswith("{0, 1, 2, 3, 4, 5, ...}, {7}, {8}, {9}, {10}, {11}, ...")
 
 
 @pytest.mark.parametrize(
-    "graph", [nx.Graph(), nx.DiGraph([(0, 1)]), [(0, 1)], SimpleNamespace(edges=[]), SimpleNamespace(is_directed=bool)]
+    "graph",
+    [
+        nx.Graph(),
+        nx.DiGraph([(0, 1)]),
+        [(0, 1)],
+        SimpleNamespace(edges=[]),
+        SimpleNamespace(is_directed=bool),
+    ],
 )
 def test_other_objects_are_not_neighbor_graphs(graph: Any) -> None:
     with pytest.raises(StatementError):
@@ -81,7 +98,10 @@ def test_separate_parts_have_to_be_allowed(tmp_path):
     problem = lo.Problem([0.2] * 5, "identity", notion, inputs=list("abcde"))
     answer = lo.solve(problem)
     assert answer.value == pytest.approx((4 * 0.75 + 1) / 5, abs=1e-12)
-    assert "the neighbor graph has 3 parts, which reports may distinguish: {a, b}, {c, d}, {e}" in answer.notes
+    assert (
+        "the neighbor graph has 3 parts, which reports may distinguish: {a, b}, {c, d}, {e}"
+        in answer.notes
+    )
     assert lo.certify(answer).relative_gap < 1e-12
     lo.save_model(problem, tmp_path / "parts.toml")
     assert lo.load_model(tmp_path / "parts.toml").privacy.parts == "separate"

@@ -17,7 +17,11 @@ LINE = [[0.0, 1.0, 3.0], [1.0, 0.0, 2.0], [3.0, 2.0, 0.0]]
 
 
 def test_audits_read_arrays_in_the_order_of_the_table() -> None:
-    rows = [[Fraction(1, 16), Fraction(15, 16)], [Fraction(1, 8), Fraction(7, 8)], [Fraction(1, 2), Fraction(1, 2)]]
+    rows = [
+        [Fraction(1, 16), Fraction(15, 16)],
+        [Fraction(1, 8), Fraction(7, 8)],
+        [Fraction(1, 2), Fraction(1, 2)],
+    ]
     plain = lo.MetricDP("log(2)", LINE)
     named = lo.MetricDP("log(2)", LINE, list("abc"))
     for notion in (plain, named):
@@ -29,7 +33,11 @@ def test_audits_read_arrays_in_the_order_of_the_table() -> None:
 
 def test_distances_have_names_points_or_numeric_labels() -> None:
     assert lo.MetricDP(1.0, "absolute", inputs=[1, 4]).matrix([1, 4]).tolist() == [[0, 3], [3, 0]]
-    assert lo.MetricDP(1.0, "absolute").matrix([4, 1, 2]).tolist() == [[0, 3, 2], [3, 0, 1], [2, 1, 0]]
+    assert lo.MetricDP(1.0, "absolute").matrix([4, 1, 2]).tolist() == [
+        [0, 3, 2],
+        [3, 0, 1],
+        [2, 1, 0],
+    ]
     points = {"a": 0.0, "b": 2.0}
     assert lo.MetricDP(1.0, "absolute", points=points).matrix("ba").tolist() == [[0, 2], [2, 0]]
     placed = {"a": (0.0, 0.0), "b": (3.0, 4.0)}
@@ -43,7 +51,9 @@ def test_distances_have_names_points_or_numeric_labels() -> None:
         lo.MetricDP(1.0, "absolute").matrix(["a", "b"])
 
 
-@pytest.mark.parametrize("table", [[1.0], [[0.0, 1.0]], [[]], np.zeros((0, 0)), [[0.0], [1.0]], np.zeros((1, 1, 1))])
+@pytest.mark.parametrize(
+    "table", [[1.0], [[0.0, 1.0]], [[]], np.zeros((0, 0)), [[0.0], [1.0]], np.zeros((1, 1, 1))]
+)
 def test_tables_of_distances_have_to_be_square(table: Any) -> None:
     with pytest.raises((StatementError, MechanismError)):
         read_distance(table)

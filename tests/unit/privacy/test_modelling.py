@@ -1,4 +1,5 @@
-"""Models in cvxpy and PuLP have the optimum of `solve`; a parameter changes without a new compilation."""
+"""Models in cvxpy and PuLP have the optimum of `solve`; a parameter changes without a new
+compilation."""
 
 from __future__ import annotations
 
@@ -19,7 +20,11 @@ from ldpopt.solving.formulation import available_forms
 cp: Any = pytest.importorskip("cvxpy")
 pulp: Any = pytest.importorskip("pulp")
 
-KINDS = (*(kind for kind, one in NOTIONS.items() if one.__module__.startswith("ldpopt.")), "event", "entry")
+KINDS = (
+    *(kind for kind, one in NOTIONS.items() if one.__module__.startswith("ldpopt.")),
+    "event",
+    "entry",
+)
 
 
 def case(kind: str, n: int, m: int, epsilon: float, rng: np.random.Generator) -> Any:
@@ -47,7 +52,9 @@ def test_models_have_the_optimum_of_solve(kind: str, n: int) -> None:
 
     channel = cp.Variable((n, m))
     goal = cp.Maximize(cp.sum(cp.multiply(weighted, channel)))
-    assert cp.Problem(goal, notion.constraints(channel)).solve(solver="CLARABEL") == pytest.approx(best, abs=1e-7)
+    assert cp.Problem(goal, notion.constraints(channel)).solve(solver="CLARABEL") == pytest.approx(
+        best, abs=1e-7
+    )
     own = notion.ratios(range(n))
     ratio = cp.Parameter(len(own), pos=True) if kind == "metric" else cp.Parameter(pos=True)
     model = cp.Problem(goal, notion.constraints(channel, ratio))
@@ -74,10 +81,16 @@ def test_every_exact_form_has_the_optimum_of_solve(kind: str, objective: Any) ->
     best = lo.solve(problem).value
     for form in available_forms(problem):
         program = lo.formulate(problem, form)
-        highs, linear, model = program.to_highs(), program.to_pulp(), program.to_cvxpy()
+        highs = program.to_highs()
+        linear = program.to_pulp()
+        model = program.to_cvxpy()
         highs.run()
         linear.solve(pulp.PULP_CBC_CMD(msg=0))
-        values = [highs.getObjectiveValue(), pulp.value(linear.objective), model.solve(solver="CLARABEL")]
+        values = [
+            highs.getObjectiveValue(),
+            pulp.value(linear.objective),
+            model.solve(solver="CLARABEL"),
+        ]
         if form == "relaxation":
             assert min(values) > best - 1e-7
             assert "relaxation" in repr(program)
@@ -119,7 +132,8 @@ def test_a_metric_without_labels_has_its_ratios() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    channel, metric = cp.Variable((3, 3)), lo.MetricDP(1.0, "absolute", points=[0.0, 1.0, 3.0])
+    channel = cp.Variable((3, 3))
+    metric = lo.MetricDP(1.0, "absolute", points=[0.0, 1.0, 3.0])
     with pytest.raises(StatementError, match="one parameter cannot stand"):
         metric.constraints(channel, cp.Parameter(pos=True))
     with pytest.raises(StatementError, match="not e\\*\\*epsilon"):
@@ -131,7 +145,8 @@ def test_what_does_not_fit_is_refused() -> None:
 
 
 class Dominated(Notion):
-    """A plug-in that writes rows only: no report is more than twice as likely under the first input as elsewhere."""
+    """A plug-in that writes rows only: no report is more than twice as likely under the first input
+    as elsewhere."""
 
     kind = ""
 
@@ -159,7 +174,8 @@ def test_a_notion_that_writes_rows_is_a_list_of_constraints_too() -> None:
 
 
 class Closer(TiedNotion, SeparableNotion):
-    """A plug-in with ties and further rows: pure privacy, and the first two inputs are tied more closely."""
+    """A plug-in with ties and further rows: pure privacy, and the first two inputs are tied more
+    closely."""
 
     kind = ""
 
@@ -170,7 +186,9 @@ class Closer(TiedNotion, SeparableNotion):
         first, second = self.ties(inputs).pairs()
         close = (first < 2) & (second < 2)
         pair, y = (part.reshape(-1) for part in np.indices((len(first), n_outputs)))
-        return RowBlock.of_pairs("privacy", first[pair], second[pair], y, np.where(close, 2 / 3, 1 / 3)[pair])
+        return RowBlock.of_pairs(
+            "privacy", first[pair], second[pair], y, np.where(close, 2 / 3, 1 / 3)[pair]
+        )
 
     def separate(self, channel: Any, inputs: Any) -> RowBlock | None:
         is_close = (2 * channel[:2] <= 3 * channel[1::-1] + 1e-9).all()
@@ -179,18 +197,27 @@ class Closer(TiedNotion, SeparableNotion):
     def audit(self, channel: Any) -> Any:
         values = np.asarray(getattr(channel, "channel", channel))
         found = lo.audit(channel, lo.PureLDP("log(3)"))
-        return found if (2 * values[:2] <= 3 * values[1::-1]).all() else replace(found, verdict="violated")
+        return (
+            found
+            if (2 * values[:2] <= 3 * values[1::-1]).all()
+            else replace(found, verdict="violated")
+        )
 
 
 def test_rows_beyond_the_ties_of_a_notion_are_in_every_model() -> None:
     problem = lo.Problem([0.4, 0.3, 0.3], "identity", Closer())
     best = lo.solve(problem).value
-    program, channel = lo.formulate(problem), cp.Variable((3, 3))
+    program = lo.formulate(problem)
+    channel = cp.Variable((3, 3))
     goal = cp.Maximize(cp.sum(cp.multiply(np.diag([0.4, 0.3, 0.3]), channel)))
     own = cp.Problem(goal, Closer().constraints(channel))
     highs = program.to_highs()
     highs.run()
-    values = [highs.getObjectiveValue(), program.to_cvxpy().solve(solver="CLARABEL"), own.solve(solver="CLARABEL")]
+    values = [
+        highs.getObjectiveValue(),
+        program.to_cvxpy().solve(solver="CLARABEL"),
+        own.solve(solver="CLARABEL"),
+    ]
     assert values == pytest.approx([best] * 3, abs=1e-7)
     assert lo.formulate(problem, "relaxation").to_cvxpy().solve(solver="CLARABEL") > best + 1e-3
 

@@ -44,9 +44,10 @@ def test_within_connects_points_up_to_the_radius(metric: str) -> None:
     points = np.random.default_rng(0).integers(0, 5, (12, 2))
     order = 2 if metric == "euclidean" else 1
     expected = {
-        frozenset((i, j)) for i, j in itertools.combinations(range(12), 2)
+        frozenset((i, j))
+        for i, j in itertools.combinations(range(12), 2)
         if np.linalg.norm(points[i] - points[j], order) <= 2
-    }  # fmt: skip
+    }
     assert edges(within(points, metric, 2)) == expected
     named = within({chr(65 + i): point for i, point in enumerate(points)}, metric, 2)
     assert len(named) == 12
@@ -86,7 +87,8 @@ def literal_layers(graph: Any, source: Any) -> list[set[Any]]:
     layers: dict[Any, list[set[Any]]] = {node: [{node}] for node in graph}
     for t in range(1, len(graph) + 1):
         fresh = {
-            node: set().union(*(layers[other][t - 1] for other in graph[node])) - set().union(*layers[node])
+            node: set().union(*(layers[other][t - 1] for other in graph[node]))
+            - set().union(*layers[node])
             for node in graph
         }
         for node in graph:
@@ -101,14 +103,20 @@ def literal_layers(graph: Any, source: Any) -> list[set[Any]]:
 def test_layers_agree_with_the_recursion(n: int, density: float, seed: int) -> None:
     graph = nx.gnp_random_graph(n, density, seed=seed)
     for source in graph:
-        assert [set(layer) for layer in bfs_partition(graph, source)] == literal_layers(graph, source)
+        assert [set(layer) for layer in bfs_partition(graph, source)] == literal_layers(
+            graph, source
+        )
 
 
 def test_layers_have_the_values_first_met_at_their_distance() -> None:
     line = path(range(5))
     assert bfs_partition(line, 0, {0: "p", 1: "p", 2: "q", 3: "p", 4: "r"}) == (
-        frozenset("p"), frozenset(), frozenset("q"), frozenset(), frozenset("r"),
-    )  # fmt: skip
+        frozenset("p"),
+        frozenset(),
+        frozenset("q"),
+        frozenset(),
+        frozenset("r"),
+    )
     assert bfs_partition(line, 0, value=lambda node: 7) == (frozenset({7}),)
     assert bfs_partition(line, 2, value={i: i for i in range(5)}) == bfs_partition(line, 2)
 
@@ -135,7 +143,11 @@ def test_mistakes_in_layers(graph: Any, source: Any, value: Any, words: str) -> 
 @pytest.mark.parametrize("unit", [1e-200, 1.0, 1e200])
 def test_distances_in_very_small_and_large_units(unit):
     points = [(0.0, 0.0), (3 * unit, 4 * unit), (0.0, 5 * unit)]
-    assert edges(within(points, r=5 * unit)) == {frozenset((0, 1)), frozenset((0, 2)), frozenset((1, 2))}
+    assert edges(within(points, r=5 * unit)) == {
+        frozenset((0, 1)),
+        frozenset((0, 2)),
+        frozenset((1, 2)),
+    }
     assert edges(within(points, r=4.9 * unit)) == {frozenset((1, 2))}
 
 

@@ -1,4 +1,5 @@
-"""Base classes and registry of notions: what a plug-in has to be, how it is found, and what `check_notion` finds."""
+"""Base classes and registry of notions: what a plug-in has to be, how it is found, and what
+`check_notion` finds."""
 
 from __future__ import annotations
 
@@ -15,7 +16,15 @@ from ldpopt.certificate import recheck
 from ldpopt.errors import CertificateError, MechanismError, ModelFileError, StatementError
 from ldpopt.privacy import Notion, SeparableNotion, TiedNotion, Ties, installed
 from ldpopt.privacy import notion as module
-from ldpopt.privacy.notion import from_table, match_labels, notion_of, read_labels, shape_of, to_table, with_epsilon
+from ldpopt.privacy.notion import (
+    from_table,
+    match_labels,
+    notion_of,
+    read_labels,
+    shape_of,
+    to_table,
+    with_epsilon,
+)
 from ldpopt.solving.exact.optimum import exact_optimum
 from ldpopt.testing import check_notion
 
@@ -57,7 +66,9 @@ def halved(monkeypatch):
     return dataclass(frozen=True)(type("Halved", (Halved,), {"kind": "halved"}))
 
 
-@pytest.mark.parametrize("notion", [RowsOnly(1.0), Halved(2.0)], ids=lambda notion: type(notion).__name__)
+@pytest.mark.parametrize(
+    "notion", [RowsOnly(1.0), Halved(2.0)], ids=lambda notion: type(notion).__name__
+)
 def test_a_plug_in_is_solved_and_certified(notion):
     check_notion(notion)
     answer = lo.solve(lo.Problem(UNIFORM, "identity", notion))
@@ -102,7 +113,9 @@ def test_notions_are_found_by_entry_points(monkeypatch):
 
 def test_a_kind_belongs_to_one_module(monkeypatch):
     monkeypatch.setattr(module, "KINDS", dict(module.KINDS))
-    with pytest.raises(TypeError, match=r"the kind 'pure' of Mine is that of ldpopt\.privacy\.pure\.PureLDP"):
+    with pytest.raises(
+        TypeError, match=r"the kind 'pure' of Mine is that of ldpopt\.privacy\.pure\.PureLDP"
+    ):
         type("Mine", (lo.PureLDP,), {"kind": "pure"})
     for _ in range(2):  # as when a cell of a notebook is run again
         again = type("Mine", (lo.PureLDP,), {"kind": "mine"})
@@ -129,7 +142,8 @@ def test_ties_are_computed_once():
     assert not calls
     assert problem.ties() is problem.ties()
     lo.certify(lo.solve(problem, form="compact", solver="highs"))
-    assert len(calls) <= 2  # once for the problem, once for the definition that the certificate reads
+    # once for the problem, once for the definition that the certificate reads
+    assert len(calls) <= 2
     assert lo.Problem(UNIFORM, "identity", RowsOnly(1.0)).ties() is None
 
 
@@ -148,9 +162,15 @@ def test_a_subclass_without_a_kind_is_not_written(tmp_path):
 def test_values_that_no_file_can_hold_are_refused(monkeypatch, tmp_path, value):
     monkeypatch.setattr(module, "KINDS", dict(module.KINDS))
     plain = {"epsilon": value}
-    notion = type("Odd", (lo.PureLDP,), {"kind": "odd", "to_plain": lambda self, inputs, explicit=False: plain})
+    notion = type(
+        "Odd",
+        (lo.PureLDP,),
+        {"kind": "odd", "to_plain": lambda self, inputs, explicit=False: plain},
+    )
     problem = lo.Problem(UNIFORM, "identity", notion(1.0))
-    with pytest.raises(StatementError, match=r"Odd.to_plain\(\) returned .* for 'epsilon', which no file can hold"):
+    with pytest.raises(
+        StatementError, match=r"Odd.to_plain\(\) returned .* for 'epsilon', which no file can hold"
+    ):
         lo.save_model(problem, tmp_path / "model.toml")
     with pytest.raises(CertificateError, match="which no file can hold"):
         lo.certify(lo.solve(problem)).save(tmp_path / "proof.json")
@@ -158,7 +178,11 @@ def test_values_that_no_file_can_hold_are_refused(monkeypatch, tmp_path, value):
 
 def test_errors_of_a_reader_are_named(monkeypatch):
     monkeypatch.setattr(module, "KINDS", dict(module.KINDS))
-    type("Read", (lo.PureLDP,), {"kind": "read", "from_plain": classmethod(lambda cls, table, inputs: table["delta"])})
+    type(
+        "Read",
+        (lo.PureLDP,),
+        {"kind": "read", "from_plain": classmethod(lambda cls, table, inputs: table["delta"])},
+    )
     with pytest.raises(StatementError, match="Read refused its keys: KeyError: 'delta'"):
         from_table({"kind": "read", "epsilon": 1.0}, range(3))
 
@@ -221,13 +245,19 @@ WRONG = [
     ("definition", 3, "Wrong.definition() returned 3, not Ties"),
     ("audit", None, "Wrong.audit() returned None, not an Audit"),
     ("audit", lambda: Audit(float("nan"), 0.0, None, "certified"), "not an audit: epsilon nan"),
-    ("audit", lambda: Audit(1.0, 0.0, None, "fine"), "not an audit: epsilon 1.0, delta 0.0, verdict 'fine'"),
+    (
+        "audit",
+        lambda: Audit(1.0, 0.0, None, "fine"),
+        "not an audit: epsilon 1.0, delta 0.0, verdict 'fine'",
+    ),
     ("check", fails, "Wrong.check() failed: IndexError"),
     ("notes", "a sentence", "Wrong.notes() returned 'a sentence', not a tuple of sentences"),
 ]
 
 
-@pytest.mark.parametrize("method, result, words", WRONG, ids=[f"{row[0]}-{k}" for k, row in enumerate(WRONG)])
+@pytest.mark.parametrize(
+    "method, result, words", WRONG, ids=[f"{row[0]}-{k}" for k, row in enumerate(WRONG)]
+)
 def test_check_notion_names_wrong_results(method, result, words):
     with pytest.raises(AssertionError) as caught:
         check_notion(Wrong(method, result), range(3))
@@ -259,7 +289,10 @@ class Forgetful(lo.PureLDP):
     "notion, words",
     [
         (TooWeak(1.0), "rows and audit: rows() allow a channel"),
-        (TooStrict(1.0), "rows and audit: audit() says 'certified' for a channel that violates a row"),
+        (
+            TooStrict(1.0),
+            "rows and audit: audit() says 'certified' for a channel that violates a row",
+        ),
         (Forgetful(1.0), "table: the notion read from its table has different rows"),
     ],
     ids=lambda value: type(value).__name__,
@@ -273,7 +306,9 @@ def test_check_notion_finds_contradictions(notion, words):
 def test_post_processing_is_checked_on_request():
     notion = lo.ApproximateLDP(0.3, 0.2, "entry")
     check_notion(notion, range(4))
-    with pytest.raises(AssertionError, match="post-processing: the channel with randomized reports"):
+    with pytest.raises(
+        AssertionError, match="post-processing: the channel with randomized reports"
+    ):
         check_notion(notion, range(4), post_processing=True)
 
 

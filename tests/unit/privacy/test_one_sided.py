@@ -17,7 +17,9 @@ LABELS = tuple("abcd")
 
 def best_with_one_sensitive(prior, epsilon):
     """Value for the identity: docs, "Privacy notions"."""
-    b, first, others = np.exp(-epsilon), prior[0], prior[1:]
+    b = np.exp(-epsilon)
+    first = prior[0]
+    others = prior[1:]
     return (1 - first) * (1 - b) + max(first, b * others.max())
 
 
@@ -31,7 +33,9 @@ def test_all_checks_of_a_notion_pass(sensitive, outputs):
 @pytest.mark.parametrize("prior", [(0.1, 0.6, 0.2, 0.1), (0.7, 0.1, 0.1, 0.1), (0.25,) * 4])
 def test_one_sensitive_answer_has_a_closed_form(prior, epsilon):
     answer = lo.solve(lo.Problem(prior, "identity", lo.OneSided(epsilon, ["a"]), inputs=LABELS))
-    assert answer.value == pytest.approx(best_with_one_sensitive(np.array(prior), epsilon), abs=1e-9)
+    assert answer.value == pytest.approx(
+        best_with_one_sensitive(np.array(prior), epsilon), abs=1e-9
+    )
     assert lo.certify(answer).relative_gap < 1e-9
 
 
@@ -48,7 +52,9 @@ def test_all_sensitive_is_pure(epsilon, sense):
 
 
 def test_without_sensitive_answers_the_truth_is_reported():
-    answer = lo.solve(lo.Problem([0.4, 0.3, 0.2, 0.1], "identity", lo.OneSided(1.0, []), inputs=LABELS))
+    answer = lo.solve(
+        lo.Problem([0.4, 0.3, 0.2, 0.1], "identity", lo.OneSided(1.0, []), inputs=LABELS)
+    )
     assert np.array_equal(answer.mechanism.channel, np.eye(4))
     assert answer.repaired.audit.epsilon == 0.0
 

@@ -48,21 +48,35 @@ def test_points_are_aligned_by_label(kind):
 
 @pytest.mark.parametrize("container", ["frame", "mapping"])
 def test_latitude_and_longitude_are_read_by_name(container):
-    table = pd.DataFrame({"lon": [11.5755, 16.3738], "lat": [48.1374, 48.2082]}, ["Munich", "Vienna"])
+    table = pd.DataFrame(
+        {"lon": [11.5755, 16.3738], "lat": [48.1374, 48.2082]}, ["Munich", "Vienna"]
+    )
     cities = table if container == "frame" else {name: table.loc[name] for name in table.index}
-    assert lo.MetricDP.of_points(1.0, cities, "great_circle").distance[0, 1] == pytest.approx(355.6, abs=0.5)
+    assert lo.MetricDP.of_points(1.0, cities, "great_circle").distance[0, 1] == pytest.approx(
+        355.6, abs=0.5
+    )
     assert within(cities, "great_circle", 356.0).edges
     assert not within(cities, "great_circle", 355.0).edges
 
 
 def test_named_coordinates_of_a_mapping_are_aligned():
-    places = {"a": {"x": 0.0, "y": 1.0}, "b": {"y": 1.0, "x": 2.0}, "c": pd.Series([5.0, 0.0], ["y", "x"])}
-    assert lo.MetricDP.of_points(1.0, places, "manhattan").distance.tolist() == [[0, 2, 4], [2, 0, 6], [4, 6, 0]]
+    places = {
+        "a": {"x": 0.0, "y": 1.0},
+        "b": {"y": 1.0, "x": 2.0},
+        "c": pd.Series([5.0, 0.0], ["y", "x"]),
+    }
+    assert lo.MetricDP.of_points(1.0, places, "manhattan").distance.tolist() == [
+        [0, 2, 4],
+        [2, 0, 6],
+        [4, 6, 0],
+    ]
 
 
 def test_distances_of_a_network_are_shortest_paths():
     roads = nx.Graph()
-    roads.add_weighted_edges_from([("a", "b", 1.0), ("b", "c", 1.5), ("a", "c", 4.0), ("c", "d", 0.5)], weight="km")
+    roads.add_weighted_edges_from(
+        [("a", "b", 1.0), ("b", "c", 1.5), ("a", "c", 4.0), ("c", "d", 0.5)], weight="km"
+    )
     privacy = lo.MetricDP.of_network(2.0, roads, weight="km")
     assert privacy.matrix(["d", "c", "b", "a"]).tolist() == [
         [0, 0.5, 2, 3],
@@ -72,8 +86,13 @@ def test_distances_of_a_network_are_shortest_paths():
     ]
     ties = privacy.ties(["a", "b", "c", "d"])
     assert sorted(zip(ties.first.tolist(), ties.second.tolist(), strict=True)) == [
-        (0, 1), (1, 0), (1, 2), (2, 1), (2, 3), (3, 2),
-    ]  # fmt: skip
+        (0, 1),
+        (1, 0),
+        (1, 2),
+        (2, 1),
+        (2, 3),
+        (3, 2),
+    ]
 
 
 @cases(20)
@@ -87,7 +106,9 @@ def test_only_the_edges_of_a_network_are_not_implied(n, seed):
     privacy = lo.MetricDP.of_network(1.0, roads)
     ties = privacy.ties(list(roads.nodes))
     names = list(roads.nodes)
-    assert all(roads.has_edge(names[x], names[k]) for x, k in zip(ties.first, ties.second, strict=True))
+    assert all(
+        roads.has_edge(names[x], names[k]) for x, k in zip(ties.first, ties.second, strict=True)
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,14 +118,28 @@ def test_only_the_edges_of_a_network_are_not_implied(n, seed):
         (lambda: lo.MetricDP.of_points(1.0, [[0, 0], [0, 0]]), "input 0 and input 1 coincide"),
         (lambda: lo.MetricDP.of_points(1.0, {"a": (0, 0), "b": (0, 0)}), "'a' and 'b' coincide"),
         (lambda: lo.MetricDP.of_points(1.0, [[0, np.nan], [0, 0]]), "finite coordinates"),
-        (lambda: lo.MetricDP.of_points(1.0, [[0, 1, 2], [0, 0, 0]], "great_circle"), "3 coordinates"),
+        (
+            lambda: lo.MetricDP.of_points(1.0, [[0, 1, 2], [0, 0, 0]], "great_circle"),
+            "3 coordinates",
+        ),
         (lambda: lo.MetricDP.of_points(1.0, [[95, 1], [0, 0]], "great_circle"), "latitude 95"),
-        (lambda: lo.MetricDP.of_points(1.0, pd.DataFrame({"x": [1, 2], "y": [3, 4]}), "great_circle"), "latitude"),
-        (lambda: lo.MetricDP.of_points(1.0, [[0, 1], [0, 0]], inputs=["a"]), "1 input labels for 2 points"),
+        (
+            lambda: lo.MetricDP.of_points(
+                1.0, pd.DataFrame({"x": [1, 2], "y": [3, 4]}), "great_circle"
+            ),
+            "latitude",
+        ),
+        (
+            lambda: lo.MetricDP.of_points(1.0, [[0, 1], [0, 0]], inputs=["a"]),
+            "1 input labels for 2 points",
+        ),
         (lambda: lo.MetricDP.of_network(1.0, nx.path_graph(3)), "no 'length'"),
         (lambda: lo.MetricDP.of_network(1.0, nx.DiGraph([(0, 1, {"length": 1.0})])), "directed"),
         (lambda: lo.MetricDP.of_network(1.0, nx.Graph()), "the graph is empty"),
-        (lambda: lo.MetricDP.of_network(1.0, nx.Graph([(0, 1, {"length": -1.0})])), "not a positive length"),
+        (
+            lambda: lo.MetricDP.of_network(1.0, nx.Graph([(0, 1, {"length": -1.0})])),
+            "not a positive length",
+        ),
         (lambda: lo.MetricDP.of_network(1.0, nx.empty_graph(2)), "no path"),
         (lambda: lo.MetricDP.of_network(1.0, "roads"), "not a networkx graph"),
     ],
@@ -120,9 +155,13 @@ def test_refusals(make, message):
 def test_points_of_files_are_aligned_by_label(metric, key):
     table = {"c": [0.0, 1.0], "a": [3.0, 2.0], "b": [1.0, 7.0]}
     numbers = {name: point[0] for name, point in table.items()} if key == "values" else table
-    notion = lo.MetricDP.from_plain({"epsilon": 0.5, "distance": metric, key: numbers}, ("a", "b", "c"))
+    notion = lo.MetricDP.from_plain(
+        {"epsilon": 0.5, "distance": metric, key: numbers}, ("a", "b", "c")
+    )
     listed = [numbers[name] for name in "abc"]
-    expected = lo.MetricDP.from_plain({"epsilon": 0.5, "distance": metric, key: listed}, ("a", "b", "c"))
+    expected = lo.MetricDP.from_plain(
+        {"epsilon": 0.5, "distance": metric, key: listed}, ("a", "b", "c")
+    )
     assert notion.matrix("abc").tolist() == expected.matrix("abc").tolist()
     with pytest.raises(StatementError, match="'b', which is not an input"):
         lo.MetricDP.from_plain({"epsilon": 0.5, "distance": metric, key: numbers}, ("a", "z", "c"))

@@ -1,4 +1,5 @@
-"""Ties: rows are rounded so that no private channel is excluded, by a few ulps only; wrong arrays are refused."""
+"""Ties: rows are rounded so that no private channel is excluded, by a few ulps only; wrong arrays
+are refused."""
 
 from __future__ import annotations
 
@@ -32,14 +33,21 @@ def test_ratios_are_rounded_to_the_safe_side_by_a_few_ulps(epsilon):
     budget = Budget(epsilon)
     pairs = np.zeros(len(DISTANCES), np.int64)
     ties = Ties(budget, 2, pairs, pairs + 1, DISTANCES)
-    down, up = ties.ratio(up=False), ties.ratio(up=True)
+    down = ties.ratio(up=False)
+    up = ties.ratio(up=True)
     for low, high, d in zip(down.tolist(), up.tolist(), DISTANCES.tolist(), strict=True):
         least, most = ratios(budget, d)
         assert Fraction(low) <= least <= most <= Fraction(high) <= 1 or float(budget) * d > 700
         assert high - low <= 2.0**-48 * (4 + float(budget) * d) * high
     alike = Ties(budget, 2)
     least, most = ratios(budget, 1.0)
-    assert Fraction(float(alike.ratio(up=False))) <= least <= most <= Fraction(float(alike.ratio(up=True))) <= 1
+    assert (
+        Fraction(float(alike.ratio(up=False)))
+        <= least
+        <= most
+        <= Fraction(float(alike.ratio(up=True)))
+        <= 1
+    )
     assert float(alike.ratio(up=True)) <= math.nextafter(float(alike.ratio(up=False)), 1)
 
 
@@ -48,7 +56,10 @@ def test_ratios_are_rounded_to_the_safe_side_by_a_few_ulps(epsilon):
 def test_slack_is_rounded_up_by_an_ulp(epsilon, delta):
     budget = Budget(epsilon)
     pair = np.array([0]), np.array([1])
-    blocks = [Ties(budget, 2, delta=delta).rows(2), Ties(budget, 2, delta=delta).rows_of_events(*pair, np.eye(2)[:1])]
+    blocks = [
+        Ties(budget, 2, delta=delta).rows(2),
+        Ties(budget, 2, delta=delta).rows_of_events(*pair, np.eye(2)[:1]),
+    ]
     for block in blocks:
         for row in range(len(block)):
             b, least = block.coefficient[block.row == row]
@@ -62,7 +73,10 @@ def test_slack_is_rounded_up_by_an_ulp(epsilon, delta):
 
 def test_pairs_outputs_and_rows_of_ties():
     assert not Ties(1.0, 3).is_shared
-    assert [end.tolist() for end in Ties(1.0, 3).pairs()] == [[0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1]]
+    assert [end.tolist() for end in Ties(1.0, 3).pairs()] == [
+        [0, 0, 1, 1, 2, 2],
+        [1, 2, 0, 2, 0, 1],
+    ]
     capped = Ties(1.0, 3, capped=np.array([False, True, False]), owner=np.array([-1, 2]))
     assert [end.tolist() for end in capped.pairs()] == [[1, 1], [0, 2]]
     assert capped.tied_outputs(2).tolist() == [True, False]
@@ -79,7 +93,13 @@ def test_pairs_outputs_and_rows_of_ties():
 
 def test_mutual_ties_have_the_same_distance_both_ways():
     def along(first, second, distance=None):
-        return Ties(1.0, 3, np.array(first), np.array(second), None if distance is None else np.array(distance))
+        return Ties(
+            1.0,
+            3,
+            np.array(first),
+            np.array(second),
+            None if distance is None else np.array(distance),
+        )
 
     assert along([0, 1, 1, 2], [1, 0, 2, 1]).is_mutual
     assert not along([0, 1, 1], [1, 0, 2]).is_mutual
@@ -106,7 +126,11 @@ def test_mutual_ties_have_the_same_distance_both_ways():
         {"first": np.array([0, 1]), "second": np.array([1, 1])},
         {"first": np.array([0, 1]), "second": np.array([1, 0]), "distance": np.array([1.0, 0.0])},
         {"first": np.array([0, 1]), "second": np.array([1, 0]), "distance": np.array([1.0, -1.0])},
-        {"first": np.array([0, 1]), "second": np.array([1, 0]), "distance": np.array([1.0, math.inf])},
+        {
+            "first": np.array([0, 1]),
+            "second": np.array([1, 0]),
+            "distance": np.array([1.0, math.inf]),
+        },
         {"capped": np.ones(2, bool)},
         {"owner": np.array([-1, 0, 3])},
         {"owner": np.array([-2, 0, 1])},
@@ -140,7 +164,15 @@ def test_ties_of_a_table_are_those_of_its_lists(n):
     assert type(same) is Ties
     for name in ("first", "second", "distance", "table"):
         assert np.array_equal(getattr(some, name), getattr(same, name))
-    for name in ("n", "number", "distance_range", "is_compact", "is_complete", "is_mutual", "has_all_pairs"):
+    for name in (
+        "n",
+        "number",
+        "distance_range",
+        "is_compact",
+        "is_complete",
+        "is_mutual",
+        "has_all_pairs",
+    ):
         assert getattr(some, name) == getattr(same, name), name
     for up in (True, False):
         assert np.array_equal(some.ratio(up=up), same.ratio(up=up))

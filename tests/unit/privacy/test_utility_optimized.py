@@ -25,8 +25,10 @@ def utility_optimized_rr(n, sensitive, epsilon):
 
 
 def best_by_theory(prior, sensitive, epsilon):
-    """Value for the identity: the best number k of sensitive answers that are reported; docs, "Privacy notions"."""
-    b, own = np.exp(-epsilon), np.sort(prior[:sensitive])[::-1]
+    """Value for the identity: the best number k of sensitive answers that are reported; docs,
+    "Privacy notions"."""
+    b = np.exp(-epsilon)
+    own = np.sort(prior[:sensitive])[::-1]
     others = prior[sensitive:].sum()
     if not sensitive:
         return float(others)
@@ -39,7 +41,9 @@ def test_all_checks_of_a_notion_pass(sensitive):
     check_notion(lo.UtilityOptimizedLDP(1.0, list(sensitive)), LABELS)
 
 
-@pytest.mark.parametrize("outputs, protected", [("abcdx", None), ("abcdx", "abcx"), ("xy", None), ("cdx", None)])
+@pytest.mark.parametrize(
+    "outputs, protected", [("abcdx", None), ("abcdx", "abcx"), ("xy", None), ("cdx", None)]
+)
 def test_other_reports(outputs, protected):
     notion = lo.UtilityOptimizedLDP(1.0, ["a", "b"], None if protected is None else list(protected))
     check_notion(notion, LABELS, outputs)
@@ -50,19 +54,24 @@ def test_other_reports(outputs, protected):
 @pytest.mark.parametrize("seed", [None, 0, 1])
 def test_the_identity_has_a_closed_form(seed, sensitive, epsilon):
     prior = np.full(5, 0.2) if seed is None else np.random.default_rng(seed).dirichlet(np.ones(5))
-    answer = lo.solve(lo.Problem(prior, "identity", lo.UtilityOptimizedLDP(epsilon, range(sensitive))))
+    answer = lo.solve(
+        lo.Problem(prior, "identity", lo.UtilityOptimizedLDP(epsilon, range(sensitive)))
+    )
     assert answer.value == pytest.approx(best_by_theory(prior, sensitive, epsilon), abs=1e-9)
     assert lo.certify(answer).relative_gap < 1e-9
 
 
 def test_the_published_mechanism_is_private_and_not_always_best():
-    prior, notion = np.full(6, 1 / 6), lo.UtilityOptimizedLDP(1.0, range(4))
+    prior = np.full(6, 1 / 6)
+    notion = lo.UtilityOptimizedLDP(1.0, range(4))
     channel = utility_optimized_rr(6, 4, 1.0)
     assert repair(channel, notion).moved < 1e-12
     best = lo.solve(lo.Problem(prior, "identity", notion)).value
     assert best == pytest.approx(np.trace(channel) / 6, abs=1e-12)
-    # With many answers that are not sensitive it is better to let all sensitive ones give one report.
-    prior, notion = np.full(6, 1 / 6), lo.UtilityOptimizedLDP(0.5, range(2))
+    # With many answers that are not sensitive it is better to let all sensitive ones give one
+    # report.
+    prior = np.full(6, 1 / 6)
+    notion = lo.UtilityOptimizedLDP(0.5, range(2))
     best = lo.solve(lo.Problem(prior, "identity", notion)).value
     assert best > np.trace(utility_optimized_rr(6, 2, 0.5)) / 6 + 0.01
 
@@ -78,30 +87,46 @@ def test_all_sensitive_is_pure(epsilon):
 
 
 def test_without_sensitive_answers_the_truth_is_reported():
-    answer = lo.solve(lo.Problem([0.4, 0.3, 0.2, 0.1], "identity", lo.UtilityOptimizedLDP(1.0, []), inputs=LABELS))
+    answer = lo.solve(
+        lo.Problem([0.4, 0.3, 0.2, 0.1], "identity", lo.UtilityOptimizedLDP(1.0, []), inputs=LABELS)
+    )
     assert np.array_equal(answer.mechanism.channel, np.eye(4))
 
 
 def test_audits_by_hand():
     notion = lo.UtilityOptimizedLDP("log(2)", [0])
-    assert lo.audit([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.5, 0.0, 0.5]], notion).verdict == "certified"
+    assert (
+        lo.audit([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.5, 0.0, 0.5]], notion).verdict == "certified"
+    )
     # Input 0 gives the report of input 1: no budget allows that.
     found = lo.audit([[0.75, 0.25, 0.0], [0.5, 0.5, 0.0], [0.5, 0.0, 0.5]], notion)
-    assert (found.verdict, found.epsilon, found.delta, found.witness) == ("violated", np.inf, 0.25, (0, 1, 1))
+    assert (found.verdict, found.epsilon, found.delta, found.witness) == (
+        "violated",
+        np.inf,
+        0.25,
+        (0, 1, 1),
+    )
     found = lo.audit([[1.0, 0.0, 0.0], [0.25, 0.75, 0.0], [0.5, 0.0, 0.5]], notion)
     assert (found.verdict, found.delta, found.witness) == ("violated", 0.5, (0, 1, 0))
     # Both ways: the sensitive answer may not be denied either.
-    assert lo.audit([[0.2, 0.8], [1.0, 0.0]], lo.UtilityOptimizedLDP("log(2)", [0], [0, 1])).verdict == "violated"
+    assert (
+        lo.audit([[0.2, 0.8], [1.0, 0.0]], lo.UtilityOptimizedLDP("log(2)", [0], [0, 1])).verdict
+        == "violated"
+    )
     named = Mechanism([[1.0, 0.0], [0.5, 0.5]], ["ill", "well"], ["?", "well"])
     assert named.audit(lo.UtilityOptimizedLDP("log(2)", ["ill"])).verdict == "certified"
-    assert named.audit(lo.UtilityOptimizedLDP("log(2)", ["ill"], ["?", "well"])).verdict == "violated"
+    assert (
+        named.audit(lo.UtilityOptimizedLDP("log(2)", ["ill"], ["?", "well"])).verdict == "violated"
+    )
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_repair_of_any_channel(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 7))
-    notion = lo.UtilityOptimizedLDP(float(rng.choice([0.0, 1e-9, 0.3, 2.0, 50.0])), range(int(rng.integers(0, n + 1))))
+    notion = lo.UtilityOptimizedLDP(
+        float(rng.choice([0.0, 1e-9, 0.3, 2.0, 50.0])), range(int(rng.integers(0, n + 1)))
+    )
     channel = rng.dirichlet(np.full(n, 0.2), n)
     assert repair(channel, notion).audit.verdict == "certified"
     wide = rng.dirichlet(np.full(n + 2, 0.2), n)
@@ -111,11 +136,14 @@ def test_repair_of_any_channel(seed):
 
 
 def test_unused_outputs_keep_their_names():
-    # Two of ten reports are used: what is repaired is a part of the channel, under the right labels.
+    # Two of ten reports are used: what is repaired is a part of the channel, under the right
+    # labels.
     names = [f"r{k}" for k in range(8)] + ["a", "b"]
     channel = np.zeros((2, 10))
     channel[:, 8:] = [[1.0, 0.0], [0.4, 0.6]]
-    fixed = repair(channel, lo.UtilityOptimizedLDP("log(2)", ["a"]), inputs=["a", "b"], outputs=names)
+    fixed = repair(
+        channel, lo.UtilityOptimizedLDP("log(2)", ["a"]), inputs=["a", "b"], outputs=names
+    )
     assert fixed.audit.verdict == "certified"
     assert fixed.mechanism.channel[0].tolist() == channel[0].tolist()
     assert fixed.audit.witness == ("a", "b", "a")
@@ -123,7 +151,8 @@ def test_unused_outputs_keep_their_names():
 
 def test_rows_for_other_outputs_need_labels():
     notion = lo.UtilityOptimizedLDP(1.0, ["a"])
-    assert len(notion.rows("abc", 3)) == 6 + 4  # all pairs for report a, and two zeros for each of b and c
+    # all pairs for report a, and two zeros for each of b and c
+    assert len(notion.rows("abc", 3)) == 6 + 4
     with pytest.raises(NotRepresentableError, match="4 outputs are not those of the 3 inputs"):
         notion.rows("abc", 4)
     assert len(lo.UtilityOptimizedLDP(1.0, list("abc")).rows("abc", 4)) == 24
@@ -131,8 +160,13 @@ def test_rows_for_other_outputs_need_labels():
 
 def test_refusals():
     def stated(*args, outputs="abc"):
-        return lo.Problem([0.5, 0.3, 0.2], np.ones((3, len(outputs))), lo.UtilityOptimizedLDP(1.0, *args),
-                          inputs="abc", outputs=outputs)  # fmt: skip
+        return lo.Problem(
+            [0.5, 0.3, 0.2],
+            np.ones((3, len(outputs))),
+            lo.UtilityOptimizedLDP(1.0, *args),
+            inputs="abc",
+            outputs=outputs,
+        )
 
     with pytest.raises(StatementError, match="sensitive names 'z', which is not an input"):
         stated(["z"])
@@ -145,7 +179,9 @@ def test_refusals():
     with pytest.raises(StatementError, match="duplicate protected label 'b'"):
         lo.UtilityOptimizedLDP(1.0, ["a"], ["b", "b"])
     with pytest.raises(StatementError, match="report 'y' is neither"):
-        Mechanism(np.eye(2), ["a", "b"], ["a", "y"]).audit(lo.UtilityOptimizedLDP(1.0, ["a"], ["a"]))
+        Mechanism(np.eye(2), ["a", "b"], ["a", "y"]).audit(
+            lo.UtilityOptimizedLDP(1.0, ["a"], ["a"])
+        )
     with pytest.raises(NotRepresentableError, match="a notion that ties pairs both ways"):
         lo.extreme_points(lo.UtilityOptimizedLDP("log(2)", [0]), 2)
 

@@ -122,5 +122,8 @@ def test_an_unknown_code_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_importing_is_cheap() -> None:
-    code = "import sys, ldpopt.problem.datasets; sys.exit(any(m in sys.modules for m in ('pandas', 'statsmodels')))"
+    code = (
+        "import sys, ldpopt.problem.datasets; sys.exit(any(m in sys.modules for m in ('pandas', "
+        "'statsmodels')))"
+    )
     assert run_python(code).returncode == 0

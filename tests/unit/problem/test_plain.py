@@ -29,7 +29,11 @@ PROBLEM = lo.Problem(
 @pytest.mark.parametrize("objective", ["expected", "worst_case"])
 def test_problems_read_back_from_json(objective):
     prior = PROBLEM.prior if objective == "expected" else None
-    parts = {"inputs": PROBLEM.inputs, "outputs": PROBLEM.outputs, "constraints": PROBLEM.constraints}
+    parts = {
+        "inputs": PROBLEM.inputs,
+        "outputs": PROBLEM.outputs,
+        "constraints": PROBLEM.constraints,
+    }
     case = lo.Problem(prior, PROBLEM.utility, PROBLEM.privacy, objective=objective, **parts)
     values = json.loads(json.dumps(plain(case)))
     again = from_plain(Entry(values, "file"))
@@ -65,6 +69,8 @@ def test_errors_name_the_key(key, value, where):
 
 
 def test_other_labels_are_refused():
-    case = lo.Problem([0.5, 0.5], "identity", lo.PureLDP(1.0), inputs=[frozenset("a"), frozenset("b")])
+    case = lo.Problem(
+        [0.5, 0.5], "identity", lo.PureLDP(1.0), inputs=[frozenset("a"), frozenset("b")]
+    )
     with pytest.raises(StatementError, match="cannot be written as JSON"):
         plain(case)

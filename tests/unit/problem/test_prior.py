@@ -1,4 +1,5 @@
-"""One meaning of a prior: numbers as they are, weights by label normalised, everything else refused in words."""
+"""One meaning of a prior: numbers as they are, weights by label normalised, everything else refused
+in words."""
 
 from fractions import Fraction as F
 
@@ -34,9 +35,17 @@ REFUSED = {
     "matrix": ([[1.0]], None, r"shape \(1, 1\)"),
     "length": ([0.2, 0.3, 0.5], ["no", "yes"], "3 entries for 2 inputs"),
     "missing": ({"no": 1}, ["no", "yes"], "no entry for input 'yes'"),
-    "unknown": ({"no": 1, "yse": 2}, ["no", "yes"], "'yse', which is not an input\n  do: did you mean 'yes'"),
+    "unknown": (
+        {"no": 1, "yse": 2},
+        ["no", "yes"],
+        "'yse', which is not an input\n  do: did you mean 'yes'",
+    ),
     "duplicate": (pd.Series([1, 2], ["no", "no"]), None, "duplicate input label 'no'"),
-    "row numbers": (pd.Series([0.2, 0.8]), ["no", "yes"], r"\.to_numpy\(\), which is read by position"),
+    "row numbers": (
+        pd.Series([0.2, 0.8]),
+        ["no", "yes"],
+        r"\.to_numpy\(\), which is read by position",
+    ),
     "text": ("uniform", None, "rectangular array"),
 }
 

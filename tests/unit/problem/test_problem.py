@@ -10,7 +10,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ldpopt import ApproximateLDP, GraphDP, MetricDP, Problem, PureLDP, Utility, constraints, utility
+from ldpopt import (
+    ApproximateLDP,
+    GraphDP,
+    MetricDP,
+    Problem,
+    PureLDP,
+    Utility,
+    constraints,
+    utility,
+)
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
 from ldpopt.foundation.rows import RowBlock
 
@@ -35,28 +44,61 @@ REFUSED = {
     "prior inf": (lambda: Problem([0.5, math.inf], privacy=PURE), r"prior\[1\] = inf"),
     "prior sum by a little": (lambda: Problem([0.5, 0.5 + 2e-9], privacy=PURE), "not 1"),
     "prior number": (lambda: Problem(1.0, privacy=PURE), r"shape \(\)"),
-    "prior ragged": (lambda: Problem([[0.5], [0.25, 0.25]], privacy=PURE), "not a rectangular array"),
+    "prior ragged": (
+        lambda: Problem([[0.5], [0.25, 0.25]], privacy=PURE),
+        "not a rectangular array",
+    ),
     "prior text": (lambda: Problem(["0.5", "0.5"], privacy=PURE), "not a rectangular array"),
     "prior bool": (lambda: Problem([True, False], privacy=PURE), "not a rectangular array"),
     "prior complex": (lambda: Problem([0.5 + 0j, 0.5], privacy=PURE), "not a rectangular array"),
-    "prior none": (lambda: Problem(None, privacy=PURE, inputs="ab"), "expected objective needs a prior"),
+    "prior none": (
+        lambda: Problem(None, privacy=PURE, inputs="ab"),
+        "expected objective needs a prior",
+    ),
     "inputs twice": (lambda: Problem(HALF, privacy=PURE, inputs="aa"), "duplicate input label 'a'"),
-    "outputs twice": (lambda: Problem(HALF, np.eye(2), PURE, outputs="bb"), "duplicate output label 'b'"),
-    "outputs many": (lambda: Problem(HALF, np.eye(2), PURE, outputs="abc"), r"2, 2\) but there are 2 inputs and 3"),
-    "outputs strange": (lambda: Problem(HALF, "identity", PURE, outputs="xy"), "identity utility is zero everywhere"),
-    "utility shape": (lambda: Problem(HALF, np.eye(3), PURE), r"shape \(3, 3\) but there are 2 inputs"),
+    "outputs twice": (
+        lambda: Problem(HALF, np.eye(2), PURE, outputs="bb"),
+        "duplicate output label 'b'",
+    ),
+    "outputs many": (
+        lambda: Problem(HALF, np.eye(2), PURE, outputs="abc"),
+        r"2, 2\) but there are 2 inputs and 3",
+    ),
+    "outputs strange": (
+        lambda: Problem(HALF, "identity", PURE, outputs="xy"),
+        "identity utility is zero everywhere",
+    ),
+    "utility shape": (
+        lambda: Problem(HALF, np.eye(3), PURE),
+        r"shape \(3, 3\) but there are 2 inputs",
+    ),
     "utility nan": (lambda: Problem(HALF, [[1, math.nan], [0, 1]], PURE), r"gain\[0, 1\] = nan"),
-    "utility inf": (lambda: Problem(HALF, Utility([[0, 1], [-math.inf, 1]], "loss"), PURE), r"loss\[1, 0\] = -inf"),
-    "utility ragged": (lambda: Problem(HALF, [[1, 0], [1]], PURE), "gain matrix is not a rectangular"),
+    "utility inf": (
+        lambda: Problem(HALF, Utility([[0, 1], [-math.inf, 1]], "loss"), PURE),
+        r"loss\[1, 0\] = -inf",
+    ),
+    "utility ragged": (
+        lambda: Problem(HALF, [[1, 0], [1]], PURE),
+        "gain matrix is not a rectangular",
+    ),
     "utility vector": (lambda: Problem(HALF, [1.0, 0.0], PURE), r"shape \(2,\)"),
     "utility empty": (lambda: Problem(HALF, np.zeros((2, 0)), PURE), r"shape \(2, 0\)"),
     "utility unknown": (lambda: Problem(HALF, "identiti", PURE), "unknown utility 'identiti'"),
     "utility sense": (lambda: Utility(np.eye(2), "cost"), "'gain' or 'loss', not 'cost'"),
-    "utility of names": (lambda: Problem({"a": 1, "b": 1}, "squared_error", PURE, outputs="xy"), "needs numbers"),
+    "utility of names": (
+        lambda: Problem({"a": 1, "b": 1}, "squared_error", PURE, outputs="xy"),
+        "needs numbers",
+    ),
     "privacy none": (lambda: Problem(HALF), "no privacy notion"),
     "privacy number": (lambda: Problem(HALF, "identity", 1.0), "1.0 is not a privacy notion"),
-    "objective unknown": (lambda: Problem(HALF, privacy=PURE, objective="mean"), "objective = 'mean'"),
-    "worst case with prior": (lambda: Problem(HALF, privacy=PURE, objective="worst_case"), "takes no prior"),
+    "objective unknown": (
+        lambda: Problem(HALF, privacy=PURE, objective="mean"),
+        "objective = 'mean'",
+    ),
+    "worst case with prior": (
+        lambda: Problem(HALF, privacy=PURE, objective="worst_case"),
+        "takes no prior",
+    ),
     "worst case of nothing": (
         lambda: Problem(None, privacy=PURE, objective="worst_case"),
         "number of inputs is unknown",
@@ -77,32 +119,56 @@ REFUSED = {
     "graph disconnected": (lambda: GraphDP(1.0, apart()), "2 parts"),
     "graph empty": (lambda: GraphDP(1.0, nx.Graph()), "the graph is empty"),
     "graph list": (lambda: GraphDP(1.0, [(0, 1)]), "list is not a networkx graph"),
-    "graph unknown label": (lambda: Problem(HALF, privacy=GraphDP(1.0, nx.path_graph(3))), "names 2, which is not"),
+    "graph unknown label": (
+        lambda: Problem(HALF, privacy=GraphDP(1.0, nx.path_graph(3))),
+        "names 2, which is not",
+    ),
     "graph missing label": (
         lambda: Problem([0.5, 0.25, 0.25], privacy=GraphDP(1, nx.path_graph(2))),
         "no entry for input 2",
     ),
     "distance shape": (lambda: MetricDP(1.0, [[0, 1, 2]]), r"shape \(1, 3\)"),
-    "distance size": (lambda: Problem([1.0], privacy=MetricDP(1.0, [[0, 1], [1, 0]])), r"\(2, 2\) but there are 1"),
+    "distance size": (
+        lambda: Problem([1.0], privacy=MetricDP(1.0, [[0, 1], [1, 0]])),
+        r"\(2, 2\) but there are 1",
+    ),
     "distance nan": (lambda: MetricDP(1.0, [[0, math.nan], [math.nan, 0]]), "not finite"),
     "distance inf": (lambda: MetricDP(1.0, [[0, math.inf], [math.inf, 0]]), "not finite"),
     "distance lopsided": (lambda: MetricDP(1.0, [[0, 1], [2, 0]]), r"distance\[0, 1\] = 1 differs"),
     "distance negative": (lambda: MetricDP(1.0, [[0, -1], [-1, 0]]), "not positive"),
     "distance zero": (lambda: MetricDP(1.0, [[0, 0], [0, 0]]), "not positive: merge"),
-    "distance diagonal": (lambda: MetricDP(1.0, [[1, 1], [1, 0]]), "distance of an input from itself"),
+    "distance diagonal": (
+        lambda: MetricDP(1.0, [[1, 1], [1, 0]]),
+        "distance of an input from itself",
+    ),
     "distance ragged": (lambda: MetricDP(1.0, [[0, 1], [1]]), "not a rectangular"),
     "distance empty": (lambda: MetricDP(1.0, np.zeros((0, 0))), r"shape \(0, 0\)"),
-    "distance callable": (lambda: Problem(HALF, privacy=MetricDP(1.0, lambda x, k: x - k)), "differs|not positive"),
-    "constraint kind": (lambda: Problem(HALF, privacy=PURE, constraints=[[1, 2]]), "not a side constraint"),
-    "constraint name": (lambda: Problem(HALF, privacy=PURE, constraints=row("privacy")), "'privacy' is already used"),
+    "distance callable": (
+        lambda: Problem(HALF, privacy=MetricDP(1.0, lambda x, k: x - k)),
+        "differs|not positive",
+    ),
+    "constraint kind": (
+        lambda: Problem(HALF, privacy=PURE, constraints=[[1, 2]]),
+        "not a side constraint",
+    ),
+    "constraint name": (
+        lambda: Problem(HALF, privacy=PURE, constraints=row("privacy")),
+        "'privacy' is already used",
+    ),
     "constraint input": (lambda: Problem(HALF, privacy=PURE, constraints=row("a", x=2)), "input 2"),
-    "constraint output": (lambda: Problem(HALF, privacy=PURE, constraints=row("a", y=2)), "output 2"),
+    "constraint output": (
+        lambda: Problem(HALF, privacy=PURE, constraints=row("a", y=2)),
+        "output 2",
+    ),
     "constraints alike": (
         lambda: Problem(HALF, privacy=PURE, constraints=[row("a"), row("a")]),
         "duplicate constraint name",
     ),
     "constraint bounds": (lambda: constraints.linear(np.eye(2), 2, 1), "exclude each other"),
-    "constraint nan bound": (lambda: constraints.linear(np.eye(2), math.nan), "nan is not a number"),
+    "constraint nan bound": (
+        lambda: constraints.linear(np.eye(2), math.nan),
+        "nan is not a number",
+    ),
     "constraint nan": (lambda: constraints.linear([[math.nan]]), "not a finite matrix"),
     "unbiased empty": (lambda: constraints.unbiased([], [1.0]), "not a non-empty list"),
     "unbiased inf": (lambda: constraints.unbiased([0.0], [math.inf]), "not a non-empty list"),
@@ -118,7 +184,10 @@ REFUSED = {
         lambda: Problem([0.5, 0.5], "squared_error", PURE, inputs=["0", "1 or more"]),
         "labels of one kind",
     ),
-    "error of infinite values": (lambda: utility.absolute_error([0, math.inf]), "not a non-empty list"),
+    "error of infinite values": (
+        lambda: utility.absolute_error([0, math.inf]),
+        "not a non-empty list",
+    ),
 }
 
 
@@ -143,17 +212,24 @@ def test_labels_come_from_any_part_that_has_them():
     problem = Problem({"no": 2, "yes": 8}, "identity", PURE)
     assert (problem.inputs, problem.outputs) == (("no", "yes"), ("no", "yes"))
     assert problem.prior.tolist() == [0.2, 0.8]
-    assert Problem({"no": 2, "yes": 8}, "identity", PURE, inputs=["yes", "no"]).prior.tolist() == [0.8, 0.2]
+    assert Problem({"no": 2, "yes": 8}, "identity", PURE, inputs=["yes", "no"]).prior.tolist() == [
+        0.8,
+        0.2,
+    ]
     series = pd.Series([3, 1], index=["x", "y"])
     assert Problem(series, "identity", PURE).inputs == ("x", "y")
     wide = Problem(HALF, np.ones((2, 3)), PURE, inputs="ab")
     assert (wide.inputs, wide.outputs) == (("a", "b"), (0, 1, 2))
     assert Problem(HALF, "identity", PURE, inputs=np.array([4, 5])).inputs == (4, 5)
-    assert Problem(None, "identity", PURE, inputs="abc", objective="worst_case").utility.shape == (3, 3)
+    assert Problem(None, "identity", PURE, inputs="abc", objective="worst_case").utility.shape == (
+        3,
+        3,
+    )
 
 
 def test_arrays_are_copied_and_read_only():
-    prior, gain = np.array(HALF), np.eye(2)
+    prior = np.array(HALF)
+    gain = np.eye(2)
     problem = Problem(prior, gain, PURE)
     prior[0], gain[0, 0] = 0, 7
     assert problem.prior[0] == 0.5
@@ -189,8 +265,14 @@ def test_utilities_use_numeric_labels_or_positions():
 
 
 def test_numeric_labels_have_their_own_value():
-    assert utility.named("absolute_error", (0, np.int64(5), 0.5), (0, 5, 0.5)).matrix[0].tolist() == [0, 5, 0.5]
-    assert utility.named("absolute_error", (False, True), (0, 0.5, 1)).matrix[1].tolist() == [1, 0.5, 0]
+    assert utility.named("absolute_error", (0, np.int64(5), 0.5), (0, 5, 0.5)).matrix[
+        0
+    ].tolist() == [0, 5, 0.5]
+    assert utility.named("absolute_error", (False, True), (0, 0.5, 1)).matrix[1].tolist() == [
+        1,
+        0.5,
+        0,
+    ]
     spans = tuple(np.array([1, 5], "timedelta64[D]"))
     assert utility.named("absolute_error", spans, spans).matrix[0].tolist() == [0, 1]
 
@@ -200,12 +282,18 @@ LOSS = pd.DataFrame([[0, 1, 9], [1, 0, 8], [9, 8, 0]], list("ABC"), list("ABC"),
 
 def test_inputs_come_from_the_first_part_with_labels():
     metric = MetricDP(1.0, LOSS)
-    assert Problem({"C": 1, "A": 1, "B": 1}, Utility(LOSS, "loss"), metric).inputs == ("C", "A", "B")
+    assert Problem({"C": 1, "A": 1, "B": 1}, Utility(LOSS, "loss"), metric).inputs == (
+        "C",
+        "A",
+        "B",
+    )
     assert Problem([0.2, 0.3, 0.5], Utility(LOSS, "loss"), PURE).inputs == ("A", "B", "C")
     assert Problem([0.2, 0.3, 0.5], "identity", metric).inputs == ("A", "B", "C")
     linear = constraints.linear(LOSS, upper=9)
     assert Problem([0.2, 0.3, 0.5], "identity", PURE, constraints=linear).outputs == ("A", "B", "C")
-    stated = Problem({"C": 1, "A": 1, "B": 1}, Utility(LOSS, "loss"), metric, inputs=["B", "C", "A"])
+    stated = Problem(
+        {"C": 1, "A": 1, "B": 1}, Utility(LOSS, "loss"), metric, inputs=["B", "C", "A"]
+    )
     assert stated.inputs == stated.outputs == ("B", "C", "A")
 
 
@@ -221,7 +309,8 @@ def test_copies_keep_their_labels():
 def test_a_matrix_looks_like_a_loss_by_its_labels_and_not_by_its_places():
     with pytest.warns(UserWarning, match="is it a loss"):
         Problem(None, LOSS[list("CAB")], PureLDP(1.0), objective="worst_case")
-    gain = pd.DataFrame([[0.0, 3, 1], [1, 0, 5], [7, 2, 0]], list("ABC"), list("CAB"))  # true reports gain 3, 5 and 7
+    # true reports gain 3, 5 and 7
+    gain = pd.DataFrame([[0.0, 3, 1], [1, 0, 5], [7, 2, 0]], list("ABC"), list("CAB"))
     assert Problem(None, gain, PureLDP(1.0), objective="worst_case").utility.sense == "gain"
 
 

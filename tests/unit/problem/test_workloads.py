@@ -54,9 +54,12 @@ def test_means_of_mappings_follow_the_inputs():
 
 
 def test_labels_of_numbers_are_the_answers():
-    """A Series is one row about the labels of its index; lists without labels follow those that have them."""
+    """A Series is one row about the labels of its index; lists without labels follow those that
+    have them."""
     assert Workload(pd.Series([1.0, 2.0], ["x", "y"])).inputs == ("x", "y")
-    assert Workload.mean(pd.Series([1.0, 2.0], ["x", "y"]), inputs=["y", "x"]).matrix.tolist() == [[2, 1]]
+    assert Workload.mean(pd.Series([1.0, 2.0], ["x", "y"]), inputs=["y", "x"]).matrix.tolist() == [
+        [2, 1]
+    ]
     means = Workload.means({"a": [3, 4], "b": {"x": 1, "y": 2}, "c": {"y": 5, "x": 6}})
     assert means.inputs == ("x", "y")
     assert means.matrix.tolist() == [[3, 4], [1, 2], [6, 5]]
@@ -66,13 +69,17 @@ def test_truth_values_and_sparse_matrices_are_numbers():
     age = np.array([17, 40, 70])
     wanted = [[0, 1, 1], [0, 0, 1]]
     assert Workload([age >= 18, age >= 65]).matrix.tolist() == wanted
-    assert Workload(pd.DataFrame({"x": [False, False], "y": [True, False], "z": True})).matrix.tolist() == wanted
+    assert (
+        Workload(pd.DataFrame({"x": [False, False], "y": [True, False], "z": True})).matrix.tolist()
+        == wanted
+    )
     assert Workload(csr_array(wanted)).matrix.tolist() == wanted
     assert Workload(csr_matrix(wanted)).matrix.tolist() == wanted
 
 
 def test_repeated_names_get_numbers():
-    """So that a certificate of a sum can be read again, and a table of estimates has one line for each."""
+    """So that a certificate of a sum can be read again, and a table of estimates has one line for
+    each."""
     both = Workload.mean([1, 2]) + Workload.mean([3, 5]) + Workload([[1, 0]], names=["mean (2)"])
     assert both.names == ("mean", "mean (2)", "mean (2) (2)")
     assert (2 * Workload.frequencies(2) + Workload.frequencies(2)).names == (0, 1, "0 (2)", "1 (2)")

@@ -1,4 +1,5 @@
-"""Runs of many points: every way gives the same results, and whatever dies costs no more than its point."""
+"""Runs of many points: every way gives the same results, and whatever dies costs no more than its
+point."""
 
 from __future__ import annotations
 
@@ -29,7 +30,13 @@ SQUARES = {k: k * k for k in POINTS}
 
 
 def record(path: Path, statement: str = "squares") -> Checkpoint:
-    return Checkpoint(path, {"task": statement}, f"{statement} of 60 numbers", pack=lambda x: x, unpack=lambda x: x)
+    return Checkpoint(
+        path,
+        {"task": statement},
+        f"{statement} of 60 numbers",
+        pack=lambda x: x,
+        unpack=lambda x: x,
+    )
 
 
 def test_processes_and_executors_give_the_same(tmp_path: Path) -> None:
@@ -39,7 +46,12 @@ def test_processes_and_executors_give_the_same(tmp_path: Path) -> None:
         assert run(tasks.square, POINTS, executor=pool).results == SQUARES
     offset = 3  # a function of this place is sent, too
     seen: list[tuple[int, int]] = []
-    found = run(lambda x: x + offset, POINTS, jobs=2, progress=lambda done, total: seen.append((done, total)))
+    found = run(
+        lambda x: x + offset,
+        POINTS,
+        jobs=2,
+        progress=lambda done, total: seen.append((done, total)),
+    )
     assert found.results == {k: k + 3 for k in POINTS}
     assert seen == [(k + 1, 60) for k in range(60)]
     assert not found.interrupted
@@ -47,10 +59,14 @@ def test_processes_and_executors_give_the_same(tmp_path: Path) -> None:
 
 def test_large_results_do_not_block() -> None:
     points = {k: (k, bytes(5000)) for k in range(200)}
-    assert sum(map(len, run(lambda p: bytes(100_000), points, jobs=2).results.values())) == 20_000_000
+    assert (
+        sum(map(len, run(lambda p: bytes(100_000), points, jobs=2).results.values())) == 20_000_000
+    )
 
 
-def test_a_worker_that_is_killed_costs_its_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_is_killed_costs_its_point(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     points = {k: k for k in range(28, 128)}
     found = run(tasks.deadly, points, jobs=2, checkpoint=record(tmp_path / "out"))
@@ -90,10 +106,14 @@ def test_a_task_that_no_worker_can_read_and_workers_that_do_not_start_are_named(
     import of_this_process
 
     (tmp_path / "of_this_process.py").unlink()
-    with pytest.raises(StatementError, match=r"cannot read the task: ModuleNotFoundError[\s\S]*a worker can import"):
+    with pytest.raises(
+        StatementError, match=r"cannot read the task: ModuleNotFoundError[\s\S]*a worker can import"
+    ):
         run(of_this_process.task, POINTS, jobs=2)
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    with pytest.raises(LdpoptError, match=r"no worker process could be started: .*exit code 1[\s\S]*jobs=1"):
+    with pytest.raises(
+        LdpoptError, match=r"no worker process could be started: .*exit code 1[\s\S]*jobs=1"
+    ):
         run(tasks.square, POINTS, jobs=2)
 
 
@@ -127,29 +147,39 @@ def test_a_lost_chunk_is_submitted_again_point_by_point(monkeypatch: pytest.Monk
     monkeypatch.setattr("ldpopt.processes.pool.CHUNK_SECONDS", 10.0)
     with Losing(2) as pool:
         found = run(tasks.square, POINTS, executor=pool)
-    assert found.results.pop(7) == Lost("3 workers died at this point; the last one: OSError: the worker is gone")
+    assert found.results.pop(7) == Lost(
+        "3 workers died at this point; the last one: OSError: the worker is gone"
+    )
     assert found.results == {k: k * k for k in POINTS if k != 7}
 
 
 PARENT = """
 import signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background begins with it ignored
+# A job in the background begins with SIGINT ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, {folder!r})
 import tasks
 from ldpopt.processes.checkpoint import Checkpoint
 from ldpopt.processes.pool import run
-record = Checkpoint("out", {{"task": "squares"}}, "squares of 60 numbers", pack=lambda x: x, unpack=lambda x: x)
+same = lambda x: x
+record = Checkpoint("out", {{"task": "squares"}}, "squares of 60 numbers", pack=same, unpack=same)
 found = run(tasks.square, {{k: k for k in range(4000)}}, jobs=2, checkpoint=record)
 print(found.interrupted, len(found.results))
 """
 
 
 @pytest.mark.parametrize(
-    "number", sample_or_all([signal.SIGKILL, signal.SIGTERM, signal.SIGINT], 1), ids=lambda one: one.name
+    "number",
+    sample_or_all([signal.SIGKILL, signal.SIGTERM, signal.SIGINT], 1),
+    ids=lambda one: one.name,
 )
-def test_a_run_that_is_ended_leaves_its_points_and_no_process(number: signal.Signals, tmp_path: Path) -> None:
+def test_a_run_that_is_ended_leaves_its_points_and_no_process(
+    number: signal.Signals, tmp_path: Path
+) -> None:
     code = PARENT.format(folder=str(Path(__file__).parent))
-    with subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as parent:
+    with subprocess.Popen(
+        [sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    ) as parent:
         end = time.monotonic() + seconds(60)
         while not (children := descendants(parent.pid)) or lines(tmp_path / "out") < 100:
             assert time.monotonic() < end
@@ -175,17 +205,23 @@ def lines(path: Path) -> int:
 
 def descendants(process: int) -> set[int]:
     """Children and their children."""
-    found = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    found = subprocess.run(
+        ["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True
+    ).stdout
     pairs = [tuple(map(int, line.split())) for line in found.splitlines()]
     known = {process}
     for _ in range(3):
         known |= {child for child, parent in pairs if parent in known}
-    own = subprocess.run(["ps", "-o", "pid=", "-C", "ps"], capture_output=True, text=True, check=False).stdout.split()
+    own = subprocess.run(
+        ["ps", "-o", "pid=", "-C", "ps"], capture_output=True, text=True, check=False
+    ).stdout.split()
     return known - {process} - set(map(int, own))
 
 
 def is_alive(process: int) -> bool:
-    state = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False)
+    state = subprocess.run(
+        ["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False
+    )
     return state.stdout.strip() not in ("",) and not state.stdout.startswith("Z")
 
 
@@ -205,7 +241,10 @@ def test_a_checkpoint_goes_on_where_it_was(tmp_path: Path) -> None:
     again = run(lambda x: called.append(x) or x * x, POINTS, checkpoint=record(path))
     assert again.results == SQUARES
     assert called == list(range(10, 60))
-    assert run(lambda x: pytest.fail("done before"), POINTS, checkpoint=record(path)).results == SQUARES
+    assert (
+        run(lambda x: pytest.fail("done before"), POINTS, checkpoint=record(path)).results
+        == SQUARES
+    )
 
 
 def test_foreign_and_damaged_checkpoints_are_refused(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""Solvers that crash, hang, are killed or refuse: limits hold, errors are clear, and no process is left over."""
+"""Solvers that crash, hang, are killed or refuse: limits hold, errors are clear, and no process is
+left over."""
 
 from __future__ import annotations
 
@@ -66,7 +67,9 @@ class Faulty(Solver):
             raise type("OwnError", (Exception,), {})("of the plug-in")
         if how == "nonsense":
             return Outcome(Status.OPTIMAL, "told", __import__("numpy").array([0.5]))
-        return Outcome(Status.LIMIT, "told") if how == "limit" else Outcome(Status.FAILED, str(os.getpid()))
+        if how == "limit":
+            return Outcome(Status.LIMIT, "told")
+        return Outcome(Status.FAILED, str(os.getpid()))
 
 
 class Slow(Faulty):
@@ -96,8 +99,12 @@ def plug_in(tmp_path_factory):
 def faulty(plug_in, monkeypatch):
     import faulty_plug_in
 
-    point = types.SimpleNamespace(name="faulty", load=lambda: faulty_plug_in.Faulty, value="faulty_plug_in:Faulty")
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [point] if "solvers" in group else [])
+    point = types.SimpleNamespace(
+        name="faulty", load=lambda: faulty_plug_in.Faulty, value="faulty_plug_in:Faulty"
+    )
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points", lambda group: [point] if "solvers" in group else []
+    )
     return solvers.find("faulty")
 
 
@@ -105,7 +112,8 @@ def faulty(plug_in, monkeypatch):
 def made(monkeypatch):
     """Processes that a test has started."""
     guarded.stop_all()
-    found, kind = [], guarded._Child
+    found = []
+    kind = guarded._Child
     monkeypatch.setattr(guarded, "_Child", lambda: found.append(kind()) or found[-1])
     return found
 
@@ -141,7 +149,10 @@ def test_rows_are_generated_in_one_warm_process(monkeypatch, made):
     [
         ({"how": "signal", "number": int(signal.SIGSEGV)}, "crashed with SIGSEGV"),
         ({"how": "signal", "number": int(signal.SIGABRT)}, "crashed with SIGABRT"),
-        ({"how": "signal", "number": int(signal.SIGKILL)}, "killed by SIGKILL, for example because memory ran"),
+        (
+            {"how": "signal", "number": int(signal.SIGKILL)},
+            "killed by SIGKILL, for example because memory ran",
+        ),
         ({"how": "exit"}, "exit code 3"),
     ],
     ids=["segfault", "abort", "kill", "exit"],
@@ -149,9 +160,12 @@ def test_rows_are_generated_in_one_warm_process(monkeypatch, made):
 def test_a_crash_names_the_solver_the_signal_and_what_to_do(faulty, options, words):
     answer = lo.solve(lo.Problem([0.5, 0.5], "identity", lo.PureLDP(1)), solver="faulty", **options)
     assert answer.status is Status.FAILED
-    with pytest.raises(lo.errors.NoSolutionError, match=rf"faulty \(compact\).*{words}[\s\S]*do: choose another"):
+    with pytest.raises(
+        lo.errors.NoSolutionError, match=rf"faulty \(compact\).*{words}[\s\S]*do: choose another"
+    ):
         answer.mechanism  # noqa: B018
-    assert faulty.solve(formulate(answer.problem)).raw_status.isdecimal()  # the next one is well again
+    # the next one is well again
+    assert faulty.solve(formulate(answer.problem)).raw_status.isdecimal()
 
 
 @pytest.mark.parametrize(
@@ -179,12 +193,18 @@ def test_options_are_plain_and_refusals_come_back(program, monkeypatch, faulty):
 
 @pytest.mark.parametrize("how", ["", "signal", "exit", "hang"])
 def test_what_a_solver_prints_goes_to_stderr(faulty, program, capfd, monkeypatch, how):
-    """All of it, however the solver ends; buffers as they are where nobody has switched them off."""
+    """All of it, however the solver ends; buffers as they are where nobody has switched them
+    off."""
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     guarded.stop_all()
     said = "a line of the solver's own"
     faulty.solve(program)  # its process has started
-    assert faulty.solve(program, time_limit=seconds(0.3), how=how, said=said, number=int(signal.SIGKILL)).point is None
+    assert (
+        faulty.solve(
+            program, time_limit=seconds(0.3), how=how, said=said, number=int(signal.SIGKILL)
+        ).point
+        is None
+    )
     guarded.stop_all()
     out, err = capfd.readouterr()
     assert (out, err) == ("", f"{said}\na line of C\n")
@@ -195,13 +215,20 @@ def test_a_limit_ends_a_solver_that_never_looks_up(faulty, program, tmp_path):
     began = time.perf_counter()
     limit = seconds(0.2)
     outcome = faulty.solve(program, time_limit=limit, how="hang", file=str(tmp_path / "pids"))
-    assert time.perf_counter() - began < seconds(5)  # bounds of time are loose here: benchmarks/faults.py measures
-    assert (outcome.status, outcome.raw_status) == (Status.LIMIT, f"stopped from outside: {limit:.3g} s were over")
+    # bounds of time are loose here: benchmarks/faults.py measures
+    assert time.perf_counter() - began < seconds(5)
+    assert (outcome.status, outcome.raw_status) == (
+        Status.LIMIT,
+        f"stopped from outside: {limit:.3g} s were over",
+    )
     assert_gone(tmp_path / "pids")
 
 
 def test_an_outcome_of_another_program_is_refused_in_words(faulty, program):
-    what = r"solve\(\) of the solver 'faulty' returned point of shape \(1,\); the program needs \(12,\)"
+    what = (
+        r"solve\(\) of the solver 'faulty' returned point of shape \(1,\); the program "
+        r"needs \(12,\)"
+    )
     with pytest.raises(LdpoptError, match=what):
         faulty.solve(program, how="nonsense")
 
@@ -228,7 +255,8 @@ def test_ctrl_c_ends_the_wait_and_the_solver(faulty, program, tmp_path):
         waited_for(pids)
         _thread.interrupt_main()
 
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
+    # a job in the background ignores it
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         threading.Thread(target=press).start()
         with pytest.raises(KeyboardInterrupt):
@@ -243,10 +271,13 @@ def test_a_killed_parent_takes_solver_and_helpers_along(plug_in, tmp_path):
 import sys, types, importlib.metadata
 sys.path.insert(0, {str(plug_in)!r})
 import faulty_plug_in
-point = types.SimpleNamespace(name="faulty", load=lambda: faulty_plug_in.Faulty, value="faulty_plug_in:Faulty")
+point = types.SimpleNamespace(
+    name="faulty", load=lambda: faulty_plug_in.Faulty, value="faulty_plug_in:Faulty"
+)
 importlib.metadata.entry_points = lambda group: [point]
 import ldpopt as lo
-lo.solve(lo.Problem([0.5, 0.5], "identity", lo.PureLDP(1)), solver="faulty", how="hang", file="pids")
+problem = lo.Problem([0.5, 0.5], "identity", lo.PureLDP(1))
+lo.solve(problem, solver="faulty", how="hang", file="pids")
 """
     with subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path) as parent:
         waited_for(tmp_path / "pids")
@@ -277,7 +308,9 @@ def test_without_a_process_the_error_says_so_and_the_switch_helps(program, monke
     monkeypatch.setattr(Highs, "in_process_nonzeros", 0)
     guarded.stop_all()
     monkeypatch.setattr(sys, "executable", str(tmp_path / "missing"))
-    with pytest.raises(LdpoptError, match=f"no process could be started[\\s\\S]*{guarded.PROCESS_VARIABLE}=0"):
+    with pytest.raises(
+        LdpoptError, match=f"no process could be started[\\s\\S]*{guarded.PROCESS_VARIABLE}=0"
+    ):
         solvers.find("highs").solve(program)
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(LdpoptError, match=r"no process could be started.*exit code 1"):
@@ -310,7 +343,8 @@ def is_running(pid: int) -> bool:
 class InThisProcess(solvers.Solver):
     """A plug-in that answers at once, with what it was made with."""
 
-    name, in_process_nonzeros = "nonsense", float("inf")
+    name = "nonsense"
+    in_process_nonzeros = float("inf")
 
     def __init__(self, outcome):
         self.outcome = outcome
@@ -325,14 +359,22 @@ class InThisProcess(solvers.Solver):
         (None, "None, which is not an Outcome"),
         (solvers.Outcome("optimal", ""), "the status 'optimal', which is not a Status"),
         (solvers.Outcome(Status.OPTIMAL, ""), "the status OPTIMAL without a point"),
-        (solvers.Outcome(Status.OPTIMAL, "", np.zeros(3)), "point of shape (3,); the program needs (12,)"),
+        (
+            solvers.Outcome(Status.OPTIMAL, "", np.zeros(3)),
+            "point of shape (3,); the program needs (12,)",
+        ),
         (solvers.Outcome(Status.OPTIMAL, "", [0.0] * 12), "which is not an array of numbers"),
-        (solvers.Outcome(Status.OPTIMAL, "", np.full(12, np.nan)), "a point with a number that is not finite"),
+        (
+            solvers.Outcome(Status.OPTIMAL, "", np.full(12, np.nan)),
+            "a point with a number that is not finite",
+        ),
     ],
 )
 def test_a_solver_that_returns_nonsense_is_named(monkeypatch, outcome, what):
     point = types.SimpleNamespace(name="nonsense", load=lambda: lambda: InThisProcess(outcome))
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [point] if "solvers" in group else [])
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points", lambda group: [point] if "solvers" in group else []
+    )
     with pytest.raises(LdpoptError) as caught:
         lo.solve(lo.Problem([0.5, 0.3, 0.2], "identity", lo.PureLDP(1.0)), solver="nonsense")
     assert what in str(caught.value)

@@ -25,7 +25,14 @@ def problem(**changes):
 
 def test_names_say_what_rows_and_columns_are():
     compact = formulate(problem())
-    assert compact.column_names() == ["Q[no,no]", "Q[no,yes]", "Q[yes,no]", "Q[yes,yes]", "M[no]", "M[yes]"]
+    assert compact.column_names() == [
+        "Q[no,no]",
+        "Q[no,yes]",
+        "Q[yes,no]",
+        "Q[yes,yes]",
+        "M[no]",
+        "M[yes]",
+    ]
     assert compact.row_names()[:3] == ["row_sum[no]", "row_sum[yes]", "privacy[no,no]"]
     pairwise = formulate(problem(), "pairwise")
     assert pairwise.column_names() == ["P[no,no]", "P[no,yes]", "P[yes,no]", "P[yes,yes]"]
@@ -43,7 +50,12 @@ def test_side_constraints_and_the_worst_case_have_names_too():
     program = formulate(statement)
     assert program.column_names()[-1] == "worst"
     assert program.row_names()[-3:] == ["worst_case[0]", "worst_case[1]", "at most half[0,0]"]
-    assert [span.name for span in program.rows] == ["row_sum", "privacy", "worst_case", "at most half"]
+    assert [span.name for span in program.rows] == [
+        "row_sum",
+        "privacy",
+        "worst_case",
+        "at most half",
+    ]
 
 
 @pytest.mark.parametrize("form", ["compact", "pairwise"])
@@ -53,7 +65,9 @@ def test_spans_cover_rows_and_columns_without_gap(form):
     for spans, size in ((program.rows, program.shape[0]), (program.columns, program.shape[1])):
         assert [span.start for span in spans] == [0, *(span.stop for span in spans[:-1])]
         assert spans[-1].stop == size
-        assert [len(list(span.names())) for span in spans] == [span.stop - span.start for span in spans]
+        assert [len(list(span.names())) for span in spans] == [
+            span.stop - span.start for span in spans
+        ]
     values = np.arange(program.shape[0])
     blocks = program_blocks(program, values)
     assert list(blocks) == ["row_sum", "privacy", "unbiased"]
@@ -82,7 +96,14 @@ def test_sides_of_a_row():
 
 @pytest.mark.parametrize(
     "point, residual",
-    [([1, 1], 0.0), ([0, 0], 1.0), ([3, 2], 2.0), ([-0.5, 2], 0.5), ([4.25, 0], 1.25), ([0, 2.75], 0.75)],
+    [
+        ([1, 1], 0.0),
+        ([0, 0], 1.0),
+        ([3, 2], 2.0),
+        ([-0.5, 2], 0.5),
+        ([4.25, 0], 1.25),
+        ([0, 2.75], 0.75),
+    ],
 )
 def test_residual_is_the_largest_violation_of_a_row_or_bound(point, residual):
     program = dense_program([1, 1], [[1, 1]], 1, 3, column_upper=[4, 2])
@@ -99,12 +120,17 @@ def test_the_matrix_is_the_rows():
 @pytest.mark.parametrize("form", ["compact", "pairwise"])
 def test_rows_at_a_point_and_columns_under_multipliers_are_products_with_the_matrix(form):
     block = constraints.linear([[1, 0], [0, 0]], upper=0.5)
-    program, draws = formulate(problem(constraints=block), form), np.random.default_rng(0)
+    program = formulate(problem(constraints=block), form)
+    draws = np.random.default_rng(0)
     duals, point = (draws.normal(size=size) for size in program.shape)
-    assert np.allclose(program.activity(point), program.matrix.toarray() @ point, rtol=0, atol=1e-14)
+    assert np.allclose(
+        program.activity(point), program.matrix.toarray() @ point, rtol=0, atol=1e-14
+    )
     assert np.allclose(program.adjoint(duals), duals @ program.matrix.toarray(), rtol=0, atol=1e-14)
     unused = replace(
-        program, start=np.append(program.start, program.start[-1]), row_lower=np.append(program.row_lower, 0)
+        program,
+        start=np.append(program.start, program.start[-1]),
+        row_lower=np.append(program.row_lower, 0),
     )
     assert unused.activity(point)[-1] == 0
 
@@ -141,7 +167,8 @@ from ldpopt.errors import StatementError
 from ldpopt.solving.formulation import formulate
 for ending in ("lp", "mps"):
     try:
-        formulate(Problem([0.5, 0.5], "identity", PureLDP(1.0))).write("no such folder/model." + ending)
+        program = formulate(Problem([0.5, 0.5], "identity", PureLDP(1.0)))
+        program.write("no such folder/model." + ending)
     except StatementError as error:
         print(error.what)
 """

@@ -21,9 +21,17 @@ def test_rationals_near_the_exponential_are_on_the_right_sides(epsilon, distance
     budget = Budget(epsilon)
     less, more = (_ratio(budget, distance, up) for up in (True, False))
     with mpmath.workdps(100):
-        exactly = mpmath.exp(-mpmath.mpf(budget.nats.numerator) / budget.nats.denominator * distance.numerator
-                             / distance.denominator)  # fmt: skip
-        assert mpmath.mpf(less.numerator) / less.denominator < exactly < mpmath.mpf(more.numerator) / more.denominator
+        exactly = mpmath.exp(
+            -mpmath.mpf(budget.nats.numerator)
+            / budget.nats.denominator
+            * distance.numerator
+            / distance.denominator
+        )
+        assert (
+            mpmath.mpf(less.numerator) / less.denominator
+            < exactly
+            < mpmath.mpf(more.numerator) / more.denominator
+        )
     assert more - less < less / 2**90
     assert more.denominator < 2 ** (100 + 1.5 * float(budget) * float(distance))
 
@@ -34,7 +42,11 @@ def test_the_optimum_of_a_coin_is_enclosed(epsilon, sense):
     utility = lo.Utility(np.eye(2) if sense == "gain" else 1 - np.eye(2), sense)
     low, high = exact_optimum(lo.Problem([0.5, 0.5], utility, lo.PureLDP(epsilon)))
     least, most = Budget(epsilon).enclosure()
-    ends = [least / (1 + least), most / (1 + most)] if sense == "gain" else [1 / (1 + most), 1 / (1 + least)]
+    ends = (
+        [least / (1 + least), most / (1 + most)]
+        if sense == "gain"
+        else [1 / (1 + most), 1 / (1 + least)]
+    )
     assert low < ends[0] <= ends[1] < high
     assert high - low < Fraction(1, 2**90)
 

@@ -1,4 +1,5 @@
-"""Extreme budgets, at which tolerances, floats and naive programs fail: exact values and certified mechanisms."""
+"""Extreme budgets, at which tolerances, floats and naive programs fail: exact values and certified
+mechanisms."""
 
 from __future__ import annotations
 
@@ -39,7 +40,10 @@ def test_epsilon_zero_gives_the_best_constant_report(form):
 def test_budgets_beyond_the_range_of_floats(epsilon):
     answer = certified(lo.Problem(PRIORS["even"], "identity", lo.PureLDP(epsilon)))
     assert 1 - 1e-14 < answer.value < 1
-    assert lo.solve(lo.Problem(PRIORS["even"], np.eye(6), lo.MetricDP(epsilon, 1 - np.eye(6)))).value > 1 - 1e-14
+    assert (
+        lo.solve(lo.Problem(PRIORS["even"], np.eye(6), lo.MetricDP(epsilon, 1 - np.eye(6)))).value
+        > 1 - 1e-14
+    )
 
 
 @pytest.mark.parametrize("solver", ["cbc", "cvxpy"])

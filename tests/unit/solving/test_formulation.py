@@ -75,7 +75,8 @@ def graph_problem(**changes):
     ],
 )
 def test_sizes_are_counted_without_building(problem, form):
-    counted, program = size(problem, form), formulate(problem, form)
+    counted = size(problem, form)
+    program = formulate(problem, form)
     assert (counted.rows, counted.columns) == program.shape
     assert counted.nonzeros >= program.nnz * 0.6
     assert counted.memory > 8 * program.nnz
@@ -194,11 +195,15 @@ def test_no_coefficient_is_zero():
 
 
 def test_compressing_sums_duplicate_entries():
-    start, index, value = compress(np.array([1, 0, 1, 1]), np.array([2, 1, 2, 0]), np.array([1.0, 5.0, 2.0, 4.0]), 3, 3)
+    start, index, value = compress(
+        np.array([1, 0, 1, 1]), np.array([2, 1, 2, 0]), np.array([1.0, 5.0, 2.0, 4.0]), 3, 3
+    )
     assert start.tolist() == [0, 1, 3, 3]
     assert index.tolist() == [1, 0, 2]
     assert value.tolist() == [5.0, 4.0, 3.0]
-    assert compress(np.array([0, 0]), np.array([1, 1]), np.array([1.0, -1.0]), 1, 2)[0].tolist() == [0, 0]
+    assert compress(np.array([0, 0]), np.array([1, 1]), np.array([1.0, -1.0]), 1, 2)[
+        0
+    ].tolist() == [0, 0]
 
 
 def test_pairs_are_rows_in_the_order_of_their_inputs(monkeypatch):
@@ -218,13 +223,16 @@ def test_pairs_are_rows_in_the_order_of_their_inputs(monkeypatch):
         assert program.adjoint(duals).reshape(3, 3).tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("notion", [PureLDP(1.0), UtilityOptimizedLDP(1.0, [0]), OneSided(1.0, [1])])
+@pytest.mark.parametrize(
+    "notion", [PureLDP(1.0), UtilityOptimizedLDP(1.0, [0]), OneSided(1.0, [1])]
+)
 @pytest.mark.parametrize("kind", ["compact", "pairwise"])
 @pytest.mark.parametrize("objective", ["expected", "worst_case"])
 def test_sizes_of_notions_with_exceptions_are_counted(notion, kind, objective):
     prior = [0.5, 0.3, 0.2] if objective == "expected" else None
     problem = Problem(prior, np.eye(3), notion, objective=objective)
-    counted, program = size(problem, kind), formulate(problem, kind)
+    counted = size(problem, kind)
+    program = formulate(problem, kind)
     assert (counted.rows, counted.columns) == program.shape
     assert counted.nonzeros >= len(program.value)
 
@@ -235,7 +243,12 @@ def test_the_program_of_all_pairs_and_outputs_is_the_pairwise_one():
     ties = problem.ties()
     assert ties is not None
     first, second = (np.repeat(inputs, 3) for inputs in ties.pairs())
-    some = program_of_pairs(problem, first, second, np.tile(np.arange(3), 6), np.full(18, ties.ratio(up=False)))
-    dense = [{tuple(row) for row in program.matrix.toarray().round(12).tolist()} for program in (whole, some)]
+    some = program_of_pairs(
+        problem, first, second, np.tile(np.arange(3), 6), np.full(18, ties.ratio(up=False))
+    )
+    dense = [
+        {tuple(row) for row in program.matrix.toarray().round(12).tolist()}
+        for program in (whole, some)
+    ]
     assert dense[0] == dense[1]
     assert _pairwise_size(None, 3, 2) == (18, 30)

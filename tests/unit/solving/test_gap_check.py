@@ -47,11 +47,14 @@ def test_a_small_change_is_within_the_requested_gap(moved, gap, status):
 
 
 def test_the_gap_of_a_worst_case_is_that_of_the_certificate():
-    """With such different spreads, a multiplier's rounding error may be the whole bound in floats."""
+    """With such different spreads, a multiplier's rounding error may be the whole bound in
+    floats."""
     gains = np.array([[1.0, 0.0, 0.5], [3e9, 2e6, 1e6], [2.0, 1e5, 3.0]])
     problem = Problem(None, gains, ApproximateLDP(0.5, 0.05), objective="worst_case")
     solution = solve(problem, solver="highs")
-    raw = RawSolution(solution.program, solution.outcome, np.full((3, 3), 1 / 3), 1, "a method", 1e-9)
+    raw = RawSolution(
+        solution.program, solution.outcome, np.full((3, 3), 1 / 3), 1, "a method", 1e-9
+    )
     found = repair_and_measure(raw, problem)
     assert found.gap == certify(replace(solution, repaired=found.repaired)).relative_gap > 1e-3
 
@@ -69,9 +72,12 @@ def test_without_multipliers_or_a_channel_the_gap_is_unknown():
 
 
 def test_rounding_errors_at_inputs_that_are_never_the_worst_case_do_not_weaken_the_bound():
-    """The second input gains at least 2e6 in every case; its true gains would raise the bound by 1e-12 of them."""
+    """The second input gains at least 2e6 in every case; its true gains would raise the bound by
+    1e-12 of them."""
     gains = np.array([[1.0, 0.0], [5e6, 2e6]])
-    solution = solve(Problem(None, gains, PureLDP("log(3)"), objective="worst_case"), solver="highs")
+    solution = solve(
+        Problem(None, gains, PureLDP("log(3)"), objective="worst_case"), solver="highs"
+    )
     span = next(span for span in solution.program.rows if span.name == "worst_case")
     duals = solution.outcome.row_duals.copy()
     duals[span.start + 1] = 1e-12

@@ -1,4 +1,5 @@
-"""The interior point as a solver: results, warm starts, limits, options, refusals, and the command line."""
+"""The interior point as a solver: results, warm starts, limits, options, refusals, and the command
+line."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ from ldpopt.testing import dense_program
 def statement(n=12, privacy=None, sense="gain"):
     rng = np.random.default_rng(n)
     matrix = rng.random((n, n + 1))
-    return lo.Problem(rng.dirichlet(np.ones(n)), lo.Utility(matrix, sense), privacy or lo.PureLDP(1.0))
+    return lo.Problem(
+        rng.dirichlet(np.ones(n)), lo.Utility(matrix, sense), privacy or lo.PureLDP(1.0)
+    )
 
 
 def restricted(problem, chosen):
@@ -29,15 +32,25 @@ def restricted(problem, chosen):
 
 
 @pytest.mark.parametrize("sense", ["gain", "loss"])
-@pytest.mark.parametrize("privacy", [lo.PureLDP(1.0), lo.ApproximateLDP(0.5, 0.1, form="entry"), lo.PureLDP(37.0)])
+@pytest.mark.parametrize(
+    "privacy", [lo.PureLDP(1.0), lo.ApproximateLDP(0.5, 0.1, form="entry"), lo.PureLDP(37.0)]
+)
 def test_results_agree_with_highs(privacy, sense):
     program = formulate(statement(privacy=privacy, sense=sense))
-    outcome, plain = find("interior").solve(program), find("highs").solve(program)
+    outcome = find("interior").solve(program)
+    plain = find("highs").solve(program)
     sign = 1.0 if program.maximize else -1.0
     assert outcome.status is Status.OPTIMAL
     assert program.residual(outcome.point) < 1e-12
-    assert program.objective @ outcome.point == pytest.approx(program.objective @ plain.point, rel=1e-10)
-    assert np.abs(program.objective - program.matrix.T @ outcome.row_duals - outcome.column_duals).max() < 1e-12
+    assert program.objective @ outcome.point == pytest.approx(
+        program.objective @ plain.point, rel=1e-10
+    )
+    assert (
+        np.abs(
+            program.objective - program.matrix.T @ outcome.row_duals - outcome.column_duals
+        ).max()
+        < 1e-12
+    )
     # Caps are upper bounds, and columns are at least 0.
     assert (sign * outcome.row_duals[len(program.structure.weighted) :]).min() > -1e-12
     assert (sign * outcome.column_duals).max() < 1e-12
@@ -46,12 +59,15 @@ def test_results_agree_with_highs(privacy, sense):
 
 
 def test_it_stops_at_the_requested_gap_and_continues_from_there():
-    program, solver = formulate(statement(30)), find("interior")
+    program = formulate(statement(30))
+    solver = find("interior")
     rough = solver.solve(program, gap=1e-2)
     steps = [int(rough.raw_status.split()[0])]
     assert 0 < float(rough.raw_status.split()[-1]) <= 1e-2
     fine = solver.solve(program, gap=1e-10, warm_start=rough.warm_start)
-    steps += [int(outcome.raw_status.split()[0]) for outcome in (fine, solver.solve(program, gap=1e-10))]
+    steps += [
+        int(outcome.raw_status.split()[0]) for outcome in (fine, solver.solve(program, gap=1e-10))
+    ]
     assert float(fine.raw_status.split()[-1]) <= 1e-10
     assert steps[0] < steps[1] == steps[2]
 
@@ -60,25 +76,34 @@ def steps(outcome):
     return int(outcome.raw_status.split()[0])
 
 
-@pytest.mark.parametrize("privacy", [lo.PureLDP(1.0), lo.PureLDP(5.0), lo.ApproximateLDP(0.5, 0.01, form="entry")])
+@pytest.mark.parametrize(
+    "privacy", [lo.PureLDP(1.0), lo.PureLDP(5.0), lo.ApproximateLDP(0.5, 0.01, form="entry")]
+)
 def test_warm_starts_with_added_and_removed_outputs(privacy):
-    problem, solver = statement(40, privacy), find("interior")
+    problem = statement(40, privacy)
+    solver = find("interior")
     chosen = np.arange(30)
     before = solver.solve(restricted(problem, chosen), gap=1e-6)
     after = np.concatenate([chosen[2:], [35, 38]])
     kept = np.append(np.arange(2, 30), [-1, -1])
     program = restricted(problem, after)
-    cold, warm = solver.solve(program), solver.solve(program, warm_start=before.warm_start, kept=kept)
+    cold = solver.solve(program)
+    warm = solver.solve(program, warm_start=before.warm_start, kept=kept)
     assert program.residual(warm.point) < 1e-10
-    assert program.objective @ warm.point == pytest.approx(program.objective @ cold.point, rel=1e-10)
+    assert program.objective @ warm.point == pytest.approx(
+        program.objective @ cold.point, rel=1e-10
+    )
     # Removed outputs may be added again.
     again = restricted(problem, chosen)
     back = solver.solve(again, warm_start=warm.warm_start, kept=np.append([-1, -1], np.arange(28)))
-    assert again.objective @ back.point == pytest.approx(again.objective @ solver.solve(again).point, rel=1e-10)
+    assert again.objective @ back.point == pytest.approx(
+        again.objective @ solver.solve(again).point, rel=1e-10
+    )
 
 
 def test_a_warm_start_takes_fewer_steps():
-    problem, solver = statement(60, lo.PureLDP(3.0)), find("interior")
+    problem = statement(60, lo.PureLDP(3.0))
+    solver = find("interior")
     channel = lo.solve(problem, solver="interior", form="compact").mechanism.channel
     used = np.flatnonzero(channel.max(axis=0) > 1e-6)
     before = solver.solve(formulate(problem), gap=1e-9)
@@ -90,7 +115,8 @@ def test_a_warm_start_takes_fewer_steps():
 
 
 def test_without_a_suitable_checkpoint_it_starts_anew():
-    problem, solver = statement(12), find("interior")
+    problem = statement(12)
+    solver = find("interior")
     before = solver.solve(restricted(problem, np.arange(2)), gap=1e-9)
     program = restricted(problem, np.arange(2, 12))
     warm = solver.solve(program, warm_start=before.warm_start, kept=np.full(10, -1))
@@ -99,7 +125,8 @@ def test_without_a_suitable_checkpoint_it_starts_anew():
 
 
 def test_a_warm_start_that_fails_is_followed_by_a_new_start(monkeypatch):
-    problem, solver = statement(30), find("interior")
+    problem = statement(30)
+    solver = find("interior")
     before = solver.solve(restricted(problem, np.arange(20)), gap=1e-6)
     follow = central_path.CentralPath.iterate
     failing = lambda path, *how: Status.FAILED if path.resumed else follow(path, *how)  # noqa: E731
@@ -135,7 +162,9 @@ def test_a_stall_with_a_large_gap_is_a_failure(monkeypatch):
 
 
 @pytest.mark.parametrize("form", ["compact", "sifted"])
-@pytest.mark.parametrize("options", [{"gap": 0.0}, {"gap": -1.0}, {"gap": float("nan")}, {"gap": "small"}])
+@pytest.mark.parametrize(
+    "options", [{"gap": 0.0}, {"gap": -1.0}, {"gap": float("nan")}, {"gap": "small"}]
+)
 def test_a_bad_gap_is_refused(form, options):
     with pytest.raises(StatementError, match="gap"):
         lo.solve(statement(), solver="interior", form=form, **options)
@@ -162,12 +191,18 @@ def unsupported():
     yield "worst case", worst, None
     yield "worst case, compact", worst, "compact"
     side = lo.constraints.linear(np.eye(3), upper=2.0, name="side")
-    yield "side rows", lo.Problem([0.5, 0.3, 0.2], np.eye(3), lo.PureLDP(1.0), constraints=[side]), "compact"
+    yield (
+        "side rows",
+        lo.Problem([0.5, 0.3, 0.2], np.eye(3), lo.PureLDP(1.0), constraints=[side]),
+        "compact",
+    )
     yield "no budget", statement(4, lo.PureLDP(0)), None
     yield "hardly a budget", statement(4, lo.PureLDP(1e-12)), None
 
 
-@pytest.mark.parametrize("problem, form", [case[1:] for case in unsupported()], ids=[case[0] for case in unsupported()])
+@pytest.mark.parametrize(
+    "problem, form", [case[1:] for case in unsupported()], ids=[case[0] for case in unsupported()]
+)
 def test_unsupported_problems_are_refused(problem, form):
     with pytest.raises(NotRepresentableError, match=r'solver="highs"'):
         lo.solve(problem, solver="interior", form=form)

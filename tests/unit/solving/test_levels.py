@@ -48,8 +48,11 @@ def test_levels_of_long_graphs_are_narrow(graph, widest):
 def laplacians(levels, outputs, rng):
     """Random matrices with given products with a positive vector."""
     n = len(levels.order)
-    off = rng.random((outputs, len(levels.low))) * 10.0 ** rng.integers(-3, 3, (outputs, len(levels.low)))
-    scale, excess = rng.random((outputs, n)) + 0.01, rng.random((outputs, n))
+    off = rng.random((outputs, len(levels.low))) * 10.0 ** rng.integers(
+        -3, 3, (outputs, len(levels.low))
+    )
+    scale = rng.random((outputs, n)) + 0.01
+    excess = rng.random((outputs, n))
     matrices = np.zeros((outputs, n, n))
     matrices[:, levels.low, levels.high] = matrices[:, levels.high, levels.low] = -off
     own = np.arange(n)
@@ -75,12 +78,16 @@ def test_factors_agree_with_dense_inverses(name):
     levels, *_ = levels_of(nx.convert_node_labels_to_integers(GRAPHS[name]))
     n = len(levels.order)
     scale, excess, off, matrices = laplacians(levels, 6, rng)
-    inverses, weights, right = np.linalg.inv(matrices), rng.random((6, n)), rng.normal(size=(6, n))
+    inverses = np.linalg.inv(matrices)
+    weights = rng.random((6, n))
+    right = rng.normal(size=(6, n))
     factors = LevelFactors.of(levels, scale, excess, off, weights, np.empty((6, levels.numbers)))
     plain, one, both = factors.sums
     assert plain == pytest.approx(inverses.sum(axis=0), rel=1e-9)
     assert one == pytest.approx((inverses * weights[:, None]).sum(axis=0), rel=1e-9)
-    assert both == pytest.approx((weights[:, :, None] * inverses * weights[:, None]).sum(axis=0), rel=1e-9)
+    assert both == pytest.approx(
+        (weights[:, :, None] * inverses * weights[:, None]).sum(axis=0), rel=1e-9
+    )
     exact = np.einsum("jab,jb->ja", inverses, right)
     assert np.abs(factors.solve(right) - exact).max() <= 1e-9 * np.abs(exact).max()
 
@@ -88,8 +95,11 @@ def test_factors_agree_with_dense_inverses(name):
 def test_a_tiny_row_sum_keeps_its_digits():
     levels, *_ = levels_of(nx.path_graph(5))
     tiny = 1e-30  # a diagonal of 2 + 1e-30 would be 2
-    excess, off = np.zeros((1, 5)), np.ones((1, 4))
+    excess = np.zeros((1, 5))
+    off = np.ones((1, 4))
     excess[0, 2] = tiny
-    factors = LevelFactors.of(levels, np.ones((1, 5)), excess, off, None, np.empty((1, levels.numbers)))
+    factors = LevelFactors.of(
+        levels, np.ones((1, 5)), excess, off, None, np.empty((1, levels.numbers))
+    )
     # A conserved flow leaves where the row sum is not zero.
     assert factors.sums[0] == pytest.approx(np.full((5, 5), 1 / tiny), rel=1e-12)

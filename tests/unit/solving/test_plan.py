@@ -53,7 +53,10 @@ CHOICES = [
     (of_size(20, metric(20)), ["direct"]),
     (of_size(70, metric(70)), ["rays", "graph interior point", "direct"]),
     (of_size(50, metric(50)), ["graph interior point", "direct"]),
-    (lo.Problem(np.full(50, 0.02), "absolute_error", metric(50)), ["rays", "graph interior point", "direct"]),
+    (
+        lo.Problem(np.full(50, 0.02), "absolute_error", metric(50)),
+        ["rays", "graph interior point", "direct"],
+    ),
     (of_size(40, lo.OneSided(1.0, sensitive=[0, 1])), ["direct"]),
     (of_size(40, lo.UtilityOptimizedLDP(1.0, sensitive=[0, 1])), ["direct"]),
     (of_size(40, lo.GraphDP(1.0, nx.complete_graph(40))), ["output sifting", "direct"]),
@@ -134,7 +137,9 @@ class FailingWithAChannel(Failing):
 
 def run(*steps):
     problem = of_size(4, lo.PureLDP(1.0))
-    return run_plan(tuple(Step(method, "test") for method in steps), Task(problem, ProblemForm.of(problem)))
+    return run_plan(
+        tuple(Step(method, "test") for method in steps), Task(problem, ProblemForm.of(problem))
+    )
 
 
 def test_every_fallback_is_noted():
@@ -162,7 +167,9 @@ def test_the_channel_of_an_earlier_method_is_kept():
 
 def test_graphs_are_solved_to_the_requested_gap():
     graph = nx.grid_2d_graph(6, 6)
-    problem = lo.Problem(np.full(36, 1 / 36), "identity", lo.GraphDP(1.0, graph), inputs=list(graph))
+    problem = lo.Problem(
+        np.full(36, 1 / 36), "identity", lo.GraphDP(1.0, graph), inputs=list(graph)
+    )
     rough = lo.solve(problem, solver="interior", gap=1e-2)
     assert rough.status is Status.OPTIMAL
     assert 1e-9 < lo.certify(rough).relative_gap <= 1e-2
@@ -177,9 +184,15 @@ def test_every_method_has_a_name_of_its_own_and_a_choice():
 
 def test_a_costly_repair_is_noted():
     answer = lo.solve(of_size(8, lo.PureLDP(1.0)), solver="cvxpy:SCS", eps_abs=1e-3, eps_rel=1e-3)
-    noted = [note for note in answer.notes if note.startswith("making the channel exactly private changed")]
+    noted = [
+        note
+        for note in answer.notes
+        if note.startswith("making the channel exactly private changed")
+    ]
     assert len(noted) == 1
-    assert not any("making the channel" in note for note in lo.solve(of_size(8, lo.PureLDP(1.0))).notes)
+    assert not any(
+        "making the channel" in note for note in lo.solve(of_size(8, lo.PureLDP(1.0))).notes
+    )
 
 
 def test_a_time_limit_covers_the_whole_call():
@@ -189,7 +202,8 @@ def test_a_time_limit_covers_the_whole_call():
     problem = lo.Problem(np.full(700, 1 / 700), "identity", lo.MetricDP(1.0, table))
     began = time.process_time()
     answer = lo.solve(problem, time_limit=0.001)
-    assert time.process_time() - began < seconds(3)  # of the processor: other processes do not count
+    # of the processor: other processes do not count
+    assert time.process_time() - began < seconds(3)
     assert answer.status is Status.LIMIT
     assert "dropping the metric's implied pairs" in answer.raw_status
     assert "the time limit of 0.001 s was over" in answer.raw_status
@@ -207,7 +221,8 @@ def test_an_expired_deadline_raises():
 
 def test_problems_are_solved_to_the_requested_gap():
     problem = random_problem(lo.PureLDP(1.0), 60, rng=1)
-    rough, fine = lo.solve(problem, gap=0.05), lo.solve(problem)
+    rough = lo.solve(problem, gap=0.05)
+    fine = lo.solve(problem)
     assert lo.certify(rough).relative_gap <= 0.05
     assert lo.certify(fine).relative_gap < 1e-9
     assert rough.mechanism.audit(problem.privacy).verdict == "certified"
@@ -222,4 +237,8 @@ def test_at_a_limit_the_best_mechanism_so_far_is_returned():
         proof = lo.certify(answer)
         assert proof.audit.verdict == "certified"
         assert 0 < float(proof.achieved) <= float(proof.bound)
-    assert [step.method.name for step in plan(problem)] == ["rays", "graph interior point", "direct"]
+    assert [step.method.name for step in plan(problem)] == [
+        "rays",
+        "graph interior point",
+        "direct",
+    ]

@@ -13,7 +13,8 @@ from ldpopt.solving.interior.pricing import project_to_private
 @pytest.mark.parametrize("delta", [0.0, 0.05])
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 40.0, 1000.0])
 def test_a_projected_channel_is_private_and_near(epsilon, delta, off):
-    rng, b = np.random.default_rng(1), np.exp(-epsilon)
+    rng = np.random.default_rng(1)
+    b = np.exp(-epsilon)
     for _ in range(20):
         top = rng.dirichlet(np.ones(4)) / (b + rng.random())
         channel = rng.uniform(b * top, top + delta, (6, 4))
@@ -30,5 +31,7 @@ def test_rows_without_weight_do_not_change_the_others():
     rng = np.random.default_rng(330)
     prior = np.where(np.arange(5) == 0, 1 - 1e-6, 1e-6 / 4)
     for _ in range(20):
-        problem = lo.Problem(prior, lo.Utility(rng.normal(size=(5, 12))), lo.ApproximateLDP(1e-3, 0.3, form="entry"))
+        problem = lo.Problem(
+            prior, lo.Utility(rng.normal(size=(5, 12))), lo.ApproximateLDP(1e-3, 0.3, form="entry")
+        )
         assert lo.certify(lo.solve(problem, solver="interior")).relative_gap <= 1e-10

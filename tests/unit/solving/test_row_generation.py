@@ -1,4 +1,5 @@
-"""Event-wise delta: row generation, the interior point, the definition, an inner restriction and a relaxation agree."""
+"""Event-wise delta: row generation, the interior point, the definition, an inner restriction and a
+relaxation agree."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ from ldpopt.solving.problem_form import ProblemForm
 
 
 def problem(n, epsilon, delta, seed, *, m=None, sense="gain", objective="expected", form="event"):
-    return random_problem(lo.ApproximateLDP(epsilon, delta, form), n, m, rng=seed, sense=sense, objective=objective)
+    return random_problem(
+        lo.ApproximateLDP(epsilon, delta, form), n, m, rng=seed, sense=sense, objective=objective
+    )
 
 
 AT_ONCE = lo.Limits(event_inputs=2, event_nonzeros=0)
@@ -41,7 +44,8 @@ CASES = [
 @pytest.mark.parametrize("epsilon, delta, sense, objective", CASES)
 def test_interior_point_agrees_with_row_generation(epsilon, delta, sense, objective):
     case = problem(8, epsilon, delta, 4, m=9, sense=sense, objective=objective)
-    answer, rows = lo.solve(case, limits=AT_ONCE), lo.solve(case, solver="highs")
+    answer = lo.solve(case, limits=AT_ONCE)
+    rows = lo.solve(case, solver="highs")
     assert rows.solver == "highs (compact)"
     assert answer.solver == "event interior (compact)"
     assert any(note.startswith("switched to the event interior point") for note in answer.notes)
@@ -53,17 +57,23 @@ def test_interior_point_agrees_with_row_generation(epsilon, delta, sense, object
 
 
 def inner_restriction(case):
-    """Optimum if each input's total excess over the column minima is at most delta: n m + n rows."""
+    """Optimum if each input's total excess over the column minima is at most delta: n m + n
+    rows."""
     (n, m), b, delta = case.utility.shape, case.privacy.epsilon.b, case.privacy.delta
-    p, floor, over = (np.eye(n * m), np.kron(np.ones((n, 1)), np.eye(m)), np.eye(n * m))
-    nothing, sums = np.zeros((n * m, n * m)), np.kron(np.eye(n), np.ones((1, m)))
+    p = np.eye(n * m)
+    floor = np.kron(np.ones((n, 1)), np.eye(m))
+    over = np.eye(n * m)
+    nothing = np.zeros((n * m, n * m))
+    sums = np.kron(np.eye(n), np.ones((1, m)))
     rows = [
         np.hstack([-p, floor, nothing]),
         np.hstack([b * p, -floor, -over]),
         np.hstack([np.zeros((n, n * m + m)), sums]),
     ]
     right = np.concatenate([np.zeros(2 * n * m), np.full(n, b * delta)])
-    cost = np.concatenate([-(case.prior[:, None] * case.utility.matrix).reshape(-1), np.zeros(m + n * m)])
+    cost = np.concatenate(
+        [-(case.prior[:, None] * case.utility.matrix).reshape(-1), np.zeros(m + n * m)]
+    )
     equal = np.hstack([sums, np.zeros((n, m + n * m))])
     return -linprog(cost, np.vstack(rows), right, equal, np.ones(n)).fun
 
@@ -72,7 +82,8 @@ def inner_restriction(case):
 def test_event_optimum_lies_between_the_inner_restriction_and_the_entry_relaxation(seed):
     case = problem(5, 0.7, 0.1, seed)
     value = lo.solve(case, limits=AT_ONCE).value
-    assert value == pytest.approx(lo.solve(case, form="pairwise").value, abs=1e-10)  # lists every event
+    # lists every event
+    assert value == pytest.approx(lo.solve(case, form="pairwise").value, abs=1e-10)
     assert inner_restriction(case) <= value + 1e-9
     assert value <= lo.solve(problem(5, 0.7, 0.1, seed, form="entry")).value + 1e-9
 
@@ -92,7 +103,14 @@ def test_outputs_left_out_at_first_are_priced_and_added():
 
 def switch(case, channel, deadline=NO_LIMIT):
     """Switch to the interior point with a channel, as row generation does."""
-    start = Switch("event interior point", "test", lo.formulate(case, "relaxation"), channel, 1e-6, lambda: None)
+    start = Switch(
+        "event interior point",
+        "test",
+        lo.formulate(case, "relaxation"),
+        channel,
+        1e-6,
+        lambda: None,
+    )
     return EventInteriorPoint().solve(Task(case, ProblemForm.of(case), deadline), start)
 
 
@@ -106,7 +124,10 @@ def test_row_generation_continues_if_the_system_is_too_large():
     case = problem(8, 1.0, 0.05, 3)
     answer = lo.solve(case, limits=replace(AT_ONCE, event_entries=10))
     assert answer.solver == "highs (compact)"
-    assert any("need too large a system" in note and "row generation continues" in note for note in answer.notes)
+    assert any(
+        "need too large a system" in note and "row generation continues" in note
+        for note in answer.notes
+    )
     assert lo.certify(answer).relative_gap < 1e-9
 
 

@@ -32,7 +32,11 @@ INF = np.inf
 
 
 def program(objective, rows, bounds, row_bounds, *, maximize=True):
-    rows, bounds, row_bounds = np.array(rows, float), np.array(bounds, float), np.array(row_bounds, float)
+    rows, bounds, row_bounds = (
+        np.array(rows, float),
+        np.array(bounds, float),
+        np.array(row_bounds, float),
+    )
     columns = len(objective)
     return LinearProgram(
         np.array(objective, float),
@@ -53,9 +57,13 @@ def replay(made):
     """Solve a program made by hand with HiGHS and read its basis."""
     outcome = find("highs").solve(made)
     assert outcome.warm_start is not None
-    solution = Solution(Problem([0.5, 0.5], "identity", PureLDP(1.0)), outcome.status, "", "highs", 0.0, {}, {})
+    solution = Solution(
+        Problem([0.5, 0.5], "identity", PureLDP(1.0)), outcome.status, "", "highs", 0.0, {}, {}
+    )
     table = canonical_form(*basis_of(replace(solution, program=made, outcome=outcome)))
-    assert [float(v) for v in table.point.values()] == pytest.approx(outcome.point.tolist(), abs=1e-9)
+    assert [float(v) for v in table.point.values()] == pytest.approx(
+        outcome.point.tolist(), abs=1e-9
+    )
     return table
 
 
@@ -74,13 +82,16 @@ def test_columns_and_rows_of_every_kind_are_written():
     assert form.sign == -1
     table = replay(made)
     assert table.is_optimal
-    assert float(table.objective) == pytest.approx(made.objective @ [float(v) for v in table.point.values()])
+    assert float(table.objective) == pytest.approx(
+        made.objective @ [float(v) for v in table.point.values()]
+    )
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_bases_of_random_bounded_programs_are_optimal(seed):
     rng = np.random.default_rng(seed)
-    rows, columns = int(rng.integers(1, 6)), int(rng.integers(1, 7))
+    rows = int(rng.integers(1, 6))
+    columns = int(rng.integers(1, 7))
     matrix = rng.integers(-4, 5, (rows, columns))
     inside = rng.integers(-2, 3, columns)
     lower = np.where(rng.random(columns) < 0.3, -INF, inside - rng.integers(0, 3, columns))
@@ -89,8 +100,15 @@ def test_bases_of_random_bounded_programs_are_optimal(seed):
     row_lower = np.where(rng.random(rows) < 0.4, -INF, value - rng.integers(0, 2, rows))
     row_upper = np.where(rng.random(rows) < 0.4, INF, value + rng.integers(0, 2, rows))
     duals = rng.integers(-2, 3, rows) * np.where(np.isfinite(row_upper), 1, 0)
-    costs = np.abs(duals) @ matrix + rng.integers(-2, 3, columns) * np.isfinite(lower) * np.isfinite(upper)
-    made = program(costs, matrix, list(zip(lower, upper, strict=True)), list(zip(row_lower, row_upper, strict=True)))
+    costs = np.abs(duals) @ matrix + rng.integers(-2, 3, columns) * np.isfinite(
+        lower
+    ) * np.isfinite(upper)
+    made = program(
+        costs,
+        matrix,
+        list(zip(lower, upper, strict=True)),
+        list(zip(row_lower, row_upper, strict=True)),
+    )
     outcome = find("highs").solve(made)
     if outcome.status.value != "optimal":
         pytest.skip("no optimum")
@@ -104,7 +122,8 @@ def problems():
     rng = np.random.default_rng(5)
     for kind in range(6):
         for n in (2, 3, 4):
-            prior, epsilon = rng.dirichlet(np.ones(n)), float(rng.uniform(0.05, 3))
+            prior = rng.dirichlet(np.ones(n))
+            epsilon = float(rng.uniform(0.05, 3))
             gain = rng.normal(size=(n, int(rng.integers(2, 5))))
             if kind == 0:
                 yield Problem(prior, "identity", PureLDP(epsilon)), None
@@ -126,8 +145,12 @@ def test_a_solver_basis_proves_its_optimum_in_rationals(problem, form):
     solution = solve(problem, form=form)
     table = improve(canonical_form(*basis_of(solution)))
     assert table.is_optimal
-    assert abs(table.objective - certify(solution).bound) <= F(1, 10**12) * (1 + abs(table.objective))
-    dual_value = sum(price * right for price, right in zip(table.multipliers, table.form.right, strict=True))
+    assert abs(table.objective - certify(solution).bound) <= F(1, 10**12) * (
+        1 + abs(table.objective)
+    )
+    dual_value = sum(
+        price * right for price, right in zip(table.multipliers, table.form.right, strict=True)
+    )
     assert dual_value == table.form.sign * (table.objective - table.form.constant)
 
 
@@ -140,15 +163,23 @@ def test_the_vertex_is_a_channel_in_rationals():
 
 def test_side_constraints_are_in_the_standard_form():
     solution = solve(
-        Problem([0.25, 0.5, 0.25], "squared_error", PureLDP("log(3)"), inputs=[0, 1, 2], outputs=[-2, 0, 2, 4],
-                constraints=[unbiased([0, 1, 2], [-2, 0, 2, 4])])
-    )  # fmt: skip
+        Problem(
+            [0.25, 0.5, 0.25],
+            "squared_error",
+            PureLDP("log(3)"),
+            inputs=[0, 1, 2],
+            outputs=[-2, 0, 2, 4],
+            constraints=[unbiased([0, 1, 2], [-2, 0, 2, 4])],
+        )
+    )
     table = improve(canonical_form(*basis_of(solution)))
     assert abs(table.objective - certify(solution).bound) <= F(1, 10**10)
 
 
 def test_a_basis_by_name_and_by_position():
-    form, basis = basis_of(solve(Problem([0.6, 0.4], "identity", PureLDP("log(2)")), form="pairwise"))
+    form, basis = basis_of(
+        solve(Problem([0.6, 0.4], "identity", PureLDP("log(2)")), form="pairwise")
+    )
     names = [form.names[position] for position in basis]
     by_name = canonical_form(form, names)
     assert by_name.basis == basis
@@ -204,7 +235,9 @@ def test_a_form_with_other_shapes_is_refused() -> None:
 
 def form(cost: Any, rows: Any, right: Any) -> StandardForm:
     exact = tuple(tuple(map(F, row)) for row in rows)
-    return StandardForm(exact, tuple(map(F, right)), tuple(map(F, cost)), tuple("abcdefgh"[: len(cost)]))
+    return StandardForm(
+        exact, tuple(map(F, right)), tuple(map(F, cost)), tuple("abcdefgh"[: len(cost)])
+    )
 
 
 def test_a_vertex_with_a_basic_variable_of_zero_is_degenerate() -> None:
@@ -279,7 +312,8 @@ def test_pivots_end_at_the_optimum_of_the_binary_models(first, delta):
         table = improve(canonical_form(form, [f"x{k}" for k in basis]))
         assert table.is_optimal
         value.add(table.objective)
-    d, p = F(delta), F(first)
+    d = F(delta)
+    p = F(first)
     assert value == {max(p + (1 - p) * d, (3 + d) / 4, p * d + 1 - p)}
 
 

@@ -1,4 +1,5 @@
-"""Solutions and certificates: statuses, errors, notes, duals, and the constant report at a limit."""
+"""Solutions and certificates: statuses, errors, notes, duals, and the constant report at a
+limit."""
 
 from __future__ import annotations
 
@@ -9,7 +10,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from ldpopt import ApproximateLDP, MetricDP, Problem, PureLDP, Status, Utility, certify, constraints, solve, utility
+from ldpopt import (
+    ApproximateLDP,
+    MetricDP,
+    Problem,
+    PureLDP,
+    Status,
+    Utility,
+    certify,
+    constraints,
+    solve,
+    utility,
+)
 from ldpopt.errors import (
     CertificateError,
     InfeasibleError,
@@ -48,7 +60,9 @@ def test_conflicting_constraints_are_named():
     assert answer.status is Status.INFEASIBLE
     assert math.isnan(answer.value)
     assert answer.conflict[1:] == ("'unbiased'",)
-    with pytest.raises(InfeasibleError, match=r"privacy \(PureLDP.*\) and 'unbiased' together") as caught:
+    with pytest.raises(
+        InfeasibleError, match=r"privacy \(PureLDP.*\) and 'unbiased' together"
+    ) as caught:
         _ = answer.mechanism
     assert caught.value.solution is answer
     assert "harmless" not in str(caught.value)
@@ -60,14 +74,19 @@ def test_conflicting_constraints_are_named():
 
 def test_both_of_two_conflicting_constraints_are_named():
     matrix = np.eye(3)
-    blocks = [constraints.linear(matrix, 2.0, name="much"), constraints.linear(matrix, upper=1.0, name="little")]
+    blocks = [
+        constraints.linear(matrix, 2.0, name="much"),
+        constraints.linear(matrix, upper=1.0, name="little"),
+    ]
     answer = solve(Problem(PRIOR, "identity", PureLDP(5.0), constraints=blocks))
     assert answer.conflict[1:] == ("'much'", "'little'")
 
 
 def test_a_limit_is_not_an_optimum():
     n = 60
-    problem = Problem(None, utility.squared_error(np.arange(n) ** 1.1), PureLDP(1.0), objective="worst_case")
+    problem = Problem(
+        None, utility.squared_error(np.arange(n) ** 1.1), PureLDP(1.0), objective="worst_case"
+    )
     answer = solve(problem, time_limit=1e-3)
     assert answer.status is Status.LIMIT
     assert math.isnan(answer.value)
@@ -113,7 +132,10 @@ def test_only_problems_are_solved():
         (Problem(PRIOR, "identity", PureLDP(0)), "constant row"),
         (Problem(PRIOR, "identity", ApproximateLDP(1.0, 1.0)), "protects nobody"),
         (Problem(PRIOR, "identity", PureLDP(50)), r"below 2\*\*-53"),
-        (Problem([0.2] * 5, np.random.default_rng(0).random((5, 5)), ApproximateLDP(0.5, 0.1)), "row generation"),
+        (
+            Problem([0.2] * 5, np.random.default_rng(0).random((5, 5)), ApproximateLDP(0.5, 0.1)),
+            "row generation",
+        ),
     ],
 )
 def test_special_cases_are_noted(problem, words):
@@ -133,11 +155,16 @@ def test_the_dual_of_a_constraint_is_the_slope_of_the_value():
 
 def test_a_certificate_has_rationals_or_floats():
     answer = solve(simple())
-    proof, rounded = certify(answer), certify(answer, exact=False)
+    proof = certify(answer)
+    rounded = certify(answer, exact=False)
     assert isinstance(proof.achieved, Fraction)
     assert isinstance(proof.bound, Fraction)
     assert proof.gap == proof.bound - proof.achieved
-    assert (rounded.achieved, rounded.bound, rounded.exact) == (float(proof.achieved), float(proof.bound), False)
+    assert (rounded.achieved, rounded.bound, rounded.exact) == (
+        float(proof.achieved),
+        float(proof.bound),
+        False,
+    )
     assert set(proof.to_dict()) == {"achieved", "bound", "gap", "relative_gap"}
     masses = answer.mechanism.masses
     by_hand = sum(Fraction(w) * Fraction(int(masses[x, x]), 2**53) for x, w in enumerate(PRIOR))
@@ -154,7 +181,11 @@ def test_a_gap_that_is_too_large_is_refused():
 
 def test_side_constraints_are_checked_in_the_certificate():
     block = constraints.unbiased([-1, 1], [-3, 3])
-    answer = solve(Problem([0.5, 0.5], utility.squared_error([-1, 1], [-3, 3]), PureLDP(1.0), constraints=block))
+    answer = solve(
+        Problem(
+            [0.5, 0.5], utility.squared_error([-1, 1], [-3, 3]), PureLDP(1.0), constraints=block
+        )
+    )
     assert set(certify(answer).residuals) == {"unbiased"}
     assert certify(answer).residuals["unbiased"] < 1e-14
 
@@ -172,10 +203,14 @@ ONE_CONSTRAINT = [constraints.linear(np.eye(3), lower=0.1)]
 
 
 def ended(problem, status=Status.LIMIT):
-    return with_constant_report(Solution(problem, status, "time was over", "toy", 0.0, {}, {}), problem)
+    return with_constant_report(
+        Solution(problem, status, "time was over", "toy", 0.0, {}, {}), problem
+    )
 
 
-@pytest.mark.parametrize("sense, choose, trivial", [("loss", np.min, np.min), ("gain", np.max, np.max)])
+@pytest.mark.parametrize(
+    "sense, choose, trivial", [("loss", np.min, np.min), ("gain", np.max, np.max)]
+)
 @pytest.mark.parametrize("privacy", [PureLDP(1.0), MetricDP(1.0, np.ones((3, 3)) - np.eye(3))])
 def test_the_constant_report_is_the_best_column(sense, choose, trivial, privacy):
     answer = ended(Problem(PRIOR, Utility(TABLE, sense), privacy))

@@ -38,7 +38,8 @@ def best(notion):
 @pytest.mark.parametrize("name", NOTIONS)
 def test_the_optimum_uses_its_whole_epsilon(name, epsilon):
     notion = NOTIONS[name]
-    mechanism, budget = best(notion(epsilon)), float(notion(epsilon).epsilon)
+    mechanism = best(notion(epsilon))
+    budget = float(notion(epsilon).epsilon)
     found = mechanism.audit(notion(epsilon))
     assert found.verdict == "certified"
     assert found.epsilon <= math.nextafter(budget, math.inf)
@@ -91,7 +92,9 @@ def test_closed_forms_use_their_whole_epsilon(epsilon):
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_a_worst_case_loss_uses_its_whole_epsilon(epsilon):
-    problem = lo.Problem(None, lo.utility.absolute_error(range(4)), lo.PureLDP(epsilon), objective="worst_case")
+    problem = lo.Problem(
+        None, lo.utility.absolute_error(range(4)), lo.PureLDP(epsilon), objective="worst_case"
+    )
     mechanism = lo.solve(problem).mechanism
     assert mechanism.audit(lo.PureLDP(epsilon)).verdict == "certified"
     assert mechanism.audit(lo.PureLDP(epsilon - 0.01)).verdict == "violated"

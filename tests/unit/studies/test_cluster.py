@@ -1,4 +1,5 @@
-"""A survey on a local cluster of two workers: drawn once, counted where it lies, whatever dies in between."""
+"""A survey on a local cluster of two workers: drawn once, counted where it lies, whatever dies in
+between."""
 
 from __future__ import annotations
 
@@ -49,7 +50,11 @@ def client() -> Iterator[Any]:
     """Two workers: processes in the thorough set, and otherwise threads."""
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=THOROUGH, protocol="tcp", dashboard_address=":0"
+            n_workers=2,
+            threads_per_worker=1,
+            processes=THOROUGH,
+            protocol="tcp",
+            dashboard_address=":0",
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -58,14 +63,21 @@ def client() -> Iterator[Any]:
 
 def people(rows: int = 600) -> pd.DataFrame:
     rng = np.random.default_rng(1)
-    columns = {"answer": rng.choice(["no", "yes"], rows, p=[0.3, 0.7]), "weight": rng.random(rows), "age": range(rows)}
-    return pd.DataFrame({"id": [f"p{k}" for k in range(rows)], **columns}, index=pd.RangeIndex(10, 10 + rows))
+    columns = {
+        "answer": rng.choice(["no", "yes"], rows, p=[0.3, 0.7]),
+        "weight": rng.random(rows),
+        "age": range(rows),
+    }
+    return pd.DataFrame(
+        {"id": [f"p{k}" for k in range(rows)], **columns}, index=pd.RangeIndex(10, 10 + rows)
+    )
 
 
 def test_a_second_computation_draws_nothing_anew(client: Any) -> None:
     answers = dd.from_pandas(people(), npartitions=4)
     reports = COIN.privatize(answers, "answer", key=KEY, id="id")
-    first, second = reports.compute(), reports.compute()
+    first = reports.compute()
+    second = reports.compute()
     assert first.equals(second)
     plain = COIN.privatize(people(), "answer", key=KEY, id="id")
     assert (first["answer"] == plain["answer"]).all()
@@ -73,7 +85,9 @@ def test_a_second_computation_draws_nothing_anew(client: Any) -> None:
     assert first["age"].tolist() == plain["age"].tolist()
     assert 0.15 < (first["answer"] != people()["answer"]).mean() < 0.35
     # In other partitions, and in another order, everybody has the same report.
-    other = COIN.privatize(dd.from_pandas(people().iloc[::-1], npartitions=2, sort=False), "answer", key=KEY, id="id")
+    other = COIN.privatize(
+        dd.from_pandas(people().iloc[::-1], npartitions=2, sort=False), "answer", key=KEY, id="id"
+    )
     assert (other.compute().sort_index()["answer"] == plain["answer"]).all()
     with pytest.raises(StatementError, match="each time other reports would be drawn") as refused:
         COIN.privatize(answers, "answer")
@@ -91,12 +105,15 @@ def test_one_seed_gives_each_partition_its_own_draws(client: Any) -> None:
     assert again.equals(WIDE.privatize(answers, "answer", rng=np.random.SeedSequence(5)).compute())
     assert reports.compute()["answer"].tolist() == np.concatenate(parts).tolist()
     # Two columns of one table share nothing, either.
-    two = WIDE.privatize(dd.from_pandas(same.assign(other="a"), npartitions=2), ["answer", "other"], rng=5).compute()
+    two = WIDE.privatize(
+        dd.from_pandas(same.assign(other="a"), npartitions=2), ["answer", "other"], rng=5
+    ).compute()
     assert_independent([two["answer"].to_numpy()[:1000], two["other"].to_numpy()[:1000]])
 
 
 def assert_independent(parts: list[Any]) -> None:
-    """Uniform reports of 64 labels agree in 1 of 64 places; here below six standard errors from it."""
+    """Uniform reports of 64 labels agree in 1 of 64 places; here below six standard errors from
+    it."""
     for one, two in itertools.combinations(parts, 2):
         size = min(len(one), len(two))
         for shift in range(3):
@@ -109,13 +126,19 @@ def test_counts_and_estimates_are_those_of_one_table(client: Any) -> None:
     lazy = COIN.privatize(dd.from_pandas(people(), npartitions=4), "answer", key=KEY, id="id")
     counts = Counts.of(COIN, lazy, column="answer")
     assert counts == Counts.of(COIN, reports, column="answer")
-    weighted, plain = (Counts.of(COIN, table, column="answer", weights="weight") for table in (lazy, reports))
+    weighted, plain = (
+        Counts.of(COIN, table, column="answer", weights="weight") for table in (lazy, reports)
+    )
     assert weighted.values == pytest.approx(plain.values)
     assert estimate_frequencies(COIN, counts).values.sum() == pytest.approx(1)
     with pytest.raises(StatementError, match="names of its columns"):
         Counts.of(COIN, lazy)
     with pytest.raises(StatementError, match="unknown report"):
-        Counts.of(COIN, dd.from_pandas(people().replace({"answer": {"yes": "yes!"}}), npartitions=2), column="answer")
+        Counts.of(
+            COIN,
+            dd.from_pandas(people().replace({"answer": {"yes": "yes!"}}), npartitions=2),
+            column="answer",
+        )
 
 
 def test_a_survey_with_missing_answers_and_a_design(client: Any) -> None:
@@ -138,18 +161,23 @@ def test_a_survey_with_missing_answers_and_a_design(client: Any) -> None:
 def write(folder: Path, files: int = 6, rows: int = 1000, answer: str = "a") -> Path:
     folder.mkdir()
     for k in range(files):
-        pd.DataFrame({"answer": [answer] * rows, "id": [f"{k}-{i}" for i in range(rows)]}).to_parquet(
-            folder / f"part{k}.parquet"
-        )
+        pd.DataFrame(
+            {"answer": [answer] * rows, "id": [f"{k}-{i}" for i in range(rows)]}
+        ).to_parquet(folder / f"part{k}.parquet")
     return folder
 
 
 def reports_of(folder: Path) -> list[Any]:
-    return [pd.read_parquet(path)["answer"].to_numpy(int) for path in sorted(folder.glob("*.parquet"))]
+    return [
+        pd.read_parquet(path)["answer"].to_numpy(int) for path in sorted(folder.glob("*.parquet"))
+    ]
 
 
-def test_a_folder_is_drawn_once_by_the_random_numbers_of_each_worker(client: Any, tmp_path: Path) -> None:
-    source, target = write(tmp_path / "answers"), tmp_path / "reports"
+def test_a_folder_is_drawn_once_by_the_random_numbers_of_each_worker(
+    client: Any, tmp_path: Path
+) -> None:
+    source = write(tmp_path / "answers")
+    target = tmp_path / "reports"
     assert privatize_folder(source, target, {"answer": WIDE}, executor=client) == 6000
     first = reports_of(target)
     assert_independent(first)
@@ -162,13 +190,15 @@ def test_a_folder_is_drawn_once_by_the_random_numbers_of_each_worker(client: Any
     (target / ".parts" / "of-a-worker-that-was-killed").write_text("")
     assert privatize_folder(source, target, {"answer": WIDE}, jobs=2) == 6000
     second = reports_of(target)
-    assert [np.array_equal(one, two) for one, two in zip(first, second, strict=True)] == [True] * 3 + [False] + [
+    assert [np.array_equal(one, two) for one, two in zip(first, second, strict=True)] == [
         True
-    ] * 2
+    ] * 3 + [False] + [True] * 2
     assert len(os.listdir(target)) == 6
     # A file that is there is not replaced.
     with pytest.raises(ModelFileError, match="would not write"):
-        privatize_folder(source, target, {"answer": Mechanism(np.full((3, 2), 0.5), ["a", "b", "c"])})
+        privatize_folder(
+            source, target, {"answer": Mechanism(np.full((3, 2), 0.5), ["a", "b", "c"])}
+        )
     with pytest.raises(ModelFileError, match="would not write"):
         privatize_folder(write(tmp_path / "other", 2), target, {"answer": WIDE})
     with pytest.raises(ModelFileError, match="written among the answers"):
@@ -179,7 +209,9 @@ def test_a_folder_is_drawn_once_by_the_random_numbers_of_each_worker(client: Any
         count_folder(tmp_path / "nowhere", {"answer": WIDE})
 
 
-def test_a_folder_with_a_key_or_a_seed_is_the_same_on_every_machine(client: Any, tmp_path: Path) -> None:
+def test_a_folder_with_a_key_or_a_seed_is_the_same_on_every_machine(
+    client: Any, tmp_path: Path
+) -> None:
     source = write(tmp_path / "answers")
     for options in ({"rng": 7}, {"key": KEY, "id": "id"}):
         names = [f"{next(iter(options))}-{how}" for how in ("cluster", "here")]
@@ -202,7 +234,8 @@ def test_reports_that_are_sets_are_counted_in_folders(client: Any, tmp_path: Pat
 
 @pytest.mark.long
 def test_a_worker_that_dies_costs_no_report(client: Any, tmp_path: Path) -> None:
-    source, target = write(tmp_path / "answers", 24, 20_000), tmp_path / "reports"
+    source = write(tmp_path / "answers", 24, 20_000)
+    target = tmp_path / "reports"
     seen: dict[str, tuple[int, int]] = {}
 
     def kill() -> None:
@@ -218,10 +251,15 @@ def test_a_worker_that_dies_costs_no_report(client: Any, tmp_path: Path) -> None
     assert privatize_folder(source, target, {"answer": WIDE}, executor=client) == 24 * 20_000
     killer.join()
     assert seen
-    assert all(seen[name] == (os.stat(target / name).st_mtime_ns, os.stat(target / name).st_ino) for name in seen)
+    assert all(
+        seen[name] == (os.stat(target / name).st_mtime_ns, os.stat(target / name).st_ino)
+        for name in seen
+    )
     assert len(os.listdir(target)) == 24
     client.wait_for_workers(2, timeout=seconds(60))
-    assert count_folder(target, {"answer": WIDE}, executor=client)["answer"].n_reports == 24 * 20_000
+    assert (
+        count_folder(target, {"answer": WIDE}, executor=client)["answer"].n_reports == 24 * 20_000
+    )
 
 
 def test_a_sweep_on_the_cluster(client: Any, tmp_path: Path) -> None:
@@ -234,12 +272,29 @@ def test_a_sweep_on_the_cluster(client: Any, tmp_path: Path) -> None:
 
 def test_commands_work_on_the_cluster(client: Any, tmp_path: Path) -> None:
     COIN.save(tmp_path / "coin.json")
-    source, address = write(tmp_path / "answers", 3, 50, "no"), ("--dask", client.scheduler.address)
-    simulate = ("simulate", tmp_path / "coin.json", "--people", 50, "--repeats", 3, "--seed", 1, "--json", "-")
+    source = write(tmp_path / "answers", 3, 50, "no")
+    address = ("--dask", client.scheduler.address)
+    simulate = (
+        "simulate",
+        tmp_path / "coin.json",
+        "--people",
+        50,
+        "--repeats",
+        3,
+        "--seed",
+        1,
+        "--json",
+        "-",
+    )
     assert run_cli(*simulate, *address).stdout == run_cli(*simulate).stdout
     reports = ("-o", tmp_path / "reports", *address)
-    assert "150 reports" in run_cli("privatize", tmp_path / "coin.json", source, "-c", "answer", *reports).stdout
-    found = run_cli("estimate", tmp_path / "coin.json", tmp_path / "reports", "-c", "answer", *address)
+    assert (
+        "150 reports"
+        in run_cli("privatize", tmp_path / "coin.json", source, "-c", "answer", *reports).stdout
+    )
+    found = run_cli(
+        "estimate", tmp_path / "coin.json", tmp_path / "reports", "-c", "answer", *address
+    )
     assert (found.exit_code, found.stdout.startswith("150 reports"), found.stderr) == (0, True, "")
 
 
@@ -261,7 +316,9 @@ def test_a_scheme_that_asks_one_question_does_so_in_folders_and_partitions(tmp_p
     frame[:900].to_parquet(tmp_path / "in" / "1.parquet")
     frame[900:].to_parquet(tmp_path / "in" / "2.parquet")
     privatize_folder(tmp_path / "in", tmp_path / "out", survey, key=key, id="id")
-    files = pd.concat(pd.read_parquet(path) for path in sorted((tmp_path / "out").glob("*.parquet")))
+    files = pd.concat(
+        pd.read_parquet(path) for path in sorted((tmp_path / "out").glob("*.parquet"))
+    )
     for found in (parts, files):
         assert (found[["a", "b"]].notna().sum(axis=1) == 1).all()
     assert files["a"].fillna("-").tolist() == parts["a"].fillna("-").tolist()

@@ -53,8 +53,10 @@ def test_errors_follow_their_closed_forms():
 @pytest.mark.parametrize("chosen", [1, 2])
 @pytest.mark.parametrize("kind", [mean.Duchi, mean.Piecewise, mean.RandomCensoring])
 def test_theory_is_the_average_over_the_users(kind, method, chosen):
-    """From moments, against the variance of every answer; the ratio adds the spread of the users."""
-    protocol, answers = mean.Sampled(kind(1.5), 6, method, chosen), crowd(500, 3)
+    """From moments, against the variance of every answer; the ratio adds the spread of the
+    users."""
+    protocol = mean.Sampled(kind(1.5), 6, method, chosen)
+    answers = crowd(500, 3)
     low, high = protocol.domain
     plain = np.asarray(protocol.variance(low + (high - low) * answers.astype(float))).mean(axis=0)
     if method == "ratio":
@@ -74,12 +76,16 @@ def test_resumed_is_the_same(tmp_path):
         small(sets=3, checkpoint=path, progress=stop)
     assert len(path.read_text().splitlines()) == 1 + 13
     calls = []
-    resumed = small(sets=3, checkpoint=path, progress=lambda done, total: calls.append((done, total)))
+    resumed = small(
+        sets=3, checkpoint=path, progress=lambda done, total: calls.append((done, total))
+    )
     assert calls == [(done, 30) for done in range(14, 31)]
     whole = small(sets=3)
     assert (resumed.rmse == whole.rmse).all()
     assert (resumed.theory == whole.theory).all()
-    again = small(sets=3, checkpoint=path, progress=lambda *_: pytest.fail("nothing was left to run"))
+    again = small(
+        sets=3, checkpoint=path, progress=lambda *_: pytest.fail("nothing was left to run")
+    )
     assert (again.rmse == whole.rmse).all()
     assert [entry.name for entry in tmp_path.iterdir()] == ["runs.jsonl"]
 
@@ -92,7 +98,13 @@ def test_a_file_of_another_experiment_is_refused(tmp_path):
         small(sets=1, checkpoint=path, seed=5)
     with pytest.raises(ModelFileError, match="another run: 'means of"):
         experiment.compare_means(
-            algorithms(6), lambda n, rng: 1 - crowd(n, rng), epsilons=[0.8], sets=1, users=3000, seed=4, checkpoint=path
+            algorithms(6),
+            lambda n, rng: 1 - crowd(n, rng),
+            epsilons=[0.8],
+            sets=1,
+            users=3000,
+            seed=4,
+            checkpoint=path,
         )
     assert path.read_text() == before
     path.write_text("something else\n")
@@ -101,11 +113,17 @@ def test_a_file_of_another_experiment_is_refused(tmp_path):
 
 
 def test_more_users_are_added_to_the_same_runs(tmp_path):
-    path, how = tmp_path / "runs.jsonl", {"epsilons": [0.8], "sets": 2, "seed": 4}
+    path = tmp_path / "runs.jsonl"
+    how = {"epsilons": [0.8], "sets": 2, "seed": 4}
     small(epsilons=[0.8], sets=2, checkpoint=path)
     calls = []
     grid = experiment.compare_means_grid(
-        algorithms(6), crowd, users=[3000, 500], checkpoint=path, progress=lambda *call: calls.append(call), **how
+        algorithms(6),
+        crowd,
+        users=[3000, 500],
+        checkpoint=path,
+        progress=lambda *call: calls.append(call),
+        **how,
     )
     assert calls == [(done, 20) for done in range(11, 21)]
     for users, found in grid.items():
@@ -145,8 +163,16 @@ def test_frame():
         (lambda: small(seed=-1), "seed = -1"),
         (lambda: small(epsilons=(1.0, 1.0)), "distinct budgets"),
         (lambda: experiment.compare_means({}, crowd), "at least one algorithm"),
-        (lambda: experiment.compare_means(algorithms(6), lambda n, rng: np.full((n, 6), 2.0), users=9), "are outside"),
-        (lambda: experiment.compare_means(algorithms(6), lambda n, rng: np.zeros(n), users=9), "shape"),
+        (
+            lambda: experiment.compare_means(
+                algorithms(6), lambda n, rng: np.full((n, 6), 2.0), users=9
+            ),
+            "are outside",
+        ),
+        (
+            lambda: experiment.compare_means(algorithms(6), lambda n, rng: np.zeros(n), users=9),
+            "shape",
+        ),
         (lambda: small(sets=2).friedman(3.0), "was not run"),
         (lambda: small(sets=2).friedman(0.8, ["Duch"]), "was not run"),
         (lambda: experiment.friedman([[1, 2], [2, 1]]), "cannot be ranked"),
@@ -190,7 +216,11 @@ def test_basic_motions_names_the_extra(monkeypatch):
 HHAR = "Index,Arrival_Time,Creation_Time,x,y,z,User,Model,Device,gt\n"
 
 
-def phones(folder, activities=("bike", "sit", "stand", "walk", "stairsup", "stairsdown", "null"), header=HHAR):
+def phones(
+    folder,
+    activities=("bike", "sit", "stand", "walk", "stairsup", "stairsdown", "null"),
+    header=HHAR,
+):
     for sensor, shift in (("accelerometer", 0.0), ("gyroscope", 100.0)):
         rows = [
             f"{i},1,2,{shift + place},{i},0.5,a,nexus4,nexus4_1,{activity}"

@@ -27,7 +27,9 @@ def test_each_corner_is_private_and_has_the_values_of_its_mechanism():
     for point, mechanism in zip(front.values, front.mechanisms, strict=True):
         assert mechanism.audit(SCALE.privacy).verdict == "certified"
         shares = ([1 / 3, 2 / 3, 0, 0, 0], [0, 0, 3 / 7, 2 / 7, 2 / 7])
-        assert [mechanism.expected(prior, SCALE.utility) for prior in shares] == pytest.approx(point.tolist())
+        assert [mechanism.expected(prior, SCALE.utility) for prior in shares] == pytest.approx(
+            point.tolist()
+        )
     assert (np.diff(front.values[:, 0]) > 0).all()
     assert (np.diff(front.values[:, 1]) < 0).all()
 
@@ -44,16 +46,21 @@ def test_no_weights_find_a_mechanism_beyond_the_front(problem):
     group = [0, 2]
     front = pareto_front(problem, group)
     member = np.isin(np.arange(len(problem.inputs)), group)
-    priors = [np.where(part, problem.prior, 0) / problem.prior[part].sum() for part in (member, ~member)]
+    priors = [
+        np.where(part, problem.prior, 0) / problem.prior[part].sum() for part in (member, ~member)
+    ]
     sign = 1 if problem.utility.sense == "loss" else -1
     for weight in np.linspace(0.01, 0.99, 23):
         mixed = weight * priors[0] + (1 - weight) * priors[1]
         value = solve(Problem(mixed, problem.utility, problem.privacy)).value
-        assert (sign * front.values @ [weight, 1 - weight]).min() == pytest.approx(sign * value, abs=1e-6)
+        assert (sign * front.values @ [weight, 1 - weight]).min() == pytest.approx(
+            sign * value, abs=1e-6
+        )
 
 
 def test_the_front_against_side_constraints():
-    """The least loss of the others if the group's loss is bounded is on the edge between two corners."""
+    """The least loss of the others if the group's loss is bounded is on the edge between two
+    corners."""
     front = pareto_front(SCALE, [0, 1])
     (a, b), (c, d) = front.values[1:3]
     bound = (a + c) / 2

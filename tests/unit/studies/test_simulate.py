@@ -61,32 +61,46 @@ def test_surveys_are_the_same_in_processes_and_from_a_checkpoint(tmp_path: Path)
 
 def test_a_cell_of_a_grid_is_what_it_is_alone(tmp_path: Path) -> None:
     three = Mechanism([[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]])
-    settings = {"coin": Setting(COIN, [0.2, 0.8]), "no utility": Setting(three, [0.1, 0.2, 0.7], None)}
+    settings = {
+        "coin": Setting(COIN, [0.2, 0.8]),
+        "no utility": Setting(three, [0.1, 0.2, 0.7], None),
+    }
     file = tmp_path / "surveys"
     simulate_grid(settings, [50], repeats=3, rng=1, checkpoint=file)
     calls: list[tuple[int, int]] = []
-    grid = simulate_grid(settings, [50, 200], repeats=4, rng=1, checkpoint=file, progress=lambda *c: calls.append(c))
+    grid = simulate_grid(
+        settings, [50, 200], repeats=4, rng=1, checkpoint=file, progress=lambda *c: calls.append(c)
+    )
     assert calls == [(done, 16) for done in range(7, 17)]
     for (name, people), found in grid.cells.items():
-        alone = simulate(*settings[name][:2], population=people, repeats=4, rng=1, utility=settings[name].utility)
+        alone = simulate(
+            *settings[name][:2], population=people, repeats=4, rng=1, utility=settings[name].utility
+        )
         assert np.array_equal(found.utilities, alone.utilities, equal_nan=True)
         assert np.array_equal(found.estimates, alone.estimates)
     frame = grid.to_frame()
     assert frame["setting"].tolist() == ["coin", "coin", "no utility", "no utility"]
     assert frame["utility"].isna().tolist() == [False, False, True, True]
-    assert grid.to_csv().splitlines()[0] == "setting,people,repeats,utility,std_error,expected,error"
+    assert (
+        grid.to_csv().splitlines()[0] == "setting,people,repeats,utility,std_error,expected,error"
+    )
     assert ",50,4,,,," in grid.to_csv(tmp_path / "table.csv")
     assert "2 settings, 2 numbers of people" in repr(grid)
 
 
 def test_errors_fall_with_the_root_of_the_people() -> None:
-    few, many = simulate_grid({"": Setting(COIN, [0.3, 0.7])}, [100, 10_000], repeats=100, rng=5).cells.values()
-    # The error of 100 surveys is its theory within some 7 per cent (one standard deviation): six of these.
+    few, many = simulate_grid(
+        {"": Setting(COIN, [0.3, 0.7])}, [100, 10_000], repeats=100, rng=5
+    ).cells.values()
+    # The error of 100 surveys is its theory within some 7 per cent (one standard deviation): six of
+    # these.
     assert few.error == pytest.approx(np.sqrt(0.25 * 0.75 / 100) / 0.5, rel=0.42)
     assert few.error / many.error == pytest.approx(10, rel=0.6)
 
 
-@pytest.mark.parametrize(("settings", "populations"), [({}, [10]), ({"": Setting(COIN, [0.5, 0.5])}, [])])
+@pytest.mark.parametrize(
+    ("settings", "populations"), [({}, [10]), ({"": Setting(COIN, [0.5, 0.5])}, [])]
+)
 def test_an_empty_grid_is_refused(settings: Any, populations: Any) -> None:
     with pytest.raises(StatementError, match="without settings or people"):
         simulate_grid(settings, populations, repeats=2)
@@ -95,12 +109,19 @@ def test_an_empty_grid_is_refused(settings: Any, populations: Any) -> None:
 def test_other_utilities_and_shapes() -> None:
     problem = Problem([0.2, 0.3, 0.5], "absolute_error", PureLDP(1.0))
     found = simulate(
-        solve(problem).mechanism, [0.2, 0.3, 0.5], population=4000, repeats=20, utility="absolute_error", rng=0
+        solve(problem).mechanism,
+        [0.2, 0.3, 0.5],
+        population=4000,
+        repeats=20,
+        utility="absolute_error",
+        rng=0,
     )
     assert abs(found.mean - found.expected) < 5 * found.std_error
     wide = Mechanism([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]], outputs=["a", "b", "c"])
     loss = Utility(np.array([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]), "loss")
-    assert simulate(wide, [0.5, 0.5], population=10, repeats=2, utility=loss, rng=0).expected == pytest.approx(0.7)
+    assert simulate(
+        wide, [0.5, 0.5], population=10, repeats=2, utility=loss, rng=0
+    ).expected == pytest.approx(0.7)
 
 
 def test_a_constant_mechanism_estimates_nothing() -> None:

@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpopt import ApproximateLDP, GraphDP, MetricDP, Problem, PureLDP, constraints, neighbors, solve
+from ldpopt import (
+    ApproximateLDP,
+    GraphDP,
+    MetricDP,
+    Problem,
+    PureLDP,
+    constraints,
+    neighbors,
+    solve,
+)
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.privacy import Notion
@@ -53,7 +62,8 @@ def test_priors_run_fastest() -> None:
 )
 def test_every_notion_is_swept(privacy: Any) -> None:
     found = sweep(Problem([0.5, 0.3, 0.2], "identity", privacy), [0.5, 1.0, 2.0])
-    values, formulas = found.column("value"), found.column("closed_form")
+    values = found.column("value")
+    formulas = found.column("closed_form")
     assert np.isfinite(values).all()
     assert values == pytest.approx(np.where(np.isnan(formulas), values, formulas), abs=1e-9)
     assert (np.diff(values) > 0).all()
@@ -61,7 +71,9 @@ def test_every_notion_is_swept(privacy: Any) -> None:
 
 def test_processes_give_the_same_table() -> None:
     calls: list[tuple[int, int]] = []
-    found = sweep(BINARY, [0.5, 1.0, 2.0], jobs=2, progress=lambda done, total: calls.append((done, total)))
+    found = sweep(
+        BINARY, [0.5, 1.0, 2.0], jobs=2, progress=lambda done, total: calls.append((done, total))
+    )
     assert found.column("value").tolist() == sweep(BINARY, [0.5, 1.0, 2.0]).column("value").tolist()
     assert calls == [(1, 3), (2, 3), (3, 3)]
 
@@ -71,11 +83,15 @@ def test_a_checkpoint_goes_on_with_the_same_table_and_refuses_other_sweeps(tmp_p
         if done == 2:
             raise KeyboardInterrupt
 
-    file, epsilons, priors = tmp_path / "points", [0.5, "log(2)"], [[0.5, 0.5], [0.2, 0.8]]
+    file = tmp_path / "points"
+    epsilons = [0.5, "log(2)"]
+    priors = [[0.5, 0.5], [0.2, 0.8]]
     part = sweep(BINARY, epsilons, priors, checkpoint=file, progress=stop)
     assert len(part.rows) == 2
     calls: list[int] = []
-    whole = sweep(BINARY, epsilons, priors, checkpoint=file, progress=lambda done, total: calls.append(done))
+    whole = sweep(
+        BINARY, epsilons, priors, checkpoint=file, progress=lambda done, total: calls.append(done)
+    )
     assert calls == [3, 4]
     assert list(map(repr, whole.rows[:2])) == list(map(repr, part.rows))  # nan is not equal to nan
     assert whole.grid().tolist() == sweep(BINARY, epsilons, priors).grid().tolist()
@@ -83,16 +99,26 @@ def test_a_checkpoint_goes_on_with_the_same_table_and_refuses_other_sweeps(tmp_p
         with pytest.raises(ModelFileError, match="of another run: 'sweep of 4 points"):
             sweep(BINARY, *grid, checkpoint=file)
     with pytest.raises(StatementError, match="can be written to a file"):
-        sweep(Problem([0.5, 0.5], "identity", PureLDP(1.0), inputs=[None, 1]), [1.0], checkpoint=tmp_path / "new")
+        sweep(
+            Problem([0.5, 0.5], "identity", PureLDP(1.0), inputs=[None, 1]),
+            [1.0],
+            checkpoint=tmp_path / "new",
+        )
 
 
-def test_points_that_failed_are_solved_again_at_the_next_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_points_that_failed_are_solved_again_at_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def failing(problem: Problem, **options: Any) -> Any:
         epsilon = float(problem.privacy.epsilon)
         if epsilon == 0.5:
             raise LdpoptError("no process could be started for the solver")
         found = solve(problem, **options)
-        return replace(found, status=Status.FAILED, raw_status="killed", repaired=None) if epsilon == 1.0 else found
+        return (
+            replace(found, status=Status.FAILED, raw_status="killed", repaired=None)
+            if epsilon == 1.0
+            else found
+        )
 
     calls: list[int] = []
     undisturbed = sweep(BINARY, [0.5, 1.0, 2.0])
@@ -104,27 +130,39 @@ def test_points_that_failed_are_solved_again_at_the_next_start(tmp_path: Path, m
         "failed: killed",
         "optimal",
     ]
-    again = sweep(BINARY, [0.5, 1.0, 2.0], checkpoint=tmp_path / "points", progress=lambda done, _: calls.append(done))
+    again = sweep(
+        BINARY,
+        [0.5, 1.0, 2.0],
+        checkpoint=tmp_path / "points",
+        progress=lambda done, _: calls.append(done),
+    )
     assert calls == [2, 3]
     assert again.column("value").tolist() == undisturbed.column("value").tolist()
 
 
 def test_deltas_and_problems_are_varied_and_mechanisms_kept(tmp_path: Path) -> None:
     sizes = {n: Problem(np.full(n, 1 / n), "identity", ApproximateLDP(1.0, 0.1)) for n in (2, 3)}
-    options: dict[str, Any] = {"deltas": [0.0, 0.2], "keep": True, "checkpoint": tmp_path / "points"}
+    options: dict[str, Any] = {
+        "deltas": [0.0, 0.2],
+        "keep": True,
+        "checkpoint": tmp_path / "points",
+    }
     found = sweep(sizes, [0.5, 1.0], **options)
     assert found.grid().shape == (4, 2, 1)
     for case, (n, delta) in enumerate([(2, 0.0), (2, 0.2), (3, 0.0), (3, 0.2)]):
         for k, epsilon in enumerate([0.5, 1.0]):
             best = solve(Problem(np.full(n, 1 / n), "identity", ApproximateLDP(epsilon, delta)))
             assert found.grid()[case, k, 0] == pytest.approx(best.value, abs=1e-12)
-            row, kept = found.rows[2 * case + k], found.mechanisms[2 * case + k]
+            row = found.rows[2 * case + k]
+            kept = found.mechanisms[2 * case + k]
             assert (row.model, row.delta, row.epsilon) == (str(n), delta, epsilon)
             assert kept is not None
             assert kept.audit().delta_at(epsilon) <= delta
             assert kept.expected(np.full(n, 1 / n)) == pytest.approx(row.value)
     assert found.to_frame().columns.tolist()[-2:] == ["model", "delta"]
-    again = sweep(sizes, [0.5, 1.0], **options, progress=lambda *_: pytest.fail("all points were finished"))
+    again = sweep(
+        sizes, [0.5, 1.0], **options, progress=lambda *_: pytest.fail("all points were finished")
+    )
     assert [one.digest for one in again.mechanisms] == [one.digest for one in found.mechanisms]
     shared = sweep({"a": BINARY, "b": BINARY}, [1.0], [[0.5, 0.5], [0.3, 0.7]])
     assert shared.grid().shape == (2, 1, 2)
@@ -137,7 +175,11 @@ def test_deltas_and_problems_are_varied_and_mechanisms_kept(tmp_path: Path) -> N
         (BINARY, {"deltas": [0.1]}, "no delta"),
         (Problem([0.3, 0.7], "identity", ApproximateLDP(1.0, 0.1)), {"deltas": []}, "no deltas"),
         ({}, {}, "no problems"),
-        ({"a": BINARY, "b": Problem([0.5, 0.5], "absolute_error", PureLDP(1.0))}, {}, "several kinds"),
+        (
+            {"a": BINARY, "b": Problem([0.5, 0.5], "absolute_error", PureLDP(1.0))},
+            {},
+            "several kinds",
+        ),
         (
             {"a": BINARY, "b": Problem([0.5, 0.5], "identity", PureLDP(1.0))},
             {"priors": [[0.5, 0.5]]},
@@ -167,13 +209,25 @@ def test_the_table_as_csv_reads_back(tmp_path: Path) -> None:
     assert (tmp_path / "table.csv").read_text() == text
     rows = list(csv.DictReader(text.splitlines()))
     assert [float(row["value"]) for row in rows] == found.column("value").tolist()
-    assert list(rows[0]) == ["epsilon", "prior", "value", "relative_gap", "closed_form", "status", "seconds"]
+    assert list(rows[0]) == [
+        "epsilon",
+        "prior",
+        "value",
+        "relative_gap",
+        "closed_form",
+        "status",
+        "seconds",
+    ]
 
 
 def test_points_that_fail_say_so() -> None:
     values = [-1.0, 0.0, 1.0]
     problem = Problem(
-        [0.2, 0.3, 0.5], "squared_error", PureLDP(1.0), inputs=values, constraints=constraints.unbiased(values, values)
+        [0.2, 0.3, 0.5],
+        "squared_error",
+        PureLDP(1.0),
+        inputs=values,
+        constraints=constraints.unbiased(values, values),
     )
     found = sweep(problem, [0.5, 1.0])
     assert [row.status for row in found.rows] == ["infeasible", "infeasible"]
@@ -205,14 +259,18 @@ def test_an_interrupt_keeps_the_finished_rows() -> None:
         ([1.0], {"jobs": 0}, "processes"),
     ],
 )
-def test_bad_grids_are_refused_before_the_first_point(epsilons: Any, options: Any, words: str) -> None:
+def test_bad_grids_are_refused_before_the_first_point(
+    epsilons: Any, options: Any, words: str
+) -> None:
     with pytest.raises(StatementError, match=words):
         sweep(BINARY, epsilons, **options)
 
 
 def test_a_worst_case_has_no_priors() -> None:
     problem = Problem(None, "identity", PureLDP(1.0), inputs=["a", "b"], objective="worst_case")
-    assert sweep(problem, [1.0]).rows[0].closed_form == pytest.approx(sweep(problem, [1.0]).rows[0].value)
+    assert sweep(problem, [1.0]).rows[0].closed_form == pytest.approx(
+        sweep(problem, [1.0]).rows[0].value
+    )
     with pytest.raises(StatementError, match="no prior"):
         sweep(problem, [1.0], [[0.5, 0.5]])
 

@@ -55,7 +55,11 @@ def test_a_form_has_the_audited_masses_and_the_texts_of_a_table(survey):
 
 def test_words_change_no_digest_and_a_wave_does(survey, tmp_path):
     path = tmp_path / "plain.toml"
-    path.write_text("\n".join(line for line in TOML.splitlines() if "text =" not in line and "answers =" not in line))
+    path.write_text(
+        "\n".join(
+            line for line in TOML.splitlines() if "text =" not in line and "answers =" not in line
+        )
+    )
     plain = Survey.from_toml(path)
     assert form_digest(plain.form()) == form_digest(survey.form()) == form_digest(survey.form(1))
     assert form_digest(survey.form(2)) != form_digest(survey.form())
@@ -82,8 +86,14 @@ def test_the_wave_of_the_words_is_the_wave_of_the_form():
     [
         ({"weights": "weight"}, "does not know a person's weight, column 'weight'"),
         ({"words": {"questions": {"smoke": {}}}}, "'smoke', which is not a question"),
-        ({"words": {"questions": {"smokes": {"answers": {"maybe": "Maybe"}}}}}, "'maybe', which is not an answer"),
-        ({"words": {"questions": {"smokes": {"answers": {"no": "yes"}}}}}, "2 answers have the words 'yes'"),
+        (
+            {"words": {"questions": {"smokes": {"answers": {"maybe": "Maybe"}}}}},
+            "'maybe', which is not an answer",
+        ),
+        (
+            {"words": {"questions": {"smokes": {"answers": {"no": "yes"}}}}},
+            "2 answers have the words 'yes'",
+        ),
         ({"words": {"wave": 4, "waves": 3}}, "wave 4 of 3 waves"),
         ({"words": {"wave": 0}}, "wave: "),
         ({"words": {"langauge": "de"}}, "langauge"),
@@ -96,7 +106,9 @@ def test_unusable_surveys_and_words_are_refused(options, message):
 
 
 def test_laws_that_a_device_cannot_keep_are_refused_by_name():
-    open_law = solve(Problem([0.5, 0.3, 0.2], "identity", UtilityOptimizedLDP(1.0, sensitive=[0, 1]))).mechanism
+    open_law = solve(
+        Problem([0.5, 0.3, 0.2], "identity", UtilityOptimizedLDP(1.0, sensitive=[0, 1]))
+    ).mechanism
     with pytest.raises(StatementError, match="on party can rule an answer out"):
         Survey({"smokes": COIN, "party": open_law}).form()
     with pytest.raises(StatementError, match="2 answers have the text '1'"):

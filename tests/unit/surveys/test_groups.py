@@ -1,4 +1,5 @@
-"""Estimates by group, among those who answered, and of pairs, beside plain formulas; coverage in simulated surveys."""
+"""Estimates by group, among those who answered, and of pairs, beside plain formulas; coverage in
+simulated surveys."""
 
 from __future__ import annotations
 
@@ -12,7 +13,17 @@ import pytest
 
 import ldpopt
 from builders import THOROUGH, cli_json, cli_output, run_cli, thorough_or
-from ldpopt import Counts, Mechanism, Problem, PureLDP, Survey, Workload, design, estimate_frequencies, solve
+from ldpopt import (
+    Counts,
+    Mechanism,
+    Problem,
+    PureLDP,
+    Survey,
+    Workload,
+    design,
+    estimate_frequencies,
+    solve,
+)
 from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.errors import StatementError
 from ldpopt.estimation.answered import among_answered
@@ -22,7 +33,8 @@ from ldpopt.frequencies import SubsetSelection
 from ldpopt.mechanism.questions import Question
 from ldpopt.surveys.estimates import SurveyEstimate
 
-HEALTH, NO = ["bad", "fair", "good"], "no answer"
+HEALTH = ["bad", "fair", "good"]
+NO = "no answer"
 REGIONS = ["north", "east", "south", "west"]
 
 
@@ -37,14 +49,17 @@ def people(size: int, seed: int = 0) -> pd.DataFrame:
     table = pd.DataFrame({"region": draws.choice(REGIONS, size, p=[0.4, 0.3, 0.25, 0.05])})
     table["w"] = draws.lognormal(0, 0.5, size)
     bad = np.where(table["region"] == "north", 0.4, 0.2)
-    table["health"] = np.where(draws.random(size) < bad, "bad", draws.choice(["fair", "good"], size))
+    table["health"] = np.where(
+        draws.random(size) < bad, "bad", draws.choice(["fair", "good"], size)
+    )
     table["health"] = table["health"].astype(object).where(draws.random(size) > 0.15, None)
     table["smokes"] = np.where(draws.random(size) < 0.3, "yes", "no")
     return table
 
 
 def weighted_shares(table: pd.DataFrame) -> pd.Series:
-    """Weighted means by region among those who answered, as ``svyby(~q, ~region, design, svymean)`` has them in R."""
+    """Weighted means by region among those who answered, as ``svyby(~q, ~region, design, svymean)``
+    has them in R."""
     found = {}
     for region, part in table.groupby("region"):
         answered = part[part["health"].notna()]
@@ -52,20 +67,26 @@ def weighted_shares(table: pd.DataFrame) -> pd.Series:
             share = np.average(answered["health"].isin(HEALTH[:upto]), weights=answered["w"])
             found[region, "health", f"<= {HEALTH[upto - 1]}"] = share
         found[region, "health", NO] = np.average(part["health"].isna(), weights=part["w"])
-        found |= {(region, "smokes", a): np.average(part["smokes"] == a, weights=part["w"]) for a in ("no", "yes")}
+        found |= {
+            (region, "smokes", a): np.average(part["smokes"] == a, weights=part["w"])
+            for a in ("no", "yes")
+        }
     return pd.Series(found)
 
 
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
 def test_at_a_huge_budget_groups_are_those_of_the_answers_themselves(library, tmp_path):
-    table, one = people(2000), survey(30.0, weights="w")
+    table = people(2000)
+    one = survey(30.0, weights="w")
     reports = one.privatize(library(table.to_dict("list")), rng=1)
     truth = weighted_shares(table)
     found = one.estimate(reports, by="region")
     frame = found.to_frame().set_index(["group", "question", "answer"])
     assert list(found.groups) == sorted(REGIONS)
     assert np.abs(frame["estimate"] - truth.loc[frame.index]).max() < 1e-6
-    assert (frame["n_reports"].groupby("group").first() == table["region"].value_counts().sort_index()).all()
+    assert (
+        frame["n_reports"].groupby("group").first() == table["region"].value_counts().sort_index()
+    ).all()
     # The standard error of R's svyratio, linearized and with replacement, but for N / (N - 1).
     part = table[table["region"] == "south"]
     answered = part["health"].notna() * part["w"]
@@ -73,15 +94,16 @@ def test_at_a_huge_budget_groups_are_those_of_the_answers_themselves(library, tm
     assert frame["std_error"]["south", "health", "<= bad"] == pytest.approx(
         math.sqrt((residual**2).sum()) / answered.sum(), rel=0.1
     )
-    pd.DataFrame(reports.to_dict() if library is pd.DataFrame else reports.to_dict(as_series=False)).to_csv(
-        tmp_path / "r.csv", index=False
-    )
+    pd.DataFrame(
+        reports.to_dict() if library is pd.DataFrame else reports.to_dict(as_series=False)
+    ).to_csv(tmp_path / "r.csv", index=False)
     again = one.estimate(tmp_path / "r.csv", by="region").to_frame()
     assert again["estimate"].to_numpy() == pytest.approx(frame["estimate"].to_numpy(), abs=1e-12)
 
 
 def test_groups_are_the_estimates_of_parts_of_the_table_and_add_up():
-    table, one = people(1500), survey(2.0)
+    table = people(1500)
+    one = survey(2.0)
     table.loc[::50, "region"] = None
     reports = one.privatize(table, rng=1)
     found = one.estimate(reports, by="region")
@@ -117,12 +139,19 @@ def test_a_result_is_a_mapping_with_a_table_and_a_picture():
 
 
 def covers(one: Survey, truth: pd.Series, rounds: int, size: int, by: str | None) -> np.ndarray:
-    """Share of intervals that contain the truth, for all rows of the table of people drawn with replacement."""
-    crowd, hits, draws = people(40_000, 5), [], np.random.default_rng(2)
+    """Share of intervals that contain the truth, for all rows of the table of people drawn with
+    replacement."""
+    crowd = people(40_000, 5)
+    hits = []
+    draws = np.random.default_rng(2)
     for _ in range(rounds):
         part = crowd.iloc[draws.integers(len(crowd), size=size)].reset_index(drop=True)
-        frame = one.estimate(one.privatize(part, rng=draws), weights="w", by=by, check_fit=False).to_frame()
-        true = truth.loc[pd.MultiIndex.from_frame(frame[["group", "question", "answer"]])].to_numpy()
+        frame = one.estimate(
+            one.privatize(part, rng=draws), weights="w", by=by, check_fit=False
+        ).to_frame()
+        true = truth.loc[
+            pd.MultiIndex.from_frame(frame[["group", "question", "answer"]])
+        ].to_numpy()
         hits.append((frame["low"].to_numpy() <= true) & (true <= frame["high"].to_numpy()))
     return np.mean(hits, axis=0)
 
@@ -130,53 +159,87 @@ def covers(one: Survey, truth: pd.Series, rounds: int, size: int, by: str | None
 @pytest.mark.parametrize("epsilon", [1.5, 8.0] if THOROUGH else [8.0])
 def test_coverage_by_region_with_weights_and_missing_answers(epsilon):
     rounds = thorough_or(10, 120)
-    found = covers(survey(epsilon), weighted_shares(people(40_000, 5)), rounds, thorough_or(800, 2000), "region")
+    found = covers(
+        survey(epsilon),
+        weighted_shares(people(40_000, 5)),
+        rounds,
+        thorough_or(800, 2000),
+        "region",
+    )
     assert len(found) == 20
-    # Few people of a small region with unequal weights: a score interval has a little less than its coverage.
+    # Few people of a small region with unequal weights: a score interval has a little less than its
+    # coverage.
     assert (np.abs(found - 0.95) < 4.5 * math.sqrt(0.0475 / rounds) + 0.015).all(), found
 
 
 @pytest.mark.parametrize("epsilon", [0.7, 3.0])
 def test_coverage_among_those_who_answered(epsilon):
-    rounds, size, truth = thorough_or(20, 250), 300, np.array([0.02, 0.0, 0.58, 0.4])
+    rounds = thorough_or(20, 250)
+    size = 300
+    truth = np.array([0.02, 0.0, 0.58, 0.4])
     for source in (
         design(Workload.prefix(HEALTH).with_missing(NO), PureLDP(epsilon)),
-        Mechanism((np.eye(4) * (math.exp(epsilon) - 1) + 1) / (math.exp(epsilon) + 3), [*HEALTH, NO]),
+        Mechanism(
+            (np.eye(4) * (math.exp(epsilon) - 1) + 1) / (math.exp(epsilon) + 3), [*HEALTH, NO]
+        ),
     ):
-        drawn, draws, hits = source_of(source, ""), np.random.default_rng(1), []
+        drawn = source_of(source, "")
+        draws = np.random.default_rng(1)
+        hits = []
         missing = drawn.names.index(NO)
         expected = drawn.wanted @ truth / 0.6
         for _ in range(rounds):
-            seen = draws.multinomial(size, truth @ (source.randomizer.counts / source.randomizer.denominator))
-            counts = Counts.of(source, dict(zip(source.randomizer.outputs, seen.tolist(), strict=True)))
-            plain = source.estimate(counts) if hasattr(source, "estimator") else estimate_frequencies(source, counts)
+            seen = draws.multinomial(
+                size, truth @ (source.randomizer.counts / source.randomizer.denominator)
+            )
+            counts = Counts.of(
+                source, dict(zip(source.randomizer.outputs, seen.tolist(), strict=True))
+            )
+            plain = (
+                source.estimate(counts)
+                if hasattr(source, "estimator")
+                else estimate_frequencies(source, counts)
+            )
             found = among_answered(plain, drawn, counts, missing)
             assert found.labels[-1] == NO
             assert found.values[-1] == plain.values[missing]
             low, high = found.interval[:-1].T
-            hits.append((low <= expected[:-1]) & (expected[:-1] <= high) & (low < found.values[:-1]))
-        # By definition: the number of each report for a ratio t is a - t (1 - f), with a mean near 0 here.
+            hits.append(
+                (low <= expected[:-1]) & (expected[:-1] <= high) & (low < found.values[:-1])
+            )
+        # By definition: the number of each report for a ratio t is a - t (1 - f), with a mean near
+        # 0 here.
         channel = source.randomizer.counts / source.randomizer.denominator
         told = source.estimator if hasattr(source, "estimator") else np.linalg.inv(channel).T
         numbers = told[: len(found.values) - 1] - found.values[:-1, None] * (1 - told[missing])
         second = numbers**2 @ (drawn.frequencies(counts) @ channel)
         error = np.sqrt(second / size) / (1 - found.values[-1])
         assert found.std_error[:-1] == pytest.approx(error, rel=0.05)
-        assert (np.abs(np.mean(hits, axis=0) - 0.95) < 4.5 * math.sqrt(0.0475 / rounds) + 0.02).all()
+        assert (
+            np.abs(np.mean(hits, axis=0) - 0.95) < 4.5 * math.sqrt(0.0475 / rounds) + 0.02
+        ).all()
 
 
 def test_moments_of_sets_are_those_of_their_channel():
     labels = [*"abcde", NO]
     for size in (1, 2, 4):
         drawn = SubsetSelection(labels, 1.0, size=size)
-        has = np.array([[label in chosen for label in [*labels]] for chosen in drawn.mechanism.outputs]).T
-        values, channel = (has - float(drawn.q)) / float(drawn.p - drawn.q), drawn.mechanism.channel
+        has = np.array(
+            [[label in chosen for label in [*labels]] for chosen in drawn.mechanism.outputs]
+        ).T
+        values = (has - float(drawn.q)) / float(drawn.p - drawn.q)
+        channel = drawn.mechanism.channel
         fake = type("Sets", (), {"protocol": drawn, "workload": Workload.frequencies(labels)})()
         squares, products = FrequencyDesign.second_moments(fake, 5)
         assert squares == pytest.approx(values**2 @ channel.T)
         assert products == pytest.approx(values * values[5] @ channel.T)
     with_sets = Survey(
-        {"a": Question(design(Workload.frequencies([*map(str, range(30)), NO]), PureLDP(3.0)), missing_answer=NO)}
+        {
+            "a": Question(
+                design(Workload.frequencies([*map(str, range(30)), NO]), PureLDP(3.0)),
+                missing_answer=NO,
+            )
+        }
     )
     table = pd.DataFrame({"a": (["1"] * 3 + ["2"] * 2 + [None] * 5) * 400})
     found = with_sets.estimate(with_sets.privatize(table, rng=1))["a"]
@@ -186,22 +249,31 @@ def test_moments_of_sets_are_those_of_their_channel():
 def test_the_variance_at_zero_is_that_of_a_distribution_with_the_number_zero():
     draws = np.random.default_rng(3)
     for _ in range(30):
-        wanted, second, p = draws.normal(size=(1, 5)), draws.uniform(1, 2, (1, 5)), draws.dirichlet(np.ones(5))
+        wanted = draws.normal(size=(1, 5))
+        second = draws.uniform(1, 2, (1, 5))
+        p = draws.dirichlet(np.ones(5))
         wanted[0, :2] = -1, 1
         end = int(wanted[0].argmin() if wanted @ p > 0 else wanted[0].argmax())
         mix = float(wanted[0] @ p / (wanted[0] @ p - wanted[0, end]))
-        assert null_variances(wanted, second, p)[0] == pytest.approx(second[0] @ ((1 - mix) * p + mix * np.eye(5)[end]))
+        assert null_variances(wanted, second, p)[0] == pytest.approx(
+            second[0] @ ((1 - mix) * p + mix * np.eye(5)[end])
+        )
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 4.0, 8.0])
 @pytest.mark.parametrize("n", [2, 4])
 def test_no_interval_has_width_zero(epsilon, n):
-    worst = solve(Problem(None, "identity", PureLDP(epsilon), objective="worst_case", inputs=range(n))).mechanism
+    worst = solve(
+        Problem(None, "identity", PureLDP(epsilon), objective="worst_case", inputs=range(n))
+    ).mechanism
     found = [estimate_frequencies(worst, [y] * 30, check_fit=False).interval for y in worst.outputs]
     for workload in (Workload.prefix(n), Workload.mean(range(n)), Workload.frequencies(n)):
         best = design(workload, PureLDP(epsilon), objective="worst_case")
         varying = np.ptp(workload.matrix, axis=1) > 0
-        found += [best.estimate([y] * 30, check_fit=False).interval[varying] for y in best.mechanism.outputs]
+        found += [
+            best.estimate([y] * 30, check_fit=False).interval[varying]
+            for y in best.mechanism.outputs
+        ]
     assert all((np.diff(interval) > 1e-3).all() for interval in found)
 
 
@@ -214,15 +286,22 @@ def test_a_design_leaves_the_missing_answer_out_of_the_order():
     # An answer that is given for a missing one among two is an ordinary answer.
     coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
     one = Survey({"q": Question(coin, missing_answer="no")})
-    assert one.estimate(pd.DataFrame({"q": ["no", "yes"] * 50}))["q"].values == pytest.approx([0.5, 0.5])
+    assert one.estimate(pd.DataFrame({"q": ["no", "yes"] * 50}))["q"].values == pytest.approx(
+        [0.5, 0.5]
+    )
 
 
 def test_pairs_of_two_reports_have_the_marginals_of_each_and_cover():
-    rounds, truth = thorough_or(20, 250), np.array([0.3, 0.1, 0.05, 0.25, 0.1, 0.2])
+    rounds = thorough_or(20, 250)
+    truth = np.array([0.3, 0.1, 0.05, 0.25, 0.1, 0.2])
     one = Survey(
-        {"a": design(Workload.frequencies(3), PureLDP(2.0)), "b": design(Workload.frequencies(2), PureLDP(2.0))}
+        {
+            "a": design(Workload.frequencies(3), PureLDP(2.0)),
+            "b": design(Workload.frequencies(2), PureLDP(2.0)),
+        }
     )
-    draws, hits = np.random.default_rng(1), []
+    draws = np.random.default_rng(1)
+    hits = []
     for _ in range(rounds):
         cells = draws.choice(6, 800, p=truth)
         reports = one.privatize(pd.DataFrame({"a": cells // 2, "b": cells % 2}), rng=draws)
@@ -261,20 +340,36 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_commands(folder):
     cli_output("survey", "privatize", "s.toml", "a.csv", "--keep", "region", "-o", "r.csv")
-    found = run_cli("survey", "estimate", "s.toml", "r.csv", "--by", "region", "-o", "t.csv", "--plot", "p.png")
+    found = run_cli(
+        "survey", "estimate", "s.toml", "r.csv", "--by", "region", "-o", "t.csv", "--plot", "p.png"
+    )
     assert found.exit_code == 0
     assert "region is not protected" in found.stdout
     assert Path("p.png").stat().st_size > 10_000
     table = pd.read_csv("t.csv")
-    assert list(table) == ["group", "question", "answer", "estimate", "std_error", "low", "high", "n_reports"]
+    assert list(table) == [
+        "group",
+        "question",
+        "answer",
+        "estimate",
+        "std_error",
+        "low",
+        "high",
+        "n_reports",
+    ]
     data = cli_json("survey", "estimate", "s.toml", "r.csv", "--by", "region")
     assert data["by"] == "region"
     assert [row["estimate"] for row in data["estimates"]] == table["estimate"].tolist()
-    pairs = cli_json("survey", "estimate", "s.toml", "r.csv", "--pair", "smokes", "health")["estimates"]
+    pairs = cli_json("survey", "estimate", "s.toml", "r.csv", "--pair", "smokes", "health")[
+        "estimates"
+    ]
     assert len(pairs) == 8
     assert sum(row["estimate"] for row in pairs) == pytest.approx(1)
     for options, words in (
-        (["--by", "place"], "unknown column 'place' | where: r.csv | do: keep it beside the reports"),
+        (
+            ["--by", "place"],
+            "unknown column 'place' | where: r.csv | do: keep it beside the reports",
+        ),
         (["--by", "region", "--pair", "smokes", "health"], "the rows of one group"),
     ):
         refused = run_cli("survey", "estimate", "s.toml", "r.csv", *options)
@@ -283,7 +378,9 @@ def test_the_commands(folder):
     single = cli_json("survey", "plan", "s.toml", "--people", 2000)["questions"][0]["half_width"]
     effect = 900 * (people(900)["w"] ** 2).sum() / people(900)["w"].sum() ** 2
     for options in (["--weights-effect", effect], ["--weights", "a.csv", "w"]):
-        wider = cli_json("survey", "plan", "s.toml", "--people", 2000, *options)["questions"][0]["half_width"]
+        wider = cli_json("survey", "plan", "s.toml", "--people", 2000, *options)["questions"][0][
+            "half_width"
+        ]
         assert wider == pytest.approx(single * math.sqrt(effect))
 
 
@@ -293,7 +390,9 @@ def test_missing_answers_are_left_out_as_the_reports_say(folder):
     refused = run_cli("privatize", "coin.json", "q.csv", "-c", "q", "-o", "r.csv")
     assert "--missing-answer LABEL" in refused.stderr
     assert "--missing leave_out" in refused.stderr
-    cli_output("privatize", "coin.json", "q.csv", "-c", "q", "-o", "r.csv", "--missing", "leave_out")
+    cli_output(
+        "privatize", "coin.json", "q.csv", "-c", "q", "-o", "r.csv", "--missing", "leave_out"
+    )
     assert cli_json("estimate", "coin.json", "r.csv", "-c", "q")["n_reports"] == 100
     refused = run_cli("estimate", "coin.json", "r.csv", "-c", "q", "--missing", "refuse")
     assert refused.exit_code == 2
@@ -307,20 +406,34 @@ def test_a_codebook_has_each_report_and_the_answers_that_make_it_likely(folder):
         own = [row for row in rows if row["column"] == column]
         assert [row["report"] for row in own] == list(map(str, drawn.outputs))
         for row, p in zip(own, drawn.channel.T, strict=True):
-            likely = [str(drawn.inputs[x]) for x in np.flatnonzero(p > math.sqrt(p.max() * p.min()))]
+            likely = [
+                str(drawn.inputs[x]) for x in np.flatnonzero(p > math.sqrt(p.max() * p.min()))
+            ]
             assert sorted(row["likely"].split(", ")) == sorted(likely)
             assert row["times"] == pytest.approx(p.max() / p.min())
     assert len(pd.read_csv("book.csv")) == len(rows)
     both = Survey({"a": ["no", "yes"], "b": ["no", "yes"]}, epsilon=1.0, scheme="joint")
     both.save("joint.json")
     rows = cli_json("survey", "codebook", "joint.json")["reports"]
-    assert [row["likely"] for row in rows] == [f"the list has {q}: {a}" for q in "ab" for a in ("no", "yes")]
+    assert [row["likely"] for row in rows] == [
+        f"the list has {q}: {a}" for q in "ab" for a in ("no", "yes")
+    ]
 
 
 def test_simulated_surveys_have_the_planned_errors(folder):
     Path("shares.toml").write_text("[smokes]\nno = 0.9\nyes = 0.1\n")
     rows = cli_json(
-        "survey", "simulate", "s.toml", "--people", 500, "--repeats", 15, "--shares", "shares.toml", "--seed", 1
+        "survey",
+        "simulate",
+        "s.toml",
+        "--people",
+        500,
+        "--repeats",
+        15,
+        "--shares",
+        "shares.toml",
+        "--seed",
+        1,
     )
     found = pd.DataFrame(rows["estimates"]).set_index(["question", "answer"])
     assert found["truth"]["health", "<= fair"] == pytest.approx(4 / 7)  # of the prior
@@ -329,7 +442,8 @@ def test_simulated_surveys_have_the_planned_errors(folder):
     assert abs(found["rmse"]["smokes", "yes"] ** 2 / expected - 1) < 5 * math.sqrt(2 / 15)
     assert (np.abs(found["coverage"] - 0.95) < 4.5 * math.sqrt(0.0475 / 15) + 0.01).all()
     alone = run_cli("survey", "simulate", "s.toml", "--people", 50, "--repeats", 2)
-    assert "equal shares of the answers are supposed for smokes" in alone.stderr  # not for health, which has a prior
+    # not for health, which has a prior
+    assert "equal shares of the answers are supposed for smokes" in alone.stderr
     assert "health" not in alone.stderr
     Path("shares.toml").write_text("[drinks]\nno = 1\n")
     refused = run_cli("survey", "simulate", "s.toml", "--people", 50, "--shares", "shares.toml")

@@ -1,4 +1,5 @@
-"""One report on all questions: exact distributions of the sampler, the theorem and its bound, estimates, keys."""
+"""One report on all questions: exact distributions of the sampler, the theorem and its bound,
+estimates, keys."""
 
 from __future__ import annotations
 
@@ -18,7 +19,11 @@ from hypothesis import strategies as st
 
 from builders import cases, run_cli, thorough_or
 from ldpopt import Counts, PureLDP, SecretKey, Survey, Workload, compare_schemes, design
-from ldpopt.certificate.yes_no_certificate import PatternRandomizer, YesNoCertificate, most_information
+from ldpopt.certificate.yes_no_certificate import (
+    PatternRandomizer,
+    YesNoCertificate,
+    most_information,
+)
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.frequencies.yes_no import TOTAL, WordChoices, YesNoPatterns, draw_order
@@ -27,7 +32,8 @@ from ldpopt.studies.folders import count_folder, privatize_folder
 from ldpopt.studies.survey_simulation import simulate_survey
 from ldpopt.surveys.joint import JOINT
 
-# The table of the best joint report: sum of the variances of all 2 d shares, from an independent search
+# The table of the best joint report: sum of the variances of all 2 d shares, from an independent
+# search
 SEARCHED = {
     (2, 0.5): 32.3416,
     (2, 1): 8.3654,
@@ -47,10 +53,13 @@ SEARCHED = {
 
 
 class EveryChoice:
-    """Choices of one person, all of which are tried in turn, with the probability of those that were made."""
+    """Choices of one person, all of which are tried in turn, with the probability of those that
+    were made."""
 
     def __init__(self, path):
-        self.path, self.made, self.probability = list(path), [], Fraction(1)
+        self.path = list(path)
+        self.made = []
+        self.probability = Fraction(1)
 
     def _next(self, weights):
         place = len(self.made)
@@ -69,7 +78,8 @@ class EveryChoice:
     @classmethod
     def distribution(cls, draw):
         """Exact probability of each result of ``draw(choices)``."""
-        found, path = {}, []
+        found = {}
+        path = []
         while path is not None:
             choices = cls(path)
             result = draw(choices)
@@ -86,12 +96,15 @@ class EveryChoice:
 
 
 def exact_channel(patterns):
-    """Probability of every report for every row of answers, by trying all choices of the sampler."""
+    """Probability of every report for every row of answers, by trying all choices of the
+    sampler."""
     d = patterns.pattern.questions
     return {
         row: EveryChoice.distribution(
             lambda choices, row=row: tuple(
-                patterns.choose(np.array([row], dtype=np.int8), choices, lambda truth: choices)[0].tolist()
+                patterns.choose(np.array([row], dtype=np.int8), choices, lambda truth: choices)[
+                    0
+                ].tolist()
             )
         )
         for row in itertools.product((0, 1), repeat=d)
@@ -109,11 +122,22 @@ def patterns_of(d, epsilon, size=None, least=None):
 
 @pytest.mark.parametrize(
     ("d", "size", "least"),
-    [(1, 1, 1), (2, 1, 1), (2, 2, 2), (3, 2, 2), (3, 3, 2), (3, 3, 3), *thorough_or([], [(4, 3, 2)])],
+    [
+        (1, 1, 1),
+        (2, 1, 1),
+        (2, 2, 2),
+        (3, 2, 2),
+        (3, 3, 2),
+        (3, 3, 3),
+        *thorough_or([], [(4, 3, 2)]),
+    ],
 )
-def test_the_distribution_of_the_sampler_is_exact_private_and_has_the_stated_bias_and_variance(d, size, least):
+def test_the_distribution_of_the_sampler_is_exact_private_and_has_the_stated_bias_and_variance(
+    d, size, least
+):
     patterns = patterns_of(d, 1.7, size, least)
-    drawn, channel = patterns.pattern, exact_channel(patterns)
+    drawn = patterns.pattern
+    channel = exact_channel(patterns)
     reports = sorted(next(iter(channel.values())))
     assert len(reports) == math.comb(d, size) * 2**size
     assert all(sum(row.values()) == 1 and len(row) == len(reports) for row in channel.values())
@@ -122,11 +146,15 @@ def test_the_distribution_of_the_sampler_is_exact_private_and_has_the_stated_bia
     assert odds == drawn.odds <= Budget(1.7).enclosure()[0] < odds * (1 + Fraction(1, 2**40))
     assert patterns.audit().verdict == "certified"
     for ratio in (Fraction(1), Fraction(2), Fraction(1, 2)):
-        most = max(sum(max(channel[x][y] - ratio * channel[z][y], 0) for y in reports) for x, z in pairs)
+        most = max(
+            sum(max(channel[x][y] - ratio * channel[z][y], 0) for y in reports) for x, z in pairs
+        )
         if ratio >= 1:
             assert most == max(drawn.delta(ratio), 0)
         pair = patterns.worst_pair.channel
-        assert float(most) == pytest.approx(np.maximum(pair[0] - float(ratio) * pair[1], 0).sum(), abs=1e-12)
+        assert float(most) == pytest.approx(
+            np.maximum(pair[0] - float(ratio) * pair[1], 0).sum(), abs=1e-12
+        )
     # Unbiased values of the shares: 1/2 -+ d / (2 s bias) for a named answer, 1/2 for others.
     total = Fraction(0)
     for row, chances in channel.items():
@@ -149,17 +177,28 @@ def test_the_distribution_of_the_sampler_is_exact_private_and_has_the_stated_bia
             if len(right) == 2:
                 seen["both" if all(right) else "none" if not any(right) else "only"] += chance
         asked = Fraction(size * (size - 1), d * (d - 1))
-        assert (seen["both"], seen["only"], seen["none"]) == (asked * both, 2 * asked * only, asked * none)
+        assert (seen["both"], seen["only"], seen["none"]) == (
+            asked * both,
+            2 * asked * only,
+            asked * none,
+        )
 
 
 def test_uniform_numbers_and_orders_have_no_bias():
-    # Words that are cut off are drawn again: each number below 3 has as many words of 53 bits as the others.
+    # Words that are cut off are drawn again: each number below 3 has as many words of 53 bits as
+    # the others.
     words = iter([TOTAL - 1, TOTAL - 2, 5, 4])
-    choices = WordChoices(lambda rows, count: np.array([[next(words)] for _ in rows], dtype=np.uint64))
+    choices = WordChoices(
+        lambda rows, count: np.array([[next(words)] for _ in rows], dtype=np.uint64)
+    )
     assert TOTAL % 3 == 2
     assert choices.below(np.array([0]), 3).tolist() == [2]
     for count, size in ((3, 2), (4, 3), (4, 4)):
-        drawn = EveryChoice.distribution(lambda one: tuple(draw_order(one, np.array([0]), count, size)[0].tolist()))  # noqa: B023
+        drawn = EveryChoice.distribution(
+            lambda one, count=count, size=size: tuple(
+                draw_order(one, np.array([0]), count, size)[0].tolist()
+            )
+        )
         assert set(drawn) == set(itertools.permutations(range(count), size))
         assert set(drawn.values()) == {Fraction(1, math.perm(count, size))}
 
@@ -192,8 +231,10 @@ def test_value_and_bound_hold_for_any_number_of_questions(d, epsilon):
     assert found.audit.verdict == "certified"
     if epsilon <= math.log(3) or d <= 6:
         assert found.relative_gap < 1e-6  # proved optimal
-    # Every pattern of any size has at most the information of the bound, and asking one question has its own value.
-    limit, size = most_information(d, Budget(epsilon)), min(d, 7)
+    # Every pattern of any size has at most the information of the bound, and asking one question
+    # has its own value.
+    limit = most_information(d, Budget(epsilon))
+    size = min(d, 7)
     for least in range(1, size + 1):
         drawn = PatternRandomizer.of(d, size, least, Budget(epsilon))
         assert size * drawn.bias**2 <= limit
@@ -208,7 +249,8 @@ def test_no_set_of_rows_has_more_information_than_the_listed_ones(d):
     draws = np.random.default_rng(d)
     every = range(2 ** (2**d)) if d <= 3 else draws.integers(0, 2 ** (2**d), 20000)
     sets = np.array([[mask >> k & 1 for k in range(2**d)] for mask in map(int, every)], dtype=float)
-    level, share = sets @ rows / 2**d, sets.mean(axis=1)
+    level = sets @ rows / 2**d
+    share = sets.mean(axis=1)
     for epsilon in (0.5, 1.5, 2.5, 5.0):
         ratio = math.exp(epsilon)
         found = (ratio - 1) ** 2 * (level**2).sum(axis=1) / (1 + (ratio - 1) * share) ** 2
@@ -223,8 +265,14 @@ def test_a_claim_that_does_not_hold_is_found():
     drawn = found.randomizer
     greedy = PatternRandomizer(drawn.questions, drawn.size, drawn.least, drawn.mass + TOTAL // 1000)
     for wrong, words in (
-        (YesNoCertificate(found.epsilon, drawn, found.achieved, found.bound * Fraction(11, 10)), "less than the bound"),
-        (YesNoCertificate(found.epsilon, drawn, found.bound, found.bound), "larger variance than claimed"),
+        (
+            YesNoCertificate(found.epsilon, drawn, found.achieved, found.bound * Fraction(11, 10)),
+            "less than the bound",
+        ),
+        (
+            YesNoCertificate(found.epsilon, drawn, found.bound, found.bound),
+            "larger variance than claimed",
+        ),
         (YesNoCertificate(found.epsilon, greedy, found.achieved, found.bound), "not private"),
     ):
         assert any(words in failure for failure in wrong.recheck())
@@ -253,15 +301,21 @@ SHARES = {"smokes": [0.8, 0.2], "drinks": [0.78, 0.22], "votes": [0.95, 0.05]}
 TABLE = [0.8 * 0.9, 0.8 * 0.1, 0.2 * 0.3, 0.2 * 0.7]  # smokes and drinks
 ANSWERS = {
     "yes/no": HABITS,
-    "mixed": {"smokes": Workload.frequencies(["no", "yes"]), "drinks": ["never", "ever"], "votes": range(3)},
+    "mixed": {
+        "smokes": Workload.frequencies(["no", "yes"]),
+        "drinks": ["never", "ever"],
+        "votes": range(3),
+    },
 }
 
 
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_intervals_of_questions_and_pairs_cover_as_stated(kind):
-    rounds, size = thorough_or(30, 200), 600
+    rounds = thorough_or(30, 200)
+    size = 600
     survey = Survey(ANSWERS[kind], epsilon=2.5, scheme="joint")
-    covered, values = {name: [] for name in [*SHARES, "pair"]}, []
+    covered = {name: [] for name in [*SHARES, "pair"]}
+    values = []
     draws = np.random.default_rng(3)
     for number in range(rounds):
         reports = survey.privatize(people(size, number), rng=draws)
@@ -275,18 +329,24 @@ def test_intervals_of_questions_and_pairs_cover_as_stated(kind):
     for name, hits in covered.items():
         share = np.mean(hits, axis=0)
         assert (np.abs(share - 0.9) < slack + 0.012).all(), (name, share)
-    mean, spread = np.mean(values, axis=0), np.std(values, axis=0, ddof=1)
-    assert (np.abs(mean - [truth[1] for truth in SHARES.values()]) < 4.5 * spread / math.sqrt(rounds)).all()
+    mean = np.mean(values, axis=0)
+    spread = np.std(values, axis=0, ddof=1)
+    assert (
+        np.abs(mean - [truth[1] for truth in SHARES.values()]) < 4.5 * spread / math.sqrt(rounds)
+    ).all()
     for place, name in enumerate(SHARES):
         prior = [*SHARES[name], 0.0] if kind == "mixed" and name == "votes" else SHARES[name]
         expected = survey.precision(name, prior=prior).variances[1] / size
         # Of a design, beside equally common answers to the other questions: nearly the same.
-        assert abs(spread[place] ** 2 / expected - 1) < 6 * math.sqrt(2 / rounds) + 0.1 * (kind == "mixed")
+        assert abs(spread[place] ** 2 / expected - 1) < 6 * math.sqrt(2 / rounds) + 0.1 * (
+            kind == "mixed"
+        )
 
 
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_tables_files_folders_counts_and_saved_surveys_agree(kind, tmp_path):
-    survey, table = Survey(ANSWERS[kind], epsilon=2.0, scheme="joint", weights="w"), people(900)
+    survey = Survey(ANSWERS[kind], epsilon=2.0, scheme="joint", weights="w")
+    table = people(900)
     table["w"] = np.random.default_rng(1).uniform(0.5, 2, 900)
     survey.save(tmp_path / "s.json")
     twin = Survey.load(tmp_path / "s.json")
@@ -308,14 +368,18 @@ def test_tables_files_folders_counts_and_saved_surveys_agree(kind, tmp_path):
         assert twin.count(tmp_path / name)[JOINT].n_reports == 900
         for question, one in twin.estimate(tmp_path / name).items():
             assert one.values == pytest.approx(found[question].values)
-        assert twin.estimate_pair(tmp_path / name, "smokes", "drinks").values == pytest.approx(pair.values)
+        assert twin.estimate_pair(tmp_path / name, "smokes", "drinks").values == pytest.approx(
+            pair.values
+        )
         with pytest.raises(ModelFileError, match="column 'smokes'"):
             twin.privatize_file(tmp_path / name, tmp_path / "again.csv")
     assert privatize_folder(tmp_path / "in", tmp_path / "out", twin, key=key, id="id") == 900
     whole = survey.count(reports)[JOINT]
     assert count_folder(tmp_path / "out", twin)[JOINT].values == pytest.approx(whole.values)
     parts = [survey.count(reports[:300])[JOINT], survey.count(reports[300:])[JOINT]]
-    assert survey.estimate({JOINT: parts[0] + parts[1]})["votes"].values == pytest.approx(found["votes"].values)
+    assert survey.estimate({JOINT: parts[0] + parts[1]})["votes"].values == pytest.approx(
+        found["votes"].values
+    )
     for other in (pl.from_pandas(table), pa.table(table)):
         again = survey.privatize(other, key=key, id="id")
         assert type(again) is type(other)
@@ -323,10 +387,14 @@ def test_tables_files_folders_counts_and_saved_surveys_agree(kind, tmp_path):
 
 
 def test_keyed_reports_repeat_and_depend_on_the_reported_answers_only():
-    survey, table, key = Survey(HABITS, epsilon=2.0, scheme="joint"), people(2000), SecretKey(bytes(32))
+    survey = Survey(HABITS, epsilon=2.0, scheme="joint")
+    table = people(2000)
+    key = SecretKey(bytes(32))
     assert survey.joint.source.size == 2
     first = survey.privatize(table, key=key, id="id")[JOINT]
-    shuffled = survey.privatize(table.sample(frac=1, random_state=1), key=key, id="id").sort_index()[JOINT]
+    shuffled = survey.privatize(
+        table.sample(frac=1, random_state=1), key=key, id="id"
+    ).sort_index()[JOINT]
     assert first.tolist() == shuffled.tolist()
     changed = survey.privatize(table.assign(votes=1 - table["votes"]), key=key, id="id")[JOINT]
     asked = [{int(place) // 2 for place in text.split()} for text in first]
@@ -360,15 +428,25 @@ def test_missing_answers_are_refused_left_out_or_answers():
     answer = Question(Workload.frequencies(["never", "ever", "?"]), missing_answer="?")
     survey = Survey(HABITS | {"drinks": answer}, epsilon=2.0, scheme="joint")
     assert survey.privatize(table, rng=1)[JOINT].notna().all()
-    assert survey.estimate(survey.privatize(table, rng=1))["drinks"].labels == ("never", "ever", "?")
+    assert survey.estimate(survey.privatize(table, rng=1))["drinks"].labels == (
+        "never",
+        "ever",
+        "?",
+    )
 
 
 def test_other_numbers_than_frequencies():
     ages = [20, 40, 60]
-    questions = {"smokes": ["no", "yes"], "age": Workload.mean(ages, inputs=ages), "sport": Workload.prefix([0, 1, 2])}
+    questions = {
+        "smokes": ["no", "yes"],
+        "age": Workload.mean(ages, inputs=ages),
+        "sport": Workload.prefix([0, 1, 2]),
+    }
     survey = Survey(questions, epsilon=3.0, scheme="joint")
     draws = np.random.default_rng(1)
-    table = pd.DataFrame({"smokes": draws.choice(["no", "yes"], 5000), "age": draws.choice([20, 40, 60], 5000)})
+    table = pd.DataFrame(
+        {"smokes": draws.choice(["no", "yes"], 5000), "age": draws.choice([20, 40, 60], 5000)}
+    )
     table["sport"] = draws.choice(3, 5000, p=[0.5, 0.3, 0.2])
     found = survey.estimate(survey.privatize(table, rng=1))
     assert found["age"].labels == questions["age"].names
@@ -381,9 +459,12 @@ def test_thousands_of_questions():
     survey = Survey({f"q{k}": ["no", "yes"] for k in range(d)}, epsilon=4.0, scheme="joint")
     row = (np.random.default_rng(1).random(d) < 0.3).astype(np.int8)
     draws = np.random.default_rng(2)
-    reports = survey.joint.source.privatize(np.broadcast_to(row, (thorough_or(50_000, 200_000), d)), draws)
+    reports = survey.joint.source.privatize(
+        np.broadcast_to(row, (thorough_or(50_000, 200_000), d)), draws
+    )
     counts = Counts.of(survey.joint.source, reports)
-    truth, inside = np.stack([1 - row, row], axis=1), []
+    truth = np.stack([1 - row, row], axis=1)
+    inside = []
     for place, name in list(enumerate(survey.questions))[:: thorough_or(20, 4)]:
         low, high = survey.estimate_question(name, counts).interval.T
         inside.append((low <= truth[place]) & (truth[place] <= high))
@@ -399,7 +480,11 @@ def test_thousands_of_questions():
         ({"a": ["no", "yes"]}, 1.0, "one question has no joint report"),
         ({"a": range(9), "b": range(8)}, 1.0, "72 combinations"),
         ({"a": ["no", "yes"], JOINT: ["no", "yes"]}, 1.0, "is not possible"),
-        ({"a": ["no", "yes"], "b": patterns_of(2, 1.0).worst_pair}, 1.0, "has a mechanism of its own"),
+        (
+            {"a": ["no", "yes"], "b": patterns_of(2, 1.0).worst_pair},
+            1.0,
+            "has a mechanism of its own",
+        ),
         (HABITS, 1e-18, "too small"),
     ],
 )
@@ -422,9 +507,9 @@ def test_pairs_that_reports_do_not_show_and_wrong_reports_are_refused():
     with pytest.raises(StatementError, match="unknown question"):
         large.estimate_pair(reports, "smokes", "eats")
     with pytest.raises(StatementError, match="no report is about two questions"):
-        Survey(dict.fromkeys("ab", patterns_of(2, 1.0).worst_pair), scheme="one_question").estimate_pair(
-            reports, "a", "b"
-        )
+        Survey(
+            dict.fromkeys("ab", patterns_of(2, 1.0).worst_pair), scheme="one_question"
+        ).estimate_pair(reports, "a", "b")
 
 
 def test_the_joint_report_is_compared_with_other_schemes():
@@ -434,8 +519,13 @@ def test_the_joint_report_is_compared_with_other_schemes():
     assert found.best == "joint"
     survey = Survey(dict.fromkeys("abc", range(2)), epsilon=2.0, scheme="joint")
     for name, prior in (("a", [0.9, 0.1]), ("b", [0.5, 0.5])):
-        assert found.variances["joint"][name] == pytest.approx(survey.precision(name, prior=prior).variances.mean())
-    gains = {d: min(compare_schemes(dict.fromkeys(map(str, range(d)), 2), 4.0).average.values()) for d in (2, 5)}
+        assert found.variances["joint"][name] == pytest.approx(
+            survey.precision(name, prior=prior).variances.mean()
+        )
+    gains = {
+        d: min(compare_schemes(dict.fromkeys(map(str, range(d)), 2), 4.0).average.values())
+        for d in (2, 5)
+    }
     assert gains == pytest.approx({2: 0.1548 / 4 + 0.25, 5: 2.7681 / 10 + 0.25}, rel=1e-3)
     assert "joint" not in compare_schemes({"a": 9, "b": 9}, 2.0).variances
 
@@ -470,12 +560,21 @@ def test_surveys_in_toml_on_the_command_line(more, tmp_path: Path, monkeypatch):
     shares = {(one["question"], one["answer"]): one["estimate"] for one in estimated["estimates"]}
     assert abs(shares["smokes", "yes"] - 0.2) < 0.1
     paired = json.loads(
-        run_cli("estimate", "s.json", "reports.csv", "--pair", "smokes", "drinks", "--json", "-").stdout
+        run_cli(
+            "estimate", "s.json", "reports.csv", "--pair", "smokes", "drinks", "--json", "-"
+        ).stdout
     )
-    assert [one["answer"] for one in paired["estimates"]] == [[a, b] for a in ("no", "yes") for b in ("never", "ever")]
+    assert [one["answer"] for one in paired["estimates"]] == [
+        [a, b] for a in ("no", "yes") for b in ("never", "ever")
+    ]
     for one, truth in zip(paired["estimates"], TABLE, strict=True):
         assert abs(one["estimate"] - truth) < 6 * one["std_error"]
-    assert run_cli("estimate", "s.json", "reports.csv", "--pair", "smokes", "drinks", "-o", "table.csv").exit_code == 0
+    assert (
+        run_cli(
+            "estimate", "s.json", "reports.csv", "--pair", "smokes", "drinks", "-o", "table.csv"
+        ).exit_code
+        == 0
+    )
     Path("b.toml").write_text((STATEMENT + more).replace('"joint"', '"best"'))
     assert Survey.from_toml("b.toml").scheme == "joint"
 
@@ -484,7 +583,11 @@ def test_surveys_in_toml_on_the_command_line(more, tmp_path: Path, monkeypatch):
     ("old", "new", "what"),
     [
         ("epsilon = 3.0", "", "a joint report depends on the budget"),
-        ('"yes"]', '"yes"]\nutility = "identity"', "a question with its own utility has no joint report"),
+        (
+            '"yes"]',
+            '"yes"]\nutility = "identity"',
+            "a question with its own utility has no joint report",
+        ),
         ('"yes"]', '"yes"]\nepsilon = 1.0', "a question with its own epsilon has no joint report"),
     ],
 )
@@ -498,7 +601,11 @@ def test_a_changed_file_is_refused_or_its_claims_fail(tmp_path):
     survey = Survey(HABITS, epsilon=2.0, scheme="joint")
     survey.save(tmp_path / "s.json")
     data = json.loads((tmp_path / "s.json").read_text())
-    for key, value, fails in (("mass", TOTAL - 1, True), ("bound", "100", False), ("questions", 4, True)):
+    for key, value, fails in (
+        ("mass", TOTAL - 1, True),
+        ("bound", "100", False),
+        ("questions", 4, True),
+    ):
         changed = json.loads(json.dumps(data))
         changed["joint"][key] = value
         (tmp_path / "t.json").write_text(json.dumps(changed))
@@ -509,13 +616,21 @@ def test_a_changed_file_is_refused_or_its_claims_fail(tmp_path):
             assert Survey.load(tmp_path / "t.json").joint.certificate.recheck()
 
 
-@pytest.mark.parametrize("answers", [["no", "yes"], ["never", "sometimes", "often"]], ids=["patterns", "design"])
+@pytest.mark.parametrize(
+    "answers", [["no", "yes"], ["never", "sometimes", "often"]], ids=["patterns", "design"]
+)
 def test_simulated_joint_reports_have_the_planned_errors(answers):
     survey = Survey({"smokes": answers, "drinks": ["no", "yes"]}, epsilon=3.0, scheme="joint")
-    shares = {"smokes": dict(zip(answers, [0.7, 0.2, 0.1], strict=False)), "drinks": {"no": 0.6, "yes": 0.4}}
+    shares = {
+        "smokes": dict(zip(answers, [0.7, 0.2, 0.1], strict=False)),
+        "drinks": {"no": 0.6, "yes": 0.4},
+    }
     shares["smokes"][answers[-1]] += 1 - sum(shares["smokes"].values())
-    found = simulate_survey(survey, 400, shares=shares, repeats=40, rng=1).set_index(["question", "answer"])
+    found = simulate_survey(survey, 400, shares=shares, repeats=40, rng=1).set_index(
+        ["question", "answer"]
+    )
     for name in survey.questions:
         assert found["truth"][name].to_dict() == pytest.approx(shares[name])
-        worst = survey.precision(name).variances / 400  # no distribution of the answers has larger ones
+        # no distribution of the answers has larger ones
+        worst = survey.precision(name).variances / 400
         assert (found["rmse"][name].to_numpy() ** 2 <= worst * (1 + 5 * math.sqrt(2 / 40))).all()

@@ -1,4 +1,5 @@
-"""All questions, one question, or fake data: true budgets by enumeration, unbiased estimates, variances."""
+"""All questions, one question, or fake data: true budgets by enumeration, unbiased estimates,
+variances."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ def joint_distribution(mechanisms, one_question):
             for other, (one, answer) in enumerate(zip(mechanisms, row, strict=True)):
                 own = one.channel[answer]
                 if place is None or other == place:
-                    columns.append(own if place is None or one_question.fake_data else np.append(own, 0.0))
+                    columns.append(
+                        own if place is None or one_question.fake_data else np.append(own, 0.0)
+                    )
                 elif one_question.fake_data:
                     columns.append(one.channel.mean(axis=0))
                 else:
@@ -62,23 +65,30 @@ def test_the_budget_of_a_person_is_the_true_one(sizes, scheme):
 
 
 def test_fake_data_amplify_for_one_attribute_of_equal_size_and_not_for_others():
-    # The claim: reports at log(d (e^eps - 1) + 1) make the row eps-private. It holds where one of d equal attributes
-    # changes, fails for a person, and fails for one attribute where the numbers of answers differ.
+    # The claim: reports at log(d (e^eps - 1) + 1) make the row eps-private. It holds where one of d
+    # equal attributes changes, fails for a person, and fails for one attribute where the numbers of
+    # answers differ.
     epsilon, count = 1.0, 2
     amplified = math.log(count * (math.exp(epsilon) - 1) + 1)
     for sizes, holds in (((3, 3), True), ((2, 6), False)):
         mechanisms = [question(size, amplified) for size in sizes]
         answers, table = joint_distribution(mechanisms, OneQuestion(count, fake_data=True))
         every = list(itertools.permutations(range(len(answers)), 2))
-        near = [(x, y) for x, y in every if sum(a != b for a, b in zip(answers[x], answers[y], strict=True)) == 1]
+        near = [
+            (x, y)
+            for x, y in every
+            if sum(a != b for a, b in zip(answers[x], answers[y], strict=True)) == 1
+        ]
         assert (largest_loss(table, near) <= epsilon + 1e-9) is holds
         assert largest_loss(table, every) == pytest.approx(amplified, abs=1e-9)
 
 
 @pytest.mark.parametrize("scheme", ["split", "one_question", "fake_data"])
 def test_estimates_are_unbiased_and_their_variance_is_the_closed_form(scheme):
-    people, rounds = 2000, thorough_or(30, 300)
-    sizes, shares = {"a": 2, "b": 4}, {"a": [0.8, 0.2], "b": [0.5, 0.3, 0.2, 0.0]}
+    people = 2000
+    rounds = thorough_or(30, 300)
+    sizes = {"a": 2, "b": 4}
+    shares = {"a": [0.8, 0.2], "b": [0.5, 0.3, 0.2, 0.0]}
     whole = 1.5
     each = whole / 2 if scheme == "split" else whole
     survey = Survey(
@@ -89,7 +99,9 @@ def test_estimates_are_unbiased_and_their_variance_is_the_closed_form(scheme):
     draws = np.random.default_rng(5)
     found = {name: [] for name in sizes}
     for _ in range(rounds):
-        table = pd.DataFrame({name: draws.choice(size, people, p=shares[name]) for name, size in sizes.items()})
+        table = pd.DataFrame(
+            {name: draws.choice(size, people, p=shares[name]) for name, size in sizes.items()}
+        )
         estimates = survey.estimate(survey.privatize(table, rng=draws))
         for name, one in estimates.items():
             found[name].append(one.values)
@@ -107,7 +119,8 @@ def test_small_budgets_ask_one_question_large_ones_ask_all_and_the_reason_is_nam
     few = {"a": 2, "b": 2, "c": 2}
     assert compare_schemes(few, 0.5).best == "one_question"
     assert compare_schemes(few, 12.0).best == "joint"
-    assert compare_schemes({"a": 5, "b": 5, "c": 5}, 12.0).best == "split"  # too many combinations for a joint report
+    # too many combinations for a joint report
+    assert compare_schemes({"a": 5, "b": 5, "c": 5}, 12.0).best == "split"
     assert "times for split" in compare_schemes(few, 0.5).why
     for epsilon in (0.2, 1.0, 3.0, 8.0):
         average = compare_schemes(few, epsilon).average
@@ -119,7 +132,9 @@ def test_small_budgets_ask_one_question_large_ones_ask_all_and_the_reason_is_nam
 
 def test_one_question_is_drawn_for_each_person_the_same_with_a_key():
     coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
-    table = pd.DataFrame({"a": ["yes"] * 3000, "b": ["no"] * 3000, "c": ["no"] * 3000, "id": range(3000)})
+    table = pd.DataFrame(
+        {"a": ["yes"] * 3000, "b": ["no"] * 3000, "c": ["no"] * 3000, "id": range(3000)}
+    )
     survey = Survey(dict.fromkeys("abc", coin), scheme="one_question")
     key = SecretKey(bytes(32))
     found = survey.privatize(table, key=key, id="id")

@@ -1,4 +1,5 @@
-"""Questionnaires: budgets add up, one pass over a table, missing answers by question, weights, counts of shards."""
+"""Questionnaires: budgets add up, one pass over a table, missing answers by question, weights,
+counts of shards."""
 
 from __future__ import annotations
 
@@ -11,7 +12,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ldpopt import Counts, Mechanism, Problem, PureLDP, SecretKey, Survey, Workload, design, estimate_frequencies
+from ldpopt import (
+    Counts,
+    Mechanism,
+    Problem,
+    PureLDP,
+    SecretKey,
+    Survey,
+    Workload,
+    design,
+    estimate_frequencies,
+)
 from ldpopt.errors import StatementError
 from ldpopt.mechanism.questions import Question
 
@@ -57,7 +68,9 @@ def test_counts_of_shards():
     parts = [SURVEY.count(reports[:500]), SURVEY.count(reports[500:])]
     both = {name: parts[0][name] + parts[1][name] for name in SURVEY.questions}
     whole = SURVEY.estimate(reports)
-    assert all(SURVEY.estimate(both)[name].values == pytest.approx(whole[name].values) for name in whole)
+    assert all(
+        SURVEY.estimate(both)[name].values == pytest.approx(whole[name].values) for name in whole
+    )
     with pytest.raises(StatementError, match="no counts of question 'income'"):
         SURVEY.estimate({"smokes": both["smokes"]})
     with pytest.raises(StatementError, match="'smoke', which is not a question"):
@@ -97,7 +110,12 @@ def test_weights():
 
 @pytest.mark.parametrize(
     ("questions", "words"),
-    [({}, "needs questions"), ([], "needs questions"), ({1: COIN}, "is not text"), ({"a": "coin"}, "'a' is a str")],
+    [
+        ({}, "needs questions"),
+        ([], "needs questions"),
+        ({1: COIN}, "is not text"),
+        ({"a": "coin"}, "'a' is a str"),
+    ],
 )
 def test_bad_surveys(questions, words):
     with pytest.raises(StatementError, match=words):
@@ -108,17 +126,23 @@ def test_a_question_alone_is_its_mechanism():
     reports = Survey({"smokes": COIN}).privatize(PEOPLE, rng=5)
     assert reports["smokes"].tolist() == COIN.sample(PEOPLE["smokes"].tolist(), rng=5).tolist()
     found = Survey({"smokes": COIN}).estimate(reports)["smokes"]
-    assert found.values == pytest.approx(estimate_frequencies(COIN, reports["smokes"].tolist()).values)
+    assert found.values == pytest.approx(
+        estimate_frequencies(COIN, reports["smokes"].tolist()).values
+    )
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 def test_reports_that_are_sets_are_columns_of_texts(library: str, tmp_path) -> None:
     best = design(Workload.frequencies([f"a{k}" for k in range(30)]), PureLDP(1.0))
     survey = Survey({"answer": Question(COIN, "leave_out"), "place": best})
-    plain = pd.DataFrame({"answer": ["no", None, "yes"] * 500, "place": ["a3"] * 1500, "id": range(1500)})
-    table = {"pandas": lambda: plain, "polars": lambda: pl.from_pandas(plain), "pyarrow": lambda: pa.table(plain)}[
-        library
-    ]()
+    plain = pd.DataFrame(
+        {"answer": ["no", None, "yes"] * 500, "place": ["a3"] * 1500, "id": range(1500)}
+    )
+    table = {
+        "pandas": lambda: plain,
+        "polars": lambda: pl.from_pandas(plain),
+        "pyarrow": lambda: pa.table(plain),
+    }[library]()
     key = SecretKey(bytes(32))
     reports = survey.privatize(table, key=key, id="id")
     assert type(reports) is type(table)
@@ -126,13 +150,21 @@ def test_reports_that_are_sets_are_columns_of_texts(library: str, tmp_path) -> N
     assert counts["place"].n_reports == 1500
     found = survey.estimate(reports)["place"]
     assert abs(found.values[3] - 1) < 6 * found.std_error[3]
-    # The same key, id and answer give the same set, in a file, in another order, beside other people.
+    # The same key, id and answer give the same set, in a file, in another order, beside other
+    # people.
     pq.write_table(pa.table(plain), tmp_path / "answers.parquet")
-    survey.privatize_file(tmp_path / "answers.parquet", tmp_path / "reports.parquet", key=key, id="id")
+    survey.privatize_file(
+        tmp_path / "answers.parquet", tmp_path / "reports.parquet", key=key, id="id"
+    )
     assert survey.count(tmp_path / "reports.parquet") == counts
     other = survey.privatize(plain[::-3], key=key, id="id")["place"].tolist()
-    assert other == list(reports["place"].to_pylist() if library == "pyarrow" else reports["place"])[::-3]
-    assert survey.privatize(plain, key=SecretKey(bytes(31) + b"1"), id="id")["place"].tolist() != other
+    assert (
+        other
+        == list(reports["place"].to_pylist() if library == "pyarrow" else reports["place"])[::-3]
+    )
+    assert (
+        survey.privatize(plain, key=SecretKey(bytes(31) + b"1"), id="id")["place"].tolist() != other
+    )
 
 
 NUMBERED = {"whole numbers": [0, 1, 2], "texts of whole numbers": ["0", "1", "2"]}
@@ -155,7 +187,9 @@ LIBRARIES = {
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("entries", COLUMNS)
 @pytest.mark.parametrize("labels", NUMBERED)
-def test_reports_of_whole_numbers_are_read_in_dataframes_as_in_files(labels, entries, library, tmp_path):
+def test_reports_of_whole_numbers_are_read_in_dataframes_as_in_files(
+    labels, entries, library, tmp_path
+):
     mechanism = Mechanism(np.full((3, 3), 0.25) + np.eye(3) / 4, NUMBERED[labels])
     codes = [0, 1, 2, 2, 1, 2] * 5
     table = LIBRARIES[library]({"q": COLUMNS[entries](codes)})

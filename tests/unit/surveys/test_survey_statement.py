@@ -68,8 +68,14 @@ def test_a_solved_survey_reads_back_equal(folder: Path) -> None:
         other = survey.questions[name]
         assert (question.randomizer, question.missing) == (other.randomizer, other.missing)
     assert (twin.title, twin.scheme) == ("Habits", "split")
-    assert twin.questions["income"].source.workload.names == survey.questions["income"].source.workload.names
-    assert (twin.questions["income"].missing_answer, twin.questions["drinks"].missing) == ("no answer", "leave_out")
+    assert (
+        twin.questions["income"].source.workload.names
+        == survey.questions["income"].source.workload.names
+    )
+    assert (twin.questions["income"].missing_answer, twin.questions["drinks"].missing) == (
+        "no answer",
+        "leave_out",
+    )
     reports = survey.privatize(pd.read_csv("answers.csv", keep_default_na=True), rng=1)
     for name, found in twin.estimate(reports).items():
         assert found.values == pytest.approx(survey.estimate(reports)[name].values)
@@ -88,19 +94,39 @@ def test_a_solved_survey_reads_back_equal(folder: Path) -> None:
         ("share = 0.5", "share = 1.0", "nothing is left for income, drinks"),
         ("share = 0.5", "epsilon = 4.0", "nothing is left"),
         ("share = 0.5", "share = 0.5\nepsilon = 1.0", "an epsilon or a share"),
-        ("share = 0.5", 'mechanism = "coin.json"', "labels has no effect together with a mechanism"),
+        (
+            "share = 0.5",
+            'mechanism = "coin.json"',
+            "labels has no effect together with a mechanism",
+        ),
         ('labels = ["no", "yes"]', "", "the labels of the answers are missing"),
-        ('labels = ["no", "yes"]\nshare = 0.5', 'mechanism = "none.json"', "none.json: cannot read"),
+        (
+            'labels = ["no", "yes"]\nshare = 0.5',
+            'mechanism = "none.json"',
+            "none.json: cannot read",
+        ),
         ("labels", "lables", "unknown key 'lables'"),
         ('workload = "prefix"', 'workload = "prefx"', "did you mean 'prefix'"),
         ('workload = "prefix"', 'utility = "idntity"', "did you mean 'identity'"),
-        ('missing = "leave"', 'missing = "leave"\nmissing_label = "x"', "missing_label has no effect here"),
+        (
+            'missing = "leave"',
+            'missing = "leave"\nmissing_label = "x"',
+            "missing_label has no effect here",
+        ),
         ('missing = "leave"', "values = [1, 2, 3]", "values are for the workload mean"),
         ("epsilon = 3.0\n", "", "a share needs the epsilon of a person"),
         ("epsilon = 3.0", "epsilon = -1", "epsilon"),
         ("epsilon = 3.0", 'epsilon = 3.0\nscheme = "one_question"', "there are no shares"),
-        ("epsilon = 3.0", 'epsilon = 3.0\nscheme = "best"', "a question with its own share fits one scheme only"),
-        ("epsilon = 3.0", 'epsilon = 3.0\nweights = "smokes"', "the column 'smokes' of the weights is a question"),
+        (
+            "epsilon = 3.0",
+            'epsilon = 3.0\nscheme = "best"',
+            "a question with its own share fits one scheme only",
+        ),
+        (
+            "epsilon = 3.0",
+            'epsilon = 3.0\nweights = "smokes"',
+            "the column 'smokes' of the weights is a question",
+        ),
     ],
 )
 def test_mistakes_are_named_by_file_and_key(folder: Path, old: str, new: str, what: str) -> None:
@@ -116,7 +142,9 @@ def test_the_largest_budget_is_checked() -> None:
     truth = Mechanism([[1.0, 0.0], [0.5, 0.5]], ["no", "yes"])
     with pytest.raises(StatementError, match="a person would spend epsilon inf"):
         Survey({"a": coin, "b": truth}, epsilon=100.0)
-    with pytest.raises(StatementError, match=r"a person would spend epsilon 2.19722458, more than the 2.0 allowed"):
+    with pytest.raises(
+        StatementError, match=r"a person would spend epsilon 2.19722458, more than the 2.0 allowed"
+    ):
         Survey({"a": coin, "b": coin}, epsilon=2.0)
     assert Survey({"a": coin, "b": coin}, epsilon=2.0, scheme="one_question").epsilon < 1.1
 
@@ -130,7 +158,11 @@ def test_the_verbs_work_together_with_weights_keys_and_doubts(folder: Path) -> N
         options = ["--key", "k", "--id", "person"]
         made = run_cli("survey", "privatize", "s.json", "answers.csv", "-o", name, *options)
         assert made.exit_code == 0, made.stderr
-        for note in ("each person spends epsilon 12", "who did not answer drinks", "not protected: w"):
+        for note in (
+            "each person spends epsilon 12",
+            "who did not answer drinks",
+            "not protected: w",
+        ):
             assert note in made.stderr
         assert "not copied" not in made.stderr
     made = run_cli("survey", "privatize", "s.json", "answers.csv", "-o", "dropped.csv")
@@ -141,7 +173,11 @@ def test_the_verbs_work_together_with_weights_keys_and_doubts(folder: Path) -> N
     assert pd.read_parquet("one.parquet").equals(pd.read_parquet("two.parquet"))
     found = json.loads(run_cli("survey", "estimate", "s.json", "one.parquet", "--json", "-").stdout)
     answers = pd.read_csv("answers.csv", keep_default_na=False)
-    smokes = next(entry for entry in found["estimates"] if (entry["question"], entry["answer"]) == ("smokes", "yes"))
+    smokes = next(
+        entry
+        for entry in found["estimates"]
+        if (entry["question"], entry["answer"]) == ("smokes", "yes")
+    )
     true = answers["w"][answers["smokes"] == "yes"].sum() / answers["w"].sum()
     assert abs(smokes["estimate"] - true) < 5 * smokes["std_error"] + 1e-3
     assert found["p_values"]["smokes"] is None  # weighted
@@ -161,8 +197,13 @@ def test_a_first_survey_can_be_solved_planned_and_is_not_replaced(folder: Path) 
     assert run_cli("survey", "init", "first").exit_code == 0
     assert run_cli("survey", "init", "first").exit_code == 2
     assert "scheme: split" in run_cli("survey", "check", "first.toml").stdout
-    assert "each person spends epsilon 2" in run_cli("survey", "solve", "first.toml", "-o", "f.json").stdout
-    found = json.loads(run_cli("survey", "plan", "f.json", "--people", "5000", "--json", "-").stdout)
+    assert (
+        "each person spends epsilon 2"
+        in run_cli("survey", "solve", "first.toml", "-o", "f.json").stdout
+    )
+    found = json.loads(
+        run_cli("survey", "plan", "f.json", "--people", "5000", "--json", "-").stdout
+    )
     assert [entry["question"] for entry in found["questions"]] == ["smokes", "income"]
     assert run_cli("survey", "plan", "f.json").exit_code == 2
 
@@ -179,14 +220,20 @@ def test_raw_answers_are_refused_and_foreign_surveys_too(folder: Path) -> None:
 
 def test_many_labels_have_sets_as_reports(folder: Path) -> None:
     labels = [f"l{place}" for place in range(30)]
-    Path("big.toml").write_text(f"epsilon = 8.0\n[question.a]\nlabels = {labels}\n[question.b]\nlabels = ['x', 'y']\n")
+    Path("big.toml").write_text(
+        f"epsilon = 8.0\n[question.a]\nlabels = {labels}\n[question.b]\nlabels = ['x', 'y']\n"
+    )
     survey = Survey.from_toml("big.toml")
     survey.save("big.json")
     survey = Survey.load("big.json")
-    answers = pd.DataFrame({"a": np.random.default_rng(1).choice(labels[:5], 2000), "b": ["x"] * 2000})
+    answers = pd.DataFrame(
+        {"a": np.random.default_rng(1).choice(labels[:5], 2000), "b": ["x"] * 2000}
+    )
     answers.to_parquet("big.parquet")
     survey.privatize_file("big.parquet", "out.csv", rng=1)
     found = survey.estimate("out.csv")
     assert found["a"].values[:5].sum() == pytest.approx(1, abs=0.1)
     assert found["b"].values[0] == pytest.approx(1, abs=0.1)
-    assert survey.estimate(survey.privatize(answers, rng=1))["a"].values[:5].sum() == pytest.approx(1, abs=0.1)
+    assert survey.estimate(survey.privatize(answers, rng=1))["a"].values[:5].sum() == pytest.approx(
+        1, abs=0.1
+    )

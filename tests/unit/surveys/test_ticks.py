@@ -1,4 +1,5 @@
-"""Several ticks: cells and columns are the same answers, one share for each tick, and no cell in a message."""
+"""Several ticks: cells and columns are the same answers, one share for each tick, and no cell in a
+message."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ text = "What did you use?"
 answers = { alcohol = "Beer or wine" }
 """
 COLUMNS = SURVEY.replace(
-    '["alcohol", "tobacco", "other drugs"]', '{ alcohol = "q1", tobacco = "q2", "other drugs" = "q3" }'
+    '["alcohol", "tobacco", "other drugs"]',
+    '{ alcohol = "q1", tobacco = "q2", "other drugs" = "q3" }',
 )
 
 
@@ -52,17 +54,33 @@ def test_cells_and_columns_give_the_same_reports_and_a_share_for_each_tick(folde
     tables = []
     for name, table in (("s", "cells"), ("c", "columns")):
         cli_output("survey", "solve", f"{name}.toml", "-o", f"{name}.json")
-        cli_output("survey", "privatize", f"{name}.json", f"{table}.csv", "-o", "r.csv", "--key", "k", "--id", "id")
+        cli_output(
+            "survey",
+            "privatize",
+            f"{name}.json",
+            f"{table}.csv",
+            "-o",
+            "r.csv",
+            "--key",
+            "k",
+            "--id",
+            "id",
+        )
         tables.append(pd.read_csv("r.csv"))
         rows = cli_json("survey", "estimate", f"{name}.json", "r.csv")["estimates"]
         assert [row["answer"] for row in rows] == TICKS
         truth = pd.read_csv("columns.csv")[["q1", "q2", "q3"]].mean()
-        assert all(abs(row["estimate"] - true) < 5 * row["std_error"] for row, true in zip(rows, truth, strict=True))
+        assert all(
+            abs(row["estimate"] - true) < 5 * row["std_error"]
+            for row, true in zip(rows, truth, strict=True)
+        )
         assert len(cli_json("survey", "plan", f"{name}.json", "--people", 1000)["questions"]) == 1
         frame = pd.read_csv(f"{table}.csv", keep_default_na=False)
         assert Survey.load(f"{name}.json").privatize(frame, rng=1)["used"].notna().all()
     assert tables[0].equals(tables[1])
-    rows = cli_json("survey", "simulate", "c.json", "--people", 200, "--repeats", 5, "--seed", 1)["estimates"]
+    rows = cli_json("survey", "simulate", "c.json", "--people", 200, "--repeats", 5, "--seed", 1)[
+        "estimates"
+    ]
     assert [row["truth"] for row in rows] == pytest.approx([0.5] * 3)
 
 
@@ -81,7 +99,10 @@ def test_an_empty_cell_is_no_tick_and_a_missing_one_is_missing(folder, rule):
             continue
         assert found.exit_code == 0, found.stderr
         rows = cli_json("survey", "estimate", f"{name}.toml", "r.csv")["estimates"]
-        assert [row["answer"] for row in rows] == [*TICKS, *(["no answer"] if rule == "answer" else [])]
+        assert [row["answer"] for row in rows] == [
+            *TICKS,
+            *(["no answer"] if rule == "answer" else []),
+        ]
         for row, true in zip(rows, [0, 1 / 3, 0, 1 / 4], strict=False):
             assert abs(row["estimate"] - true) < 5 * row["std_error"]
         assert rows[0]["n_reports"] == (1200 if rule == "answer" else 900)
@@ -101,7 +122,9 @@ def test_an_unknown_tick_is_found_and_no_cell_is_printed(folder, table):
     frame = pd.read_csv(f"{table}.csv", keep_default_na=False, dtype=str)
     frame.iloc[7, 0] = "heroin;alcohol"
     frame.to_csv("bad.csv", index=False)
-    found = run_cli("survey", "privatize", f"{'s' if table == 'cells' else 'c'}.toml", "bad.csv", "-o", "r.csv")
+    found = run_cli(
+        "survey", "privatize", f"{'s' if table == 'cells' else 'c'}.toml", "bad.csv", "-o", "r.csv"
+    )
     assert found.exit_code == 2
     assert "row 9" in found.stderr
     assert "heroin" not in found.stderr
@@ -128,15 +151,28 @@ def test_a_joint_report_may_have_ticks(folder):
 def test_the_best_scheme_for_ticks_has_the_least_variance_that_surveys_have(folder):
     other = '[question.smokes]\nlabels = ["no", "yes"]\n'
     uniform = {"used": [1 / 8] * 8, "smokes": [0.5, 0.5]}
-    for epsilon, more in (("0.5", ""), ("6.0", ""), ("2.0", '[question.p]\nlabels = ["a", "b", "c", "d", "e"]\n')):
+    for epsilon, more in (
+        ("0.5", ""),
+        ("6.0", ""),
+        ("2.0", '[question.p]\nlabels = ["a", "b", "c", "d", "e"]\n'),
+    ):
         priors = uniform | ({"p": [0.2] * 5} if more else {})
         found = {}
-        for scheme in ("split", "one_question", "best") if more else ("split", "one_question", "joint", "best"):
+        for scheme in (
+            ("split", "one_question", "best")
+            if more
+            else ("split", "one_question", "joint", "best")
+        ):
             Path("b.toml").write_text(
-                SURVEY.replace("epsilon = 4.0", f'scheme = "{scheme}"\nepsilon = {epsilon}') + other + more
+                SURVEY.replace("epsilon = 4.0", f'scheme = "{scheme}"\nepsilon = {epsilon}')
+                + other
+                + more
             )
             survey = Survey.from_toml("b.toml")
-            each = [survey.precision(name, prior=prior).variances.mean() for name, prior in priors.items()]
+            each = [
+                survey.precision(name, prior=prior).variances.mean()
+                for name, prior in priors.items()
+            ]
             found[scheme] = np.mean(each)
         assert found["best"] == pytest.approx(min(found.values()), rel=1e-3)
 
@@ -174,7 +210,9 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, np.ndarray]:
     """A solved survey with more ticks than sets that are listed, and answers."""
     path = tmp_path_factory.mktemp("many")
     ticks = "[" + ", ".join(f'"{tick}"' for tick in MANY) + "]"
-    (path / "m.toml").write_text(f'epsilon = 3.0\n[question.used]\nticks = {ticks}\nmissing = "leave"\n')
+    (path / "m.toml").write_text(
+        f'epsilon = 3.0\n[question.used]\nticks = {ticks}\nmissing = "leave"\n'
+    )
     Survey.from_toml(path / "m.toml").save(path / "m.json")
     return path, np.random.default_rng(2).random((3000, 12)) < np.linspace(0.1, 0.8, 12)
 
@@ -184,7 +222,8 @@ def test_twelve_ticks_are_drawn_by_formula_and_estimated(many):
     survey = Survey.load(path / "m.json")
     frame = pd.DataFrame({"used": [";".join(np.array(MANY)[row]) for row in ticked]})
     frame.loc[5, "used"] = None
-    key, ids = SecretKey(bytes(range(32))), [f"person {k}" for k in range(len(frame))]
+    key = SecretKey(bytes(range(32)))
+    ids = [f"person {k}" for k in range(len(frame))]
     reports = survey.privatize(frame.assign(id=ids), key=key, id="id")["used"]
     assert reports.isna().tolist() == [k == 5 for k in range(len(frame))]
     changed = frame.assign(id=ids)
@@ -197,13 +236,20 @@ def test_twelve_ticks_are_drawn_by_formula_and_estimated(many):
     z = (estimate.values - ticked.mean(axis=0)) / estimate.std_error
     assert np.abs(z).max() < 4
     wide = survey.estimate(pd.DataFrame({"used": reports}), simultaneous=True)["used"]
-    np.testing.assert_allclose(np.ptp(wide.interval, axis=1), 2 * 3.0781 * wide.std_error, rtol=1e-3)  # z of 0.05 / 24
+    # z of 0.05 / 24
+    np.testing.assert_allclose(
+        np.ptp(wide.interval, axis=1), 2 * 3.0781 * wide.std_error, rtol=1e-3
+    )
     known = survey.precision("used").variances
     assert known.shape == (12,)
     assert estimate.std_error.max() ** 2 * 2999 <= known[0] * (1 + 1e-9)
-    by_column = TicksQuestion(survey.questions["used"].source, "leave_out", None, tuple(MANY), tuple("abcdefghijkl"))
+    by_column = TicksQuestion(
+        survey.questions["used"].source, "leave_out", None, tuple(MANY), tuple("abcdefghijkl")
+    )
     codes = by_column.combine(ticked[10:60].T.astype(np.int64))
-    assert [by_column.inputs[code] for code in codes] == frame["used"][10:60].replace("", "none").tolist()
+    assert [by_column.inputs[code] for code in codes] == frame["used"][10:60].replace(
+        "", "none"
+    ).tolist()
 
 
 def test_many_ticks_and_no_place_for_them_are_refused_in_words(many):
@@ -212,7 +258,9 @@ def test_many_ticks_and_no_place_for_them_are_refused_in_words(many):
     with pytest.raises(LdpoptError, match="4,096 answers"):
         survey.form()
     with pytest.raises(LdpoptError, match="no fake data"):
-        Survey({"one": survey.questions["used"], "two": survey.questions["used"]}, scheme="fake_data")
+        Survey(
+            {"one": survey.questions["used"], "two": survey.questions["used"]}, scheme="fake_data"
+        )
     with pytest.raises(LdpoptError, match="none can stand for a missing answer"):
         TicksQuestion(survey.questions["used"].source, "refuse", MANY[-1], tuple(MANY))
     with pytest.raises(LdpoptError, match="give from 2 to 16"):

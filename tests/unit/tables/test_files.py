@@ -1,4 +1,5 @@
-"""Tables in files: what csv of the standard library and pandas read and write, in batches; everything else refused."""
+"""Tables in files: what csv of the standard library and pandas read and write, in batches;
+everything else refused."""
 
 from __future__ import annotations
 
@@ -31,16 +32,24 @@ def rows_of(path, *columns):
     """All rows of the columns, as texts or values."""
     with reading(str(path)) as table:
         places = [position_of(table, column) for column in columns]
-        batches = [[part.to_pylist() for part in batch] for batch in table.batches(places[:1], places[1:])]
+        batches = [
+            [part.to_pylist() for part in batch] for batch in table.batches(places[:1], places[1:])
+        ]
     return [list(row) for batch in batches for row in zip(*batch, strict=True)]
 
 
 @cases(60)
-@given(st.lists(st.tuples(TEXTS, TEXTS), max_size=6), st.sampled_from(["\n", "\r\n"]), st.integers(3, 40))
+@given(
+    st.lists(st.tuples(TEXTS, TEXTS), max_size=6),
+    st.sampled_from(["\n", "\r\n"]),
+    st.integers(3, 40),
+)
 def test_csv_is_read_as_the_standard_library_reads_it(tmp_path_factory, rows, end, step):
     path = tmp_path_factory.mktemp("csv") / "table.csv"
     with path.open("w", newline="") as stream:
-        csv.writer(stream, lineterminator=end, quoting=csv.QUOTE_ALL).writerows([("a", "b,c"), *rows])
+        csv.writer(stream, lineterminator=end, quoting=csv.QUOTE_ALL).writerows(
+            [("a", "b,c"), *rows]
+        )
     assert rows_of(path, "b,c", "a") == [[two, one] for one, two in rows]
 
 
@@ -66,7 +75,9 @@ def test_many_blocks_are_one_table(tmp_path, monkeypatch):
     assert rows_of(path, "a", "b") == rows
 
 
-@pytest.mark.parametrize("text", ["a\nx\ny\n", "a\nx\ny", "a\r\nx\r\ny\r\n\r\n\n", "\ufeffa\nx\ny\n", 'a\nx\n"y"\n\n'])
+@pytest.mark.parametrize(
+    "text", ["a\nx\ny\n", "a\nx\ny", "a\r\nx\r\ny\r\n\r\n\n", "\ufeffa\nx\ny\n", 'a\nx\n"y"\n\n']
+)
 def test_ends_of_lines_and_files(tmp_path, text):
     path = tmp_path / "table.csv"
     path.write_bytes(text.encode())
@@ -98,7 +109,9 @@ def test_bad_csv_is_refused_with_its_place(tmp_path, name):
     path = tmp_path / "table.csv"
     path.write_text(text)
     with pytest.raises(ModelFileError, match=words):
-        rows_of(path, "a", "a") if name == "an open quote in the last column" else rows_of(path, "a")
+        rows_of(path, "a", "a") if name == "an open quote in the last column" else rows_of(
+            path, "a"
+        )
 
 
 def test_text_that_is_not_utf8_is_refused_with_its_row(tmp_path):
@@ -109,7 +122,13 @@ def test_text_that_is_not_utf8_is_refused_with_its_row(tmp_path):
 
 
 def test_kinds_by_ending(tmp_path):
-    assert [kind_of(name) for name in ("a.CSV", "a", "-", "a.pq", "a.txt")] == ["csv", "csv", "csv", "parquet", "csv"]
+    assert [kind_of(name) for name in ("a.CSV", "a", "-", "a.pq", "a.txt")] == [
+        "csv",
+        "csv",
+        "csv",
+        "parquet",
+        "csv",
+    ]
     with pytest.raises(ModelFileError, match=r"'.xlsx'"):
         kind_of("answers.xlsx")
     path = tmp_path / "table.csv"
@@ -151,13 +170,24 @@ def test_codes():
     category = pa.array(["yes", "no"]).dictionary_encode()
     unused = pa.DictionaryArray.from_arrays(category.indices, pa.array(["yes", "no", "never used"]))
     assert coder.codes(unused, "here").tolist() == [1, 0]
-    with pytest.raises(StatementError, match=r"unknown answer: (.|\n)*here, row 12(.|\n)*known: no, yes"):
+    with pytest.raises(
+        StatementError, match=r"unknown answer: (.|\n)*here, row 12(.|\n)*known: no, yes"
+    ):
         coder.codes(pa.array(["no", "yes", "NO"]), "here", 10)
     with pytest.raises(StatementError, match="unknown answer: "):
         coder.codes(pa.array(["NA"]), "here")
-    assert Coder(["no", "yes"], "answer", as_text=True).codes(pa.array(["NA", ""]), "here").tolist() == [MISSING] * 2
-    assert Coder(["NA", ""], "answer", as_text=True).codes(pa.array(["NA", ""]), "here").tolist() == [0, 1]
-    assert Coder([1, 2.5], "answer").codes(pa.array([2.5, 1.0, np.nan]), "here").tolist() == [1, 0, MISSING]
+    assert (
+        Coder(["no", "yes"], "answer", as_text=True).codes(pa.array(["NA", ""]), "here").tolist()
+        == [MISSING] * 2
+    )
+    assert Coder(["NA", ""], "answer", as_text=True).codes(
+        pa.array(["NA", ""]), "here"
+    ).tolist() == [0, 1]
+    assert Coder([1, 2.5], "answer").codes(pa.array([2.5, 1.0, np.nan]), "here").tolist() == [
+        1,
+        0,
+        MISSING,
+    ]
     for nested in ([{"a": 1}], [["a"]]):
         with pytest.raises(StatementError, match="not labels"):
             coder.codes(pa.array(nested), "here")
@@ -166,9 +196,9 @@ def test_codes():
 
 
 def test_columns_of_labels_have_their_own_type():
-    assert [label_column(labels).type for labels in (["a"], [1], [0.5], [True], [1, "a"], [("a",)])] == [
-        *(pa.string(), pa.int64(), pa.float64(), pa.bool_(), pa.string(), pa.string())
-    ]
+    assert [
+        label_column(labels).type for labels in (["a"], [1], [0.5], [True], [1, "a"], [("a",)])
+    ] == [*(pa.string(), pa.int64(), pa.float64(), pa.bool_(), pa.string(), pa.string())]
 
 
 def test_a_folder_is_neither_read_nor_written_as_a_table(tmp_path):

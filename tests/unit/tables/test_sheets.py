@@ -1,4 +1,5 @@
-"""Tables of Excel, Stata and SPSS, with value labels; a reader that is not installed is one line."""
+"""Tables of Excel, Stata and SPSS, with value labels; a reader that is not installed is one
+line."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from builders import cli_output, run_cli
 from ldpopt import Mechanism
 from ldpopt.tables.files import reading
 
-CODES, LABELS = [0.0, 1.0, np.nan, 1.0], {0: "no", 1: "yes"}
+CODES = [0.0, 1.0, np.nan, 1.0]
+LABELS = {0: "no", 1: "yes"}
 NEEDS = {"xlsx": "openpyxl", "sav": "pyreadstat", "dta": "pandas"}
 
 
@@ -23,7 +25,9 @@ def write(path: Path) -> None:
         table.to_stata(path, write_index=False, value_labels={"q": LABELS})
     elif path.suffix == ".sav":
         table = pd.DataFrame({"q": CODES, "age": [3.0, 4.0, 5.0, 6.0]})
-        importlib.import_module("pyreadstat").write_sav(table, str(path), variable_value_labels={"q": LABELS})
+        importlib.import_module("pyreadstat").write_sav(
+            table, str(path), variable_value_labels={"q": LABELS}
+        )
     else:
         table = pd.DataFrame({"q": ["no", "yes", None, "yes"], "age": [3, 4, 5, 6]})
         table.to_excel(path, index=False)
@@ -37,13 +41,17 @@ def test_value_labels_are_the_answers(ending, tmp_path, monkeypatch):
     with reading(f"a.{ending}") as rows:
         assert rows.columns == ["q", "age"]
         (batch,) = rows.batches([0], [1])
-        assert [batch[0].to_pylist(), batch[1].to_pylist()] == [["no", "yes", None, "yes"], [3, 4, 5, 6]]
+        assert [batch[0].to_pylist(), batch[1].to_pylist()] == [
+            ["no", "yes", None, "yes"],
+            [3, 4, 5, 6],
+        ]
     Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"]).save("coin.json")
     options = ["-c", "q", "--missing", "leave_out", "-o", "r.csv", "--keep", "age"]
     assert "4 reports" in cli_output("privatize", "coin.json", f"a.{ending}", *options)
-    assert [line.split(",")[0] in ("no", "yes", "") for line in Path("r.csv").read_text().splitlines()[1:]] == [
-        True
-    ] * 4
+    assert [
+        line.split(",")[0] in ("no", "yes", "")
+        for line in Path("r.csv").read_text().splitlines()[1:]
+    ] == [True] * 4
 
 
 @pytest.mark.parametrize("ending", NEEDS)
@@ -55,18 +63,25 @@ def test_texts_that_look_like_numbers_stay_as_they_are(ending, tmp_path):
     if ending == "dta":
         table.to_stata(path, write_index=False, value_labels=labels)
     elif ending == "sav":
-        importlib.import_module("pyreadstat").write_sav(table, str(path), variable_value_labels=labels)
+        importlib.import_module("pyreadstat").write_sav(
+            table, str(path), variable_value_labels=labels
+        )
     else:
         table.assign(version=["v1.0", "v2.0", 3.0]).to_excel(path, index=False)
     with reading(str(path)) as rows:
         (batch,) = rows.batches([0, 1], [])
-        assert [column.to_pylist() for column in batch] == [["007", "7", "1.0"], ["v1.0", "v2.0", "3"]]
+        assert [column.to_pylist() for column in batch] == [
+            ["007", "7", "1.0"],
+            ["v1.0", "v2.0", "3"],
+        ]
 
 
 def test_a_name_that_two_columns_of_a_sheet_have_is_refused(tmp_path, monkeypatch):
     pytest.importorskip("openpyxl")
     monkeypatch.chdir(tmp_path)
-    pd.DataFrame([["no", "yes"], ["yes", "yes"]], columns=["q", "q"]).to_excel("a.xlsx", index=False)
+    pd.DataFrame([["no", "yes"], ["yes", "yes"]], columns=["q", "q"]).to_excel(
+        "a.xlsx", index=False
+    )
     Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"]).save("coin.json")
     found = run_cli("privatize", "coin.json", "a.xlsx", "-c", "q", "-o", "r.csv")
     assert found.exit_code == 2
@@ -80,7 +95,9 @@ def test_a_missing_reader_and_a_broken_file_are_one_line(ending, tmp_path, monke
     Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"]).save("coin.json")
     found = run_cli("privatize", "coin.json", f"a.{ending}", "-c", "q", "-o", "r.csv")
     is_there = importlib.util.find_spec(NEEDS[ending]) is not None
-    words = "the table cannot be read" if is_there else f"needs {NEEDS[ending]}, which is not installed"
+    words = (
+        "the table cannot be read" if is_there else f"needs {NEEDS[ending]}, which is not installed"
+    )
     assert found.exit_code == 2
     assert words in found.stderr
     assert found.stderr.count("\n") == 1

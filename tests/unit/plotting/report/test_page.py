@@ -1,4 +1,5 @@
-"""The page of a report: complete, self-contained, equal to the solution, readable without scripts."""
+"""The page of a report: complete, self-contained, equal to the solution, readable without
+scripts."""
 
 from __future__ import annotations
 
@@ -99,11 +100,16 @@ def test_precision_agrees_with_simulated_surveys() -> None:
     np.testing.assert_allclose(
         best.estimator[:, reports].std(axis=1), found.precision.variances**0.5, rtol=0.02, atol=1e-6
     )
-    np.testing.assert_allclose(wanted[:, people].std(axis=1), np.sqrt(found.truthful), rtol=0.02, atol=1e-6)
+    np.testing.assert_allclose(
+        wanted[:, people].std(axis=1), np.sqrt(found.truthful), rtol=0.02, atol=1e-6
+    )
 
 
 NOTIONS: list[tuple[Any, str]] = [
-    (lo.ApproximateLDP(1.0, 0.05), "set of reports: its probability for one answer is at most 2.72 times"),
+    (
+        lo.ApproximateLDP(1.0, 0.05),
+        "set of reports: its probability for one answer is at most 2.72 times",
+    ),
     (lo.ApproximateLDP(1.0, 0.05, form="entry"), "single report: its"),
     (lo.GraphDP(1.0, nx.path_graph(["a", "b", "c"])), "neighboring answers"),
     (lo.MetricDP(1.0, [[0, 1, 2], [1, 0, 1], [2, 1, 0]]), "at distance d"),
@@ -132,7 +138,9 @@ class OneAnswer(lo.OneSided):
 def test_nothing_is_promised_for_a_notion_that_the_page_does_not_know() -> None:
     OneAnswer.kind = "one_answer"
     text = " ".join(
-        report(lo.Problem([0.5, 0.5], "identity", OneAnswer(1.0), inputs=["a", "b"]), budgets=False).split()
+        report(
+            lo.Problem([0.5, 0.5], "identity", OneAnswer(1.0), inputs=["a", "b"]), budgets=False
+        ).split()
     )
     assert "The definition of OneAnswer determines which answers are hidden" in text
     assert "between any two answers of this person" not in text
@@ -141,10 +149,16 @@ def test_nothing_is_promised_for_a_notion_that_the_page_does_not_know() -> None:
 
 @pytest.mark.long
 def test_each_budget_of_the_slider_has_its_own_risk() -> None:
-    """The factor of a distance, and that of an approximate notion, are those of the budget that is shown."""
-    for notion in (lo.MetricDP(1.0, [[0, 1, 2], [1, 0, 1], [2, 1, 0]]), lo.ApproximateLDP(1.0, 0.05)):
+    """The factor of a distance, and that of an approximate notion, are those of the budget that is
+    shown."""
+    for notion in (
+        lo.MetricDP(1.0, [[0, 1, 2], [1, 0, 1], [2, 1, 0]]),
+        lo.ApproximateLDP(1.0, 0.05),
+    ):
         text = report(lo.Problem({"a": 0.5, "b": 0.3, "c": 0.2}, "identity", notion))
-        found = re.findall(r"at most ([0-9.]+) (?:to the power d|times its)", " ".join(text.split()))
+        found = re.findall(
+            r"at most ([0-9.]+) (?:to the power d|times its)", " ".join(text.split())
+        )
         assert found == ["1.28", "1.65", "2.12", "2.72", "4.48", "7.39", "54.6"]
 
 
@@ -155,22 +169,42 @@ def test_page_says_if_shares_cannot_be_estimated() -> None:
 
 COIN = lo.Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
 SURVEYS: dict[str, tuple[lo.Survey, tuple[str, ...]]] = {
-    "split": (lo.Survey({"a": COIN, "b": COIN}, weights="w"), ("factor of at most 81.0", "the column <b>w</b>")),
-    "one question": (lo.Survey({"a": COIN, "b": COIN}, scheme="one_question"), ("only this one is reported",)),
-    "fake data": (lo.Survey({"a": COIN, "b": COIN}, scheme="fake_data"), ("nobody can see which question",)),
+    "split": (
+        lo.Survey({"a": COIN, "b": COIN}, weights="w"),
+        ("factor of at most 81.0", "the column <b>w</b>"),
+    ),
+    "one question": (
+        lo.Survey({"a": COIN, "b": COIN}, scheme="one_question"),
+        ("only this one is reported",),
+    ),
+    "fake data": (
+        lo.Survey({"a": COIN, "b": COIN}, scheme="fake_data"),
+        ("nobody can see which question",),
+    ),
     "joint": (
         lo.Survey({"a": ["no", "yes"], "b": ["no", "yes"]}, epsilon=1.0, scheme="joint"),
         ("one report on all questions together", "Joint report: it is proved"),
     ),
-    "odds without end": (lo.Survey({"a": lo.Mechanism([[1, 0], [0.5, 0.5]])}), ("rule an answer out completely",)),
-    "no estimate": (lo.Survey({"a": lo.Mechanism([[0.5, 0.5]] * 2)}), ("Nothing can be estimated: the channel",)),
-    "missing answers": (lo.Survey({"a": Question(COIN, "leave_out")}), ("who did not answer these questions: a",)),
+    "odds without end": (
+        lo.Survey({"a": lo.Mechanism([[1, 0], [0.5, 0.5]])}),
+        ("rule an answer out completely",),
+    ),
+    "no estimate": (
+        lo.Survey({"a": lo.Mechanism([[0.5, 0.5]] * 2)}),
+        ("Nothing can be estimated: the channel",),
+    ),
+    "missing answers": (
+        lo.Survey({"a": Question(COIN, "leave_out")}),
+        ("who did not answer these questions: a",),
+    ),
 }
 """Surveys, and parts of their pages."""
 
 
 @pytest.mark.parametrize(("survey", "words"), SURVEYS.values(), ids=SURVEYS)
-def test_page_of_a_survey_has_a_persons_whole_budget_and_the_precision(survey: Any, words: tuple[str, ...]) -> None:
+def test_page_of_a_survey_has_a_persons_whole_budget_and_the_precision(
+    survey: Any, words: tuple[str, ...]
+) -> None:
     text = report(survey, people=1000, waves=2, keep=["region"])
     Balance(text)
     text = " ".join(text.split())
@@ -188,21 +222,34 @@ def test_page_of_a_survey_is_in_the_words_of_the_questions(tmp_path: Path) -> No
         '[question.age]\nlabels = [1, 2]\nworkload = "mean"\n'
     )
     for command in ("report", "survey report"):
-        done = run_cli(*command.split(), tmp_path / "survey.toml", "-o", tmp_path / "page.html", "--where", "device")
+        done = run_cli(
+            *command.split(),
+            tmp_path / "survey.toml",
+            "-o",
+            tmp_path / "page.html",
+            "--where",
+            "device",
+        )
         assert done.exit_code == 0, done.stderr
         text = (tmp_path / "page.html").read_text(encoding="utf-8")
         Balance(text)
         assert "How &lt;well&gt; are you?" in text
         assert re.findall(r'<tr><th scope="row">([^<]*)</th>\n<td class="number', text) == [
-            *("not well", "not well or fair"), "mean"
-        ]  # fmt: skip
+            *("not well", "not well or fair"),
+            "mean",
+        ]
 
 
 def test_page_of_a_survey_has_the_ticks_of_a_question(tmp_path: Path) -> None:
-    (tmp_path / "survey.toml").write_text('epsilon = 2.0\n[question.used]\nticks = ["alcohol", "gaming"]\n')
+    (tmp_path / "survey.toml").write_text(
+        'epsilon = 2.0\n[question.used]\nticks = ["alcohol", "gaming"]\n'
+    )
     text = " ".join(report(lo.Survey.from_toml(tmp_path / "survey.toml")).split())
     assert "any number of: alcohol, gaming" in text
-    assert re.findall(r'<tr><th scope="row">([^<]*)</th> <td class="number', text) == ["alcohol", "gaming"]
+    assert re.findall(r'<tr><th scope="row">([^<]*)</th> <td class="number', text) == [
+        "alcohol",
+        "gaming",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -220,13 +267,18 @@ def test_a_share_is_named_by_its_answers(row: Any, words: str) -> None:
     assert number_in_words("b", row, list("abcde")) == words
 
 
-@pytest.mark.parametrize(("waves", "words"), [(1, "3.0"), (2, "9.0"), (9, "19,683"), (30, "1,000,000,000 or more")])
+@pytest.mark.parametrize(
+    ("waves", "words"), [(1, "3.0"), (2, "9.0"), (9, "19,683"), (30, "1,000,000,000 or more")]
+)
 def test_a_factor_is_rounded_up(waves: int, words: str) -> None:
-    assert f"a factor of at most {words}, whatever" in " ".join(report(lo.Survey({"a": COIN}), waves=waves).split())
+    assert f"a factor of at most {words}, whatever" in " ".join(
+        report(lo.Survey({"a": COIN}), waves=waves).split()
+    )
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"people": 0}, {"waves": 0}, {"where": "home"}, {"keep": "region"}, {"people": "many"}]
+    "wrong",
+    [{"people": 0}, {"waves": 0}, {"where": "home"}, {"keep": "region"}, {"people": "many"}],
 )
 def test_arguments_that_do_not_fit_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(StatementError):
@@ -248,7 +300,9 @@ def test_command_writes_the_page(tmp_path: Path) -> None:
     assert run_cli("report", model).exit_code == 2
 
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+BROWSER = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="no browser")
 
 PHONE = """
@@ -262,21 +316,35 @@ PHONE = """
 CHOICE = """
 <iframe src="page.html" sandbox="allow-same-origin" onload="
   var page = this.contentDocument, all = Array.from(page.querySelectorAll('.budget'));
-  var seen = () => all.filter(budget => page.defaultView.getComputedStyle(budget).display !== 'none')
+  var style = budget => page.defaultView.getComputedStyle(budget);
+  var seen = () => all.filter(budget => style(budget).display !== 'none')
     .map(budget => budget.querySelector('.value').textContent.trim());
   var before = seen();
   page.getElementById('b6').click();
   document.body.append('before: ' + before + '; after: ' + seen() + '.')"></iframe>
 """
-"""A frame that may not run scripts; the page around it looks into it, and chooses another budget."""
+"""A frame that may not run scripts; the page around it looks into it, and chooses another
+budget."""
 
 
 def run_browser(folder: Path, page: str, *more: str) -> str:
     """Output of a browser without a network for a page."""
-    command = [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'browser'}"]
-    command += ["--allow-file-access-from-files", "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=2000"]
+    command = [
+        str(BROWSER),
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={folder / 'browser'}",
+    ]
+    command += [
+        "--allow-file-access-from-files",
+        "--host-resolver-rules=MAP * ~NOTFOUND",
+        "--virtual-time-budget=2000",
+    ]
     target = (folder / page).as_uri()
-    return subprocess.run([*command, *more, target], capture_output=True, text=True, check=True, timeout=120).stdout
+    return subprocess.run(
+        [*command, *more, target], capture_output=True, text=True, check=True, timeout=120
+    ).stdout
 
 
 @pytest.fixture(scope="module")
@@ -284,7 +352,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
     names = [f"neighborhood number {k}" for k in range(9)]
     asked = lo.Problem([1 / 9] * 9, "identity", lo.PureLDP(2.0), inputs=names)
-    (folder / "page.html").write_text(report(asked, source='source = "' + "word " * 60 + '"'), encoding="utf-8")
+    (folder / "page.html").write_text(
+        report(asked, source='source = "' + "word " * 60 + '"'), encoding="utf-8"
+    )
     (folder / "choice.html").write_text(CHOICE, encoding="utf-8")
     for width in (400, 1400):
         (folder / f"{width}.html").write_text(PHONE % width, encoding="utf-8")
@@ -293,7 +363,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @needs_browser
 def test_a_budget_is_chosen_without_scripts(pages: Path) -> None:
-    assert "before: epsilon = 2 (as stated); after: epsilon = 8." in run_browser(pages, "choice.html", "--dump-dom")
+    assert "before: epsilon = 2 (as stated); after: epsilon = 8." in run_browser(
+        pages, "choice.html", "--dump-dom"
+    )
 
 
 @needs_browser
@@ -313,4 +385,7 @@ def test_the_command_that_repeats_a_page_has_its_options() -> None:
     survey = lo.Survey({"a": Question(lo.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"]))})
     for thing in (survey, SHARES):
         found = report(thing, people=3000, where="office", keep=["region", "my age"], budgets=False)
-        assert "report.html --people 3000 --where office --keep region --keep &#39;my age&#39;</pre>" in found
+        assert (
+            "report.html --people 3000 --where office --keep region --keep &#39;my age&#39;</pre>"
+            in found
+        )

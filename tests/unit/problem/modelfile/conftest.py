@@ -76,7 +76,8 @@ def privacy(lines: str, *, inputs: str = '["a", "b", "c"]') -> str:
 
 
 def same(one: Problem, other: Problem) -> bool:
-    """Equal statements, part by part; the notion by the rows it writes and the exact budget it names."""
+    """Equal statements, part by part; the notion by the rows it writes and the exact budget it
+    names."""
 
     def key(problem: Problem) -> list[Any]:
         rows = problem.privacy.rows(problem.inputs, len(problem.outputs))
@@ -93,7 +94,13 @@ def same(one: Problem, other: Problem) -> bool:
             problem.privacy.epsilon.ratio,
             getattr(problem.privacy, "form", None),
             *(
-                (b.name, *(getattr(b, a).tolist() for a in ("row", "x", "y", "coefficient", "lower", "upper")))
+                (
+                    b.name,
+                    *(
+                        getattr(b, a).tolist()
+                        for a in ("row", "x", "y", "coefficient", "lower", "upper")
+                    ),
+                )
                 for b in blocks
             ),
         ]

@@ -12,20 +12,55 @@ from ldpopt.problem.modelfile.page import line_of
 
 BAD = [
     # what is wrong in the survey: old text, new text, where it is said to be, words of the message
-    ("epsilon = 0.1", "epsilom = 0.1", ":15: privacy.epsilom", "unknown key 'epsilom' do: did you mean 'epsilon'"),
+    (
+        "epsilon = 0.1",
+        "epsilom = 0.1",
+        ":15: privacy.epsilom",
+        "unknown key 'epsilom' do: did you mean 'epsilon'",
+    ),
     ("[solver]", "[sovler]", ":17: sovler", "unknown key 'sovler' do: did you mean 'solver'"),
-    ("value = 0.8", "value = 0.8\nobjective = 'worst_case'", ":23: expect.objective", "belongs to the top of the file"),
-    ("epsilon = 0.1", "epsilon = 0.1\ntime_limit = 3", ":16: privacy.time_limit", "it belongs to [solver]"),
+    (
+        "value = 0.8",
+        "value = 0.8\nobjective = 'worst_case'",
+        ":23: expect.objective",
+        "belongs to the top of the file",
+    ),
+    (
+        "epsilon = 0.1",
+        "epsilon = 0.1\ntime_limit = 3",
+        ":16: privacy.time_limit",
+        "it belongs to [solver]",
+    ),
     ("epsilon = 0.1", "epsilon = = 0.1", ":15", "not TOML: invalid value"),
     ("inputs = [", "inputs = [[", ":7", "not TOML: unclosed array"),
     ("epsilon = 0.1", "epsilon = 0.1\nepsilon = 0.2", ":16", "not TOML: cannot overwrite a value"),
     ("epsilon = 0.1", "", ":13: privacy.epsilon", "the key privacy.epsilon is missing"),
     ('kind = "pure"\n', "", ":13: privacy.kind", "kind is missing"),
-    ('[privacy]\nkind = "pure"\nepsilon = 0.1\n', "", "model.toml: privacy", "the key privacy is missing"),
-    ("[prior]\nvalues = [0.2, 0.8]\n", "", "model.toml: prior", "[prior] is missing do: worst_case"),
+    (
+        '[privacy]\nkind = "pure"\nepsilon = 0.1\n',
+        "",
+        "model.toml: privacy",
+        "the key privacy is missing",
+    ),
+    (
+        "[prior]\nvalues = [0.2, 0.8]\n",
+        "",
+        "model.toml: prior",
+        "[prior] is missing do: worst_case",
+    ),
     ("epsilon = 0.1", "epsilon = -0.1", ":15: privacy.epsilon", "epsilon = -0.1 is negative"),
-    ("epsilon = 0.1", "epsilon = nan", ":15: privacy.epsilon", "privacy.epsilon = nan is not a finite number"),
-    ("epsilon = 0.1", "epsilon = inf", ":15: privacy.epsilon", "privacy.epsilon = inf is not a finite number"),
+    (
+        "epsilon = 0.1",
+        "epsilon = nan",
+        ":15: privacy.epsilon",
+        "privacy.epsilon = nan is not a finite number",
+    ),
+    (
+        "epsilon = 0.1",
+        "epsilon = inf",
+        ":15: privacy.epsilon",
+        "privacy.epsilon = inf is not a finite number",
+    ),
     ("epsilon = 0.1", "epsilon = true", ":15: privacy.epsilon", "epsilon = True is not"),
     ("epsilon = 0.1", "epsilon = [1]", ":15: privacy.epsilon", "epsilon = [1] is not"),
     ("epsilon = 0.1", 'epsilon = "log(1/2)"', ":15: privacy.epsilon", "'log(1/2)' is negative"),
@@ -34,11 +69,26 @@ BAD = [
     ("epsilon = 0.1", "epsilon = " + "9" * 400, ":15: privacy.epsilon", "beyond 2^53"),
     ("epsilon = 0.1", "epsilon = " + "9" * 5000, "model.toml", "not TOML: exceeds the limit"),
     ("epsilon = 0.1", "epsilon = " + "[" * 5000, "model.toml", "nested deeper than 8"),
-    ("epsilon = 0.1", "epsilon = " + "[" * 20 + "]" * 20, ":15: privacy.epsilon", "nested deeper than 8"),
+    (
+        "epsilon = 0.1",
+        "epsilon = " + "[" * 20 + "]" * 20,
+        ":15: privacy.epsilon",
+        "nested deeper than 8",
+    ),
     ("epsilon = 0.1", "a." * 40 + "b = 1", ":15", "dotted parts"),
-    ('kind = "pure"', 'kind = "pur"', ":14: privacy.kind", "unknown privacy notion 'pur' do: did you mean 'pure'"),
+    (
+        'kind = "pure"',
+        'kind = "pur"',
+        ":14: privacy.kind",
+        "unknown privacy notion 'pur' do: did you mean 'pure'",
+    ),
     ('kind = "pure"', 'kind = "approximate"', ":13: privacy.delta", "delta is missing"),
-    ('kind = "pure"', 'kind = "approximate"\ndelta = 1.5', ":15: privacy.delta", "delta = 1.5 is not in [0, 1]"),
+    (
+        'kind = "pure"',
+        'kind = "approximate"\ndelta = 1.5',
+        ":15: privacy.delta",
+        "delta = 1.5 is not in [0, 1]",
+    ),
     (
         'kind = "pure"',
         'kind = "approximate"\ndelta = 0\nform = "exact"',
@@ -48,45 +98,167 @@ BAD = [
     ('"no", "yes"', '"no", "no"', ":5: alphabet.inputs", "duplicate input label 'no'"),
     ('"no", "yes"', '"no", true', ":5: alphabet.inputs[1]", "= true: should be"),
     ('"no", "yes"', "", ":5: alphabet.inputs", "should be a list of at least 1 item"),
-    ('["no", "yes"]', "1", ":5: alphabet.inputs", "1 is not a number of answers do: give a number from 2 to 10000000"),
+    (
+        '["no", "yes"]',
+        "1",
+        ":5: alphabet.inputs",
+        "1 is not a number of answers do: give a number from 2 to 10000000",
+    ),
     ('["no", "yes"]', "true", ":5: alphabet.inputs", "should be a valid list"),
-    ('"no", "yes"', '"no", "yes", "perhaps"', ":8: prior.values", "the prior has 2 values for 3 inputs"),
+    (
+        '"no", "yes"',
+        '"no", "yes", "perhaps"',
+        ":8: prior.values",
+        "the prior has 2 values for 3 inputs",
+    ),
     ("[0.2, 0.8]", "[0.2, 0.7]", ":8: prior.values", "the prior sums to 0.9, not 1"),
     ("[0.2, 0.8]", "[-0.2, 1.2]", ":8: prior.values", "prior['no'] = -0.2 is not a probability"),
-    ("[0.2, 0.8]", '[0.2, "x"]', ":8: prior.values[1]", "prior.values[1] = 'x': should be a valid number"),
-    ("[0.2, 0.8]", "[0.2, 0.8]\nuniform = true", ":9: prior.uniform", "[prior] has values and uniform at once"),
+    (
+        "[0.2, 0.8]",
+        '[0.2, "x"]',
+        ":8: prior.values[1]",
+        "prior.values[1] = 'x': should be a valid number",
+    ),
+    (
+        "[0.2, 0.8]",
+        "[0.2, 0.8]\nuniform = true",
+        ":9: prior.uniform",
+        "[prior] has values and uniform at once",
+    ),
     ("values = [0.2, 0.8]", "", ":7: prior", "[prior] is empty"),
     ("values = [0.2, 0.8]", "uniform = false", ":8: prior.uniform", "= false: should be"),
-    ("values = [0.2, 0.8]", "weights = { no = 1, yse = 2 }", ":8: prior.weights", "'yse', which do: 'yes'"),
-    ("values = [0.2, 0.8]", "weights = { no = 1 }", ":8: prior.weights", "no entry for input 'yes'"),
-    ("values = [0.2, 0.8]", "weights = { no = 0, yes = 0 }", ":8: prior.weights", "the weights sum to 0"),
-    ("values = [0.2, 0.8]", "weights = { no = 2, yes = -1 }", ":8: prior.weights.yes", "below zero"),
-    ("values = [0.2, 0.8]", 'dataset = "fair:affair"', ":8: prior.dataset", "unknown data set do: 'fair:affairs'"),
+    (
+        "values = [0.2, 0.8]",
+        "weights = { no = 1, yse = 2 }",
+        ":8: prior.weights",
+        "'yse', which do: 'yes'",
+    ),
+    (
+        "values = [0.2, 0.8]",
+        "weights = { no = 1 }",
+        ":8: prior.weights",
+        "no entry for input 'yes'",
+    ),
+    (
+        "values = [0.2, 0.8]",
+        "weights = { no = 0, yes = 0 }",
+        ":8: prior.weights",
+        "the weights sum to 0",
+    ),
+    (
+        "values = [0.2, 0.8]",
+        "weights = { no = 2, yes = -1 }",
+        ":8: prior.weights.yes",
+        "below zero",
+    ),
+    (
+        "values = [0.2, 0.8]",
+        'dataset = "fair:affair"',
+        ":8: prior.dataset",
+        "unknown data set do: 'fair:affairs'",
+    ),
     ("values = [0.2, 0.8]", 'dataset = "../prior.csv"', ":8: prior.dataset", "unknown data set"),
-    ("values = [0.2, 0.8]", 'dataset = "fair:religious"', ":8: prior.dataset", "'not', which is not an input"),
-    ('kind = "identity"', 'kind = "identiti"', ":11: utility.kind", "unknown kind 'identiti' do: 'identity'"),
-    ('kind = "identity"', "gain = [[1, 0], [0]]", ":11: utility.gain", "gain matrix is not a rectangular array"),
+    (
+        "values = [0.2, 0.8]",
+        'dataset = "fair:religious"',
+        ":8: prior.dataset",
+        "'not', which is not an input",
+    ),
+    (
+        'kind = "identity"',
+        'kind = "identiti"',
+        ":11: utility.kind",
+        "unknown kind 'identiti' do: 'identity'",
+    ),
+    (
+        'kind = "identity"',
+        "gain = [[1, 0], [0]]",
+        ":11: utility.gain",
+        "gain matrix is not a rectangular array",
+    ),
     ('kind = "identity"', "gain = [[1, 0]]", ":11: utility.gain", "the utility has shape (1, 2)"),
-    ('kind = "identity"', 'kind = "identity"\nloss = [[0]]', ":12: utility.loss", "has kind and loss at once"),
-    ('kind = "identity"', 'kind = "identity"\nvalues = [0, 1]', ":12: utility.values", "values has no effect"),
-    ('kind = "identity"', 'kind = "absolute_error"\noutputs = [0]', ":12: utility.outputs", "needs values"),
+    (
+        'kind = "identity"',
+        'kind = "identity"\nloss = [[0]]',
+        ":12: utility.loss",
+        "has kind and loss at once",
+    ),
+    (
+        'kind = "identity"',
+        'kind = "identity"\nvalues = [0, 1]',
+        ":12: utility.values",
+        "values has no effect",
+    ),
+    (
+        'kind = "identity"',
+        'kind = "absolute_error"\noutputs = [0]',
+        ":12: utility.outputs",
+        "needs values",
+    ),
     ('title = "Survey"', "workload = 3", ":1: workload", "workload = 3: should be a table"),
-    ('title = "Survey"', "constraints = [3]", ":1: constraints[0]", "constraints[0] = 3: should be a table"),
-    ("[expect]", "[workload]\npart = []\n[expect]", ":22: workload.part", "workload.part = []: should be a list"),
+    (
+        'title = "Survey"',
+        "constraints = [3]",
+        ":1: constraints[0]",
+        "constraints[0] = 3: should be a table",
+    ),
+    (
+        "[expect]",
+        "[workload]\npart = []\n[expect]",
+        ":22: workload.part",
+        "workload.part = []: should be a list",
+    ),
     ("time_limit = 60", "time_limit = 0", ":19: solver.time_limit", "greater than 0"),
-    ("value = 0.8", 'value = "0.8"', ":22: expect.value", "expect.value = '0.8': should be a valid number"),
-    ("[expect]\n", "[expect]\ntolerance = -1\n", ":22: expect.tolerance", "greater than or equal to 0"),
+    (
+        "value = 0.8",
+        'value = "0.8"',
+        ":22: expect.value",
+        "expect.value = '0.8': should be a valid number",
+    ),
+    (
+        "[expect]\n",
+        "[expect]\ntolerance = -1\n",
+        ":22: expect.tolerance",
+        "greater than or equal to 0",
+    ),
     ('title = "Survey"', "title = 3", ":1: title", "title = 3: should be a valid string"),
-    ('title = "Survey"', 'objective = "best"', ":1: objective", "'expected', 'average' or 'worst_case'"),
+    (
+        'title = "Survey"',
+        'objective = "best"',
+        ":1: objective",
+        "'expected', 'average' or 'worst_case'",
+    ),
     ('title = "Survey"', 'objective = "worst_case"', ":7: prior", "a worst case has no prior"),
-    ("[expect]", '[[constraints]]\nkind = "fair"\n[expect]', ":22: constraints[0].kind", "unknown constraint 'fair'"),
-    ("[expect]", '[[constraints]]\nkind = "unbiased"\n[expect]', ":21: constraints[0]", "values is missing"),
-    ("[expect]", '[[constraints]]\nkind = "unbiased"\nvalue = [1]\n[expect]', ":23: constraints[0].value", "'values'"),
-    ("[expect]", '[[constraints]]\nkind = "unbiased"\nvalues = [1]\n[expect]', ":23: constraints[0].values", "1 entr"),
+    (
+        "[expect]",
+        '[[constraints]]\nkind = "fair"\n[expect]',
+        ":22: constraints[0].kind",
+        "unknown constraint 'fair'",
+    ),
+    (
+        "[expect]",
+        '[[constraints]]\nkind = "unbiased"\n[expect]',
+        ":21: constraints[0]",
+        "values is missing",
+    ),
+    (
+        "[expect]",
+        '[[constraints]]\nkind = "unbiased"\nvalue = [1]\n[expect]',
+        ":23: constraints[0].value",
+        "'values'",
+    ),
+    (
+        "[expect]",
+        '[[constraints]]\nkind = "unbiased"\nvalues = [1]\n[expect]',
+        ":23: constraints[0].values",
+        "1 entr",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "where", "words"), BAD, ids=[new[:40] or old[:40] for old, new, _, _ in BAD])
+@pytest.mark.parametrize(
+    ("old", "new", "where", "words"), BAD, ids=[new[:40] or old[:40] for old, new, _, _ in BAD]
+)
 def test_every_mistake_has_its_line(survey, write, one_line, old, new, where, words):
     assert old in survey
     line = one_line(write(survey.replace(old, new, 1)))
@@ -99,15 +271,43 @@ def test_every_mistake_has_its_line(survey, write, one_line, old, new, where, wo
     ("lines", "where", "words"),
     [
         ('neighbors = { kind = "line" }', ":7: privacy.neighbors.kind", "'complete', 'path'"),
-        ("neighbors = { }", ":7: privacy.neighbors", "give either a kind of neighbors or their edges"),
-        ('neighbors = { kind = "path", edges = [["a", "b"]] }', ":7: privacy.neighbors", "either a kind"),
+        (
+            "neighbors = { }",
+            ":7: privacy.neighbors",
+            "give either a kind of neighbors or their edges",
+        ),
+        (
+            'neighbors = { kind = "path", edges = [["a", "b"]] }',
+            ":7: privacy.neighbors",
+            "either a kind",
+        ),
         ('neighbors = { kind = "grid" }', ":7: privacy.neighbors", "rows, columns"),
-        ('neighbors = { kind = "grid", rows = 2, columns = 2 }', ":7: privacy.neighbors", "3 labels for a grid"),
+        (
+            'neighbors = { kind = "grid", rows = 2, columns = 2 }',
+            ":7: privacy.neighbors",
+            "3 labels for a grid",
+        ),
         ('neighbors = { kind = "path", rows = 2 }', ":7: privacy.neighbors", "rows, columns"),
-        ('neighbors = { kind = "path", kid = 2 }', ":7: privacy.neighbors.kid", "did you mean 'kind'"),
-        ('neighbors = { edges = [["a", "b"], ["b", "d"]] }', ":7: privacy.neighbors.edges[1]", "'d', which is"),
-        ('neighbors = { edges = [["a", "b", "c"]] }', ":7: privacy.neighbors.edges[0]", "should be a pair of labels"),
-        ('neighbors = { edges = [["a", "a"]] }', ":7: privacy.neighbors.edges[0]", "ties an input to itself"),
+        (
+            'neighbors = { kind = "path", kid = 2 }',
+            ":7: privacy.neighbors.kid",
+            "did you mean 'kind'",
+        ),
+        (
+            'neighbors = { edges = [["a", "b"], ["b", "d"]] }',
+            ":7: privacy.neighbors.edges[1]",
+            "'d', which is",
+        ),
+        (
+            'neighbors = { edges = [["a", "b", "c"]] }',
+            ":7: privacy.neighbors.edges[0]",
+            "should be a pair of labels",
+        ),
+        (
+            'neighbors = { edges = [["a", "a"]] }',
+            ":7: privacy.neighbors.edges[0]",
+            "ties an input to itself",
+        ),
         ('neighbors = { edges = [["a", "b"]] }', ":7: privacy.neighbors", "falls into 2 parts"),
         ("neighbors = 3", ":7: privacy.neighbors", "should be a table"),
     ],
@@ -123,9 +323,21 @@ def test_mistakes_in_graphs(write, privacy, one_line, lines, where, words):
     [
         ('distance = "euclid"', ":7: privacy.distance", "one of 'absolute', 'euclidean'"),
         ('distance = "euclidean"', ":7: privacy.distance", "needs points"),
-        ('distance = "euclidean"\npoints = [[0, 0], [1, 1]]', ":8: privacy.points", "3 input labels for 2 points"),
-        ('distance = "euclidean"\npoints = [[0, 0], [1, 1], [2]]', ":8: privacy.points", "rectangular"),
-        ('distance = "euclidean"\npoints = [[0, 0], [1, 1], [1, 1]]', ":8: privacy.points", "coincide"),
+        (
+            'distance = "euclidean"\npoints = [[0, 0], [1, 1]]',
+            ":8: privacy.points",
+            "3 input labels for 2 points",
+        ),
+        (
+            'distance = "euclidean"\npoints = [[0, 0], [1, 1], [2]]',
+            ":8: privacy.points",
+            "rectangular",
+        ),
+        (
+            'distance = "euclidean"\npoints = [[0, 0], [1, 1], [1, 1]]',
+            ":8: privacy.points",
+            "coincide",
+        ),
         ('distance = "absolute"\npoints = [[0], [1], [2]]', ":8: privacy.points", "points are for"),
         ("distance = [[0, 1], [1, 0]]", ":7: privacy.distance", "there are 3 inputs"),
         ("distance = [[0, 1, 1], [2, 0, 1], [1, 1, 0]]", ":7: privacy.distance", "other direction"),
@@ -180,7 +392,10 @@ def test_a_damaged_file_is_read_or_refused(survey, tmp_path_factory, edits):
 
 
 def test_lines_of_keys_beside_texts_and_arrays():
-    text = 'a = """\n[b]\nc = 1\n"""\nd = [\n  ["x"],\n  [ "e = 1" ],\n] # [b]\n[[b]]\nc = 1\n[[b]]\nq.c = 2\n"c" = 3\n'
+    text = (
+        'a = """\n[b]\nc = 1\n"""\nd = [\n  ["x"],\n  [ "e = 1" ],\n] # [b]\n[[b]]\nc = '
+        '1\n[[b]]\nq.c = 2\n"c" = 3\n'
+    )
     assert line_of(text, ("b", 0, "c")) == 10
     assert line_of(text, ("b", 1, "c")) == 13
     assert line_of(text, ("b", 1, "q", "c")) == 12

@@ -12,7 +12,12 @@ from ldpopt.problem.utility import NAMED, named
 
 def test_a_model_has_all_entries_of_its_file(survey, write, same):
     model = read_model(write(survey))
-    assert (model.title, model.source, model.solver, model.time_limit) == ("Survey", "nobody", "highs", 60.0)
+    assert (model.title, model.source, model.solver, model.time_limit) == (
+        "Survey",
+        "nobody",
+        "highs",
+        60.0,
+    )
     assert model.expect == Expect(0.8, 1e-9)
     assert model.problem.inputs == model.problem.outputs == ("no", "yes")
     assert model.problem.prior is not None
@@ -51,8 +56,16 @@ def test_every_form_of_prior(survey, write, prior, expected):
             '[privacy]\nkind = "pure"\nepsilon = 1',
             (1, 2.5),
         ),
-        ('[alphabet]\ninputs = 4\n[prior]\nuniform = true\n[privacy]\nkind = "pure"\nepsilon = 1', (0, 1, 2, 3)),
-        ('objective = "worst_case"\n[utility]\ngain = [[1, 0], [0, 1]]\n[privacy]\nkind = "pure"\nepsilon = 1', (0, 1)),
+        (
+            '[alphabet]\ninputs = 4\n[prior]\nuniform = true\n[privacy]\nkind = "pure"\nepsilon '
+            "= 1",
+            (0, 1, 2, 3),
+        ),
+        (
+            'objective = "worst_case"\n[utility]\ngain = [[1, 0], [0, 1]]\n[privacy]\nkind = '
+            '"pure"\nepsilon = 1',
+            (0, 1),
+        ),
     ],
 )
 def test_the_inputs_may_follow_from_other_tables(write, text, inputs):
@@ -71,7 +84,9 @@ def test_the_inputs_may_follow_from_other_tables(write, text, inputs):
 )
 def test_every_neighbor_graph(write, privacy, lines, edges):
     problem = load_model(write(privacy(f'kind = "graph"\nepsilon = "log(3)"\nneighbors = {lines}')))
-    assert {frozenset(edge) for edge in problem.privacy.graph.edges} == {frozenset(edge) for edge in edges}
+    assert {frozenset(edge) for edge in problem.privacy.graph.edges} == {
+        frozenset(edge) for edge in edges
+    }
     assert problem.privacy.epsilon.ratio == 3
 
 
@@ -102,9 +117,9 @@ LOSSES = {"absolute_error": [[0, 1, 2], [3, 2, 1]], "squared_error": [[0, 1, 4],
 @pytest.mark.parametrize("kind", [name for name in NAMED if name != "identity"])
 def test_utilities_with_numbers_of_their_own(survey, write, kind):
     assert kind in LOSSES, f"LOSSES has no table of {kind!r}"
-    text = survey.replace('kind = "identity"', f'kind = "{kind}"\nvalues = [0, 3]\noutputs = [0, 1, 2]').replace(
-        '"yes"]', '"yes"]\noutputs = ["low", "mid", "high"]'
-    )
+    text = survey.replace(
+        'kind = "identity"', f'kind = "{kind}"\nvalues = [0, 3]\noutputs = [0, 1, 2]'
+    ).replace('"yes"]', '"yes"]\noutputs = ["low", "mid", "high"]')
     problem = load_model(write(text))
     assert problem.utility.matrix.tolist() == LOSSES[kind]
     assert problem.utility.sense == "loss"

@@ -25,20 +25,19 @@ KINDS = {
     '[workload]\nkind = "ranges"': Workload.ranges(INPUTS),
     '[workload]\nkind = "mean"\nvalues = [1, 2, 4]': Workload.mean([1, 2, 4], INPUTS),
     '[workload]\nkind = "mean"\nvalues = { c = 4, a = 1, b = 2 }': Workload.mean([1, 2, 4], INPUTS),
-    '[workload]\nkind = "means"\nvalues = { x = [1, 2, 4], "y z" = { b = 1, a = 0, c = 0 } }': Workload.means(
-        {"x": [1, 2, 4], "y z": [0, 1, 0]}, INPUTS
-    ),
+    '[workload]\nkind = "means"\nvalues = { x = [1, 2, 4], "y z" = { b = 1, a = 0, c = 0 '
+    "} }": Workload.means({"x": [1, 2, 4], "y z": [0, 1, 0]}, INPUTS),
     '[workload]\nkind = "marginals"\nshape = [3]\nk = 1': Workload.marginals([3], 1, INPUTS),
-    '[workload]\nkind = "matrix"\nrows = [[1, 0, 0], [0, 1, 1]]': Workload([[1, 0, 0], [0, 1, 1]], INPUTS),
+    '[workload]\nkind = "matrix"\nrows = [[1, 0, 0], [0, 1, 1]]': Workload(
+        [[1, 0, 0], [0, 1, 1]], INPUTS
+    ),
     '[workload]\nkind = "matrix"\nnames = ["u", 7]\nrows = [[1, 0, 0], [0, 1, 1]]': Workload(
         [[1, 0, 0], [0, 1, 1]], INPUTS, ["u", 7]
     ),
-    '[workload]\nkind = "matrix"\nrows = { "u v" = [1, 0, 0], w = { c = 1, b = 0, a = 1 } }': Workload(
-        [[1, 0, 0], [1, 0, 1]], INPUTS, ["u v", "w"]
-    ),
-    '[[workload.part]]\nkind = "prefix"\nweight = 0.5\n[[workload.part]]\nkind = "mean"\nvalues = [0, 1, 0]': (
-        0.5 * Workload.prefix(INPUTS) + Workload.mean([0, 1, 0], INPUTS)
-    ),
+    '[workload]\nkind = "matrix"\nrows = { "u v" = [1, 0, 0], w = { c = 1, b = 0, a = 1 '
+    "} }": Workload([[1, 0, 0], [1, 0, 1]], INPUTS, ["u v", "w"]),
+    '[[workload.part]]\nkind = "prefix"\nweight = 0.5\n[[workload.part]]\nkind = "mean"\nvalues '
+    "= [0, 1, 0]": (0.5 * Workload.prefix(INPUTS) + Workload.mean([0, 1, 0], INPUTS)),
 }
 
 
@@ -52,12 +51,16 @@ def write(tmp_path: Path):
 
 
 def same(one: Workload, other: Workload) -> bool:
-    return (one.inputs, one.names) == (other.inputs, other.names) and np.array_equal(one.matrix, other.matrix)
+    return (one.inputs, one.names) == (other.inputs, other.names) and np.array_equal(
+        one.matrix, other.matrix
+    )
 
 
 @pytest.mark.parametrize("kind", [kind for form in FORMS["workload"] for kind in kinds_of(form)])
 def test_every_kind_has_an_example(kind: str) -> None:
-    assert any(f'kind = "{kind}"' in text for text in KINDS), f"KINDS has no workload of the kind {kind!r}"
+    assert any(f'kind = "{kind}"' in text for text in KINDS), (
+        f"KINDS has no workload of the kind {kind!r}"
+    )
 
 
 @pytest.mark.parametrize("text", KINDS)
@@ -82,18 +85,28 @@ def test_marginals_determine_their_answers(write, tmp_path: Path) -> None:
 
 
 def test_weights_and_objective(write, tmp_path: Path) -> None:
-    weighted = write(HEAD + '[prior]\nweights = { c = 2, a = 1, b = 1 }\n[workload]\nkind = "prefix"\n')
+    weighted = write(
+        HEAD + '[prior]\nweights = { c = 2, a = 1, b = 1 }\n[workload]\nkind = "prefix"\n'
+    )
     assert read_model(weighted).design.weights.tolist() == [0.25, 0.25, 0.5]
     worst = read_model(write('objective = "worst_case"\n' + HEAD + '[workload]\nkind = "prefix"\n'))
     assert (worst.design.objective, worst.design.weights) == ("worst_case", None)
     average = read_model(
-        write('objective = "average"\n' + HEAD + '[prior]\nuniform = true\n[workload]\nkind = "prefix"\n')
+        write(
+            'objective = "average"\n'
+            + HEAD
+            + '[prior]\nuniform = true\n[workload]\nkind = "prefix"\n'
+        )
     )
     assert (average.design.objective, average.design.weights) == ("average", None)
 
 
 def test_a_model_may_have_both(write, tmp_path: Path) -> None:
-    both = HEAD + '[prior]\nvalues = [0.5, 0.25, 0.25]\n[utility]\nkind = "identity"\n[workload]\nkind = "prefix"\n'
+    both = (
+        HEAD
+        + '[prior]\nvalues = [0.5, 0.25, 0.25]\n[utility]\nkind = "identity"\n[workload]\nkind '
+        '= "prefix"\n'
+    )
     both += "[expect]\nvalue = 0.5\nvariance = 2.0\n"
     model = read_model(write(both))
     assert model.problem.inputs == model.design.workload.inputs
@@ -128,17 +141,42 @@ MISTAKES = [
     ('[workload]\nkind = "prefixes"', 7, "workload.kind", "did you mean 'prefix'"),
     ("[workload]\nkin = 'prefix'", 6, "workload.kind", "give one of frequencies, prefix"),
     ('[workload]\nkind = "mean"\nvalue = [1, 2, 3]', 8, "workload.value", "did you mean 'values'"),
-    ('[workload]\nkind = "prefix"\nvalues = [1, 2, 3]', 8, "workload.values", "unknown key 'values'"),
+    (
+        '[workload]\nkind = "prefix"\nvalues = [1, 2, 3]',
+        8,
+        "workload.values",
+        "unknown key 'values'",
+    ),
     ('[workload]\nkind = "mean"\nvalues = [1, 2]', 8, "workload.values", "2 entries for 3"),
     ('[workload]\nkind = "mean"\nvalues = ["x", 2, 3]', 8, "workload.values", "should be"),
-    ('[workload]\nkind = "mean"\nvalues = [nan, 2, 3]', 8, "workload.values", "not a finite number"),
+    (
+        '[workload]\nkind = "mean"\nvalues = [nan, 2, 3]',
+        8,
+        "workload.values",
+        "not a finite number",
+    ),
     ('[workload]\nkind = "mean"', 6, "workload", "the labels are not numbers"),
     ('[workload]\nkind = "mean"\nvalues = { a = 1, b = 2, d = 3 }', 8, "workload.values", "'d'"),
-    ('[workload]\nkind = "matrix"\nrows = [[0, 0, 0]]', 6, "workload", "all entries of the workload are 0"),
+    (
+        '[workload]\nkind = "matrix"\nrows = [[0, 0, 0]]',
+        6,
+        "workload",
+        "all entries of the workload are 0",
+    ),
     ('[workload]\nkind = "matrix"\nrows = [[1, 0]]', 6, "workload", "3"),
     ('[workload]\nkind = "matrix"\nrows = [[1, 0, 0], [1]]', 6, "workload", "rectangular"),
-    ('[workload]\nkind = "matrix"\nrows = [[1, 0, 0]]\nnames = ["u", "v"]', 9, "workload.names", "2"),
-    ('[workload]\nkind = "matrix"\nrows = {u = [1, 0, 0]}\nnames = ["u"]', 9, "workload.names", "remove names"),
+    (
+        '[workload]\nkind = "matrix"\nrows = [[1, 0, 0]]\nnames = ["u", "v"]',
+        9,
+        "workload.names",
+        "2",
+    ),
+    (
+        '[workload]\nkind = "matrix"\nrows = {u = [1, 0, 0]}\nnames = ["u"]',
+        9,
+        "workload.names",
+        "remove names",
+    ),
     ('[workload]\nkind = "matrix"\nrows = []', 8, "workload.rows", "should be"),
     ('[workload]\nkind = "marginals"\nshape = [2, 2]\nk = 1', 6, "workload", "3"),
     ('[workload]\nkind = "marginals"\nshape = [3]\nk = 2', 9, "workload.k", "k = 2"),
@@ -147,16 +185,33 @@ MISTAKES = [
         '[[workload.part]]\nkind = "prefix"\n[[workload.part]]\nkind = "mean"\nvales = [1]',
         *(10, "workload.part[1].vales", "did you mean 'values'"),
     ),
-    ('[[workload.part]]\nkind = "prefix"\n[[workload.part]]\nkind = "x"', 9, "workload.part[1].kind", "known"),
+    (
+        '[[workload.part]]\nkind = "prefix"\n[[workload.part]]\nkind = "x"',
+        9,
+        "workload.part[1].kind",
+        "known",
+    ),
     ("[workload]\npart = []", 7, "workload.part", "should be"),
     ('[workload]\nkind = "prefix"\n[solver]\nname = "cbc"', 9, "solver.name", "needs no solver"),
-    ('[workload]\nkind = "prefix"\n[prior]\nvalues = [0.5, 0.5]', 9, "prior.values", "2 values for 3"),
+    (
+        '[workload]\nkind = "prefix"\n[prior]\nvalues = [0.5, 0.5]',
+        9,
+        "prior.values",
+        "2 values for 3",
+    ),
     ('[workload]\nkind = "prefix"\n[expect]\ntolerance = 1', 8, "expect", "is empty"),
-    ('[workload]\nkind = "prefix"\n[[constraints]]\nkind = "unbiased"', 8, "constraints", "for a utility"),
-]  # fmt: skip
+    (
+        '[workload]\nkind = "prefix"\n[[constraints]]\nkind = "unbiased"',
+        8,
+        "constraints",
+        "for a utility",
+    ),
+]
 
 
-@pytest.mark.parametrize(("text", "line", "key", "words"), MISTAKES, ids=[m[0].replace("\n", " ") for m in MISTAKES])
+@pytest.mark.parametrize(
+    ("text", "line", "key", "words"), MISTAKES, ids=[m[0].replace("\n", " ") for m in MISTAKES]
+)
 def test_every_mistake_has_its_line(text: str, line: int, key: str, words: str, write) -> None:
     with pytest.raises(LdpoptError) as caught:
         read_model(write(HEAD + text))

@@ -30,15 +30,22 @@ PROBLEMS = [
     Problem([0.5, 0.3, 0.2], "identity", GraphDP(1, neighbors.path(LETTERS)), inputs=LETTERS),
     Problem([0.5, 0.3, 0.2], "identity", GraphDP(1, nx.star_graph(2))),
     Problem([0.25] * 4, "identity", GraphDP(1, neighbors.cycle(range(4)))),
-    Problem([1 / 6] * 6, "identity", GraphDP(1, neighbors.grid(2, 3, "abcdef")), inputs=list("abcdef")),
+    Problem(
+        [1 / 6] * 6, "identity", GraphDP(1, neighbors.grid(2, 3, "abcdef")), inputs=list("abcdef")
+    ),
     Problem([0.5, 0.5], "identity", GraphDP(2.5, neighbors.path([0, 1]))),
     Problem([0.5, 0.3, 0.2], "identity", MetricDP(1, lambda x, y: abs(x - y) / 3)),
     Problem(None, "identity", PureLDP(1), inputs=LETTERS, objective="worst_case"),
     Problem(
-        [0.5, 0.5], utility.squared_error([-1, 1], [-3, 0, 3]), PureLDP(1),
-        constraints=[constraints.unbiased([-1, 1], [-3, 0, 3]), constraints.linear([[1, 0, 0.0]] * 2, upper=0.7)],
+        [0.5, 0.5],
+        utility.squared_error([-1, 1], [-3, 0, 3]),
+        PureLDP(1),
+        constraints=[
+            constraints.unbiased([-1, 1], [-3, 0, 3]),
+            constraints.linear([[1, 0, 0.0]] * 2, upper=0.7),
+        ],
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: type(problem.privacy).__name__)
@@ -56,7 +63,9 @@ def test_every_kind_of_constraint_is_written(tmp_path, kind):
         save_model(problem, tmp_path / "saved.toml")
         if f'kind = "{kind}"' in (tmp_path / "saved.toml").read_text():
             return
-    pytest.fail(f"no problem of PROBLEMS is written with a constraint of the kind {kind!r}: see write.py")
+    pytest.fail(
+        f"no problem of PROBLEMS is written with a constraint of the kind {kind!r}: see write.py"
+    )
 
 
 def test_a_model_reads_back_whole(tmp_path):
@@ -64,8 +73,12 @@ def test_a_model_reads_back_whole(tmp_path):
     save_model(model, tmp_path / "saved.toml")
     again = read_model(tmp_path / "saved.toml")
     assert (again.title, again.source, again.solver, again.time_limit, again.expect) == (
-        model.title, model.source, model.solver, model.time_limit, model.expect,
-    )  # fmt: skip
+        model.title,
+        model.source,
+        model.solver,
+        model.time_limit,
+        model.expect,
+    )
 
 
 labels = st.one_of(st.text(st.characters(codec="utf-8")), st.integers(-99, 99), st.floats(-9, 9))
@@ -76,7 +89,9 @@ def test_any_problem_reads_back(same, tmp_path_factory, names, data):
     n = len(names)
     numbers = st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=2)
     gain = data.draw(st.lists(numbers, min_size=n, max_size=n))
-    epsilon = data.draw(st.one_of(st.floats(0, 100), st.fractions(0, 50).map(str), st.just("log(5/3)")))
+    epsilon = data.draw(
+        st.one_of(st.floats(0, 100), st.fractions(0, 50).map(str), st.just("log(5/3)"))
+    )
     problem = Problem([1 / n] * n, gain, PureLDP(epsilon), inputs=names, outputs=["u", "v"])
     path = tmp_path_factory.getbasetemp() / "any.toml"
     save_model(problem, path)
@@ -89,7 +104,9 @@ def test_parts_that_cannot_be_written_leave_the_file_unchanged(survey, write, mo
     with pytest.raises(StatementError, match=r"the label \(0, 0\) cannot be written"):
         save_model(cells, path)
     rows = constraints.unbiased([1, 1], [0, 2])
-    by_hand = type(rows)("mine", rows.row, rows.x, rows.y, rows.coefficient, rows.lower - 1, rows.upper)
+    by_hand = type(rows)(
+        "mine", rows.row, rows.x, rows.y, rows.coefficient, rows.lower - 1, rows.upper
+    )
     with pytest.raises(StatementError, match="'mine' cannot be written"):
         save_model(Problem([0.5, 0.5], "identity", PureLDP(1), constraints=by_hand), path)
     monkeypatch.setattr("ldpopt.problem.modelfile.write.LARGEST_FILE", 10)

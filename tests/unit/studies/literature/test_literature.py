@@ -1,4 +1,5 @@
-"""Mechanisms of the literature: their formulas, their exact privacy, and their place beside the optimum."""
+"""Mechanisms of the literature: their formulas, their exact privacy, and their place beside the
+optimum."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ def spread(points):
 def city(seed, n, epsilon):
     rng = np.random.default_rng(seed)
     distance = spread(rng.random((n, 2)) * 3)
-    return lo.Problem(rng.dirichlet(np.ones(n)), lo.Utility(distance, "loss"), lo.MetricDP(epsilon, distance))
+    return lo.Problem(
+        rng.dirichlet(np.ones(n)), lo.Utility(distance, "loss"), lo.MetricDP(epsilon, distance)
+    )
 
 
 # Planar Laplace
@@ -40,12 +43,15 @@ def test_masses_of_two_places_are_those_of_half_planes():
     density = lambda t: epsilon**2 / math.pi * t * special.k1(epsilon * t)  # noqa: E731 - of one coordinate
     beyond = integrate.quad(density, apart / 2, np.inf, epsabs=1e-13)[0]
     masses = cell_masses(np.array([[0.0, 0.0], [apart, 0.0]]), epsilon)
-    assert masses == pytest.approx(np.array([[1 - beyond, beyond], [beyond, 1 - beyond]]), abs=1e-12)
+    assert masses == pytest.approx(
+        np.array([[1 - beyond, beyond], [beyond, 1 - beyond]]), abs=1e-12
+    )
 
 
 def test_masses_are_integrals_over_the_cells():
     points = np.random.default_rng(1).random((5, 2)) * 2
-    angle, weight = (np.arange(900) + 0.5) * 2 * np.pi / 900, 1 / 900
+    angle = (np.arange(900) + 0.5) * 2 * np.pi / 900
+    weight = 1 / 900
     share = (np.arange(600) + 0.5) / 600
     radius = -(special.lambertw((share - 1) / np.e, -1).real + 1) / 1.3  # quantiles of the distance
     noise = np.stack([np.outer(radius, np.cos(angle)), np.outer(radius, np.sin(angle))], axis=-1)
@@ -72,7 +78,8 @@ def test_masses_of_a_source_are_those_of_a_distribution(points, epsilon):
 
 
 def test_masses_on_a_line_are_differences_of_half_planes():
-    points, epsilon = np.array([[0.0, 0.0], [0.6, 0.8], [3.0, 4.0]]), 1.1
+    points = np.array([[0.0, 0.0], [0.6, 0.8], [3.0, 4.0]])
+    epsilon = 1.1
     density = lambda t: epsilon**2 / math.pi * t * special.k1(epsilon * t)  # noqa: E731
     beyond = [integrate.quad(density, t, np.inf, epsabs=1e-13)[0] for t in (0.5, 3.0)]
     assert cell_masses(points, epsilon)[0] == pytest.approx(
@@ -83,7 +90,9 @@ def test_masses_on_a_line_are_differences_of_half_planes():
 def test_points_are_found_from_their_distances():
     problem = city(3, 9, 1.0)
     assert spread(points_in_plane(problem)) == pytest.approx(problem.privacy.distance, rel=1e-9)
-    globe = lo.MetricDP.of_points(1.0, [(45.5, -73.6), (45.6, -73.5), (45.52, -73.7), (45.45, -73.55)], "great_circle")
+    globe = lo.MetricDP.of_points(
+        1.0, [(45.5, -73.6), (45.6, -73.5), (45.52, -73.7), (45.45, -73.55)], "great_circle"
+    )
     found = literature.planar_laplace(globe)
     assert globe.audit(found).verdict == "certified"
 
@@ -92,7 +101,8 @@ def test_points_go_by_label_and_may_have_another_metric():
     flat = np.array(list(TRIANGLE.values()))
     walked = lo.MetricDP.of_points(1.0, TRIANGLE, "manhattan")
     table = pd.DataFrame(flat, index=list("abc"), columns=["x", "y"]).loc[["c", "a", "b"]]
-    one, other = literature.planar_laplace(walked, TRIANGLE), literature.planar_laplace(walked, table)
+    one = literature.planar_laplace(walked, TRIANGLE)
+    other = literature.planar_laplace(walked, table)
     assert one == other
     assert one.inputs == ("a", "b", "c")
     assert walked.audit(one).verdict == "certified"
@@ -108,9 +118,17 @@ def test_points_go_by_label_and_may_have_another_metric():
         (lo.MetricDP(1.0, 1 - np.eye(4)), None, "not those of points in a plane"),
         (lo.MetricDP.of_points(1.0, [0.0, 1.0, 3.0]), None, "lie on a line"),
         (lo.MetricDP.of_points(0.0, [(0, 0), (1, 1), (0, 3)]), None, "epsilon = 0"),
-        (lo.MetricDP.of_points(1.0, [(0, 0), (1, 1), (0, 3)]), [(0, 0), (0, 0), (1, 1)], "coincide"),
+        (
+            lo.MetricDP.of_points(1.0, [(0, 0), (1, 1), (0, 3)]),
+            [(0, 0), (0, 0), (1, 1)],
+            "coincide",
+        ),
         (lo.MetricDP.of_points(1.0, [(0, 0), (1, 1), (0, 3)]), [(0, 0), (1, 0)], r"shape \(2, 2\)"),
-        (lo.MetricDP.of_points(1.0, TRIANGLE), TRIANGLE | {"d": (3, 3)}, "'d', which is not an input"),
+        (
+            lo.MetricDP.of_points(1.0, TRIANGLE),
+            TRIANGLE | {"d": (3, 3)},
+            "'d', which is not an input",
+        ),
         ("a city", None, "a str is not a problem"),
     ],
 )
@@ -128,7 +146,10 @@ def test_every_mechanism_keeps_its_epsilon_exactly(seed, n, epsilon):
     problem = city(seed, n, epsilon)
     best = lo.Mechanism(np.full((n, n), 1 / n))
     found = lo.compare(problem, best=best)
-    assert all(row.verdict == "certified" and row.epsilon <= epsilon for row in (found.best, *found.literature))
+    assert all(
+        row.verdict == "certified" and row.epsilon <= epsilon
+        for row in (found.best, *found.literature)
+    )
     plain = {row.name: row for row in found.literature if not row.name.endswith("remapped")}
     if n > 2:
         assert {"planar Laplace", "exponential", "sharpened exponential"} <= set(plain)
@@ -141,15 +162,27 @@ def test_every_mechanism_keeps_its_epsilon_exactly(seed, n, epsilon):
 
 def test_every_mechanism_is_compared():
     functions = {name: vars(literature)[name] for name in literature.__all__}
-    makers = {name for name, make in functions.items() if make.__annotations__.get("return") is lo.Mechanism}
+    makers = {
+        name
+        for name, make in functions.items()
+        if make.__annotations__.get("return") is lo.Mechanism
+    }
     assert "tight_constraints" in makers
     problem = city(0, 3, 1.0)
-    compared = {row.name.lower().replace(" ", "_") for row in lo.compare(problem, best=lo.solve(problem)).literature}
+    compared = {
+        row.name.lower().replace(" ", "_")
+        for row in lo.compare(problem, best=lo.solve(problem)).literature
+    }
     assert makers <= compared, f"methods.py does not have {makers - compared}"
 
 
 @pytest.mark.parametrize(
-    "privacy", [lo.PureLDP("log(3)"), lo.GraphDP(0.7, nx.cycle_graph(4)), lo.MetricDP.of_points(1.0, [0, 1, 3, 4])]
+    "privacy",
+    [
+        lo.PureLDP("log(3)"),
+        lo.GraphDP(0.7, nx.cycle_graph(4)),
+        lo.MetricDP.of_points(1.0, [0, 1, 3, 4]),
+    ],
 )
 def test_exponential_is_its_formula(privacy):
     gain = np.random.default_rng(2).random((4, 6))
@@ -169,14 +202,20 @@ def test_equal_gains_need_no_noise():
 
 
 def test_tight_constraints_are_tight_and_the_known_closed_forms():
-    response = literature.tight_constraints(lo.Problem([0.2, 0.3, 0.5], "identity", lo.PureLDP("log(4)")))
+    response = literature.tight_constraints(
+        lo.Problem([0.2, 0.3, 0.5], "identity", lo.PureLDP("log(4)"))
+    )
     assert response.channel == pytest.approx((3 * np.eye(3) + 1) / 6)
     line = np.array([0.0, 1.0, 4.0])
     distance = np.abs(np.subtract.outer(line, line))
     kernel = lo.closed_forms.kernel(distance, [0.3, 0.3, 0.4], 1.0)
-    assert literature.tight_constraints(lo.MetricDP(1.0, distance)).channel == pytest.approx(kernel.channel, abs=1e-12)
+    assert literature.tight_constraints(lo.MetricDP(1.0, distance)).channel == pytest.approx(
+        kernel.channel, abs=1e-12
+    )
     with pytest.raises(NotRepresentableError, match="report 0 would have the weight -"):
-        literature.tight_constraints(lo.Problem(np.full(5, 0.2), "identity", lo.GraphDP(0.2, nx.star_graph(4))))
+        literature.tight_constraints(
+            lo.Problem(np.full(5, 0.2), "identity", lo.GraphDP(0.2, nx.star_graph(4)))
+        )
 
 
 def test_separate_parts_never_report_each_other():
@@ -198,7 +237,8 @@ def test_separate_parts_never_report_each_other():
 def test_remapping_is_the_best_rule_for_the_reports(seed, n, m):
     rng = np.random.default_rng(seed)
     mechanism = lo.Mechanism(rng.dirichlet(np.ones(m), n))
-    prior, loss = rng.dirichlet(np.ones(n)), rng.random((n, 3))
+    prior = rng.dirichlet(np.ones(n))
+    loss = rng.random((n, 3))
     found = mechanism.remapped(prior, lo.Utility(loss, "loss"))
     rules = itertools.product(range(3), repeat=m)
     least = min((prior @ (mechanism.channel * loss[:, list(rule)])).sum() for rule in rules)
@@ -213,7 +253,10 @@ def test_remapping_goes_by_label():
     found = coin.remapped({"yes": 0.4, "no": 0.6}, lo.Utility(loss, "loss"))
     assert (found.inputs, found.outputs) == (("no", "yes"), ("no", "yes"))
     assert found.channel.tolist() == coin.channel.tolist()
-    assert coin.remapped([0.5, 0.5], np.eye(2), outputs=["guess no", "guess yes"]).outputs == ("guess no", "guess yes")
+    assert coin.remapped([0.5, 0.5], np.eye(2), outputs=["guess no", "guess yes"]).outputs == (
+        "guess no",
+        "guess yes",
+    )
     with pytest.raises(StatementError, match="maybe"):
         coin.remapped({"maybe": 1.0, "no": 1.0})
 
@@ -226,7 +269,9 @@ def test_comparison_has_the_optimum_first_and_says_what_does_not_apply():
     found = lo.compare(problem, best=lo.solve(problem))
     values = [row.value for row in found.literature]
     assert values == sorted(values)
-    assert all(row.ratio == row.value / found.best.value >= 1 - 1e-9 for row in found.rows if row.mechanism)
+    assert all(
+        row.ratio == row.value / found.best.value >= 1 - 1e-9 for row in found.rows if row.mechanism
+    )
     assert found.best.value == pytest.approx(lo.solve(problem).value)
     assert found.to_frame().loc["planar Laplace", "epsilon"] <= 1.0
     assert "planar Laplace" in repr(found)
@@ -243,7 +288,9 @@ def test_comparison_of_gains_worst_cases_and_other_outputs():
     assert ratios == sorted(ratios, reverse=True)
     worst = lo.compare(lo.Problem(None, np.eye(3), lo.PureLDP(1.0), objective="worst_case"))
     assert not any("remapped" in row.name for row in worst.rows)
-    other = lo.compare(lo.Problem({"a": 1, "b": 1}, lo.Utility([[1, 0, 2], [0, 1, 0]]), lo.PureLDP(1.0)))
+    other = lo.compare(
+        lo.Problem({"a": 1, "b": 1}, lo.Utility([[1, 0, 2], [0, 1, 0]]), lo.PureLDP(1.0))
+    )
     assert "not all among the outputs" in other.to_frame().loc["tight constraints", "note"]
     assert "tight constraints, remapped" in {row.name for row in other.literature}
 

@@ -1,4 +1,5 @@
-"""All methods for one problem: they agree, failures are kept, and Python users get them from compare()."""
+"""All methods for one problem: they agree, failures are kept, and Python users get them from
+compare()."""
 
 from __future__ import annotations
 
@@ -26,9 +27,16 @@ def test_all_methods_agree() -> None:
     names = []
     found = lo.compare(COIN, progress=names.append)
     # The interior point solver knows the compact form only: its other form is left out.
-    assert {row.name for row in found.methods} == set(names[: len(found.methods) + 1]) - {"interior (pairwise)"}
+    assert {row.name for row in found.methods} == set(names[: len(found.methods) + 1]) - {
+        "interior (pairwise)"
+    }
     assert all(row.applies for row in found.methods)
-    assert {"closed form binary", "closed form top_k", "highs (compact)", "highs (pairwise)"} <= set(names)
+    assert {
+        "closed form binary",
+        "closed form top_k",
+        "highs (compact)",
+        "highs (pairwise)",
+    } <= set(names)
     assert found.finished == found.planned == len(names)
     for row in found.methods:
         assert row.value == pytest.approx(found.best.value, abs=1e-7)
@@ -63,7 +71,8 @@ def test_a_known_optimum_replaces_the_methods() -> None:
 
 
 def test_a_decimal_budget_has_its_extreme_points_too() -> None:
-    """The example of Zhou, Lu and Wu 2019 with delta; epsilon is a decimal, the entries are exact in a = e^epsilon."""
+    """The example of Zhou, Lu and Wu 2019 with delta; epsilon is a decimal, the entries are exact
+    in a = e^epsilon."""
     problem = lo.Problem([0.4, 0.6], "identity", lo.ApproximateLDP(1.0, 0.2))
     row = next(row for row in lo.compare(problem).rows if row.kind == "extreme point")
     assert row.value == pytest.approx((math.e + 0.2) / (math.e + 1), rel=1e-15)
@@ -113,9 +122,18 @@ def test_ctrl_c_keeps_the_methods_that_are_finished() -> None:
     [
         (lo.Problem(None, np.eye(2), lo.PureLDP(1.0), objective="worst_case"), "with a worst case"),
         (lo.Problem([0.2] * 5, "identity", lo.PureLDP(1.0)), "5 x 5 channels have too many"),
-        (lo.Problem([0.25] * 4, "identity", lo.ApproximateLDP(1.0, 0.1, "entry")), "4 x 4 channels have too many"),
-        (lo.Problem([0.5, 0.5], "identity", lo.OneSided(1.0, sensitive=[0])), "a notion that ties pairs both ways"),
-        (lo.Problem([0.2, 0.8], "identity", lo.MetricDP(1.0, [[0, 0.3], [0.3, 0]])), "is not a known rational"),
+        (
+            lo.Problem([0.25] * 4, "identity", lo.ApproximateLDP(1.0, 0.1, "entry")),
+            "4 x 4 channels have too many",
+        ),
+        (
+            lo.Problem([0.5, 0.5], "identity", lo.OneSided(1.0, sensitive=[0])),
+            "a notion that ties pairs both ways",
+        ),
+        (
+            lo.Problem([0.2, 0.8], "identity", lo.MetricDP(1.0, [[0, 0.3], [0.3, 0]])),
+            "is not a known rational",
+        ),
     ],
 )
 def test_the_best_extreme_point_is_for_small_problems(problem: lo.Problem, why: str) -> None:
