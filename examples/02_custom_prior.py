@@ -2,8 +2,9 @@
 Your own prior
 ==============
 
-Question: a clinic asks how people smoke. It knows roughly how frequent the answers are. Which randomized answers are
-true most often at epsilon = 1, and can the optimum be checked without a solver?
+Question: a clinic asks how people smoke. It knows roughly how frequent the answers are. Which
+randomized answers are true most often at epsilon = 1, and can the optimum be checked without a
+solver?
 """
 
 import tempfile
@@ -14,7 +15,8 @@ import matplotlib.pyplot as plt
 from ldpopt import Mechanism, Problem, PureLDP, certify, closed_forms, plotting, solve
 
 # %%
-# A prior is a mapping label -> weight. The labels become the inputs and outputs; the weights are divided by their sum.
+# A prior is a mapping label -> weight. The labels become the inputs and outputs; the weights are
+# divided by their sum.
 
 weights = {"never": 50, "stopped": 22, "sometimes": 14, "daily": 11, "heavily": 3}
 problem = Problem(weights, "identity", PureLDP(1.0))
@@ -27,11 +29,15 @@ print(dict(zip(problem.inputs, problem.prior.round(3).tolist(), strict=True)))
 solution = solve(problem)
 proof = certify(solution)
 print(solution.mechanism.to_frame().round(4))
-print(f"value {solution.value:.12f}, relative gap {proof.relative_gap:.1e}, audit {proof.audit.verdict}")
+print(
+    f"value {solution.value:.12f}, relative gap {proof.relative_gap:.1e}, audit "
+    f"{proof.audit.verdict}"
+)
 
 # %%
-# The closed form: k-ary randomized response among the k likeliest answers. Which k depends on the prior and epsilon.
-# The solver may return another mechanism of the same value: the other answers may be reported as any of these k.
+# The closed form: k-ary randomized response among the k likeliest answers. Which k depends on the
+# prior and epsilon. The solver may return another mechanism of the same value: the other answers
+# may be reported as any of these k.
 
 form = closed_forms.top_k(weights, 1.0)
 members = [form.inputs[code] for code in form.members]
@@ -40,7 +46,8 @@ low, high = form.exact_value()
 print(f"the optimum lies between two rationals {float(high - low):.0e} apart")
 
 # %%
-# Save the mechanism. Every float is read back unchanged, so the loaded mechanism is private too, as the audit confirms.
+# Save the mechanism. Every float is read back unchanged, so the loaded mechanism is private too, as
+# the audit confirms.
 
 folder = Path(tempfile.mkdtemp())
 solution.mechanism.save(folder / "smoking.json")
@@ -51,7 +58,9 @@ print(again.sample(["daily", "never", "never"], rng=7))
 # %%
 # The picture: the prior, and what each answer becomes.
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained", width_ratios=[2, 3])
+figure, (left, right) = plt.subplots(
+    1, 2, figsize=(11, 4), layout="constrained", width_ratios=[2, 3]
+)
 left.bar(range(5), problem.prior, color="#9ecae1")
 left.bar(form.members, problem.prior[form.members], color="#08519c", label="ever reported")
 left.set_xticks(range(5), problem.inputs, rotation=45, ha="right", rotation_mode="anchor")
@@ -62,7 +71,8 @@ plotting.mechanism(solution.mechanism, right)
 right.set_title(r"pure privacy, $\varepsilon$ = 1")
 
 # sphinx_gallery_start_ignore
-# Checks of the numbers above; the picture goes to the folder that the command names, or to the current one.
+# Checks of the numbers above; the picture goes to the folder that the command names, or to the
+# current one.
 import sys
 
 import numpy as np

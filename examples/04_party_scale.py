@@ -2,9 +2,9 @@
 An ordered scale
 ================
 
-Question: people place themselves on a seven-step scale from strong Democrat to strong Republican (ANES 1996). Only
-neighboring steps must be hard to distinguish. A report two steps off is worse than one that is one step off. Which
-mechanism is nearest to the truth on average?
+Question: people place themselves on a seven-step scale from strong Democrat to strong Republican
+(ANES 1996). Only neighboring steps must be hard to distinguish. A report two steps off is worse
+than one that is one step off. Which mechanism is nearest to the truth on average?
 """
 
 import matplotlib.pyplot as plt
@@ -17,21 +17,27 @@ print(f"{party}; {party.source}")
 print({label: round(share, 4) for label, share in prior.items()})
 
 # %%
-# The problem: the inputs are on a path graph, the loss counts steps. Inputs r steps apart are protected at r epsilon.
+# The problem: the inputs are on a path graph, the loss counts steps. Inputs r steps apart are
+# protected at r epsilon.
 
 ordered = Problem(prior, "absolute_error", GraphDP(1.0, neighbors.path(party.labels)))
 everywhere = Problem(prior, "absolute_error", PureLDP(1.0))
 
 # %%
-# Solve, certify. Local differential privacy protects all pairs equally, which costs one more step on average.
+# Solve, certify. Local differential privacy protects all pairs equally, which costs one more step
+# on average.
 
 solutions = {"path": solve(ordered), "all pairs": solve(everywhere)}
 for name, solution in solutions.items():
     proof = certify(solution)
-    print(f"{name}: {solution.value:.6f} steps off on average, gap {proof.relative_gap:.1e}, {proof.audit.verdict}")
+    print(
+        f"{name}: {solution.value:.6f} steps off on average, gap {proof.relative_gap:.1e}, "
+        f"{proof.audit.verdict}"
+    )
 
 # %%
-# Along the path every report is used. With all pairs protected equally only two are: the scale becomes a yes or no.
+# Along the path every report is used. With all pairs protected equally only two are: the scale
+# becomes a yes or no.
 
 figure, axes = plt.subplots(1, 2, figsize=(12.5, 4.6), layout="constrained")
 for ax, (name, solution) in zip(axes, solutions.items(), strict=True):
@@ -46,7 +52,8 @@ print(mechanism.audit(ordered.privacy))
 print(f"between any two inputs: {mechanism.audit().epsilon:.6f}")
 
 # sphinx_gallery_start_ignore
-# Checks of the numbers above; the picture goes to the folder that the command names, or to the current one.
+# Checks of the numbers above; the picture goes to the folder that the command names, or to the
+# current one.
 import sys
 from pathlib import Path
 

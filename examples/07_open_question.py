@@ -2,14 +2,15 @@
 More than two answers: an open question, answered
 =================================================
 
-Question: Zhou, Lu and Wu 2019 leave open how the optimal utility of n answers depends on the prior and the budget. Is
-there a formula as for two?
+Question: Zhou, Lu and Wu 2019 leave open how the optimal utility of n answers depends on the prior
+and the budget. Is there a formula as for two?
 
 There is: with the prior in descending order and S_k the sum of its first k entries,
 
     u* = delta + (1 - delta) max over k of  e^epsilon S_k / (e^epsilon + k - 1),
 
-reached by randomized response among the k likeliest answers. For delta = 0 it is known (RRTop-k, Ghazi et al. 2021).
+reached by randomized response among the k likeliest answers. For delta = 0 it is known (RRTop-k,
+Ghazi et al. 2021).
 """
 
 import matplotlib.pyplot as plt
@@ -20,7 +21,8 @@ from ldpopt import ApproximateLDP, Problem, PureLDP, closed_forms, solve
 prior = [0.5, 0.3, 0.2]
 
 # %%
-# The k-th answer joins where e^epsilon passes the threshold t_k = S_(k-1) / prior_k - (k - 2). For (0.5, 0.3, 0.2):
+# The k-th answer joins where e^epsilon passes the threshold t_k = S_(k-1) / prior_k - (k - 2). For
+# (0.5, 0.3, 0.2):
 
 form = closed_forms.top_k(prior, 1.0)
 breakpoints = np.log(form.thresholds)
@@ -40,10 +42,11 @@ for epsilon in (0.1, *(breakpoints[1:] - 0.01), *(breakpoints[1:] + 0.01), 3.0):
 print(f"largest difference between formula and linear program: {worst:.1e}")
 
 # %%
-# Why it cannot be better: multipliers y >= 0 that sum to u0. Any private channel has u(P) <= delta + (1 - delta) sum y.
-# In rationals, for the upper end of an enclosure of e^epsilon:
+# Why it cannot be better: multipliers y >= 0 that sum to u0. Any private channel has u(P) <= delta
+# + (1 - delta) sum y. In rationals, for the upper end of an enclosure of e^epsilon:
 
-dual, (low, high) = form.exact_dual(), form.exact_value()
+dual = form.exact_dual()
+low, high = form.exact_value()
 print(f"multipliers {[round(float(y), 6) for y in dual]}, sum {float(sum(dual)):.10f}")
 print(f"the optimum lies between {float(low):.16f} and {float(high):.16f}")
 
@@ -57,11 +60,14 @@ print(f"80 % true answers need epsilon = {epsilon:.6f}")
 # The value is the upper envelope of one curve for each k; the breakpoints are where they cross.
 
 epsilons = np.linspace(0, 3, 301)
-alpha, sums = np.exp(epsilons)[:, None], np.cumsum(prior)
+alpha = np.exp(epsilons)[:, None]
+sums = np.cumsum(prior)
 curves = alpha * sums / (alpha + np.arange(3))
 figure, ax = plt.subplots(figsize=(6.5, 4.2), layout="constrained")
 for k in range(3):
-    ax.plot(epsilons, curves[:, k], linestyle=(":", "--", "-")[k], color="#084594", label=f"k = {k + 1}")
+    ax.plot(
+        epsilons, curves[:, k], linestyle=(":", "--", "-")[k], color="#084594", label=f"k = {k + 1}"
+    )
 ax.plot(epsilons, curves.max(axis=1), color="black", linewidth=3, alpha=0.25, label="optimum")
 solved = [solve(Problem(prior, "identity", PureLDP(epsilon))).value for epsilon in epsilons[::30]]
 ax.plot(epsilons[::30], solved, "o", color="#cb181d", markersize=4, label="linear program")
@@ -73,7 +79,8 @@ ax.set_title("Three answers, pure privacy: randomized response among k of them")
 ax.legend(frameon=False, fontsize=8)
 
 # sphinx_gallery_start_ignore
-# Checks of the numbers above; the picture goes to the folder that the command names, or to the current one.
+# Checks of the numbers above; the picture goes to the folder that the command names, or to the
+# current one.
 import sys
 from pathlib import Path
 

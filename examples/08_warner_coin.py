@@ -2,8 +2,9 @@
 Two coins, and an honest interval
 =================================
 
-Question: the coin scheme of Dwork and Roth 2014, section 3.2. Toss a coin; on heads tell the truth, on tails toss again
-and say "yes" on heads. How private is it, and what do 30 "yes" among 100 people mean?
+Question: the coin scheme of Dwork and Roth 2014, section 3.2. Toss a coin; on heads tell the truth,
+on tails toss again and say "yes" on heads. How private is it, and what do 30 "yes" among 100 people
+mean?
 """
 
 import matplotlib.pyplot as plt
@@ -23,16 +24,21 @@ print(f"at 1.09 already violated: {coin.mechanism.audit(PureLDP(1.09)).verdict}"
 # %%
 # No other mechanism at ln 3 tells the truth more often in the worst case: the coin is optimal.
 
-best = solve(Problem(None, "identity", PureLDP("log(3)"), inputs=["no", "yes"], objective="worst_case"))
+best = solve(
+    Problem(None, "identity", PureLDP("log(3)"), inputs=["no", "yes"], objective="worst_case")
+)
 print(f"optimal worst-case truth probability: {best.value}")
 
 # %%
-# The survey: 100 people, 30 report "yes". The estimate is (0.30 - 0.25) / 0.5 = 10 %. With its interval:
+# The survey: 100 people, 30 report "yes". The estimate is (0.30 - 0.25) / 0.5 = 10 %. With its
+# interval:
 
 estimate = estimate_frequencies(coin.mechanism, {"yes": 30, "no": 70})
 print(estimate)
 low, high = estimate.interval[1]
-print(f"between {low:.1%} and {high:.1%} are guilty: the interval is not clipped, and it contains 0")
+print(
+    f"between {low:.1%} and {high:.1%} are guilty: the interval is not clipped, and it contains 0"
+)
 
 # %%
 # If nobody were guilty, there would still be 30 or more "yes" in one of seven surveys.
@@ -41,13 +47,15 @@ chance = float(binom.sf(29, 100, 0.25))
 print(f"Pr(30 or more 'yes' | nobody guilty) = {chance:.3f}")
 
 # %%
-# Thirty reports of "yes" are not a confession: with 10 % guilty, three of four come from the innocent.
+# Thirty reports of "yes" are not a confession: with 10 % guilty, three of four come from the
+# innocent.
 
 posterior = coin.mechanism.posterior({"no": 0.9, "yes": 0.1})
 print(f"Pr(guilty | report yes) = {posterior[1, 1]:.2f}")
 
 # %%
-# The picture: the delta of the coin at each smaller epsilon, max(0, 3/4 - e^epsilon / 4), and the estimate.
+# The picture: the delta of the coin at each smaller epsilon, max(0, 3/4 - e^epsilon / 4), and the
+# estimate.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.8), layout="constrained")
 plotting.delta_curve(audit, left)
@@ -55,7 +63,8 @@ plotting.estimate(estimate, right)
 right.set_title(r"The estimate at $\varepsilon$ = ln 3", fontsize=10)
 
 # sphinx_gallery_start_ignore
-# Checks of the numbers above; the picture goes to the folder that the command names, or to the current one.
+# Checks of the numbers above; the picture goes to the folder that the command names, or to the
+# current one.
 import sys
 from pathlib import Path
 

@@ -2,8 +2,8 @@
 A questionnaire: planned, privatized, estimated
 ===============================================
 
-Question: 6366 women answered a magazine about marriage, faith and affairs. What could be estimated from
-private reports, and how many people would have been needed?
+Question: 6366 women answered a magazine about marriage, faith and affairs. What could be estimated
+from private reports, and how many people would have been needed?
 """
 
 import tempfile
@@ -28,9 +28,9 @@ table = pd.DataFrame(
 print(f"{len(table)} people; statsmodels.datasets.fair (public domain)")
 
 # %%
-# The survey: a person spends at most epsilon = 3 over all three questions. Everybody may answer all of them with a
-# third of it each, or one question that is drawn, with all of it, or give one report on all answers together. The
-# scheme "best" chooses by the variances.
+# The survey: a person spends at most epsilon = 3 over all three questions. Everybody may answer all
+# of them with a third of it each, or one question that is drawn, with all of it, or give one report
+# on all answers together. The scheme "best" chooses by the variances.
 
 SURVEY = """
 title   = "Marriage, faith and affairs"
@@ -53,7 +53,8 @@ print(survey)
 
 for name in survey.questions:
     precision = survey.precision(name)
-    people, width = precision.people(0.04).max(), precision.half_width(len(table)).max()
+    people = precision.people(0.04).max()
+    width = precision.half_width(len(table)).max()
     print(f"{name:10} {people:6,} people; 6366 give +-{width:.3f}")
 
 # %%
@@ -66,7 +67,9 @@ estimates = survey.estimate(reports)
 # %%
 # The estimates with 95 % intervals beside the truth, which only this example has.
 
-figure, axes = plt.subplots(1, 3, figsize=(10, 3.4), sharey=True, layout="constrained", width_ratios=[2, 5, 4])
+figure, axes = plt.subplots(
+    1, 3, figsize=(10, 3.4), sharey=True, layout="constrained", width_ratios=[2, 5, 4]
+)
 for ax, (name, estimate) in zip(axes, estimates.items(), strict=True):
     truth = table[name].value_counts(normalize=True).reindex(list(estimate.labels))
     places = range(len(truth))
@@ -84,7 +87,9 @@ for ax, (name, estimate) in zip(axes, estimates.items(), strict=True):
     ax.set_title(f"{name}: {estimate.n_reports:,} reports")
     ax.axhline(0, color="0.3", linewidth=0.8)
     missed = [
-        label for label, share, a, b in zip(estimate.labels, truth, low, high, strict=True) if not a <= share <= b
+        label
+        for label, share, a, b in zip(estimate.labels, truth, low, high, strict=True)
+        if not a <= share <= b
     ]
     print(f"{name}: outside of its interval: {missed or 'none'}")
 axes[0].set_ylabel("share of people")
@@ -92,7 +97,8 @@ axes[1].legend(loc="upper left")
 figure.suptitle(f"Scheme {survey.scheme}, epsilon = 3")
 
 # sphinx_gallery_start_ignore
-# Checks of the numbers above; the picture goes to the folder that the command names, or to the current one.
+# Checks of the numbers above; the picture goes to the folder that the command names, or to the
+# current one.
 import sys
 
 assert survey.scheme != "split"

@@ -2,8 +2,9 @@
 A survey by region: from the question to the table
 ===================================================
 
-Question: how is the health of 2000 people in four regions, do they smoke, and what did they use? One question is
-ordered, one is yes or no, one has several ticks; people have weights, and some do not answer.
+Question: how is the health of 2000 people in four regions, do they smoke, and what did they use?
+One question is ordered, one is yes or no, one has several ticks; people have weights, and some do
+not answer.
 """
 
 import tempfile
@@ -34,7 +35,8 @@ table = pd.DataFrame(
 )
 
 # %%
-# The survey: a missing answer on health is an answer of its own, and takes no part in the order of the others.
+# The survey: a missing answer on health is an answer of its own, and takes no part in the order of
+# the others.
 
 SURVEY = """
 title   = "Health by region"
@@ -55,7 +57,8 @@ survey = Survey.from_toml(folder / "survey.toml")
 print(survey)
 
 # %%
-# Before anybody is asked: what do 2000 people give? On the command line: ``ldpopt survey simulate``.
+# Before anybody is asked: what do 2000 people give? On the command line: ``ldpopt survey
+# simulate``.
 
 expected = simulate_survey(survey, size, repeats=5, rng=1)
 print(expected.round(3))
@@ -69,7 +72,8 @@ print(found)
 axes = plot(found)
 
 # %%
-# Beside it the table that nobody may see: weighted means among those who answered, as R's ``svyby`` has them.
+# Beside it the table that nobody may see: weighted means among those who answered, as R's ``svyby``
+# has them.
 
 answered = table[table["health"].notna()]
 bad = answered.groupby("region")[["health", "weight"]].apply(
@@ -78,7 +82,8 @@ bad = answered.groupby("region")[["health", "weight"]].apply(
 print(bad.round(3))
 
 # sphinx_gallery_start_ignore
-# Checks of the numbers above; the picture goes to the folder that the command names, or to the current one.
+# Checks of the numbers above; the picture goes to the folder that the command names, or to the
+# current one.
 import sys
 from pathlib import Path
 

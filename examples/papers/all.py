@@ -2,10 +2,11 @@
 
     python examples/papers/all.py [FOLDER] [--only NAME ...] [--fresh] [--quick] [--jobs 2]
 
-Each part is a script of this folder, run in a process of its own; its tables (CSV), pictures and ``rows.csv`` go to
-FOLDER/NAME. A finished part is kept until its script, its options, ldpopt or numpy change: after Ctrl-C start again.
-At the end FOLDER/rows.csv has all printed values and claims beside ours, and ``rows.md`` one line for each of the 79
-rows into which the sources are divided. ``--quick`` computes small sizes, in about a minute.
+Each part is a script of this folder, run in a process of its own; its tables (CSV), pictures and
+``rows.csv`` go to FOLDER/NAME. A finished part is kept until its script, its options, ldpopt or
+numpy change: after Ctrl-C start again. At the end FOLDER/rows.csv has all printed values and claims
+beside ours, and ``rows.md`` one line for each of the 79 rows into which the sources are divided.
+``--quick`` computes small sizes, in about a minute.
 """
 
 import argparse
@@ -56,7 +57,8 @@ PARTS = {
 
 
 def digest(name, options):
-    """What a part depends on: its script, what scripts share, its options, the library and the arithmetic."""
+    """What a part depends on: its script, what scripts share, its options, the library and the
+    arithmetic."""
     scripts = {HERE / part.script for part in PARTS.values()} | {HERE / "all.py", HERE / "rows.py"}
     helpers = sorted(path for path in HERE.glob("*.py") if path not in scripts)
     library = sorted(Path(ldpopt.__file__).parent.rglob("*.py"))
@@ -71,7 +73,10 @@ class Runner:
     """Runs parts in processes, at most `jobs` at a time, and keeps what is finished."""
 
     def __init__(self, folder, options):
-        self.folder, self.options, self.running, self.failed = folder, options, {}, []
+        self.folder = folder
+        self.options = options
+        self.running = {}
+        self.failed = []
 
     def state(self, name):
         """The digest of this part, and what its folder says of an earlier start."""
@@ -97,12 +102,16 @@ class Runner:
         threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
         environment = os.environ | threads | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
         with open(folder / "log.txt", "w", encoding="utf-8") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
+            process = subprocess.Popen(
+                command, stdout=log, stderr=subprocess.STDOUT, env=environment
+            )
         self.running[name] = process, time.perf_counter(), wanted
 
     def collect(self):
         """Names of the parts that ended since the last call."""
-        ended = [name for name, (process, _, _) in self.running.items() if process.poll() is not None]
+        ended = [
+            name for name, (process, _, _) in self.running.items() if process.poll() is not None
+        ]
         for name in ended:
             process, start, wanted = self.running.pop(name)
             if process.returncode:
@@ -122,7 +131,12 @@ class Runner:
 
 def run(runner, names, console):
     """Run what is not finished, with a line for each part."""
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     waiting = [name for name in names if not runner.is_finished(name)]
     for name in names:
         if name not in waiting:
@@ -144,7 +158,8 @@ def run(runner, names, console):
 
 
 def nearness(rows):
-    """One phrase for a row of the list: how many values and claims agree, and the farthest that differs."""
+    """One phrase for a row of the list: how many values and claims agree, and the farthest that
+    differs."""
     compared = [row for row in rows if row.verdict != "shown"]
     wrong = [row for row in compared if row.verdict == "differs"]
     if not compared:
@@ -157,11 +172,19 @@ def nearness(rows):
 
 
 def summary(folder, console, page=None):
-    """Write ``rows.csv`` and ``rows.md``; print one line for each row; return the ids that nothing shows."""
-    found = [(name, row) for name in PARTS if (path := folder / name / "rows.csv").exists() for row in read_rows(path)]
+    """Write ``rows.csv`` and ``rows.md``; print one line for each row; return the ids that nothing
+    shows."""
+    found = [
+        (name, row)
+        for name in PARTS
+        if (path := folder / name / "rows.csv").exists()
+        for row in read_rows(path)
+    ]
     header = ["part", *(field.name for field in fields(Row))]
     write_csv(folder / "rows.csv", header, [(name, *astuple(row)) for name, row in found])
-    table, lines, missing = Table("row", "what", "where", "printed against ours"), [], []
+    table = Table("row", "what", "where", "printed against ours")
+    lines = []
+    missing = []
     for key, what in ROWS.items():
         mine = [(name, row) for name, row in found if row.row == key]
         places = {row.where if "/" in row.where else f"{name}/{row.where}" for name, row in mine}
@@ -169,31 +192,50 @@ def summary(folder, console, page=None):
         if not mine:
             missing.append(key)
         table.add_row(*map(escape, (key, what, ", ".join(sorted(places)), words)))
-        lines.append(f"| {key} | {what} | {', '.join(f'`{place}`' for place in sorted(places))} | {words} |")
+        lines.append(
+            f"| {key} | {what} | {', '.join(f'`{place}`' for place in sorted(places))} | {words} |"
+        )
     text = "".join(f"- **{letter}**: {source}\n" for letter, source in SOURCES.items())
-    text += "\n| row | what | where | printed against ours |\n|---|---|---|---|\n" + "\n".join(lines) + "\n"
+    text += (
+        "\n| row | what | where | printed against ours |\n|---|---|---|---|\n"
+        + "\n".join(lines)
+        + "\n"
+    )
     (folder / "rows.md").write_text(text, encoding="utf-8")
     console.print(table)
     if page is not None:
         fill(page, {"rows": text.rstrip()})
     differs = sum(row.verdict == "differs" for _, row in found)
     agrees = sum(row.verdict == "agrees" for _, row in found)
-    console.print(f"{len(found)} entries: {agrees} agree, {differs} differ for a given reason; {folder / 'rows.csv'}")
+    console.print(
+        f"{len(found)} entries: {agrees} agree, {differs} differ for a given reason; "
+        f"{folder / 'rows.csv'}"
+    )
     return missing
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Reproduce every table and figure of the four sources.")
-    parser.add_argument("folder", nargs="?", type=Path, default=Path("reproduction"), help="default: ./reproduction")
-    parser.add_argument("--only", nargs="+", choices=PARTS, metavar="NAME", help=f"some of: {', '.join(PARTS)}")
+    parser = argparse.ArgumentParser(
+        description="Reproduce every table and figure of the four sources."
+    )
+    parser.add_argument(
+        "folder", nargs="?", type=Path, default=Path("reproduction"), help="default: ./reproduction"
+    )
+    parser.add_argument(
+        "--only", nargs="+", choices=PARTS, metavar="NAME", help=f"some of: {', '.join(PARTS)}"
+    )
     parser.add_argument("--fresh", action="store_true", help="compute finished parts again")
     parser.add_argument("--quick", action="store_true", help="small sizes")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time (default: 2)")
-    parser.add_argument("--page", type=Path, help="a page whose part 'rows' is filled with the list")
+    parser.add_argument(
+        "--page", type=Path, help="a page whose part 'rows' is filled with the list"
+    )
     options = parser.parse_args()
-    console, start = Console(width=None if sys.stdout.isatty() else 140), time.perf_counter()
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    start = time.perf_counter()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    runner, names = Runner(options.folder, options), options.only or list(PARTS)
+    runner = Runner(options.folder, options)
+    names = options.only or list(PARTS)
     run(runner, names, console)
     missing = summary(options.folder, console, options.page)
     console.print(f"{time.perf_counter() - start:.0f} s")

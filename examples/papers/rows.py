@@ -1,4 +1,5 @@
-"""The 79 rows into which the four sources are divided: a definition, formula, table, figure, claim or question each."""
+"""The 79 rows into which the four sources are divided: a definition, formula, table, figure, claim
+or question each."""
 
 SOURCES = {
     "Z": "Zhou, Lu and Wu 2019, Journal on Communications, doi 10.11959/j.issn.1000-436x.2019088",

@@ -1,4 +1,5 @@
-"""What the scripts of this folder share: CSV files, pictures, and the record of printed values beside ours."""
+"""What the scripts of this folder share: CSV files, pictures, and the record of printed values
+beside ours."""
 
 import csv
 import math
@@ -31,15 +32,17 @@ class Row:
 class Record:
     """Rows of the sources, written to ``rows.csv`` in the folder of a script.
 
-    The verdict of a row is "agrees" (to the printed digits, or the claim holds), "differs" (with the reason), or
-    "shown" where the source prints no value.
+    The verdict of a row is "agrees" (to the printed digits, or the claim holds), "differs" (with
+    the reason), or "shown" where the source prints no value.
     """
 
     def __init__(self, folder):
-        self.folder, self.rows = Path(folder), []
+        self.folder = Path(folder)
+        self.rows = []
 
     def value(self, row, what, ours, printed="", *, where, because="", within=None):
-        """A number. `printed` is a string: its digits are the accuracy, unless `within` gives a relative one."""
+        """A number. `printed` is a string: its digits are the accuracy, unless `within` gives a
+        relative one."""
         if printed == "":
             self._add(row, what, "", _short(ours), "", "shown", where, because)
             return
@@ -48,7 +51,16 @@ class Record:
         agrees = abs(ours - target) <= allowed
         share = abs(ours - target) / abs(target) if target else abs(ours)
         verdict = "agrees" if agrees else "differs"
-        self._add(row, what, printed, _short(ours), f"{share:.1e}" if share else "0", verdict, where, because)
+        self._add(
+            row,
+            what,
+            printed,
+            _short(ours),
+            f"{share:.1e}" if share else "0",
+            verdict,
+            where,
+            because,
+        )
 
     def claim(self, row, what, holds, ours, *, where, because=""):
         """A statement of the source in words, and whether it holds."""
@@ -61,8 +73,14 @@ class Record:
     def save(self):
         """Write the rows; a row that differs must say why."""
         for row in self.rows:
-            assert row.verdict != "differs" or row.because, f"{row.row}, {row.what}: {row.ours}, printed {row.printed}"
-        write_csv(self.folder / "rows.csv", [field.name for field in fields(Row)], [astuple(row) for row in self.rows])
+            assert row.verdict != "differs" or row.because, (
+                f"{row.row}, {row.what}: {row.ours}, printed {row.printed}"
+            )
+        write_csv(
+            self.folder / "rows.csv",
+            [field.name for field in fields(Row)],
+            [astuple(row) for row in self.rows],
+        )
 
     def _add(self, *parts):
         self.rows.append(Row(*parts))

@@ -2,8 +2,9 @@
 
     python examples/papers/zhou_2019_numbers.py [FOLDER]
 
-The picture answers the paper's open question: the optimum for three and five answers against epsilon by formula and by
-linear program, with the budgets at which one more answer is reported. `tests/paper/` checks the same in rationals.
+The picture answers the paper's open question: the optimum for three and five answers against
+epsilon by formula and by linear program, with the budgets at which one more answer is reported.
+`tests/paper/` checks the same in rationals.
 """
 
 import argparse
@@ -17,7 +18,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 from shared import BLUE, GREEN, Record, save, write_csv
 
-from ldpopt import ApproximateLDP, Problem, PureLDP, audit, closed_forms, extreme_points, formulate, regions, solve
+from ldpopt import (
+    ApproximateLDP,
+    Problem,
+    PureLDP,
+    audit,
+    closed_forms,
+    extreme_points,
+    formulate,
+    regions,
+    solve,
+)
 from ldpopt.solving.exact.simplex import MODEL_I, MODEL_II, binary_standard_form, canonical_form
 
 WHERE = "open_question.png"
@@ -25,16 +36,25 @@ CASES = "cases.csv"
 
 
 def binary_cases(folder, record):
-    """Z1 to Z6, Z10, Z13, Z15, Z22: the optimum in all regions, by formula (4) or (15) and by solver."""
-    rows, farthest, alpha = [], 0.0, math.exp(0.1)
+    """Z1 to Z6, Z10, Z13, Z15, Z22: the optimum in all regions, by formula (4) or (15) and by
+    solver."""
+    rows = []
+    farthest = 0.0
+    alpha = math.exp(0.1)
     for delta, first in itertools.product((0.0, 0.2), (0.0, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0)):
-        formula = max(first + (1 - first) * delta, (delta + alpha) / (alpha + 1), first * delta + 1 - first)
+        formula = max(
+            first + (1 - first) * delta, (delta + alpha) / (alpha + 1), first * delta + 1 - first
+        )
         form = closed_forms.binary([first, 1 - first], 0.1, delta)
         privacy = ApproximateLDP(0.1, delta) if delta else PureLDP(0.1)
         value = solve(Problem([first, 1 - first], "identity", privacy)).value
         rows.append((delta, first, formula, form.value, value, form.region))
         farthest = max(farthest, abs(form.value - formula), abs(value - formula))
-    write_csv(folder / CASES, ("delta", "prior of 0", "paper's formula", "closed form", "solver", "region"), rows)
+    write_csv(
+        folder / CASES,
+        ("delta", "prior of 0", "paper's formula", "closed form", "solver", "region"),
+        rows,
+    )
     text = f"14 priors within {farthest:.0e}"
     whats = {
         "Z4": "model I as a linear program",
@@ -46,7 +66,11 @@ def binary_cases(folder, record):
     for row, what in whats.items():
         record.claim(row, what, farthest < 1e-9, text, where=CASES)
     for row in ("Z1", "Z2", "Z3"):
-        words = {"Z1": "definition, both forms of delta", "Z2": "utility 'identity'", "Z3": "the survey as a problem"}
+        words = {
+            "Z1": "definition, both forms of delta",
+            "Z2": "utility 'identity'",
+            "Z3": "the survey as a problem",
+        }
         record.shown(row, words[row], where=CASES if row != "Z3" else "examples/01_survey.py")
     record.claim(
         "Z22",
@@ -60,24 +84,34 @@ def binary_cases(folder, record):
 
 def bases(record):
     """Z8 to Z10, Z17: basic solutions and reduced costs in rationals."""
-    alpha, worst = Fraction(3), 0
+    alpha = Fraction(3)
+    worst = 0
     for model, delta in ((MODEL_I, Fraction(0)), (MODEL_II, Fraction(1, 5))):
         for first in (Fraction(k, 20) for k in range(21)):
-            second, f = 1 - first, alpha**2 - 1
-            s, t = (first - second * alpha) / f, (second - first * alpha) / f
+            second = 1 - first
+            f = alpha**2 - 1
+            s = (first - second * alpha) / f
+            t = (second - first * alpha) / f
             printed = [{"x5": s, "x6": t}]
             if delta:
-                printed += [{"x6": -second, "x7": second * alpha - first}, {"x5": -first, "x8": first * alpha - second}]
+                printed += [
+                    {"x6": -second, "x7": second * alpha - first},
+                    {"x5": -first, "x8": first * alpha - second},
+                ]
             else:
                 printed += [{"x3": -t, "x5": s}, {"x4": -s, "x6": t}]
             for basis, costs in zip((model["B1"], model["B2"], model["B3"]), printed, strict=True):
-                table = canonical_form(binary_standard_form([first, second], delta=delta, alpha=alpha), basis.columns)
+                table = canonical_form(
+                    binary_standard_form([first, second], delta=delta, alpha=alpha), basis.columns
+                )
                 worst += any(table.reduced_costs[key] != cost for key, cost in costs.items())
     where = "tests/paper/test_zhou_2019_simplex.py"
     for row, what in (("Z8", "standard form"), ("Z9", "(7)-(9)"), ("Z17", "(16)-(18)")):
         record.claim(row, what, worst == 0, "equal in rationals at 21 priors", where=where)
     form = [
-        binary_standard_form([Fraction(9, 10), Fraction(1, 10)], delta=Fraction(1, 5), alpha=3, printed=p)
+        binary_standard_form(
+            [Fraction(9, 10), Fraction(1, 10)], delta=Fraction(1, 5), alpha=3, printed=p
+        )
         for p in (True, False)
     ]
     points = [canonical_form(f, MODEL_II["B2"].columns).basic_solution["x2"] for f in form]
@@ -91,9 +125,15 @@ def bases(record):
     )
     tie = closed_forms.binary([Fraction(3, 4), Fraction(1, 4)], "log(3)")
     a, b = np.array(tie.face)
-    values = [float((share * a + (1 - share) * b) @ [0.75, 0.25]) for share in np.linspace(0, 1, 11)]
+    values = [
+        float((share * a + (1 - share) * b) @ [0.75, 0.25]) for share in np.linspace(0, 1, 11)
+    ]
     record.value(
-        "Z10", "utility on the tied edge, 11 points", max(values, key=lambda v: abs(v - 0.75)), "0.75", where=CASES
+        "Z10",
+        "utility on the tied edge, 11 points",
+        max(values, key=lambda v: abs(v - 0.75)),
+        "0.75",
+        where=CASES,
     )
 
 
@@ -101,7 +141,8 @@ def survey(record):
     """Z18, Z19: the worked example, and what delta does."""
     where = "examples/01_survey.py"
     record.value("Z19", "1 / (E + 1) at 0.1", 1 / (math.exp(0.1) + 1), "0.4750", where=where)
-    pure, loose = closed_forms.binary([0.2, 0.8], 0.1), closed_forms.binary([0.2, 0.8], 0.1, 0.15)
+    pure = closed_forms.binary([0.2, 0.8], 0.1)
+    loose = closed_forms.binary([0.2, 0.8], 0.1, 0.15)
     record.value("Z19", "expected share, pure", float(pure.value), "0.8", where=where)
     record.value("Z19", "expected share, delta 0.15", float(loose.value), "0.83", where=where)
     record.value("Z19", "p00 with delta", float(loose.channel[0, 0]), "0.15", where=where)
@@ -127,18 +168,34 @@ def n_ary(record):
     record.value("Z21", "extreme points, n = 2", points[2].count, "4", where="numbers.csv")
     listed = f"{points[3].count}: {points[3].counts_by_columns} by non-zero columns"
     record.shown("Z21", "extreme points, n = 3", where="numbers.csv", ours=listed)
-    whole = all(((v == 0).all(axis=0) | (v > 0).all(axis=0)).all() for v in map(np.asarray, points[3].vertices))
-    record.claim("Z21", "a column is all zero or all positive", whole, "at all 33 points", where="numbers.csv")
+    whole = all(
+        ((v == 0).all(axis=0) | (v > 0).all(axis=0)).all()
+        for v in map(np.asarray, points[3].vertices)
+    )
+    record.claim(
+        "Z21",
+        "a column is all zero or all positive",
+        whole,
+        "at all 33 points",
+        where="numbers.csv",
+    )
     cells = regions.prior_regions(PureLDP(1.0), 3)
     words = f"exact simplex; {len(cells)} regions of priors for three answers"
-    record.shown("Z23", "what graphs, guessed bases and numbers leave out", where="examples/09_regions.py", ours=words)
+    record.shown(
+        "Z23",
+        "what graphs, guessed bases and numbers leave out",
+        where="examples/09_regions.py",
+        ours=words,
+    )
 
 
 def open_question(folder, record):
     """Z24: the n-ary optimum in closed form, beside the linear program."""
     priors = {"three answers": [0.5, 0.3, 0.2], "five answers": [0.4, 0.25, 0.15, 0.12, 0.08]}
     figure, ax = plt.subplots(figsize=(7, 4.4), layout="constrained")
-    rows, farthest, epsilons = [], 0.0, np.linspace(0.05, 4, 40)
+    rows = []
+    farthest = 0.0
+    epsilons = np.linspace(0.05, 4, 40)
     for (name, prior), color, marker in zip(priors.items(), (BLUE, GREEN), "os", strict=True):
         for delta, line in ((0.0, "-"), (0.1, "--")):
             formula = [float(closed_forms.top_k(prior, float(e), delta).value) for e in epsilons]
@@ -154,7 +211,15 @@ def open_question(folder, record):
             ax.plot(at, closed_forms.top_k(prior, at + 1e-9).value, "|", color=color, markersize=14)
             rows.append((name, "", at, f"{k} answers reported from here on", ""))
     ax.plot([], [], "o", color="black", markerfacecolor="none", label="linear program")
-    ax.plot([], [], "|", color="black", markersize=14, linestyle="none", label="one more answer is reported")
+    ax.plot(
+        [],
+        [],
+        "|",
+        color="black",
+        markersize=14,
+        linestyle="none",
+        label="one more answer is reported",
+    )
     ax.set(
         title="The open question: largest expected share of true reports",
         xlabel=r"$\varepsilon$ (nats)",
@@ -162,9 +227,17 @@ def open_question(folder, record):
     )
     ax.legend(frameon=False, fontsize=8)
     save(figure, folder / WHERE)
-    write_csv(folder / "open_question.csv", ("prior", "delta", "epsilon", "closed form", "linear program"), rows)
+    write_csv(
+        folder / "open_question.csv",
+        ("prior", "delta", "epsilon", "closed form", "linear program"),
+        rows,
+    )
     record.claim(
-        "Z24", "closed form in prior and budget", farthest < 1e-9, f"answered; within {farthest:.0e}", where=WHERE
+        "Z24",
+        "closed form in prior and budget",
+        farthest < 1e-9,
+        f"answered; within {farthest:.0e}",
+        where=WHERE,
     )
     for delta, value in ((0.0, "0.5848468629"), (0.1, "0.6263621766")):
         got = float(closed_forms.top_k([0.5, 0.3, 0.2], 1.0, delta).value)
@@ -173,7 +246,9 @@ def open_question(folder, record):
 
 def main():
     parser = argparse.ArgumentParser(description="Recompute the formulas of Zhou, Lu and Wu 2019.")
-    parser.add_argument("folder", nargs="?", type=Path, help="where to write (default: a temporary folder)")
+    parser.add_argument(
+        "folder", nargs="?", type=Path, help="where to write (default: a temporary folder)"
+    )
     folder = parser.parse_args().folder or Path(tempfile.mkdtemp(prefix="ldpopt-"))
     folder.mkdir(parents=True, exist_ok=True)
     record = Record(folder)
@@ -183,7 +258,11 @@ def main():
     n_ary(record)
     open_question(folder, record)
     record.save()
-    rows = [(row.row, row.what, row.printed, row.ours) for row in record.rows if row.where == "numbers.csv"]
+    rows = [
+        (row.row, row.what, row.printed, row.ours)
+        for row in record.rows
+        if row.where == "numbers.csv"
+    ]
     write_csv(folder / "numbers.csv", ("row", "what", "printed", "ours"), rows)
 
 
