@@ -30,7 +30,8 @@ import ldpopt as lo
 from ldpopt.surveys.form import form_digest
 from ldpopt.tables.database import is_database, open_database
 
-# Starts a collector for each port on stdin; the packages are loaded once, so that a kill costs no second.
+# Starts a collector for each port on stdin; the packages are loaded once, so that a kill costs no
+# second.
 STARTER = """
 import os, signal, sys
 import sqlalchemy, starlette.applications, uvicorn
@@ -42,7 +43,8 @@ signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 for port in sys.stdin:
     if os.fork() == 0:
         with Store(url, survey) as store:
-            serve(store, "", port=int(port), started=lambda address: print(os.getpid(), address, flush=True))
+            said = lambda address: print(os.getpid(), address, flush=True)
+            serve(store, "", port=int(port), started=said)
         os._exit(0)
 """
 
@@ -56,7 +58,11 @@ def bodies_of(survey: lo.Survey, answers: pd.DataFrame, rng: int) -> list[bytes]
     digest = form_digest(survey.form())
     return [
         json.dumps(
-            {"form": digest, "id": secrets.token_hex(16), "reports": {k: v or None for k, v in row.items()}},
+            {
+                "form": digest,
+                "id": secrets.token_hex(16),
+                "reports": {k: v or None for k, v in row.items()},
+            },
             ensure_ascii=False,
         ).encode()
         for row in rows[list(survey.questions)].to_dict("records")
@@ -64,7 +70,8 @@ def bodies_of(survey: lo.Survey, answers: pd.DataFrame, rng: int) -> list[bytes]
 
 
 def example() -> tuple[lo.Survey, pd.DataFrame]:
-    """A survey of three questions, one with sets as reports, and the answers of a thousand people."""
+    """A survey of three questions, one with sets as reports, and the answers of a thousand
+    people."""
     branches = [f"sector {k}" for k in range(28)]
     questions = {
         "absence": lo.design(lo.Workload.frequencies(["never", "once", "often"]), lo.PureLDP(1.0)),
@@ -97,17 +104,25 @@ def rows_of(url: str) -> list[dict[str, str]]:
 
     engine = open_database(url)
     with engine.connect() as connection:
-        found = [dict(row) for row in connection.execute(sa.text("SELECT * FROM reports")).mappings()]
+        found = [
+            dict(row) for row in connection.execute(sa.text("SELECT * FROM reports")).mappings()
+        ]
     engine.dispose()
     return found
 
 
 class Server:
-    """A collector in a process of its own, which can be killed and started again on the same port."""
+    """A collector in a process of its own, which can be killed and started again on the same
+    port."""
 
     def __init__(self, survey: Path, url: str) -> None:
         command = [sys.executable, "-c", STARTER, str(survey), url]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        pipes = {
+            "stdin": subprocess.PIPE,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.STDOUT,
+            "text": True,
+        }
         self._starter = subprocess.Popen(command, **pipes)
         self.port = 0
         self.start()
@@ -117,7 +132,8 @@ class Server:
         print(self.port, file=self._starter.stdin, flush=True)
         line = self._starter.stdout.readline()
         assert "http://" in line, line + self._starter.communicate()[0]
-        self.pid, self.port = int(line.split()[0]), int(line.rstrip("/\n").rpartition(":")[2])
+        self.pid = int(line.split()[0])
+        self.port = int(line.rstrip("/\n").rpartition(":")[2])
 
     def end(self, number: int) -> None:
         """Send a signal to the collector, and wait until the process is gone."""
@@ -139,24 +155,37 @@ class Server:
 
     def megabytes(self) -> float:
         """Largest memory of the collector."""
-        line = next(line for line in Path(f"/proc/{self.pid}/status").read_text().splitlines() if "VmHWM" in line)
+        line = next(
+            line
+            for line in Path(f"/proc/{self.pid}/status").read_text().splitlines()
+            if "VmHWM" in line
+        )
         return int(line.split()[1]) / 1024
 
 
 async def send(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body: bytes) -> int:
     """Post a message on an open connection; return the status."""
     # Written by hand, so that the client is not what is measured.
-    head = b"POST /reports HTTP/1.1\r\nhost: x\r\ncontent-type: text/plain\r\ncontent-length: %d\r\n\r\n"
+    head = (
+        b"POST /reports HTTP/1.1\r\nhost: x\r\ncontent-type: "
+        b"text/plain\r\ncontent-length: %d\r\n\r\n"
+    )
     writer.write(head % len(body) + body)
     answer = await reader.readuntil(b"\r\n\r\n")
-    line = next(line for line in answer.lower().split(b"\r\n") if line.startswith(b"content-length"))
+    line = next(
+        line for line in answer.lower().split(b"\r\n") if line.startswith(b"content-length")
+    )
     await reader.readexactly(int(line.partition(b":")[2]))
     return int(answer[9:12])
 
 
-async def load(port: int, bodies: list[bytes], clients: int) -> tuple[list[float], list[int], float]:
+async def load(
+    port: int, bodies: list[bytes], clients: int
+) -> tuple[list[float], list[int], float]:
     """Send messages with some clients at once; return waiting times, statuses and seconds."""
-    waiting, times, statuses = bodies[::-1], [], []
+    waiting = bodies[::-1]
+    times = []
+    statuses = []
 
     async def client() -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -172,13 +201,16 @@ async def load(port: int, bodies: list[bytes], clients: int) -> tuple[list[float
     return times, statuses, time.perf_counter() - start
 
 
-def speed(survey: lo.Survey, bodies: list[bytes], url: str, clients: int, folder: Path) -> dict[str, float]:
+def speed(
+    survey: lo.Survey, bodies: list[bytes], url: str, clients: int, folder: Path
+) -> dict[str, float]:
     """Reports a second and waiting times of one load."""
     clear(url)
     survey.save(folder / "survey.json")
     server = Server(folder / "survey.json", url)
     times, statuses, seconds = asyncio.run(load(server.port, bodies, clients))
-    used, memory = server.seconds(), server.megabytes()
+    used = server.seconds()
+    memory = server.megabytes()
     printed = server.close()
     assert printed == "", printed
     assert set(statuses) == {200}
@@ -194,12 +226,17 @@ def speed(survey: lo.Survey, bodies: list[bytes], url: str, clients: int, folder
     }
 
 
-def kill_under_load(survey: lo.Survey, url: str, kills: int, folder: Path, clients: int = 32) -> dict[str, int]:
-    """Kill the collector again and again while clients send each message until it is acknowledged."""
+def kill_under_load(
+    survey: lo.Survey, url: str, kills: int, folder: Path, clients: int = 32
+) -> dict[str, int]:
+    """Kill the collector again and again while clients send each message until it is
+    acknowledged."""
     clear(url)
     survey.save(folder / "survey.json")
     answers = {name: [question.inputs[0]] * 500 for name, question in survey.questions.items()}
-    return asyncio.run(_kill(survey, pd.DataFrame(answers), url, kills, folder / "survey.json", clients))
+    return asyncio.run(
+        _kill(survey, pd.DataFrame(answers), url, kills, folder / "survey.json", clients)
+    )
 
 
 async def _kill(
@@ -207,7 +244,9 @@ async def _kill(
 ) -> dict[str, int]:
     waiting: list[bytes] = []
     acknowledged: dict[str, bytes] = {}
-    ended, again, rng = False, 0, random.Random(3)
+    ended = False
+    again = 0
+    rng = random.Random(3)
     server = Server(path, url)
 
     async def client() -> None:
@@ -245,7 +284,9 @@ async def _kill(
         server.end(signal.SIGKILL)
         await asyncio.to_thread(server.start)
         if done % 20 == 19:
-            print(f"{done + 1} kills, {len(acknowledged):,} acknowledged", file=sys.stderr, flush=True)
+            print(
+                f"{done + 1} kills, {len(acknowledged):,} acknowledged", file=sys.stderr, flush=True
+            )
     ended = True
     await asyncio.gather(*tasks)
     printed = server.close()
@@ -257,7 +298,11 @@ async def _kill(
         "acknowledged": len(acknowledged),
         "rows": len(rows),
         "lost": sum(one not in found for one in acknowledged),
-        "changed": sum(found[k] != json.loads(body)["reports"] for k, body in acknowledged.items() if k in found),
+        "changed": sum(
+            found[k] != json.loads(body)["reports"]
+            for k, body in acknowledged.items()
+            if k in found
+        ),
         "twice": len(rows) - len(found),
         "sent again": again,
     }
@@ -282,7 +327,9 @@ def main() -> None:
                 found = kill_under_load(survey, url, given.kills, Path(name), given.clients)
                 print(", ".join(f"{key} {value:,}" for key, value in found.items()), flush=True)
                 continue
-            bodies = bodies_of(survey, answers.sample(given.reports, replace=True, random_state=1), rng=1)
+            bodies = bodies_of(
+                survey, answers.sample(given.reports, replace=True, random_state=1), rng=1
+            )
             figures = speed(survey, bodies, url, given.clients, Path(name))
             print(", ".join(f"{key} {value:,.1f}" for key, value in figures.items()), flush=True)
 

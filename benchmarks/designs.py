@@ -1,14 +1,19 @@
-"""Designs measured: time limits, threads, the plan shown and the plan run, and gaps beside those of an earlier state.
+"""Designs measured: time limits, threads, the plan shown and the plan run, and gaps beside those of
+an earlier state.
 
-    python benchmarks/designs.py limits                 # hard cases with limits of 1, 5 and 20 s: overruns and gaps
-    python benchmarks/designs.py threads                # CPU and wall seconds of prefix 7 to 256, 1 and 2 BLAS threads
+    python benchmarks/designs.py limits
+        # hard cases with limits of 1, 5 and 20 s: overruns and gaps
+    python benchmarks/designs.py threads
+        # CPU and wall seconds of prefix 7 to 256, 1 and 2 BLAS threads
     python benchmarks/designs.py gaps [--only WORD]     # designs of many kinds: gaps and seconds
-    python benchmarks/designs.py methods                # every method's case: plan printed by `ldpopt check`, plan run
+    python benchmarks/designs.py methods
+        # every method's case: plan printed by `ldpopt check`, plan run
 
-``--keep FILE`` stores figures as JSON lines, and a stopped run continues; ``--before FILE`` prints the kept figures of
-another state beside them and ends with 1 where a gap is larger than both the earlier one and the one requested;
-``-o benchmarks/designs.md`` writes the part's section of that page. Every case runs in a process of its own, with one
-BLAS thread if threads are not the question; seconds are those of `design` after a first small design.
+``--keep FILE`` stores figures as JSON lines, and a stopped run continues; ``--before FILE`` prints
+the kept figures of another state beside them and ends with 1 where a gap is larger than both the
+earlier one and the one requested; ``-o benchmarks/designs.md`` writes the part's section of that
+page. Every case runs in a process of its own, with one BLAS thread if threads are not the question;
+seconds are those of `design` after a first small design.
 """
 
 from __future__ import annotations
@@ -58,20 +63,34 @@ def random_rows(k: int, n: int) -> lo.Workload:
 
 def hard() -> dict[str, Callable[[], Case]]:
     """Cases that take long, for the time limits."""
-    worst, one, w = {"objective": "worst_case"}, lo.PureLDP(1.0), lo.Workload
+    worst = {"objective": "worst_case"}
+    one = lo.PureLDP(1.0)
+    w = lo.Workload
     points = np.random.default_rng(28).random((10, 2))
     return {
         "mean of 30, worst case": lambda: (w.mean(np.arange(30)), one, worst),
-        "mean of 40, worst case, epsilon 8": lambda: (w.mean(np.arange(40)), lo.PureLDP(8.0), worst),
+        "mean of 40, worst case, epsilon 8": lambda: (
+            w.mean(np.arange(40)),
+            lo.PureLDP(8.0),
+            worst,
+        ),
         "prefix 64, worst case": lambda: (w.prefix(64), one, worst),
         "2-way marginals of 2^8, listed": lambda: (w(w.marginals((2,) * 8, 2).matrix), one, {}),
         "2-way marginals of 2^10": lambda: (w.marginals((2,) * 10, 2), one, {}),
         "marginals [5, 5], 1": lambda: (w.marginals([5, 5], 1), one, {}),
-        "frequencies of 200, weights 1/x": lambda: (w.frequencies(200), one, {"weights": 1.0 / np.arange(1, 201)}),
+        "frequencies of 200, weights 1/x": lambda: (
+            w.frequencies(200),
+            one,
+            {"weights": 1.0 / np.arange(1, 201)},
+        ),
         "random 24 x 24": lambda: (random_rows(24, 24), one, {}),
         "random 40 x 128": lambda: (random_rows(40, 128), one, {}),
         "10 random places, prefix": lambda: (w.prefix(10), lo.MetricDP.of_points(1.0, points), {}),
-        "path of 16, prefix, worst case": lambda: (w.prefix(16), lo.GraphDP(1.0, nx.path_graph(16)), worst),
+        "path of 16, prefix, worst case": lambda: (
+            w.prefix(16),
+            lo.GraphDP(1.0, nx.path_graph(16)),
+            worst,
+        ),
         "prefix 20, outputs=20": lambda: (w.prefix(20), one, {"outputs": 20}),
     }
 
@@ -92,15 +111,24 @@ def _limited(make: Callable[[], Case], seconds: float) -> Case:
 
 def threads() -> dict[str, Callable[[], Case]]:
     """Prefixes: every size with every number of threads."""
-    return {f"prefix {n}; {count} threads": functools.partial(_prefix, n) for n in SIZES for count in THREADS}
+    return {
+        f"prefix {n}; {count} threads": functools.partial(_prefix, n)
+        for n in SIZES
+        for count in THREADS
+    }
 
 
 def _prefix(n: int) -> Case:
-    return lo.Workload.prefix(n), lo.PureLDP(1.0), {"gap": 1e-3} | ({"time_limit": 600.0} if n > REPEATED else {})
+    return (
+        lo.Workload.prefix(n),
+        lo.PureLDP(1.0),
+        {"gap": 1e-3} | ({"time_limit": 600.0} if n > REPEATED else {}),
+    )
 
 
 def gaps() -> dict[str, Callable[[], Case]]:
-    """The designs of estimation.md, of workloads with structure, of many answers, and with few reports."""
+    """The designs of estimation.md, of workloads with structure, of many answers, and with few
+    reports."""
     import estimation
     import estimation_reports
 
@@ -108,7 +136,9 @@ def gaps() -> dict[str, Callable[[], Case]]:
     for name, workload, epsilon, r in estimation.cases(estimation.SIZES):
         kind = "equal weights" if np.ptp(r) == 0 else "weights 1/x"
         options = {"weights": r, "gap": 1e-9}
-        found[f"{name} {len(r)}, epsilon {epsilon}, {kind}"] = _known(workload, lo.PureLDP(epsilon), options)
+        found[f"{name} {len(r)}, epsilon {epsilon}, {kind}"] = _known(
+            workload, lo.PureLDP(epsilon), options
+        )
     for name, workload, epsilon, options in structured():
         found[f"{name}, epsilon {epsilon}"] = _known(workload, lo.PureLDP(epsilon), options)
     for n, epsilon in estimation_reports.CASES:
@@ -120,27 +150,44 @@ def gaps() -> dict[str, Callable[[], Case]]:
         kind = ("prefix", "ranges", "mean")[place]
         for most in (24, 16, 12, 10, 8):
             options = {"outputs": most, "gap": 1e-9}
-            found[f"{kind} {n}, epsilon {epsilon}, outputs {most}"] = _known(make(n), lo.PureLDP(epsilon), options)
+            found[f"{kind} {n}, epsilon {epsilon}, outputs {most}"] = _known(
+                make(n), lo.PureLDP(epsilon), options
+            )
     for name, n, epsilon, gap in LARGE:
         weights = {"weights": 1.0 / np.arange(1, n + 1)} if name == "falling weights" else {}
         workload = lo.Workload.ranges(n) if name == "ranges" else lo.Workload.prefix(n)
-        found[f"large: {name} {n}, epsilon {epsilon}"] = _known(workload, lo.PureLDP(epsilon), weights | {"gap": gap})
+        found[f"large: {name} {n}, epsilon {epsilon}"] = _known(
+            workload, lo.PureLDP(epsilon), weights | {"gap": gap}
+        )
     return found
 
 
 LARGE = [
-    *(("prefix", n, epsilon, gap) for n, gap in ((64, 1e-3), (128, 3e-4)) for epsilon in (0.5, 1.0, 2.0)),
+    *(
+        ("prefix", n, epsilon, gap)
+        for n, gap in ((64, 1e-3), (128, 3e-4))
+        for epsilon in (0.5, 1.0, 2.0)
+    ),
     *(("ranges", n, epsilon, 1e-3) for n in (64, 128) for epsilon in (0.5, 1.0, 2.0)),
     *(("falling weights", 64, epsilon, 1e-3) for epsilon in (0.5, 1.0, 2.0)),
     *(("prefix", 256, epsilon, 1e-3) for epsilon in (1.0, 2.0, 0.5)),
 ]
-"""Cases for many answers: workload, answers, epsilon, relative gap aimed at. Falling weights: prefixes, 1/x."""
+"""Cases for many answers: workload, answers, epsilon, relative gap aimed at. Falling weights:
+prefixes, 1/x."""
 
 
 def structured() -> Iterator[tuple[str, lo.Workload, float | str, dict[str, Any]]]:
     """Marginals, single means, worst cases of many answers, very small and very large budgets."""
     worst = {"objective": "worst_case"}
-    shapes = [((2,) * 5, 2), ((2,) * 8, 1), ((2,) * 8, 2), ((2,) * 8, 3), ((3, 4, 5), 2), ((4,) * 4, 2), ((2,) * 10, 2)]
+    shapes = [
+        ((2,) * 5, 2),
+        ((2,) * 8, 1),
+        ((2,) * 8, 2),
+        ((2,) * 8, 3),
+        ((3, 4, 5), 2),
+        ((4,) * 4, 2),
+        ((2,) * 10, 2),
+    ]
     for sizes, k in shapes:
         for epsilon in (0.5, 1.0, "log(3)", 2.0):
             name = f"marginals: {k}-way marginals of {' x '.join(map(str, sizes))}"
@@ -154,10 +201,20 @@ def structured() -> Iterator[tuple[str, lo.Workload, float | str, dict[str, Any]
     yield "means: mean of 0..999", lo.Workload.mean(np.arange(1000)), 1.0, {}
     for n in (24, 32):
         for epsilon in (0.5, 1.0, 2.0):
-            yield f"worst_case: prefix of {n}, worst case", lo.Workload.prefix(n), epsilon, worst | {"gap": 1e-3}
+            yield (
+                f"worst_case: prefix of {n}, worst case",
+                lo.Workload.prefix(n),
+                epsilon,
+                worst | {"gap": 1e-3},
+            )
     for epsilon in (1e-6, 1e-3, 10.0, 30.0, 100.0):
         for objective in ("average", "worst_case"):
-            yield f"budgets: prefix of 9, {objective}", lo.Workload.prefix(9), epsilon, {"objective": objective}
+            yield (
+                f"budgets: prefix of 9, {objective}",
+                lo.Workload.prefix(9),
+                epsilon,
+                {"objective": objective},
+            )
         yield "budgets: frequencies of 9", lo.Workload.frequencies(9), epsilon, {}
 
 
@@ -165,46 +222,80 @@ def _known(*case: Any) -> Callable[[], Case]:
     return lambda: case
 
 
-PARTS: dict[str, Callable[[], dict[str, Callable[[], Case]]]] = {"limits": limits, "threads": threads, "gaps": gaps}
+PARTS: dict[str, Callable[[], dict[str, Callable[[], Case]]]] = {
+    "limits": limits,
+    "threads": threads,
+    "gaps": gaps,
+}
 
 
 def measured(part: str, name: str) -> dict[str, Any]:
     """Figures of one case, in this process."""
     workload, privacy, options = PARTS[part]()[name]()
     lo.design(lo.Workload.prefix(3), lo.PureLDP(1.0))
-    wall, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
+    wall = time.perf_counter()
+    before = resource.getrusage(resource.RUSAGE_SELF)
     try:
         made = lo.design(workload, privacy, **options)
     except Exception as error:
-        return {"error": f"{type(error).__name__}: {str(error).splitlines()[0]}", "wall": time.perf_counter() - wall}
+        return {
+            "error": f"{type(error).__name__}: {str(error).splitlines()[0]}",
+            "wall": time.perf_counter() - wall,
+        }
     wall, after = time.perf_counter() - wall, resource.getrusage(resource.RUSAGE_SELF)
-    row = {"value": made.value, "bound": made.bound, "gap": made.relative_gap, "requested": options.get("gap", 1e-6)}
-    row |= {"wall": wall, "cpu": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime}
-    row |= {"megabytes": after.ru_maxrss / 1024, "reports": made.n_reports, "notes": list(made.notes)}
+    row = {
+        "value": made.value,
+        "bound": made.bound,
+        "gap": made.relative_gap,
+        "requested": options.get("gap", 1e-6),
+    }
+    row |= {
+        "wall": wall,
+        "cpu": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+    }
+    row |= {
+        "megabytes": after.ru_maxrss / 1024,
+        "reports": made.n_reports,
+        "notes": list(made.notes),
+    }
     size = workload.shape[1] * made.n_reports * 8e-6
     return row | ({"failures": list(made.certificate.recheck())} if size < EXAMINED else {})
 
 
 def run(part: str, name: str) -> dict[str, Any]:
-    """Figures of one case, in a process of its own; the middle one of three where threads are measured."""
+    """Figures of one case, in a process of its own; the middle one of three where threads are
+    measured."""
     count = name.split("; ")[1].split()[0] if part == "threads" else "1"
     many = {f"{library}_NUM_THREADS": count for library in ("OPENBLAS", "OMP", "MKL")}
     repeats = 3 if part == "threads" and int(name.split(";")[0].split()[1]) <= REPEATED else 1
     rows = []
     for _ in range(repeats):
-        command, wall = [sys.executable, __file__, part, "--one", name], time.perf_counter()
+        command = [sys.executable, __file__, part, "--one", name]
+        wall = time.perf_counter()
         try:
             done = subprocess.run(
-                command, capture_output=True, text=True, timeout=PATIENCE, env=os.environ | many, check=False
+                command,
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE,
+                env=os.environ | many,
+                check=False,
             )
         except subprocess.TimeoutExpired:
             return {"error": f"killed after {PATIENCE:g} s", "wall": PATIENCE}
         if done.returncode:
             text = (done.stderr.strip().splitlines() or [""])[-1]
-            return {"error": f"ended with {done.returncode}: {text}", "wall": time.perf_counter() - wall}
+            return {
+                "error": f"ended with {done.returncode}: {text}",
+                "wall": time.perf_counter() - wall,
+            }
         rows.append(json.loads(done.stdout.splitlines()[-1]))
     row = min(rows, key=lambda one: abs(one["wall"] - median(other["wall"] for other in rows)))
-    return row if any("cpu" not in one for one in rows) else row | {"cpu": median(one["cpu"] for one in rows)}
+    return (
+        row
+        if any("cpu" not in one for one in rows)
+        else row | {"cpu": median(one["cpu"] for one in rows)}
+    )
 
 
 def read(path: Path | None) -> dict[tuple[str, str], dict[str, Any]]:
@@ -215,15 +306,26 @@ def read(path: Path | None) -> dict[tuple[str, str], dict[str, Any]]:
     return {(row["part"], row["case"]): row for row in rows}
 
 
-def table(part: str, rows: dict[str, dict[str, Any]], old: dict[str, dict[str, Any]]) -> Iterator[str]:
+def table(
+    part: str, rows: dict[str, dict[str, Any]], old: dict[str, dict[str, Any]]
+) -> Iterator[str]:
     """Lines of Markdown: a case a line; figures of an earlier state first."""
     now = ["wall s", "CPU s", "gap", "value", "reports"]
-    head = ["case", *(f"{one}, before" for one in now[:4] if old), *now, *(["overrun s"] * (part == "limits")), "notes"]
+    head = [
+        "case",
+        *(f"{one}, before" for one in now[:4] if old),
+        *now,
+        *(["overrun s"] * (part == "limits")),
+        "notes",
+    ]
     yield from (f"| {' | '.join(head)} |", "|---" * len(head) + "|")
     for name, row in rows.items():
         cells = [name, *(cells_of(old.get(name, {}))[:4] if old else ()), *cells_of(row)]
         cells += [f"{overrun(name, row):.2f}"] if part == "limits" else []
-        text = [*([row["error"]] if "error" in row else row.get("notes", ())), *row.get("failures", ())]
+        text = [
+            *([row["error"]] if "error" in row else row.get("notes", ())),
+            *row.get("failures", ()),
+        ]
         yield f"| {' | '.join([*cells, '; '.join(text)])} |"
 
 
@@ -239,13 +341,16 @@ def overrun(name: str, row: dict[str, Any]) -> float:
 
 
 def is_larger(row: dict[str, Any], old: dict[str, Any]) -> bool:
-    """Whether a gap is larger than it was and than the one requested, or a case fails that did not before."""
+    """Whether a gap is larger than it was and than the one requested, or a case fails that did not
+    before."""
     if "gap" not in row or "gap" not in old:
         return "error" in row and "gap" in old
     return bool(row["gap"] > max(old["gap"] * (1 + SAME), row["requested"]))
 
 
-def summary(part: str, rows: dict[str, dict[str, Any]], old: dict[str, dict[str, Any]]) -> Iterator[str]:
+def summary(
+    part: str, rows: dict[str, dict[str, Any]], old: dict[str, dict[str, Any]]
+) -> Iterator[str]:
     """What the figures come to."""
     failed = [name for name, row in rows.items() if "error" in row or row.get("failures")]
     yield f"{len(rows)} cases; failed: {', '.join(failed) or 'none'}."
@@ -257,11 +362,19 @@ def summary(part: str, rows: dict[str, dict[str, Any]], old: dict[str, dict[str,
     both = {name: (old[name], row) for name, row in rows.items() if name in old}
     if both:
         larger = [name for name, (was, row) in both.items() if is_larger(row, was)]
-        yield f"Gaps larger than before and than the one requested: {len(larger)}. {'; '.join(larger)}".rstrip()
-        timed = [(was["cpu"], row["cpu"]) for was, row in both.values() if "cpu" in was and "cpu" in row]
+        yield (
+            f"Gaps larger than before and than the one requested: {len(larger)}. "
+            f"{'; '.join(larger)}"
+        ).rstrip()
+        timed = [
+            (was["cpu"], row["cpu"]) for was, row in both.values() if "cpu" in was and "cpu" in row
+        ]
         first, second = map(sum, zip(*timed, strict=True)) if timed else (0.0, 0.0)
         ratios = [after / before for before, after in timed]
-        yield f"CPU seconds in all: {first:.1f} before, {second:.1f} now; median ratio {median(ratios or [1.0]):.2f}."
+        yield (
+            f"CPU seconds in all: {first:.1f} before, {second:.1f} now; median ratio "
+            f"{median(ratios or [1.0]):.2f}."
+        )
 
 
 METHOD_CASES: dict[str, Case] = {
@@ -269,7 +382,11 @@ METHOD_CASES: dict[str, Case] = {
     "frequencies 7": (lo.Workload.frequencies(7), lo.PureLDP(1.0), {}),
     "marginals 3 x 3 x 3, order 2": (lo.Workload.marginals([3, 3, 3], 2), lo.PureLDP(1.0), {}),
     "mean of 25": (lo.Workload.mean(range(25)), lo.PureLDP(1.0), {}),
-    "mean of 25, worst case": (lo.Workload.mean(range(25)), lo.PureLDP(1.0), {"objective": "worst_case"}),
+    "mean of 25, worst case": (
+        lo.Workload.mean(range(25)),
+        lo.PureLDP(1.0),
+        {"objective": "worst_case"},
+    ),
     "prefix 8": (lo.Workload.prefix(8), lo.PureLDP(1.0), {}),
     "prefix 8, worst case": (lo.Workload.prefix(8), lo.PureLDP(1.0), {"objective": "worst_case"}),
     "prefix 24": (lo.Workload.prefix(24), lo.PureLDP(1.0), {}),
@@ -280,22 +397,30 @@ METHOD_CASES: dict[str, Case] = {
         lo.GraphDP(1.0, nx.path_graph(5)),
         {"objective": "worst_case"},
     ),
-    "mean of 5, metric": (lo.Workload.mean(range(5)), lo.MetricDP.of_points(1.0, [0, 1, 3, 4, 6]), {}),
+    "mean of 5, metric": (
+        lo.Workload.mean(range(5)),
+        lo.MetricDP.of_points(1.0, [0, 1, 3, 4, 6]),
+        {},
+    ),
     "prefix 5, one-sided": (lo.Workload.prefix(5), lo.OneSided(1.0, [0, 1]), {}),
 }
 """At least one case for every method."""
 
 
 def methods() -> Iterator[str]:
-    """Lines of the table of plans; the last names methods without a case and plans that were not run."""
+    """Lines of the table of plans; the last names methods without a case and plans that were not
+    run."""
     from ldpopt.designing.plan import METHODS
 
     yield from ("| case | `ldpopt check` prints | `plan_design` | ran |", "|---" * 4 + "|")
-    ran, other = set(), []
+    ran = set()
+    other = []
     for name, (workload, privacy, options) in METHOD_CASES.items():
         problem = lo.DesignProblem(workload, privacy, **options)
         planned = [step.method.name for step in lo.plan_design(problem)]
-        steps = [step.method.name for step in lo.design(workload, privacy, gap=1e-3, **options).steps]
+        steps = [
+            step.method.name for step in lo.design(workload, privacy, gap=1e-3, **options).steps
+        ]
         shown = printed(problem)
         ran.update(steps)
         if shown != planned or steps[0] != planned[0]:
@@ -313,7 +438,9 @@ def printed(problem: Any) -> list[str]:
         path = Path(folder, "model.toml")
         lo.save_model(problem, path)
         command = [sys.executable, "-m", "ldpopt", "check", str(path)]
-        lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+        lines = subprocess.run(
+            command, check=True, capture_output=True, text=True
+        ).stdout.splitlines()
     parts = [line.split(":", 2) for line in lines if line.startswith(("plan:", "then:"))]
     return [part[1].strip() for part in parts]
 
@@ -321,13 +448,19 @@ def printed(problem: Any) -> list[str]:
 def write(path: Path, part: str, text: str) -> None:
     """Write one section of the page; the others stay as they were."""
     old = path.read_text().split("\n## ")[1:] if path.exists() else []
-    sections = {section.split("\n")[0]: section.split("\n", 1)[1].strip() for section in old} | {part: text.strip()}
-    text = "\n".join(f"\n## {one}\n\n{sections[one]}" for one in (*PARTS, "methods") if one in sections)
+    sections = {section.split("\n")[0]: section.split("\n", 1)[1].strip() for section in old} | {
+        part: text.strip()
+    }
+    text = "\n".join(
+        f"\n## {one}\n\n{sections[one]}" for one in (*PARTS, "methods") if one in sections
+    )
     path.write_text(f"# Designs measured\n\nMade by `python benchmarks/designs.py`.\n{text}\n")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("part", choices=[*PARTS, "methods"])
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--only", default="", help="cases whose names have this word")
@@ -343,7 +476,8 @@ def main() -> int:
         lines = list(methods())
         missed = not all(line.endswith(": none.") for line in lines[-2:])
     else:
-        part, kept = options.part, read(options.keep)
+        part = options.part
+        kept = read(options.keep)
         rows: dict[str, dict[str, Any]] = {}
         for name in PARTS[part]():
             too_large = part == "threads" and int(name.split(";")[0].split()[1]) > options.largest

@@ -64,9 +64,12 @@ def problem(n: int) -> lo.Problem:
 def limits() -> Iterator[str]:
     yield f"| solver, limit {LIMIT:g} s, first call and next | ends after, s | how |\n|---|---|---|"
     for name, n, form, options in LIMITED:
-        solver, program = find(name), formulate(problem(n), form)  # type: ignore[arg-type]
+        # type: ignore[arg-type]
+        solver = find(name)
+        program = formulate(problem(n), form)
         guarded.stop_all()
-        seconds, ended = [], ""
+        seconds = []
+        ended = ""
         for _ in range(2):
             began = time.perf_counter()
             ended = solver.solve(program, time_limit=LIMIT, **options).raw_status
@@ -78,7 +81,8 @@ def limits() -> Iterator[str]:
 def costs() -> Iterator[str]:
     yield "| one solve by HiGHS | here, s | new process, s | warm process, s |\n|---|---|---|---|"
     for n in (20, 40, 80, 160):
-        solver, program = find("highs"), formulate(problem(n))
+        solver = find("highs")
+        program = formulate(problem(n))
         here = best(lambda s=solver, p=program: s.solver.solve(p))
         solver.solver.in_process_nonzeros = 0
         new = best(lambda s=solver, p=program: (guarded.stop_all(), s.solve(p)))
@@ -87,10 +91,16 @@ def costs() -> Iterator[str]:
 
 
 def kills() -> Iterator[str]:
-    """Kill the process of a solver, and a Python session while its solver works, at random moments."""
-    yield f"| {KILLS} kills | answers that do not name the signal | next solves that fail | processes left |"
+    """Kill the process of a solver, and a Python session while its solver works, at random
+    moments."""
+    yield (
+        f"| {KILLS} kills | answers that do not name the signal | next solves that fail | "
+        "processes left |"
+    )
     yield "|---|---|---|---|"
-    moment, solver, program = random.Random(KILLS), find("highs"), formulate(problem(320))
+    moment = random.Random(KILLS)
+    solver = find("highs")
+    program = formulate(problem(320))
     unnamed = failed = left = 0
     small = formulate(problem(20))
     right = solver.solve(small).point
@@ -137,17 +147,25 @@ def interrupts() -> Iterator[str]:
     yield "| command | ends after SIGINT, s | exit code | says |\n|---|---|---|---|"
     for what, (pause, command) in COMMANDS.items():
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        with subprocess.Popen([sys.executable, "-m", "ldpopt", *command.split()], text=True, **pipes) as process:
+        with subprocess.Popen(
+            [sys.executable, "-m", "ldpopt", *command.split()], text=True, **pipes
+        ) as process:
             time.sleep(pause)
             process.send_signal(signal.SIGINT)
             began = time.perf_counter()
             _, said = process.communicate()
-        yield f"| {what} | {time.perf_counter() - began:.2f} | {process.returncode} | {said.strip()} |"
+        yield (
+            f"| {what} | {time.perf_counter() - began:.2f} | {process.returncode} | "
+            f"{said.strip()} |"
+        )
 
 
 if __name__ == "__main__":
     place = Path(__file__).parent.resolve() / "faults.md"
-    note = "Written by `python benchmarks/faults.py`: wall time; one minute before, {:.1f} processes wanted {} cores."
+    note = (
+        "Written by `python benchmarks/faults.py`: wall time; one minute before, {:.1f} "
+        "processes wanted {} cores."
+    )
     note = note.format(os.getloadavg()[0], os.cpu_count())
     lines = ["# Solvers and commands that have to end", "", note, ""]
     with tempfile.TemporaryDirectory() as folder:

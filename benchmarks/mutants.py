@@ -1,4 +1,5 @@
-"""Mutants of a module: places where an operator of Cosmic Ray, or an exchange of two names, changes its meaning."""
+"""Mutants of a module: places where an operator of Cosmic Ray, or an exchange of two names, changes
+its meaning."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ class Mutant:
     function : str
         Qualified name of the function with the change; empty outside of functions.
     name : str
-        Function, the changed line before and after; unique in a module, and independent of line numbers.
+        Function, the changed line before and after; unique in a module, and independent of line
+        numbers.
     line : int
         Number of the changed line.
     code : str
@@ -39,11 +41,16 @@ class Mutant:
 
 
 def exchange(one: str, other: str) -> Operator:
-    """Operator that writes one name for another: ``floor`` for ``ceil``, ``round_up`` for ``round_down``."""
+    """Operator that writes one name for another: ``floor`` for ``ceil``, ``round_up`` for
+    ``round_down``."""
 
     class Exchange(Operator):
         def mutation_positions(self, node: Any) -> Iterator[tuple[Any, Any]]:
-            if node.type == "name" and node.value == one and node.parent.type not in ("import_as_names", "funcdef"):
+            if (
+                node.type == "name"
+                and node.value == one
+                and node.parent.type not in ("import_as_names", "funcdef")
+            ):
                 yield node.start_pos, node.end_pos
 
         def mutate(self, node: Any, index: int) -> Any:
@@ -69,9 +76,11 @@ def operators(settings: dict[str, Any]) -> Iterator[tuple[str, Operator]]:
 
 
 def mutants(path: str, settings: dict[str, Any], most: int) -> list[Mutant]:
-    """Mutants of a module that are other programs, in a random order that other lines do not change."""
+    """Mutants of a module that are other programs, in a random order that other lines do not
+    change."""
     source = Path(path).read_text()
-    lines, functions = source.splitlines(), _functions(source)
+    lines = source.splitlines()
+    functions = _functions(source)
     raised = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Raise))
     words = {line for node in raised for line in range(node.lineno, (node.end_lineno or 0) + 1)}
     places = []
@@ -85,26 +94,40 @@ def mutants(path: str, settings: dict[str, Any], most: int) -> list[Mutant]:
             positions = (at for node in nodes for at in operator.mutation_positions(node))
             for occurrence, ((row, column), _) in enumerate(positions):
                 line = lines[first + row - 2]
-                if line.startswith("@") or line[:column].endswith("strict=") or line[column:].startswith("*, "):
+                if (
+                    line.startswith("@")
+                    or line[:column].endswith("strict=")
+                    or line[column:].startswith("*, ")
+                ):
                     continue  # the size of a cache, a guard against slips, a mark in a signature
                 if first + row - 1 in words:
                     continue  # what an error says; that it is raised stays
-                if name.endswith("NumberReplacer") and re.match(r"[0-9.]+e|[0-9]{4}|[0-9]+_", line[column:]):
+                if name.endswith("NumberReplacer") and re.match(
+                    r"[0-9.]+e|[0-9]{4}|[0-9]+_", line[column:]
+                ):
                     continue  # a threshold of 1e-9 or 20_000 that is off by one says nothing
-                key = hashlib.sha1(f"{settings['seed']} {name} {line} {column} {occurrence % 2}".encode()).digest()
+                key = hashlib.sha1(
+                    f"{settings['seed']} {name} {line} {column} {occurrence % 2}".encode()
+                ).digest()
                 places.append((key, operator, occurrence, first + row - 1, first, text))
-    seen, found = set(), {}
+    seen = set()
+    found = {}
     for _, operator, occurrence, line, first, text in sorted(places, key=lambda place: place[0]):
         changed = mutate_code(text, operator, occurrence)
         meaning = changed and _meaning(changed)
         if meaning and meaning not in seen and meaning != _meaning(text):
             seen.add(meaning)
-            function = max(((low, name) for name, low, high in functions if low <= line <= high), default=(0, ""))[1]
+            function = max(
+                ((low, name) for name, low, high in functions if low <= line <= high),
+                default=(0, ""),
+            )[1]
             name = f"{function}: {_change(text, changed)}"
             while name in found:
                 name += " again"
             rest = lines[first - 1 + text.count("\n") :]
-            found[name] = Mutant(function, name, line, "\n".join([*lines[: first - 1], changed, *rest, ""]))
+            found[name] = Mutant(
+                function, name, line, "\n".join([*lines[: first - 1], changed, *rest, ""])
+            )
         if len(found) == most:
             break
     return list(found.values())
@@ -130,7 +153,11 @@ def _functions(source: str) -> list[tuple[str, int, int]]:
     """Qualified names, first and last lines of the functions of a module and of its classes."""
     found = []
     for node in ast.parse(source).body:
-        parts = [(f"{node.name}.", part) for part in node.body] if isinstance(node, ast.ClassDef) else [("", node)]
+        parts = (
+            [(f"{node.name}.", part) for part in node.body]
+            if isinstance(node, ast.ClassDef)
+            else [("", node)]
+        )
         for prefix, part in parts:
             if isinstance(part, ast.FunctionDef):
                 found.append((prefix + part.name, part.lineno, part.end_lineno or 0))

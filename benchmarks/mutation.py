@@ -1,8 +1,9 @@
-"""Mutation testing of the exact core: which small changes of the code does no test notice? It writes mutation.md.
+"""Mutation testing of the exact core: which small changes of the code does no test notice? It
+writes mutation.md.
 
-Cosmic Ray makes the mutants. The tests are collected once; each mutant is a fork of that process in which the code
-of one function is replaced, and the tests that call it run until one fails, first those that kill most in a second.
-Settings: mutation.toml beside it.
+Cosmic Ray makes the mutants. The tests are collected once; each mutant is a fork of that process in
+which the code of one function is replaced, and the tests that call it run until one fails, first
+those that kill most in a second. Settings: mutation.toml beside it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,15 @@ from mutants import Mutant, mutants
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / ".mutation" / "results.json"
-PYTEST = ["-o", "addopts=", "--import-mode=importlib", "-p", "no:cacheprovider", "-p", "no:terminal"]
+PYTEST = [
+    "-o",
+    "addopts=",
+    "--import-mode=importlib",
+    "-p",
+    "no:cacheprovider",
+    "-p",
+    "no:terminal",
+]
 PLAIN = (int, float, str, tuple, Fraction, re.Pattern)
 
 
@@ -72,7 +81,9 @@ def in_fork(work: Callable[[], Any], seconds: int) -> Any:
 class Mutation:
     """Pytest plugin: in place of running the tests once, run them for every mutant."""
 
-    def __init__(self, settings: dict[str, Any], chosen: list[str], results: dict[str, Any], again: bool) -> None:
+    def __init__(
+        self, settings: dict[str, Any], chosen: list[str], results: dict[str, Any], again: bool
+    ) -> None:
         self.settings, self.chosen, self.results, self.again = settings, chosen, results, again
         self.failed = ""
         self.out = os.fdopen(os.dup(1), "w", buffering=1)
@@ -92,12 +103,16 @@ class Mutation:
         return True
 
     def _test_module(self, path: str, result: dict[str, Any]) -> None:
-        module, known, start = self.settings["modules"][path], result["mutants"], cpu()
+        module = self.settings["modules"][path]
+        known = result["mutants"]
+        start = cpu()
         found = mutants(path, self.settings, module.get("most", self.settings["most"]))
         for name in set(known) - {mutant.name for mutant in found}:
             del known[name]
         survivors = {name for name, test in known.items() if not test}
-        done = known.keys() - {name for name in survivors if not is_equivalent(self.settings, path, name)}
+        done = known.keys() - {
+            name for name in survivors if not is_equivalent(self.settings, path, name)
+        }
         left = [mutant for mutant in found if mutant.name not in done]
         names = [name for name in self.items if name.startswith(tuple(module["tests"]))]
         calls = in_fork(lambda: self._calls(names, path), 600) if left else None
@@ -106,8 +121,11 @@ class Mutation:
         print(f"{path}: {len(left)} of {len(found)} mutants left, {cpu():.0f} s", file=self.out)
         killers = Counter(known.values())
         for mutant in left:
-            tests = [name for name in names if not mutant.function or mutant.function in calls[name][1]]
-            tests.sort(key=lambda name: calls[name][0] / (1 + killers[name]))  # those that kill most in a second
+            tests = [
+                name for name in names if not mutant.function or mutant.function in calls[name][1]
+            ]
+            # those that kill most in a second
+            tests.sort(key=lambda name: calls[name][0] / (1 + killers[name]))
             total = list(accumulate(calls[name][0] for name in tests))
             tests = tests[: bisect(total, self.settings["seconds"]) + 1]
             seconds = 2 * int(self.settings["seconds"]) + 3
@@ -136,8 +154,11 @@ class Mutation:
 
     def _calls(self, names: list[str], path: str) -> dict[str, Any]:
         """Seconds of each test, and the functions of a module that it calls."""
-        file, found = str(ROOT / path), {}
-        caches = [thing for thing in gc.get_objects() if isinstance(thing, functools._lru_cache_wrapper)]
+        file = str(ROOT / path)
+        found = {}
+        caches = [
+            thing for thing in gc.get_objects() if isinstance(thing, functools._lru_cache_wrapper)
+        ]
         for name in names:
             called: set[str] = set()
 
@@ -175,11 +196,19 @@ def replace(path: str, code: str) -> None:
         if isinstance(new, type) and new.__module__ == name:
             for attribute, value in list(vars(new).items()):
                 before = vars(old).get(attribute)
-                if not _put(before, value) and isinstance(value, PLAIN) and attribute[:2] != "__" and value != before:
+                if (
+                    not _put(before, value)
+                    and isinstance(value, PLAIN)
+                    and attribute[:2] != "__"
+                    and value != before
+                ):
                     setattr(old, attribute, value)
         elif not _put(old, new) and isinstance(new, PLAIN) and key[:2] != "__" and new != old:
             for other in list(sys.modules.values()):  # names imported from the module, too
-                if getattr(other, "__name__", "").startswith("ldpopt") and vars(other).get(key) == old:
+                if (
+                    getattr(other, "__name__", "").startswith("ldpopt")
+                    and vars(other).get(key) == old
+                ):
                     setattr(other, key, new)
 
 
@@ -187,7 +216,11 @@ def _put(old: Any, new: Any) -> bool:
     """Give a function, or what holds functions, the code of another; whether it was one."""
     pairs = list(zip(_functions_in(old), _functions_in(new), strict=False))
     for one, other in pairs:
-        one.__code__, one.__defaults__, one.__kwdefaults__ = other.__code__, other.__defaults__, other.__kwdefaults__
+        one.__code__, one.__defaults__, one.__kwdefaults__ = (
+            other.__code__,
+            other.__defaults__,
+            other.__kwdefaults__,
+        )
     if isinstance(old, functools._lru_cache_wrapper):
         old.cache_clear()
     return bool(pairs)
@@ -200,20 +233,24 @@ def _functions_in(thing: Any) -> Iterator[types.FunctionType]:
 
 def _files(prefix: str) -> list[str]:
     if not (files := sorted(map(str, Path().glob(f"{prefix}*")))):
-        raise SystemExit(f"no test file begins with {prefix}: mend [modules] in benchmarks/mutation.toml")
+        raise SystemExit(
+            f"no test file begins with {prefix}: mend [modules] in benchmarks/mutation.toml"
+        )
     return files
 
 
 PAGE = """# Mutation testing of the exact core
 
     pip install -e ".[all,test]" --group mutation
-    python benchmarks/mutation.py                # new mutants and survivors; --again: all; budget: one module
+    python benchmarks/mutation.py  # new mutants and survivors; --again: all; budget: one module
 
-A mutant is one change of the code: another operator, comparison or number, a negated condition, a skipped loop, `floor`
-for `ceil`, `low` for `high`. It is killed if one of the module's tests fails. `mutation.toml` has the settings, the
-tests of each module, and for each equivalent mutant the reason why every promise holds with it.
+A mutant is one change of the code: another operator, comparison or number, a negated condition, a
+skipped loop, `floor` for `ceil`, `low` for `high`. It is killed if one of the module's tests
+fails. `mutation.toml` has the settings, the tests of each module, and for each equivalent mutant
+the reason why every promise holds with it.
 
-Run on {today}: {total} mutants of {modules} modules in {minutes:.0f} minutes of processor time. **{killed} of the
+Run on {today}: {total} mutants of {modules} modules in {minutes:.0f} minutes of processor time.
+**{killed} of the
 {counted} that are not equivalent are killed: {score:.1%}.**
 
 | module | mutants | killed | equivalent | open |
@@ -223,12 +260,19 @@ Run on {today}: {total} mutants of {modules} modules in {minutes:.0f} minutes of
 
 def write(results: dict[str, Any], settings: dict[str, Any]) -> None:
     """Write mutation.md: the score of each module, and the mutants that no test kills."""
-    rows, left, totals = [], [], [0, 0, 0, 0]
+    rows = []
+    left = []
+    totals = [0, 0, 0, 0]
     for path in filter(results.get, settings["modules"]):
         found = results[path]["mutants"]
         survivors = [name for name, test in found.items() if not test]
         unknown = [name for name in survivors if not is_equivalent(settings, path, name)]
-        numbers = (len(found), len(found) - len(survivors), len(survivors) - len(unknown), len(unknown))
+        numbers = (
+            len(found),
+            len(found) - len(survivors),
+            len(survivors) - len(unknown),
+            len(unknown),
+        )
         totals = [a + b for a, b in zip(totals, numbers, strict=True)]
         rows.append(f"| `{path}` | {' | '.join(map(str, numbers))} |\n")
         left += [f"- `{path}`: `{name}`\n" for name in unknown]
@@ -247,15 +291,26 @@ def write(results: dict[str, Any], settings: dict[str, Any]) -> None:
 
 def is_equivalent(settings: dict[str, Any], path: str, name: str) -> bool:
     """Whether the settings argue that every promise holds with a mutant."""
-    return any(change in name for part, whys in settings["equivalent"].items() if part in path for change in whys)
+    return any(
+        change in name
+        for part, whys in settings["equivalent"].items()
+        if part in path
+        for change in whys
+    )
 
 
 def main() -> None:
     """Test the modules named, or all, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("modules", nargs="*", help="parts of paths; default: every module of the settings")
-    parser.add_argument("--again", action="store_true", help="test all again, not only new mutants and survivors")
-    parser.add_argument("--page", action="store_true", help="write the page from the results at hand")
+    parser.add_argument(
+        "modules", nargs="*", help="parts of paths; default: every module of the settings"
+    )
+    parser.add_argument(
+        "--again", action="store_true", help="test all again, not only new mutants and survivors"
+    )
+    parser.add_argument(
+        "--page", action="store_true", help="write the page from the results at hand"
+    )
     options = parser.parse_args()
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
@@ -270,7 +325,9 @@ def main() -> None:
         tests = {file for prefix in prefixes for file in _files(prefix)}
         import pytest
 
-        code = pytest.main([*PYTEST, *sorted(tests)], plugins=[Mutation(settings, chosen, results, options.again)])
+        code = pytest.main(
+            [*PYTEST, *sorted(tests)], plugins=[Mutation(settings, chosen, results, options.again)]
+        )
         if code:
             raise SystemExit(int(code))
     write(results, settings)

@@ -1,13 +1,15 @@
-"""Peers beside ldpopt in one run: solvers of linear programs, samplers of frequency protocols; rewrites peers.md.
+"""Peers beside ldpopt in one run: solvers of linear programs, samplers of frequency protocols;
+rewrites peers.md.
 
     pip install ldpopt, and in an environment of their own: scipy ortools clarabel highspy
         qif multi-freq-ldpy pure-ldp "xxhash<4" scikit-learn statsmodels opendp
-    python benchmarks/peers.py --peers ENVIRONMENT/bin/python      # about 15 minutes; --part samplers: one section
+    python benchmarks/peers.py --peers ENVIRONMENT/bin/python
+        # about 15 minutes; --part samplers: one section
 
-Solvers read the very program that ldpopt formulates, as arrays in a file, and are timed from these arrays to a point.
-ldpopt is timed from the problem to an exactly private mechanism. CPU seconds of a process with one thread, imports left
-out, medians of three runs after a first one; a solver stops at the first size that takes longer than the limit.
-Samplers: reports a second.
+Solvers read the very program that ldpopt formulates, as arrays in a file, and are timed from these
+arrays to a point. ldpopt is timed from the problem to an exactly private mechanism. CPU seconds of
+a process with one thread, imports left out, medians of three runs after a first one; a solver stops
+at the first size that takes longer than the limit. Samplers: reports a second.
 """
 
 from __future__ import annotations
@@ -35,7 +37,15 @@ RUNS, LIMIT = 3, 40.0
 SIZES = {"random gain": (20, 60, 120), "grid of places": (25, 49, 81, 225)}
 OURS = ("ldpopt", "ldpopt, certified")
 LABELS, EPSILON = 1000, 1.0
-THREADS = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "RAYON_NUM_THREADS")}
+THREADS = {
+    name: "1"
+    for name in (
+        "OPENBLAS_NUM_THREADS",
+        "OMP_NUM_THREADS",
+        "NUMBA_NUM_THREADS",
+        "RAYON_NUM_THREADS",
+    )
+}
 
 
 def problem_of(family: str, n: int) -> Any:
@@ -51,7 +61,13 @@ def problem_of(family: str, n: int) -> Any:
     graph = nx.grid_2d_graph(math.isqrt(n), math.isqrt(n))
     places = np.array(list(graph), float)
     steps = np.abs(places[:, None] - places).sum(axis=2)
-    return Problem(prior, Utility(steps, "loss"), GraphDP(EPSILON, graph), inputs=list(graph), outputs=list(graph))
+    return Problem(
+        prior,
+        Utility(steps, "loss"),
+        GraphDP(EPSILON, graph),
+        inputs=list(graph),
+        outputs=list(graph),
+    )
 
 
 def write_program(family: str, n: int, path: Path) -> None:
@@ -70,11 +86,13 @@ def highs(data: Any, **options: Any) -> float:
     import highspy
 
     model = highspy.HighsLp()
-    model.num_row_, model.num_col_ = len(data["row_lower"]), len(data["objective"])
+    model.num_row_ = len(data["row_lower"])
+    model.num_col_ = len(data["objective"])
     model.col_cost_, model.col_lower_, model.col_upper_ = (
         data[name] for name in ("objective", "column_lower", "column_upper")
     )
-    model.row_lower_, model.row_upper_ = data["row_lower"], data["row_upper"]
+    model.row_lower_ = data["row_lower"]
+    model.row_upper_ = data["row_upper"]
     model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
     model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = (
         data[name] for name in ("start", "index", "value")
@@ -90,25 +108,37 @@ def highs(data: Any, **options: Any) -> float:
 
 
 def clarabel(data: Any) -> float:
-    """Solve by Clarabel: equations, and upper and lower bounds of rows and columns as inequalities."""
+    """Solve by Clarabel: equations, and upper and lower bounds of rows and columns as
+    inequalities."""
     import clarabel
     from scipy import sparse
 
     size = len(data["objective"])
-    rows = sparse.csr_array((data["value"], data["index"], data["start"]), shape=(len(data["row_lower"]), size))
+    rows = sparse.csr_array(
+        (data["value"], data["index"], data["start"]), shape=(len(data["row_lower"]), size)
+    )
     whole = sparse.vstack([rows, sparse.eye_array(size)], format="csr")
     lower = np.concatenate([data["row_lower"], data["column_lower"]])
     upper = np.concatenate([data["row_upper"], data["column_upper"]])
     is_equal = lower == upper
-    above, below = np.isfinite(upper) & ~is_equal, np.isfinite(lower) & ~is_equal
+    above = np.isfinite(upper) & ~is_equal
+    below = np.isfinite(lower) & ~is_equal
     matrix = sparse.vstack([whole[is_equal], whole[above], -whole[below]], format="csc")
-    cones = [clarabel.ZeroConeT(int(is_equal.sum())), clarabel.NonnegativeConeT(int(above.sum() + below.sum()))]
+    cones = [
+        clarabel.ZeroConeT(int(is_equal.sum())),
+        clarabel.NonnegativeConeT(int(above.sum() + below.sum())),
+    ]
     settings = clarabel.DefaultSettings()
     settings.verbose, settings.max_threads = False, 1
     sides = np.concatenate([lower[is_equal], upper[above], -lower[below]])
     none = sparse.csc_array((size, size))
     found = clarabel.DefaultSolver(
-        sparse.csc_matrix(none), data["objective"], sparse.csc_matrix(matrix), sides, cones, settings
+        sparse.csc_matrix(none),
+        data["objective"],
+        sparse.csc_matrix(matrix),
+        sides,
+        cones,
+        settings,
     ).solve()
     if "Solved" not in str(found.status):
         raise RuntimeError(str(found.status))
@@ -127,8 +157,10 @@ def ortools_pdlp(data: Any) -> float:
     program.constraint_matrix = sparse.csc_matrix(
         sparse.csr_array((data["value"], data["index"], data["start"]), shape=shape)
     )
-    program.constraint_lower_bounds, program.constraint_upper_bounds = data["row_lower"], data["row_upper"]
-    program.variable_lower_bounds, program.variable_upper_bounds = data["column_lower"], data["column_upper"]
+    program.constraint_lower_bounds = data["row_lower"]
+    program.constraint_upper_bounds = data["row_upper"]
+    program.variable_lower_bounds = data["column_lower"]
+    program.variable_upper_bounds = data["column_upper"]
     settings = solvers_pb2.PrimalDualHybridGradientParams()
     wanted = settings.termination_criteria.simple_optimality_criteria
     wanted.eps_optimal_absolute, wanted.eps_optimal_relative = 1e-8, 1e-8
@@ -143,7 +175,8 @@ def qif(data: Any) -> float:
     """Solve by qif, which builds its own program of all pairs."""
     from qif import mechanism
 
-    prior, loss = data["prior"], data["loss"]
+    prior = data["prior"]
+    loss = data["loss"]
     channel = mechanism.d_privacy.min_loss_given_d(
         prior, len(loss), lambda a, b: EPSILON * (a != b), lambda x, y: loss[x, y]
     )
@@ -212,7 +245,8 @@ def seconds() -> float:
 
 
 def timed(job: Callable[[], float]) -> dict[str, Any]:
-    """Median seconds of three runs after a first one; of the first alone if it takes more than a third of the limit."""
+    """Median seconds of three runs after a first one; of the first alone if it takes more than a
+    third of the limit."""
     spent: list[float] = []
     for _ in range(1 + RUNS):
         at = seconds()
@@ -258,7 +292,8 @@ def client_rate(client: Callable[[Any], Any]) -> float:
     answers = np.random.default_rng(0).integers(0, LABELS, 1 << 16).tolist()
     for x in answers[:50]:
         client(x)
-    at, drawn = seconds(), 0
+    at = seconds()
+    drawn = 0
     while seconds() - at < 3 and drawn + 200 <= len(answers):
         for x in answers[drawn : drawn + 200]:
             client(x)
@@ -270,12 +305,13 @@ def our_rate(kind: str) -> float:
     """Reports a second of the protocol with the same law, drawn together."""
     from ldpopt.frequencies import LocalHashing, RandomizedResponse, SubsetSelection, UnaryEncoding
 
-    protocol = dict(zip(KINDS, (RandomizedResponse, LocalHashing, UnaryEncoding, SubsetSelection), strict=True))[kind](
-        LABELS, EPSILON
-    )
+    protocol = dict(
+        zip(KINDS, (RandomizedResponse, LocalHashing, UnaryEncoding, SubsetSelection), strict=True)
+    )[kind](LABELS, EPSILON)
     answers = np.random.default_rng(0).integers(0, LABELS, 1 << 16)
     protocol.privatize(answers, rng=1)
-    at, drawn = seconds(), 0
+    at = seconds()
+    drawn = 0
     while seconds() - at < 2:
         protocol.privatize(answers, rng=1)
         drawn += len(answers)
@@ -302,18 +338,29 @@ def exponent(sizes: list[int], spent: list[float]) -> str:
 
 def solver_lines(python: str, folder: Path, family: str) -> list[str]:
     """The table of solvers of a family's programs."""
-    sizes, values = SIZES[family], dict[int, float]()
-    lines = [f"| | {' | '.join(f'n = {n}' for n in sizes)} | exponent of n | largest difference of the value |"]
+    sizes = SIZES[family]
+    values = dict[int, float]()
+    lines = [
+        f"| | {' | '.join(f'n = {n}' for n in sizes)} | exponent of n | largest difference of "
+        "the value |"
+    ]
     lines.append("|---" * (len(sizes) + 3) + "|")
     for solver in (*OURS, *SOLVERS):
-        cells, done, spent, worst = [], [], [], 0.0
+        cells = []
+        done = []
+        spent = []
+        worst = 0.0
         for n in sizes:
             path = folder / f"{n}.npz"
             if not path.exists():
                 write_program(family, n, path)
             order = {"do": solver, "family": family, "n": n, "file": str(path)}
             is_over = len(done) < len(cells)
-            found = {"failed": ""} if is_over else ask(sys.executable if solver in OURS else python, order)
+            found = (
+                {"failed": ""}
+                if is_over
+                else ask(sys.executable if solver in OURS else python, order)
+            )
             cells.append(found["failed"] if "failed" in found else f"{found['seconds']:.2g}")
             if "seconds" in found:
                 done.append(n)
@@ -331,10 +378,17 @@ def qif_lines(python: str, folder: Path) -> list[str]:
     lines = [f"| | {' | '.join(f'n = {n}' for n in sizes)} | exponent of n |"]
     lines.append("|---" * (len(sizes) + 2) + "|")
     for solver in ("ldpopt", "qif"):
-        cells, done, spent = [], [], []
+        cells = []
+        done = []
+        spent = []
         for n in sizes:
-            problem, path = problem_of("random gain", n), folder / f"qif{n}.npz"
-            np.savez(path, prior=problem.prior, loss=problem.utility.matrix.max() - problem.utility.matrix)
+            problem = problem_of("random gain", n)
+            path = folder / f"qif{n}.npz"
+            np.savez(
+                path,
+                prior=problem.prior,
+                loss=problem.utility.matrix.max() - problem.utility.matrix,
+            )
             order = {"do": solver, "family": "random gain", "n": n, "file": str(path)}
             found = ask(sys.executable if solver == "ldpopt" else python, order)
             cells.append(found.get("failed") or f"{found['seconds']:.2g}")
@@ -353,7 +407,10 @@ def sampler_lines(python: str) -> list[str]:
         cells = []
         for kind in KINDS:
             do = "ours" if name == "ldpopt" else "client"
-            found = ask(sys.executable if name == "ldpopt" else python, {"do": do, "peer": name, "kind": kind})
+            found = ask(
+                sys.executable if name == "ldpopt" else python,
+                {"do": do, "peer": name, "kind": kind},
+            )
             cells.append(found.get("failed") or f"{found['rows']:.2g}")
         lines.append(f"| {name} | {' | '.join(cells)} |")
         print(lines[-1], flush=True)
@@ -363,27 +420,35 @@ def sampler_lines(python: str) -> list[str]:
 NOTES = """
 `python benchmarks/peers.py` {versions}; {machine}, one thread.
 
-The solvers solve the same program, which ldpopt formulates; their time is that from its arrays to a point. "ldpopt" is
-`solve`: from the problem to an exactly private mechanism whose gap is known in integers; the next row adds `certify`,
-the proof in rationals. The points of the others are private up to their tolerances (see [speed.md](speed.md) for their
-audits). HiGHS and Clarabel have their own default tolerances, OR-tools' PDLP 1e-8. ">" marks the limit in seconds;
-larger sizes are left empty. Differences are relative to ldpopt's value.
+The solvers solve the same program, which ldpopt formulates; their time is that from its arrays to
+a point. "ldpopt" is `solve`: from the problem to an exactly private mechanism whose gap is known
+in integers; the next row adds `certify`, the proof in rationals. The points of the others are
+private up to their tolerances (see [speed.md](speed.md) for their audits). HiGHS and Clarabel
+have their own default tolerances, OR-tools' PDLP 1e-8. ">" marks the limit in seconds; larger
+sizes are left empty. Differences are relative to ldpopt's value.
 
-Samplers: peers draw one report a call, in a loop as their manuals have it; ldpopt draws a vector, with exact masses.
+Samplers: peers draw one report a call, in a loop as their manuals have it; ldpopt draws a vector,
+with exact masses.
 """
 
 
 def main() -> None:
     """Measure and write the page."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--peers", default=sys.executable, help="Python of the environment with the peers")
-    options.add_argument("--part", choices=PARTS, help="measure one section of the page again; default: all")
+    options.add_argument(
+        "--peers", default=sys.executable, help="Python of the environment with the peers"
+    )
+    options.add_argument(
+        "--part", choices=PARTS, help="measure one section of the page again; default: all"
+    )
     options.add_argument("--one")
     given = options.parse_args()
     if given.one is not None:
         print("\n" + json.dumps(one(json.loads(given.one))))
         return
-    versions = ", ".join(f"{name} {version}" for name, version in ask(given.peers, {"do": "versions"}).items())
+    versions = ", ".join(
+        f"{name} {version}" for name, version in ask(given.peers, {"do": "versions"}).items()
+    )
     machine = f"Python {platform.python_version()}, {os.cpu_count()} cores"
     found = {}
     for part, title in PARTS.items():
@@ -393,14 +458,23 @@ def main() -> None:
             if part in SIZES:
                 lines = solver_lines(given.peers, Path(folder), part)
             else:
-                lines = qif_lines(given.peers, Path(folder)) if part == "qif" else sampler_lines(given.peers)
+                lines = (
+                    qif_lines(given.peers, Path(folder))
+                    if part == "qif"
+                    else sampler_lines(given.peers)
+                )
         found[title] = "\n".join(lines)
     page = HERE / "peers.md"
     old = page.read_text().split("\n## ")[1:] if page.exists() else []
-    sections = {title: text.strip("\n") for title, _, text in (section.partition("\n") for section in old)} | found
+    sections = {
+        title: text.strip("\n") for title, _, text in (section.partition("\n") for section in old)
+    } | found
     text = "# Peers\n" + NOTES.format(versions=f"({versions})", machine=machine)
     page.write_text(
-        text + "".join(f"\n## {title}\n\n{sections[title]}\n" for title in PARTS.values() if title in sections)
+        text
+        + "".join(
+            f"\n## {title}\n\n{sections[title]}\n" for title in PARTS.values() if title in sections
+        )
     )
 
 

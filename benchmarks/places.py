@@ -1,7 +1,7 @@
 """Measure places: grids, points and networks of growing size, and write benchmarks/places.md.
 
-Every case runs in a process of its own: ``python benchmarks/places.py`` runs all, ``... CASE`` one of them, which
-prints a line of JSON.
+Every case runs in a process of its own: ``python benchmarks/places.py`` runs all, ``... CASE`` one
+of them, which prints a line of JSON.
 """
 
 import json
@@ -24,7 +24,18 @@ from cities import synthetic_city  # noqa: E402
 
 SECONDS, LARGE_SECONDS, LARGEST_SECONDS = 600.0, 1190.0, 1790.0
 
-HEADINGS = ("pairs", "n", "epsilon", "prior", "loss", "gap asked", "wall s", "CPU s", "repair s", "proof s")
+HEADINGS = (
+    "pairs",
+    "n",
+    "epsilon",
+    "prior",
+    "loss",
+    "gap asked",
+    "wall s",
+    "CPU s",
+    "repair s",
+    "proof s",
+)
 HEADINGS += ("gap", "by", "status", "MB")
 
 
@@ -86,16 +97,28 @@ KINDS = {
 }
 
 CASES = [
-    *(("graph", side, epsilon, "random", "distance", 1e-6) for side in (10, 15, 20) for epsilon in (0.3, 1.0, 2.0)),
+    *(
+        ("graph", side, epsilon, "random", "distance", 1e-6)
+        for side in (10, 15, 20)
+        for epsilon in (0.3, 1.0, 2.0)
+    ),
     ("graph", 30, 1.0, "random", "distance", 1e-6),
-    *(("euclidean", side, epsilon, "random", "distance", 1e-6) for side in (10, 12) for epsilon in (0.3, 1.0, 2.0)),
+    *(
+        ("euclidean", side, epsilon, "random", "distance", 1e-6)
+        for side in (10, 12)
+        for epsilon in (0.3, 1.0, 2.0)
+    ),
     ("globe", 300, 0.01, "random", "distance", 1e-4),
     ("R^50", 200, 1.0, "random", "distance", 1e-4),
     ("roads", 20, 1.0, "random", "distance", 1e-4),
     ("graph", 12, 1.0, "random", "identity", 1e-6),
     ("manhattan", 15, 1.0, "random", "distance", 1e-6),
     ("euclidean", 15, 1.0, "random", "distance", 1e-6),
-    *(("euclidean", side, epsilon, "uniform", "distance", 1e-6) for side in (10, 12) for epsilon in (0.3, 1.0, 2.0)),
+    *(
+        ("euclidean", side, epsilon, "uniform", "distance", 1e-6)
+        for side in (10, 12)
+        for epsilon in (0.3, 1.0, 2.0)
+    ),
     ("graph", 15, 0.3, "uniform", "distance", 1e-6),
     ("graph", 30, 2.0, "random", "distance", 1e-6),
     ("euclidean", 20, 1.0, "random", "distance", 1e-2),
@@ -119,7 +142,8 @@ CASES = [
 
 def timed_repair():
     """A list to which every later repair of `solve` appends its CPU seconds."""
-    spent, repair = [], gap_check.repair
+    spent = []
+    repair = gap_check.repair
 
     def timed(*given, **named):
         began = time.process_time()
@@ -143,9 +167,11 @@ def run(kind, size, epsilon, prior_kind, loss, gap):
     del distance
     limit = SECONDS if n < 4900 else LARGE_SECONDS if n < 10_000 else LARGEST_SECONDS
     spent = timed_repair()
-    began, clock = time.process_time(), time.perf_counter()
+    began = time.process_time()
+    clock = time.perf_counter()
     answer = lo.solve(lo.Problem(prior, worth, privacy), gap=gap, time_limit=limit)
-    solved, wall = time.process_time(), time.perf_counter() - clock
+    solved = time.process_time()
+    wall = time.perf_counter() - clock
     proof = lo.certify(answer)
     return {
         "kind": kind,
@@ -168,13 +194,18 @@ def run(kind, size, epsilon, prior_kind, loss, gap):
 def growth(rows):
     """Exponent of CPU seconds in n, by least squares of logarithms, of the graphs at epsilon 1."""
     kind = "graph", 1.0, "distance", "random"
-    chosen = [r for r in rows if (r["kind"], r["epsilon"], r["loss"], r["prior"]) == kind and r["asked"] < 1e-2]
+    chosen = [
+        r
+        for r in rows
+        if (r["kind"], r["epsilon"], r["loss"], r["prior"]) == kind and r["asked"] < 1e-2
+    ]
     if len(chosen) < 2:
         return []
     sizes = [r["n"] for r in chosen]
     slope = np.polyfit(np.log(sizes), np.log([r["seconds"] for r in chosen]), 1)[0]
     return [
-        f"CPU seconds of graphs at epsilon 1 grow like n^{slope:.1f} from n = {min(sizes)} to {max(sizes)}.",
+        f"CPU seconds of graphs at epsilon 1 grow like n^{slope:.1f} from n = {min(sizes)} to "
+        f"{max(sizes)}.",
         "",
     ]
 
@@ -183,11 +214,14 @@ def page(rows):
     lines = [
         "# Places",
         "",
-        "Written by `python benchmarks/places.py`. Two cores, one run of each case. Random prior: Dirichlet;",
+        "Written by `python benchmarks/places.py`. Two cores, one run of each case. Random "
+        "prior: Dirichlet;",
         "cities are those of tests/cities.py, epsilon is a kilometer's. Repair s, with its audit,",
         " are part of CPU s; those of the certificate are not. The gap is the",
-        f"certificate's. A case may take {SECONDS:.0f} s of wall time, of 4900 places and more {LARGE_SECONDS:.0f} s,",
-        f"of 10 000 {LARGEST_SECONDS:.0f} s; then the status is `limit` and the gap is what was proved. Earlier",
+        f"certificate's. A case may take {SECONDS:.0f} s of wall time, of 4900 places and more "
+        f"{LARGE_SECONDS:.0f} s,",
+        f"of 10 000 {LARGEST_SECONDS:.0f} s; then the status is `limit` and the gap is what was "
+        "proved. Earlier",
         "figures, large graphs, and what repair and certificate take:",
         "[places_cities.md](places_cities.md).",
         "",
@@ -196,8 +230,10 @@ def page(rows):
         "|---" * len(HEADINGS) + "|",
     ]
     lines += [
-        f"| {r['kind']} | {r['n']} | {r['epsilon']:g} | {r['prior']} | {r['loss']} | {r['asked']:.0e} "
-        f"| {r['wall']:.1f} | {r['seconds']:.1f} | {r['repair']:.1f} | {r['certify']:.1f} | {r['gap']:.1e} "
+        f"| {r['kind']} | {r['n']} | {r['epsilon']:g} | {r['prior']} | {r['loss']} | "
+        f"{r['asked']:.0e} "
+        f"| {r['wall']:.1f} | {r['seconds']:.1f} | {r['repair']:.1f} | {r['certify']:.1f} | "
+        f"{r['gap']:.1e} "
         f"| {r['solver']} | {r['status']} | {r['megabytes']:.0f} |"
         for r in rows
     ]

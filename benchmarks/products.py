@@ -1,6 +1,8 @@
-"""Designs for marginals of questions with two answers each: value, proved gap, seconds and memory, as a table.
+"""Designs for marginals of questions with two answers each: value, proved gap, seconds and memory,
+as a table.
 
-Run ``python benchmarks/products.py [d ...]``; each case has a process of its own, so that memory is that of the case.
+Run ``python benchmarks/products.py [d ...]``; each case has a process of its own, so that memory is
+that of the case.
 """
 
 import resource
@@ -15,16 +17,21 @@ def measure(d: int, ways: int, epsilon: float) -> None:
     """Print one row of the table."""
     from ldpopt import PureLDP, Workload, design
 
-    start, cpu = time.perf_counter(), time.process_time()
+    start = time.perf_counter()
+    cpu = time.process_time()
     workload = Workload.marginals((2,) * d, ways)
     made = design(workload, PureLDP(epsilon), gap=1e-5, time_limit=120)
-    used, seconds = time.process_time() - cpu, time.perf_counter() - start
+    used = time.process_time() - cpu
+    seconds = time.perf_counter() - start
     start = time.process_time()
     assert made.certificate.recheck() == ()
     check = time.process_time() - start
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     kind = made.certificate.multipliers.kind
-    numbers = f"{made.value:.6g} | {made.relative_gap:.1e} | {kind} | {used:.1f} | {check:.1f} | {memory:.0f}"
+    numbers = (
+        f"{made.value:.6g} | {made.relative_gap:.1e} | {kind} | {used:.1f} | {check:.1f} | "
+        f"{memory:.0f}"
+    )
     print(f"| {d} | {ways} | {epsilon:g} | {numbers} |", flush=True)
     print(f"{seconds:.1f} s by the clock", file=sys.stderr)
 
@@ -39,7 +46,9 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|---|---|", flush=True)
     for d in map(int, sys.argv[1:] or (4, 6, 8, 10, 16, 20)):
         for ways, epsilon in CASES:
-            subprocess.run([sys.executable, __file__, "case", str(d), str(ways), str(epsilon)], check=False)
+            subprocess.run(
+                [sys.executable, __file__, "case", str(d), str(ways), str(epsilon)], check=False
+            )
 
 
 if __name__ == "__main__":

@@ -3,8 +3,9 @@
     python benchmarks/run.py            # about two minutes
     python benchmarks/run.py --repeat 9
 
-Every case runs in a separate process. CPU time is user + system of that process after its imports (of the whole
-process for start-up), memory its peak resident size; medians over the repeats, with the range behind them.
+Every case runs in a separate process. CPU time is user + system of that process after its imports
+(of the whole process for start-up), memory its peak resident size; medians over the repeats, with
+the range behind them.
 """
 
 from __future__ import annotations
@@ -78,8 +79,14 @@ STARTUP = {
 }
 
 CASES = [
-    *((f"compact program, HiGHS, n = {n}", COMPACT.format(n=n, form="compact")) for n in (20, 40, 80, 160)),
-    *((f"pairwise program, HiGHS, n = {n}", COMPACT.format(n=n, form="pairwise")) for n in (20, 40)),
+    *(
+        (f"compact program, HiGHS, n = {n}", COMPACT.format(n=n, form="compact"))
+        for n in (20, 40, 80, 160)
+    ),
+    *(
+        (f"pairwise program, HiGHS, n = {n}", COMPACT.format(n=n, form="pairwise"))
+        for n in (20, 40)
+    ),
     *((f"pairwise rows in cvxpy, HiGHS, n = {n}", CVXPY.format(n=n)) for n in (20, 40, 80)),
     ("solve + repair + audit + certify, n = 80", SOLVE.format(n=80)),
     ("closed_forms.top_k with sampler, n = 1 000 000", TOP_K.format(n=10**6)),
@@ -90,7 +97,11 @@ def measure(script: str, limit: float) -> dict[str, float] | None:
     """Run one case in a fresh interpreter; None where it does not end in time."""
     try:
         done = subprocess.run(
-            [sys.executable, "-c", PRELUDE + script], capture_output=True, text=True, check=True, timeout=limit
+            [sys.executable, "-c", PRELUDE + script],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=limit,
         )
     except subprocess.TimeoutExpired:
         return None
@@ -106,13 +117,18 @@ def startup(command: list[str]) -> float:
 
 
 def spread(values: list[float], digits: int = 3) -> str:
-    return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
+    return (
+        f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f} to "
+        f"{max(values):.{digits}f})"
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--limit", type=float, default=120.0, help="seconds for one run of one case")
+    parser.add_argument(
+        "--limit", type=float, default=120.0, help="seconds for one run of one case"
+    )
     options = parser.parse_args()
     lines = ["| case | CPU s: median (range) | peak MB | value |", "|---|---|---|---|"]
     for name, script in CASES:
@@ -133,12 +149,19 @@ def main() -> None:
     for _ in range(options.repeat):
         for name, command in STARTUP.items():
             times[name].append(startup(command))
-    lines += ["", "| start-up | CPU s: median (range) | ratio to `import numpy`, pair by pair |", "|---|---|---|"]
+    lines += [
+        "",
+        "| start-up | CPU s: median (range) | ratio to `import numpy`, pair by pair |",
+        "|---|---|---|",
+    ]
     for name in STARTUP:
         ratios = [a / b for a, b in zip(times[name], times["import numpy"], strict=True)]
         lines.append(f"| `{name}` | {spread(times[name])} | {spread(ratios, 2)} |")
         print(lines[-1], file=sys.stderr)
-    stamp = f"Measured {time.strftime('%Y-%m-%d')}, Python {platform.python_version()}, {platform.machine()}, shared."
+    stamp = (
+        f"Measured {time.strftime('%Y-%m-%d')}, Python {platform.python_version()}, "
+        f"{platform.machine()}, shared."
+    )
     page = HERE / "README.md"
     head = page.read_text().split("<!-- table -->")[0]
     page.write_text(head + "<!-- table -->\n\n" + stamp + "\n\n" + "\n".join(lines) + "\n")

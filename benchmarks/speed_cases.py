@@ -9,7 +9,8 @@ from typing import Any
 SIZES = (10, 20, 40, 80, 160, 320, 640, 1000, 2000, 5000)
 GAINS = ("identity", "absolute", "random")
 EPSILONS = (0.1, 1, 5)
-OTHERS = {  # method: (package, exponent of n in its number of rows, a lower bound of the growth of its time)
+# method: (package, exponent of n in its number of rows, a lower bound of the growth of its time)
+OTHERS = {
     "HiGHS, compact": ("highspy", 2),
     "HiGHS, pairwise": ("highspy", 3),
     "cvxpy, HiGHS": ("cvxpy", 3),
@@ -25,7 +26,8 @@ Case = dict[str, Any]
 
 
 def series(options: argparse.Namespace) -> Iterator[list[Case]]:
-    """Yield lists of cases that differ in size only, ascending; the measurement stops after one that is too slow."""
+    """Yield lists of cases that differ in size only, ascending; the measurement stops after one
+    that is too slow."""
     every = options.all
     for gain in GAINS:
         for epsilon in EPSILONS:

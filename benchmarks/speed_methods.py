@@ -1,10 +1,13 @@
-"""One case of benchmarks/speed.py, in a separate process: every method solves the same problem in its own formulation.
+"""One case of benchmarks/speed.py, in a separate process: every method solves the same problem in
+its own formulation.
 
-python benchmarks/speed_methods.py '{"method": "ldpopt", "n": 40, "gain": "random", "epsilon": 1, "prior": "random"}'
+python benchmarks/speed_methods.py '{"method": "ldpopt", "n": 40, "gain": "random", "epsilon": 1,
+"prior": "random"}'
 
-prints one line of JSON. The programs of others are written as their manuals suggest: one row for each pair of inputs
-and each output, vectorised where the tool can. The measurement starts with the problem's numbers in memory and
-ends with a channel as an array, after imports and a first solve of four answers.
+prints one line of JSON. The programs of others are written as their manuals suggest: one row for
+each pair of inputs and each output, vectorised where the tool can. The measurement starts with the
+problem's numbers in memory and ends with a channel as an array, after imports and a first solve of
+four answers.
 """
 
 from __future__ import annotations
@@ -18,7 +21,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-os.environ.setdefault("LDPOPT_SOLVER_PROCESS", "0")  # so that HiGHS's seconds and memory are this process's
+# so that HiGHS's seconds and memory are this process's
+os.environ.setdefault("LDPOPT_SOLVER_PROCESS", "0")
 
 import numpy as np
 
@@ -31,11 +35,18 @@ Float = np.ndarray
 
 
 def make_problem(n: int, gain: str, epsilon: float, prior: str) -> lo.Problem:
-    """The same numbers in every run: identity and random gains, absolute error, a uniform or a random prior."""
-    weights = np.full(n, 1 / n) if prior == "uniform" else np.random.default_rng(0).dirichlet(np.ones(n))
+    """The same numbers in every run: identity and random gains, absolute error, a uniform or a
+    random prior."""
+    weights = (
+        np.full(n, 1 / n) if prior == "uniform" else np.random.default_rng(0).dirichlet(np.ones(n))
+    )
     if gain == "random":
-        return lo.Problem(weights, lo.Utility(np.random.default_rng(1).random((n, n))), lo.PureLDP(epsilon))
-    return lo.Problem(weights, {"identity": "identity", "absolute": "absolute_error"}[gain], lo.PureLDP(epsilon))
+        return lo.Problem(
+            weights, lo.Utility(np.random.default_rng(1).random((n, n))), lo.PureLDP(epsilon)
+        )
+    return lo.Problem(
+        weights, {"identity": "identity", "absolute": "absolute_error"}[gain], lo.PureLDP(epsilon)
+    )
 
 
 def costs(problem: lo.Problem) -> Float:
@@ -54,7 +65,8 @@ def highs(problem: lo.Problem, form: str) -> Float:
 def cvxpy(problem: lo.Problem, solver: str) -> Float:
     import cvxpy as cp
 
-    gain, alpha = costs(problem), math.exp(problem.privacy.epsilon)
+    gain = costs(problem)
+    alpha = math.exp(problem.privacy.epsilon)
     n = len(gain)
     channel = cp.Variable((n, n), nonneg=True)
     ones = np.ones((n, 1))
@@ -67,7 +79,8 @@ def cvxpy(problem: lo.Problem, solver: str) -> Float:
 def pulp(problem: lo.Problem) -> Float:
     import pulp as p
 
-    gain, alpha = costs(problem), math.exp(problem.privacy.epsilon)
+    gain = costs(problem)
+    alpha = math.exp(problem.privacy.epsilon)
     n = len(gain)
     model = p.LpProblem("channel", p.LpMaximize)
     channel = p.LpVariable.dicts("p", (range(n), range(n)), lowBound=0)
@@ -94,7 +107,8 @@ def linopy(problem: lo.Problem) -> Float:
     import pandas as pd
     import xarray as xr
 
-    gain, alpha = costs(problem), math.exp(problem.privacy.epsilon)
+    gain = costs(problem)
+    alpha = math.exp(problem.privacy.epsilon)
     inputs, outputs = (pd.RangeIndex(len(gain), name=name) for name in "xy")
     model = lp.Model()
     channel = model.add_variables(lower=0, coords=[inputs, outputs], name="channel")
@@ -109,15 +123,20 @@ def scipy(problem: lo.Problem) -> Float:
     from scipy.optimize import linprog
     from scipy.sparse import coo_array, eye_array, kron
 
-    gain, alpha = costs(problem), math.exp(problem.privacy.epsilon)
+    gain = costs(problem)
+    alpha = math.exp(problem.privacy.epsilon)
     n = len(gain)
     one, other = np.nonzero(~np.eye(n, dtype=bool))
     pair = np.arange(len(one))
     ends = (np.r_[pair, pair], np.r_[one, other])
-    differences = coo_array((np.r_[np.ones(len(one)), np.full(len(one), -alpha)], ends), shape=(len(one), n))
+    differences = coo_array(
+        (np.r_[np.ones(len(one)), np.full(len(one), -alpha)], ends), shape=(len(one), n)
+    )
     rows = kron(differences, eye_array(n), format="csr")
     sums = kron(eye_array(n), np.ones((1, n)), format="csr")
-    answer = linprog(-gain.reshape(-1), rows, np.zeros(rows.shape[0]), sums, np.ones(n), method="highs")
+    answer = linprog(
+        -gain.reshape(-1), rows, np.zeros(rows.shape[0]), sums, np.ones(n), method="highs"
+    )
     return answer.x.reshape(n, n)
 
 
@@ -158,16 +177,24 @@ def seconds() -> float:
 
 def megabytes() -> float:
     """Peak of this process, or of the largest that it has waited for."""
-    return max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 1024
+    return (
+        max(
+            resource.getrusage(who).ru_maxrss
+            for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+        )
+        / 1024
+    )
 
 
 def timed(job: Callable[[], Any], most: int, spare: float) -> tuple[Any, list[float], list[float]]:
-    """Run a job again while there is time; its last result, CPU seconds and wall seconds of every run."""
+    """Run a job again while there is time; its last result, CPU seconds and wall seconds of every
+    run."""
     cpu: list[float] = []
     wall: list[float] = []
     while not cpu or (len(cpu) < most and sum(wall) + wall[-1] < spare):
         result = None
-        began, at = time.perf_counter(), seconds()
+        began = time.perf_counter()
+        at = seconds()
         result = job()
         cpu.append(seconds() - at)
         wall.append(time.perf_counter() - began)
@@ -176,7 +203,8 @@ def timed(job: Callable[[], Any], most: int, spare: float) -> tuple[Any, list[fl
 
 def ours(problem: lo.Problem, most: int, spare: float) -> dict[str, Any]:
     """Solve and certify; which seconds go into mechanism, audit, repair and bound."""
-    repair, spent = gap_check.repair, []
+    repair = gap_check.repair
+    spent = []
 
     def watched(*args: Any, **options: Any) -> Any:
         at = seconds()
@@ -214,7 +242,11 @@ def theirs(method: str, problem: lo.Problem, most: int, spare: float) -> dict[st
     found = {"cpu": cpu, "wall": wall, "memory": megabytes()}
     value = math.fsum(np.sort((costs(problem) * channel).reshape(-1)))
     value = value if problem.utility.sense == "gain" else -value
-    found |= {"value": value, "least": float(channel.min()), "off": float(np.abs(channel.sum(axis=1) - 1).max())}
+    found |= {
+        "value": value,
+        "least": float(channel.min()),
+        "off": float(np.abs(channel.sum(axis=1) - 1).max()),
+    }
     channel = np.maximum(channel, 0)
     channel /= channel.sum(axis=1, keepdims=True)
     return found | {"excess": audited(channel) - float(problem.privacy.epsilon)}
@@ -250,7 +282,9 @@ def building(n: int) -> dict[str, Any]:
 def main() -> None:
     case = json.loads(sys.argv[1])
     resource.setrlimit(resource.RLIMIT_AS, (int(case["memory"] * 2**30),) * 2)
-    method, most, spare = case["method"], case.get("repeat", 5), case.get("spare", 3.0)
+    method = case["method"]
+    most = case.get("repeat", 5)
+    spare = case.get("spare", 3.0)
     small = make_problem(4, "identity", 1.0, "uniform")
     problem = make_problem(case["n"], case["gain"], case["epsilon"], case["prior"])
     if method in METHODS:

@@ -1,9 +1,11 @@
-"""Rows a second and peak memory of privatizing and estimating tables in files; writes benchmarks/tables.md.
+"""Rows a second and peak memory of privatizing and estimating tables in files; writes
+benchmarks/tables.md.
 
     python benchmarks/tables.py [ROWS]
 
-"Row by row" is what `ldpopt privatize` and `ldpopt estimate` did before pyarrow: csv of the standard library and a
-dictionary of labels. Each case runs in a process of its own, three times; CPU seconds of all its threads.
+"Row by row" is what `ldpopt privatize` and `ldpopt estimate` did before pyarrow: csv of the
+standard library and a dictionary of labels. Each case runs in a process of its own, three times;
+CPU seconds of all its threads.
 """
 
 from __future__ import annotations
@@ -36,8 +38,12 @@ def mechanism():
 
 def row_by_row_privatize(folder, channel):
     position = {label: code for code, label in enumerate(channel.inputs)}
-    with open(folder / "in.csv", newline="") as source, open(folder / "out.csv", "w", newline="") as target:
-        reader, writer = csv.reader(source, strict=True), csv.writer(target, lineterminator="\n")
+    with (
+        open(folder / "in.csv", newline="") as source,
+        open(folder / "out.csv", "w", newline="") as target,
+    ):
+        reader = csv.reader(source, strict=True)
+        writer = csv.writer(target, lineterminator="\n")
         writer.writerow(next(reader))
         while chunk := [(reader.line_num, row) for row in islice(reader, 1 << 16)]:
             codes = np.array([position.get(row[0], -1) for _, row in chunk])
@@ -64,7 +70,9 @@ def privatize(ending):
         from ldpopt.mechanism.privatizing import privatize_file
         from ldpopt.mechanism.questions import Question
 
-        privatize_file(folder / f"in.{ending}", folder / f"out.{ending}", {"answer": Question(channel)})
+        privatize_file(
+            folder / f"in.{ending}", folder / f"out.{ending}", {"answer": Question(channel)}
+        )
 
     return run
 
@@ -93,9 +101,13 @@ def write_tables(folder, rows):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rng, names = np.random.default_rng(1), pa.array(LABELS)
+    rng = np.random.default_rng(1)
+    names = pa.array(LABELS)
     schema = pa.schema([("answer", pa.string())])
-    with open(folder / "in.csv", "w") as stream, pq.ParquetWriter(folder / "in.parquet", schema) as writer:
+    with (
+        open(folder / "in.csv", "w") as stream,
+        pq.ParquetWriter(folder / "in.parquet", schema) as writer,
+    ):
         stream.write("answer\n")
         for start in range(0, rows, 1 << 20):
             answers = names.take(pa.array(rng.integers(0, 5, min(1 << 20, rows - start))))
@@ -113,7 +125,8 @@ def measure_one(name, folder):
 
 
 def peak_megabytes():
-    """Largest resident memory of this process; the other figure of the system would contain that of its parent."""
+    """Largest resident memory of this process; the other figure of the system would contain that of
+    its parent."""
     try:
         status = Path("/proc/self/status").read_text()
         return int(status.partition("VmHWM:")[2].split()[0]) / 1024
@@ -132,13 +145,19 @@ def measure(name, folder):
 
 def page(rows, found):
     """The table in Markdown."""
-    before = {verb: np.median([s for s, _ in found[f"{verb}, CSV, row by row"]]) for verb in ("privatize", "estimate")}
+    before = {
+        verb: np.median([s for s, _ in found[f"{verb}, CSV, row by row"]])
+        for verb in ("privatize", "estimate")
+    }
     lines = [
         "# Tables: privatized and estimated from files",
         "",
-        f"{rows:,} rows of one column, five labels. CPU seconds, median (range) of {RUNS} processes each; the time to",
-        "import the library is in none. Parquet was refused before: it is compared with CSV, row by row.",
-        f"Made by `python benchmarks/tables.py`, Python {platform.python_version()}, {platform.machine()}, shared.",
+        f"{rows:,} rows of one column, five labels. CPU seconds, median (range) of {RUNS} "
+        "processes each; the time to",
+        "import the library is in none. Parquet was refused before: it is compared with CSV, "
+        "row by row.",
+        f"Made by `python benchmarks/tables.py`, Python {platform.python_version()}, "
+        f"{platform.machine()}, shared.",
         "",
         "| case | CPU s | million rows a CPU s | times as fast | peak MB |",
         "|---|---|---|---|---|",
@@ -149,7 +168,9 @@ def page(rows, found):
         times = before[name.partition(",")[0]] / middle
         spread = f"{middle:.2f} ({seconds[0]:.2f} to {seconds[-1]:.2f})"
         peak = max(peak for _, peak in runs)
-        lines.append(f"| {name} | {spread} | {rows / middle / 1e6:.2f} | {times:.1f} | {peak:.0f} |")
+        lines.append(
+            f"| {name} | {spread} | {rows / middle / 1e6:.2f} | {times:.1f} | {peak:.0f} |"
+        )
     return "\n".join(lines) + "\n"
 
 

@@ -1,10 +1,11 @@
 """Random problems of every kind: solve, certify, audit again, and report the certified gaps.
 
-python benchmarks/trust.py                     # 10 000 problems, about ten minutes of one core; rewrites trust.md
-python benchmarks/trust.py --count 500 --seed 3 -j 2
-python benchmarks/trust.py --events --count 600 -o trust_events.md   # worst cases of events, 9 to 12 answers
+python benchmarks/trust.py                     # 10 000 problems, about ten minutes of one core;
+rewrites trust.md python benchmarks/trust.py --count 500 --seed 3 -j 2 python benchmarks/trust.py
+--events --count 600 -o trust_events.md   # worst cases of events, 9 to 12 answers
 
-Exit code 1 if a mechanism is not certified, a gap is larger than 1e-9 (the median: 1e-12), or anything is raised.
+Exit code 1 if a mechanism is not certified, a gap is larger than 1e-9 (the median: 1e-12), or
+anything is raised.
 """
 
 from __future__ import annotations
@@ -52,7 +53,12 @@ class Result:
 
     @property
     def is_missed(self) -> bool:
-        return bool(self.error) or self.verdict != "certified" or self.plain == "violated" or not self.gap <= GAP
+        return (
+            bool(self.error)
+            or self.verdict != "certified"
+            or self.plain == "violated"
+            or not self.gap <= GAP
+        )
 
 
 def draw(seed: int, index: int) -> tuple[str, lo.Problem]:
@@ -64,19 +70,23 @@ def draw(seed: int, index: int) -> tuple[str, lo.Problem]:
     utility = draw_utility(rng, n, m)
     worst = rng.random() < 0.3
     privacy = draw_privacy(rng, notion, n)
-    objective, constraints = "worst_case" if worst else "expected", []
+    objective = "worst_case" if worst else "expected"
+    constraints = []
     if rng.random() < 0.1:
-        coefficients, row = rng.normal(size=(n, m)).round(2), rng.dirichlet(np.ones(m))
+        coefficients = rng.normal(size=(n, m)).round(2)
+        row = rng.dirichlet(np.ones(m))
         constraints.append(linear(coefficients, upper=float((coefficients @ row).sum()) + 0.01))
     elif rng.random() < 0.03 and m >= 3:
-        # Numbers so far out that they suit every notion which forbids no output: a centered constant suits them all.
+        # Numbers so far out that they suit every notion which forbids no output: a centered
+        # constant suits them all.
         constraints.append(unbiased(np.zeros(n), np.linspace(-1, 1, m)))
     prior = None if worst else draw_prior(rng, n)
     return notion, lo.Problem(prior, utility, privacy, objective=objective, constraints=constraints)
 
 
 def draw_events(seed: int, index: int) -> tuple[str, lo.Problem]:
-    """The worst case of that number among 9 to 12 answers with an event-wise delta: the slowest kind."""
+    """The worst case of that number among 9 to 12 answers with an event-wise delta: the slowest
+    kind."""
     rng = np.random.default_rng([7, seed, index])
     n = 9 + index % 4
     m = n if rng.random() < 0.6 else int(rng.integers(9, 13))
@@ -88,7 +98,11 @@ def draw_events(seed: int, index: int) -> tuple[str, lo.Problem]:
 def draw_epsilon(rng: np.random.Generator) -> float | str:
     kind = rng.integers(0, 10)
     if kind == 0:
-        return float(rng.choice([1e-6, 1e-3, 0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 37.0, 50.0, 100.0, 700.0]))
+        return float(
+            rng.choice(
+                [1e-6, 1e-3, 0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 37.0, 50.0, 100.0, 700.0]
+            )
+        )
     if kind == 1:
         q = int(rng.integers(1, 20))
         return f"log({q + int(rng.integers(1, 60))}/{q})"
@@ -142,7 +156,8 @@ def draw_distance(rng: np.random.Generator, n: int) -> np.ndarray:
 
 def draw_utility(rng: np.random.Generator, n: int, m: int) -> lo.Utility:
     kind = rng.integers(0, 8)
-    rows, columns = np.sort(rng.random(n) * n), np.sort(rng.random(m) * n)
+    rows = np.sort(rng.random(n) * n)
+    columns = np.sort(rng.random(m) * n)
     matrix = (
         lambda: np.eye(n, m),
         lambda: np.abs(np.subtract.outer(np.arange(n), np.arange(m))).astype(float),
@@ -186,18 +201,26 @@ def examine(task: tuple[int, int, bool]) -> Result:
         verdict = lo.audit(answer.mechanism.channel, problem.privacy).verdict
     except Exception as error:
         spent = time.process_time() - began
-        return Result(index, kind, error=f"{type(error).__name__}: {error}"[:300], seconds=spent, text=text)
+        return Result(
+            index, kind, error=f"{type(error).__name__}: {error}"[:300], seconds=spent, text=text
+        )
     spent = time.process_time() - began
-    plain = plain_audit(problem, answer.mechanism.channel) if index // len(NOTIONS) % PLAIN_SHARE == 0 else ""
+    plain = (
+        plain_audit(problem, answer.mechanism.channel)
+        if index // len(NOTIONS) % PLAIN_SHARE == 0
+        else ""
+    )
     return Result(index, kind, abs(proof.relative_gap), verdict, plain, seconds=spent, text=text)
 
 
 def plain_audit(problem: lo.Problem, channel: np.ndarray) -> str:
-    """The definition, pair by pair, in Fractions and 80 decimal digits: nothing is shared but the floats."""
+    """The definition, pair by pair, in Fractions and 80 decimal digits: nothing is shared but the
+    floats."""
     rows = [[Fraction(value) for value in row] for row in channel.tolist()]
     if any(sum(row) != 1 or min(row) < 0 for row in rows):
         return "violated"
-    delta, shared = Fraction(getattr(problem.privacy, "delta", 0)), getattr(problem.privacy, "form", "") == "event"
+    delta = Fraction(getattr(problem.privacy, "delta", 0))
+    shared = getattr(problem.privacy, "form", "") == "event"
     for x, k, distance in plain_pairs(problem, len(rows)):
         ratio = plain_ratio(problem.privacy.epsilon, distance)
         excess = [max(p - ratio * q, Fraction(0)) for p, q in zip(rows[x], rows[k], strict=True)]
@@ -208,21 +231,28 @@ def plain_audit(problem: lo.Problem, channel: np.ndarray) -> str:
 
 def plain_pairs(problem: lo.Problem, n: int) -> Iterator[tuple[int, int, Fraction]]:
     if isinstance(problem.privacy, lo.GraphDP):
-        yield from ((x, k, Fraction(1)) for a, b in problem.privacy.graph.edges for x, k in ((a, b), (b, a)))
+        yield from (
+            (x, k, Fraction(1)) for a, b in problem.privacy.graph.edges for x, k in ((a, b), (b, a))
+        )
         return
-    table = problem.privacy.distance if isinstance(problem.privacy, lo.MetricDP) else np.ones((n, n))
+    table = (
+        problem.privacy.distance if isinstance(problem.privacy, lo.MetricDP) else np.ones((n, n))
+    )
     yield from ((x, k, Fraction(float(table[x, k]))) for x in range(n) for k in range(n) if x != k)
 
 
 def plain_ratio(epsilon: Any, distance: Fraction) -> Fraction:
-    """A rational just below ``exp(epsilon distance)``; the number itself for whole powers of p/q."""
+    """A rational just below ``exp(epsilon distance)``; the number itself for whole powers of
+    p/q."""
     if epsilon.ratio is not None and distance.denominator == 1:
         return Fraction(epsilon.ratio) ** distance.numerator
     digits = Context(prec=80)
     one = Fraction(1, 10**60)
     nats = Fraction(epsilon.nats) if epsilon.ratio is None else None
     if nats is None:
-        top, bottom = (digits.ln(Decimal(v)) for v in (epsilon.ratio.numerator, epsilon.ratio.denominator))
+        top, bottom = (
+            digits.ln(Decimal(v)) for v in (epsilon.ratio.numerator, epsilon.ratio.denominator)
+        )
         nats = Fraction(digits.subtract(top, bottom))
     exponent = nats * distance
     decimal = digits.divide(Decimal(exponent.numerator), Decimal(exponent.denominator))
@@ -247,11 +277,19 @@ def table(results: list[Result]) -> list[str]:
     for name in (*NOTIONS, "all"):
         part = [r for r in results if name in (r.notion, "all")]
         gaps = np.array([r.gap for r in part if not r.error] or [np.nan])
-        count, plain = Counter(r.verdict for r in part), Counter(r.plain for r in part)
+        count = Counter(r.verdict for r in part)
+        plain = Counter(r.plain for r in part)
         quantiles = [f"{v:.2g}" for v in np.quantile(gaps, [0.5, 0.99, 0.999, 1.0])]
-        cells = [name, len(part), count["certified"], f"{plain['certified']} of {plain.total() - plain['']}"]
+        cells = [
+            name,
+            len(part),
+            count["certified"],
+            f"{plain['certified']} of {plain.total() - plain['']}",
+        ]
         cells += [sum(bool(r.error) for r in part), *quantiles, int((gaps > GAP).sum())]
-        lines.append(f"| {' | '.join(map(str, cells))} | {max((r.seconds for r in part), default=0):.2f} |")
+        lines.append(
+            f"| {' | '.join(map(str, cells))} | {max((r.seconds for r in part), default=0):.2f} |"
+        )
     return lines
 
 
@@ -260,7 +298,10 @@ def report(results: list[Result], seed: int) -> tuple[list[str], bool]:
     missed = [r for r in results if r.is_missed]
     median = float(np.median([r.gap for r in results if not r.error] or [np.inf]))
     slow = sorted((r for r in results if r.seconds > SLOW), key=lambda r: -r.seconds)
-    lines = [f"Seed {seed}, {len(results)} problems, {sum(r.seconds for r in results):.0f} CPU seconds.", ""]
+    lines = [
+        f"Seed {seed}, {len(results)} problems, {sum(r.seconds for r in results):.0f} CPU seconds.",
+        "",
+    ]
     lines += table(results)
     for title, part in (("Missed", missed), (f"Slower than {SLOW:g} s", slow)):
         lines += ["", f"{title}: {len(part)}."] + [""] * bool(part)
@@ -269,14 +310,19 @@ def report(results: list[Result], seed: int) -> tuple[list[str], bool]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, nargs="+", default=[1])
     parser.add_argument("-j", "--jobs", type=int, default=1)
     parser.add_argument("-o", "--output", type=Path, default=Path(__file__).with_suffix(".md"))
-    parser.add_argument("--events", action="store_true", help="worst cases of events, 9 to 12 answers, only")
+    parser.add_argument(
+        "--events", action="store_true", help="worst cases of events, 9 to 12 answers, only"
+    )
     options = parser.parse_args()
-    page, kept = [*HEAD], True
+    page = [*HEAD]
+    kept = True
     for seed in options.seed:
         tasks = [(seed, index, options.events) for index in range(options.count)]
         with Pool(options.jobs) as pool:
@@ -290,9 +336,12 @@ def main() -> int:
 HEAD = (
     "# Certificates of random problems",
     "",
-    "Written by `python benchmarks/trust.py`: 2 to 12 inputs and outputs, epsilon 1e-6 to 700, delta 0 to 1, gains and",
-    "losses of scale 1e-6 to 1e6, expected and worst case, a tenth with a side constraint. Gaps are relative: the",
-    "distance of the mechanism's exact value from the proved bound, over that bound or a hundredth of the stake.",
+    "Written by `python benchmarks/trust.py`: 2 to 12 inputs and outputs, epsilon 1e-6 to 700, "
+    "delta 0 to 1, gains and",
+    "losses of scale 1e-6 to 1e6, expected and worst case, a tenth with a side constraint. Gaps "
+    "are relative: the",
+    "distance of the mechanism's exact value from the proved bound, over that bound or a hundredth "
+    "of the stake.",
     "",
 )
 

@@ -1,14 +1,17 @@
-"""Random designs of every kind: design, check the proof again, save, load, estimate; and the same in plain Fractions.
+"""Random designs of every kind: design, check the proof again, save, load, estimate; and the same
+in plain Fractions.
 
-    python benchmarks/trust_designs.py --keep designs.jsonl -j 2     # 5000 designs; a stopped run continues
-    python benchmarks/trust_designs.py --keep designs.jsonl -o benchmarks/trust_designs.md   # the page of what is kept
-    python benchmarks/trust_designs.py --only 17                     # one design, with traceback and notes
+    python benchmarks/trust_designs.py --keep designs.jsonl -j 2
+        # 5000 designs; a stopped run continues
+    python benchmarks/trust_designs.py --keep designs.jsonl -o benchmarks/trust_designs.md
+        # the page of what is kept
+    python benchmarks/trust_designs.py --only 17  # one design, with traceback and notes
 
-Pure, graph (connected, in parts), metric (distances, places) and one-sided privacy; average and worst case; epsilon
-from 1e-4 to 40; 2 to 8 answers; every kind of workload, some times a huge or tiny number, some plus a large constant.
-The number of a design is its seed. Exit code 1 if anything but a LdpoptError is raised, a fresh design fails its own
-recheck or the plain check, a saved design differs from the one written, or a gap is above the one requested and no
-note gives a reason.
+Pure, graph (connected, in parts), metric (distances, places) and one-sided privacy; average and
+worst case; epsilon from 1e-4 to 40; 2 to 8 answers; every kind of workload, some times a huge or
+tiny number, some plus a large constant. The number of a design is its seed. Exit code 1 if anything
+but a LdpoptError is raised, a fresh design fails its own recheck or the plain check, a saved design
+differs from the one written, or a gap is above the one requested and no note gives a reason.
 """
 
 from __future__ import annotations
@@ -45,12 +48,14 @@ PLAIN = 5
 """Most answers for which variance and bias are computed in Fractions."""
 
 BIAS, EXCESS, SHIFT = 1e-9, 1e-9, 1e-6
-"""Largest bias of a number as a share of its range among the answers plus its largest standard deviation, beside the
-rounding of the estimator's own numbers; largest share by which the plain variance exceeds the proved one; largest share
-by which a constant added to the workload may change the value."""
+"""Largest bias of a number as a share of its range among the answers plus its largest standard
+deviation, beside the rounding of the estimator's own numbers; largest share by which the plain
+variance exceeds the proved one; largest share by which a constant added to the workload may change
+the value."""
 
 ROUTINE_NOTES = re.compile(
-    r"(?:[\w ]+: )?[\d,]+ (rounds? of pricing|sets)\b.*|closed form.*|.* ended at a relative gap of .*"
+    r"(?:[\w ]+: )?[\d,]+ (rounds? of pricing|sets)\b.*|closed form.*|.* ended at a relative "
+    r"gap of .*"
 )
 """Notes that do not explain a gap."""
 
@@ -70,7 +75,11 @@ class Drawn:
     constant: float
 
     def __str__(self) -> str:
-        shown = {key: value for key, value in self.options.items() if key not in ("time_limit", "weights")}
+        shown = {
+            key: value
+            for key, value in self.options.items()
+            if key not in ("time_limit", "weights")
+        }
         added = f" + {self.constant:g}" if self.constant else ""
         return f"{self.kind}{added} {self.workload.shape}, {self.privacy!r}, {shown}"
 
@@ -121,7 +130,8 @@ def draw(seed: int, index: int) -> Drawn:
     """The design of that number: the same on every machine."""
     rng = np.random.default_rng([seed, index, 28])
     notion = NOTIONS[index % len(NOTIONS)]
-    kind, constant = str(rng.choice(WORKLOADS)), 0.0
+    kind = str(rng.choice(WORKLOADS))
+    constant = 0.0
     workload = draw_workload(rng, kind)
     if rng.random() < (0.4 if kind == "mean" else 0.1):
         constant = float(rng.choice([1.7e9, -1e6, 1e12, 1e4, 3e15]))
@@ -134,7 +144,9 @@ def draw(seed: int, index: int) -> Drawn:
         options["weights"] = draw_weights(rng, workload.shape[1])
     if rng.random() < 0.15:
         options["outputs"] = workload.shape[1] + int(rng.integers(0, 2 * workload.shape[1]))
-    return Drawn(notion, kind, workload, draw_privacy(rng, notion, workload.inputs), options, constant)
+    return Drawn(
+        notion, kind, workload, draw_privacy(rng, notion, workload.inputs), options, constant
+    )
 
 
 def draw_weights(rng: np.random.Generator, n: int) -> np.ndarray:
@@ -153,7 +165,9 @@ def draw_workload(rng: np.random.Generator, kind: str) -> lo.Workload:
     if kind in NAMED:
         return getattr(lo.Workload, kind)(labels)
     if kind == "mean":
-        return lo.Workload.mean(np.arange(n) if rng.random() < 0.5 else rng.integers(-20, 21, n) + np.arange(n) / 8)
+        return lo.Workload.mean(
+            np.arange(n) if rng.random() < 0.5 else rng.integers(-20, 21, n) + np.arange(n) / 8
+        )
     if kind == "marginals":
         sizes = [(2, 2), (2, 2, 2), (2, 3), (2, 4)][rng.integers(4)]
         return lo.Workload.marginals(sizes, int(rng.integers(1, len(sizes) + 1)))
@@ -183,7 +197,9 @@ def draw_privacy(rng: np.random.Generator, notion: str, inputs: tuple[Any, ...])
         chosen = rng.permutation(n)[: int(rng.integers(1, n + 1))]
         return lo.OneSided(epsilon, [inputs[x] for x in chosen])
     if notion == "graph":
-        return lo.GraphDP(epsilon, nx.relabel_nodes(trust.draw_graph(rng, n), dict(enumerate(inputs))))
+        return lo.GraphDP(
+            epsilon, nx.relabel_nodes(trust.draw_graph(rng, n), dict(enumerate(inputs)))
+        )
     if notion == "separate":
         graph = nx.Graph()
         graph.add_nodes_from(inputs)
@@ -195,7 +211,9 @@ def draw_privacy(rng: np.random.Generator, notion: str, inputs: tuple[Any, ...])
         return lo.GraphDP(epsilon, graph, parts="separate")
     if notion == "places":
         points = rng.random((n, int(rng.integers(1, 4)))) * 10.0 ** rng.integers(-2, 3)
-        return lo.MetricDP.of_points(epsilon, points, str(rng.choice(["euclidean", "manhattan"])), inputs)
+        return lo.MetricDP.of_points(
+            epsilon, points, str(rng.choice(["euclidean", "manhattan"])), inputs
+        )
     distance = trust.draw_distance(rng, n)
     if rng.random() < 0.05 and n > 2:
         distance[0, 1] = distance[1, 0] = 1e-12
@@ -206,11 +224,14 @@ def examine(task: tuple[int, int]) -> Result:
     """Design and check the design of a number; an exception is a result."""
     seed, index = task
     drawn = draw(seed, index)
-    result = Result(index, drawn.notion, drawn.kind, drawn.options.get("objective", "average"), str(drawn))
+    result = Result(
+        index, drawn.notion, drawn.kind, drawn.options.get("objective", "average"), str(drawn)
+    )
     result.requested = drawn.options["gap"]
     signal.signal(signal.SIGALRM, _give_up)
     signal.setitimer(signal.ITIMER_REAL, HANGS)
-    began, used = time.perf_counter(), time.process_time()
+    began = time.perf_counter()
+    used = time.process_time()
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         try:
@@ -224,11 +245,17 @@ def examine(task: tuple[int, int]) -> Result:
         except Hang:
             result.error = f"Hang: no result in {HANGS:g} s"
         except Exception as error:
-            result.error = f"{type(error).__name__}: {' '.join(str(error).split())}"[:200] + f" ({_place(error)})"
+            result.error = (
+                f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
+                + f" ({_place(error)})"
+            )
             if multiprocessing.parent_process() is None:
                 traceback.print_exc()
     signal.setitimer(signal.ITIMER_REAL, 0)
-    result.seconds, result.cpu = result.seconds or time.perf_counter() - began, result.cpu or time.process_time() - used
+    result.seconds, result.cpu = (
+        result.seconds or time.perf_counter() - began,
+        result.cpu or time.process_time() - used,
+    )
     result.warned = sorted({f"{one.category.__name__}: {str(one.message)[:80]}" for one in heard})
     return result
 
@@ -243,17 +270,18 @@ def _give_up(*_: object) -> None:
 
 def _place(error: BaseException) -> str:
     """The last line of the library in a traceback."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "/ldpopt/" in frame.filename]
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if "/ldpopt/" in frame.filename
+    ]
     return f"{Path(frames[-1].filename).name}:{frames[-1].name}" if frames else "not in ldpopt"
 
 
 def check(drawn: Drawn, result: Result, began: float, used: float) -> None:
     """All checks of a new design."""
     made = lo.design(drawn.workload, drawn.privacy, **drawn.options)
-    result.cpu, result.seconds = (
-        time.process_time() - used,
-        time.perf_counter() - began,
-    )  # from here on a LdpoptError is a failure
+    # from here on a LdpoptError is a failure
+    result.cpu = time.process_time() - used
+    result.seconds = time.perf_counter() - began
     result.value, result.bound, result.gap = made.value, made.bound, made.relative_gap
     result.notes = list(made.notes)
     if not np.isfinite(made.value):
@@ -265,13 +293,19 @@ def check(drawn: Drawn, result: Result, began: float, used: float) -> None:
         result.is_plain = True
         result.bias, result.excess = plain_estimator(made)
         if not result.bias <= BIAS:
-            result.failures.append(f"plain check: bias of {result.bias:.2g} of range and standard deviation")
+            result.failures.append(
+                f"plain check: bias of {result.bias:.2g} of range and standard deviation"
+            )
         if not result.excess <= EXCESS:
-            result.failures.append(f"plain check: variance {result.excess:.2g} above the proved one")
+            result.failures.append(
+                f"plain check: variance {result.excess:.2g} above the proved one"
+            )
     if drawn.constant:
         centered = lo.Workload(drawn.workload.matrix - drawn.constant, drawn.workload.inputs)
         other = lo.design(centered, drawn.privacy, **drawn.options)
-        apart = abs(other.value - made.value) / made.value if made.value else float(bool(other.value))
+        apart = (
+            abs(other.value - made.value) / made.value if made.value else float(bool(other.value))
+        )
         result.shift = max(apart - max(other.relative_gap, 2 * result.requested), 0.0)
     for text in round_trip(drawn, made):
         result.failures.append(text)
@@ -283,7 +317,9 @@ def round_trip(drawn: Drawn, made: Any) -> Iterator[str]:
     answers = [inputs[x] for x in np.random.default_rng(0).integers(0, len(inputs), 50)]
     reports = made.mechanism.sample(answers, rng=0)
     estimate = made.estimate(reports)
-    if not all(np.isfinite(part).all() for part in (estimate.values, estimate.std_error, estimate.interval)):
+    if not all(
+        np.isfinite(part).all() for part in (estimate.values, estimate.std_error, estimate.interval)
+    ):
         yield "estimate: a number is not finite"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "design.json")
@@ -293,10 +329,16 @@ def round_trip(drawn: Drawn, made: Any) -> Iterator[str]:
         counts = lo.Counts.load(Path(folder, "counts.json"))
     yield from (f"recheck after loading: {text}" for text in loaded.certificate.recheck())
     if (loaded.value, loaded.bound) != (made.value, made.bound):
-        yield f"loaded: value {loaded.value!r}, bound {loaded.bound!r} for {made.value!r}, {made.bound!r}"
+        yield (
+            f"loaded: value {loaded.value!r}, bound {loaded.bound!r} for {made.value!r}, "
+            f"{made.bound!r}"
+        )
     for source in (reports, counts):
         again = loaded.estimate(source)
-        if not np.array_equal(again.values, estimate.values) or again.to_frame().shape != estimate.to_frame().shape:
+        if (
+            not np.array_equal(again.values, estimate.values)
+            or again.to_frame().shape != estimate.to_frame().shape
+        ):
             yield "loaded: another estimate"
 
 
@@ -306,18 +348,24 @@ def plain_privacy(drawn: Drawn, mechanism: Any) -> bool:
     rows = [[Fraction(mass) for mass in row] for row in np.asarray(mechanism.masses).tolist()]
     if any(sum(row) != mechanism.denominator or min(row) < 0 for row in rows):
         return False
-    n, place = len(rows), {label: x for x, label in enumerate(inputs)}
+    n = len(rows)
+    place = {label: x for x, label in enumerate(inputs)}
     if isinstance(privacy, lo.GraphDP):
         pairs = list(
             trust.plain_pairs(
-                SimpleNamespace(privacy=lo.GraphDP(1.0, nx.relabel_nodes(privacy.graph, place), "separate")), n
+                SimpleNamespace(
+                    privacy=lo.GraphDP(1.0, nx.relabel_nodes(privacy.graph, place), "separate")
+                ),
+                n,
             )
         )
     elif isinstance(privacy, lo.MetricDP):
         table = privacy.matrix(inputs)
         pairs = [(x, k, Fraction(float(table[x, k]))) for x in range(n) for k in range(n) if x != k]
     else:
-        sensitive = map(place.get, privacy.sensitive) if isinstance(privacy, lo.OneSided) else range(n)
+        sensitive = (
+            map(place.get, privacy.sensitive) if isinstance(privacy, lo.OneSided) else range(n)
+        )
         pairs = [(x, k, Fraction(1)) for x in sensitive for k in range(n) if x != k]
     for x, k, distance in pairs:
         ratio = trust.plain_ratio(privacy.epsilon, distance)
@@ -327,7 +375,8 @@ def plain_privacy(drawn: Drawn, mechanism: Any) -> bool:
 
 
 def plain_estimator(made: Any) -> tuple[float, float]:
-    """Largest bias as `BIAS` measures it, and the share of the true variance above the proved one."""
+    """Largest bias as `BIAS` measures it, and the share of the true variance above the proved
+    one."""
     wanted = [[Fraction(v) for v in row] for row in np.asarray(made.workload.matrix).tolist()]
     # `estimate` works with differences from the first answer; `estimator` is this matrix, rounded.
     inverse = [[Fraction(v) for v in row] for row in made.certificate.left_inverse.tolist()]
@@ -342,8 +391,11 @@ def plain_estimator(made: Any) -> tuple[float, float]:
     if not np.allclose(made.estimator, rounded, rtol=1e-12, atol=1e-12 * np.abs(rounded).max()):
         return np.inf, np.inf
     scale = Fraction(1, made.mechanism.denominator)
-    shares = [[scale * int(mass) for mass in row] for row in np.asarray(made.mechanism.masses).tolist()]
-    bias, variances = 0.0, [Fraction(0)] * len(shares)
+    shares = [
+        [scale * int(mass) for mass in row] for row in np.asarray(made.mechanism.masses).tolist()
+    ]
+    bias = 0.0
+    variances = [Fraction(0)] * len(shares)
     for row, truth in zip(numbers, wanted, strict=True):
         means = [sum(p * v for p, v in zip(share, row, strict=True)) for share in shares]
         spreads = [
@@ -352,9 +404,9 @@ def plain_estimator(made: Any) -> tuple[float, float]:
         ]
         variances = [total + spread for total, spread in zip(variances, spreads, strict=True)]
         scale_of_row = float(max(truth) - min(truth)) + float(max(spreads)) ** 0.5
-        off = max(abs(mean - true) for mean, true in zip(means, truth, strict=True)) - max(map(abs, row)) * Fraction(
-            4, 2**53
-        )
+        off = max(abs(mean - true) for mean, true in zip(means, truth, strict=True)) - max(
+            map(abs, row)
+        ) * Fraction(4, 2**53)
         if off > 0:
             bias = max(bias, float(off) / scale_of_row if scale_of_row else np.inf)
     weights = [Fraction(float(w)) for w in made.weights]
@@ -367,7 +419,9 @@ def plain_estimator(made: Any) -> tuple[float, float]:
 def normalized(text: str) -> str:
     """A message without its numbers, labels and paths, for counting."""
     text = re.sub(r"/\S*/", "", re.sub(r"'[^']*'", "'...'", text))
-    text = re.sub(r"\[.*\]+|\[.*\.\.\.", "[...]", re.sub(r"do: did you mean.*|\([#\d, ]+\)", "", text))
+    text = re.sub(
+        r"\[.*\]+|\[.*\.\.\.", "[...]", re.sub(r"do: did you mean.*|\([#\d, ]+\)", "", text)
+    )
     return re.sub(r"\d[\d.,]*(e[-+]?\d+)?", "#", text)[:170]
 
 
@@ -409,15 +463,20 @@ def page(results: list[Result], seed: int) -> list[str]:
     over = [r.seconds - LIMIT for r in results]
     lines += [
         "",
-        f"Largest overrun of the limit: {max([0.0, *over]):.1f} s; more than 1 s: {sum(o > 1 for o in over)}.",
+        f"Largest overrun of the limit: {max([0.0, *over]):.1f} s; more than 1 s: "
+        f"{sum(o > 1 for o in over)}.",
     ]
     moved = [r for r in results if r.shift is not None and r.shift > SHIFT]
     wide = [r for r in results if r.is_wide]
     lists = {
         "Raised, not a LdpoptError": [(r.error, r.index) for r in results if r.error],
         "Fails a check": [(text, r.index) for r in results for text in r.failures],
-        "A constant added changes the value": [(f"{r.kind}, {r.notion}, {r.objective}", r.index) for r in moved],
-        "Gap too large, no note why": [(f"{r.notion}, {r.objective}", r.index) for r in wide if not r.is_explained],
+        "A constant added changes the value": [
+            (f"{r.kind}, {r.notion}, {r.objective}", r.index) for r in moved
+        ],
+        "Gap too large, no note why": [
+            (f"{r.notion}, {r.objective}", r.index) for r in wide if not r.is_explained
+        ],
         "Gap too large, with a note": [(r.reasons[0], r.index) for r in wide if r.is_explained],
         "Refused with a LdpoptError": [(r.refused, r.index) for r in results if r.refused],
         "Warnings": [(text, r.index) for r in results for text in r.warned],
@@ -433,13 +492,19 @@ def is_kept(results: list[Result]) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--count", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("-j", "--jobs", type=int, default=1)
-    parser.add_argument("--only", type=int, nargs="+", help="numbers, one after the other, with tracebacks")
+    parser.add_argument(
+        "--only", type=int, nargs="+", help="numbers, one after the other, with tracebacks"
+    )
     parser.add_argument("--keep", type=Path, help="file of JSON lines that a stopped run continues")
-    parser.add_argument("-o", "--output", type=Path, help="write the page; without it, it is printed")
+    parser.add_argument(
+        "-o", "--output", type=Path, help="write the page; without it, it is printed"
+    )
     options = parser.parse_args()
     if options.only:
         results = [examine((options.seed, index)) for index in options.only]
