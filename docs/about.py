@@ -1,4 +1,5 @@
-"""The picture on the first page: true answers, the mechanism that is provably best, and what its reports tell.
+"""The picture on the first page: true answers, the mechanism that is provably best, and what its
+reports tell.
 
 Run from the repository: ``python docs/about.py`` writes ``docs/about.png``.
 """
@@ -35,7 +36,10 @@ low, high = found.interval.T
 right.fill_between(levels, low, high, color="0.85", label="95 % interval")
 right.plot(levels, found.values, "o-", color="black", markersize=4, label="estimate from reports")
 right.plot(levels, truth, "s--", color="#b2182b", markersize=4, label="truth")
-right.set(title="3. The reports estimate the distribution\nwith the smallest possible variance", ylim=(0, 1.1))
+right.set(
+    title="3. The reports estimate the distribution\nwith the smallest possible variance",
+    ylim=(0, 1.1),
+)
 right.set_ylabel("share up to this answer")
 right.legend(loc="lower right", fontsize=8)
 for axes in (left, right):

@@ -1,4 +1,5 @@
-"""Sphinx settings: numpydoc for docstrings, MyST for pages, the examples as a gallery; nothing is downloaded."""
+"""Sphinx settings: numpydoc for docstrings, MyST for pages, the examples as a gallery; nothing is
+downloaded."""
 
 import logging
 import os
@@ -25,7 +26,8 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
-    "sphinx-mathjax-offline",  # formulas without the network: the scripts and fonts come with the build
+    # formulas without the network: the scripts and fonts come with the build
+    "sphinx-mathjax-offline",
     "sphinx.ext.viewcode",
     "numpydoc",
     "myst_parser",
@@ -39,7 +41,8 @@ default_role = "code"
 nitpicky = False
 
 warnings.filterwarnings("ignore", message="Unknown section Utility")
-logging.getLogger().addHandler(logging.NullHandler())  # else the theme's package prints every log line of the examples
+# else the theme's package prints every log line of the examples
+logging.getLogger().addHandler(logging.NullHandler())
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 autodoc_typehints = "none"
@@ -78,7 +81,9 @@ sphinx_gallery_conf = {
 def _name_utility(app, what, name, obj, options, lines):
     """Show the section ``Utility``, which numpydoc does not know, as a line of the summary."""
     text = "\n".join(lines)
-    found = re.search(r"\nUtility\n-+\n(.*?)(?=\n\n[A-Z][A-Za-z ]+\n-+\n|\Z)", text, flags=re.DOTALL)
+    found = re.search(
+        r"\nUtility\n-+\n(.*?)(?=\n\n[A-Z][A-Za-z ]+\n-+\n|\Z)", text, flags=re.DOTALL
+    )
     if not found:
         return
     text = text[: found.start()] + text[found.end() :]
@@ -89,17 +94,26 @@ def _name_utility(app, what, name, obj, options, lines):
 
 
 def _draw_figures_of_papers(app):
-    """Small versions of the papers' figures, for the page ``figures``; what has not changed is kept."""
+    """Small versions of the papers' figures, for the page ``figures``; what has not changed is
+    kept."""
     if CAN_RUN:
         folder = DOCS / "_build" / "papers"
         folder.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, str(DOCS.parent / "examples" / "papers" / "all.py"), str(folder), "--quick"]
+        command = [
+            sys.executable,
+            str(DOCS.parent / "examples" / "papers" / "all.py"),
+            str(folder),
+            "--quick",
+        ]
         path = os.pathsep.join(filter(None, [str(DOCS.parent), os.environ.get("PYTHONPATH", "")]))
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": path})
+        subprocess.run(
+            command, check=True, stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": path}
+        )
 
 
 def _list_public_names(app, docname, source):
-    """Fill in the page ``reference/index``: the names of ``ldpopt/__init__.pyi``, by the package that defines them."""
+    """Fill in the page ``reference/index``: the names of ``ldpopt/__init__.pyi``, by the package
+    that defines them."""
     if docname != "reference/index":
         return
     packages = {}

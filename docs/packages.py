@@ -1,4 +1,5 @@
-"""Draw the packages of ldpopt in the order of the import contract: ``python docs/packages.py`` writes packages.svg."""
+"""Draw the packages of ldpopt in the order of the import contract: ``python docs/packages.py``
+writes packages.svg."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ STEPS = {
     "auditing": "6 audit",
     "certificate": "7 prove",
 }
-TRUSTED, SEARCHING = ("privacy", "auditing", "certificate"), ("solvers", "solving", "designing")
+TRUSTED = ("privacy", "auditing", "certificate")
+SEARCHING = ("solvers", "solving", "designing")
 GREEN, YELLOW, GRAY, RED = "#dcecd8", "#f7ebc8", "#f2f2f0", "#8a3324"
 
 
@@ -66,7 +68,10 @@ def text(x: float, y: float, words: str, size: int, style: str = "") -> str:
 def rectangle(x: float, y: float, width: float, height: float, name: str) -> str:
     """A rectangle in the color of what a package may do."""
     color = GREEN if name in TRUSTED else YELLOW if name in SEARCHING else GRAY
-    return f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height}" rx="4" fill="{color}" stroke="#777"/>'
+    return (
+        f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height}" rx="4" fill="{color}" '
+        'stroke="#777"/>'
+    )
 
 
 def box(name: str, x: float, y: float, width: float) -> str:
@@ -77,7 +82,9 @@ def box(name: str, x: float, y: float, width: float) -> str:
         text(x + 10, y + 33, PURPOSE[name], 12, 'fill="#333"'),
     ]
     if name in STEPS:
-        parts.append(text(x + width - 10, y + 17, STEPS[name], 12, f'text-anchor="end" fill="{RED}"'))
+        parts.append(
+            text(x + width - 10, y + 17, STEPS[name], 12, f'text-anchor="end" fill="{RED}"')
+        )
     return "".join(parts)
 
 
@@ -85,7 +92,9 @@ def drawing() -> str:
     """The picture: one row for each layer; a package imports only packages in lower rows."""
     parts = [
         text(MARGIN, 24, "Each package imports only packages in lower rows.", 14),
-        text(MARGIN, 44, "Numbers: the steps from a Problem to its certificate.", 12, f'fill="{RED}"'),
+        text(
+            MARGIN, 44, "Numbers: the steps from a Problem to its certificate.", 12, f'fill="{RED}"'
+        ),
         rectangle(470, 13, 14, 14, TRUSTED[0]),
         text(490, 24, "must be right: privacy and proofs; imports nothing that searches", 12),
         rectangle(470, 33, 14, 14, SEARCHING[0]),
@@ -97,7 +106,8 @@ def drawing() -> str:
         parts += [box(name, MARGIN + k * (width + GAP), y, width) for k, name in enumerate(names)]
         y += HEIGHT + GAP
     head = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y + 8}" font-family="sans-serif" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y + 8}" '
+        'font-family="sans-serif" role="img">',
         "<title>The packages of ldpopt: each imports only packages in lower rows</title>",
         f'<rect width="{WIDTH}" height="{y + 8}" fill="white"/>',
     ]

@@ -1,7 +1,8 @@
 """The theory as one PDF, from the same pages: Sphinx writes one HTML page, Chromium prints it.
 
-Run from the repository: ``python docs/pdf.py theory.pdf``. It needs the dependency groups ``docs`` and ``browser``, and
-Chromium or Chrome of the system (or its path in ``CHROMIUM``). Examples are not run.
+Run from the repository: ``python docs/pdf.py theory.pdf``. It needs the dependency groups ``docs``
+and ``browser``, and Chromium or Chrome of the system (or its path in ``CHROMIUM``). Examples are
+not run.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ STYLE = """
 @page { size: A4; margin: 20mm 18mm 22mm; }
 @media print {
   body { font: 10pt/1.42 "DejaVu Serif", "Noto Serif", Georgia, serif; margin: 0; color: black; }
-  div.document, div.body, div.documentwrapper, div.bodywrapper { margin: 0; padding: 0; max-width: none; width: auto; }
+  div.document, div.body, div.documentwrapper, div.bodywrapper {
+    margin: 0; padding: 0; max-width: none; width: auto;
+  }
   div.sphinxsidebar, div.related, div.footer, a.headerlink { display: none; }
   h1 { font-size: 17pt; break-before: page; }
   h2 { font-size: 14pt; } h3 { font-size: 11pt; }
@@ -30,7 +33,9 @@ STYLE = """
   h1, h2, h3, h4, p[id^="thm-"] { break-after: avoid; break-inside: avoid; }
   table { font-size: 8.5pt; border-collapse: collapse; margin: 6pt 0; }
   td, th { border: 0.4pt solid #999; padding: 2pt 5pt; vertical-align: top; text-align: left; }
-  code, pre { font: 8pt "DejaVu Sans Mono", monospace; overflow-wrap: anywhere; white-space: pre-wrap; }
+  code, pre {
+    font: 8pt "DejaVu Sans Mono", monospace; overflow-wrap: anywhere; white-space: pre-wrap;
+  }
   pre, figure, mjx-container[display="true"] { break-inside: avoid; }
   img { max-width: 100%; }
   a { color: #1a3c6e; text-decoration: none; }
@@ -50,7 +55,10 @@ def build(folder: Path) -> Path:
     source = folder / "source"
     shutil.copytree(DOCS / "theory", source)
     index = source / "index.md"
-    index.write_text(index.read_text(encoding="utf-8").replace("STATEMENTS", statements.table()), encoding="utf-8")
+    index.write_text(
+        index.read_text(encoding="utf-8").replace("STATEMENTS", statements.table()),
+        encoding="utf-8",
+    )
     settings = {
         "extensions": ["myst_parser", "sphinx.ext.mathjax", "sphinx-mathjax-offline"],
         "myst_enable_extensions": ["dollarmath", "amsmath", "deflist"],
@@ -70,16 +78,24 @@ def build(folder: Path) -> Path:
             "toc.excluded",
         ],
     }
-    app = Sphinx(source, None, folder / "html", folder / "trees", "singlehtml", settings, status=None)
+    app = Sphinx(
+        source, None, folder / "html", folder / "trees", "singlehtml", settings, status=None
+    )
     app.build()
     page = folder / "html" / "index.html"
     title = (
-        '<header class="title"><h1>Theory of ldpopt</h1><p>Optimal local-privacy mechanisms: statements and proofs</p>'
-        f"<p>Version {release}, printed on {date.today().isoformat()}</p><p>The ldpopt authors</p></header>"
+        '<header class="title"><h1>Theory of ldpopt</h1><p>Optimal local-privacy mechanisms: '
+        "statements and proofs</p>"
+        f"<p>Version {release}, printed on {date.today().isoformat()}</p><p>The ldpopt "
+        "authors</p></header>"
     )
-    text = re.sub(r'href="#document-[^"#]*#', 'href="#', page.read_text(encoding="utf-8"))  # one page: labels suffice
+    # one page: labels suffice
+    text = re.sub(r'href="#document-[^"#]*#', 'href="#', page.read_text(encoding="utf-8"))
     text = text.replace("</head>", f"<style>{STYLE}</style></head>", 1)
-    page.write_text(text.replace('<div class="document">', f'{title}<div class="document">', 1), encoding="utf-8")
+    page.write_text(
+        text.replace('<div class="document">', f'{title}<div class="document">', 1),
+        encoding="utf-8",
+    )
     return page
 
 
@@ -89,7 +105,9 @@ def browser_path() -> str:
         if name and (found := shutil.which(name)):
             return found
     sys.exit(
-        "no Chromium found | looked for " + ", ".join(BROWSERS) + " | do: install one, or set CHROMIUM to its path"
+        "no Chromium found | looked for "
+        + ", ".join(BROWSERS)
+        + " | do: install one, or set CHROMIUM to its path"
     )
 
 
@@ -103,7 +121,10 @@ def print_page(page: Path, target: Path) -> None:
         sheet.set_default_timeout(300_000)
         sheet.goto(page.as_uri(), wait_until="load")
         sheet.evaluate("() => MathJax.startup.promise")
-        footer = '<div style="font-size:8px;width:100%;text-align:center"><span class="pageNumber"></span></div>'
+        footer = (
+            '<div style="font-size:8px;width:100%;text-align:center"><span '
+            'class="pageNumber"></span></div>'
+        )
         sheet.pdf(
             path=str(target),
             prefer_css_page_size=True,

@@ -11,7 +11,8 @@ THEORY = Path(__file__).parent / "theory"
 KINDS = ("Theorem", "Lemma", "Proposition", "Corollary", "Conjecture")
 MARKS = ("Proved", "Cited", "Heuristic", "Measured", "Open")
 HEADER = re.compile(
-    rf"^\((?P<label>thm-[a-z0-9-]+)\)=\n\*\*(?P<kind>{'|'.join(KINDS)}) (?P<number>\d+) \((?P<name>.+?)\)\.\*\*\s"
+    rf"^\((?P<label>thm-[a-z0-9-]+)\)=\n\*\*(?P<kind>{'|'.join(KINDS)}) (?P<number>\d+) "
+    r"\((?P<name>.+?)\)\.\*\*\s"
     rf"\*(?P<mark>(?:{'|'.join(MARKS)})\b.*?)\.\*\sTest:\s(?P<tests>.+?)\.$(?=\n\n)",
     flags=re.MULTILINE | re.DOTALL,
 )
@@ -46,15 +47,21 @@ def statements(page: str, text: str) -> Iterator[Statement]:
 def table() -> str:
     """All statements as a table in Markdown, in the order of the pages in ``index.md``."""
     texts = pages()
-    blocks = re.findall(r"^```\{toctree\}\n(.*?)^```", texts["index"], flags=re.MULTILINE | re.DOTALL)
+    blocks = re.findall(
+        r"^```\{toctree\}\n(.*?)^```", texts["index"], flags=re.MULTILINE | re.DOTALL
+    )
     order = [page for block in blocks for page in re.findall(r"^(\w+)$", block, flags=re.MULTILINE)]
     titles = {page: re.search(r"^# (.+)$", texts[page], flags=re.MULTILINE)[1] for page in order}
     rows = ["| page | statement | mark |", "|---|---|---|"]
     for page in order:
         title = titles[page]
         for one in statements(page, texts[page]):
-            sources = [word for word in ("new", "known", "standard") if re.search(rf"\b{word}\b", one.mark)]
+            sources = [
+                word for word in ("new", "known", "standard") if re.search(rf"\b{word}\b", one.mark)
+            ]
             link = f"[{one.kind} {one.number} ({one.name})](#{one.label})"
-            rows.append(f"| {title} | {link} | {', '.join([one.mark.split()[0].strip(';:.'), *sources])} |")
+            rows.append(
+                f"| {title} | {link} | {', '.join([one.mark.split()[0].strip(';:.'), *sources])} |"
+            )
             title = ""
     return "\n".join(rows)
