@@ -1,4 +1,4 @@
-"""What several reports of a person reveal together.
+"""Product: what several reports of a person reveal together.
 
 In: channels, and how often each is used, or by how many people if their reports are shuffled. Out:
 a `PrivacyCurve`, a proved bound of delta at every epsilon.

@@ -1,4 +1,4 @@
-"""Certificates: the exact value of a mechanism, and a bound on the value of every private
+"""Core: certificates: the exact value of a mechanism, and a bound on the value of every private
 mechanism.
 
 This package proves, and imports nothing that searches. Programs: `program_bound` (with the

@@ -1,4 +1,5 @@
-"""The command line: a thin shell over the public functions, one command per task, on files.
+"""Product: the command line: a thin shell over the public functions, one command per task, on
+files.
 
 `app` runs the commands and turns errors into exit codes; `options` has the options that commands
 share, `printing` what they print, `questions` the files that a survey works on. Every other file is

@@ -1,5 +1,5 @@
-"""Closed forms: families of problems whose optimal mechanism is known without a solver, one family
-per file.
+"""Product: closed forms: families of problems whose optimal mechanism is known without a solver,
+one family per file.
 
 In: a prior and a budget. Out: a `ClosedForm` with the optimal value, the mechanism and an exact
 sampler.

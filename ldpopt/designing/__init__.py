@@ -1,5 +1,5 @@
-"""Optimal designs: the private mechanism from which a workload is estimated with the smallest
-error.
+"""Product: optimal designs: the private mechanism from which a workload is estimated with the
+smallest error.
 
 A design is an optimal experimental design in the sense of approximate design theory: private
 columns are the design points, their probabilities the weights, and the proof is the equivalence

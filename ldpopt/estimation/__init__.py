@@ -1,5 +1,5 @@
-"""From reports to numbers: counts, unbiased estimates with intervals, sample sizes, goodness of
-fit.
+"""Product: from reports to numbers: counts, unbiased estimates with intervals, sample sizes,
+goodness of fit.
 
 In: reports of a mechanism, design or frequency protocol. Out: an `Estimate` with standard errors
 and intervals.

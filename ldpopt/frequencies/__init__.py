@@ -1,5 +1,5 @@
-"""Protocols for frequencies, one per file: a label per user becomes a report, reports an unbiased
-`Estimate`.
+"""Product: protocols for frequencies, one per file: a label per user becomes a report, reports an
+unbiased `Estimate`.
 
 `ldpopt.design` for ``Workload.frequencies`` with equal weights is the best `SubsetSelection`, and
 never worse than any. A new protocol is a subclass of `FrequencyProtocol` with ``published=True`` in

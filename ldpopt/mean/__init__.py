@@ -1,5 +1,5 @@
-"""Protocols for means, one per file: bounded answers become reports, reports an unbiased `Estimate`
-of the mean.
+"""Product: protocols for means, one per file: bounded answers become reports, reports an unbiased
+`Estimate` of the mean.
 
 A new protocol is a subclass of `Protocol` with ``published=True`` in its own file, imported here.
 """

@@ -1,5 +1,5 @@
-"""Loops in C over numpy arrays: one table of their arguments, which are checked before a pointer is
-passed.
+"""Core: loops in C over numpy arrays: one table of their arguments, which are checked before a
+pointer is passed.
 
 The functions are those of the C files beside this one; they release the interpreter's lock. ``pip
 install -e .`` builds their library, and ``python hatch_build.py`` builds it again after a change of

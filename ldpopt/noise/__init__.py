@@ -1,5 +1,5 @@
-"""Additive noise for queries: Laplace, geometric and staircase noise, and noise by the partition of
-a neighbor set.
+"""Product: additive noise for queries: Laplace, geometric and staircase noise, and noise by the
+partition of a neighbor set.
 
 In: the sensitivity of a query (or the set of its possible changes) and a budget. Out: a `Noise`
 with its density, moments and sampler. `layers` does the same for neighbor graphs that are not a

@@ -1,5 +1,5 @@
-"""Pictures: every function draws one object on the given axes, or on new ones, and returns them
-without showing them.
+"""Product: pictures: every function draws one object on the given axes, or on new ones, and returns
+them without showing them.
 
 In: a mechanism, perhaps with places on a map, an audit, a sweep, an estimate, a comparison, a
 design, regions of priors, a neighbor graph, or noise. Out: matplotlib axes. `ldpopt.plot` chooses

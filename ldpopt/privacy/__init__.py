@@ -1,4 +1,4 @@
-"""Privacy notions: each file defines one, writes its rows and audits channels against it.
+"""Core: privacy notions: each file defines one, writes its rows and audits channels against it.
 
 In: a budget, and a graph, a distance or sensitive answers. Out: rows or `Ties` over a channel, an
 audit, and a table for files. A new notion is one file and one line here.

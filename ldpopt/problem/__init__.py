@@ -1,4 +1,4 @@
-"""Problems: inputs, prior, utility, privacy and side constraints; or a workload to estimate.
+"""Core: problems: inputs, prior, utility, privacy and side constraints; or a workload to estimate.
 
 In: numbers, labels, data sets and model files. Out: a `Problem` with all parts in the order of its
 labels.

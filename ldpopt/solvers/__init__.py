@@ -1,4 +1,4 @@
-"""Linear programs with names, and one file for each solver; nothing here depends on privacy.
+"""Core: linear programs with names, and one file for each solver; nothing here depends on privacy.
 
 In: a `LinearProgram`. Out: an `Outcome` with a `Status`; `find` returns a solver by name.
 """

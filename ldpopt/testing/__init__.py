@@ -1,4 +1,6 @@
-"""Conformance checks of plug-ins without a test framework, `check_solver` and `check_notion`."""
+"""Product: conformance checks of plug-ins without a test framework, `check_solver` and
+`check_notion`.
+"""
 
 from ldpopt.testing.notions import check_notion
 from ldpopt.testing.programs import dense_program

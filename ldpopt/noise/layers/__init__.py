@@ -1,5 +1,5 @@
-"""Mechanisms and noise from breadth-first layers of a neighbor graph, optimal levels, noise on the
-integer lattice.
+"""Product: mechanisms and noise from breadth-first layers of a neighbor graph, optimal levels,
+noise on the integer lattice.
 """
 
 from ldpopt.noise.layers.lattice import LatticeNoise
