@@ -51,13 +51,17 @@ class LdpoptError(Exception):
     ----------
     what : str
         What is wrong, with the wrong number.
+    code : str
+        A noun for the cause, such as ``"grid"``; it stays when the sentence gets better, so
+        programs and tests match it; default: the name of the class.
     where : str
         The label, or the file and key; default: ``""``.
     do : str
         What the user can do about it; default: ``""``.
     """
 
-    def __init__(self, what: str, *, where: str = "", do: str = "") -> None:
+    def __init__(self, what: str, *, code: str = "", where: str = "", do: str = "") -> None:
+        self.code = code or type(self).__name__
         self.what, self.where, self.do = map(_shorten, (what, where, do))
         lines = [self.what]
         if where:
@@ -65,6 +69,11 @@ class LdpoptError(Exception):
         if do:
             lines.append(f"  do: {self.do}")
         super().__init__("\n".join(lines))
+
+    def restated(self, kind: type["LdpoptError"], *, where: str = "") -> "LdpoptError":
+        """The same message and code as an error of another kind; ``where`` replaces the place."""
+        code = "" if self.code == type(self).__name__ else self.code
+        return kind(self.what, code=code, where=where or self.where, do=self.do)
 
     @property
     def one_line(self) -> str:
@@ -113,8 +122,10 @@ class NotRepresentableError(LdpoptError):
 class NoSolutionError(LdpoptError):
     """The solve ended without a mechanism; ``solution`` is its result."""
 
-    def __init__(self, what: str, *, where: str = "", do: str = "", solution: Any = None) -> None:
-        super().__init__(what, where=where, do=do)
+    def __init__(
+        self, what: str, *, code: str = "", where: str = "", do: str = "", solution: Any = None
+    ) -> None:
+        super().__init__(what, code=code, where=where, do=do)
         self.solution = solution
 
 

@@ -12,15 +12,31 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import networkx as nx
 import numpy as np
+import pytest
 from hypothesis import Phase, settings
 
 import ldpopt as lo
+from ldpopt.errors import LdpoptError, StatementError
+
+# Errors.
+
+
+@contextmanager
+def refused(
+    code: str, kind: type[LdpoptError] = StatementError
+) -> Iterator[pytest.ExceptionInfo[LdpoptError]]:
+    """Expect an error of a kind and a code; its sentence may change."""
+    with pytest.raises(kind) as caught:
+        yield caught
+    assert caught.value.code == code, f"{caught.value.code!r} in place of {code!r}: {caught.value}"
+
 
 # Numbers of cases.
 

@@ -108,7 +108,7 @@ def _real_matrix(channel: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
     try:
         return array, real_array(array, "channel")
     except StatementError as error:
-        raise MechanismError(error.what, do=error.do) from None
+        raise error.restated(MechanismError) from None
 
 
 def require_matrix(array: NDArray[Any]) -> None:

@@ -156,7 +156,7 @@ class DesignClaim(HasFacts, ABC):
         except ModelFileError:
             raise
         except LdpoptError as error:
-            raise ModelFileError(error.what, where=name, do=error.do) from None
+            raise error.restated(ModelFileError, where=name) from None
         if ABOUT in data:
             about = Entry(data[ABOUT], name, ABOUT).table(
                 "title", "notion", "epsilon", "delta", "digest", "made_by"

@@ -157,4 +157,4 @@ def _plain_problem(problem: Problem) -> dict[str, Any]:
     try:
         return plain(problem)
     except StatementError as error:
-        raise CertificateError(error.what, do=error.do) from None
+        raise error.restated(CertificateError) from None

@@ -111,11 +111,9 @@ def _check_independently(file: str, name: str = "") -> None:
 
     A file may have another name in print.
     """
-    import ldpopt
-
     if Path(file).suffix.lower() == ".toml":
         raise typer.BadParameter("--independent is for a certificate: write one with -o first")
-    checker = Path(ldpopt.__file__).parents[1] / "ldpopt_check.py"  # not another installed one
+    checker = Path(__file__).parents[2] / "ldpopt_check.py"  # not another installed one
     if not checker.is_file():
         refuse(
             "ldpopt_check.py is not installed beside ldpopt",

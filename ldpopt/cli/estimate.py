@@ -131,10 +131,10 @@ def estimate(
     if output is not None:
         save_table(output, data["estimates"])
     if plot is not None:
-        import ldpopt
+        from ldpopt.plotting.plot import plot as picture
 
         alone = len(found) == 1 and by is None
-        save_picture(plot, ldpopt.plot(next(iter(found.values())) if alone else found))
+        save_picture(plot, picture(next(iter(found.values())) if alone else found))
     _check_fit(p_values, reports, is_origin_known)
 
 

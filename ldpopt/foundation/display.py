@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.foundation.labels import text_of
+from ldpopt.foundation.late import late
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -164,9 +165,8 @@ class HasFacts(ABC):
         """Draw the picture that suits the object, on axes or on new ones, and return them; see
         `ldpopt.plot`.
         """
-        import ldpopt
-
-        return ldpopt.plot(self, ax, **options)
+        axes: Axes = late("plot")(self, ax, **options)
+        return axes
 
     def _repr_html_(self) -> str:
         return self.facts().html()

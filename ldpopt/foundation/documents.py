@@ -35,7 +35,7 @@ def reading_json(path: str | os.PathLike[str], content: str, do: str) -> Iterato
     except ModelFileError:
         raise
     except LdpoptError as error:
-        raise ModelFileError(error.what, where=where, do=error.do) from None
+        raise error.restated(ModelFileError, where=where) from None
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         why = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
         if isinstance(error, (TypeError, AttributeError, IndexError)):  # in Python's own words

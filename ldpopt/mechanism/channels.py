@@ -34,7 +34,7 @@ def read_channel(
                 check_labels(given, len(given), kind)
         values = table.to(inputs, outputs)
     except StatementError as error:
-        raise MechanismError(error.what, where=error.where, do=error.do) from None
+        raise error.restated(MechanismError) from None
     require_matrix(values)
     n, m = values.shape
     names = check_labels(rows if inputs is None else inputs, n, "input")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-import ldpopt
+from ldpopt import __version__
 from ldpopt.foundation.labels import text_of
 
 MAX_NAMED = 3  # largest number of answers in a row that are named one by one
@@ -38,8 +38,8 @@ def is_share(row: Any) -> bool:
 
 def program() -> str:
     """Name, version and digest of the code that runs."""
-    home = Path(ldpopt.__file__).parent
+    home = Path(__file__).parents[2]
     digest = hashlib.sha256()
     for name in sorted(path.relative_to(home).as_posix() for path in home.rglob("*.py")):
         digest.update(f"{name}\n".encode() + (home / name).read_bytes())
-    return f"ldpopt {ldpopt.__version__}, whose code has the SHA-256 {digest.hexdigest()[:16]}"
+    return f"ldpopt {__version__}, whose code has the SHA-256 {digest.hexdigest()[:16]}"
