@@ -4,6 +4,7 @@ Imports inside functions count; imports for type checkers only do not.
 """
 
 import ast
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -51,8 +52,21 @@ def test_there_is_no_circle_of_files(imports: nx.DiGraph) -> None:
     ] == []
 
 
-def test_the_picture_of_the_packages_is_that_of_the_import_contract() -> None:
+def test_the_picture_of_the_packages_is_drawn_anew() -> None:
     script = load_script(ROOT / "docs" / "packages.py")
     assert (ROOT / "docs" / "packages.svg").read_text(encoding="utf-8") == script.drawing(), (
         "run python docs/packages.py"
     )
+
+
+def test_every_package_is_in_one_box_on_the_side_of_its_kind() -> None:
+    script = load_script(ROOT / "docs" / "packages.py")
+    ledger = tomllib.loads((ROOT / "tests" / "project" / "rooms.toml").read_text(encoding="utf-8"))
+    for kind, floors in (("product", script.PRODUCTS), ("core", script.CORE)):
+        drawn = [name for floor in floors for _, packages, _ in floor for name in packages]
+        rows = {
+            name
+            for name, row in ledger.items()
+            if row["kind"] == kind and "/" not in name and name != "ldpopt_check.py"
+        }
+        assert sorted(drawn) == sorted(rows)
