@@ -28,6 +28,11 @@ from ldpopt.frequencies.local_hashing import collision_probability
 from ldpopt.mechanism.repair import repair
 
 
+def page(name: str) -> str:
+    """The text of a page of the theory."""
+    return (Path(__file__).parents[2] / "docs" / "theory" / f"{name}.md").read_text("utf-8")
+
+
 def test_the_multiplier_of_a_design_with_unequal_weights_is_centered_on_both_sides() -> None:
     """docs/theory/estimation.md, theorem 4: K = (1 - r 1^T) M^+ (1 - 1 r^T), not M^+ alone."""
     epsilon = 1.0
@@ -161,3 +166,52 @@ def test_a_value_above_the_bound_is_paid_by_residuals_times_multipliers(
         assert excess <= total * residual * (1 + 1e-9)
         exceeded += excess > residual
     assert epsilon == 1.0 or exceeded > 0  # the factor 1 would be wrong
+
+
+@pytest.mark.parametrize("questions, moments", [(10, 67), (16, 204), (20, 358)])
+def test_the_number_of_moments(questions: int, moments: int) -> None:
+    """docs/theory/products.md: triples of distances of three answers, m and phi among them."""
+    triples = {
+        tuple(sorted((i, j, i + j - 2 * t)))
+        for i in range(questions + 1)
+        for j in range(questions + 1)
+        for t in range(max(0, i + j - questions), min(i, j) + 1)
+    }
+    assert len(triples) == moments
+    assert f"{moments}" in page("products")
+
+
+def noise_of_joint_report(questions: int, size: int, epsilon: float) -> float:
+    """``d / (s theta**2)``, least over the thresholds, for reports on ``s`` of ``d`` answers."""
+    odds = math.exp(epsilon)
+    least = math.inf
+    near = 0
+    for close in range(size, 0, -1):
+        near += math.comb(size, close)
+        theta = (odds - 1) * math.comb(size - 1, close - 1) / (2**size + (odds - 1) * near)
+        least = min(least, questions / (size * theta**2))
+    return least
+
+
+@pytest.mark.parametrize(
+    "questions, epsilon, best, percent", [(80, 5.0, 75, 0.042), (120, 6.0, 114, 0.38)]
+)
+def test_reports_on_more_than_fifty_questions_help_from_epsilon_five_on(
+    questions: int, epsilon: float, best: int, percent: float
+) -> None:
+    """docs/theory/surveys.md, the last lines on estimates of joint reports."""
+    noise = {size: noise_of_joint_report(questions, size, epsilon) for size in range(1, questions)}
+    short = min(noise[size] for size in range(1, 51))
+    assert min(noise, key=noise.get) == best
+    assert 100 * (short / noise[best] - 1) == pytest.approx(percent, rel=0.02)
+
+
+@pytest.mark.parametrize("n, size", [(5, 2), (7, 3), (6, 3), (8, 4)])
+def test_equations_of_frequency_designs_with_few_reports(n: int, size: int) -> None:
+    """docs/theory/estimation_structure.md, after proposition 9: rank n (n - 1) / 2 + 1 at most."""
+    share = size / n
+    columns = []
+    for chosen in combinations(range(n), size):
+        centered = np.isin(np.arange(n), chosen) - share
+        columns.append([*np.outer(centered, centered)[np.triu_indices(n)], *centered, 1.0])
+    assert np.linalg.matrix_rank(np.array(columns)) <= n * (n - 1) // 2 + 1
