@@ -1,21 +1,32 @@
-"""Check certificates of ldpopt with Python's standard library alone: ``python ldpopt_check.py FILE
-...``.
+"""Check certificates of ldpopt with Python's standard library alone.
 
-It shares no code with ldpopt, and needs no other file. A file that claims more than is proved here
-is refused. The parts can be read in this order, each with what is above it only; numbers are their
-first lines:
+Use: ``python ldpopt_check.py FILE ...``. This file shares no code with ldpopt, and needs no other
+one. A certificate that claims more than is proved here is refused.
 
-    1. Reading: files, numbers, labels, masses ...........................................  105
-    2. e**x and ln between rationals .....................................................  229
-    3. Privacy notions ...................................................................  302
-    4. Programs: what the mechanism is worth, and what no private mechanism can pass .....  544
-    5. Designs: error and bias of the estimator that is used .............................  822
-    6. Designs: bounds on all private mechanisms ......................................... 1224
-    7. Reports: what several reports of a person reveal together ......................... 2230
-    8. Files, and the command line ....................................................... 2719
+The parts can be read in this order; the numbers are their first lines:
 
-Before each function stands its claim; names such as ``thm-estimation-bound`` are the labels of the
-theorems in the documentation (docs/theory), where the proofs are.
+    1. Reading: files, numbers, labels, masses ...........................................  127
+    2. e**x and ln between rationals .....................................................  251
+    3. Privacy notions ...................................................................  324
+    4. Programs: what the mechanism is worth, and what no private mechanism can pass .....  569
+    5. Designs: error and bias of the estimator that is used .............................  851
+    6. Designs: bounds on all private mechanisms ......................................... 1249
+    6a. Sets of answers, one by one ...................................................... 1322
+    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 1392
+    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 1508
+    6d. A single mean .................................................................... 1708
+    6e. Products: combinations of attributes ............................................. 1798
+    6f. Questions of two answers each: moments of sets ................................... 1972
+    7. Reports: what several reports of a person reveal together ......................... 2280
+    7a. One report, as atoms ............................................................. 2418
+    7b. Shuffled reports ................................................................. 2557
+    7c. The mean positive part of a sum of many variables ................................ 2630
+    8. Files, and the command line ....................................................... 2784
+
+A function begins with its claim, as an inequality or equation where it has one. Names such as
+``thm-estimation-bound`` are the labels of theorems in the documentation (docs/theory), where the
+proofs are. ``x+`` is ``max(0, x)``; ``u.v`` is the sum of products; ``M'`` is the transpose of
+``M``; ``1`` is also the vector of ones, and ``1_A`` that of a set: 1 for what is in ``A``, else 0.
 
 **A program** (``certify(solve(problem))``): the masses are private for the real ``e**epsilon``;
 ``achieved`` is their value; ``bound`` bounds the value of every private mechanism that satisfies
@@ -59,7 +70,7 @@ from itertools import (
     product,
 )
 from math import ceil, comb, e, floor, frexp, isqrt, prod
-from operator import add, mul
+from operator import add, mul, ne
 from pathlib import Path
 from typing import NamedTuple
 
@@ -73,6 +84,7 @@ PRODUCTS = 10**9  # of two numbers, for one purpose
 LISTED = 32  # answers whose sets are listed
 TIED = 20  # answers that are tied to each other
 RAYS = 100_000
+DIAGRAMS = 5000  # sets of two attributes that are listed; for more there is another proof
 NATS = 5000  # epsilon times the largest distance in a column
 
 
@@ -102,11 +114,21 @@ def afford(products):
     )
 
 
+def dot(left, right):
+    """Sum of products; where one list is longer, the rest of it does not count."""
+    return sum(map(mul, left, right))
+
+
+def decimal(value, digits=15):
+    """A rational in decimals, for messages only: nothing is decided by them."""
+    return f"{float(value):.{digits}g}" if abs(value) < 10**308 else "more than 1e308"
+
+
 # 1. Reading: files, numbers, labels, masses
 #
-# Every number is bounded before it is made, so that no file makes the checker hang. What is read in
-# two ways by two readers is refused: a certificate of one statement must not be shown as that of
-# another one.
+# Every number is bounded before it is made, so that no file makes the checker hang. What two
+# readers may read differently is refused: a certificate of one statement must not pass for one of
+# another.
 
 
 def read(path):
@@ -389,12 +411,13 @@ class Notion:
 
         The event that has the largest excess is that of all reports with a positive one, so that
         the sum of the positive parts is the largest excess of all events. With ``single``, the
-        largest term stands in place of the sum.
+        largest term stands in place of the sum (thm-notions-entry-event compares the two).
         """
         pairs = self.ties
         if pairs is None:
             pairs = [pair for pair in permutations(range(self.n), 2) if pair[0] in self.capped]
-        afford(len(pairs) * len(self.tied) + 1000 * len(set((self.ties or {}).values())))
+        distances = set((self.ties or {}).values())
+        afford(len(pairs) * len(self.tied) + 1000 * len(distances))
         for i, k in pairs:
             over, under, _ = power(self.epsilon, self.distance(i, k))
             excesses = [under * rows[i][y] - over * rows[k][y] for y in self.tied]
@@ -484,7 +507,9 @@ def pairs_of_metric(table, place):
     """
     n = len(place)
     rows = double(table["distance"], n, n)
-    ties = {(i, k): Fraction(rows[i][k], S) for i, k in permutations(range(n), 2)}
+    ties = {}
+    for i, k in permutations(range(n), 2):
+        ties[i, k] = Fraction(rows[i][k], S)
     symmetric = all(rows[k][i] == rows[i][k] > 0 for i, k in ties)
     diagonal = [row[x] for x, row in enumerate(rows)]
     need(symmetric and not any(diagonal), "it is not a distance")
@@ -584,9 +609,10 @@ class Problem:
         self.blocks = {}
         for block in blocks:
             name, rows, lower, upper = keys(block, "name rows lower upper")
+            answers = range(self.n)
+            reports = range(self.m)
             terms = [
-                [(range(self.n).index(x), range(self.m).index(y), double(a)) for x, y, a in row]
-                for row in rows
+                [(answers.index(x), reports.index(y), double(a)) for x, y, a in row] for row in rows
             ]
             sides = [
                 [None if side is None else double(side) for side in part] for part in (lower, upper)
@@ -641,8 +667,7 @@ class Problem:
         weights = weights if any(weights) else [1] * self.n
         total = S if self.prior else sum(weights)
         sign = 1 if self.sense == "gain" else -1
-        # Costs are over the unit total * S * S; multipliers are over S, and are multiplied by
-        # total.
+        # Costs are over total * S * S; multipliers are over S, and are multiplied by total.
         costs = [
             [sign * weight * worth * S for worth in row]
             for weight, row in zip(weights, self.utility)
@@ -650,7 +675,8 @@ class Problem:
         constant = sum(self.relax_pair(costs, row, total) for row in privacy)
         for name, values in constraints.items():
             constant += self.relax_constraint(costs, name, values, total)
-        best = sum(  # an answer that may give no report at all is refused here, in both forms
+        # In both forms: an answer that may give no report at all is refused here.
+        best = sum(
             max(entry for entry, owner in zip(row, self.notion.owner) if owner in (None, x))
             for x, row in enumerate(costs)
         )
@@ -713,8 +739,11 @@ class Problem:
             E(x, y) = costs[x][y] - duals[x] - t.
 
         Entries without a cap must not be worth more than nothing: their duals are raised to the
-        costs, and ``t >= 0``. Then column y adds at most ``M ((1 - b) sum_x E+ + b sum_x E) + delta
-        sum_x E+``, and ``t`` is the least integer for which the bracket is not positive
+        costs, and ``t >= 0``. Then column ``y`` adds at most
+
+            M ((1 - b) sum_x E+ + b sum_x E) + delta sum_x E+,
+
+        and ``t`` is the least integer for which the bracket is not positive, for every column
         (thm-certificates-compact, thm-certificates-one-sided).
         """
         notion = self.notion
@@ -826,7 +855,7 @@ def scale_of(problem, bound, stake):
 # are three kinds of files: of channels that are listed (`Design`), of subset selection for
 # frequencies (`Frequencies`), and of sets of answers to many questions (`Questions`). Each kind has
 # `errors()`, the mean squared error of one respondent's estimate and its largest squared bias; and
-# `spread`, the variance that the answers have by themselves.
+# `spread`, the variance that the answers have by themselves. What proves a bound is in part 6.
 #
 # Matrices are lists of rows of integers, each with one factor that its entries share.
 
@@ -837,11 +866,6 @@ def short(rows):
         ((entry & -entry).bit_length() - 1 for row in rows for entry in row if entry), default=0
     )
     return [[entry >> zeros for entry in row] for row in rows], Fraction(1 << zeros, S)
-
-
-def dot(left, right):
-    """Sum of products; where one list is longer, the rest of it does not count."""
-    return sum(map(mul, left, right))
 
 
 def times(left, right):
@@ -964,9 +988,11 @@ class Design:
         first = [S] * len(inverse[0])
         if len(inverse) > 1:
             first = [S - sum(column) for column in zip(*inverse[1:])]
-        near = all(entry == double(exact / S) for entry, exact in zip(inverse[0], first))
+        is_rounded = all(entry == double(exact / S) for entry, exact in zip(inverse[0], first))
         need(
-            near, "the first row of the left inverse is not 1 less the others, rounded", ClaimError
+            is_rounded,
+            "the first row of the left inverse is not 1 less the others, rounded",
+            ClaimError,
         )
         left = [[0] * len(inverse[0]) for _ in self.gram]
         for j, row in zip(self.kind, inverse):
@@ -1078,7 +1104,8 @@ class Frequencies:
         """
         p = self.p
         q = self.q
-        return self.unit * (self.n * q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q)), 0
+        variances = p * (1 - p) + (self.n - 1) * q * (1 - q)
+        return self.unit * variances / (p - q) ** 2, 0
 
     def bound(self, sizes, eigenvalues, level):
         """That of `by_product` with a single attribute, whose values are the answers.
@@ -1206,10 +1233,8 @@ class Questions:
 
     def bound(self, eigenvalues, level, factors, apart):
         """By the moments of sets, `most_by_moments`."""
-        return (
-            most_by_moments(self.base, self.mu, self.total, eigenvalues, level, factors, apart)
-            - self.spread
-        )
+        multipliers = (eigenvalues, level, factors, apart)
+        return most_by_moments(self.base, self.mu, self.total, *multipliers) - self.spread
 
 
 def signs(d, j, i):
@@ -1294,7 +1319,7 @@ def by_form(design, inverse, line, shift, inequalities):
     return 2 * trace - sum(line) * step - design.spread
 
 
-# Sets of answers, one by one.
+# 6a. Sets of answers, one by one
 
 
 def sets_hold(condition, low, high):
@@ -1317,8 +1342,9 @@ def sets_hold(condition, low, high):
     pairs = [[entry >> down for entry in row] for row in pairs]
     half = c // 2
     width = bits - down + 3
-    # ones[k] has the digit 1 for each of the 2**k sets of the first k answers.
-    ones = [((1 << (width << k)) - 1) // ((1 << width) - 1) for k in range(half + 1)]
+    # The first k answers have 2**k sets; ones[k] is the integer that has the digit 1 for each.
+    limits = [1 << (width << k) for k in range(half + 1)]  # above all integers of 2**k digits
+    ones = [(limit - 1) // (limits[0] - 1) for limit in limits]
     sign = ones[half] << width - 1
 
     def sums(values):
@@ -1353,17 +1379,17 @@ def spare_of_sets(condition, low, high):
     form, line, r, over, under = condition
     c = len(r)
     step = high - low
-    twice = [
-        [under * (line[i] * r[j] + line[j] * r[i]) - 2 * over * form[i][j] for j in range(c)]
-        for i in range(c)
-    ]
+    twice = [[0] * c for _ in range(c)]
+    for i, j in product(range(c), repeat=2):
+        prices = line[i] * r[j] + line[j] * r[i]
+        twice[i][j] = under * prices - 2 * over * form[i][j]
     constant = low * low * sum(map(sum, twice))
     linear = [step * (2 * low * sum(row) + step * row[i]) for i, row in enumerate(twice)]
     pairs = [[2 * step * step * entry for entry in row] for row in twice]
     return constant, linear, pairs
 
 
-# Sets of many answers, by a matrix that is positive semidefinite.
+# 6b. Sets of many answers, by a matrix that is positive semidefinite
 
 
 def signs_hold(condition, low, high, shift, taken, unit):
@@ -1373,8 +1399,9 @@ def signs_hold(condition, low, high, shift, taken, unit):
     So eight times ``under (eta.v)(r.v) - over v'Nv`` is a quadratic form in ``(1, s)``, and it is
     enough that a matrix of the form is positive semidefinite. As ``s_x**2 = 1``, a diagonal whose
     sum is 0, ``shift``, adds nothing to the form. ``taken``, from `eighths`, is not negative for
-    any set: it is subtracted, and what is left is shown to be ``>= 0``. Both are in the unit of the
-    file.
+    any set: it is subtracted, and what is left is shown to be ``>= 0``. Both are numbers of the
+    file, in units of ``unit / S``; ``eighth`` is one eighth of such a unit against those of the
+    condition.
     """
     form, line, r, over, under = condition
     c = len(r)
@@ -1406,10 +1433,10 @@ def signs_hold(condition, low, high, shift, taken, unit):
 def eighths(inequalities, c):
     """The matrix of eight times a form in ``(1, s)`` that is ``>= 0`` for every set ``A``.
 
-    It is a sum with factors ``>= 0`` of ``1`` for two answers that are both in ``A``, whose
-    eightfold is ``2 (1 + s_x)(1 + s_z)``, for each pair; and of ``(|A| - k)(|A| - k - 1)``, which
-    is ``>= 0`` as sizes are whole numbers, and whose eightfold is ``2 (t**2 - 1)``, ``t = 2 |A| - 2
-    k - 1``.
+    It is a sum with factors ``>= 0`` of two kinds. For each pair of answers, 1 if both are in
+    ``A``: eight times that is ``2 (1 + s_x)(1 + s_z)``. And ``(|A| - k)(|A| - k - 1)``, which is
+    ``>= 0`` as sizes are whole numbers: eight times that is ``2 (t**2 - 1)`` with
+    ``t = 2 |A| - 2 k - 1``.
     """
     if inequalities is None:
         return [[0] * (c + 1)] * (c + 1)
@@ -1444,11 +1471,11 @@ def semidefinite(matrix):
     if min(matrix[i][i] for i in size) <= 0:
         return False
     half = [matrix[i][i].bit_length() + 1 >> 1 for i in size]
-    near = [
+    scaled = [
         [float(Fraction(matrix[i][j], 1 << half[i] + half[j])) for j in range(i + 1)] for i in size
     ]
     for slack in (1e-14, 1e-12, 1e-10):
-        factor = cholesky(near, slack * len(matrix))
+        factor = cholesky(scaled, slack * len(matrix))
         if factor is None:
             return False
         rows = [[int(entry * 2**54) << half[i] for entry in row] for i, row in enumerate(factor)]
@@ -1478,7 +1505,7 @@ def cholesky(matrix, slack):
     return factor
 
 
-# Extreme rays of graphs, metrics and one-sided privacy.
+# 6c. Extreme rays of graphs, metrics and one-sided privacy
 
 
 def rays_hold(condition, notion):
@@ -1500,7 +1527,8 @@ def rays_hold(condition, notion):
     error = max((up - down for down, up in known.values()), default=0)
     values = {None: 0, 0: 1 << bits} | {d: down for d, (down, _) in known.items()}
     prices = sum(map(abs, line))
-    sizes = under * prices * sum(map(abs, r)) + over * sum(abs(a) for row in form for a in row)
+    costs = sum(abs(entry) for row in form for entry in row)
+    sizes = under * prices * sum(map(abs, r)) + over * costs
     lost = 2 * error * ((1 << bits) + error) * sizes
     for ray in rays:
         w = [values[d] for d in ray]
@@ -1568,10 +1596,11 @@ def integer_lengths(n, ties):
     unit = Fraction(2) ** (frexp(longest)[1] - 52)
     rounded = {(x, z): max(1, ceil(d / unit)) for (x, z), d in ties.items() if x < z}
     equal = largest_of_near(rounded.values())
-    ordered = sorted((equal[size], x, z) for (x, z), size in rounded.items())
     lengths = {}
-    chains = [[0 if x == z else 1 << 100 for z in range(n)] for x in range(n)]
-    for size, x, z in ordered:
+    chains = [[1 << 100] * n for _ in range(n)]
+    for x in range(n):
+        chains[x][x] = 0
+    for size, x, z in sorted((equal[size], x, z) for (x, z), size in rounded.items()):
         if chains[x][z] > size + (size >> 38):
             lengths[x, z] = lengths[z, x] = size
             # Every chain may now go from its one end to x, over the tie to z, and on, or reversed.
@@ -1643,7 +1672,7 @@ def edges_from(held, holds):
     ``outside``, with all that follows by the tight ties, and the next free one is tried both ways.
     """
     everyone = (1 << len(held)) - 1
-    near = [up | down for up, down in zip(held, holds)]
+    linked = [up | down for up, down in zip(held, holds)]
 
     def flood(chosen, along, allowed):
         """All allowed answers that are reached from the chosen ones."""
@@ -1656,7 +1685,7 @@ def edges_from(held, holds):
         return chosen
 
     def is_connected(side, allowed):
-        return not side & ~flood(side & -side, near, allowed)
+        return not side & ~flood(side & -side, linked, allowed)
 
     waiting = [(flood(1, held, everyone), 0), (0, flood(1, holds, everyone))]
     while waiting:
@@ -1676,7 +1705,7 @@ def edges_from(held, holds):
             yield inside
 
 
-# A single mean.
+# 6d. A single mean
 
 
 def by_mean(design, numbers, slope, line):
@@ -1692,7 +1721,9 @@ def by_mean(design, numbers, slope, line):
     c = design.c
     gram = design.centered
     unit = design.factor
-    w, k, y = ([Fraction(entry, S) for entry in double(part, c)] for part in (numbers, slope, line))
+    w = [Fraction(entry, S) for entry in double(numbers, c)]
+    k = [Fraction(entry, S) for entry in double(slope, c)]
+    y = [Fraction(entry, S) for entry in double(line, c)]
     middle = dot(design.r, w) / design.total
     centered = [entry - middle for entry in w]
     pivot = max(range(c), key=lambda x: abs(centered[x]))
@@ -1710,13 +1741,16 @@ def by_mean(design, numbers, slope, line):
 def line_holds(k, y, r, b):
     """Whether ``(k.v)^2 <= (y.v)(r.v)`` for ``v = b + (1 - b) 1_A`` of every set ``A``.
 
-    As ``r.v >= 0``, this says that ``sum_x v_x a_x(t) >= 0`` for all ``t``, with the quadratics
-    ``a_x(t) = r_x t^2 - 2 k_x t + y_x``, and that ``y.v >= 0``. For each ``t`` the worst set is
-    ``{x: a_x(t) < 0}``: only these need to be tried (thm-estimation-structure-mean). They change at
-    the roots of the quadratics, which are sorted; where roots are too near to each other to be
-    sorted, every set that may lie between them is tried.
+    As ``r.v > 0``, this says that ``sum_x v_x a_x(t) >= 0`` for all ``t``, with the quadratics
+    ``a_x(t) = r_x t^2 - 2 k_x t + y_x``: the discriminant is not positive. For each ``t`` the worst
+    set is ``{x: a_x(t) < 0}``: only these need to be tried (thm-estimation-structure-mean). They
+    change at the roots of the quadratics, which are sorted; where roots are too near to each other
+    to be sorted, every set that may lie between them is tried.
     """
-    inside = {x for x in range(len(k)) if not r[x] and (k[x] < 0 or k[x] == 0 > y[x])}
+    inside = set()  # of the least t: a_x is linear with a rising side, or a constant below 0
+    for x, weight in enumerate(r):
+        if not weight and (k[x] < 0 or k[x] == 0 > y[x]):
+            inside.add(x)
     for group in near_roots(k, y, r):
         free = sorted({x for _, x, _ in group})
         need(len(free) <= 12, "too many roots are too near to each other", NotCheckedError)
@@ -1753,15 +1787,15 @@ def near_roots(k, y, r):
         elif not weight and slope:
             roots.append((floor(price / slope * 2**199), x, slope < 0))
     groups = [[]]
-    near = 8 + 4 / min(weight for weight in r if weight)
+    apart = 8 + 4 / min(weight for weight in r if weight)
     for event in sorted(roots):
-        if not groups[-1] or event[0] - groups[-1][-1][0] > near:
+        if not groups[-1] or event[0] - groups[-1][-1][0] > apart:
             groups.append([])
         groups[-1].append(event)
     return groups
 
 
-# Products: combinations of attributes.
+# 6e. Products: combinations of attributes
 #
 # The Gram matrix depends only on the attributes in which two answers differ. Such matrices have the
 # same eigenspaces, one for each set T of attributes: G = sum_T mu_T E_T, rank E_T = the product of
@@ -1795,10 +1829,12 @@ def largest_contrast(n, low, high):
 def largest_diagram(sizes, nu, low, high):
     """The least level of two attributes of which each counts by itself: ``nu`` is 0 for both.
 
-    Then the cost of a set depends on its row sums and column sums only, ``|E_T 1_A|^2 = sum row^2 /
-    q - k^2 / n`` for rows of ``q`` answers. For given row sums a Ferrers diagram, whose rows begin
-    at one side, has the largest sum of squared column sums (Gale, Ryser;
-    thm-estimation-structure-ferrers): all of these are tried.
+    Then the cost of a set depends on its row sums and column sums only, with ``q`` answers a row,
+
+        |E_T 1_A|^2 = sum row^2 / q - k^2 / n     for the attribute of the rows.
+
+    For given row sums a Ferrers diagram, whose rows begin at one side, has the largest sum of
+    squared column sums (Gale, Ryser; thm-estimation-structure-ferrers): all of these are tried.
     """
     p, q = sizes
     n = prod(sizes)
@@ -1819,10 +1855,13 @@ def largest_by_pairs(sizes, rank, nu, raised, low, high):
     """The least level by the shares of pairs of answers that are in the set (thm-products-pairs).
 
     The ``nu_T`` may be raised, to ``raised_T``, and that of the constant, ``raised[0]``, is any
-    number, whose part ``raised[0] m^2`` is taken away again; ``m = k / n``. The cost of a set is
-    then ``sum_S c_S phi_S - raised[0] m^2``, where ``phi_S`` is the share of pairs of answers that
-    differ in the attributes ``S`` and are both in the set: ``m`` for no difference, else from ``2 m
-    - 1`` or 0 to ``m``. So a ``c_S > 0`` counts with ``m``, and one below 0 with the least share.
+    number, whose part is taken away again. With ``m = k / n``, the cost of a set over ``n`` is then
+
+        sum_S c_S phi_S - raised[0] m^2,
+
+    where ``phi_S`` is the share of the pairs of answers that differ in the attributes ``S`` of
+    which both are in the set. It is ``m`` for no difference, else at most ``m``, and at least 0 and
+    ``2 m - 1``: a ``c_S > 0`` counts with the most, and one below 0 with the least.
     """
     n = prod(sizes)
     square = raised[0]
@@ -1849,14 +1888,15 @@ def by_product(design, sizes, eigenvalues, level, raised=None):
     mu, off = in_scheme(design, sizes)
     numbers = double([level, *eigenvalues], 1 + len(mu))
     level, *sigma = (Fraction(number, S) for number in numbers)
-    nu = [s * s * (m + off) for s, m in zip(sigma, mu)]
+    nu = [s * s * (eigenvalue + off) for s, eigenvalue in zip(sigma, mu)]
     contrasts = [size - 1 for size in sizes]
     subsets = product((0, 1), repeat=len(sizes))
     rank = [prod(compress(contrasts, parts)) for parts in subsets]
+    is_separate = len(sizes) == 2 and mu[3] == off == 0
     if raised is not None:
-        raised = [Fraction(entry, S) for entry in double(raised, len(nu))]
+        raised = [Fraction(number, S) for number in double(raised, len(nu))]
         most = largest_by_pairs(sizes, rank, nu, raised, *design.base)
-    elif len(sizes) == 2 and mu[3] == off == 0 and comb(sum(sizes), sizes[0]) <= 5000:
+    elif is_separate and comb(sum(sizes), sizes[0]) <= DIAGRAMS:
         most = largest_diagram(sizes, nu, *design.base)
     else:
         most = max(nu) * largest_contrast(design.c, *design.base)
@@ -1895,10 +1935,8 @@ def spectrum(form, sizes):
     afford(len(form) ** 2 * len(sizes))
     answers = list(product(*map(range, sizes)))
     full = prod(size - 1 for size in sizes)
-    seen = [
-        [sum((a != b) << i for i, (a, b) in enumerate(zip(x[::-1], z[::-1]))) for z in answers]
-        for x in answers
-    ]
+    bits = [1 << axis for axis in reversed(range(len(sizes)))]
+    seen = [[sum(compress(bits, map(ne, x, z))) for z in answers] for x in answers]
     sums = [0] * 2 ** len(sizes)
     counts = [0] * 2 ** len(sizes)
     for parts, row in zip(seen, form):
@@ -1931,7 +1969,7 @@ def transform(entries, sizes):
     return entries
 
 
-# Questions of two answers each: moments of sets.
+# 6f. Questions of two answers each: moments of sets
 #
 # The answers are all combinations of answers to d questions, and sets T of the same number j of
 # questions have one sigma_j. The weight W_j of a set A on the sets of j questions decides its cost.
@@ -1949,13 +1987,13 @@ def by_moments(design, eigenvalues, level, factors, apart):
     """
     d = design.c.bit_length() - 1
     mu, off = in_scheme(design, [2] * d)
-    groups = [[m for place, m in enumerate(mu) if place.bit_count() == j] for j in range(d + 1)]
+    groups = [[] for _ in range(d + 1)]
+    for place, eigenvalue in enumerate(mu):
+        groups[place.bit_count()].append(eigenvalue)
     largest = [max(group) + off for group in groups]
     total = list(map(sum, groups))
-    return (
-        most_by_moments(design.base, largest, total, eigenvalues, level, factors, apart)
-        - design.spread
-    )
+    multipliers = (eigenvalues, level, factors, apart)
+    return most_by_moments(design.base, largest, total, *multipliers) - design.spread
 
 
 def most_by_moments(base, largest, total, eigenvalues, level, factors, apart):
@@ -2012,17 +2050,19 @@ def weighed(nu):
     ``i``, with Krawtchouk's polynomials, `signs`.
     """
     d = len(nu) - 1
-    return {
-        (0, i, i): sum(cost * comb(d, i) * signs(d, j, i) for j, cost in enumerate(nu))
-        for i in range(d + 1)
-    }
+    coefficients = {}
+    for i in range(d + 1):
+        cost = sum(factor * signs(d, j, i) for j, factor in enumerate(nu))
+        coefficients[0, i, i] = cost * comb(d, i)
+    return coefficients
 
 
 def traces_of(blocks, factors):
-    """``sum tr(L' M L)`` over all matrices ``M``, as coefficients of moments; over ``unit**2``.
+    """``sum tr(L' M L)`` over all matrices ``M``, as coefficients of moments; and ``unit``, twice a
+    factor.
 
-    The factors are the lower triangles of all ``L L'``, row by row: ``tr(L' M L)`` is the sum of
-    the entries of ``M`` times those of ``L L'``.
+    The factors are all ``L``, lower triangles, row by row; ``tr(L' M L)`` is the sum of the entries
+    of ``M`` times those of ``L L'``.
     """
     count = sum(size * (size + 1) // 2 for size, _ in blocks)
     (numbers,), unit = short([double(factors, count)])
@@ -2041,16 +2081,21 @@ def moments(d):
     """Matrices of moments that are positive semidefinite for every set: size, and entries.
 
     An entry is ``(row, column, moment, factor)``; entries at the same place are added. With ``p``
-    the indicator of the set, ``q_y = p_(x + y)``, and ``x`` a uniform answer, the matrices are ``E
-    p_x q q'`` (``x`` is in the set) and ``E (1 - p_x) (1, q)(1, q)'`` (it is outside). Averaged
-    over all exchanges of the questions, they fall into the blocks of Schrijver 2005, by the numbers
-    ``i`` and ``j`` of ones of ``y`` and ``z`` (thm-products-inequalities).
+    the indicator of the set, ``x`` a uniform answer, and ``q_y = p_(x + y)``, where ``x + y``
+    answers otherwise than ``x`` just the questions that are 1 in ``y``, the matrices are averages
+    of squares:
+
+        E p_x q q'  (x is in the set)     and     E (1 - p_x) (1, q)(1, q)'  (x is outside).
+
+    Averaged over all exchanges of the questions too, they fall into the blocks of Schrijver 2005,
+    by the numbers ``i`` and ``j`` of ones of ``y`` and ``z`` (thm-products-inequalities).
     """
     for k in range(d // 2 + 1):
         inside = []
         outside = []
-        if k == 0:
-            outside = [(0, 0, (), 1), (0, 0, (0, 0, 0), -1)]
+        if k == 0:  # the entry of 1
+            outside.append((0, 0, (), 1))
+            outside.append((0, 0, (0, 0, 0), -1))
         for i, j, t, factor in blocks_of(d, k):
             place = (i - k, j - k)
             far = i + j - 2 * t
@@ -2101,8 +2146,10 @@ def given_two(d, a):
         both = []
         first = []
         none = []
-        if k == m == 0:
-            none = [(0, 0, (), 1), (0, 0, (0, 0, 0), -2), (0, 0, (0, a, a), 1)]
+        if k == m == 0:  # the entry of 1
+            none.append((0, 0, (), 1))
+            none.append((0, 0, (0, 0, 0), -2))
+            none.append((0, 0, (0, a, a), 1))
         for ones, others in product(blocks_of(a, k), blocks_of(d - a, m)):
             i, j, t, factor = ones
             u, v, s, other = others
@@ -2110,17 +2157,17 @@ def given_two(d, a):
                 continue
             spot = (place[i, u], place[j, v])
             factor *= other
-            near, end, every = shares_given_two(a, ones, others)
+            with_x, with_w, every = shares_given_two(a, ones, others)
             both.append((*spot, every, factor))
-            first.append((*spot, near, factor))
+            first.append((*spot, with_x, factor))
             first.append((*spot, every, -factor))
-            # of none: what counts, and what is subtracted
+            # The entry of the third matrix: what is added, and what is subtracted.
             more = []
             less = []
             if i + u and j + v:
                 far = i + j + u + v - 2 * (t + s)
                 more = [(0, far, far), every]
-                less = [near, end]
+                less = [with_x, with_w]
             elif i + u or j + v:  # y or z is x itself, which is not in the set: 1 takes its row
                 to_x = i + j + u + v
                 to_w = a - i - j + u + v
@@ -2141,10 +2188,10 @@ def shares_given_two(a, ones, others):
     i, j, t, _ = ones
     u, v, s, _ = others
     far = i + j + u + v - 2 * (t + s)  # the distance of y and z
-    near = tuple(sorted((i + u, j + v, far)))
-    end = tuple(sorted((a - i + u, a - j + v, far)))
+    with_x = tuple(sorted((i + u, j + v, far)))
+    with_w = tuple(sorted((a - i + u, a - j + v, far)))
     every = four(0, a - i - j + t, u - s, i - t, v - s, j - t, s, t)
-    return near, end, every
+    return with_x, with_w, every
 
 
 @cache
@@ -2195,9 +2242,12 @@ def patterns(d):
         known = [(), share, share, (0, a, a)]
         known += [share, (0, b, b), (0, c, c), (a, b, c)]
         for p in range(8):
-            contain = [q for q in range(8) if p & q == p]
-            signed = [(known[q], (-1) ** (p ^ q).bit_count()) for q in contain]
-            yield 1, [(0, 0, moment, sign) for moment, sign in signed]
+            entries = []
+            for q in range(8):
+                if p & q == p:
+                    sign = (-1) ** (p ^ q).bit_count()
+                    entries.append((0, 0, known[q], sign))
+            yield 1, entries
 
 
 def sizes_of_sets(d):
@@ -2308,13 +2358,16 @@ class Account:
         left, right = self.halves
         over, under = a.as_integer_ratio()
         right = sorted(right, key=order, reverse=True)
-        sums = [(0, 0), *accumulate(right, lambda so_far, atom: tuple(map(add, so_far, atom)))]
+        sums_r = list(accumulate((r for r, _ in right), initial=0))
+        sums_s = list(accumulate((s for _, s in right), initial=0))
         total = 0
         for p, q in left:
-            place = bisect(
-                right, False, key=lambda atom, p=p, q=q: p * atom[0] * under <= over * q * atom[1]
-            )
-            total += under * p * sums[place][0] - over * q * sums[place][1]
+
+            def is_spent(atom, p=p, q=q):
+                return under * p * atom[0] <= over * q * atom[1]
+
+            count = bisect(right, False, key=is_spent)
+            total += under * p * sums_r[count] - over * q * sums_s[count]
         return self.certain + Fraction(total, under << 2 * PLACES)
 
 
@@ -2334,28 +2387,35 @@ def multiply(left, right):
     atoms = [(-(-p * r >> PLACES), q * s >> PLACES) for p, q in left for r, s in right]
     atoms.sort(key=order, reverse=True)
     merged = []
-    top = None
+    top_p = top_q = 0
     for p, q in atoms:
-        if top and top[1] and (top[0] * q << 44) <= (p * top[1] << 44) + p * top[1]:
+        # Whether top_p / top_q is at most p / q times 1 + 2**-44.
+        if top_q and (top_p * q << 44) <= (p * top_q << 44) + p * top_q:
             mass = merged[-1][0] + p
-            merged[-1] = (mass, mass * top[1] // top[0])
+            merged[-1] = (mass, mass * top_q // top_p)
         elif p:
-            top = (p, q)
-            merged.append(top)
+            top_p = p
+            top_q = q
+            merged.append((p, q))
     return merged
 
 
-def repeat(multiply, start, law, times):
-    """``start`` times a power of a law, by repeated squaring: laws of atoms, or of sums."""
-    product = start
+def repeat(combine, start, law, times):
+    """``start`` combined with a law a number of times, by squares of the law.
+
+    The law is one of atoms, to be multiplied, or of a variable, of which many are added.
+    """
+    result = start
     while times:
-        product = multiply(product, law) if times & 1 else product
+        if times & 1:
+            result = combine(result, law)
         times //= 2
-        law = multiply(law, law) if times else law
-    return product
+        if times:
+            law = combine(law, law)
+    return result
 
 
-# One report, as atoms.
+# 7a. One report, as atoms
 
 
 def atoms_of(report):
@@ -2371,9 +2431,11 @@ def atoms_of(report):
     if report["kind"] == "ratios":
         return atoms_of_ratios(report)
     corners = corners_of(report)
-    slopes = [(v - u) / (b - a) for (a, u), (b, v) in pairwise(corners)] + [Fraction(0)]
-    bends = [(a * (t - s), t - s) for (a, _), s, t in zip(corners[1:], slopes, slopes[1:])]
-    return in_places(bends), corners[-1][1]
+    slopes = [(v - u) / (b - a) for (a, u), (b, v) in pairwise(corners)]
+    slopes.append(Fraction(0))  # after the last corner
+    bends = [after - before for before, after in pairwise(slopes)]
+    atoms = [(a * bend, bend) for (a, _), bend in zip(corners[1:], bends)]
+    return in_places(atoms), corners[-1][1]
 
 
 def in_places(atoms):
@@ -2431,8 +2493,9 @@ def atoms_of_ratios(report):
     odds = fraction(report["odds"])
     share = fraction(report["share"])
     need(odds >= 1 and 0 <= share * (1 + 1 / odds) <= 1, "odds or share out of range")
-    equal = 1 - share - share / odds
-    return in_places([(share, share / odds), (share / odds, share), (equal, equal)]), Fraction(0)
+    small = share / odds
+    equal = 1 - share - small
+    return in_places([(share, small), (small, share), (equal, equal)]), Fraction(0)
 
 
 def most_of(report, a):
@@ -2464,11 +2527,14 @@ def most_of(report, a):
         afford(1000 * comb(times + len(fresh[0]) - 1, times) * n * len(fresh))
         unit = UNIT ** (times + 1)
         table = of_publications(table, fresh, times)
+    best = max(excess_of(table[x], table[z], a) for x, z in pairs)
+    return Fraction(best, a.denominator * unit)
+
+
+def excess_of(first, second, a):
+    """``sum (p - a q)+`` of two lists of masses, times the denominator of ``a``."""
     over, under = a.as_integer_ratio()
-    excesses = (
-        sum(max(under * p - over * q, 0) for p, q in zip(table[x], table[z])) for x, z in pairs
-    )
-    return Fraction(max(excesses), under * unit)
+    return sum(max(under * p - over * q, 0) for p, q in zip(first, second))
 
 
 def of_publications(table, fresh, times):
@@ -2488,7 +2554,7 @@ def of_publications(table, fresh, times):
     return list(zip(*columns))
 
 
-# Shuffled reports.
+# 7b. Shuffled reports
 
 
 def most_shuffled(table, pairs, n, a):
@@ -2539,7 +2605,6 @@ def most_of_two(table, x, z, n, a):
     """
     afford(10 * n**3)
     unit = 2**512
-    over, under = a.as_integer_ratio()
 
     def law(counts, up):
         """Masses of the number of second reports, given how many people have each answer."""
@@ -2557,12 +2622,12 @@ def most_of_two(table, x, z, n, a):
         second = [n - 1 - count, count]
         first[x] += 1
         second[z] += 1
-        parts = zip(law(first, True), law(second, False))
-        best = max(best, sum(max(under * p - over * q, 0) for p, q in parts))
-    return Fraction(best, under * unit)
+        excess = excess_of(law(first, True), law(second, False), a)
+        best = max(best, excess)
+    return Fraction(best, a.denominator * unit)
 
 
-# The mean positive part of a sum of many variables.
+# 7c. The mean positive part of a sum of many variables
 
 ONE = 10**36  # masses of a law are integers over it, rounded up
 WIDTH = 76  # decimal digits that hold a sum of products of two masses
@@ -2717,11 +2782,6 @@ def upwards(value):
 
 
 # 8. Files, and the command line
-
-
-def decimal(value, digits=15):
-    """A rational in decimals, for messages only: nothing is decided by them."""
-    return f"{float(value):.{digits}g}" if abs(value) < 10**308 else "more than 1e308"
 
 
 def check(path):

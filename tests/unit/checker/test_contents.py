@@ -7,8 +7,8 @@ from pathlib import Path
 
 import ldpopt_check as checker
 
-HEAD = re.compile(r"# (\d+\. .+)")
-ENTRY = re.compile(r"    (\d+\. .+?) \.+ +(\d+)")
+HEAD = re.compile(r"# (\d+[a-z]?\. .+)")
+ENTRY = re.compile(r"    (\d+[a-z]?\. .+?) \.+ +(\d+)")
 WIDTH = 90
 
 
@@ -19,4 +19,6 @@ def test_the_table_of_contents_has_the_first_line_of_each_part() -> None:
     stated = {entry[1]: int(entry[2]) for entry in entries}
     right = "\n".join(f"{f'    {name} ':.<{WIDTH}} {line:4}" for name, line in parts.items())
     assert list(stated.items()) == list(parts.items()), f"the table should be\n{right}"
-    assert [int(name.partition(".")[0]) for name in parts] == list(range(1, len(parts) + 1))
+    numbers = [name.partition(".")[0] for name in parts]
+    assert numbers == sorted(numbers)
+    assert {"1", "6a", "8"} <= {*numbers}
