@@ -17,10 +17,10 @@ The parts can be read in this order; the numbers are their first lines:
     6d. A single mean .................................................................... 1708
     6e. Products: combinations of attributes ............................................. 1798
     6f. Questions of two answers each: moments of sets ................................... 1972
-    7. Reports: what several reports of a person reveal together ......................... 2280
-    7a. One report, as atoms ............................................................. 2418
-    7b. Shuffled reports ................................................................. 2557
-    7c. The mean positive part of a sum of many variables ................................ 2630
+    7. Reports: what several reports of a person reveal together ......................... 2279
+    7a. One report, as atoms ............................................................. 2420
+    7b. Shuffled reports ................................................................. 2558
+    7c. The mean positive part of a sum of many variables ................................ 2631
     8. Files, and the command line ....................................................... 2784
 
 A function begins with its claim, as an inequality or equation where it has one. Names such as
@@ -2058,8 +2058,7 @@ def weighed(nu):
 
 
 def traces_of(blocks, factors):
-    """``sum tr(L' M L)`` over all matrices ``M``, as coefficients of moments; and ``unit``, twice a
-    factor.
+    """``sum tr(L' M L)`` over all matrices ``M``: a coefficient for each moment, in ``unit**2``.
 
     The factors are all ``L``, lower triangles, row by row; ``tr(L' M L)`` is the sum of the entries
     of ``M`` times those of ``L L'``.
@@ -2283,8 +2282,8 @@ PROOFS = {
 # answers. At a = e**epsilon it is the least delta for which the channel is (epsilon,
 # delta)-private. It is convex in a, does not rise, and is 1 at a = 0. Many reports are bounded by
 # lists of atoms: an atom (p, q) is a report that has the mass p under one answer and q under the
-# other, so that a list has the excess sum (p - a q)+. Masses of atoms are integers over 2**PLACES:
-# p is rounded up and q down, which raises the excess.
+# other, and the ratio p / q, so that a list has the excess sum (p - a q)+. Masses of atoms are
+# integers over 2**PLACES: p is rounded up and q down, which raises the excess.
 
 ACCOUNT = "ldpopt account certificate 1"
 PLACES = 1024
@@ -2350,8 +2349,8 @@ class Account:
         """``certain + sum (p r - a q s)+`` over atoms ``(p, q)`` and ``(r, s)`` of the two halves.
 
         The second half is in the order of its ratios, the largest first. For each atom of the first
-        half, a beginning of the second one has positive terms, whose sum is ``p sum r - a q sum
-        s``.
+        half, the positive terms are those of some first atoms of the second one; their sum is
+        ``p sum r - a q sum s``.
         """
         if self.alone:
             return most_of(self.alone, a)
@@ -2372,7 +2371,10 @@ class Account:
 
 
 def order(atom):
-    """Ratio of an atom in fixed point; a large number if it has no mass under the other answer."""
+    """Ratio of an atom in fixed point; a large number if it has no mass under the other answer.
+
+    Atoms that `multiply` has left apart differ by more than the last digit: their order is exact.
+    """
     return (atom[0] << 2 * PLACES) // atom[1] if atom[1] else 1 << 5 * PLACES
 
 
@@ -2380,8 +2382,8 @@ def multiply(left, right):
     """Atoms whose excess is at least that of all products of two atoms.
 
     Ratios that differ by less than one part in ``2**44`` become the largest of them: the masses
-    under the first answer are added, and that under the other one is what this ratio leaves, which
-    is less than it was.
+    under the first answer are added, and the mass under the other one is what gives this ratio,
+    which is no more than it was.
     """
     afford(300 * len(left) * len(right))
     atoms = [(-(-p * r >> PLACES), q * s >> PLACES) for p, q in left for r, s in right]
@@ -2485,10 +2487,10 @@ def atoms_of_sources(report):
 
 
 def atoms_of_ratios(report):
-    """A report that is ``odds`` times as likely, or as unlikely, under one of two answers, or
-    alike.
+    """A report that tells one of two answers from the other with given ``odds``, or tells nothing.
 
-    Its mass is ``share``, ``share / odds``, and what is left.
+    Under an answer, it speaks for it with the probability ``share``, for the other one with
+    ``share / odds``, and else for none.
     """
     odds = fraction(report["odds"])
     share = fraction(report["share"])
@@ -2499,8 +2501,7 @@ def atoms_of_ratios(report):
 
 
 def most_of(report, a):
-    """Largest excess at ``a`` of all pairs of answers, of one report: exact, or a bound if
-    shuffled.
+    """Largest excess of one report at ``a``, of all pairs of answers; a bound of it if shuffled.
 
     Pairs are ordered: of one-sided privacy, a file may name those in one direction only.
     """
@@ -2542,7 +2543,7 @@ def of_publications(table, fresh, times):
 
     The permanent report ``y`` is drawn once, by the table, and each publication draws from it by
     the fresh channel. Only the numbers of the reports matter: those that differ in their order, of
-    which there are ``times!`` over the factorials of these numbers, are one.
+    which there are ``times!`` over the factorials of these numbers, count as one report.
     """
     columns = []
     for reports in combinations_with_replacement(range(len(fresh[0])), times):
@@ -2550,7 +2551,7 @@ def of_publications(table, fresh, times):
         for y in set(reports):
             ways //= prod(range(1, reports.count(y) + 1))
         weights = [ways * prod(row[y] for y in reports) for row in fresh]
-        columns.append([sum(map(mul, row, weights)) for row in table])
+        columns.append([dot(row, weights) for row in table])
     return list(zip(*columns))
 
 
@@ -2664,8 +2665,7 @@ def positive_part(law, n):
 
 
 def centering_tilt(law):
-    """The ``b >= 0`` at which the mean of ``x e**(b x)`` changes its sign, up to 40 / the largest
-    x.
+    """The ``b`` from 0 to ``40 / max x`` at which the mean of ``x e**(b x)`` changes its sign.
 
     In floats: every ``b`` gives a valid bound, a good one a small bound.
     """
