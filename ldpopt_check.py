@@ -11,17 +11,17 @@ The parts can be read in this order; the numbers are their first lines:
     4. Programs: what the mechanism is worth, and what no private mechanism can pass .....  569
     5. Designs: error and bias of the estimator that is used .............................  851
     6. Designs: bounds on all private mechanisms ......................................... 1249
-    6a. Sets of answers, one by one ...................................................... 1322
-    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 1392
-    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 1508
-    6d. A single mean .................................................................... 1708
-    6e. Products: combinations of attributes ............................................. 1798
-    6f. Questions of two answers each: moments of sets ................................... 1972
-    7. Reports: what several reports of a person reveal together ......................... 2279
-    7a. One report, as atoms ............................................................. 2420
-    7b. Shuffled reports ................................................................. 2558
-    7c. The mean positive part of a sum of many variables ................................ 2631
-    8. Files, and the command line ....................................................... 2784
+    6a. Sets of answers, one by one ...................................................... 1325
+    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 1395
+    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 1511
+    6d. A single mean .................................................................... 1711
+    6e. Products: combinations of attributes ............................................. 1801
+    6f. Questions of two answers each: moments of sets ................................... 1975
+    7. Reports: what several reports of a person reveal together ......................... 2282
+    7a. One report, as atoms ............................................................. 2423
+    7b. Shuffled reports ................................................................. 2561
+    7c. The mean positive part of a sum of many variables ................................ 2634
+    8. Files, and the command line ....................................................... 2787
 
 A function begins with its claim, as an inequality or equation where it has one. Names such as
 ``thm-estimation-bound`` are the labels of theorems in the documentation (docs/theory), where the
@@ -1258,8 +1258,11 @@ def signs(d, j, i):
 # 2 tr(KG) - eta.1 - spread (thm-estimation-bound).
 #
 # In short: (*) holds for sums of rays too, hence for every column c of a private channel, because
-# v'Nv / (r.v) is convex. With q = r.c the probability of report y, and U the centered V_y,
+# v'Nv / (r.v) is convex and of degree 1. With q = r.c the probability of report y, and U the
+# centered V_y,
+#
 #     0 <= sum_y q |U - W K c / q|^2 = (error + spread) - 2 tr(KG) + sum_y c'Nc / q,
+#
 # and the last sum is at most sum_y eta.c = eta.1, as columns sum to 1.
 #
 # The rays are, with b = e**-epsilon:
@@ -1399,9 +1402,9 @@ def signs_hold(condition, low, high, shift, taken, unit):
     So eight times ``under (eta.v)(r.v) - over v'Nv`` is a quadratic form in ``(1, s)``, and it is
     enough that a matrix of the form is positive semidefinite. As ``s_x**2 = 1``, a diagonal whose
     sum is 0, ``shift``, adds nothing to the form. ``taken``, from `eighths`, is not negative for
-    any set: it is subtracted, and what is left is shown to be ``>= 0``. Both are numbers of the
-    file, in units of ``unit / S``; ``eighth`` is one eighth of such a unit against those of the
-    condition.
+    any set: it is subtracted, and what is left is shown to be ``>= 0``. Both are integers over
+    ``S`` for (*) as it is stated, where ``(eta.v)(r.v)`` is that of the condition times ``unit``;
+    ``eighth`` is the factor to the integers of the condition.
     """
     form, line, r, over, under = condition
     c = len(r)
