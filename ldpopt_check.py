@@ -10,18 +10,18 @@ The parts can be read in this order; the numbers are their first lines:
     3. Privacy notions ...................................................................  324
     4. Programs: what the mechanism is worth, and what no private mechanism can pass .....  569
     5. Designs: error and bias of the estimator that is used .............................  851
-    6. Designs: bounds on all private mechanisms ......................................... 1249
-    6a. Sets of answers, one by one ...................................................... 1325
-    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 1395
-    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 1511
-    6d. A single mean .................................................................... 1711
-    6e. Products: combinations of attributes ............................................. 1801
-    6f. Questions of two answers each: moments of sets ................................... 1975
-    7. Reports: what several reports of a person reveal together ......................... 2282
-    7a. One report, as atoms ............................................................. 2423
-    7b. Shuffled reports ................................................................. 2561
-    7c. The mean positive part of a sum of many variables ................................ 2634
-    8. Files, and the command line ....................................................... 2787
+    6. Designs: bounds on all private mechanisms ......................................... 1254
+    6a. Sets of answers, one by one ...................................................... 1330
+    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 1400
+    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 1516
+    6d. A single mean .................................................................... 1716
+    6e. Products: combinations of attributes ............................................. 1806
+    6f. Questions of two answers each: moments of sets ................................... 1980
+    7. Reports: what several reports of a person reveal together ......................... 2287
+    7a. One report, as atoms ............................................................. 2428
+    7b. Shuffled reports ................................................................. 2566
+    7c. The mean positive part of a sum of many variables ................................ 2639
+    8. Files, and the command line ....................................................... 2792
 
 A function begins with its claim, as an inequality or equation where it has one. Names such as
 ``thm-estimation-bound`` are the labels of theorems in the documentation (docs/theory), where the
@@ -897,7 +897,12 @@ def check_design(data):
     need_digest(data)
     # What stands in "about" claims nothing.
     data = {key: data[key] for key in data if key not in ("digest", "about")}
-    kind = Frequencies if "size" in data else Questions if "kinds" in data else Design
+    if "size" in data:
+        kind = Frequencies
+    elif "kinds" in data:
+        kind = Questions
+    else:
+        kind = Design
     keys(data, f"format privacy objective multipliers achieved bound bias {kind.KEYS}")
     need(data["objective"] in ("average", "worst_case"), "unknown objective")
     achieved, bound, bias = (fraction(data[key]) for key in ("achieved", "bound", "bias"))
@@ -934,10 +939,10 @@ def check_design(data):
 class Design:
     """Statement, masses and estimator of a listed design; refused if the masses are not private.
 
-    Answers are of one *kind* if their columns of the workload are equal up to what all columns
-    share; ``kind[x]`` is the number of the kind of ``x``. With ``d_j`` the column of kind ``j``
-    less that of kind 0, ``gram * unit`` is the matrix of all ``d_i.d_j``. ``rows`` are the masses,
-    and report ``y`` counts ``V_y = W_0 + sum_j d_j left[j][y] scale``; ``left[0]`` is zero.
+    Answers are of one *kind* if their columns of the workload are equal; ``kind[x]`` is the number
+    of the kind of ``x``. With ``d_j`` the column of kind ``j`` less that of kind 0, ``gram * unit``
+    is the matrix of all ``d_i.d_j``. ``rows`` are the masses, and report ``y`` counts ``V_y = W_0 +
+    sum_j d_j left[j][y] scale``; ``left[0]`` is zero.
 
     What follows is for the bound. ``base`` is ``e**-epsilon``, over and under. Under pure privacy
     answers of one kind can be joined (thm-estimation-structure-equal), under other notions not:
