@@ -10,18 +10,18 @@ The parts can be read in this order; the numbers are their first lines:
     3. Privacy notions ...................................................................  324
     4. Programs: what the mechanism is worth, and what no private mechanism can pass .....  569
     5. Designs: error and bias of the estimator that is used .............................  851
-    6. Designs: bounds on all private mechanisms ......................................... 1254
-    6a. Sets of answers, one by one ...................................................... 1330
-    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 1400
-    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 1516
-    6d. A single mean .................................................................... 1716
-    6e. Products: combinations of attributes ............................................. 1806
-    6f. Questions of two answers each: moments of sets ................................... 1980
-    7. Reports: what several reports of a person reveal together ......................... 2287
-    7a. One report, as atoms ............................................................. 2428
-    7b. Shuffled reports ................................................................. 2566
-    7c. The mean positive part of a sum of many variables ................................ 2639
-    8. Files, and the command line ....................................................... 2792
+    6. Designs: bounds on all private mechanisms ......................................... 1256
+    6a. Sets of answers, one by one ...................................................... 1332
+    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 1402
+    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 1518
+    6d. A single mean .................................................................... 1718
+    6e. Products: combinations of attributes ............................................. 1808
+    6f. Questions of two answers each: moments of sets ................................... 1982
+    7. Reports: what several reports of a person reveal together ......................... 2289
+    7a. One report, as atoms ............................................................. 2430
+    7b. Shuffled reports ................................................................. 2568
+    7c. The mean positive part of a sum of many variables ................................ 2641
+    8. Files, and the command line ....................................................... 2794
 
 A function begins with its claim, as an inequality or equation where it has one. Names such as
 ``thm-estimation-bound`` are the labels of theorems in the documentation (docs/theory), where the
@@ -941,8 +941,9 @@ class Design:
 
     Answers are of one *kind* if their columns of the workload are equal; ``kind[x]`` is the number
     of the kind of ``x``. With ``d_j`` the column of kind ``j`` less that of kind 0, ``gram * unit``
-    is the matrix of all ``d_i.d_j``. ``rows`` are the masses, and report ``y`` counts ``V_y = W_0 +
-    sum_j d_j left[j][y] scale``; ``left[0]`` is zero.
+    is the matrix of all ``d_i.d_j``. ``rows`` are the masses, and report ``y`` counts
+
+        V_y = W_0 + sum_j d_j left[j][y] scale,     left[0] = 0.
 
     What follows is for the bound. ``base`` is ``e**-epsilon``, over and under. Under pure privacy
     answers of one kind can be joined (thm-estimation-structure-equal), under other notions not:
@@ -1192,12 +1193,13 @@ class Questions:
     def add_kind(self, parts, inside, mass, held):
         """Check that a kind of sets is private, and add what its sets tell to the information.
 
-        A *cell* has the numbers of ones in each part, ``inside`` whether the set has them. Given
-        the truth, a set with it has the probability ``high``, up to a factor of all sets of the
-        kind, a set without it ``low``: ``high <= e**epsilon low``. Over the ``2**t`` combinations
-        of answers to the ``t`` questions in the parts, the sum of the sign of ``j_1, j_2, ...``
-        questions of the parts over those in the set is a sum of products of Krawtchouk polynomials,
-        `signs`; that of no questions is their number.
+        A *cell* is a list of numbers of ones, one for each part; ``inside`` has a 1 for the cells
+        that are in the set. ``sums[j]`` is the sum of the sign of ``j_1, j_2, ...`` questions of
+        the parts, over those of the ``2**t`` combinations of answers to the ``t`` questions of all
+        parts that are in the set: a sum of products of Krawtchouk's polynomials, `signs`. That of
+        no questions is their number, ``size``. Given the answers of a person, each set of the kind
+        that has them is drawn with a probability in proportion to ``high``, each other one to
+        ``low``: this is private if ``high <= e**epsilon low``.
         """
         d = self.d
         need(
