@@ -1,16 +1,36 @@
-"""Check certificates of ldpopt with Python's standard library alone: ``python ldpopt_check.py FILE
-...``.
+"""Check certificates of ldpopt with Python's standard library alone.
 
-It shares no code with ldpopt, and needs no other file. A file that claims more than is proved here
-is refused.
+Use: ``python ldpopt_check.py FILE ...``. This file shares no code with ldpopt, and needs no other
+one. A certificate that claims more than is proved here is refused.
+
+The parts can be read in this order; the numbers are their first lines:
+
+    1. Reading: files, numbers, labels, masses ...........................................  127
+    2. e**x and ln between rationals .....................................................  251
+    3. Privacy notions ...................................................................  324
+    4. Programs: what the mechanism is worth, and what no private mechanism can pass .....  569
+    5. Designs: error and bias of the estimator that is used .............................  851
+    6. Designs: bounds on all private mechanisms ......................................... 1256
+    6a. Sets of answers, one by one ...................................................... 1332
+    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 1402
+    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 1518
+    6d. A single mean .................................................................... 1718
+    6e. Products: combinations of attributes ............................................. 1808
+    6f. Questions of two answers each: moments of sets ................................... 1982
+    7. Reports: what several reports of a person reveal together ......................... 2289
+    7a. One report, as atoms ............................................................. 2430
+    7b. Shuffled reports ................................................................. 2568
+    7c. The mean positive part of a sum of many variables ................................ 2641
+    8. Files, and the command line ....................................................... 2794
+
+A function begins with its claim, as an inequality or equation where it has one. Names such as
+``thm-estimation-bound`` are the labels of theorems in the documentation (docs/theory), where the
+proofs are. ``x+`` is ``max(0, x)``; ``u.v`` is the sum of products; ``M'`` is the transpose of
+``M``; ``1`` is also the vector of ones, and ``1_A`` that of a set: 1 for what is in ``A``, else 0.
 
 **A program** (``certify(solve(problem))``): the masses are private for the real ``e**epsilon``;
 ``achieved`` is their value; ``bound`` bounds the value of every private mechanism that satisfies
 the constraints.
-
-**Reports** (``curve.certificate``): the reports that are stated are (epsilon, delta)-private
-together at every epsilon that is claimed, whichever answers a person gives; if they are shuffled,
-whatever all others answer.
 
 **A design** (``design(workload, privacy)``): the masses are private; the estimator that is used,
 ``V = W X``, has the mean squared error ``achieved`` at most and the bias ``bias`` at most, which is
@@ -18,27 +38,14 @@ below 1e-9 of the standard deviation of one respondent's estimate; no private me
 unbiased estimator has less than ``bound``; and no name, label or number was changed since the
 digest was written.
 
-Why a bound holds. With ``G`` the Gram matrix of the workload centered by the weights ``r``, any
-matrix ``S``, any vector ``y`` and ``N = S'GS``: if ``v'Nv <= (y.v)(r.v)`` for all extreme rays
-``v`` of the cone of private columns, then no private mechanism is below ``2 tr(SG) - 1.y - sum_x
-r_x G_xx`` (docs, "Estimation"). The rays:
-
-* pure privacy: ``v = b + (1 - b) 1_A``, ``b = e**-epsilon``, of every set ``A`` of answers. Up to
-  20 answers all sets are checked; for more, a matrix is shown to be positive semidefinite; means
-  and products have their own proofs.
-* one-sided privacy: the same for all nonempty sets of sensitive answers, and the unit vectors of
-  the other answers.
-* graphs and metrics: ``v = e**(epsilon u)``, ``u`` a vertex of the polytope ``u_x - u_z <= d(x,
-  z)`` with its largest entry at 0. From one vertex all are reached along edges (Balinski 1961). At
-  a vertex the tight ties connect all answers; an edge raises one part ``A``, where ``A`` and the
-  rest are each connected by tight ties, and no tight tie prevents raising ``A``: all such ``A`` are
-  enumerated. Distances are rounded up to 52 bits, those that differ by less than one part in 2**38
-  are made equal to the largest, and a tie is left out if a chain is as short up to that: longer and
-  fewer ties make the cone larger, so the bound holds for the given ones.
+**Reports** (``curve.certificate``): the reports that are stated are (epsilon, delta)-private
+together at every epsilon that is claimed, whichever answers a person gives; if they are shuffled,
+whatever all others answer.
 
 Every double is an integer over 2**1074, ``e**x`` is a decimal that Python rounds correctly, and one
-unit further; sums and products are exact. Trusted: Python's integers and decimals, and that the
-statement in the file is the one meant.
+unit further; sums and products are exact. Where a float occurs it only proposes, and integers
+decide. Trusted: Python's integers and decimals, and that the statement in the file is the one
+meant.
 
 Exit codes: 0 everything holds; 1 something does not hold; 2 not readable as a certificate, or NOT
 CHECKED, because the proof would take too long: files above 128 MiB, more than 10**9 products, parts
@@ -49,7 +56,7 @@ import json
 import re
 import sys
 from bisect import bisect
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import MAX_EMAX, MAX_PREC, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import cache, lru_cache
 from hashlib import sha256
@@ -63,38 +70,43 @@ from itertools import (
     product,
 )
 from math import ceil, comb, e, floor, frexp, isqrt, prod
-from operator import add, mul
+from operator import add, mul, ne
 from pathlib import Path
+from typing import NamedTuple
 
-# doubles are over S, masses over UNIT; of a program's claim
-S = 2**1074
-UNIT = 2**53
-TOLERANCE = Fraction(1, 10**15)
-# above these: not checked
-BYTES = 2**27
-PRODUCTS = 10**9
-LISTED = 32
-TIED = 20
+S = 2**1074  # doubles are integers over it
+UNIT = 2**53  # masses, which are probabilities, are integers over it
+TOLERANCE = Fraction(1, 10**15)  # by which a claimed bound of a program may pass the proved one
+
+# What is above these numbers is not checked.
+BYTES = 2**27  # of a file
+PRODUCTS = 10**9  # of two numbers, for one purpose
+LISTED = 32  # answers whose sets are listed
+TIED = 20  # answers that are tied to each other
 RAYS = 100_000
-NATS = 5000
+DIAGRAMS = 5000  # sets of two attributes that are listed; for more there is another proof
+NATS = 5000  # epsilon times the largest distance in a column
 
 
 class ClaimError(Exception):
-    """The certificate does not hold."""
+    """The certificate does not hold: exit code 1."""
 
 
 class NotCheckedError(Exception):
-    """The certificate was not checked: it may hold or not."""
+    """The certificate was not checked, and may hold or not: exit code 2."""
 
 
 def need(holds, message, error=ValueError):
-    """Raise an error if a condition does not hold."""
+    """Raise an error if a condition does not hold.
+
+    A ``ValueError`` says that the file is no certificate; `ClaimError` that it claims too much.
+    """
     if not holds:
         raise error(message)
 
 
 def afford(products):
-    """Refuse work that would take too long."""
+    """Refuse work that would take too long, before it is begun."""
     need(
         products <= PRODUCTS,
         f"{products:.1e} products are more than {PRODUCTS:.0e}",
@@ -102,17 +114,35 @@ def afford(products):
     )
 
 
-# Reading: every number is bounded before it is made.
+def dot(left, right):
+    """Sum of products; where one list is longer, the rest of it does not count."""
+    return sum(map(mul, left, right))
+
+
+def decimal(value, digits=15):
+    """A rational in decimals, for messages only: nothing is decided by them."""
+    return f"{float(value):.{digits}g}" if abs(value) < 10**308 else "more than 1e308"
+
+
+# 1. Reading: files, numbers, labels, masses
+#
+# Every number is bounded before it is made, so that no file makes the checker hang. What two
+# readers may read differently is refused: a certificate of one statement must not pass for one of
+# another.
 
 
 def read(path):
-    """Parse JSON; duplicate keys, NaN, infinity and long integers are refused."""
+    """The JSON in a file.
+
+    Duplicate keys, NaN, infinity, and integers of more than 400 characters are refused. A file that
+    is no plain one, such as a pipe, is not opened.
+    """
 
     def unique(pairs):
         need(len(dict(pairs)) == len(pairs), "a duplicate key")
         return dict(pairs)
 
-    def whole(text):
+    def integer(text):
         need(
             len(text) <= 400 and text.strip("-").isdigit(),
             f"{text:.60} is not a number of at most 400 digits",
@@ -123,12 +153,13 @@ def read(path):
     with open(path, "rb") as stream:
         raw = stream.read(BYTES + 1)
     need(len(raw) <= BYTES, f"the file has more than {BYTES >> 20} MiB", NotCheckedError)
-    hooks = {"object_pairs_hook": unique, "parse_int": whole, "parse_constant": whole}
+    # Python calls the last hook for NaN and infinity only, which are no integers.
+    hooks = {"object_pairs_hook": unique, "parse_int": integer, "parse_constant": integer}
     return json.loads(raw.decode("utf-8-sig"), **hooks)
 
 
 def keys(table, names):
-    """Values of an object with exactly these keys."""
+    """Values of an object that has exactly these keys, in the order of the names."""
     need(
         isinstance(table, dict) and set(table) == set(names.split()),
         f"an object should have the keys {names}",
@@ -137,8 +168,11 @@ def keys(table, names):
 
 
 def double(value, *shape):
-    """The double of a number (or hexadecimal text) as an integer over ``S``; with a shape, lists of
-    them.
+    """``S`` times the double that a number, or hexadecimal text, stands for: an integer.
+
+    With a shape, lists of that many lists, and so on, of such integers. Every finite double is a
+    multiple of ``2**-1074``, hence nothing is rounded but a decimal to its double, which is what
+    every reader of JSON does.
     """
     if shape:
         need(
@@ -150,6 +184,7 @@ def double(value, *shape):
         r"-?0x[01](\.[0-9a-f]{1,13})?p[+-]?[0-9]{1,4}", value
     ):
         value = float.fromhex(value)
+    # The type of True is bool, so that it is no number here.
     need(
         type(value) in (int, float) and abs(value) < float("inf"),
         f"{value!r:.60} is not a finite number",
@@ -159,61 +194,14 @@ def double(value, *shape):
 
 
 def fraction(text):
-    """A rational such as ``-3/4``: no exponents, at most 4000 digits."""
+    """The rational of a text such as ``-3/4``: no exponents, at most 4000 digits a side."""
     plain = isinstance(text, str) and re.fullmatch(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?", text)
     need(plain, f"{text!r:.60} is not a fraction")
     return Fraction(text)
 
 
-@lru_cache(maxsize=None, typed=True)
-def nats(given, digits=400):
-    """``e**epsilon`` if it is a rational, else None; and rationals below and above epsilon."""
-    need(type(given) in (int, float, str) and len(str(given)) <= 500, "epsilon is not a number")
-    text = str(given).strip().lower()
-    logarithm = re.fullmatch(r"(?:log|ln)\s*\((.+)\)", text)
-    text = logarithm[1].strip() if logarithm else text
-    need(
-        re.fullmatch(r"[-+0-9./]+(e[-+]?[0-9]{1,4})?", text),
-        f"epsilon: {text!r:.60} is not a number",
-    )
-    number = Fraction(given) if isinstance(given, float) else Fraction(text)
-    need(number >= (1 if logarithm else 0), "epsilon is not >= 0")
-    low, high = (
-        [near("ln", number, up, digits) for up in (False, True)] if logarithm else [number] * 2
-    )
-    need(high <= 10001, "epsilon is above 10000")
-    return (number if logarithm else None), max(low, Fraction(0)), high
-
-
-def near(function, x, up, digits=400):
-    """A rational above or below ``ln`` or ``exp`` of one: decimals are exact to a unit of their
-    last digit.
-    """
-    context = Context(
-        prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR, Emax=9999, Emin=-9999
-    )
-    value = getattr(context, function)(context.divide(x.numerator, x.denominator))
-    return Fraction(context.next_plus(value) if up else context.next_minus(value))
-
-
-@lru_cache(maxsize=None, typed=True)
-def power(given, distance):
-    """A rational at most ``e**(epsilon d)``, over and under; ``e**(-epsilon d)`` over ``S``,
-    rounded down.
-    """
-    ratio, low, high = nats(given)
-    if ratio and distance == int(distance) <= 64:
-        low = high = ratio ** int(distance)
-    else:  # 1 / S is about e**-744
-        low, high = (
-            near("exp", min(end * distance, Fraction(750)), up)
-            for end, up in ((low, False), (high, True))
-        )
-    return *max(low, Fraction(1)).as_integer_ratio(), high.denominator * S // high.numerator
-
-
 def labels(names):
-    """Distinct labels, as JSON text."""
+    """Distinct labels of answers or reports, as JSON text: the number 1 is not the text "1"."""
 
     def plain(name):
         return type(name) in (str, int, float) or (isinstance(name, list) and all(map(plain, name)))
@@ -228,7 +216,11 @@ def labels(names):
 
 
 def masses(table, n, m):
-    """Rows of integers over ``UNIT`` that sum to it."""
+    """The channel ``P(x, y) = table[x][y] / UNIT``: ``n`` rows of ``m`` integers ``>= 0``.
+
+    Each row sums to ``UNIT`` exactly: a distribution of the reports, which a computer can draw
+    from with 53 random bits.
+    """
     fit = [
         len(row) == m and set(map(type, row)) == {int} and min(row) >= 0 and sum(row) == UNIT
         for row in table
@@ -241,9 +233,13 @@ def masses(table, n, m):
 
 
 def need_digest(data):
-    """Refuse an object that was changed after its digest was written."""
-    rest = {key: data[key] for key in data if key != "digest"}
-    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    """Refuse an object that was changed after its digest was written.
+
+    The digest is the SHA-256 of all that the object says but for the digest. It protects from
+    accidents; who changes a file on purpose computes it again, and all else is proved here anyway.
+    """
+    content = {key: data[key] for key in data if key != "digest"}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     same = sha256(text.encode()).hexdigest() == data["digest"]
     need(
         same,
@@ -252,90 +248,131 @@ def need_digest(data):
     )
 
 
-# Privacy.
+# 2. e**x and ln between rationals
+#
+# Privacy compares masses with e**epsilon, which is no rational. It is enclosed by two: an audit
+# uses the lower one, so that masses which pass are private; a bound uses e**-epsilon rounded down,
+# which allows more channels than there are, so that what is true of all of these is true of the
+# private ones.
 
+
+def near(function, x, up, digits=400):
+    """A rational below ``ln x`` or ``exp x``, or above it if ``up``, near it to 395 digits or so.
+
+    ``x`` is first rounded to a decimal in the same direction, and both functions rise. Python
+    documents that its decimals are rounded correctly, to the nearest one whatever direction is set:
+    the next decimal is on the right side.
+    """
+    context = Context(
+        prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR, Emax=9999, Emin=-9999
+    )
+    value = getattr(context, function)(context.divide(x.numerator, x.denominator))
+    return Fraction(context.next_plus(value) if up else context.next_minus(value))
+
+
+@lru_cache(maxsize=None, typed=True)
+def nats(epsilon, digits=400):
+    """``e**epsilon`` if it is a rational, else None; and ``low <= epsilon <= high``, rationals.
+
+    ``epsilon`` is a number, such as 0.5 or "1/10", or the logarithm of a rational, such as
+    "log(3)". It is at least 0 and at most 10000.
+    """
+    need(type(epsilon) in (int, float, str) and len(str(epsilon)) <= 500, "epsilon is not a number")
+    text = str(epsilon).strip().lower()
+    logarithm = re.fullmatch(r"(?:log|ln)\s*\((.+)\)", text)
+    text = logarithm[1].strip() if logarithm else text
+    need(
+        re.fullmatch(r"[-+0-9./]+(e[-+]?[0-9]{1,4})?", text),
+        f"epsilon: {text!r:.60} is not a number",
+    )
+    number = Fraction(epsilon) if isinstance(epsilon, float) else Fraction(text)
+    need(number >= (1 if logarithm else 0), "epsilon is not >= 0")
+    low = near("ln", number, False, digits) if logarithm else number
+    high = near("ln", number, True, digits) if logarithm else number
+    need(high <= 10001, "epsilon is above 10000")
+    return (number if logarithm else None), max(low, Fraction(0)), high
+
+
+@lru_cache(maxsize=None, typed=True)
+def power(epsilon, distance):
+    """``over, under, b`` with ``over / under <= e**(epsilon d)`` and ``b / S <= e**(-epsilon d)``.
+
+    Both are equal, but for the rounding of ``b`` to an integer, if ``e**epsilon`` is a rational and
+    ``d`` a whole number up to 64.
+    """
+    ratio, low, high = nats(epsilon)
+    if ratio and distance == int(distance) <= 64:
+        least = most = ratio ** int(distance)
+    else:  # 1 / S is about e**-744: above 750 the first power is lowered, and b is 0
+        least = near("exp", min(low * distance, Fraction(750)), up=False)
+        most = near("exp", min(high * distance, Fraction(750)), up=True)
+    return *max(least, Fraction(1)).as_integer_ratio(), most.denominator * S // most.numerator
+
+
+def least_ratio(epsilon):
+    """``low, high`` with ``low / high <= e**-epsilon``, near it to 96 bits, and ``low > 0``.
+
+    Designs are bounded with it: columns whose entries differ by this smaller ratio form a larger
+    cone, so that a bound for it holds for the real one too.
+    """
+    ratio, _, top = nats(epsilon)
+    exact = ratio or near("exp", top, up=True)
+    bits = 96 + max(0, exact.numerator.bit_length() - exact.denominator.bit_length())
+    return (exact.denominator << bits) // exact.numerator, 1 << bits
+
+
+# 3. Privacy notions
+#
+# A notion ties answers to each other. If i is tied to k at the distance d, no report may be more
+# than e**(epsilon d) times as likely under i as under k, up to delta.
+
+# The keys of each kind in a file, beside kind and epsilon.
 KEYS = {
     "pure": "",
     "approximate": "delta form",
     "graph": "edges parts neighbors",
     "metric": "distance",
+    "one_sided": "sensitive",
+    "utility_optimized": "sensitive protected",
 }
-# beside kind and epsilon
-KEYS |= {"one_sided": "sensitive", "utility_optimized": "sensitive protected"}
 
 
 class Notion:
-    """``P(i, E) <= e**(epsilon d) P(k, E) + delta`` for every tied pair and event ``E`` of tied
-    reports. ``ties`` maps ``(i, k)`` to ``d``; None if all of ``capped`` are tied to all others at
-    distance ``unit``; with ``single``, events are single reports. ``owner[y]``: the only input that
-    may give ``y``; None if ``y`` is tied.
+    """``P(i, E) <= e**(epsilon d) P(k, E) + delta`` for all tied pairs and events ``E``.
+
+    An event is a set of tied reports; with ``single`` it is a single one. ``ties`` maps ``(i, k)``
+    to its distance ``d``; it is None if every answer of ``capped`` is tied to all others at the
+    distance ``unit``. ``unit`` is None if the distances differ, or some pairs are not tied.
+    ``owner[y]`` is the only answer that may give report ``y``, which is then not tied to anything;
+    it is None for the reports in ``tied``. ``is_pure``: all answers are tied at distance 1, with
+    ``delta = 0`` and no owners.
     """
 
     def __init__(self, table, inputs, outputs):
-        self.n = len(inputs)
         kind = table["kind"]
         place = {name: x for x, name in enumerate(inputs)}
-        n, self.epsilon, _ = self.n, table["epsilon"], nats(table["epsilon"])
+        self.n = len(inputs)
+        self.epsilon = table["epsilon"]
+        nats(self.epsilon)  # refused if it is none
         need(kind in KEYS, f"unknown kind {kind!r:.60}")
         need(
             set(table) <= {"kind", "epsilon", *KEYS[kind].split()},
             f"unknown key among {sorted(table)}",
         )
-        named = (
-            labels(table["sensitive"])
-            if "sensitive" in KEYS[kind] and table["sensitive"] != []
-            else []
-        )
-        secret = {place[name] for name in named}
-        self.delta = 0
+        sensitive = sensitive_of(table, place) if "sensitive" in KEYS[kind] else set()
+        self.delta = delta_of(table) if kind == "approximate" else 0
         self.single = table.get("form") == "entry"
-        self.ties = None
-        self.unit = 1
-        self.capped = secret if kind == "one_sided" else set(range(n))
+        self.ties = TIES_OF[kind](table, place)
+        self.capped = sensitive if kind == "one_sided" else set(range(self.n))
         self.owner = [None] * len(outputs)
-        if kind == "approximate":
-            self.delta = double(table["delta"])
-            need(
-                0 <= self.delta <= S and table.get("form", "event") in ("event", "entry"),
-                "delta or form is wrong",
-            )
-        elif kind == "graph":
-            edges = edges_of(table, place)
-            parts = table.get("parts", "connected")
-            if edges is not None:
-                self.ties = {pair: 1 for edge in edges for pair in permutations(edge)}
-                whole = parts == "separate" or (
-                    parts == "connected" and len(parts_of(n, self.ties)) == 1
-                )
-                need(
-                    whole and all(i != k for i, k in edges),
-                    "the graph has loops, or falls into parts",
-                )
-        elif kind == "metric":
-            rows = double(table["distance"], n, n)
-            self.ties = {(i, k): Fraction(rows[i][k], S) for i, k in permutations(range(n), 2)}
-            symmetric = all(rows[k][i] == rows[i][k] > 0 for i, k in self.ties)
-            need(symmetric and not any(rows[x][x] for x in range(n)), "it is not a distance")
-        elif (
-            kind == "utility_optimized"
-        ):  # an unprotected report belongs to the input of the same label
-            rest = set(outputs) - {name for name, x in place.items() if x not in secret}
-            kept = set(labels(table["protected"])) if "protected" in table else rest
-            need(
-                rest <= kept <= set(outputs),
-                "an unprotected report without an owner, or a protected one not known",
-            )
-            self.owner = [None if y in kept else place[y] for y in outputs]
-        if self.ties is not None:  # one distance for all pairs, if there is one
-            alike = len(self.ties) == n * (n - 1) and len(set(self.ties.values())) < 2
-            self.unit = max(self.ties.values(), default=1) if alike else None
-        self.is_pure = (
-            kind != "metric" and self.unit == 1 and len(self.capped) == n and not self.delta
-        )
-        self.is_pure &= kind != "utility_optimized" or (
-            len(secret) == n and "protected" not in table
-        )
+        if kind == "utility_optimized":
+            self.owner = owners_of(table, place, sensitive, outputs)
         self.tied = [y for y, owner in enumerate(self.owner) if owner is None]
+        self.unit = common_distance(self.n, self.ties)
+        self.is_pure = kind != "metric" and self.unit == 1 and len(self.capped) == self.n
+        self.is_pure &= not self.delta
+        if kind == "utility_optimized":
+            self.is_pure &= len(sensitive) == self.n and "protected" not in table
 
     def distance(self, i, k):
         """Distance of a tied pair; None if it is not tied."""
@@ -344,81 +381,215 @@ class Notion:
         return self.unit if i in self.capped and i != k and 0 <= k < self.n else None
 
     def audit(self, rows):
-        """Refuse masses that violate an inequality."""
+        """Refuse masses that violate an inequality of the notion."""
         for y, owner in enumerate(self.owner):
-            own = owner is None or not any(row[y] for x, row in enumerate(rows) if x != owner)
+            is_kept = owner is None or not any(row[y] for x, row in enumerate(rows) if x != owner)
             need(
-                own,
+                is_kept,
                 f"not private: report {y} has mass under an input that does not own it",
                 ClaimError,
             )
-        # many pairs, one ratio: compare the ends of each column
         if self.unit is not None and not self.delta:
-            over, under, _ = power(self.epsilon, self.unit)
-            for y in self.tied:
-                top = max((rows[x][y] for x in self.capped), default=0)
-                least = min(row[y] for row in rows)
-                need(top * under <= over * least, f"not private: report {y}", ClaimError)
-            return
-        every = permutations(range(self.n), 2)
-        pairs = (
-            [pair for pair in every if pair[0] in self.capped] if self.ties is None else self.ties
-        )
-        afford(len(pairs) * len(self.tied) + 1000 * len(set((self.ties or {}).values())))
+            self.audit_columns(rows)
+        else:
+            self.audit_pairs(rows)
+
+    def audit_columns(self, rows):
+        """One ratio for all pairs: ``under max_i P(i, y) <= over min_k P(k, y)`` for every report.
+
+        ``i`` is capped and ``k`` is any answer; ``over / under <= e**(epsilon unit)``. If both are
+        one answer, the largest mass is the least one, and the inequality holds.
+        """
+        over, under, _ = power(self.epsilon, self.unit)
+        for y in self.tied:
+            top = max((rows[x][y] for x in self.capped), default=0)
+            least = min(row[y] for row in rows)
+            need(top * under <= over * least, f"not private: report {y}", ClaimError)
+
+    def audit_pairs(self, rows):
+        """Each tied pair: ``sum_y (under P(i, y) - over P(k, y))+ <= under delta``.
+
+        The event that has the largest excess is that of all reports with a positive one, so that
+        the sum of the positive parts is the largest excess of all events. With ``single``, the
+        largest term stands in place of the sum (thm-notions-entry-event compares the two).
+        """
+        pairs = self.ties
+        if pairs is None:
+            pairs = [pair for pair in permutations(range(self.n), 2) if pair[0] in self.capped]
+        distances = set((self.ties or {}).values())
+        afford(len(pairs) * len(self.tied) + 1000 * len(distances))
         for i, k in pairs:
             over, under, _ = power(self.epsilon, self.distance(i, k))
-            excess = [under * rows[i][y] - over * rows[k][y] for y in self.tied]
-            beyond = (
-                max(excess, default=0)
-                if self.single
-                else sum(entry for entry in excess if entry > 0)
-            )
+            excesses = [under * rows[i][y] - over * rows[k][y] for y in self.tied]
+            if self.single:
+                excess = max(excesses, default=0)
+            else:
+                excess = sum(entry for entry in excesses if entry > 0)
             need(
-                beyond * S <= self.delta * UNIT * under,
+                excess * S <= self.delta * UNIT * under,
                 f"not private: input {i} against input {k}",
                 ClaimError,
             )
 
 
+# What each kind of notion has of its own. A table is what the file says of the notion, and place
+# maps the label of each answer to its number.
+
+
+def all_pairs(table, place):
+    """The ties of pure and approximate privacy, and of those with sensitive answers.
+
+    All capped answers are tied to all others at the distance 1: no pairs need to be listed.
+    """
+    return None
+
+
+def pairs_of_graph(table, place):
+    """The two ends of every edge, both ways, at the distance 1; nothing is listed if all are tied.
+
+    The answers are to be connected, unless the file says that the parts are meant to be separate:
+    a report may then reveal in which part the answer is.
+    """
+    edges = edges_of(table, place)
+    parts = table.get("parts", "connected")
+    if edges is None:
+        return None
+    ties = {pair: 1 for edge in edges for pair in permutations(edge)}
+    is_meant = parts == "separate" or (
+        parts == "connected" and len(parts_of(len(place), ties)) == 1
+    )
+    need(
+        is_meant and all(i != k for i, k in edges),
+        "the graph has loops, or falls into parts",
+    )
+    return ties
+
+
 def edges_of(table, place):
-    """Edges of a graph: pairs of positions, or ``neighbors``, the name of a family or pairs of
-    labels; None: all.
+    """Edges as pairs of numbers of answers; None for a complete graph.
+
+    They are stated as pairs of numbers (``edges``); or as ``neighbors``, which has pairs of labels
+    or the name of a family: a path, a cycle, or the complete graph.
     """
     n = len(place)
-    given = table["neighbors"] if "neighbors" in table else {"edges": table["edges"]}
+    stated = table["neighbors"] if "neighbors" in table else {"edges": table["edges"]}
     need(
-        len({"edges", "neighbors"} & set(table)) == 1 and len(given) == 1,
+        len({"edges", "neighbors"} & set(table)) == 1 and len(stated) == 1,
         "a graph has edges or neighbors",
     )
-    if "edges" in given:
-        find = range(n).index if "edges" in table else lambda name: place[json.dumps(name)]
-        return [(find(a), find(b)) for a, b in given["edges"]]
-    need(given["kind"] in ("path", "cycle", "complete"), "unknown neighbors")
-    around = [(n - 1, 0)] if given["kind"] == "cycle" and n > 2 else []
-    return None if given["kind"] == "complete" else [(x, x + 1) for x in range(n - 1)] + around
+    if "edges" in stated:
+        number = range(n).index if "edges" in table else lambda name: place[json.dumps(name)]
+        return [(number(a), number(b)) for a, b in stated["edges"]]
+    need(stated["kind"] in ("path", "cycle", "complete"), "unknown neighbors")
+    if stated["kind"] == "complete":
+        return None
+    path = [(x, x + 1) for x in range(n - 1)]
+    return [*path, (n - 1, 0)] if stated["kind"] == "cycle" and n > 2 else path
 
 
 def parts_of(n, pairs):
-    """Connected components of the answers, given pairs of them."""
+    """Connected components of the answers, given pairs of them.
+
+    Every answer begins as a part of its own, and each pair joins the parts of its two answers.
+    """
     part = list(range(n))
     for x, z in pairs:
         if part[x] != part[z]:
-            part = [part[x] if own == part[z] else own for own in part]
-    return [[x for x in range(n) if part[x] == own] for own in dict.fromkeys(part)]
+            part = [part[x] if number == part[z] else number for number in part]
+    return [[x for x in range(n) if part[x] == number] for number in dict.fromkeys(part)]
 
 
-# Programs.
+def pairs_of_metric(table, place):
+    """Every ordered pair at its distance: symmetric, 0 on the diagonal, positive elsewhere.
+
+    The triangle inequality is not demanded: a chain of shorter ties implies the longer one, and
+    neither an audit nor a bound needs to know of it.
+    """
+    n = len(place)
+    rows = double(table["distance"], n, n)
+    ties = {}
+    for i, k in permutations(range(n), 2):
+        ties[i, k] = Fraction(rows[i][k], S)
+    symmetric = all(rows[k][i] == rows[i][k] > 0 for i, k in ties)
+    diagonal = [row[x] for x, row in enumerate(rows)]
+    need(symmetric and not any(diagonal), "it is not a distance")
+    return ties
+
+
+TIES_OF = {
+    "pure": all_pairs,
+    "approximate": all_pairs,
+    "graph": pairs_of_graph,
+    "metric": pairs_of_metric,
+    "one_sided": all_pairs,
+    "utility_optimized": all_pairs,
+}
+
+
+def common_distance(n, ties):
+    """The distance of all pairs, if all are tied and at one distance; else None."""
+    if ties is None:
+        return 1
+    alike = len(ties) == n * (n - 1) and len(set(ties.values())) < 2
+    return max(ties.values(), default=1) if alike else None
+
+
+def delta_of(table):
+    """``S delta``, an integer from 0 to ``S``."""
+    delta = double(table["delta"])
+    need(
+        0 <= delta <= S and table.get("form", "event") in ("event", "entry"),
+        "delta or form is wrong",
+    )
+    return delta
+
+
+def sensitive_of(table, place):
+    """Numbers of the answers that are to be hidden; there may be none."""
+    names = labels(table["sensitive"]) if table["sensitive"] != [] else []
+    return {place[name] for name in names}
+
+
+def owners_of(table, place, sensitive, outputs):
+    """For each report the only answer that may give it, or None if it is protected.
+
+    A report with the label of an answer that is not sensitive may reveal just this answer, unless
+    the file says that it is protected. All other reports are.
+    """
+    public = {name for name, x in place.items() if x not in sensitive}
+    others = set(outputs) - public
+    kept = set(labels(table["protected"])) if "protected" in table else others
+    need(
+        others <= kept <= set(outputs),
+        "an unprotected report without an owner, or a protected one not known",
+    )
+    return [None if y in kept else place[y] for y in outputs]
+
+
+# 4. Programs: what the mechanism is worth, and what no private mechanism can pass
+#
+# A program maximizes a gain, or minimizes a loss, over all private channels P, which may have to
+# satisfy linear side constraints. The bound is Lagrange's: whatever the multipliers are, each
+# inequality that all private channels satisfy is added to the value with its multiplier, and the
+# rest is maximized over channels that need satisfy less. A loss is a gain with the sign changed.
 
 
 class Problem:
-    """The statement: a value to maximize or minimize over all private channels."""
+    """The statement: a value to maximize or minimize over all private channels.
+
+    ``utility`` and ``prior`` are over ``S``; ``spreads[x]`` is the difference that a report can
+    make to the utility of answer ``x``. ``blocks`` maps the name of each side constraint to its
+    rows ``lower <= sum a P(x, y) <= upper``: the terms ``(x, y, a)``, and the two sides, over
+    ``S``, None where there is none.
+    """
 
     def __init__(self, table):
         names = "inputs outputs objective prior sense utility privacy constraints"
         inputs, outputs, self.objective, prior, self.sense, utility, privacy, blocks = keys(
             table, names
         )
-        inputs, outputs = labels(inputs), labels(outputs)
+        inputs = labels(inputs)
+        outputs = labels(outputs)
         self.n = len(inputs)
         self.m = len(outputs)
         need(
@@ -426,10 +597,8 @@ class Problem:
             "objective or sense",
         )
         need((prior is None) == (self.objective == "worst_case"), "a worst case has no prior")
-        self.utility, self.prior = (
-            double(utility, self.n, self.m),
-            None if prior is None else double(prior, self.n),
-        )
+        self.utility = double(utility, self.n, self.m)
+        self.prior = None if prior is None else double(prior, self.n)
         fits = not self.prior or (min(self.prior) >= 0 and abs(sum(self.prior) - S) <= S >> 30)
         need(fits, "the prior does not sum to 1")
         self.spreads = [max(row) - min(row) for row in self.utility]
@@ -437,12 +606,13 @@ class Problem:
         need(
             len({block["name"] for block in blocks}) == len(blocks), "two constraints have one name"
         )
-        self.blocks = {}  # name -> rows: terms (input, output, coefficient), and their sides
+        self.blocks = {}
         for block in blocks:
             name, rows, lower, upper = keys(block, "name rows lower upper")
+            answers = range(self.n)
+            reports = range(self.m)
             terms = [
-                [(range(self.n).index(x), range(self.m).index(y), double(a)) for x, y, a in row]
-                for row in rows
+                [(answers.index(x), reports.index(y), double(a)) for x, y, a in row] for row in rows
             ]
             sides = [
                 [None if side is None else double(side) for side in part] for part in (lower, upper)
@@ -450,14 +620,18 @@ class Problem:
             self.blocks[name] = list(zip(terms, *sides, strict=True))
 
     def value(self, rows):
-        """Exact value of the masses."""
-        by_input = [sum(map(int.__mul__, worth, row)) for worth, row in zip(self.utility, rows)]
+        """``sum_x prior[x] sum_y utility[x][y] P(x, y)`` of masses, exactly.
+
+        Of a worst case, the least of the sums over ``y`` for a gain, and the largest for a loss.
+        """
+        by_input = [dot(worth, row) for worth, row in zip(self.utility, rows)]
         if self.prior:
-            return Fraction(sum(map(int.__mul__, self.prior, by_input)), S * S * UNIT)
-        return Fraction(min(by_input) if self.sense == "gain" else max(by_input), S * UNIT)
+            return Fraction(dot(self.prior, by_input), S * S * UNIT)
+        worst = min(by_input) if self.sense == "gain" else max(by_input)
+        return Fraction(worst, S * UNIT)
 
     def residual(self, rows, name):
-        """Largest violation of a side constraint by the masses."""
+        """Largest violation of the rows of a side constraint by the masses; 0 if all hold."""
         worst = [0]
         for terms, lower, upper in self.blocks[name]:
             activity = sum(a * rows[x][y] for x, y, a in terms)
@@ -469,7 +643,19 @@ class Problem:
         return Fraction(max(worst), S * UNIT)
 
     def bound(self, table):
-        """The bound proved by the multipliers, and the stake: the average spread of the utility."""
+        """A number that no private channel passes, and the stake: the average spread.
+
+        For every private channel that satisfies the constraints, and any weights of the answers,
+
+            value <= constant + sum_x,y costs[x][y] P(x, y)
+                  <= constant + sum_x max_y costs[x][y],
+
+        where ``costs`` are weight times utility, less what the multipliers move to the constant
+        (thm-certificates-pairwise). The maximum is over the reports that ``x`` may give. In the
+        compact form, rows of the channel are relaxed in place of pairs; see `compact`. The weights
+        are the prior; of a worst case they are multipliers too, as the least of several numbers is
+        at most their average (thm-certificates-worst).
+        """
         form, sums, worst, privacy, constraints = keys(
             table, "form row_sums worst_case privacy constraints"
         )
@@ -481,35 +667,29 @@ class Problem:
         weights = weights if any(weights) else [1] * self.n
         total = S if self.prior else sum(weights)
         sign = 1 if self.sense == "gain" else -1
-        # Costs over the unit total * S * S; multipliers are over S, and are multiplied by total.
+        # Costs are over total * S * S; multipliers are over S, and are multiplied by total.
         costs = [
             [sign * weight * worth * S for worth in row]
             for weight, row in zip(weights, self.utility)
         ]
-        constant = sum(self.relax(costs, row, total) for row in privacy)
+        constant = sum(self.relax_pair(costs, row, total) for row in privacy)
         for name, values in constraints.items():
-            for (terms, lower, upper), value in zip(
-                self.blocks[name], double(values, len(self.blocks[name]))
-            ):
-                side = upper if value > 0 else lower
-                if value and side is not None:
-                    for x, y, a in terms:
-                        costs[x][y] -= a * value * total
-                    constant += value * side * total
-        owner = list(enumerate(self.notion.owner))
+            constant += self.relax_constraint(costs, name, values, total)
+        # In both forms: an answer that may give no report at all is refused here.
         best = sum(
-            max(row[y] for y, own in owner if own in (None, x)) for x, row in enumerate(costs)
+            max(entry for entry, owner in zip(row, self.notion.owner) if owner in (None, x))
+            for x, row in enumerate(costs)
         )
         if form == "compact":
             best = self.compact(costs, [value * total * S for value in double(sums, self.n)])
-        stake = sum(map(int.__mul__, weights, self.spreads)) or Fraction(
-            total * sum(self.spreads), self.n
-        )
+        stake = dot(weights, self.spreads) or Fraction(total * sum(self.spreads), self.n)
         return Fraction(sign * (constant + best), total * S * S), Fraction(stake, total * S)
 
-    def relax(self, costs, row, total):
-        """Move a row ``b P(i, E) - P(k, E) <= b delta``, ``b <= e**(-epsilon d)``, into the
-        costs.
+    def relax_pair(self, costs, row, total):
+        """Move a row ``b P(i, E) - P(k, E) <= b delta`` into the costs; what it adds to the bound.
+
+        The row holds for every private channel, as ``b <= e**(-epsilon d)``; only for tied pairs,
+        events of tied reports (of one, if the notion is entry by entry), and multipliers above 0.
         """
         i, k, event, value = row
         distance = self.notion.distance(i, k)
@@ -524,51 +704,95 @@ class Problem:
         )
         fits = known and (len(event) == 1 or not (self.notion.single and self.notion.delta))
         need(fits, "a multiplier that does not belong to an event")
-        value, b = double(value) * total, power(self.notion.epsilon, distance)[2]
+        value = double(value) * total
+        b = power(self.notion.epsilon, distance)[2]
         for y in event:
             costs[i][y] -= value * b
             costs[k][y] += value * S
-        return -(-value * b * self.notion.delta // S)
+        return -(-value * b * self.notion.delta // S)  # rounded up
+
+    def relax_constraint(self, costs, name, values, total):
+        """Move rows ``lower <= sum a P(x, y) <= upper`` into the costs; what they add to the bound.
+
+        A multiplier above 0 uses the upper side, one below 0 the lower one:
+        ``value * sum a P(x, y) <= value * side``. Without that side the row proves nothing.
+        """
+        constant = 0
+        for (terms, lower, upper), value in zip(
+            self.blocks[name], double(values, len(self.blocks[name]))
+        ):
+            side = upper if value > 0 else lower
+            if value and side is not None:
+                for x, y, a in terms:
+                    costs[x][y] -= a * value * total
+                constant += value * side * total
+        return constant
 
     def compact(self, costs, duals):
-        """Bound over columns ``P(x, y) = q + b M``, ``q`` in ``[0, (1 - b) M + delta]`` for capped
-        inputs, ``M >= 0``. With ``e = costs - duals - t`` a column adds at most ``M ((1 - b) sum e+
-        + b sum e) + delta sum e+``. The bracket is <= 0 if ``t (k (1 - b) + n b) >= (1 - b) (sum of
-        the k largest) + b (sum of all)`` for every ``k``.
+        """Upper bound of ``sum costs P`` over private channels, by multipliers of the row sums.
+
+        With one distance for all pairs, a column of a private channel is ``P(x, y) = q_x + b M``
+        with ``M >= 0`` and ``0 <= q_x <= (1 - b) M + delta`` for capped answers, ``0 <= q_x`` for
+        others (thm-compact-rounding, thm-notions-capped). As rows sum to 1,
+
+            sum costs P = sum_x (duals[x] + t) + sum_x,y E(x, y) P(x, y),
+            E(x, y) = costs[x][y] - duals[x] - t.
+
+        Entries without a cap must not be worth more than nothing: their duals are raised to the
+        costs, and ``t >= 0``. Then column ``y`` adds at most
+
+            M ((1 - b) sum_x E+ + b sum_x E) + delta sum_x E+,
+
+        and ``t`` is the least integer for which the bracket is not positive, for every column
+        (thm-certificates-compact, thm-certificates-one-sided).
         """
-        notion, n = self.notion, self.n
+        notion = self.notion
         need(
             notion.unit is not None,
             "only notions with one distance for all pairs have a compact form",
         )
         b = power(notion.epsilon, notion.unit)[2]
-        for x in range(n):  # entries without a cap must not cost more than their multiplier
+        for x in range(self.n):
             free = [
                 y
-                for y, own in enumerate(notion.owner)
-                if own == x or (own is None and x not in notion.capped)
+                for y, owner in enumerate(notion.owner)
+                if owner == x or (owner is None and x not in notion.capped)
             ]
             duals[x] = max([duals[x], *(costs[x][y] for y in free)])
-        spare = [[costs[x][y] - duals[x] for x in range(n)] for y in notion.tied]
-        shifts = (
-            [] if len(notion.capped) == n and len(spare) == self.m and not notion.delta else [0]
-        )
-        for column in spare:
-            tops = accumulate(sorted(column, reverse=True), initial=0)
-            whole = b * sum(column)
-            slopes = ((top, (S - b) * count + b * n) for count, top in enumerate(tops))
-            shifts += [-(-((S - b) * top + whole) // slope) for top, slope in slopes if slope]
+        columns = [[costs[x][y] - duals[x] for x in range(self.n)] for y in notion.tied]
+        shifts = [shift for column in columns for shift in self.least_shifts(column, b)]
+        if len(notion.capped) < self.n or len(columns) < self.m or notion.delta:
+            shifts.append(0)  # then t >= 0
         shift = max(shifts, default=0)
-        over = (
-            sum(max(entry - shift, 0) for column in spare for entry in column)
-            if notion.delta
-            else 0
-        )
-        return sum(duals) + n * shift + -(-over * notion.delta // S)
+        excess = 0
+        if notion.delta:
+            excess = sum(max(entry - shift, 0) for column in columns for entry in column)
+        return sum(duals) + self.n * shift + -(-excess * notion.delta // S)
+
+    def least_shifts(self, column, b):
+        """Integers whose largest is the least ``t`` that gives a column no positive price.
+
+        The sum of positive parts of ``E = column - t`` is the largest sum of the ``k`` largest
+        entries over all ``k``. So ``t`` is right if and only if, for every ``k``
+        (thm-certificate-files-shift),
+
+            t ((1 - b) k + b n) >= (1 - b) (sum of the k largest of the column) + b (sum of all).
+        """
+        base = b * sum(column)
+        tops = accumulate(sorted(column, reverse=True), initial=0)
+        for count, top in enumerate(tops):
+            slope = (S - b) * count + b * self.n
+            if slope:
+                yield -(-((S - b) * top + base) // slope)  # rounded up
 
 
 def check_program(data):
-    """Check a certificate of ``solve``; return its value in words, the bound and the gap."""
+    """Check a certificate of ``solve``; its value in words, the bound and the gap.
+
+    ``achieved`` and ``gap`` are to be exact. ``bound`` may pass the number that is proved here by
+    `TOLERANCE` of the stake or of that number, since the library rounds ``e**-epsilon`` in another
+    place. A residual may be more cautious than it need be.
+    """
     _, statement, mechanism, multipliers, claim = keys(
         data, "format statement mechanism multipliers claim"
     )
@@ -586,29 +810,25 @@ def check_program(data):
     proved, stake = problem.bound(multipliers)
     sign = 1 if problem.sense == "gain" else -1
     achieved, bound, gap = map(fraction, (achieved, bound, gap))
-    least = (
-        0
-        if problem.prior
-        else Fraction(min(filter(None, problem.spreads), default=0), problem.n * S)
-    )
-    relative, own = (
-        Fraction(double(relative), S),
-        gap / max(abs(bound), stake / 100, least / 100, Fraction(1, S)),
-    )
+    relative = Fraction(double(relative), S)
+    share = gap / scale_of(problem, bound, stake)
+    difference = sign * (bound - value)
+    excess = sign * (proved - bound)
+    violations = {name: problem.residual(rows, name) for name in residuals}
     claims = [
         ("achieved", value, achieved == value),
-        ("gap", sign * (bound - value), gap == sign * (bound - value)),
+        ("gap", difference, gap == difference),
+        ("bound", proved, excess <= TOLERANCE * max(stake, abs(proved))),
+        ("relative_gap", share, abs(relative - share) <= TOLERANCE * max(share, 1)),
     ]
-    claims += [("bound", proved, sign * (proved - bound) <= TOLERANCE * max(stake, abs(proved)))]
-    claims += [("relative_gap", own, abs(relative - own) <= TOLERANCE * max(own, 1))]
-    off = [(name, claim, problem.residual(rows, name)) for name, claim in residuals.items()]
-    claims += [
-        (f"residual of {name!r}", found, Fraction(double(claim), S) >= found)
-        for name, claim, found in off
-    ]
-    for name, found, holds in claims:
-        need(holds, f"{name}: {decimal(found, 17)} was proved, which is not the claim", ClaimError)
-    more = "".join(f", off {name!r} by {decimal(found, 2)}" for name, _, found in off if found)
+    for name, stated in residuals.items():
+        holds = Fraction(double(stated), S) >= violations[name]
+        claims.append((f"residual of {name!r}", violations[name], holds))
+    for name, number, holds in claims:
+        need(holds, f"{name}: {decimal(number, 17)} was proved, which is not the claim", ClaimError)
+    more = "".join(
+        f", off {name!r} by {decimal(number, 2)}" for name, number in violations.items() if number
+    )
     return (
         f"{problem.objective} {problem.sense} {decimal(value)}{more}",
         proved,
@@ -616,32 +836,46 @@ def check_program(data):
     )
 
 
-# Designs. Matrices are lists of rows of integers, each with one factor that they share.
+def scale_of(problem, bound, stake):
+    """What a relative gap is relative to: the bound, or a hundredth of the stake if that is larger.
+
+    The weights of a worst case are multipliers, and may lie on answers whose reports hardly matter,
+    so that the stake nearly vanishes: it counts with the least positive spread over ``n`` then.
+    """
+    least = 0
+    if not problem.prior:
+        least = Fraction(min(filter(None, problem.spreads), default=0), problem.n * S)
+    return max(abs(bound), stake / 100, least / 100, Fraction(1, S))
+
+
+# 5. Designs: error and bias of the estimator that is used
+#
+# A workload W has a column for each answer: W p is to be estimated, if p is the distribution of the
+# answers. Each report y counts a vector V_y, and the mean of these vectors is the estimate. There
+# are three kinds of files: of channels that are listed (`Design`), of subset selection for
+# frequencies (`Frequencies`), and of sets of answers to many questions (`Questions`). Each kind has
+# `errors()`, the mean squared error of one respondent's estimate and its largest squared bias; and
+# `spread`, the variance that the answers have by themselves. What proves a bound is in part 6.
+#
+# Matrices are lists of rows of integers, each with one factor that its entries share.
 
 
 def short(rows):
-    """A matrix without the power of two that its entries share, and that power as a factor of ``1 /
-    S``.
-    """
+    """A matrix without the power of two that its entries share, and that power over ``S``."""
     zeros = min(
         ((entry & -entry).bit_length() - 1 for row in rows for entry in row if entry), default=0
     )
     return [[entry >> zeros for entry in row] for row in rows], Fraction(1 << zeros, S)
 
 
-def dot(left, right):
-    """Sum of products."""
-    return sum(map(mul, left, right))
-
-
 def times(left, right):
-    """Product of a matrix with the transpose of another."""
+    """Product of a matrix with the transpose of another: ``left right'``."""
     afford(len(left) * len(right) * len(right[0] if right else ()))
     return [[dot(row, column) for column in right] for row in left]
 
 
 def root(value):
-    """A rational just above the square root."""
+    """A rational above the square root, by at most ``2**-200``; 0 where there is none to take."""
     return (
         Fraction(isqrt(value.numerator * 4**200 // value.denominator) + 1, 2**200)
         if value > 0
@@ -650,54 +884,72 @@ def root(value):
 
 
 def check_design(data):
-    """Check a certificate of ``design``: error and bias of the estimator that is used, and the
-    bound.
+    """Check a certificate of ``design``; error and bias in words, the bound and the gap.
+
+    The bound is for estimators without bias, and rounding leaves a bias. It must be below 1e-9 of
+    the standard deviation, ``bias**2 * 10**18 <= error + spread``: then fewer than ``10**16``
+    respondents cannot see it (thm-estimation-claim).
     """
     need(
         data["format"] == "ldpopt design certificate 3",
         f"{data['format']!r:.60} is not a known format of ldpopt",
     )
     need_digest(data)
-    # the latter claims nothing
+    # What stands in "about" claims nothing.
     data = {key: data[key] for key in data if key not in ("digest", "about")}
-    kind = Frequencies if "size" in data else Questions if "kinds" in data else Design
+    if "size" in data:
+        kind = Frequencies
+    elif "kinds" in data:
+        kind = Questions
+    else:
+        kind = Design
     keys(data, f"format privacy objective multipliers achieved bound bias {kind.KEYS}")
     need(data["objective"] in ("average", "worst_case"), "unknown objective")
     achieved, bound, bias = (fraction(data[key]) for key in ("achieved", "bound", "bias"))
     design = kind(data)
-    value, off = design.errors()
+    error, squared_bias = design.errors()
     need(
-        value <= achieved,
-        f"achieved: the estimator has a mean squared error of {decimal(value)}",
+        error <= achieved,
+        f"achieved: the estimator has a mean squared error of {decimal(error)}",
         ClaimError,
     )
     need(
-        off * 10**18 <= value + design.spread,
-        f"the estimator has a bias of {decimal(root(off))}",
+        squared_bias * 10**18 <= error + design.spread,
+        f"the estimator has a bias of {decimal(root(squared_bias))}",
         ClaimError,
     )
-    need(bias >= 0 and off <= bias**2, f"bias: {decimal(root(off))} was found", ClaimError)
-    numbers = dict(data["multipliers"])
-    proof = numbers.pop("kind")
+    need(
+        bias >= 0 and squared_bias <= bias**2,
+        f"bias: {decimal(root(squared_bias))} was found",
+        ClaimError,
+    )
+    multipliers = dict(data["multipliers"])
+    proof = multipliers.pop("kind")
     need(proof in PROOFS[kind], f"unknown multipliers {proof!r:.60}")
-    proved = max(PROOFS[kind][proof](design, **numbers), Fraction(0))
+    proved = max(PROOFS[kind][proof](design, **multipliers), Fraction(0))
     need(bound <= proved, f"bound: {decimal(proved)} was proved", ClaimError)
     mean = "mean" if data["objective"] == "average" else "largest mean"
     return (
-        f"{mean} squared error {decimal(value)}, bias {decimal(root(off), 2)}",
+        f"{mean} squared error {decimal(error)}, bias {decimal(root(squared_bias), 2)}",
         proved,
-        value - proved,
+        error - proved,
     )
 
 
 class Design:
-    """Statement, masses and estimator of a design; refused if the masses are not private.
-    ``kind[x]`` is the number of answer ``x`` among those with different columns of the workload.
-    ``gram * unit`` is the Gram matrix of the columns less the first one; ``left * scale`` has a row
-    for each kind, of the first one zeros; ``rows`` are the masses. For the bound, ``base`` is
-    ``e**-epsilon``, over and under, ``r`` over its sum the weights of ``c`` answers, one of each
-    kind under pure privacy, else all of them, and ``centered * factor`` their Gram matrix centered
-    by the weights; ``spread`` is its average.
+    """Statement, masses and estimator of a listed design; refused if the masses are not private.
+
+    Answers are of one *kind* if their columns of the workload are equal; ``kind[x]`` is the number
+    of the kind of ``x``. With ``d_j`` the column of kind ``j`` less that of kind 0, ``gram * unit``
+    is the matrix of all ``d_i.d_j``. ``rows`` are the masses, and report ``y`` counts
+
+        V_y = W_0 + sum_j d_j left[j][y] scale,     left[0] = 0.
+
+    What follows is for the bound. ``base`` is ``e**-epsilon``, over and under. Under pure privacy
+    answers of one kind can be joined (thm-estimation-structure-equal), under other notions not:
+    there are ``c`` answers afterwards. ``r`` over its sum ``total`` are their weights, and
+    ``centered * factor`` is their Gram matrix ``G``: that of the columns less their mean by these
+    weights. ``spread = sum_x r_x G_xx / total``.
     """
 
     KEYS = "inputs names workload weights masses left_inverse"
@@ -706,11 +958,10 @@ class Design:
         inputs = labels(data["inputs"])
         names = labels(data["names"])
         self.objective = data["objective"]
-        n = len(inputs)
-        k = len(names)
         self.rows = data["masses"]
+        n = len(inputs)
         m = len(self.rows[0])
-        wanted, unit = short(double(data["workload"], k, n))
+        workload, unit = short(double(data["workload"], len(names), n))
         self.weights = double(data["weights"], n)
         need(
             min(self.weights) >= 0 and sum(self.weights) > 0,
@@ -719,766 +970,110 @@ class Design:
         self.notion = Notion(data["privacy"], inputs, [None] * m)
         self.base = least_ratio(data["privacy"]["epsilon"])
         self.notion.audit(masses(self.rows, n, m))
+        self.unit = unit * unit
+        self.join_alike(workload)
+        self.read_estimator(double(data["left_inverse"], n, m))
+        self.center()
+
+    def join_alike(self, workload):
+        """The kinds of answers, and the Gram matrix of their columns less the first one."""
         columns = [
-            tuple(entry - row[0] for entry, row in zip(column, wanted)) for column in zip(*wanted)
+            tuple(entry - row[0] for entry, row in zip(column, workload))
+            for column in zip(*workload)
         ]
         number = {column: j for j, column in enumerate(dict.fromkeys(columns))}
         self.kind = [number[column] for column in columns]
-        self.unit = unit * unit
         self.gram = times(list(number), list(number))
-        of = self.kind if self.notion.is_pure else range(n)  # number of each answer among the c
-        self.c, (weights,) = max(of) + 1, short([self.weights])[0]
-        self.r = [sum(weight for j, weight in zip(of, weights) if j == x) for x in range(self.c)]
-        self.read_estimator(double(data["left_inverse"], n, m))
-        kinds, self.total = dict(zip(of, self.kind)).values(), sum(self.r)
-        gram = [[self.gram[i][j] for j in kinds] for i in kinds]
-        mean = [dot(row, self.r) for row in gram]
-        whole = dot(mean, self.r)
-        total = self.total
-        self.centered = [
-            [total * (total * g - a - b) + whole for g, b in zip(row, mean)]
-            for row, a in zip(gram, mean)
-        ]
-        self.factor = self.unit / total**2
-        own = sum(r * row[x] for x, (r, row) in enumerate(zip(self.r, self.centered)))
-        self.spread = self.factor * Fraction(own, total)
 
-    def read_estimator(self, given):
-        """Rows of the left inverse, summed over answers of one kind; the first one follows from the
-        others.
+    def read_estimator(self, inverse):
+        """Rows of the left inverse ``X``, summed over the answers of each kind.
+
+        Columns of ``X`` sum to 1, so that a constant in the workload is estimated without error:
+        the first row in the file must be 1 less the others, rounded to a double, and is not used.
         """
-        rest = (
-            [S - sum(column) for column in zip(*given[1:])]
-            if len(given) > 1
-            else [S] * len(given[0])
-        )
-        near = all(own == double(other / S) for own, other in zip(given[0], rest))
+        first = [S] * len(inverse[0])
+        if len(inverse) > 1:
+            first = [S - sum(column) for column in zip(*inverse[1:])]
+        is_rounded = all(entry == double(exact / S) for entry, exact in zip(inverse[0], first))
         need(
-            near, "the first row of the left inverse is not 1 less the others, rounded", ClaimError
+            is_rounded,
+            "the first row of the left inverse is not 1 less the others, rounded",
+            ClaimError,
         )
-        left = [[0] * len(given[0]) for _ in self.gram]
-        for j, row in zip(self.kind, given):
+        left = [[0] * len(inverse[0]) for _ in self.gram]
+        for j, row in zip(self.kind, inverse):
             if j:
-                left[j] = [one + two for one, two in zip(left[j], row)]
+                left[j] = [*map(add, left[j], row)]
         self.left, self.scale = short(left)
 
+    def center(self):
+        """The centered Gram matrix ``G_ij = (d_i - d) . (d_j - d)``, ``d = sum_x r_x d_x / total``.
+
+        That is ``d_i.d_j - d_i.d - d_j.d + d.d``; here it is multiplied by ``total**2``, to be in
+        integers.
+        """
+        of = self.kind if self.notion.is_pure else range(len(self.kind))  # the number among the c
+        (weights,), _ = short([self.weights])
+        self.c = max(of) + 1
+        self.r = [0] * self.c
+        for x, weight in zip(of, weights):
+            self.r[x] += weight
+        kinds = dict(zip(of, self.kind)).values()
+        rows = [self.gram[i] for i in kinds]
+        gram = [[row[j] for j in kinds] for row in rows]
+        mean = [dot(row, self.r) for row in gram]
+        mean_squared = dot(mean, self.r)
+        total = sum(self.r)
+        self.centered = []
+        for row, a in zip(gram, mean):
+            entries = [total * (total * entry - a - b) for entry, b in zip(row, mean)]
+            self.centered.append([entry + mean_squared for entry in entries])
+        self.total = total
+        self.factor = self.unit / total**2
+        diagonal = [row[x] for x, row in enumerate(self.centered)]
+        self.spread = self.factor * Fraction(dot(self.r, diagonal), total)
+
     def errors(self):
-        """Mean squared error of the estimator, average or largest, and the largest squared bias."""
-        gram, left = self.gram, self.left
+        """Mean squared error, the average by the weights or the largest; and largest squared bias.
+
+        With ``u_y = V_y - W_0`` and ``d`` the column of answer ``x`` less that of kind 0
+        (thm-estimation-claim),
+
+            error_x = sum_y P(x, y) |u_y|^2 - 2 d . sum_y P(x, y) u_y + |d|^2,
+            bias_x  = |sum_y P(x, y) u_y - d|.
+        """
+        gram = self.gram
+        left = self.left
         over = self.scale.numerator
         under = UNIT * self.scale.denominator
-        sizes = [
-            dot(column, moved) for column, moved in zip(zip(*left), times(list(zip(*left)), gram))
-        ]
+        reports = list(zip(*left))
+        moved = times(reports, gram)
+        sizes = [dot(report, other) for report, other in zip(reports, moved)]
         errors = []
         biases = []
         for x, (row, means) in enumerate(zip(self.rows, times(self.rows, left))):
             j = self.kind[x]
-            second = Fraction(dot(row, sizes), UNIT) * self.scale**2
-            cross = Fraction(2 * over * dot(means, gram[j]), under)
-            errors.append(self.unit * (second - cross + gram[j][j]))
+            second_moment = Fraction(dot(row, sizes), UNIT) * self.scale**2
+            mean_times_truth = Fraction(over * dot(means, gram[j]), under)
+            errors.append(self.unit * (second_moment - 2 * mean_times_truth + gram[j][j]))
+            # The coefficients of the bias, by the d of each kind; d_0 = 0 needs none.
             off = [over * mean - under * (i == j) for i, mean in enumerate(means)]
-            off[0] = 0  # the first column is the origin
-            square = sum(own * dot(off, line) for own, line in zip(off, gram) if own)
+            off[0] = 0
+            square = dot(off, [dot(off, line) for line in gram])
             biases.append(self.unit * Fraction(square, under**2))
-        mean = dot(self.weights, errors) / sum(self.weights)
-        return mean if self.objective == "average" else max(errors), max(biases)
-
-
-# Bounds on all private mechanisms: each function returns the bound that its multipliers prove, or
-# refuses them.
-
-COSTS = "a column of the cone costs more than the multipliers allow: they prove no bound"
-
-
-def least_ratio(epsilon):
-    """``e**-epsilon`` rounded down to 96 bits, over and under: a bound for a smaller ratio holds
-    for this one too.
-    """
-    ratio, _, top = nats(epsilon)
-    exact = ratio or near("exp", top, up=True)
-    bits = 96 + max(0, exact.numerator.bit_length() - exact.denominator.bit_length())
-    return (exact.denominator << bits) // exact.numerator, 1 << bits
-
-
-def by_form(design, inverse, line, shift, inequalities):
-    """``2 tr(SG) - 1.y - spread``, if ``v'Nv <= (y.v)(r.v)`` for every ray ``v``."""
-    c, gram, unit = design.c, design.centered, design.factor
-    matrix, scale = short(double(inverse, c, c))
-    (line,), step = short([double(line, c)])
-    columns = list(zip(*matrix))
-    form = times(times(columns, gram), columns)
-    r = design.r
-    # v'Nv times this against (y.v)(r.v), in the integers at hand
-    ratio = unit * scale**2 * design.total / step
-    over, under = ratio.numerator, ratio.denominator
-    need(shift is None or design.notion.is_pure, "a shift is for pure privacy")
-    need(inequalities is None or shift is not None, "inequalities need a shift")
-    if not design.notion.is_pure:
-        holds = rays_hold(form, over, under, line, r, design.notion)
-    elif shift is not None:
-        signs = double(shift, c + 1), eighths(inequalities, c), step / design.total
-        holds = signs_hold(form, over, under, line, r, *design.base, *signs)
-    else:
-        need(c <= LISTED, f"more than {LISTED} answers need a shift", NotCheckedError)
-        holds = sets_hold(form, over, under, line, r, *design.base)
-    need(holds, COSTS, ClaimError)
-    return (2 * sum(map(dot, matrix, gram))) * scale * unit - sum(line) * step - design.spread
-
-
-def sets_hold(form, over, under, line, r, low, high):
-    """Whether ``over v'Nv <= under (y.v)(r.v)`` for ``v = low + (high - low) 1_A`` of every set
-    ``A``.
-    """
-    c = len(r)
-    rest = high - low
-    twice = [
-        [under * (line[i] * r[j] + line[j] * r[i]) - 2 * over * form[i][j] for j in range(c)]
-        for i in range(c)
-    ]
-    parts = [
-        [low * low * sum(map(sum, twice))],
-        [rest * (2 * low * sum(t) + rest * t[i]) for i, t in enumerate(twice)],
-    ]
-    # the spare part: constant, linear, pairs
-    parts += [[2 * rest * rest * entry for entry in row] for row in twice]
-    bits = sum(abs(entry) for part in parts for entry in part).bit_length()
-    # rounding down, for speed, lowers the value of every set
-    down = max(bits - 61, 0) if c > 20 else 0
-    (constant,), linear, *pairs = [[entry >> down for entry in part] for part in parts]
-    # the values of all sets of half the answers are the digits of one integer
-    half = c // 2
-    width = bits - down + 3
-    ones = [((1 << (width << k)) - 1) // ((1 << width) - 1) for k in range(half + 1)]
-    inside = 0
-    sign = ones[-1] << width - 1
-
-    def sums(values):  # of every set
-        total = 0
-        for k, value in enumerate(values):
-            total += total + value * ones[k] << (width << k)
-        return total
-
-    for k in range(half):
-        inside += inside + sums(pairs[k][:k]) << (width << k)
-
-    def holds(x, linear, value):
-        if x == c:
-            return (inside + sums(linear[:half]) + value * ones[-1] + sign) & sign == sign
-        return holds(x + 1, linear, value) and holds(
-            x + 1, [*map(add, linear, pairs[x])], value + linear[x]
-        )
-
-    return holds(half, linear, constant)
-
-
-def eighths(given, c):
-    """Eight times a form in ``(1, s)`` that is not negative for any set: pairs of answers, and
-    consecutive sizes.
-    """
-    if given is None:
-        return [[0] * (c + 1)] * (c + 1)
-    pairs, size, factor = keys(given, "pairs size factor")
-    pairs, factor = double(pairs, c, c), double(factor)
-    need(type(size) is int and 0 <= size <= c and factor >= 0, "the factor of the size is negative")
-    both = [[0 if x == y else pairs[min(x, y)][max(x, y)] for y in range(c)] for x in range(c)]
-    need(min(map(min, both)) >= 0, "a multiplier of a pair is negative")
-    sums = [sum(row) for row in both]
-    found = [[sum(sums), *sums], *([own, *row] for own, row in zip(sums, both))]
-    # 2 (|A| - k - 1/2); its square less 1 is 4 (|A| - k)(|A| - k - 1)
-    twice = [c - 2 * size - 1] + [1] * c
-    found = [
-        [entry + 2 * factor * i * j for entry, j in zip(row, twice)] for row, i in zip(found, twice)
-    ]
-    found[0][0] -= 2 * factor
-    return found
-
-
-def signs_hold(form, over, under, line, r, low, high, shift, taken, unit):
-    """The same for many answers: in signs ``(1, s)``, ``2 v = (high + low) + (high - low) s``.
-    A diagonal whose sum is 0, ``shift``, adds 0 there; ``taken``, from `eighths`, is not negative
-    for any set.
-    """
-    c = len(r)
-    all_ = high + low
-    one = high - low
-    y, mass = ([all_ * sum(part), *(one * entry for entry in part)] for part in (line, r))
-    cost = [[all_ * all_ * sum(map(sum, form)), *(all_ * one * sum(row) for row in form)]]
-    cost += [[cost[0][i + 1], *(one * one * entry for entry in row)] for i, row in enumerate(form)]
-    shift[0] = -sum(shift[1:])
-    eighth = Fraction(high * high * under, S) / unit
-
-    def spare(i, j):
-        kept = under * (y[i] * mass[j] + y[j] * mass[i]) - 2 * over * cost[i][j]
-        return kept * eighth.denominator + eighth.numerator * (
-            8 * (i == j) * shift[i] - taken[i][j]
-        )
-
-    return semidefinite([[spare(i, j) for j in range(c + 1)] for i in range(c + 1)])
-
-
-def semidefinite(matrix):
-    """Whether an integer matrix is ``L L'`` plus one with a dominant diagonal; True is a proof,
-    floats only guess L.
-    """
-    size = range(len(matrix))
-    afford(len(matrix) ** 3)
-    if min(matrix[i][i] for i in size) <= 0:
-        return False
-    half = [matrix[i][i].bit_length() + 1 >> 1 for i in size]
-    near = [
-        [float(Fraction(matrix[i][j], 1 << half[i] + half[j])) for j in range(i + 1)] for i in size
-    ]
-    for slack in (1e-14, 1e-12, 1e-10):
-        factor = []
-        for i in size:
-            row = []
-            for j in range(i):
-                row.append((near[i][j] - dot(row, factor[j])) / factor[j][j])
-            pivot = near[i][i] - slack * len(matrix) - sum(entry * entry for entry in row)
-            if pivot <= 0:
-                return False
-            factor.append([*row, pivot**0.5])
-        rows = [[int(entry * 2**54) << half[i] for entry in row] for i, row in enumerate(factor)]
-        rest = [[(matrix[i][j] << 108) - dot(rows[i], rows[j]) for j in range(i + 1)] for i in size]
-        others = [sum(abs(rest[max(i, j)][min(i, j)]) for j in size if j != i) for i in size]
-        if all(rest[i][i] >= other for i, other in enumerate(others)):
-            return True
-    return False
-
-
-def rays_hold(form, over, under, line, r, notion):
-    """The same for the rays of a graph, a metric or one-sided privacy, whose entries are enclosed.
-    ``w <= v <= w + error``, so that both sides change by no more than ``error`` times sums of
-    absolute values.
-    """
-    rays, unit = tied_rays(notion)
-    distances = {d for ray in rays for d in ray if d}
-    deepest = max(distances, default=0) * unit * nats(notion.epsilon)[2]
-    need(deepest <= NATS, f"a column of more than {NATS} nats", NotCheckedError)
-    bits = 256 + 5 * ceil(deepest)
-    places = bits // 3 + 20
-    known = {}
-    _, low, high = nats(notion.epsilon, max(400, places))
-    for d in distances:
-        down, up = (
-            near("exp", -end * unit * d, side, places) for end, side in ((high, False), (low, True))
-        )
-        known[d] = floor(down * 2**bits), ceil(up * 2**bits)
-    error = max((up - down for down, up in known.values()), default=0)
-    values = {None: 0, 0: 1 << bits} | {d: down for d, (down, _) in known.items()}
-    sizes = under * sum(map(abs, line)) * sum(map(abs, r)) + over * sum(
-        abs(entry) for row in form for entry in row
-    )
-    lost = 2 * error * ((1 << bits) + error) * sizes
-    for ray in rays:
-        w = [values[d] for d in ray]
-        cost = sum(own * dot(row, w) for own, row in zip(w, form) if own)
-        right = dot(line, w)
-        mass = dot(r, w)
-        if under * right * mass - over * cost < lost or (
-            not mass and right < error * sum(map(abs, line))
-        ):
-            return False
-    return True
-
-
-def tied_rays(notion):
-    """Rays as distances below 0, None for an entry 0, and their unit: the vertices of every part.
-    One-sided privacy: sets of sensitive answers, and single other answers, in epsilon.
-    """
-    everyone = range(notion.n)
-    if notion.ties is None:
-        secret = sorted(notion.capped)
-        need(len(secret) < RAYS.bit_length(), f"more than {RAYS} extreme rays", NotCheckedError)
-        sets = [part for size in range(1, len(secret) + 1) for part in combinations(secret, size)]
-        units = [
-            [0 if x == z else None for x in everyone] for z in everyone if z not in notion.capped
-        ]
-        return [[int(x not in part) for x in everyone] for part in sets] + units, 1
-    lengths, chains, unit = whole_lengths(notion.n, notion.ties)
-    found = []
-    for part in parts_of(notion.n, lengths):
-        place = {x: i for i, x in enumerate(part)}
-        ties = [(place[x], place[z], size) for (x, z), size in lengths.items() if x in place]
-        for below in vertices([chains[x][part[0]] for x in part], ties):
-            ray = dict(zip(part, below))
-            found.append([ray.get(x) for x in range(notion.n)])
-        need(len(found) <= RAYS, f"more than {RAYS} extreme rays", NotCheckedError)
-    return found, unit
-
-
-def whole_lengths(n, ties):
-    """Ties as integers, none shorter than given, without those that follow; the shortest chains;
-    the unit.
-    """
-    afford(len(ties) * n * n)
-    unit = Fraction(2) ** (frexp(max(ties.values(), default=1))[1] - 52)
-    whole = {(x, z): max(1, ceil(d / unit)) for (x, z), d in ties.items() if x < z}
-    first = 0
-    equal = {}
-    for size in sorted(set(whole.values())):
-        first = first if first and size - first <= first >> 38 else size
-        equal[first] = size  # in the end the largest of those that begin with this one
-    begins = sorted(equal)
-    far = 1 << 100
-    lengths = {}
-    chains = [[0 if x == z else far for z in range(n)] for x in range(n)]
-    for size, x, z in sorted(
-        (equal[begins[bisect(begins, size) - 1]], x, z) for (x, z), size in whole.items()
-    ):
-        if chains[x][z] > size + (size >> 38):
-            lengths[x, z] = lengths[z, x] = size
-            to = list(chains[x])
-            on = list(chains[z])
-            for own, a, b in zip(chains, to, on):
-                own[:] = [min(have, a + size + d, b + size + c) for have, c, d in zip(own, to, on)]
-    return lengths, chains, unit
-
-
-def vertices(start, ties):
-    """Vertices ``u`` of ``u_x - u_z <= length`` for ties ``(x, z, length)``, as distances below
-    their largest entry. The first one, ``start``, is as far above one answer as chains of ties
-    allow.
-    """
-    size = len(start)
-    need(size <= TIED, f"{size} answers are tied to each other", NotCheckedError)
-    waiting = [tuple(max(start) - entry for entry in start)]
-    found = set(waiting)
-    while waiting:
-        below = waiting.pop()
-        spare = []
-        held = [0] * size
-        holds = [0] * size
-        for x, z, length in ties:
-            left = length - (below[z] - below[x])
-            if left:
-                spare.append((left, 1 << x, 1 << z))
-            else:  # x is as far above z as allowed: if x is raised, z is raised too
-                held[x] |= 1 << z
-                holds[z] |= 1 << x
-        for raised in edges_from(held, holds):
-            step = min(left for left, x, z in spare if raised & x and not raised & z)
-            moved = [entry - step if raised >> x & 1 else entry for x, entry in enumerate(below)]
-            vertex = tuple(entry - min(moved) for entry in moved)
-            if vertex not in found:
-                found.add(vertex)
-                waiting.append(vertex)
-                need(len(found) <= RAYS, f"more than {RAYS} extreme rays", NotCheckedError)
-    return found
-
-
-def edges_from(held, holds):
-    """Sets of answers, as bits, that an edge raises: closed under `held`, connected, and with a
-    connected rest.
-    """
-    everyone = (1 << len(held)) - 1
-    near = [one | two for one, two in zip(held, holds)]
-
-    def flood(chosen, along, allowed):
-        fresh = chosen
-        while fresh:
-            x = (fresh & -fresh).bit_length() - 1
-            more = along[x] & allowed & ~chosen
-            chosen, fresh = chosen | more, fresh & (fresh - 1) | more
-        return chosen
-
-    waiting = [(flood(1, held, everyone), 0), (0, flood(1, holds, everyone))]
-    while waiting:
-        inside, outside = waiting.pop()
-        sides = ((inside, everyone & ~outside), (outside, everyone & ~inside))
-        if inside & outside or any(
-            side & ~flood(side & -side, near, allowed) for side, allowed in sides
-        ):
-            continue  # contradictory, or not connected any more
-        free = everyone & ~(inside | outside)
-        if free:
-            waiting.append((flood(inside | (free & -free), held, everyone), outside))
-            waiting.append((inside, flood(outside | (free & -free), holds, everyone)))
-        elif inside and outside:
-            yield inside
-
-
-def by_mean(design, numbers, slope, line):
-    """A workload of multiples of ``w``: ``2 k.w - 1.y``, if ``(k.v)^2 <= (y.v)(r.v)`` for every
-    set's column.
-    """
-    need(
-        design.notion.is_pure, "these multipliers prove a bound under pure privacy only", ClaimError
-    )
-    r, c, gram, unit = design.r, design.c, design.centered, design.factor
-    w, k, y = ([Fraction(entry, S) for entry in double(part, c)] for part in (numbers, slope, line))
-    middle = dot(r, w) / design.total
-    centered = [entry - middle for entry in w]
-    pivot = max(range(c), key=lambda x: abs(centered[x]))
-    need(centered[pivot], "the numbers are all the same", ClaimError)
-    factor = gram[pivot][pivot] * unit / centered[pivot] ** 2
-    holds = all(
-        g * unit == factor * a * b for a, row in zip(centered, gram) for b, g in zip(centered, row)
-    )
-    need(holds, "the workload is not of multiples of the numbers", ClaimError)
-    r = [Fraction(weight, design.total) for weight in r]
-    need(line_holds(k, y, r, Fraction(*design.base)), COSTS, ClaimError)
-    return factor * (2 * dot(k, centered) - sum(y)) - design.spread
-
-
-def line_holds(k, y, r, b):
-    """Whether ``(k.v)^2 <= (y.v)(r.v)`` for ``v = b + (1 - b) 1_A`` of every set ``A``.
-    That is ``v.a(t) >= 0`` for all ``t``, ``a(t) = r t^2 - 2 k t + y``: only sets ``{a(t) < 0}``
-    matter. They change at roots, which are known to 200 bits; if roots are nearer to each other,
-    every set between them is checked.
-    """
-    inside = {x for x in range(len(k)) if not r[x] and (k[x] < 0 or k[x] == 0 > y[x])}
-    events = []
-    for x, (p, q, w) in enumerate(zip(k, y, r)):
-        if w and p * p > w * q:
-            spread = root(p * p - w * q) / w
-            middle = p / w
-            events += [
-                (floor((middle - spread) * 2**200), x, False),
-                (floor((middle + spread) * 2**200), x, True),
-            ]
-        elif not w and p:
-            events.append((floor(q / p * 2**199), x, p < 0))
-    # error of a root, in units of its last bit
-    groups = [[]]
-    near = 8 + 4 / min(w for w in r if w)
-    for event in sorted(events):
-        if not groups[-1] or event[0] - groups[-1][-1][0] > near:
-            groups.append([])
-        groups[-1].append(event)
-    for group in groups:
-        free = sorted({x for _, x, _ in group})
-        need(len(free) <= 12, "too many roots are too near to each other", NotCheckedError)
-        for size in range(len(free) + 1):
-            for more in combinations(free, size):
-                chosen = inside.difference(free).union(more)
-                one, two, three = (
-                    b * sum(part) + (1 - b) * sum(part[x] for x in chosen) for part in (k, y, r)
-                )
-                if two < 0 or one * one > two * three:
-                    return False
-        for _, x, leaves in group:
-            (inside.discard if leaves else inside.add)(x)
-    return True
-
-
-def largest_contrast(n, low, high):
-    """Largest ``(1-b)^2 k (n-k) / (b n + (1-b) k)^2`` over ``k``, which rises up to ``n b / (1 +
-    b)``, then falls.
-    """
-    least = n * low // (low + high)
-    step = high - low
-    sizes = {min(n - 1, max(1, k)) for k in (least, least + 1)}
-    return max(Fraction(step * step * k * (n - k), (low * n + step * k) ** 2) for k in sizes)
-
-
-def largest_diagram(sizes, nu, low, high):
-    """Largest ratio of the cost of a set to its allowance if two attributes count, each separately:
-    then only row and column sums matter, and for given row sums a Ferrers diagram has the largest
-    squared column sums (Gale, Ryser).
-    """
-    p, q = sizes
-    n = prod(sizes)
-    most = Fraction(0)
-    for rows in combinations_with_replacement(range(q + 1), p):
-        k = sum(rows)
-        columns = [sum(row > place for row in rows) for place in range(q)]
-        energy = nu[2] * (Fraction(sum(row**2 for row in rows), q) - Fraction(k * k, n))
-        energy += nu[1] * (Fraction(sum(column**2 for column in columns), p) - Fraction(k * k, n))
-        most = max(most, energy * n * (high - low) ** 2 / (low * n + (high - low) * k) ** 2)
-    return most
-
-
-def largest_by_pairs(sizes, rank, nu, raised, low, high):
-    """The same by pairs: the cost is raised to ``raised_T``, and by that of the constant less the
-    same multiple of ``m**2``, so that it is linear in the shares of pairs in the set, by their
-    differences: from ``2 m - 1`` to ``m``.
-    """
-    n = prod(sizes)
-    square = raised[0]
-    entries = transform([square, *map(max, nu[1:], raised[1:])], sizes)
-    first, *rest = (entry * pairs / n for entry, pairs in zip(entries, rank))
-    over = first + sum(max(c, 0) for c in rest)
-    under = sum(min(c, 0) for c in rest)
-    energies = (
-        n * (k * over + max(2 * k - n, 0) * under) - square * k * k for k in range(1, n + 1)
-    )
-    return max(
-        energy * (high - low) ** 2 / (low * n + (high - low) * k) ** 2
-        for k, energy in enumerate(energies, 1)
-    )
-
-
-def by_product(design, sizes, eigenvalues, level, raised=None):
-    """Matrices that depend only on the attributes in which answers differ: diagonal in one space
-    for each set ``T``. With ``S = sum_T sigma_T E_T`` and a constant ``y = level`` only the size of
-    a set matters, or its pairs.
-    """
-    mu, off = in_scheme(design, sizes)
-    level, *sigma = (Fraction(entry, S) for entry in double([level, *eigenvalues], 1 + len(mu)))
-    nu = [s * s * (m + off) for s, m in zip(sigma, mu)]
-    rank = [
-        prod(size - 1 for size, part in zip(sizes, parts) if part)
-        for parts in product((0, 1), repeat=len(sizes))
-    ]
-    if raised is not None:
-        most = largest_by_pairs(
-            sizes, rank, nu, [Fraction(own, S) for own in double(raised, len(nu))], *design.base
-        )
-    elif len(sizes) == 2 and mu[3] == off == 0 and comb(sum(sizes), sizes[0]) <= 5000:
-        most = largest_diagram(sizes, nu, *design.base)
-    else:
-        most = largest_contrast(design.c, *design.base) * max(nu)
-    need(level >= max(most, 0), COSTS, ClaimError)
-    return (
-        2 * sum(s * m * size for s, m, size in zip(sigma, mu, rank))
-        - design.c * level
-        - design.spread
-    )
-
-
-def in_scheme(design, sizes):
-    """Eigenvalues of the Gram matrix, averaged over pairs that differ in the same attributes.
-    The rest changes no eigenvalue by more than the second result.
-    """
-    need(
-        design.notion.is_pure, "these multipliers prove a bound under pure privacy only", ClaimError
-    )
-    n = design.c
-    need(
-        all(type(size) is int and 1 < size <= n for size in sizes) and prod(sizes) == n,
-        "other sizes",
-        ClaimError,
-    )
-    need(len(set(design.r)) == 1, "the weights are not all equal", ClaimError)
-    mu, off = spectrum(design.centered, sizes)
-    return [entry * design.factor for entry in mu], off * design.factor
-
-
-def spectrum(form, sizes):
-    """Eigenvalues of a matrix averaged over pairs that differ in the same attributes; largest row
-    sum of the rest.
-    """
-    afford(len(form) ** 2 * len(sizes))
-    answers = list(product(*map(range, sizes)))
-    full = prod(size - 1 for size in sizes)
-    seen = [
-        [sum((a != b) << i for i, (a, b) in enumerate(zip(x[::-1], z[::-1]))) for z in answers]
-        for x in answers
-    ]
-    sums = [0] * 2 ** len(sizes)
-    counts = [0] * 2 ** len(sizes)
-    for parts, row in zip(seen, form):
-        for part, entry in zip(parts, row):
-            sums[part] += entry
-            counts[part] += 1
-    common = len(form) * full  # a multiple of every count
-    average = [total * (common // count) for total, count in zip(sums, counts)]
-    rest = max(
-        sum(abs(entry * common - average[part]) for part, entry in zip(*pair))
-        for pair in zip(seen, form)
-    )
-    return transform([Fraction(entry, common) for entry in average], sizes), Fraction(rest, common)
-
-
-def transform(found, sizes):
-    """Eigenvalues, from the entry for each set of attributes that differ; of these, the entries
-    times their number.
-    """
-    for axis, size in enumerate(reversed(sizes)):
-        for place in (place for place in range(len(found)) if not place >> axis & 1):
-            one = found[place]
-            two = found[place | 1 << axis]
-            found[place] = one + (size - 1) * two
-            found[place | 1 << axis] = one - two
-    return found
-
-
-def by_moments(design, eigenvalues, level, factors, apart):
-    """Questions of two answers each: as `by_product`, with the largest eigenvalue of each number of
-    questions.
-    """
-    d = design.c.bit_length() - 1
-    mu, off = in_scheme(design, [2] * d)
-    groups = [[m for place, m in enumerate(mu) if place.bit_count() == j] for j in range(d + 1)]
-    largest = [max(group) + off for group in groups]
-    total = list(map(sum, groups))
-    return (
-        most_by_moments(design.base, largest, total, eigenvalues, level, factors, apart)
-        - design.spread
-    )
-
-
-def most_by_moments(base, largest, total, eigenvalues, level, factors, apart):
-    """``2 tr(SG) - 1.y``, if ``(1-b)^2 sum_j nu_j W_j <= y E v^2`` for all sets: both sides are
-    linear in moments. A moment is the share of answers ``x`` that are in the set with two answers,
-    given three distances, or with three, as in `four`; () is 1. ``apart`` are the distances of two
-    given answers, for matrices of moments of four. The right side less the left, times ``2**d``, is
-    ``sum tr(L' M L)`` over the matrices ``M`` of `moments` and a rest: no moment is negative, none
-    is above the share of the set. ``W_j`` is the set's weight in the sets of ``j`` questions.
-    """
-    d = len(total) - 1
-    b = Fraction(*base)
-    mass = (0, 0, 0)
-    rest = {}
-    sums = {}
-    level, *sigma = (Fraction(entry, S) for entry in double([level, *eigenvalues], d + 2))
-    for j, share in enumerate([level, *(-s * s * m for s, m in zip(sigma[1:], largest[1:]))]):
-        # 2**d W_j is the sum of C(d, i) K_j(i) times the moment of two answers at distance i
-        for i in range(d + 1):
-            rest[0, i, i] = rest.get((0, i, i), 0) + (1 - b) ** 2 * share * comb(d, i) * signs(
-                d, j, i
-            )
-    rest[()], rest[mass] = 2**d * level * b**2, rest[mass] + 2**d * level * 2 * b * (1 - b)
-    need(
-        all(type(a) is int and 0 < a <= d for a in apart),
-        "distances are from 1 to the number of questions",
-    )
-    afford(20 * len(apart) * comb(d + 7, 7))
-    blocks = [*moments(d), *(block for a in apart for block in given_two(d, a)), *forms(d)]
-    (given,), unit = short([double(factors, sum(size * (size + 1) // 2 for size, _ in blocks))])
-    given = iter(given)
-    for size, entries in blocks:
-        lower = [[next(given) for _ in range(i + 1)] for i in range(size)]
-        # the longer row ends in zeros
-        square = [[dot(row, other) for other in lower] for row in lower]
-        for i, j, moment, factor in entries:
-            sums[moment] = sums.get(moment, 0) + factor * square[i][j]
-    rest = {
-        moment: rest.get(moment, 0) - sums.get(moment, 0) * unit**2 for moment in {*rest, *sums}
-    }
-    slope = rest[mass] + sum(
-        min(own, 0) for moment, own in rest.items() if moment not in ((), mass)
-    )
-    need(rest[()] >= 0 <= rest[()] + slope, COSTS, ClaimError)
-    return 2 * dot(sigma, total) - 2**d * level
-
-
-def signs(d, j, i):
-    """Sum over the answers to ``d`` questions with ``j`` ones of ``-1`` to the number of these in
-    ``i`` questions.
-    """
-    return sum((-1) ** a * comb(i, a) * comb(d - i, j - a) for a in range(j + 1))
-
-
-def moments(d):
-    """Size and entries ``(row, column, moment, factor)`` of matrices that are positive semidefinite
-    for every set. Given an answer in the set, or outside: blocks of Schrijver 2005.
-    """
-    for k in range(d // 2 + 1):
-        inside = []
-        outside = [(0, 0, (), 1), (0, 0, (0, 0, 0), -1)] * (k == 0)
-        for i, j, t, factor in blocks_of(d, k):
-            place = (i - k, j - k)
-            far = i + j - 2 * t
-            inside.append((*place, tuple(sorted((i, j, far))), factor))
-            # else one of the others is the given one: it leaves its row to the constant
-            if min(i, j):
-                outside += [(*place, (0, far, far), factor), (*place, inside[-1][2], -factor)]
-            elif max(i, j):
-                outside += [(*place, (0, 0, 0), factor), (*place, (0, far, far), -factor)]
-        yield from ((d - 2 * k + 1, entries) for entries in (inside, outside))
-
-
-def blocks_of(d, k):
-    """``i, j, t, factor``: answers of ``i`` and ``j`` ones, ``t`` of them common, in a block of a
-    symmetric matrix.
-    """
-    for i, j in product(range(k, d - k + 1), repeat=2):
-        for t in range(max(0, i + j - d), min(i, j) + 1):
-            factor = 0
-            for u in range(max(t, k), min(i, j, d - k) + 1):
-                ways = comb(d - 2 * k, u - k) * comb(d - k - u, i - u) * comb(d - k - u, j - u)
-                factor += (-1) ** (u - t) * comb(u, t) * ways
-            yield i, j, t, factor
-
-
-def given_two(d, a):
-    """As `moments`, given answers 0 and ``w`` of ``a`` ones: both in the set, only 0, or none.
-    Questions are exchanged among these ``a`` and among the others. ``y`` and ``z`` have ``i`` and
-    ``j`` of the ones of ``w``, ``t`` of them common, and ``u``, ``v`` and ``s`` others. The row of
-    ``w`` is that of 0 or is 0: it is left out.
-    """
-    for k, m in product(range(a // 2 + 1), range((d - a) // 2 + 1)):
-        rows = list(product(range(k, a - k + 1), range(m, d - a - m + 1)))
-        if k == m == 0:
-            rows.remove((a, 0))
-        place = {row: number for number, row in enumerate(rows)}
-        both = []
-        one = []
-        none = [(0, 0, (), 1), (0, 0, (0, 0, 0), -2), (0, 0, (0, a, a), 1)] * (k == m == 0)
-        for (i, j, t, factor), (u, v, s, more) in product(blocks_of(a, k), blocks_of(d - a, m)):
-            if (i, u) in place and (j, v) in place:
-                spot, factor, far = (
-                    (place[i, u], place[j, v]),
-                    factor * more,
-                    i + j + u + v - 2 * (t + s),
-                )
-                of = four(0, a - i - j + t, u - s, i - t, v - s, j - t, s, t)
-                near, end = (
-                    tuple(sorted((x + u, y + v, far))) for x, y in ((i, j), (a - i, a - j))
-                )
-                both.append((*spot, of, factor))
-                one += [(*spot, near, factor), (*spot, of, -factor)]
-                if i + u and j + v:
-                    none += [
-                        (*spot, (0, far, far), factor),
-                        (*spot, near, -factor),
-                        (*spot, end, -factor),
-                    ]
-                    none.append((*spot, of, factor))
-                elif i + u or j + v:  # the constant against the other one
-                    x = i + j + u + v
-                    y = a - i - j + u + v
-                    none += [
-                        (*spot, (0, 0, 0), factor),
-                        (*spot, (0, x, x), -factor),
-                        (*spot, (0, y, y), -factor),
-                    ]
-                    none.append((*spot, tuple(sorted((a, x, y))), factor))
-        yield from ((len(rows), entries) for entries in (both, one, none))
-
-
-@cache
-def four(*counts):
-    """The same for answers ``0, w, y, z`` in any order; the three distances if two of them are
-    equal. ``counts`` are the numbers of questions by the answers that differ from 0 there, which
-    have the bits 1, 2 and 4.
-    """
-    far = {}
-    for pair in combinations(range(4), 2):
-        far[pair] = sum(
-            count for kind, count in enumerate(counts) if len({2 * kind >> x & 1 for x in pair}) > 1
-        )
-    for (_, last), distance in far.items():
-        if distance == 0:
-            return tuple(sorted(own for pair, own in far.items() if last not in pair))
-    found = []
-    for first, *others in permutations(range(4)):
-        moved = dict.fromkeys(product((0, 1), repeat=3), 0)
-        for kind, count in enumerate(counts):
-            moved[tuple((2 * kind >> x ^ 2 * kind >> first) & 1 for x in others)] += count
-        found.append(tuple(moved.values())[1:])
-    return min(found)
-
-
-def forms(d):
-    """As `moments`, matrices of one row: patterns of three answers, and sizes."""
-    for a, b, c in combinations_with_replacement(range(1, d + 1), 3):
-        known = [(), (0, 0, 0), (0, 0, 0), (0, a, a), (0, 0, 0), (0, b, b), (0, c, c), (a, b, c)]
-        for p in range(8 * (c <= min(a + b, 2 * d - a - b) and (a + b + c) % 2 == 0)):
-            yield 1, [(0, 0, known[q], (-1) ** (p ^ q).bit_count()) for q in range(8) if p & q == p]
-    for k in range(min(2**d, 40) if d < 10 else 0):  # (|A| - k)(|A| - k - 1)
-        pairs = [(0, 0, (0, i, i), 2**d * comb(d, i)) for i in range(d + 1)]
-        yield 1, [*pairs, (0, 0, (0, 0, 0), -(2 * k + 1) * 2**d), (0, 0, (), k * (k + 1))]
+        average = dot(self.weights, errors) / sum(self.weights)
+        return average if self.objective == "average" else max(errors), max(biases)
 
 
 class Frequencies:
-    """Subset selection for all frequencies with equal weights, times ``unit``: reports are ``k`` of
-    ``n`` answers. With probability ``p`` a set has the truth and ``k - 1`` others, else ``k``
-    others, all such sets equally likely; ``q`` is the probability that it has a given other answer.
-    ``(count / N - q) / (p - q)`` is unbiased.
+    """Subset selection, for all frequencies with equal weights, times ``unit``.
+
+    A report is a set of ``k`` of the ``n`` answers: with probability ``p`` one that has the truth
+    and ``k - 1`` others, else one of ``k`` others; all such sets are equally likely. So a set with
+    an answer is ``p (n - k) / ((1 - p) k)`` times as likely under this answer as under another one
+    that it has not: at most ``e**epsilon``. ``q`` is the probability that a set has a given answer
+    which is not the truth. Of ``N`` reports, ``(count / N - q) / (p - q)`` estimates the frequency
+    of an answer without bias (thm-estimation-frequencies).
     """
 
     KEYS = "inputs unit size mass"
@@ -1508,12 +1103,21 @@ class Frequencies:
         self.spread = self.unit * (1 - Fraction(1, n))
 
     def errors(self):
-        """Mean squared error and squared bias, the same for all answers."""
-        p, q = self.p, self.q
-        return self.unit * (self.n * q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q)), 0
+        """Mean squared error of all frequencies together, and no bias; the same for all answers.
+
+        A report has the truth with variance ``p (1 - p)``, and each of the ``n - 1`` others with
+        ``q (1 - q)``; all of it is divided by ``(p - q)**2``.
+        """
+        p = self.p
+        q = self.q
+        variances = p * (1 - p) + (self.n - 1) * q * (1 - q)
+        return self.unit * variances / (p - q) ** 2, 0
 
     def bound(self, sizes, eigenvalues, level):
-        """By the product bound with one attribute."""
+        """That of `by_product` with a single attribute, whose values are the answers.
+
+        The Gram matrix is ``unit`` times the projection on the contrasts, whose rank is ``n - 1``.
+        """
         n = self.n
         most = largest_contrast(self.n, *self.base)
         need(sizes == [n] and type(sizes[0]) is int, "other sizes")
@@ -1523,235 +1127,1393 @@ class Frequencies:
 
 
 class Questions:
-    """Tables of ``d`` questions of two answers each: reports are random sets of answers, of some
-    kinds. The numbers of ones in some parts of the questions decide which answers are in a set.
-    Which questions these are, and which answers count as ones, is uniform; a set has the truth with
-    probability ``held``, over ``UNIT``. The sign of ``j`` questions is -1 to the number of ones;
-    its mean over the set, times the contrast of the set and ``2**d`` over ``information[j]``,
-    estimates the sign of the truth without bias. These estimates are uncorrelated on average over
-    the answers, with the mean square ``2**d / information[j]``; the error of a table is the same
-    for every answer.
+    """Tables of ``d`` questions of two answers each, estimated from random sets of answers.
+
+    A report is a set of the ``2**d`` combinations of answers, of one of some *kinds*. Of a kind,
+    the numbers of ones in some parts of the questions decide whether a combination is in the set.
+    Which questions these are, and which of their answers count as ones, is drawn uniformly; the set
+    has the truth with probability ``held``, over ``UNIT``.
+
+    The *sign* of ``j`` questions is -1 to the number of ones among them. Its mean over the set,
+    times the contrast of the set and ``2**d / information[j]``, estimates the sign of the truth
+    without bias. These estimates are uncorrelated on average over the answers, with the mean square
+    ``2**d / information[j]`` (thm-products-kinds). ``mu[j]`` is the eigenvalue of the Gram matrix
+    of the tables on the signs of ``j`` questions, of which there are ``comb(d, j)``; ``total[j]``
+    is the sum of these.
     """
 
     KEYS = "questions tables kinds"
 
     def __init__(self, data):
         kind, epsilon = keys(data["privacy"], "kind epsilon")
-        d = len(data["questions"])
+        self.d = len(data["questions"])
+        self.epsilon = epsilon
         need(kind == "pure", "sets are proved for pure privacy")
-        need(0 < d <= 24, f"{d} questions", NotCheckedError)
+        need(0 < self.d <= 24, f"{self.d} questions", NotCheckedError)
         labels([name for name, *_ in data["questions"]])
         need(
             all(len(labels(answers)) == 2 for _, *answers in data["questions"]),
             "a question has two answers",
         )
-        self.mu = [Fraction(0)] * (d + 1)
-        self.information = [Fraction(0)] * (d + 1)
-        for ways, factor in data["tables"]:
-            need(
-                type(ways) is int and 0 < ways <= d, "a table has from one to all of the questions"
-            )
-            for j in range(1, ways + 1):
-                self.mu[j] += (
-                    Fraction(double(factor), S) ** 2 * 2 ** (d - ways) * comb(d - j, ways - j)
-                )
-        self.total, self.base = (
-            [mu * comb(d, j) for j, mu in enumerate(self.mu)],
-            least_ratio(epsilon),
-        )
-        self.spread = sum(self.total) / 2**d
+        self.mu = self.eigenvalues_of(data["tables"])
+        self.total = [mu * comb(self.d, j) for j, mu in enumerate(self.mu)]
+        self.base = least_ratio(epsilon)
+        self.spread = sum(self.total) / 2**self.d
+        self.information = [Fraction(0)] * (self.d + 1)
         for parts, inside, mass, held in data["kinds"]:
-            need(
-                {*map(type, [*parts, *inside, mass, held])} == {int},
-                "a kind of sets has whole numbers only",
-            )
-            need(
-                min(parts) > 0 < mass and sum(parts) <= d and 0 < held < UNIT,
-                "a number is out of range",
-            )
-            afford(100 * prod(part + 1 for part in parts) ** 2)
-            cells = list(product(*(range(part + 1) for part in parts)))
-            ways = 2 ** sum(parts)
-            need(
-                len(inside) == len(cells) and {*inside} == {0, 1},
-                "sets have some of the numbers of ones, not all",
-            )
-            own = list(compress(cells, inside))
-            sums = {j: sum(prod(map(signs, parts, cell, j)) for cell in own) for j in cells}
-            high = Fraction(held, sums[cells[0]])
-            low = Fraction(UNIT - held, ways - sums[cells[0]])
-            over, under, _ = power(epsilon, 1)
-            need(high * under <= low * over, "not private", ClaimError)
-            need(high > low, "sets do not favor the truth")
-            for j, value in sums.items():
-                square = (
-                    Fraction(mass, UNIT)
-                    * ((high - low) * value / UNIT) ** 2
-                    * prod(map(comb, parts, j))
-                )
-                self.information[sum(j)] += square * 2**d / comb(d, sum(j))
+            self.add_kind(parts, inside, mass, held)
         need(
             sum(mass for _, _, mass, _ in data["kinds"]) == UNIT,
             "the masses of the kinds do not sum to 2**53",
         )
         need(
-            any(self.mu) and all(own for own, mu in zip(self.information, self.mu) if mu),
+            any(self.mu) and all(value for value, mu in zip(self.information, self.mu) if mu),
             "no table or information",
         )
 
+    def eigenvalues_of(self, tables):
+        """The eigenvalues ``mu`` of all tables of ``ways`` questions times a factor, added up:
+
+            mu[j] = sum of factor**2 * 2**(d - ways) * comb(d - j, ways - j).
+
+        Each set of ``j`` questions is part of ``comb(d - j, ways - j)`` tables. ``mu[0]`` is 0: the
+        share of all is known without any report.
+        """
+        d = self.d
+        mu = [Fraction(0)] * (d + 1)
+        for ways, factor in tables:
+            need(
+                type(ways) is int and 0 < ways <= d, "a table has from one to all of the questions"
+            )
+            for j in range(1, ways + 1):
+                square = Fraction(double(factor), S) ** 2
+                mu[j] += square * 2 ** (d - ways) * comb(d - j, ways - j)
+        return mu
+
+    def add_kind(self, parts, inside, mass, held):
+        """Check that a kind of sets is private, and add what its sets tell to the information.
+
+        A *cell* is a list of numbers of ones, one for each part; ``inside`` has a 1 for the cells
+        that are in the set. ``sums[j]`` is the sum of the sign of ``j_1, j_2, ...`` questions of
+        the parts, over those of the ``2**t`` combinations of answers to the ``t`` questions of all
+        parts that are in the set: a sum of products of Krawtchouk's polynomials, `signs`. That of
+        no questions is their number, ``size``. Given the answers of a person, each set of the kind
+        that has them is drawn with a probability in proportion to ``high``, each other one to
+        ``low``: this is private if ``high <= e**epsilon low``.
+        """
+        d = self.d
+        need(
+            {*map(type, [*parts, *inside, mass, held])} == {int},
+            "a kind of sets has whole numbers only",
+        )
+        need(
+            min(parts) > 0 < mass and sum(parts) <= d and 0 < held < UNIT,
+            "a number is out of range",
+        )
+        afford(100 * prod(part + 1 for part in parts) ** 2)
+        cells = list(product(*(range(part + 1) for part in parts)))
+        need(
+            len(inside) == len(cells) and {*inside} == {0, 1},
+            "sets have some of the numbers of ones, not all",
+        )
+        members = list(compress(cells, inside))
+        sums = {j: sum(prod(map(signs, parts, cell, j)) for cell in members) for j in cells}
+        size = sums[cells[0]]
+        high = Fraction(held, size)
+        low = Fraction(UNIT - held, 2 ** sum(parts) - size)
+        over, under, _ = power(self.epsilon, 1)
+        need(high * under <= low * over, "not private", ClaimError)
+        need(high > low, "sets do not favor the truth")
+        for j, value in sums.items():
+            square = ((high - low) * value / UNIT) ** 2
+            share = Fraction(mass, UNIT) * prod(map(comb, parts, j))
+            self.information[sum(j)] += share * square * 2**d / comb(d, sum(j))
+
     def errors(self):
-        """Mean squared error and squared bias, the same for all answers."""
-        return sum(
-            total / own for total, own in zip(self.total, self.information) if total
-        ) - self.spread, 0
+        """Mean squared error of all tables, and no bias; the same for all answers.
+
+        ``sum_j total[j] / information[j]`` less the spread: the mean square of the estimate less
+        the square of its mean.
+        """
+        terms = (value / known for value, known in zip(self.total, self.information) if value)
+        return sum(terms) - self.spread, 0
 
     def bound(self, eigenvalues, level, factors, apart):
-        """By the moments of sets."""
-        return (
-            most_by_moments(self.base, self.mu, self.total, eigenvalues, level, factors, apart)
-            - self.spread
+        """By the moments of sets, `most_by_moments`."""
+        multipliers = (eigenvalues, level, factors, apart)
+        return most_by_moments(self.base, self.mu, self.total, *multipliers) - self.spread
+
+
+def signs(d, j, i):
+    """Krawtchouk's polynomial ``K_j(i)``: a sum of signs over all answers that have ``j`` ones.
+
+    The answers are those to ``d`` questions; the sign is -1 to the number of ones in ``i`` of them.
+    ``a`` counts these, in ``comb(i, a) comb(d - i, j - a)`` answers.
+    """
+    return sum((-1) ** a * comb(i, a) * comb(d - i, j - a) for a in range(j + 1))
+
+
+# 6. Designs: bounds on all private mechanisms
+#
+# Each function named by_... returns the bound that its multipliers prove, or refuses them. Let
+# G be the Gram matrix of the workload, centered by the weights r (with sum 1), K any matrix (in
+# files: inverse), eta any vector (in files: line), and N = K'GK. If
+#
+#     v'Nv <= (eta.v)(r.v)     for every extreme ray v of the cone of private columns,     (*)
+#
+# then no private mechanism has an unbiased estimator of a smaller error than
+# 2 tr(KG) - eta.1 - spread (thm-estimation-bound).
+#
+# In short: (*) holds for sums of rays too, hence for every column c of a private channel, because
+# v'Nv / (r.v) is convex and of degree 1. With q = r.c the probability of report y, and U the
+# centered V_y,
+#
+#     0 <= sum_y q |U - W K c / q|^2 = (error + spread) - 2 tr(KG) + sum_y c'Nc / q,
+#
+# and the last sum is at most sum_y eta.c = eta.1, as columns sum to 1.
+#
+# The rays are, with b = e**-epsilon:
+#
+# pure privacy        v = b + (1 - b) 1_A for every set A of answers: 1 in A, b elsewhere
+#                     (thm-estimation-columns). Up to 32 answers all sets are tried; for more, a
+#                     matrix is shown to be positive semidefinite; means and products have proofs of
+#                     their own.
+# one-sided privacy   the same for nonempty sets of sensitive answers, and the unit vectors of the
+#                     other answers (thm-estimation-structure-one-sided).
+# graphs, metrics     v = e**(epsilon u), u a vertex of the polytope u_x - u_z <= d(x, z) with its
+#                     largest entry at 0 (thm-estimation-structure-rays).
+
+COSTS = "a column of the cone costs more than the multipliers allow: they prove no bound"
+
+
+class Condition(NamedTuple):
+    """Condition (*) in integers: ``over v'Nv <= under (eta.v)(r.v)``.
+
+    ``form`` is ``N``, ``line`` is ``eta`` and ``r`` the weights, each up to a positive factor;
+    ``over / under`` is what these factors amount to.
+    """
+
+    form: list
+    line: list
+    r: list
+    over: int
+    under: int
+
+
+def by_form(design, inverse, line, shift, inequalities):
+    """``2 tr(KG) - eta.1 - spread``, if (*) holds for the rays of the notion, one by one or in all.
+
+    ``shift`` and ``inequalities`` help to prove it for all sets of many answers; see `signs_hold`.
+    """
+    c = design.c
+    gram = design.centered
+    matrix, scale = short(double(inverse, c, c))
+    (line,), step = short([double(line, c)])
+    columns = list(zip(*matrix))
+    form = times(times(columns, gram), columns)
+    ratio = design.factor * scale**2 * design.total / step
+    condition = Condition(form, line, design.r, ratio.numerator, ratio.denominator)
+    need(shift is None or design.notion.is_pure, "a shift is for pure privacy")
+    need(inequalities is None or shift is not None, "inequalities need a shift")
+    if not design.notion.is_pure:
+        holds = rays_hold(condition, design.notion)
+    elif shift is not None:
+        shift = double(shift, c + 1)
+        taken = eighths(inequalities, c)
+        holds = signs_hold(condition, *design.base, shift, taken, step / design.total)
+    else:
+        need(c <= LISTED, f"more than {LISTED} answers need a shift", NotCheckedError)
+        holds = sets_hold(condition, *design.base)
+    need(holds, COSTS, ClaimError)
+    trace = sum(map(dot, matrix, gram)) * scale * design.factor
+    return 2 * trace - sum(line) * step - design.spread
+
+
+# 6a. Sets of answers, one by one
+
+
+def sets_hold(condition, low, high):
+    """Whether (*) holds for ``v = low + (high - low) 1_A`` of every set ``A`` of answers.
+
+    ``under (eta.v)(r.v) - over v'Nv`` has to be ``>= 0``: for a set, it is a constant, a number for
+    each answer in it, and one for each pair, `spare_of_sets`. Half of the answers are decided one
+    after another, and for each decision all sets of the other half are looked at together: their
+    values are the digits of one long integer. A digit is raised by half of its range, so that its
+    highest bit, which ``sign`` masks, is 1 if and only if the value is ``>= 0``.
+    """
+    c = len(condition.r)
+    constant, linear, pairs = spare_of_sets(condition, low, high)
+    entries = [constant, *linear, *(entry for row in pairs for entry in row)]
+    bits = sum(map(abs, entries)).bit_length()
+    # Rounding down, for speed, lowers the value of every set.
+    down = max(bits - 61, 0) if c > 20 else 0
+    constant >>= down
+    linear = [entry >> down for entry in linear]
+    pairs = [[entry >> down for entry in row] for row in pairs]
+    half = c // 2
+    width = bits - down + 3
+    # The first k answers have 2**k sets; ones[k] is the integer that has the digit 1 for each.
+    limits = [1 << (width << k) for k in range(half + 1)]  # above all integers of 2**k digits
+    ones = [(limit - 1) // (limits[0] - 1) for limit in limits]
+    sign = ones[half] << width - 1
+
+    def sums(values):
+        """A digit for each set of the first answers: the sum of the values of those in it."""
+        total = 0
+        for k, value in enumerate(values):  # the sets without answer k, then those with it
+            total += total + value * ones[k] << (width << k)
+        return total
+
+    inside = 0  # a digit for each set of the first half: the pairs in it
+    for k in range(half):
+        inside += inside + sums(pairs[k][:k]) << (width << k)
+
+    def holds_from(x, linear, value):
+        """The answers from ``half`` to ``x`` are decided: their value, and what others add."""
+        if x == c:
+            return (inside + sums(linear[:half]) + value * ones[half] + sign) & sign == sign
+        return holds_from(x + 1, linear, value) and holds_from(
+            x + 1, [*map(add, linear, pairs[x])], value + linear[x]
         )
 
+    return holds_from(half, linear, constant)
 
-PROOFS = {Frequencies: {"product": Frequencies.bound}, Questions: {"moments": Questions.bound}}
-PROOFS[Design] = {
-    "form": by_form,
-    "mean": by_mean,
-    "product": by_product,
-    "moments": by_moments,
-    "none": lambda _: 0,
+
+def spare_of_sets(condition, low, high):
+    """The parts of ``2 (under (eta.v)(r.v) - over v'Nv)`` for ``v = low + step 1_A``.
+
+    With ``M = under (eta r' + r eta') - 2 over N`` the number is ``v'Mv``. It is the sum of the
+    constant ``low**2 1'M1``; for each answer ``x`` of ``A``, ``2 low step (M1)_x + step**2 M_xx``;
+    and for each pair of answers of ``A``, ``2 step**2 M_xz``.
+    """
+    form, line, r, over, under = condition
+    c = len(r)
+    step = high - low
+    twice = [[0] * c for _ in range(c)]
+    for i, j in product(range(c), repeat=2):
+        prices = line[i] * r[j] + line[j] * r[i]
+        twice[i][j] = under * prices - 2 * over * form[i][j]
+    constant = low * low * sum(map(sum, twice))
+    linear = [step * (2 * low * sum(row) + step * row[i]) for i, row in enumerate(twice)]
+    pairs = [[2 * step * step * entry for entry in row] for row in twice]
+    return constant, linear, pairs
+
+
+# 6b. Sets of many answers, by a matrix that is positive semidefinite
+
+
+def signs_hold(condition, low, high, shift, taken, unit):
+    """Whether (*) holds for every set, by one matrix: True is a proof, False proves nothing.
+
+    With the signs ``s_x = 1`` in ``A`` and -1 elsewhere, ``2 v = (high + low) + (high - low) s``.
+    So eight times ``under (eta.v)(r.v) - over v'Nv`` is a quadratic form in ``(1, s)``, and it is
+    enough that a matrix of the form is positive semidefinite. As ``s_x**2 = 1``, a diagonal whose
+    sum is 0, ``shift``, adds nothing to the form. ``taken``, from `eighths`, is not negative for
+    any set: it is subtracted, and what is left is shown to be ``>= 0``. Both are integers over
+    ``S`` for (*) as it is stated, where ``(eta.v)(r.v)`` is that of the condition times ``unit``;
+    ``eighth`` is the factor to the integers of the condition.
+    """
+    form, line, r, over, under = condition
+    c = len(r)
+    both = high + low
+    step = high - low
+    # eta.v, r.v and v'Nv as forms in (1, s): the entry of 1 first.
+    prices = [both * sum(line), *(step * entry for entry in line)]
+    weights = [both * sum(r), *(step * entry for entry in r)]
+    constant = both * both * sum(map(sum, form))
+    linear = [both * step * sum(row) for row in form]
+    cost = [[constant, *linear]]
+    for entry, row in zip(linear, form):
+        cost.append([entry, *(step * step * cell for cell in row)])
+    shift[0] = -sum(shift[1:])
+    eighth = Fraction(high * high * under, S) / unit
+
+    def spare(i, j):
+        twice = prices[i] * weights[j] + prices[j] * weights[i]
+        kept = under * twice - 2 * over * cost[i][j]
+        moved = -taken[i][j]
+        if i == j:
+            moved += 8 * shift[i]
+        return kept * eighth.denominator + eighth.numerator * moved
+
+    size = range(c + 1)
+    return semidefinite([[spare(i, j) for j in size] for i in size])
+
+
+def eighths(inequalities, c):
+    """The matrix of eight times a form in ``(1, s)`` that is ``>= 0`` for every set ``A``.
+
+    It is a sum with factors ``>= 0`` of two kinds. For each pair of answers, 1 if both are in
+    ``A``: eight times that is ``2 (1 + s_x)(1 + s_z)``. And ``(|A| - k)(|A| - k - 1)``, which is
+    ``>= 0`` as sizes are whole numbers: eight times that is ``2 (t**2 - 1)`` with
+    ``t = 2 |A| - 2 k - 1``.
+    """
+    if inequalities is None:
+        return [[0] * (c + 1)] * (c + 1)
+    pairs, size, factor = keys(inequalities, "pairs size factor")
+    pairs = double(pairs, c, c)
+    factor = double(factor)
+    need(type(size) is int and 0 <= size <= c and factor >= 0, "the factor of the size is negative")
+    both = [[0] * c for _ in range(c)]
+    for x, z in combinations(range(c), 2):
+        both[x][z] = both[z][x] = pairs[x][z]
+    need(min(map(min, both)) >= 0, "a multiplier of a pair is negative")
+    sums = [sum(row) for row in both]
+    matrix = [[sum(sums), *sums]]
+    for entry, row in zip(sums, both):
+        matrix.append([entry, *row])
+    t = [c - 2 * size - 1] + [1] * c  # in (1, s), as 2 |A| is c and the sum of the signs
+    for i, row in enumerate(matrix):
+        matrix[i] = [entry + 2 * factor * t[i] * other for entry, other in zip(row, t)]
+    matrix[0][0] -= 2 * factor
+    return matrix
+
+
+def semidefinite(matrix):
+    """Whether a symmetric integer matrix is ``L L'`` plus one with a dominant diagonal.
+
+    Both are positive semidefinite: then so is the matrix, and True is a proof. Floats only propose
+    ``L``, of the matrix with a diagonal that is a little smaller; integers compute the difference.
+    Rows and columns are first divided by powers of two that bring the diagonal near 1.
+    """
+    size = range(len(matrix))
+    afford(len(matrix) ** 3)
+    if min(matrix[i][i] for i in size) <= 0:
+        return False
+    half = [matrix[i][i].bit_length() + 1 >> 1 for i in size]
+    scaled = [
+        [float(Fraction(matrix[i][j], 1 << half[i] + half[j])) for j in range(i + 1)] for i in size
+    ]
+    for slack in (1e-14, 1e-12, 1e-10):
+        factor = cholesky(scaled, slack * len(matrix))
+        if factor is None:
+            return False
+        rows = [[int(entry * 2**54) << half[i] for entry in row] for i, row in enumerate(factor)]
+        left = [[0] * len(matrix) for _ in size]
+        for i in size:
+            for j in range(i + 1):
+                left[i][j] = left[j][i] = (matrix[i][j] << 108) - dot(rows[i], rows[j])
+        if all(2 * row[i] >= sum(map(abs, row)) for i, row in enumerate(left)):
+            return True
+    return False
+
+
+def cholesky(matrix, slack):
+    """Lower triangle ``L`` with ``L L'`` near a matrix less ``slack`` on its diagonal, in floats.
+
+    None if there is none. Nothing is claimed of it.
+    """
+    factor = []
+    for i, line in enumerate(matrix):
+        row = []
+        for j in range(i):
+            row.append((line[j] - dot(row, factor[j])) / factor[j][j])
+        pivot = line[i] - slack - sum(entry * entry for entry in row)
+        if pivot <= 0:
+            return None
+        factor.append([*row, pivot**0.5])
+    return factor
+
+
+# 6c. Extreme rays of graphs, metrics and one-sided privacy
+
+
+def rays_hold(condition, notion):
+    """Whether (*) holds for the rays of a graph, a metric or one-sided privacy.
+
+    Entries ``e**-h`` are no rationals: they are enclosed, ``w <= v <= w + error``, in integers over
+    ``2**bits``. A product of two entries then changes by at most ``error (2 * 2**bits + error)``,
+    and a side of (*) by as much times the sum of the absolute values of its coefficients: ``lost``
+    is more than both changes together. If ``r.v`` is 0, (*) does not depend on ``eta``, and the
+    last step of the proof needs ``eta.v >= 0`` by itself.
+    """
+    form, line, r, over, under = condition
+    rays, unit = tied_rays(notion)
+    distances = {d for ray in rays for d in ray if d}
+    deepest = max(distances, default=0) * unit * nats(notion.epsilon)[2]
+    need(deepest <= NATS, f"a column of more than {NATS} nats", NotCheckedError)
+    bits = 256 + 5 * ceil(deepest)
+    known = enclosed_powers(notion.epsilon, unit, distances, bits)
+    error = max((up - down for down, up in known.values()), default=0)
+    values = {None: 0, 0: 1 << bits} | {d: down for d, (down, _) in known.items()}
+    prices = sum(map(abs, line))
+    costs = sum(abs(entry) for row in form for entry in row)
+    sizes = under * prices * sum(map(abs, r)) + over * costs
+    lost = 2 * error * ((1 << bits) + error) * sizes
+    for ray in rays:
+        w = [values[d] for d in ray]
+        cost = sum(entry * dot(row, w) for entry, row in zip(w, form) if entry)
+        price = dot(line, w)
+        weight = dot(r, w)
+        if under * price * weight - over * cost < lost:
+            return False
+        if not weight and price < error * prices:
+            return False
+    return True
+
+
+def enclosed_powers(epsilon, unit, distances, bits):
+    """For each ``d`` integers ``down <= 2**bits e**(-epsilon unit d) <= up``."""
+    places = bits // 3 + 20  # decimal digits
+    _, low, high = nats(epsilon, max(400, places))
+    known = {}
+    for d in distances:
+        down = near("exp", -high * unit * d, False, places)
+        up = near("exp", -low * unit * d, True, places)
+        known[d] = floor(down * 2**bits), ceil(up * 2**bits)
+    return known
+
+
+def tied_rays(notion):
+    """The extreme rays ``e**-(epsilon unit d_x)``: lists of ``d``, None for an entry 0; ``unit``.
+
+    Of one-sided privacy: the sets of sensitive answers, 0 in the set and 1 elsewhere, and single
+    other answers. Of ties: the vertices of every connected part, None elsewhere.
+    """
+    everyone = range(notion.n)
+    if notion.ties is None:
+        secret = sorted(notion.capped)
+        need(len(secret) < RAYS.bit_length(), f"more than {RAYS} extreme rays", NotCheckedError)
+        others = [z for z in everyone if z not in notion.capped]
+        rays = []
+        for size in range(1, len(secret) + 1):
+            sets = combinations(secret, size)
+            rays += [[int(x not in part) for x in everyone] for part in sets]
+        rays += [[0 if x == z else None for x in everyone] for z in others]
+        return rays, 1
+    lengths, chains, unit = integer_lengths(notion.n, notion.ties)
+    rays = []
+    for part in parts_of(notion.n, lengths):
+        place = {x: i for i, x in enumerate(part)}
+        ties = [(place[x], place[z], size) for (x, z), size in lengths.items() if x in place]
+        for below in vertices([chains[x][part[0]] for x in part], ties):
+            ray = dict(zip(part, below))
+            rays.append([ray.get(x) for x in range(notion.n)])
+        need(len(rays) <= RAYS, f"more than {RAYS} extreme rays", NotCheckedError)
+    return rays, unit
+
+
+def integer_lengths(n, ties):
+    """Ties as integers times ``unit``; lengths of the shortest chains of ties; ``unit``.
+
+    Distances are rounded up to 52 bits, and those that differ by less than one part in ``2**38``
+    are made equal to the largest; a tie is left out if a chain is as short up to that. Longer and
+    fewer ties make the cone larger: a bound for it holds for the stated ones. Without this, lengths
+    such as 0.1, 0.2 and 0.3, which add up but for rounding, would have many more vertices.
+    """
+    afford(len(ties) * n * n)
+    longest = max(ties.values(), default=1)
+    unit = Fraction(2) ** (frexp(longest)[1] - 52)
+    rounded = {(x, z): max(1, ceil(d / unit)) for (x, z), d in ties.items() if x < z}
+    equal = largest_of_near(rounded.values())
+    lengths = {}
+    chains = [[1 << 100] * n for _ in range(n)]
+    for x in range(n):
+        chains[x][x] = 0
+    for size, x, z in sorted((equal[size], x, z) for (x, z), size in rounded.items()):
+        if chains[x][z] > size + (size >> 38):
+            lengths[x, z] = lengths[z, x] = size
+            # Every chain may now go from its one end to x, over the tie to z, and on, or reversed.
+            to_x = list(chains[x])
+            to_z = list(chains[z])
+            for row, a, b in zip(chains, to_x, to_z):
+                for end, (from_x, from_z) in enumerate(zip(to_x, to_z)):
+                    row[end] = min(row[end], a + size + from_z, b + size + from_x)
+    return lengths, chains, unit
+
+
+def largest_of_near(sizes):
+    """For each size the largest of those that are near it.
+
+    In order, a group ends before a size that is above its first one by more than one part in
+    ``2**38``.
+    """
+    groups = []
+    for size in sorted(set(sizes)):
+        if not groups or size - groups[-1][0] > groups[-1][0] >> 38:
+            groups.append([])
+        groups[-1].append(size)
+    return {size: group[-1] for group in groups for size in group}
+
+
+def vertices(start, ties):
+    """Vertices ``u`` of ``u_x - u_z <= length`` for ties ``(x, z, length)`` that connect all.
+
+    Each is a tuple of the distances below its largest entry. ``start`` is as far above one answer
+    as chains of ties allow, hence a vertex. From one vertex all are reached along edges of the
+    polytope (Balinski 1961). An edge raises ``u`` on a set of answers, `edges_from`, until the
+    first tie ``u_x - u_z`` with only ``x`` in it becomes tight; that one always comes, as all are
+    tied both ways.
+    """
+    size = len(start)
+    need(size <= TIED, f"{size} answers are tied to each other", NotCheckedError)
+    waiting = [tuple(max(start) - entry for entry in start)]
+    known = set(waiting)
+    while waiting:
+        below = waiting.pop()
+        loose = []
+        held = [0] * size
+        holds = [0] * size
+        for x, z, length in ties:
+            spare = length - (below[z] - below[x])
+            if spare:
+                loose.append((spare, 1 << x, 1 << z))
+            else:  # x is as far above z as allowed: if x is raised, z is raised too
+                held[x] |= 1 << z
+                holds[z] |= 1 << x
+        for raised in edges_from(held, holds):
+            step = min(spare for spare, x, z in loose if raised & x and not raised & z)
+            moved = [entry - step if raised >> x & 1 else entry for x, entry in enumerate(below)]
+            vertex = tuple(entry - min(moved) for entry in moved)
+            if vertex not in known:
+                known.add(vertex)
+                waiting.append(vertex)
+                need(len(known) <= RAYS, f"more than {RAYS} extreme rays", NotCheckedError)
+    return known
+
+
+def edges_from(held, holds):
+    """Sets of answers, as bits, that the edges from a vertex raise.
+
+    Bit ``z`` of ``held[x]``, and bit ``x`` of ``holds[z]``: if x is raised, so is z. At a vertex
+    the tight ties connect all answers, and along an edge just one freedom is left: it raises a set,
+    such that the set and the rest are each connected by tight ties, and that no tight tie prevents
+    it. All such sets are enumerated. Of some answers it is decided that they are ``inside`` or
+    ``outside``, with all that follows by the tight ties, and the next free one is tried both ways.
+    """
+    everyone = (1 << len(held)) - 1
+    linked = [up | down for up, down in zip(held, holds)]
+
+    def flood(chosen, along, allowed):
+        """All allowed answers that are reached from the chosen ones."""
+        fresh = chosen
+        while fresh:
+            x = (fresh & -fresh).bit_length() - 1
+            more = along[x] & allowed & ~chosen
+            chosen |= more
+            fresh = fresh & (fresh - 1) | more
+        return chosen
+
+    def is_connected(side, allowed):
+        return not side & ~flood(side & -side, linked, allowed)
+
+    waiting = [(flood(1, held, everyone), 0), (0, flood(1, holds, everyone))]
+    while waiting:
+        inside, outside = waiting.pop()
+        if inside & outside:
+            continue  # a contradiction
+        if not is_connected(inside, everyone & ~outside):
+            continue  # nor will it be, whatever is added
+        if not is_connected(outside, everyone & ~inside):
+            continue
+        free = everyone & ~(inside | outside)
+        first = free & -free
+        if free:
+            waiting.append((flood(inside | first, held, everyone), outside))
+            waiting.append((inside, flood(outside | first, holds, everyone)))
+        elif inside and outside:
+            yield inside
+
+
+# 6d. A single mean
+
+
+def by_mean(design, numbers, slope, line):
+    """A workload of multiples of one row of numbers ``w``: ``factor (2 k.w - y.1) - spread``.
+
+    With ``w`` centered by the weights, ``G = factor w w'``. Let ``k = K'w`` (in files: slope) and
+    ``eta = factor y`` (``y`` is the line in the file): (*) is ``(k.v)^2 <= (y.v)(r.v)``, and
+    ``tr(KG) = factor k.w``.
+    """
+    need(
+        design.notion.is_pure, "these multipliers prove a bound under pure privacy only", ClaimError
+    )
+    c = design.c
+    gram = design.centered
+    unit = design.factor
+    w = [Fraction(entry, S) for entry in double(numbers, c)]
+    k = [Fraction(entry, S) for entry in double(slope, c)]
+    y = [Fraction(entry, S) for entry in double(line, c)]
+    middle = dot(design.r, w) / design.total
+    centered = [entry - middle for entry in w]
+    pivot = max(range(c), key=lambda x: abs(centered[x]))
+    need(centered[pivot], "the numbers are all the same", ClaimError)
+    factor = gram[pivot][pivot] * unit / centered[pivot] ** 2
+    holds = all(
+        g * unit == factor * a * b for a, row in zip(centered, gram) for b, g in zip(centered, row)
+    )
+    need(holds, "the workload is not of multiples of the numbers", ClaimError)
+    r = [Fraction(weight, design.total) for weight in design.r]
+    need(line_holds(k, y, r, Fraction(*design.base)), COSTS, ClaimError)
+    return factor * (2 * dot(k, centered) - sum(y)) - design.spread
+
+
+def line_holds(k, y, r, b):
+    """Whether ``(k.v)^2 <= (y.v)(r.v)`` for ``v = b + (1 - b) 1_A`` of every set ``A``.
+
+    As ``r.v > 0``, this says that ``sum_x v_x a_x(t) >= 0`` for all ``t``, with the quadratics
+    ``a_x(t) = r_x t^2 - 2 k_x t + y_x``: the discriminant is not positive. For each ``t`` the worst
+    set is ``{x: a_x(t) < 0}``: only these need to be tried (thm-estimation-structure-mean). They
+    change at the roots of the quadratics, which are sorted; where roots are too near to each other
+    to be sorted, every set that may lie between them is tried.
+    """
+    inside = set()  # of the least t: a_x is linear with a rising side, or a constant below 0
+    for x, weight in enumerate(r):
+        if not weight and (k[x] < 0 or k[x] == 0 > y[x]):
+            inside.add(x)
+    for group in near_roots(k, y, r):
+        free = sorted({x for _, x, _ in group})
+        need(len(free) <= 12, "too many roots are too near to each other", NotCheckedError)
+        for size in range(len(free) + 1):
+            for more in combinations(free, size):
+                chosen = inside.difference(free).union(more)
+                slope, price, weight = (
+                    b * sum(part) + (1 - b) * sum(part[x] for x in chosen) for part in (k, y, r)
+                )
+                if price < 0 or slope * slope > price * weight:
+                    return False
+        for _, x, leaves in group:
+            (inside.discard if leaves else inside.add)(x)
+    return True
+
+
+def near_roots(k, y, r):
+    """Roots of ``r_x t^2 - 2 k_x t + y_x`` in order, in groups of those that are near each other.
+
+    Each is ``(root, x, leaves)``: the root in units of ``2**-200``, rounded down, and whether ``x``
+    leaves the set ``{a_x(t) < 0}`` there, or enters it. The square root, which is rounded up by at
+    most a unit, is divided by ``r_x``; hence roots that differ by more than ``8 + 4 / min r`` units
+    are in their order. With ``r_x = 0`` there is one root, ``y_x / (2 k_x)``. There is a first
+    group even if there are no roots, so that one set is tried at least.
+    """
+    roots = []
+    for x, (slope, price, weight) in enumerate(zip(k, y, r)):
+        square = slope * slope - weight * price
+        if weight and square > 0:
+            middle = slope / weight
+            spread = root(square) / weight
+            roots.append((floor((middle - spread) * 2**200), x, False))
+            roots.append((floor((middle + spread) * 2**200), x, True))
+        elif not weight and slope:
+            roots.append((floor(price / slope * 2**199), x, slope < 0))
+    groups = [[]]
+    apart = 8 + 4 / min(weight for weight in r if weight)
+    for event in sorted(roots):
+        if not groups[-1] or event[0] - groups[-1][-1][0] > apart:
+            groups.append([])
+        groups[-1].append(event)
+    return groups
+
+
+# 6e. Products: combinations of attributes
+#
+# The Gram matrix depends only on the attributes in which two answers differ. Such matrices have the
+# same eigenspaces, one for each set T of attributes: G = sum_T mu_T E_T, rank E_T = the product of
+# (size - 1) over T (thm-estimation-structure-scheme). Take K = sum_T sigma_T E_T, hence
+# N = sum_T nu_T E_T with nu_T = sigma_T^2 mu_T, and eta = level for every answer. Then
+# 2 tr(KG) = 2 sum_T sigma_T mu_T rank E_T, and (*) is, for a set A of k of the n answers,
+#
+#     (1 - b)^2 sum_{T not empty} nu_T |E_T 1_A|^2 <= level / n (b n + (1 - b) k)^2,
+#
+# as the projections E_T of the constant are 0. Lists that belong to the sets T are in the order of
+# products: the first attribute is that of the highest bit.
+
+
+def largest_contrast(n, low, high):
+    """Largest ``(1 - b)^2 k (n - k) / (b n + (1 - b) k)^2`` over ``k = 1, ..., n - 1``.
+
+    Times ``max nu_T``, it is the least level for which (*) holds by itself, because
+    ``sum_T |E_T 1_A|^2 = k (n - k) / n``. It rises up to ``k = n b / (1 + b)``, then falls: the two
+    whole numbers next to it decide (thm-estimation-structure-sizes). ``b = low / high``.
+    """
+    least = n * low // (low + high)
+    step = high - low
+    ratios = []
+    for size in (least, least + 1):
+        k = min(n - 1, max(1, size))
+        mass = low * n + step * k
+        ratios.append(Fraction(step * step * k * (n - k), mass * mass))
+    return max(ratios)
+
+
+def largest_diagram(sizes, nu, low, high):
+    """The least level of two attributes of which each counts by itself: ``nu`` is 0 for both.
+
+    Then the cost of a set depends on its row sums and column sums only, with ``q`` answers a row,
+
+        |E_T 1_A|^2 = sum row^2 / q - k^2 / n     for the attribute of the rows.
+
+    For given row sums a Ferrers diagram, whose rows begin at one side, has the largest sum of
+    squared column sums (Gale, Ryser; thm-estimation-structure-ferrers): all of these are tried.
+    """
+    p, q = sizes
+    n = prod(sizes)
+    step = high - low
+    most = Fraction(0)
+    for rows in combinations_with_replacement(range(q + 1), p):
+        k = sum(rows)
+        columns = [sum(row > place for row in rows) for place in range(q)]
+        by_rows = Fraction(dot(rows, rows), q) - Fraction(k * k, n)
+        by_columns = Fraction(dot(columns, columns), p) - Fraction(k * k, n)
+        energy = nu[2] * by_rows + nu[1] * by_columns
+        mass = low * n + step * k
+        most = max(most, energy * n * step**2 / mass**2)
+    return most
+
+
+def largest_by_pairs(sizes, rank, nu, raised, low, high):
+    """The least level by the shares of pairs of answers that are in the set (thm-products-pairs).
+
+    The ``nu_T`` may be raised, to ``raised_T``, and that of the constant, ``raised[0]``, is any
+    number, whose part is taken away again. With ``m = k / n``, the cost of a set over ``n`` is then
+
+        sum_S c_S phi_S - raised[0] m^2,
+
+    where ``phi_S`` is the share of the pairs of answers that differ in the attributes ``S`` of
+    which both are in the set. It is ``m`` for no difference, else at most ``m``, and at least 0 and
+    ``2 m - 1``: a ``c_S > 0`` counts with the most, and one below 0 with the least.
+    """
+    n = prod(sizes)
+    square = raised[0]
+    entries = transform([square, *map(max, nu[1:], raised[1:])], sizes)
+    first, *others = (entry * pairs / n for entry, pairs in zip(entries, rank))
+    over = first + sum(max(c, 0) for c in others)
+    under = sum(min(c, 0) for c in others)
+    step = high - low
+    ratios = []
+    for k in range(1, n + 1):
+        energy = n * (k * over + max(2 * k - n, 0) * under) - square * k * k
+        mass = low * n + step * k
+        ratios.append(energy * step**2 / mass**2)
+    return max(ratios)
+
+
+def by_product(design, sizes, eigenvalues, level, raised=None):
+    """``2 sum_T sigma_T mu_T rank E_T - n level - spread``, if the level is large enough.
+
+    It is large enough by the pairs of a set, where eigenvalues are raised; by all Ferrers diagrams,
+    of two attributes that count by themselves; or by the sizes of sets alone. What the Gram matrix
+    has beside its eigenvalues ``mu_T`` adds at most ``sigma_T^2 off`` to each ``nu_T``.
+    """
+    mu, off = in_scheme(design, sizes)
+    numbers = double([level, *eigenvalues], 1 + len(mu))
+    level, *sigma = (Fraction(number, S) for number in numbers)
+    nu = [s * s * (eigenvalue + off) for s, eigenvalue in zip(sigma, mu)]
+    contrasts = [size - 1 for size in sizes]
+    subsets = product((0, 1), repeat=len(sizes))
+    rank = [prod(compress(contrasts, parts)) for parts in subsets]
+    is_separate = len(sizes) == 2 and mu[3] == off == 0
+    if raised is not None:
+        raised = [Fraction(number, S) for number in double(raised, len(nu))]
+        most = largest_by_pairs(sizes, rank, nu, raised, *design.base)
+    elif is_separate and comb(sum(sizes), sizes[0]) <= DIAGRAMS:
+        most = largest_diagram(sizes, nu, *design.base)
+    else:
+        most = max(nu) * largest_contrast(design.c, *design.base)
+    need(level >= max(most, 0), COSTS, ClaimError)
+    trace = sum(s * m * size for s, m, size in zip(sigma, mu, rank))
+    return 2 * trace - design.c * level - design.spread
+
+
+def in_scheme(design, sizes):
+    """``mu_T`` of the Gram matrix, and a bound ``off`` on all eigenvalues of what it leaves.
+
+    The Gram matrix is averaged over pairs that differ in the same attributes. All weights must be
+    equal, and the sizes those of the attributes.
+    """
+    need(
+        design.notion.is_pure, "these multipliers prove a bound under pure privacy only", ClaimError
+    )
+    n = design.c
+    need(
+        all(type(size) is int and 1 < size <= n for size in sizes) and prod(sizes) == n,
+        "other sizes",
+        ClaimError,
+    )
+    need(len(set(design.r)) == 1, "the weights are not all equal", ClaimError)
+    mu, off = spectrum(design.centered, sizes)
+    return [entry * design.factor for entry in mu], off * design.factor
+
+
+def spectrum(form, sizes):
+    """Eigenvalues of a matrix averaged over pairs that differ in the same attributes; and ``off``.
+
+    ``off`` is the largest sum of the absolute values in a row of the difference, which no
+    eigenvalue of a symmetric matrix exceeds. ``seen[x][z]`` has a bit for each attribute in which
+    they differ.
+    """
+    afford(len(form) ** 2 * len(sizes))
+    answers = list(product(*map(range, sizes)))
+    full = prod(size - 1 for size in sizes)
+    bits = [1 << axis for axis in reversed(range(len(sizes)))]
+    seen = [[sum(compress(bits, map(ne, x, z))) for z in answers] for x in answers]
+    sums = [0] * 2 ** len(sizes)
+    counts = [0] * 2 ** len(sizes)
+    for parts, row in zip(seen, form):
+        for part, entry in zip(parts, row):
+            sums[part] += entry
+            counts[part] += 1
+    common = len(form) * full  # a multiple of every count
+    average = [total * (common // count) for total, count in zip(sums, counts)]
+    off = max(
+        sum(abs(entry * common - average[part]) for part, entry in zip(*pair))
+        for pair in zip(seen, form)
+    )
+    return transform([Fraction(entry, common) for entry in average], sizes), Fraction(off, common)
+
+
+def transform(entries, sizes):
+    """Eigenvalues, from the entry for each set of attributes that differ, in place.
+
+    Of one attribute, a matrix with ``a`` on the diagonal and ``b`` elsewhere has the eigenvalue
+    ``a + (size - 1) b`` on the constant and ``a - b`` on the contrasts; of several, this is done
+    for one after another. Of eigenvalues it makes the entries times the number of answers, because
+    two such steps multiply by the size.
+    """
+    for axis, size in enumerate(reversed(sizes)):
+        for place in (place for place in range(len(entries)) if not place >> axis & 1):
+            same = entries[place]
+            differ = entries[place | 1 << axis]
+            entries[place] = same + (size - 1) * differ
+            entries[place | 1 << axis] = same - differ
+    return entries
+
+
+# 6f. Questions of two answers each: moments of sets
+#
+# The answers are all combinations of answers to d questions, and sets T of the same number j of
+# questions have one sigma_j. The weight W_j of a set A on the sets of j questions decides its cost.
+# A moment is the share of answers x for which several answers are all in A: x; x and y (by their
+# distance, the number of questions that they answer otherwise); x, y and z (by three distances); or
+# four. Names of moments: () is 1, (0, 0, 0) the share of A, (0, i, i) that of two answers at
+# distance i, (a, b, c) that of three, in order, and what `four` returns.
+
+
+def by_moments(design, eigenvalues, level, factors, apart):
+    """The bound of `most_by_moments` less the spread, for a listed design.
+
+    Of all sets of ``j`` questions the largest eigenvalue counts, with ``off``, which is that of
+    what is not in the scheme; see `by_product`.
+    """
+    d = design.c.bit_length() - 1
+    mu, off = in_scheme(design, [2] * d)
+    groups = [[] for _ in range(d + 1)]
+    for place, eigenvalue in enumerate(mu):
+        groups[place.bit_count()].append(eigenvalue)
+    largest = [max(group) + off for group in groups]
+    total = list(map(sum, groups))
+    multipliers = (eigenvalues, level, factors, apart)
+    return most_by_moments(design.base, largest, total, *multipliers) - design.spread
+
+
+def most_by_moments(base, largest, total, eigenvalues, level, factors, apart):
+    """``2 tr(KG) - eta.1 = 2 sum_j sigma_j total_j - 2**d level``, if (*) holds for every set.
+
+    With ``m`` the share of the set and ``nu_j = sigma_j^2 largest_j``, (*) is
+    (thm-products-moments)
+
+        (1 - b)^2 sum_j nu_j W_j <= level (b^2 + 2 b (1 - b) m + (1 - b)^2 W_0).
+
+    The right side less the left, times ``2**d``, is a sum of coefficients times moments. Matrices
+    ``M`` of moments that are positive semidefinite for every set have ``tr(L' M L) >= 0`` for any
+    ``L``, here the triangles in ``factors``. They are subtracted, and what is left need not be 0:
+    no moment is negative, and none is above ``m``. So it is at least ``left[()] + m slope``, which
+    is ``>= 0`` for all ``m`` from 0 to 1 if it is at both ends (thm-products-rationals). ``apart``
+    are the distances of two given answers, for matrices of moments of four.
+    """
+    d = len(total) - 1
+    b = Fraction(*base)
+    share = (0, 0, 0)
+    numbers = double([level, *eigenvalues], d + 2)
+    level, *sigma = (Fraction(number, S) for number in numbers)
+    nu = [s * s * m for s, m in zip(sigma, largest)]
+    nu[0] = -level
+    left = {}
+    for moment, cost in weighed(nu).items():
+        left[moment] = -((1 - b) ** 2) * cost
+    left[()] = 2**d * level * b**2
+    left[share] += 2**d * level * 2 * b * (1 - b)
+    need(
+        all(type(a) is int and 0 < a <= d for a in apart),
+        "distances are from 1 to the number of questions",
+    )
+    afford(20 * len(apart) * comb(d + 7, 7))
+    blocks = list(moments(d))
+    for a in apart:
+        blocks += given_two(d, a)
+    blocks += forms(d)
+    traces, unit = traces_of(blocks, factors)
+    for moment, trace in traces.items():
+        left[moment] = left.get(moment, 0) - trace * unit**2
+    slope = left[share]
+    for moment, entry in left.items():
+        if moment not in ((), share):
+            slope += min(entry, 0)
+    need(left[()] >= 0 <= left[()] + slope, COSTS, ClaimError)
+    return 2 * dot(sigma, total) - 2**d * level
+
+
+def weighed(nu):
+    """``2**d sum_j nu_j W_j`` as coefficients of moments.
+
+    ``2**d W_j`` is the sum of ``comb(d, i) K_j(i)`` times the moment of two answers at distance
+    ``i``, with Krawtchouk's polynomials, `signs`.
+    """
+    d = len(nu) - 1
+    coefficients = {}
+    for i in range(d + 1):
+        cost = sum(factor * signs(d, j, i) for j, factor in enumerate(nu))
+        coefficients[0, i, i] = cost * comb(d, i)
+    return coefficients
+
+
+def traces_of(blocks, factors):
+    """``sum tr(L' M L)`` over all matrices ``M``: a coefficient for each moment, in ``unit**2``.
+
+    The factors are all ``L``, lower triangles, row by row; ``tr(L' M L)`` is the sum of the entries
+    of ``M`` times those of ``L L'``.
+    """
+    count = sum(size * (size + 1) // 2 for size, _ in blocks)
+    (numbers,), unit = short([double(factors, count)])
+    numbers = iter(numbers)
+    traces = {}
+    for size, entries in blocks:
+        lower = [[next(numbers) for _ in range(i + 1)] for i in range(size)]
+        # The longer row ends in what is multiplied by zeros, which `dot` leaves out.
+        square = [[dot(row, other) for other in lower] for row in lower]
+        for i, j, moment, factor in entries:
+            traces[moment] = traces.get(moment, 0) + factor * square[i][j]
+    return traces, unit
+
+
+def moments(d):
+    """Matrices of moments that are positive semidefinite for every set: size, and entries.
+
+    An entry is ``(row, column, moment, factor)``; entries at the same place are added. With ``p``
+    the indicator of the set, ``x`` a uniform answer, and ``q_y = p_(x + y)``, where ``x + y``
+    answers otherwise than ``x`` just the questions that are 1 in ``y``, the matrices are averages
+    of squares:
+
+        E p_x q q'  (x is in the set)     and     E (1 - p_x) (1, q)(1, q)'  (x is outside).
+
+    Averaged over all exchanges of the questions too, they fall into the blocks of Schrijver 2005,
+    by the numbers ``i`` and ``j`` of ones of ``y`` and ``z`` (thm-products-inequalities).
+    """
+    for k in range(d // 2 + 1):
+        inside = []
+        outside = []
+        if k == 0:  # the entry of 1
+            outside.append((0, 0, (), 1))
+            outside.append((0, 0, (0, 0, 0), -1))
+        for i, j, t, factor in blocks_of(d, k):
+            place = (i - k, j - k)
+            far = i + j - 2 * t
+            moment = tuple(sorted((i, j, far)))
+            inside.append((*place, moment, factor))
+            if min(i, j):
+                outside.append((*place, (0, far, far), factor))
+                outside.append((*place, moment, -factor))
+            elif max(i, j):  # y or z is x itself, which is not in the set: 1 takes its row
+                outside.append((*place, (0, 0, 0), factor))
+                outside.append((*place, (0, far, far), -factor))
+        yield d - 2 * k + 1, inside
+        yield d - 2 * k + 1, outside
+
+
+def blocks_of(d, k):
+    """Entries ``i, j, t, factor`` of block ``k`` of a matrix that the exchanges of questions keep.
+
+    The matrix is indexed by answers with ``i`` and ``j`` ones, ``t`` of them common, and the factor
+    is Schrijver's ``beta``, equation (4) of thm-products-inequalities.
+    """
+    for i, j in product(range(k, d - k + 1), repeat=2):
+        for t in range(max(0, i + j - d), min(i, j) + 1):
+            factor = 0
+            for u in range(max(t, k), min(i, j, d - k) + 1):
+                ways = comb(d - 2 * k, u - k)
+                ways *= comb(d - k - u, i - u)
+                ways *= comb(d - k - u, j - u)
+                factor += (-1) ** (u - t) * comb(u, t) * ways
+            yield i, j, t, factor
+
+
+def given_two(d, a):
+    """As `moments`, given two answers ``x`` and ``x + w``, ``w`` of ``a`` ones (thm-products-four).
+
+    The three matrices are ``E p_x p_w q q'`` (both are in the set), ``E p_x (1 - p_w) q q'`` (only
+    the first one is), and ``E (1 - p_x)(1 - p_w) (1, q)(1, q)'`` (none is), with ``p_w`` for the
+    indicator of ``x + w``. Questions are exchanged among the ``a`` and among the others, so that
+    the factors are products. ``y`` has ``i`` ones among the ``a`` questions and ``u`` among the
+    others, ``z`` has ``j`` and ``v``, and ``t`` and ``s`` are common. The row of ``w`` is that of
+    0, or 0: it is left out.
+    """
+    for k, m in product(range(a // 2 + 1), range((d - a) // 2 + 1)):
+        rows = list(product(range(k, a - k + 1), range(m, d - a - m + 1)))
+        if k == m == 0:
+            rows.remove((a, 0))
+        place = {row: number for number, row in enumerate(rows)}
+        both = []
+        first = []
+        none = []
+        if k == m == 0:  # the entry of 1
+            none.append((0, 0, (), 1))
+            none.append((0, 0, (0, 0, 0), -2))
+            none.append((0, 0, (0, a, a), 1))
+        for ones, others in product(blocks_of(a, k), blocks_of(d - a, m)):
+            i, j, t, factor = ones
+            u, v, s, other = others
+            if (i, u) not in place or (j, v) not in place:
+                continue
+            spot = (place[i, u], place[j, v])
+            factor *= other
+            with_x, with_w, every = shares_given_two(a, ones, others)
+            both.append((*spot, every, factor))
+            first.append((*spot, with_x, factor))
+            first.append((*spot, every, -factor))
+            # The entry of the third matrix: what is added, and what is subtracted.
+            more = []
+            less = []
+            if i + u and j + v:
+                far = i + j + u + v - 2 * (t + s)
+                more = [(0, far, far), every]
+                less = [with_x, with_w]
+            elif i + u or j + v:  # y or z is x itself, which is not in the set: 1 takes its row
+                to_x = i + j + u + v
+                to_w = a - i - j + u + v
+                more = [(0, 0, 0), tuple(sorted((a, to_x, to_w)))]
+                less = [(0, to_x, to_x), (0, to_w, to_w)]
+            none += [(*spot, moment, factor) for moment in more]
+            none += [(*spot, moment, -factor) for moment in less]
+        for entries in (both, first, none):
+            yield len(rows), entries
+
+
+def shares_given_two(a, ones, others):
+    """Names of the moments of ``x, y, z``; of ``x + w, y, z``; and of all four.
+
+    ``y`` has ``i`` ones among the ``a`` questions of ``w``, and ``z`` has ``j``; ``t`` are common.
+    Among the other questions these are ``u``, ``v`` and ``s``.
+    """
+    i, j, t, _ = ones
+    u, v, s, _ = others
+    far = i + j + u + v - 2 * (t + s)  # the distance of y and z
+    with_x = tuple(sorted((i + u, j + v, far)))
+    with_w = tuple(sorted((a - i + u, a - j + v, far)))
+    every = four(0, a - i - j + t, u - s, i - t, v - s, j - t, s, t)
+    return with_x, with_w, every
+
+
+@cache
+def four(*counts):
+    """The name of the moment of four answers ``0, w, y, z``: the same in whatever order they are.
+
+    ``counts[kind]`` is the number of questions that just the answers of ``kind`` answer otherwise
+    than 0: ``w`` has the bit 1, ``y`` 2 and ``z`` 4. If two answers are equal, the name is that of
+    three: their distances in order. Else each of the four is taken for 0, the others are put in
+    every order, and the least of all lists of counts is the name.
+    """
+    distances = {}
+    for pair in combinations(range(4), 2):
+        distances[pair] = sum(
+            count for kind, count in enumerate(counts) if len({2 * kind >> x & 1 for x in pair}) > 1
+        )
+    for (_, last), distance in distances.items():
+        if distance == 0:
+            return tuple(sorted(size for pair, size in distances.items() if last not in pair))
+    names = []
+    for first, *others in permutations(range(4)):
+        moved = dict.fromkeys(product((0, 1), repeat=3), 0)
+        for kind, count in enumerate(counts):
+            moved[tuple((2 * kind >> x ^ 2 * kind >> first) & 1 for x in others)] += count
+        names.append(tuple(moved.values())[1:])
+    return min(names)
+
+
+def forms(d):
+    """As `moments`, matrices of one row and one column: numbers that are ``>= 0`` for every set."""
+    yield from patterns(d)
+    if d < 10:
+        yield from sizes_of_sets(d)
+
+
+def patterns(d):
+    """Of three answers, the shares for which those of ``p`` are in the set, and the others not.
+
+    By inclusion and exclusion it is a sum over all ``q`` that contain ``p``: the share for which
+    those of ``q`` are in the set, with the sign -1 to the number that ``q`` has more. There are
+    three answers at the distances ``a, b, c`` if ``a + b + c`` is even and none is too long.
+    """
+    share = (0, 0, 0)
+    for a, b, c in combinations_with_replacement(range(1, d + 1), 3):
+        if c > min(a + b, 2 * d - a - b) or (a + b + c) % 2:
+            continue
+        # By the bits of q: the first answer has bit 1, the second 2, the third 4.
+        known = [(), share, share, (0, a, a)]
+        known += [share, (0, b, b), (0, c, c), (a, b, c)]
+        for p in range(8):
+            entries = []
+            for q in range(8):
+                if p & q == p:
+                    sign = (-1) ** (p ^ q).bit_count()
+                    entries.append((0, 0, known[q], sign))
+            yield 1, entries
+
+
+def sizes_of_sets(d):
+    """``(|A| - k)(|A| - k - 1)``, which is ``>= 0`` for whole numbers ``k``.
+
+    ``|A|**2`` is ``2**d sum_i comb(d, i)`` times the moment of two answers at distance ``i``.
+    """
+    n = 2**d
+    square = [(0, 0, (0, i, i), n * comb(d, i)) for i in range(d + 1)]
+    for k in range(min(n, 40)):
+        linear = (0, 0, (0, 0, 0), -(2 * k + 1) * n)
+        constant = (0, 0, (), k * (k + 1))
+        yield 1, [*square, linear, constant]
+
+
+# The functions that prove a bound, by the kind of the file and that of the multipliers.
+PROOFS = {
+    Design: {
+        "form": by_form,
+        "mean": by_mean,
+        "product": by_product,
+        "moments": by_moments,
+        "none": lambda _: 0,
+    },
+    Frequencies: {"product": Frequencies.bound},
+    Questions: {"moments": Questions.bound},
 }
 
 
-# What reports reveal.
+# 7. Reports: what several reports of a person reveal together
+#
+# The excess of a channel at a >= 0 is the largest sum_y (P(x, y) - a P(z, y))+ of all pairs of
+# answers. At a = e**epsilon it is the least delta for which the channel is (epsilon,
+# delta)-private. It is convex in a, does not rise, and is 1 at a = 0. Many reports are bounded by
+# lists of atoms: an atom (p, q) is a report that has the mass p under one answer and q under the
+# other, and the ratio p / q, so that a list has the excess sum (p - a q)+. Masses of atoms are
+# integers over 2**PLACES: p is rounded up and q down, which raises the excess.
 
-# bits of masses of atoms, and of ratios in fixed point
-ACCOUNT, PLACES = "ldpopt account certificate 1", 1024
-ONE = ((1 << PLACES, 1 << PLACES),)  # the atoms of no report
+ACCOUNT = "ldpopt account certificate 1"
+PLACES = 1024
+NOTHING = ((1 << PLACES, 1 << PLACES),)  # the atoms of no report: one that is certain
+
+
+def check_account(data):
+    """Check a certificate of what reports reveal: the delta that is claimed at each epsilon.
+
+    The excess at ``a <= e**epsilon`` is at least that at ``e**epsilon``.
+    """
+    keys(data, "format reports claims made_by digest")
+    need_digest(data)
+    account = Account(data["reports"])
+    words = []
+    need(isinstance(data["claims"], list) and data["claims"], "there are no claims")
+    for claim in data["claims"]:
+        epsilon, delta = keys(claim, "epsilon delta")
+        ratio, low, _ = nats(epsilon)
+        excess = account.excess(ratio or near("exp", low, up=False))
+        need(
+            excess <= fraction(delta),
+            f"delta at epsilon {epsilon}: {decimal(excess)} was found",
+            ClaimError,
+        )
+        words.append(f"({epsilon:.9g}, {decimal(fraction(delta), 9)})")
+    return f"all reports together are (epsilon, delta)-private with {', '.join(words)}"
 
 
 class Account:
-    """What reports of a person reveal together: pairs of masses that bound the excess ``sum (P - a
-    Q)+``. Of one channel the largest excess of all pairs of answers is convex in ``a``. An atom at
-    each of some ratios, with the change of slope there, interpolates it, which is an upper bound.
-    For channels fixed in advance the products of the atoms bound the excess of all reports, also if
-    answers depend on earlier reports. Two halves are multiplied out; masses under the first answer
-    are rounded up, others down, and close ratios are raised to the largest of them.
+    """What reports of a person reveal together, by channels that are fixed in advance.
+
+    If the excess of each channel is at most that of a list of atoms, the excess of all reports is
+    at most that of the products of the atoms, also if answers depend on earlier reports
+    (thm-composition-adaptive). The products of two halves of the reports are multiplied out and
+    kept in ``halves``; an excess is summed over the pairs of both. ``certain`` is the probability
+    that some report is impossible under the other answer: it counts with its whole mass. A single
+    shuffled report needs no atoms, and is bounded itself: ``alone``.
     """
 
     def __init__(self, reports):
         need(isinstance(reports, list) and reports, "there are no reports")
-        one = reports[0] if len(reports) == 1 else {}
-        self.alone = (
-            one
-            if one.get("kind") == "shuffled" and one["times"] == 1 and type(one["times"]) is int
-            else None
+        first = reports[0] if len(reports) == 1 else {}
+        is_alone = (
+            first.get("kind") == "shuffled" and first["times"] == 1 and type(first["times"]) is int
         )
-        self.certain = 0
-        self.halves = [ONE] * 2
-        rest = 1
-        for report in [] if self.alone else reports:
+        self.alone = first if is_alone else None
+        self.halves = [NOTHING, NOTHING]
+        possible = 1
+        for report in [] if is_alone else reports:
             times = report["times"]
             need(type(times) is int and 0 <= times < 2**20, "times is not a number of repetitions")
             atoms, certain = atoms_of(report)
-            rest *= (1 - certain) ** times
+            possible *= (1 - certain) ** times
             for part in (times - times // 2, times // 2):
                 small = len(self.halves[0]) > len(self.halves[1])
                 self.halves[small] = multiply(
-                    self.halves[small], repeat(multiply, ONE, atoms, part)
+                    self.halves[small], repeat(multiply, NOTHING, atoms, part)
                 )
-        self.certain = 1 - rest
+        self.certain = 1 - possible
 
     def excess(self, a):
-        """Upper bound of the excess at ``a``."""
+        """``certain + sum (p r - a q s)+`` over atoms ``(p, q)`` and ``(r, s)`` of the two halves.
+
+        The second half is in the order of its ratios, the largest first. For each atom of the first
+        half, the positive terms are those of some first atoms of the second one; their sum is
+        ``p sum r - a q sum s``.
+        """
         if self.alone:
             return most_of(self.alone, a)
         left, right = self.halves
         over, under = a.as_integer_ratio()
         right = sorted(right, key=order, reverse=True)
-        sums = [(0, 0), *accumulate(right, lambda one, two: (one[0] + two[0], one[1] + two[1]))]
+        sums_r = list(accumulate((r for r, _ in right), initial=0))
+        sums_s = list(accumulate((s for _, s in right), initial=0))
         total = 0
-        for p, q in left:  # the first atoms count, whose excess with this one is positive
-            place = bisect(
-                right, False, key=lambda atom, p=p, q=q: p * atom[0] * under <= over * q * atom[1]
-            )
-            total += under * p * sums[place][0] - over * q * sums[place][1]
+        for p, q in left:
+
+            def is_spent(atom, p=p, q=q):
+                return under * p * atom[0] <= over * q * atom[1]
+
+            count = bisect(right, False, key=is_spent)
+            total += under * p * sums_r[count] - over * q * sums_s[count]
         return self.certain + Fraction(total, under << 2 * PLACES)
 
 
 def order(atom):
-    """Ratio of an atom in fixed point."""
+    """Ratio of an atom in fixed point; a large number if it has no mass under the other answer.
+
+    Atoms that `multiply` has left apart differ by more than the last digit: their order is exact.
+    """
     return (atom[0] << 2 * PLACES) // atom[1] if atom[1] else 1 << 5 * PLACES
 
 
 def multiply(left, right):
-    """Products of atoms; ratios that differ by less than one part in 2**44 become the largest of
-    them.
+    """Atoms whose excess is at least that of all products of two atoms.
+
+    Ratios that differ by less than one part in ``2**44`` become the largest of them: the masses
+    under the first answer are added, and the mass under the other one is what gives this ratio,
+    which is no more than it was.
     """
     afford(300 * len(left) * len(right))
-    found = [(-(-p * r >> PLACES), q * s >> PLACES) for p, q in left for r, s in right]
-    found.sort(key=order, reverse=True)
+    atoms = [(-(-p * r >> PLACES), q * s >> PLACES) for p, q in left for r, s in right]
+    atoms.sort(key=order, reverse=True)
     merged = []
-    top = None
-    for p, q in found:
-        if top and top[1] and (top[0] * q << 44) <= (p * top[1] << 44) + p * top[1]:
+    top_p = top_q = 0
+    for p, q in atoms:
+        # Whether top_p / top_q is at most p / q times 1 + 2**-44.
+        if top_q and (top_p * q << 44) <= (p * top_q << 44) + p * top_q:
             mass = merged[-1][0] + p
-            merged[-1] = (mass, mass * top[1] // top[0])
+            merged[-1] = (mass, mass * top_q // top_p)
         elif p:
-            top = (p, q)
-            merged.append(top)
+            top_p = p
+            top_q = q
+            merged.append((p, q))
     return merged
 
 
-def repeat(multiply, found, law, times):
-    """Product of one law, and of another a number of times."""
+def repeat(combine, start, law, times):
+    """``start`` combined with a law a number of times, by squares of the law.
+
+    The law is one of atoms, to be multiplied, or of a variable, of which many are added.
+    """
+    result = start
     while times:
-        found = multiply(found, law) if times & 1 else found
+        if times & 1:
+            result = combine(result, law)
         times //= 2
-        law = multiply(law, law) if times else law
-    return found
+        if times:
+            law = combine(law, law)
+    return result
+
+
+# 7a. One report, as atoms
 
 
 def atoms_of(report):
-    """Atoms of one report, and the mass of reports that are impossible under another answer, as
-    bounds.
+    """Atoms of one report, and a mass that is impossible under the other answer, as bounds.
+
+    The excess is at most ``certain + sum (p - a q)+``. It is convex, hence below its chords between
+    the corners ``(a_i, value_i)``. The chords are the excess of an atom of the ratio ``a_i`` at
+    each corner, whose mass ``q`` is the change of slope there, ``p = a_i q``, and of the last value
+    (thm-composition-interpolation).
     """
     if report["kind"] == "one_of":
-        parts = report["sources"]
-        need(
-            isinstance(parts, list) and parts and set(report) == {"kind", "times", "sources"},
-            "no sources",
-        )
-        each = [atoms_of(part) for part in parts]
-        atoms = [(-(-p // len(parts)), q // len(parts)) for found, _ in each for p, q in found]
-        return atoms, sum(certain for _, certain in each) / len(parts)
+        return atoms_of_sources(report)
     if report["kind"] == "ratios":
-        top = fraction(report["odds"])
-        share = fraction(report["share"])
-        need(top >= 1 and 0 <= share * (1 + 1 / top) <= 1, "odds or share out of range")
-        masses = [(share, share / top), (share / top, share), (1 - share - share / top,) * 2]
-        return [(ceil(p * 2**PLACES), floor(q * 2**PLACES)) for p, q in masses], Fraction(0)
+        return atoms_of_ratios(report)
+    corners = corners_of(report)
+    slopes = [(v - u) / (b - a) for (a, u), (b, v) in pairwise(corners)]
+    slopes.append(Fraction(0))  # after the last corner
+    bends = [after - before for before, after in pairwise(slopes)]
+    atoms = [(a * bend, bend) for (a, _), bend in zip(corners[1:], bends)]
+    return in_places(atoms), corners[-1][1]
+
+
+def in_places(atoms):
+    """Atoms of rationals over ``2**PLACES``, the first mass rounded up, the other one down."""
+    return [(ceil(p * 2**PLACES), floor(q * 2**PLACES)) for p, q in atoms]
+
+
+def corners_of(report):
+    """Corners ``(a, value)`` with ``excess(a) <= value``, of a convex curve that does not rise.
+
+    They are the lower hull of the bounds at the ratios in the file: an excess is convex, so that it
+    is below the chord of any two bounds. Other ratios would only bound it less well.
+    """
     points = sorted({fraction(text) for text in report["ratios"]})
     need(not points or points[0] > 0, "a ratio is not positive")
     afford(10**5 * len(points))
-    corners = []  # of the lower hull of the bounds, which a convex excess is below
-    for a, value in [
-        (Fraction(0), Fraction(1)),
-        *((a, min(most_of(report, a), Fraction(1))) for a in points),
-    ]:
-        while len(corners) > 1 and (corners[-1][1] - corners[-2][1]) * (a - corners[-2][0]) >= (
-            value - corners[-2][1]
-        ) * (corners[-1][0] - corners[-2][0]):
+    bounds = [(Fraction(0), Fraction(1))]
+    bounds += [(a, min(most_of(report, a), Fraction(1))) for a in points]
+    corners = []
+    for a, value in bounds:
+        while len(corners) > 1 and is_above(corners[-2], corners[-1], (a, value)):
             corners.pop()
         corners.append((a, min(value, corners[-1][1]) if corners else value))
-    slopes = [(v - u) / (b - a) for (a, u), (b, v) in pairwise(corners)] + [Fraction(0)]
-    bends = [(a * (t - s), t - s) for (a, _), s, t in zip(corners[1:], slopes, slopes[1:])]
-    return [(ceil(p * 2**PLACES), floor(q * 2**PLACES)) for p, q in bends], corners[-1][1]
+    return corners
+
+
+def is_above(left, middle, right):
+    """Whether the middle one of three points is on the chord of the others, or above it."""
+    rise = middle[1] - left[1]
+    run = middle[0] - left[0]
+    return rise * (right[0] - left[0]) >= (right[1] - left[1]) * run
+
+
+def atoms_of_sources(report):
+    """The report of one of several channels, drawn for each person, and known: a mean of excesses.
+
+    Each channel has the same probability, by which its masses are divided.
+    """
+    parts = report["sources"]
+    need(
+        isinstance(parts, list) and parts and set(report) == {"kind", "times", "sources"},
+        "no sources",
+    )
+    each = [atoms_of(part) for part in parts]
+    atoms = [(-(-p // len(parts)), q // len(parts)) for source, _ in each for p, q in source]
+    return atoms, sum(certain for _, certain in each) / len(parts)
+
+
+def atoms_of_ratios(report):
+    """A report that tells one of two answers from the other with given ``odds``, or tells nothing.
+
+    Under an answer, it speaks for it with the probability ``share``, for the other one with
+    ``share / odds``, and else for none.
+    """
+    odds = fraction(report["odds"])
+    share = fraction(report["share"])
+    need(odds >= 1 and 0 <= share * (1 + 1 / odds) <= 1, "odds or share out of range")
+    small = share / odds
+    equal = 1 - share - small
+    return in_places([(share, small), (small, share), (equal, equal)]), Fraction(0)
 
 
 def most_of(report, a):
-    """Largest excess of all pairs of answers of one report at ``a``: exact, or by the blanket if it
-    is shuffled.
+    """Largest excess of one report at ``a``, of all pairs of answers; a bound of it if shuffled.
+
+    Pairs are ordered: of one-sided privacy, a file may name those in one direction only.
     """
     kind = report["kind"]
     table = report["masses"]
@@ -1775,178 +2537,261 @@ def most_of(report, a):
         need(type(times) is int and times > 0, "publications is not a positive number")
         afford(1000 * comb(times + len(fresh[0]) - 1, times) * n * len(fresh))
         unit = UNIT ** (times + 1)
-        columns = []
-        for reports in combinations_with_replacement(range(len(fresh[0])), times):
-            ways = prod(range(1, times + 1))
-            for y in set(reports):
-                ways //= prod(range(1, reports.count(y) + 1))
-            weights = [ways * prod(row[y] for y in reports) for row in fresh]
-            columns.append([sum(map(mul, row, weights)) for row in table])
-        table = list(zip(*columns))
+        table = of_publications(table, fresh, times)
+    best = max(excess_of(table[x], table[z], a) for x, z in pairs)
+    return Fraction(best, a.denominator * unit)
+
+
+def excess_of(first, second, a):
+    """``sum (p - a q)+`` of two lists of masses, times the denominator of ``a``."""
     over, under = a.as_integer_ratio()
-    excesses = (
-        sum(max(under * p - over * q, 0) for p, q in zip(table[x], table[z])) for x, z in pairs
-    )
-    return Fraction(max(excesses), under * unit)
+    return sum(max(under * p - over * q, 0) for p, q in zip(first, second))
+
+
+def of_publications(table, fresh, times):
+    """The channel of ``times`` fresh reports of one permanent report, over ``UNIT**(times + 1)``.
+
+    The permanent report ``y`` is drawn once, by the table, and each publication draws from it by
+    the fresh channel. Only the numbers of the reports matter: those that differ in their order, of
+    which there are ``times!`` over the factorials of these numbers, count as one report.
+    """
+    columns = []
+    for reports in combinations_with_replacement(range(len(fresh[0])), times):
+        ways = prod(range(1, times + 1))
+        for y in set(reports):
+            ways //= prod(range(1, reports.count(y) + 1))
+        weights = [ways * prod(row[y] for y in reports) for row in fresh]
+        columns.append([dot(row, weights) for row in table])
+    return list(zip(*columns))
+
+
+# 7b. Shuffled reports
 
 
 def most_shuffled(table, pairs, n, a):
-    """Excess of the shuffled reports of ``n`` people: all data sets of two answers and reports, or
-    the blanket. With the least masses ``m`` of the reports: ``E (V_1 + ... + V_n)+ / n``, where
-    ``V`` is ``(P - a Q) / m`` with probability ``m``, else 0; a report without such a mass counts
-    with ``(P - a Q)+`` (Balle and others, 2019).
+    """Upper bound of the excess at ``a`` of the shuffled reports of ``n`` people, of all pairs.
+
+    Let ``m_y`` be the least mass of report ``y``, the *blanket*: with this probability a person
+    gives it whatever the answer is. For answers ``x`` and ``z`` (Balle and others 2019;
+    thm-shuffling-blanket),
+
+        excess <= sum of (P - a Q)+ over reports without blanket  +  E max(0, V_1 + ... + V_n) / n,
+
+    with ``P`` and ``Q`` the masses of the report under ``x`` and ``z``, and ``V = (P - a Q) / m_y``
+    with the probability ``m_y``, else 0. A smaller blanket only raises the bound, so that very rare
+    reports count as if they had none, and rows that differ by rounding are made equal: more mass
+    for ``x``, less for ``z`` and the blanket. Of two answers and two reports of few people all data
+    sets are compared.
     """
     need(type(n) is int and 0 < n <= 10**7, "people is not a number from 1 to 10**7")
     if len(table) == len(table[0]) == 2 and n <= 200:
         return max(most_of_two(table, x, z, n, a) for x, z in pairs)
-    least = [min(column) for column in zip(*table)]
-    best = Fraction(0)
+    blanket = [min(column) for column in zip(*table)]
     bits = [max(max(column).bit_length() - 36, 0) for column in zip(*table)]
-    # Rows that differ by rounding are made equal: more mass for x, less for z and the blanket.
-    every = (zip(table[x], table[z], least, bits) for x, z in pairs)
-    for rows in {
-        tuple(sorted((-(-p >> b) << b, q >> b << b, m >> b << b) for p, q, m, b in own))
-        for own in every
-    }:
-        sparse = [(p, q) for p, q, m in rows if m * n * 10**5 < UNIT]
-        alone = sum((max(Fraction(p - a * q, UNIT), Fraction(0)) for p, q in sparse), Fraction(0))
+    kinds = set()
+    for x, z in pairs:
+        rows = zip(table[x], table[z], blanket, bits)
+        rounded = [(-(-p >> b) << b, q >> b << b, m >> b << b) for p, q, m, b in rows]
+        kinds.add(tuple(sorted(rounded)))
+    best = Fraction(0)
+    for rows in kinds:
+        rare = Fraction(0)
         law = {}
         for p, q, m in rows:
-            if m * n * 10**5 >= UNIT:
-                law[(p - a * q) / m] = law.get((p - a * q) / m, 0) + Fraction(m, UNIT)
-        best = max(best, alone + positive_part(law, n) / n)
+            if m * n * 10**5 < UNIT:
+                rare += max(Fraction(p - a * q, UNIT), Fraction(0))
+            else:
+                value = (p - a * q) / m
+                law[value] = law.get(value, 0) + Fraction(m, UNIT)
+        excess = rare + positive_part(law, n) / n
+        best = max(best, excess)
     return best
 
 
 def most_of_two(table, x, z, n, a):
-    """Largest excess of two answers and two reports over the answers of all others, by
-    enumeration.
+    """Largest excess of two answers and two reports over all answers of the ``n - 1`` others.
+
+    Only the number of people who give the second answer matters, and the number of second reports
+    is all that is seen. Its law under ``x`` is rounded up, that under ``z`` down.
     """
     afford(10 * n**3)
-    one = 2**512
-    over, under = a.as_integer_ratio()
+    unit = 2**512
 
     def law(counts, up):
-        found = [one]
+        """Masses of the number of second reports, given how many people have each answer."""
+        masses = [unit]
         for row, count in zip(table, counts):
             for _ in range(count):
-                pairs = zip([*found, 0], [0, *found])
+                pairs = zip([*masses, 0], [0, *masses])
                 sums = [u * row[0] + v * row[1] for u, v in pairs]
-                found = [-(-mass // UNIT) if up else mass // UNIT for mass in sums]
-        return found
+                masses = [-(-mass // UNIT) if up else mass // UNIT for mass in sums]
+        return masses
 
     best = 0
     for count in range(n):
-        first, second = ([n - 1 - count, count] for _ in range(2))
+        first = [n - 1 - count, count]
+        second = [n - 1 - count, count]
         first[x] += 1
         second[z] += 1
-        parts = zip(law(first, True), law(second, False))
-        best = max(best, sum(max(under * p - over * q, 0) for p, q in parts))
-    return Fraction(best, under * one)
+        excess = excess_of(law(first, True), law(second, False), a)
+        best = max(best, excess)
+    return Fraction(best, a.denominator * unit)
+
+
+# 7c. The mean positive part of a sum of many variables
+
+ONE = 10**36  # masses of a law are integers over it, rounded up
+WIDTH = 76  # decimal digits that hold a sum of products of two masses
+NEGLIGIBLE = 10**12  # mass over ONE that may be cut off at each end of a law
+LONG = Context(prec=MAX_PREC, Emax=MAX_EMAX)  # products of decimals are exact
 
 
 def positive_part(law, n):
-    """Upper bound of the mean positive part of a sum of n variables; the mass that is missing is at
-    0. Values are split between two multiples of a step, with their mean, which raises every convex
-    mean. Masses get weights ``b**s``, which center the sum. Those far from the center are left out,
-    and count with the largest ``s b**-s``, at most ``b / (2 (b - 1))``. Masses are over 10**36,
-    rounded up; products are those of long decimals.
+    """Upper bound of ``E max(0, X_1 + ... + X_n)`` for independent X of a law ``{value: mass}``.
+
+    Mass that is missing from the law is at 0. Four steps, each of which can only raise the result:
+
+    1. every value is split between two multiples of a step, with the same mean: the mean of a
+       convex function rises (Jensen);
+    2. the mass at ``s`` steps gets the weight ``base**s``, so that the sum of n of them is centered
+       at 0: far fewer masses are negligible then;
+    3. the law of the sum, in integers over ``ONE``, rounded up; its ends are cut off, and their
+       mass is remembered as ``lost``;
+    4. the weights are taken back: the sum of ``s base**-s mass`` over ``s > 0``, plus what was
+       lost, at the largest value that ``s base**-s`` can have.
     """
-    top = max(law, default=0)
-    if top <= 0:
+    if max(law, default=0) <= 0:
         return Fraction(0)
-    floats = [(float(value), float(mass)) for value, mass in law.items()]
-    unit = 40 / float(top) / 2**40
+    tilt = centering_tilt(law)
+    step = lattice_step(law, tilt, n)
+    cells = on_lattice(law, step)
+    base = Fraction(round(e ** (tilt * float(step)) * 2**40), 2**40)
+    weights = {s: Fraction(ceil(mass * base**s * 2**200), 2**200) for s, mass in cells.items()}
+    first, masses, lost, scale = law_of_sum(weights, n)
+    largest = Fraction(n * max(cells))
+    if base > 1:  # s base**-s is at most base / (2 (base - 1)) for every whole s
+        largest = min(largest, base / (2 * (base - 1)))
+    return (without_weights(first, masses, base) + lost * largest) * scale * step
+
+
+def centering_tilt(law):
+    """The ``b`` from 0 to ``40 / max x`` at which the mean of ``x e**(b x)`` changes its sign.
+
+    In floats: every ``b`` gives a valid bound, a good one a small bound.
+    """
+    top = float(max(law))
+    pairs = [(float(value), float(mass)) for value, mass in law.items()]
 
     def slope(b):
-        return sum(v * p * e ** (b * (v - float(top))) for v, p in floats)
+        return sum(value * mass * e ** (b * (value - top)) for value, mass in pairs)
 
-    low = unit * bisect(range(2**40), 0, key=lambda place: slope(place * unit))
-    spread = sum(v * v * p * e ** min(low * v, 40) for v, p in floats) ** 0.5
-    least = (top - min(law)) / 2**14
-    step = max(Fraction(spread / (40 if n <= 1000 else 16 if n <= 20000 else 6)), least)
+    unit = 40 / top / 2**40
+    return unit * bisect(range(2**40), 0, key=lambda place: slope(place * unit))
+
+
+def lattice_step(law, tilt, n):
+    """A step that is fine beside the spread of the tilted law, with at most 2**14 cells for one X.
+
+    In floats: every positive step gives a valid bound.
+    """
+    pairs = [(float(value), float(mass)) for value, mass in law.items()]
+    second_moment = sum(value * value * mass * e ** min(tilt * value, 40) for value, mass in pairs)
+    if n <= 1000:
+        cells_per_spread = 40
+    elif n <= 20000:
+        cells_per_spread = 16
+    else:
+        cells_per_spread = 6
+    least = (max(law) - min(law)) / 2**14
+    return max(Fraction(second_moment**0.5 / cells_per_spread), least)
+
+
+def on_lattice(law, step):
+    """Masses at ``place * step``, with the mean of every value; what is missing is at 0."""
     cells = {0: 1 - sum(law.values())}
     for value, mass in law.items():
         place = floor(value / step)
-        share = value / step - floor(value / step)
+        share = value / step - place
         cells[place] = cells.get(place, 0) + mass * (1 - share)
         cells[place + 1] = cells.get(place + 1, 0) + mass * share
-    base = Fraction(round(e ** (low * float(step)) * 2**40), 2**40)
-    ten = 10**36
-    width = 76
-    weights = {s: Fraction(ceil(mass * base**s * 2**200), 2**200) for s, mass in cells.items()}
+    return cells
+
+
+def law_of_sum(weights, n):
+    """``first, masses, lost, scale`` of the sum of n variables with these weights at whole numbers.
+
+    The weight of ``first + k`` is at most ``scale masses[k] / ONE``, and all others together are at
+    most ``scale lost``.
+    """
     total = sum(weights.values())
-    context = Context(prec=999999999999999999, Emax=999999999999999999)
-    start = min(cells)
-    first = [ceil(weights.get(s, 0) / total * ten) for s in range(start, max(cells) + 1)]
-    afford(len(first) * 10**4)
+    places = range(min(weights), max(weights) + 1)
+    masses = [ceil(weights.get(s, 0) / total * ONE) for s in places]
+    afford(len(masses) * 10**4)
+    nothing = (0, [ONE], 0, Fraction(1))
+    return repeat(sum_of_two, nothing, (min(weights), masses, 0, total), n)
 
-    def joined(one, two):
-        (a, left, lost, scale), (b, right, more, factor) = one, two
-        texts = ["".join(f"{mass:0{width}d}" for mass in reversed(part)) for part in (left, right)]
-        count = len(left) + len(right) - 1
-        digits = str(context.multiply(*map(Decimal, texts))).zfill(width * count)[-width * count :]
-        found = [
-            -(-int(digits[k : k + width]) // ten) for k in range(width * (count - 1), -1, -width)
-        ]
-        begin = min(bisect(list(accumulate(found)), 10**12 - 1), len(found) - 1)
-        end = max(len(found) - bisect(list(accumulate(found[::-1])), 10**12 - 1), begin + 1)
-        need(
-            sum(left) < 1.1 * ten and sum(right) < 1.1 * ten,
-            "rounding has changed masses",
-            NotCheckedError,
-        )
-        lost = (lost + more) * Fraction(11, 10) + Fraction(
-            sum(found[:begin]) + sum(found[end:]), ten
-        )
-        return a + b + begin, found[begin:end], lost, upwards(scale * factor)
 
-    least, parts, lost, scale = repeat(
-        joined, (0, [ten], 0, Fraction(1)), (start, first, 0, total), n
-    )
-    most = min(Fraction(n * max(cells)), base / (2 * (base - 1)) if base > 1 else n * max(cells))
+def sum_of_two(left, right):
+    """Law of the sum of two independent variables, as in `law_of_sum`.
+
+    Masses are digits of a long decimal, ``WIDTH`` for each: one product has all sums of products.
+    What either law has lost counts with all of the other one, whose masses sum to at most 11/10.
+    """
+    left_first, left_masses, left_lost, left_scale = left
+    right_first, right_masses, right_lost, right_scale = right
+    for masses in (left_masses, right_masses):
+        need(sum(masses) < 1.1 * ONE, "rounding has changed masses", NotCheckedError)
+    count = len(left_masses) + len(right_masses) - 1
+    long = LONG.multiply(as_decimal(left_masses), as_decimal(right_masses))
+    masses = masses_of(long, count)
+    begin = small_ones(masses)
+    end = max(count - small_ones(masses[::-1]), begin + 1)
+    cut = Fraction(sum(masses[:begin]) + sum(masses[end:]), ONE)
+    lost = (left_lost + right_lost) * Fraction(11, 10) + cut
+    first = left_first + right_first + begin
+    scale = upwards(left_scale * right_scale)
+    return first, masses[begin:end], lost, scale
+
+
+def small_ones(masses):
+    """How many masses at the beginning are negligible together; at least one is kept."""
+    sums = list(accumulate(masses))
+    return min(bisect(sums, NEGLIGIBLE - 1), len(masses) - 1)
+
+
+def as_decimal(masses):
+    """The decimal whose digits are the masses, the first one last."""
+    return Decimal("".join(f"{mass:0{WIDTH}d}" for mass in reversed(masses)))
+
+
+def masses_of(long, count):
+    """Masses from the digits of a product, over ``ONE`` again, rounded up."""
+    size = WIDTH * count
+    digits = str(long).zfill(size)[-size:]
+    starts = range(size - WIDTH, -1, -WIDTH)
+    products = [int(digits[start : start + WIDTH]) for start in starts]
+    return [-(-mass // ONE) for mass in products]
+
+
+def without_weights(first, masses, base):
+    """Sum of ``s base**-s mass`` over all ``s > 0``, every term rounded up."""
     over, under = base.as_integer_ratio()
-    first = max(least, 1)
-    share = -(-ten * under**first // over**first)
-    sums = 0
-    for s in range(first, least + len(parts)):
-        sums += -(-s * parts[s - least] * share // ten)
-        share = -(-share * under // over)
-    return (Fraction(sums, ten) + lost * most) * scale * step
+    start = max(first, 1)
+    weight = -(-ONE * under**start // over**start)
+    total = 0
+    for s in range(start, first + len(masses)):
+        total += -(-s * masses[s - first] * weight // ONE)
+        weight = -(-weight * under // over)
+    return Fraction(total, ONE)
 
 
 def upwards(value):
-    """A positive rational with 200 significant bits, not below."""
+    """A rational with 200 significant bits that is not below a positive one."""
     shift = max(200 + value.denominator.bit_length() - value.numerator.bit_length(), 0)
     return Fraction(ceil(value * 2**shift), 2**shift)
 
 
-def check_account(data):
-    """Check a certificate of what reports reveal: the delta that is claimed at each epsilon."""
-    keys(data, "format reports claims made_by digest")
-    need_digest(data)
-    account = Account(data["reports"])
-    words = []
-    need(isinstance(data["claims"], list) and data["claims"], "there are no claims")
-    for claim in data["claims"]:
-        epsilon, delta = keys(claim, "epsilon delta")
-        ratio, low, _ = nats(epsilon)
-        found = account.excess(ratio or near("exp", low, up=False))
-        need(
-            found <= fraction(delta),
-            f"delta at epsilon {epsilon}: {decimal(found)} was found",
-            ClaimError,
-        )
-        words.append(f"({epsilon:.9g}, {decimal(fraction(delta), 9)})")
-    return f"all reports together are (epsilon, delta)-private with {', '.join(words)}"
-
-
-# The files.
-
-
-def decimal(value, digits=15):
-    """A rational in decimals."""
-    return f"{float(value):.{digits}g}" if abs(value) < 10**308 else "more than 1e308"
+# 8. Files, and the command line
 
 
 def check(path):
@@ -1964,24 +2809,27 @@ def check(path):
 
 
 def main(paths):
-    """Check files, print one line for each, and return the largest exit code."""
+    """Check files, print one line for each, and return the largest exit code.
+
+    Whatever goes wrong, nothing was proved: an error of any kind is one of the file.
+    """
     code = 0
     for path in paths:
         try:
             value, bound, gap = check(path)
             proved = "" if bound is None else f", bound {decimal(bound)}, gap {decimal(gap, 3)}"
             line = f"private; {value}{proved}: holds"
-            own = 0
+            status = 0
         except ClaimError as error:
             line = f"DOES NOT HOLD: {error}"
-            own = 1
+            status = 1
         except NotCheckedError as error:
             line = f"NOT CHECKED: {error}"
-            own = 2
-        except Exception as error:  # any failure: nothing was proved
+            status = 2
+        except Exception as error:
             line = f"not a certificate: {type(error).__name__}: {error}"
-            own = 2
-        code = max(code, own)
+            status = 2
+        code = max(code, status)
         print(f"{path}: {line[:500]}")
     return code
 

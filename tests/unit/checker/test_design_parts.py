@@ -13,7 +13,7 @@ import pytest
 
 import ldpopt_check as checker
 from checker_cases import refused
-from ldpopt_check import NotCheckedError, S
+from ldpopt_check import Condition, NotCheckedError, S
 
 JUST = 1 + F(1, 10**30)
 
@@ -59,7 +59,8 @@ def test_costs_hold_up_to_equality_for_every_set(seed: int) -> None:
     holds = []
     for more in (1, JUST, 1 / JUST):
         ratio = unit * total / (step * more)
-        holds.append(checker.sets_hold(form, ratio.numerator, ratio.denominator, line, r, base, S))
+        condition = Condition(form, line, r, ratio.numerator, ratio.denominator)
+        holds.append(checker.sets_hold(condition, base, S))
     assert holds == [True, True, found == 0]
 
 
@@ -117,16 +118,16 @@ def test_costs_in_signs_are_the_same_costs(seed: int, monkeypatch: pytest.Monkey
     seen: list[Any] = []
     monkeypatch.setattr(checker, "semidefinite", lambda matrix: bool(seen.append(matrix)) or True)
     shift = rng.integers(-9, 9, c + 1).tolist()
-    assert checker.signs_hold(form, over, under, line, r, base, S, list(shift), taken, unit)
+    condition = Condition(form, line, r, over, under)
+    assert checker.signs_hold(condition, base, S, list(shift), taken, unit)
     eighth = S * under * 2**10
     for part, v in zip(product((0, 1), repeat=c), vectors(c, F(base, S)), strict=True):
         signs = [1, *(2 * inside - 1 for inside in part)]
         plain = 8 * S * S * (under * dot(line, v) * dot(r, v) - over * form_of(form, v))
         assert form_of(seen[0], signs) == plain - eighth * form_of(taken, signs)
     diagonal = [seen[0][x + 1][x + 1] for x in range(c)]
-    checker.signs_hold(
-        form, over, under, line, r, base, S, [shift[0], *(s + 1 for s in shift[1:])], taken, unit
-    )
+    more = [shift[0], *(s + 1 for s in shift[1:])]
+    checker.signs_hold(condition, base, S, more, taken, unit)
     assert [seen[1][x + 1][x + 1] - own for x, own in enumerate(diagonal)] == [8 * eighth] * c
     assert seen[0] == [list(column) for column in zip(*seen[0], strict=True)]
 

@@ -18,7 +18,7 @@ import ldpopt as lo
 import ldpopt_check as checker
 from builders import listed_sets, thorough_or
 from checker_cases import ALL_SETS, designs, is_short, refused, saved, tabled
-from ldpopt_check import UNIT, NotCheckedError, Notion
+from ldpopt_check import UNIT, Condition, NotCheckedError, Notion
 from tampering import tamperings, with_digest
 
 CASES = list(designs())
@@ -180,7 +180,7 @@ def test_known_numbers_of_rays() -> None:
 def test_nearly_equal_lengths_are_made_equal_and_none_is_shorter() -> None:
     line = [0.1 * x for x in range(5)]
     ties = {(x, z): F(abs(line[x] - line[z])) for x, z in permutations(range(5), 2)}
-    lengths, chains, unit = checker.whole_lengths(5, ties)
+    lengths, chains, unit = checker.integer_lengths(5, ties)
     assert sorted(lengths) == sorted(
         (x, z) for x, z in permutations(range(5), 2) if abs(x - z) == 1
     )
@@ -225,9 +225,10 @@ def test_rays_hold_up_to_nearly_equality(seed: int) -> None:
     ratio = F(float((((vs @ form) * vs).sum(axis=1) / ((vs @ line) * (vs @ r))).max()))
     for more, holds in ((1 + F(1, 10**9), True), (1 - F(1, 10**9), ratio == 0)):
         limit = ratio * more
-        found = checker.rays_hold(
-            form.tolist(), limit.denominator, limit.numerator, line.tolist(), r.tolist(), notion
+        condition = Condition(
+            form.tolist(), line.tolist(), r.tolist(), limit.denominator, limit.numerator
         )
+        found = checker.rays_hold(condition, notion)
         assert found == holds or ratio == 0
 
 
@@ -238,9 +239,9 @@ def test_a_report_of_weight_zero_has_no_negative_price(sensitive: list[int]) -> 
     notion = Notion(tabled("one_sided", sensitive=sensitive), ["0", "1", "2"], [None])
     nothing = [[0] * 3 for _ in range(3)]
     for price in (-1, -(10**9)):
-        assert not checker.rays_hold(nothing, 1, 1, [1, price, 1], [1, 0, 1], notion)
+        assert not checker.rays_hold(Condition(nothing, [1, price, 1], [1, 0, 1], 1, 1), notion)
     if not sensitive:
-        assert checker.rays_hold(nothing, 1, 1, [1, 0, 1], [1, 0, 1], notion)
+        assert checker.rays_hold(Condition(nothing, [1, 0, 1], [1, 0, 1], 1, 1), notion)
 
 
 @pytest.mark.parametrize("n", [2, 3, 7, 40])
