@@ -134,14 +134,15 @@ class LinearHash(FrequencyProtocol):
     ) -> None:
         super().__init__(n, epsilon)
         if not isinstance(public_coin, (bool, np.bool_)):
-            what = f"public_coin = {short_repr(public_coin)} is neither True nor False"
+            problem = f"public_coin = {short_repr(public_coin)} is neither True nor False"
             raise StatementError(
-                what, do="pass True for a hash that everybody knows, False for one that is reported"
+                problem,
+                do="pass True for a hash that everybody knows, False for one that is reported",
             )
         self.public_coin = bool(public_coin)
         if len(self.inputs) > MAX_LABELS:
-            what = f"{len(self.inputs)} labels are more than {MAX_LABELS}"
-            raise StatementError(what, do="join rare labels into one")
+            problem = f"{len(self.inputs)} labels are more than {MAX_LABELS}"
+            raise StatementError(problem, do="join rare labels into one")
         self.elements = self._best_field() if q is None else whole_number(q, "q", 2, MAX_ELEMENTS)
         self._field = Arithmetic(self.elements)
         self.length = _length(len(self.inputs), self.elements)
@@ -175,10 +176,12 @@ class LinearHash(FrequencyProtocol):
         """Probabilities that a report supports the true label, and another one."""
         if self.public_coin:
             return kept_and_other(self._response(q))[0], Fraction(1, q)
-        found = self._distribution(q)
+        randomizer = self._distribution(q)
         both = _points(q, _length(len(self.inputs), q) - 2)
-        rest = Fraction(found.size - both, found.n - found.size)
-        return found.p, found.p * Fraction(both, found.size) + (1 - found.p) * rest
+        elsewhere = Fraction(randomizer.size - both, randomizer.n - randomizer.size)
+        return randomizer.p, randomizer.p * Fraction(both, randomizer.size) + (
+            1 - randomizer.p
+        ) * elsewhere
 
     def _best_field(self) -> int:
         """Number of elements with the shortest reports, of those with nearly the least variance."""
@@ -186,14 +189,16 @@ class LinearHash(FrequencyProtocol):
         sizes = range(
             max(2, math.floor(around / 3)), min(MAX_ELEMENTS, math.ceil(3 * around) + 3) + 1
         )
-        found = {}
+        variances = {}
         for q in filter(field, sizes):
             p, other = self._probabilities(q)
             if p > other:
-                found[q] = len(self.inputs) * other * (1 - other) / (p - other) ** 2 + (
+                variances[q] = len(self.inputs) * other * (1 - other) / (p - other) ** 2 + (
                     1 - p - other
                 ) / (p - other)
-        near = [q for q, variance in found.items() if variance <= NEAR * min(found.values())]
+        near = [
+            q for q, variance in variances.items() if variance <= NEAR * min(variances.values())
+        ]
         points = {q: _points(q, _length(len(self.inputs), q)) for q in near}
         return min(near, key=lambda q: (q if self.public_coin else points[q], points[q]), default=2)
 
@@ -241,10 +246,10 @@ class LinearHash(FrequencyProtocol):
 
     def _product(self, vectors: Int, digits: Int) -> Int:
         """Products of vectors and labels without their last digits, shape (N,)."""
-        found = np.zeros(vectors.shape[1], np.int64)
-        for one, other in zip(vectors, digits, strict=True):
-            found = self._field.sums[found, self._field.products[one, other]]
-        return found
+        total = np.zeros(vectors.shape[1], np.int64)
+        for left, right in zip(vectors, digits, strict=True):
+            total = self._field.sums[total, self._field.products[left, right]]
+        return total
 
     def _numbers(self, vectors: Int) -> Int:
         """Numbers of the points of vectors other than 0, shape (t, N): the first digit that is not
@@ -271,8 +276,8 @@ class LinearHash(FrequencyProtocol):
         else:
             numbers, place = np.unique(numbers, return_inverse=True)
             sums = np.bincount(place, weights, minlength=len(numbers))
-        found = self._decoded(numbers, sums.astype(float)) + empty
-        return np.rint(found) if weights is None else found, len(array)
+        support = self._decoded(numbers, sums.astype(float)) + empty
+        return np.rint(support) if weights is None else support, len(array)
 
     def _checked(self, array: NDArray[Any]) -> Int:
         """Numbers of the points of reports; -1 for the vector 0 of a public hash."""
@@ -303,10 +308,10 @@ class LinearHash(FrequencyProtocol):
             do = "pass the reports of this protocol"
             raise StatementError(f"a report cannot come from {self!r}", where=where, do=do)
         vectors = np.vstack([self._digits(hashes), self._field.negative[values]])
-        found = np.full(len(array), -1)
+        points = np.full(len(array), -1)
         is_point = vectors.any(axis=0)
-        found[is_point] = self._numbers(vectors[:, is_point])
-        return found
+        points[is_point] = self._numbers(vectors[:, is_point])
+        return points
 
     def _decoded(self, numbers: Int, sums: Float) -> Float:
         """Support of every label, shape (n,), from the numbers of points and the sums of their
@@ -317,13 +322,13 @@ class LinearHash(FrequencyProtocol):
         start = 1
         total = np.zeros(1)  # of the point (0, .., 0, 1), which supports no label
         # points whose first digit that is not 0 is followed by so many digits
-        for rest in range(1, self.length):
-            rows = q if rest < self.length - 1 else -(-n // len(total))
-            part = slice(*np.searchsorted(numbers, (start, start + q**rest)))
+        for followers in range(1, self.length):
+            rows = q if followers < self.length - 1 else -(-n // len(total))
+            part = slice(*np.searchsorted(numbers, (start, start + q**followers)))
             total = (
-                self._slices(numbers[part] - start, sums[part], rows, rest - 1) + total
+                self._slices(numbers[part] - start, sums[part], rows, followers - 1) + total
             ).ravel()
-            start += q**rest
+            start += q**followers
         return np.asarray(total[:n])
 
     def _slices(self, vectors: Int, sums: Float, rows: int, length: int) -> Float:
@@ -334,15 +339,15 @@ class LinearHash(FrequencyProtocol):
 
         finite, q = self._field, self.elements
         first, last = np.divmod(vectors, q)
-        found = np.full((rows, q**length), float(sums.sum()) / q)
+        support = np.full((rows, q**length), float(sums.sum()) / q)
         multiples = np.arange(1, q)
         # the transform at -a is the conjugate of that at a
         multiples = multiples[multiples <= finite.negative[1:]]
-        for part in chunks(len(multiples), max(1, CHUNK // found.shape[1])):
-            lines = np.empty((len(multiples[part]), 2, found.shape[1]))
+        for part in chunks(len(multiples), max(1, CHUNK // support.shape[1])):
+            lines = np.empty((len(multiples[part]), 2, support.shape[1]))
             for line, multiple in zip(lines, multiples[part], strict=True):
                 waves = finite.characters[multiple, last]
-                sheet = np.empty(found.shape[1], np.complex128)
+                sheet = np.empty(support.shape[1], np.complex128)
                 for wave, side in ((waves.real, sheet.real), (waves.imag, sheet.imag)):
                     side[:] = np.bincount(first, sums * wave, minlength=len(sheet))
                 at = np.zeros(1, np.int64)  # the places of the multiple of (y, 1)
@@ -355,10 +360,10 @@ class LinearHash(FrequencyProtocol):
             # The number of points with the product c is a transform of the line; x + c = 0.
             weight = np.where(multiples[part] == finite.negative[multiples[part]], 1, 2) / q
             waves = finite.characters[:rows, multiples[part]] * weight
-            found += np.stack([waves.real, waves.imag], axis=2).reshape(rows, -1) @ lines.reshape(
-                -1, found.shape[1]
+            support += np.stack([waves.real, waves.imag], axis=2).reshape(rows, -1) @ lines.reshape(
+                -1, support.shape[1]
             )
-        return found
+        return support
 
     def _ratio(self) -> Fraction:
         if not self.public_coin:
@@ -368,9 +373,12 @@ class LinearHash(FrequencyProtocol):
     def _delta(self, alpha: Fraction) -> Fraction:
         if self.public_coin:  # labels with the same value of the hash have the same reports
             return (1 - self.q) * (self.p - alpha * (1 - self.p) / (self.elements - 1))
-        found = self._distribution(self.elements)
+        randomizer = self._distribution(self.elements)
         one_only = Fraction(self.elements ** (self.length - 2))
-        return one_only * (found.p / found.size - alpha * (1 - found.p) / (found.n - found.size))
+        return one_only * (
+            randomizer.p / randomizer.size
+            - alpha * (1 - randomizer.p) / (randomizer.n - randomizer.size)
+        )
 
     def _witness(self) -> Any:
         if self.public_coin:

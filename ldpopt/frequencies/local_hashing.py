@@ -74,8 +74,8 @@ class LocalHashing(FrequencyProtocol, published=True):
     ) -> None:
         super().__init__(inputs, epsilon)
         if len(self.inputs) > MAX_LABELS:
-            what = f"{len(self.inputs)} labels are more than the {MAX_LABELS} that can be hashed"
-            raise StatementError(what, do="join rare labels into one")
+            problem = f"{len(self.inputs)} labels are more than the {MAX_LABELS} that can be hashed"
+            raise StatementError(problem, do="join rare labels into one")
         if buckets is None:
             buckets = min(MAX_BUCKETS, max(2, round(self.epsilon.enclosure()[0] + 1)))
         self.buckets = whole_number(buckets, "buckets", 2, MAX_BUCKETS)
@@ -124,7 +124,7 @@ class LocalHashing(FrequencyProtocol, published=True):
             do = "pass the reports of this protocol"
             raise StatementError(f"a report cannot come from {self!r}", where=where, do=do)
         size = len(self.inputs)
-        found = np.zeros(len(self.inputs))
+        support = np.zeros(len(self.inputs))
         wanted = bucket.astype(np.uint64)
         modulus = np.uint64(self.buckets)
         # a x + b for x = 0, 1, 2, ... by one addition each, in blocks that fit in the cache.
@@ -134,10 +134,10 @@ class LocalHashing(FrequencyProtocol, published=True):
             target = wanted[part]
             for x in range(size):
                 hits = hashed % modulus == target
-                found[x] += np.count_nonzero(hits) if weights is None else weights[part] @ hits
+                support[x] += np.count_nonzero(hits) if weights is None else weights[part] @ hits
                 hashed += step
                 hashed -= np.where(hashed >= PRIME, np.uint64(PRIME), np.uint64(0))
-        return found, len(array)
+        return support, len(array)
 
     def _ratio(self) -> Fraction:
         return self._keep / self._other

@@ -51,9 +51,9 @@ def chernoff(share: Float, number: Any, low: Any, high: Any) -> float:
     """
     nearest = np.clip(share, low, high)
     with np.errstate(divide="ignore", invalid="ignore"):
-        one = np.where(share > 0, share * np.log(share / nearest), 0.0)
-        two = np.where(share < 1, (1 - share) * np.log((1 - share) / (1 - nearest)), 0.0)
-    return min(1.0, 2 * len(share) * math.exp(-float((number * (one + two)).max())))
+        supporting = np.where(share > 0, share * np.log(share / nearest), 0.0)
+        others = np.where(share < 1, (1 - share) * np.log((1 - share) / (1 - nearest)), 0.0)
+    return min(1.0, 2 * len(share) * math.exp(-float((number * (supporting + others)).max())))
 
 
 class FrequencyProtocol(ReportSource):
@@ -110,19 +110,19 @@ class FrequencyProtocol(ReportSource):
 
     def __init__(self, inputs: int | Sequence[Hashable], epsilon: float | str) -> None:
         self.epsilon = Budget.positive(epsilon)
-        whole = is_whole(inputs, most=sys.maxsize)
-        if not whole and (
+        is_number = is_whole(inputs, most=sys.maxsize)
+        if not is_number and (
             isinstance(inputs, str)
             or not hasattr(inputs, "__len__")
             or not getattr(inputs, "ndim", 1)
         ):
-            what = f"inputs = {short_repr(inputs)} are not labels"
-            raise StatementError(what, do="pass a list of labels, or their number")
-        size = int(inputs) if whole else len(inputs)  # type: ignore[arg-type]
+            problem = f"inputs = {short_repr(inputs)} are not labels"
+            raise StatementError(problem, do="pass a list of labels, or their number")
+        size = int(inputs) if is_number else len(inputs)  # type: ignore[arg-type]
         if size < 2:
             raise StatementError(f"{size} labels: at least two are needed", do="pass more labels")
         self.inputs = (
-            range(size) if whole else check_labels(inputs, size, "input")  # type: ignore[arg-type]
+            range(size) if is_number else check_labels(inputs, size, "input")  # type: ignore[arg-type]
         )
 
     def __repr__(self) -> str:
@@ -367,8 +367,8 @@ class FrequencyProtocol(ReportSource):
                 f"frequency = {short_repr(frequency)} is not a share", do="pass numbers from 0 to 1"
             )
         base = float(self.q * (1 - self.q) / (self.p - self.q) ** 2)
-        found = base + share * float((1 - self.p - self.q) / (self.p - self.q))
-        return found if share.ndim else float(found)
+        variances = base + share * float((1 - self.p - self.q) / (self.p - self.q))
+        return variances if share.ndim else float(variances)
 
     @property
     def total_variance(self) -> float:
@@ -394,8 +394,8 @@ class FrequencyProtocol(ReportSource):
     @property
     def mechanism(self) -> Mechanism:
         """The channel, exactly private, if its reports are few enough to list."""
-        what = f"{self!r} has too many possible reports to list"
-        raise NotRepresentableError(what, do="use privatize and estimate, which need no channel")
+        problem = f"{self!r} has too many possible reports to list"
+        raise NotRepresentableError(problem, do="use privatize and estimate, which need no channel")
 
     def _codes(self, x: Any, kind: str) -> Positions:
         """Return the positions of labels; labels 0 .. d-1 are their own positions."""
@@ -415,11 +415,11 @@ class FrequencyProtocol(ReportSource):
     def _require_distinguishable(self) -> None:
         """Refuse a budget so small that ``p`` and ``q`` are equal in 53-bit words."""
         if not self.p > self.q:
-            what = (
+            problem = (
                 f"epsilon = {self.epsilon!r} is too small for words of {BITS} bits and "
                 f"{len(self.inputs)} labels"
             )
-            raise StatementError(what, do="pass a larger epsilon or fewer labels")
+            raise StatementError(problem, do="pass a larger epsilon or fewer labels")
 
     @abstractmethod
     def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:

@@ -101,8 +101,8 @@ class DuchiVector(VectorProtocol):
             and signs.dtype.kind in "if"
         )
         if not fits or not (np.abs(signs) == 1).all():
-            what = f"the reports are not signs of shape (users, {self.attributes})"
-            raise StatementError(what, do="pass what privatize returned")
+            problem = f"the reports are not signs of shape (users, {self.attributes})"
+            raise StatementError(problem, do="pass what privatize returned")
         n = len(signs)
         means = signs.sum(axis=0, dtype=np.float64) / n
         spread = (1 - means) * (1 + means) * n / max(1, n - 1)

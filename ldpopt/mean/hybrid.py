@@ -93,7 +93,7 @@ class Hybrid(Protocol, published=True):
             for part, mass in ((self.piecewise, self.mass), (self.duchi, TOTAL - self.mass))
             if mass
         ]
-        return max((part._privacy() for part in parts), key=lambda found: found[0])
+        return max((part._privacy() for part in parts), key=lambda privacy: privacy[0])
 
     def _delta(self, epsilon: float) -> float:
         return self.weight * self.piecewise._delta(

@@ -61,8 +61,8 @@ class Laplace(Protocol, published=True):
         self._step = log_enclosure(1 + Fraction(1, self.scale - 1))[1]
         self.points = int(self.epsilon.lower_nats / self._step)
         if not self.points:
-            what = f"epsilon = {self.epsilon!r} is too small for words of {self.bits} bits"
-            raise StatementError(what, do=f"give an epsilon above {float(self._step):.2g}")
+            problem = f"epsilon = {self.epsilon!r} is too small for words of {self.bits} bits"
+            raise StatementError(problem, do=f"give an epsilon above {float(self._step):.2g}")
         self._natural_bias = 1 / self.points
 
     def _randomize(self, x: Float, source: Source) -> NDArray[Any]:

@@ -51,8 +51,8 @@ def _published(source: str, call: str, found: str) -> Callable[[Maker], Maker]:
     def complete(maker: Maker) -> Maker:
         is_vector = "attributes" in maker.__annotations__
         kind = maker.__annotations__["return"].__name__
-        what = "vectors" if is_vector else "numbers in [0, 1]"
-        rest = RETURNED.format(kind=kind, what=what, source=source, call=call, found=found)
+        problem = "vectors" if is_vector else "numbers in [0, 1]"
+        rest = RETURNED.format(kind=kind, what=problem, source=source, call=call, found=found)
         maker.__doc__ = f"{maker.__doc__}{PARAMETERS}{ATTRIBUTES if is_vector else ''}{rest}"
         return maker
 

@@ -84,8 +84,8 @@ class MeanProtocol(ABC):
         squared unit.
         """
         array = self._read_answers(x)
-        found = self._unit**2 * self._variance(array)
-        return found if array.ndim else float(found)
+        variances = self._unit**2 * self._variance(array)
+        return variances if array.ndim else float(variances)
 
     @property
     def worst_case_variance(self) -> float:
@@ -105,11 +105,13 @@ class MeanProtocol(ABC):
         # Two reductions without temporaries; nan fails both comparisons.
         if array.size and not (array.min() >= low and array.max() <= high):
             bad = int(np.argmax(~((array >= low) & (array <= high)).ravel()))
-            what = f"the answer{quoted(float(array.ravel()[bad]))} lies outside [{low:g}, {high:g}]"
+            problem = (
+                f"the answer{quoted(float(array.ravel()[bad]))} lies outside [{low:g}, {high:g}]"
+            )
             do = "pass domain=(low, high) that contains all answers; nothing is clipped"
             if np.isnan(array.ravel()[bad]):
-                what, do = "an answer is missing (nan)", "leave out people who did not answer"
-            raise StatementError(what, where=f"entry {bad}", do=do)
+                problem, do = "an answer is missing (nan)", "leave out people who did not answer"
+            raise StatementError(problem, where=f"entry {bad}", do=do)
         return np.asarray(self._to_natural(array))
 
 
@@ -272,8 +274,8 @@ class Protocol(MeanProtocol):
             reports = np.asarray(reports, np.float64)
         array = real_array(reports, "list of reports")
         if array.ndim != 1 or not array.size:
-            what = f"reports have shape {array.shape}; expected a vector with at least one entry"
-            raise StatementError(what, do="pass a list of the reports that privatize returned")
+            problem = f"reports have shape {array.shape}; expected a vector with at least one entry"
+            raise StatementError(problem, do="pass a list of the reports that privatize returned")
         low, high = self.report_range
         low, high = max(low, -MAX_REPORT), min(high, MAX_REPORT)
         slack = 1e-9 * max(abs(low), abs(high))
@@ -289,15 +291,17 @@ class Protocol(MeanProtocol):
             bad = int(
                 np.argmin(np.isfinite(array) & (array >= low - slack) & (array <= high + slack))
             )
-            what = f"the report{quoted(float(array[bad]))} cannot come from {self!r}"
-            raise StatementError(what, where=f"entry {bad}", do=do)
+            problem = f"the report{quoted(float(array[bad]))} cannot come from {self!r}"
+            raise StatementError(problem, where=f"entry {bad}", do=do)
         if self._report_values is not None:
             values = self._report_values
             right = np.clip(np.searchsorted(values, array), 1, len(values) - 1)
             distance = np.minimum(np.abs(array - values[right - 1]), np.abs(array - values[right]))
             if not (distance <= slack).all():
-                what = f"a report is not one of the {len(values)} values that {self!r} reports"
-                raise StatementError(what, where=f"entry {int(np.argmax(distance > slack))}", do=do)
+                problem = f"a report is not one of the {len(values)} values that {self!r} reports"
+                raise StatementError(
+                    problem, where=f"entry {int(np.argmax(distance > slack))}", do=do
+                )
         return array
 
     @abstractmethod
@@ -346,9 +350,9 @@ class VectorProtocol(MeanProtocol):
             x if is_plain else real_array(x, "list of answers")  # type: ignore[assignment]
         )
         if answers.ndim != 2 or answers.shape[1] != self.attributes:
-            what = f"answers have shape {answers.shape}; expected (users, {self.attributes})"
+            problem = f"answers have shape {answers.shape}; expected (users, {self.attributes})"
             raise StatementError(
-                what, do="pass one row for each user, one column for each attribute"
+                problem, do="pass one row for each user, one column for each attribute"
             )
         source = bit_source(rng)
         reports = self._empty(len(answers))
@@ -371,8 +375,8 @@ def read_domain(domain: Any) -> Domain:
         return None
     ends = real_array(domain, "domain")
     if ends.shape != (2,) or not np.isfinite(ends).all() or not 0 < ends[1] - ends[0] <= MAX_REPORT:
-        what = f"the domain {domain!r} is not an interval of a width up to {MAX_REPORT:g}"
-        raise StatementError(what, do="pass domain=(least answer, largest answer)")
+        problem = f"the domain {domain!r} is not an interval of a width up to {MAX_REPORT:g}"
+        raise StatementError(problem, do="pass domain=(least answer, largest answer)")
     return float(ends[0]), float(ends[1])
 
 

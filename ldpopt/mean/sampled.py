@@ -127,14 +127,16 @@ class Sampled(VectorProtocol):
         normal_quantile(confidence)
         array = np.asarray(reports)
         if array.dtype.names is None or not {"attribute", "report"} <= set(array.dtype.names):
-            what = "the reports have no fields 'attribute' and 'report'"
-            raise StatementError(what, do="pass what privatize returned")
+            problem = "the reports have no fields 'attribute' and 'report'"
+            raise StatementError(problem, do="pass what privatize returned")
         values = self.protocol._read_reports(array["report"].reshape(-1))
         attribute = array["attribute"].reshape(-1).astype(np.int64)
         if attribute.min() < 0 or attribute.max() >= self.attributes:
             bad = int(attribute[(attribute < 0) | (attribute >= self.attributes)][0])
-            what = f"a report names the attribute {bad}, which is not in 0 .. {self.attributes - 1}"
-            raise StatementError(what, do="pass what privatize of this protocol returned")
+            problem = (
+                f"a report names the attribute {bad}, which is not in 0 .. {self.attributes - 1}"
+            )
+            raise StatementError(problem, do="pass what privatize of this protocol returned")
         n = len(array)
         m = self.attributes
         slope = self.protocol.slope

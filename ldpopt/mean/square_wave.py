@@ -116,8 +116,10 @@ class SquareWave(Banded, published=True):
             channel / channel.sum(axis=1, keepdims=True), centers.tolist(), range(2 * bins)
         )
         # The bins only approximate the wave: reports of the wave need not fit them.
-        how: Any = {"method": "maximum_likelihood", "check_fit": False}
-        return replace(estimate_frequencies(model, counts, confidence=confidence, **how), fit=None)
+        options: Any = {"method": "maximum_likelihood", "check_fit": False}
+        return replace(
+            estimate_frequencies(model, counts, confidence=confidence, **options), fit=None
+        )
 
 
 def half_width(epsilon: float) -> float:

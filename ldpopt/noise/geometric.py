@@ -48,8 +48,8 @@ class Geometric(IntegerNoise):
     def __init__(self, sensitivity: float, epsilon: float | str) -> None:
         super().__init__(sensitivity, epsilon)
         if self.sensitivity != int(self.sensitivity):
-            what = f"sensitivity = {short_repr(sensitivity)} is not a whole number"
-            raise StatementError(what, do="use Laplace(...).on_grid(step)")
+            problem = f"sensitivity = {short_repr(sensitivity)} is not a whole number"
+            raise StatementError(problem, do="use Laplace(...).on_grid(step)")
         self._budget_share = Fraction(1, int(self.sensitivity))
 
     @property

@@ -36,8 +36,10 @@ class IntegerLayers:
         """
         values, c, d = self.members, self.c, self.d
         if 2 * d + 1 < (divisor := math.gcd(*values)):
-            what = f"all members are multiples of {divisor}: the other integers are never reached"
-            raise StatementError(what, do=f"count in units of {divisor}")
+            problem = (
+                f"all members are multiples of {divisor}: the other integers are never reached"
+            )
+            raise StatementError(problem, do=f"count in units of {divisor}")
         _require_table(c + d)
         start = (c - 1) * (values[-2] if len(values) > 1 else 0) + d
         # a shortest path can be reordered to overshoot by less than one step
@@ -59,12 +61,12 @@ class IntegerLayers:
                 return levels[: start + c]
             t, work = t + 1, work + len(frontier) * len(steps)
             if work > MAX_SEARCH_STEPS:
-                what = (
+                problem = (
                     "the levels of the set of whole numbers take more than "
                     f"{MAX_SEARCH_STEPS:.1g} steps to find"
                 )
                 raise StatementError(
-                    what, do="pass intervals that contain the set, or fewer numbers"
+                    problem, do="pass intervals that contain the set, or fewer numbers"
                 )
             longer = min(d + t * c, full) + 1
             _require_table(longer)
@@ -133,5 +135,5 @@ class IntegerLayers:
 
 def _require_table(size: int) -> None:
     if size > MAX_TABLE_SIZE:
-        what = f"a table of levels of {float(size):.3g} integers is too large"
-        raise StatementError(what, do="count in a larger unit, or use intervals")
+        problem = f"a table of levels of {float(size):.3g} integers is too large"
+        raise StatementError(problem, do="count in a larger unit, or use intervals")

@@ -33,8 +33,8 @@ class Moments(NamedTuple):
 def require_few_layers(count: int) -> None:
     """Check that moments and proofs over this number of layers end within seconds."""
     if count > MAX_LAYERS:
-        what = f"the noise has {count:,} different layers; {MAX_LAYERS:,} are the most"
-        raise StatementError(what, do="widen more, or join the intervals")
+        problem = f"the noise has {count:,} different layers; {MAX_LAYERS:,} are the most"
+        raise StatementError(problem, do="widen more, or join the intervals")
 
 
 class IntervalLayers(ABC):
@@ -125,19 +125,19 @@ class UnionLayers(IntervalLayers):
         width = int(self.d * scale)
         steps = intervals.symmetric(cores)
         widest = max((high[0] - low[1] for low, high in pairwise(steps)), default=0)
-        found: list[intervals.Intervals] = []
+        sets: list[intervals.Intervals] = []
         core: intervals.Intervals = [(0, 0)]
         work = 0
         while True:
-            found.append([(low - width, high + width) for low, high in core])
+            sets.append([(low - width, high + width) for low, high in core])
             if len(core) == 1 and 2 * (core[0][1] + width) >= widest:
-                end = found[-1][0][1]
+                end = sets[-1][0][1]
                 c = steps[-1][1]
-                return [*found, [(-end - c, end + c)]], scale
+                return [*sets, [(-end - c, end + c)]], scale
             work += len(core) * len(steps)
-            if len(found) > MAX_LAYERS or work > MAX_INTERVALS:
-                what = f"layers still have gaps after {len(found)} steps"
-                raise StatementError(what, do="widen more, or join some of the intervals")
+            if len(sets) > MAX_LAYERS or work > MAX_INTERVALS:
+                problem = f"layers still have gaps after {len(sets)} steps"
+                raise StatementError(problem, do="widen more, or join some of the intervals")
             core = intervals.minkowski_sum(core, steps, 2 * width)
 
     @property

@@ -100,8 +100,8 @@ def _read_entries(intervals: Any) -> list[Any]:
     """Read the members of a neighbor set, of any kind of list or table."""
     is_list = isinstance(intervals, Iterable) and getattr(intervals, "ndim", 1) > 0
     if not is_list or isinstance(intervals, (str, bytes, Mapping)):
-        what = f"{short_repr(intervals)} is not a set of intervals"
-        raise StatementError(what, do="pass intervals such as [(0, 1), (20, 21)]")
+        problem = f"{short_repr(intervals)} is not a set of intervals"
+        raise StatementError(problem, do="pass intervals such as [(0, 1), (20, 21)]")
     require_room(intervals, "set of whole numbers")
     # Iterating over a DataFrame gives its column names, not its rows.
     return list(intervals.to_numpy() if hasattr(intervals, "to_numpy") else intervals)
@@ -114,9 +114,9 @@ def _read_interval(entry: Any) -> tuple[Fraction, Fraction]:
             Fraction(v if type(v) in (int, Fraction) else real_number(v, "end")) for v in entry
         )
     except (TypeError, ValueError, OverflowError):
-        what = f"{short_repr(entry)} is not an interval (low, high) of finite numbers"
+        problem = f"{short_repr(entry)} is not an interval (low, high) of finite numbers"
         raise StatementError(
-            what, do="pass intervals such as [(0, 1), (20, 21)], or a set of whole numbers"
+            problem, do="pass intervals such as [(0, 1), (20, 21)], or a set of whole numbers"
         ) from None
     if low > high:
         raise StatementError(

@@ -123,11 +123,11 @@ class NeighborPartition:
             )
         if isinstance(self.neighbor_layers, IntegerLayers):
             if (size != np.floor(size)).any():
-                what = (
+                problem = (
                     f"{size[size != np.floor(size)][0]:g} has no level in a partition of "
                     "the integers"
                 )
-                raise StatementError(what, do="pass whole numbers, or a partition of intervals")
+                raise StatementError(problem, do="pass whole numbers, or a partition of intervals")
             # beyond, the mass is 0
             return self.neighbor_layers.level(np.minimum(size, 2.0**62).astype(np.int64))
         return self.neighbor_layers.level(size)
@@ -142,10 +142,10 @@ class NeighborPartition:
             parts = np.split(order, starts[1:-1])
             return tuple(tuple((Fraction(k), Fraction(k)) for k in part.tolist()) for part in parts)
         d = self.widening
-        found = [self.core(t) for t in range(self.steps + 1)]
+        cores = [self.core(t) for t in range(self.steps + 1)]
         rows: list[Any] = []
         inside: Any = []
-        for core, scale in found:
+        for core, scale in cores:
             union: Any = [
                 (Fraction(low, scale) - d, Fraction(high, scale) + d) for low, high in core
             ]
@@ -213,11 +213,11 @@ class NeighborPartition:
         h = Fraction(read_positive(step, "step"))
         ranges = [(int(low // h), int(-(-high // h))) for low, high in self.blocks]
         if (members := sum(high - low + 1 for low, high in ranges)) > MAX_GRID_MEMBERS:
-            what = (
+            problem = (
                 f"the set contains {float(members):.3g} multiples of step = "
                 f"{short_repr(step)}: too many"
             )
-            raise StatementError(what, do="state a larger step")
+            raise StatementError(problem, do="state a larger step")
         members_on_grid = {v for low, high in ranges for v in range(low, high + 1)}
         return NeighborPartition(members_on_grid, max(0, round(self.widening / h - Fraction(1, 2))))
 
@@ -257,12 +257,12 @@ def _read_widening(widening: Any, is_discrete: bool) -> Fraction:
     )
     d = Fraction(widening if isinstance(widening, (int, Fraction)) else number)
     if is_discrete and (d < 0 or d.denominator != 1):
-        what = f"widening = {short_repr(widening)} is not a whole number >= 0"
-        raise StatementError(what, do="give a whole number as the widening of a set of integers")
+        problem = f"widening = {short_repr(widening)} is not a whole number >= 0"
+        raise StatementError(problem, do="give a whole number as the widening of a set of integers")
     if not is_discrete and number <= 0:
-        what = (
+        problem = (
             f"widening = {short_repr(widening)} is not positive: the innermost layer would "
             "have no mass"
         )
-        raise StatementError(what, do="state a radius > 0")
+        raise StatementError(problem, do="state a radius > 0")
     return d

@@ -71,16 +71,16 @@ def sensitivity(
     }
     sizes = {len(answer) for answer in answers.values()}
     if len(sizes) > 1:
-        what = f"the query returns vectors of different lengths: {min(sizes)} and {max(sizes)}"
-        raise StatementError(what, do="return a vector of one length for every node")
+        problem = f"the query returns vectors of different lengths: {min(sizes)} and {max(sizes)}"
+        raise StatementError(problem, do="return a vector of one length for every node")
     worst = 0.0
     for first, second in graph.edges:
         with np.errstate(over="ignore", invalid="ignore"):
             change = float(np.linalg.norm(answers[first] - answers[second], orders[norm]))
         if not np.isfinite(change):
-            what = f"the change of the query from {first!r} to {second!r} is not finite"
+            problem = f"the change of the query from {first!r} to {second!r} is not finite"
             raise StatementError(
-                what, do="return numbers whose differences are floats, or use another unit"
+                problem, do="return numbers whose differences are floats, or use another unit"
             )
         worst = max(worst, change)
     return worst

@@ -64,11 +64,11 @@ class TwoBlocks(IntervalLayers):
         if self.gaps_closed_at is not None:
             last = min(last, self.gaps_closed_at + 1)
         if last > MAX_LAYERS:
-            what = (
+            problem = (
                 f"these levels need {last:.3g} steps of the neighbor set; {MAX_LAYERS:,} "
                 "are the most"
             )
-            raise StatementError(what, do="widen more, or join the intervals")
+            raise StatementError(problem, do="widen more, or join the intervals")
         for k in range(int(last) + 1):
             missing = np.maximum(
                 np.maximum(k * self.b - self.d - size, size - k * self.c - self.d), 0.0
@@ -83,16 +83,16 @@ class TwoBlocks(IntervalLayers):
         """Return the least number of further steps that cover a distance ``x`` to the blocks
         reached so far.
         """
-        found = np.where(x > 0, np.inf, 0.0)
+        fewest = np.where(x > 0, np.inf, 0.0)
         if self.a > 0:
             with np.errstate(over="ignore"):  # infinite: never the minimum
-                np.minimum(found, np.ceil(x / self.a), out=found)
+                np.minimum(fewest, np.ceil(x / self.a), out=fewest)
         if self.w > 0:
-            np.minimum(found, 2 * np.ceil(x / self.w), out=found)
+            np.minimum(fewest, 2 * np.ceil(x / self.w), out=fewest)
             np.minimum(
-                found, np.where(x <= self.a, 1, 2 * np.ceil((x - self.a) / self.w) + 1), out=found
+                fewest, np.where(x <= self.a, 1, 2 * np.ceil((x - self.a) / self.w) + 1), out=fewest
             )
-        return np.where(x > 0, found, 0.0)
+        return np.where(x > 0, fewest, 0.0)
 
     def layers(self, last: int) -> Iterator[tuple[Float, Float]]:
         """Yield left ends and lengths of the positive half of layers ``0 .. last``; O(t) each."""

@@ -74,22 +74,22 @@ def optimal_widening(
     blocks, is_discrete = read_intervals(intervals)
     read_positive(blocks[-1][1], "sensitivity")
     if is_discrete:
-        what = "a set of whole numbers has whole-number widenings only, which are not searched"
+        problem = "a set of whole numbers has whole-number widenings only, which are not searched"
         raise StatementError(
-            what, do="compare NeighborPartition(numbers, widening=d) for d = 0, 1, 2, ..."
+            problem, do="compare NeighborPartition(numbers, widening=d) for d = 0, 1, 2, ..."
         )
     sets: list[Blocks] = [tuple(blocks)]
     if supersets:
         sets += _supersets(tuple(blocks), float(budget))
-    found = []
+    results = []
     for candidate in dict.fromkeys(sets):
         try:
-            found.append(_search(candidate, budget))
+            results.append(_search(candidate, budget))
         except StatementError:
             # A set whose layers never converge has no noise; a superset may have one.
             if not supersets:
                 raise
-    return min(found, key=lambda pair: pair[0])[1]
+    return min(results, key=lambda pair: pair[0])[1]
 
 
 def _search(blocks: Blocks, budget: Budget) -> tuple[float, NeighborPartition]:
@@ -179,11 +179,11 @@ def _supersets(blocks: Blocks, eps: float) -> list[Blocks]:
     narrower gap.
     """
     c = blocks[-1][1]
-    found: list[Blocks] = [((Fraction(0), c),)]
+    sets: list[Blocks] = [((Fraction(0), c),)]
     for low, high in pairwise(blocks):
         a = low[1]
         b = high[0]
-        found.append(((Fraction(0), a), (b, c)))
+        sets.append(((Fraction(0), a), (b, c)))
         tried = []
         for left in range(5):
             for right in range(5 - left):
@@ -192,5 +192,5 @@ def _supersets(blocks: Blocks, eps: float) -> list[Blocks]:
                 pair: Blocks = ((Fraction(0), near), (far, c))
                 widenings = np.geomspace(float(c) * 1e-3, float(c) / 2, 9)
                 tried.append((min(_objective(pair, float(d), eps) for d in widenings), pair))
-        found += [pair for _, pair in sorted(tried)[:2]]
-    return found
+        sets += [pair for _, pair in sorted(tried)[:2]]
+    return sets

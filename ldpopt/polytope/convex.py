@@ -59,10 +59,10 @@ class ConvexUtility:
         """
         values = self._rows(channel)
         if values.ndim < 2 or values.shape[-2] != self.n:
-            what = f"a channel of shape {values.shape} does not have {self.n} inputs"
-            raise StatementError(what, do=f"give {self.n} rows")
-        found = self.columns(values).sum(axis=-1)
-        return float(found) if found.ndim == 0 else found
+            problem = f"a channel of shape {values.shape} does not have {self.n} inputs"
+            raise StatementError(problem, do=f"give {self.n} rows")
+        total = self.columns(values).sum(axis=-1)
+        return float(total) if total.ndim == 0 else total
 
     def _rows(self, channel: Any) -> Float:
         """Return the channel in floats; if both have labels, its rows are in the order of the
@@ -124,7 +124,7 @@ def f_divergence(first: Any, second: Any, kind: Divergence = "kl") -> ConvexUtil
     0.5
     """
     require_choice(kind, _DIVERGENCES, "kind")
-    p, labels = read_prior(first, what="first prior")
+    p, labels = read_prior(first, name="first prior")
     q, others = read_prior(second, labels, "second prior")
     if len(p) != len(q):
         raise StatementError(
@@ -312,14 +312,14 @@ def best_listed(
     first = None
     values = []
     while batch := list(islice(vertices, BATCH_CHANNELS)):
-        found = np.asarray(evaluate(np.array(batch, dtype=np.float64)), dtype=np.float64)
-        if found.shape != (len(batch),):
-            what = f"the function returned shape {found.shape} for {len(batch)} channels"
-            raise StatementError(what, do="return one number for each channel")
-        values.append(found)
-        if found.max() > best:
-            best = float(found.max())
-            first = batch[int(found.argmax())]
+        batch_values = np.asarray(evaluate(np.array(batch, dtype=np.float64)), dtype=np.float64)
+        if batch_values.shape != (len(batch),):
+            problem = f"the function returned shape {batch_values.shape} for {len(batch)} channels"
+            raise StatementError(problem, do="return one number for each channel")
+        values.append(batch_values)
+        if batch_values.max() > best:
+            best = float(batch_values.max())
+            first = batch[int(batch_values.argmax())]
     near = np.concatenate(values) >= best - EQUAL_TOLERANCE * abs(best)
     return BestListed(best, np.array(first, dtype=object), int(near.sum()))
 
@@ -338,8 +338,8 @@ def _solve(members: Any, column_values: Float, budget: Budget) -> tuple[Float, f
         np.append(-column_values / scale, 0.0), A_eq=rows, b_eq=sides, method="highs"
     )
     if result.status != 0:
-        what = f"the program over {count} patterns was not solved: {result.message}"
-        raise LdpoptError(what, do="choose a smaller epsilon, or fewer inputs")
+        problem = f"the program over {count} patterns was not solved: {result.message}"
+        raise LdpoptError(problem, do="choose a smaller epsilon, or fewer inputs")
     # All prices with sum zero bound the optimum; the solver's give the best bound (docs, "Convex
     # utilities").
     prices = -result.eqlin.marginals[:n] * scale
@@ -359,8 +359,8 @@ def _kl_terms(p: Float, q: Float) -> Float:
         away = np.where(p > 0, p * np.log(p / q), 0.0) - p + q
     is_near = np.abs(r) < 0.03
     r = np.where(is_near, r, 0.0)
-    found = np.where(is_near, q * np.polyval(_SERIES, r) * r * r, away)
-    return np.asarray(np.where(q > 0, found, np.where(p > 0, np.inf, 0.0)))
+    terms = np.where(is_near, q * np.polyval(_SERIES, r) * r * r, away)
+    return np.asarray(np.where(q > 0, terms, np.where(p > 0, np.inf, 0.0)))
 
 
 # Coefficients of ``((1 + r) log(1 + r) - r) / r**2``, highest power first

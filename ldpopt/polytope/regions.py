@@ -85,8 +85,8 @@ class Region:
         """Length (n = 2) or area (n = 3) of the cell, as a share of all priors."""
         first, *others = self.corners
         if len(first) > 3:
-            what = f"the share of a cell is computed for 2 and 3 inputs, not for {len(first)}"
-            raise NotRepresentableError(what, do="use its corners")
+            problem = f"the share of a cell is computed for 2 and 3 inputs, not for {len(first)}"
+            raise NotRepresentableError(problem, do="use its corners")
         if len(first) < 3:
             return Fraction(1) if len(first) == 1 else abs(first[0] - others[0][0])
         sides = [(corner[0] - first[0], corner[1] - first[1]) for corner in others]
@@ -245,8 +245,8 @@ def _points_and_utility(source: Any, n: int | None, utility: Any) -> tuple[Extre
     """Read the extreme points, and a utility of their shape."""
     if isinstance(source, ExtremePoints):
         if n is not None and n != source.shape[0]:
-            what = f"the points have {source.shape[0]} inputs, not {n}"
-            raise StatementError(what, do=f"give {n} coordinates for each point")
+            problem = f"the points have {source.shape[0]} inputs, not {n}"
+            raise StatementError(problem, do=f"give {n} coordinates for each point")
         points = source
     else:
         if n is None:
@@ -261,13 +261,13 @@ def _by_gains(points: ExtremePoints, gain: Float) -> dict[Point, tuple[Exact, in
     gains.
     """
     exact = np.array([[Fraction(g) for g in row] for row in gain.tolist()], dtype=object)
-    found: dict[Point, tuple[Exact, int]] = {}
+    classes: dict[Point, tuple[Exact, int]] = {}
     points.require_complete()
     for vertex in points:
         gains = tuple(map(Fraction, (exact * vertex).sum(axis=1)))
-        first, count = found.get(gains, (vertex, 0))
-        found[gains] = first, count + 1
-    return found
+        first, count = classes.get(gains, (vertex, 0))
+        classes[gains] = first, count + 1
+    return classes
 
 
 def _cells(functions: Sequence[Point]) -> dict[Point, list[Point]]:

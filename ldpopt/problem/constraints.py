@@ -70,13 +70,15 @@ def linear(
     table = read_labelled(coefficients, "coefficient matrix")
     matrix = table.values
     if matrix.ndim != 2 or not np.isfinite(matrix).all():
-        what = f"the coefficients of {short_repr(name)} are not a finite matrix (inputs, outputs)"
-        raise StatementError(what, do="give one row for each input, one column for each output")
+        problem = (
+            f"the coefficients of {short_repr(name)} are not a finite matrix (inputs, outputs)"
+        )
+        raise StatementError(problem, do="give one row for each input, one column for each output")
     lower = real_number(lower, f"the lower bound of {short_repr(name)}")
     upper = real_number(upper, f"the upper bound of {short_repr(name)}")
     if lower > upper:
-        what = f"the bounds of {short_repr(name)} exclude each other: {lower} > {upper}"
-        raise StatementError(what, do="give a lower bound that is at most the upper one")
+        problem = f"the bounds of {short_repr(name)} exclude each other: {lower} > {upper}"
+        raise StatementError(problem, do="give a lower bound that is at most the upper one")
     if not np.isfinite([lower, upper]).any():
         raise StatementError(
             f"the constraint {short_repr(name)} has no bound", do="give lower, upper or both"

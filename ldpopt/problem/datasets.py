@@ -108,15 +108,15 @@ def _read(name: str) -> Dataset:
     file, column = name.split(":")
     question, labels = QUESTIONS[name]
     codes = CODES[name]() if name in CODES else _table(file)[column]
-    found, index = np.unique(codes, return_inverse=True)
-    labels = {int(code): int(code) for code in found} if labels is None else labels
+    present, index = np.unique(codes, return_inverse=True)
+    labels = {int(code): int(code) for code in present} if labels is None else labels
     position = {code: k for k, code in enumerate(labels)}
-    if unknown := [code for code in found.tolist() if code not in position]:
-        what = (
+    if unknown := [code for code in present.tolist() if code not in position]:
+        problem = (
             f"the installed data set {name!r} has the code {unknown[0]}, which ldpopt does not know"
         )
-        raise LdpoptError(what, do="install statsmodels >= 0.14 as ldpopt was tested with")
-    positions = np.array([position[code] for code in found.tolist()], dtype=np.int64)
+        raise LdpoptError(problem, do="install statsmodels >= 0.14 as ldpopt was tested with")
+    positions = np.array([position[code] for code in present.tolist()], dtype=np.int64)
     source, license = SOURCES[file]
     return Dataset(
         name, question, tuple(labels.values()), frozen(positions[index.ravel()]), source, license
@@ -129,8 +129,8 @@ def _table(file: str) -> Mapping[str, NDArray[Any]]:
     problems.
     """
     if (package := importlib.util.find_spec("statsmodels")) is None:
-        what = f"the data set {file!r} needs the package statsmodels, which is not installed"
-        raise LdpoptError(what, do='pip install "ldpopt[data]"')
+        problem = f"the data set {file!r} needs the package statsmodels, which is not installed"
+        raise LdpoptError(problem, do='pip install "ldpopt[data]"')
     folder = package.submodule_search_locations[0]  # type: ignore[index]
     path = Path(folder, "datasets", file, f"{file}.csv")
     header = path.read_text(encoding="utf-8").partition("\n")[0]
@@ -155,11 +155,11 @@ SOURCES = {file: (table["source"], table["license"]) for file, table in FILES.it
 # are the labels
 QUESTIONS: Mapping[str, tuple[str, Mapping[int, Hashable] | None]] = {
     f"{file}:{name}": (
-        one["question"],
-        dict(enumerate(one["labels"], one.get("first", 1))) if "labels" in one else None,
+        entry["question"],
+        dict(enumerate(entry["labels"], entry.get("first", 1))) if "labels" in entry else None,
     )
     for file, table in FILES.items()
-    for name, one in table["questions"].items()
+    for name, entry in table["questions"].items()
 }
 CODES: Mapping[str, Callable[[], NDArray[Any]]] = {
     "fair:affairs": lambda: _table("fair")["affairs"] > 0,

@@ -114,25 +114,25 @@ class Problem(HasFacts):
     def facts(self) -> Facts:
         """Alphabet, prior, objective, notion and side constraints."""
         n, m = self.utility.shape
-        found = [
+        lines = [
             ("inputs", f"{n}: {listed(self.inputs)}"),
             ("outputs", f"{m}: {listed(self.outputs)}"),
         ]
         if self.prior is not None:
-            found.append(
+            lines.append(
                 (
                     "prior",
                     ", ".join(f"{p:.4g}" for p in self.prior[:6]) + (", ..." if n > 6 else ""),
                 )
             )
-        found += [("objective", f"{self.objective.replace('_', '-')} {self.utility.sense}")]
-        found += [("privacy", repr(self.privacy))]
-        found += (
+        lines += [("objective", f"{self.objective.replace('_', '-')} {self.utility.sense}")]
+        lines += [("privacy", repr(self.privacy))]
+        lines += (
             [("constraints", ", ".join(block.name for block in self.constraints))]
             if self.constraints
             else []
         )
-        return Facts("Problem", found)
+        return Facts("Problem", lines)
 
     def ties(self, deadline: Deadline = NO_LIMIT) -> Ties | None:
         """Ties of the notion on this alphabet, computed once by a deadline; None if the notion has
@@ -178,8 +178,8 @@ def _read_weights(
 
 def _labels_of(axis: str, *parts: Any) -> list[Labels | None]:
     """Labels of the rows or columns of each part of a problem; None for a part without labels."""
-    found = [getattr(part, axis, None) for part in parts]
-    return [names if isinstance(names, tuple) else None for names in found]
+    labels = [getattr(part, axis, None) for part in parts]
+    return [names if isinstance(names, tuple) else None for names in labels]
 
 
 def _inputs(
@@ -222,16 +222,16 @@ def _read_blocks(constraints: Any) -> tuple[RowBlock, ...]:
         )
     for block in blocks:
         if not isinstance(block, RowBlock):
-            what = f"{short_repr(block)} is not a side constraint"
-            raise StatementError(what, do="use a function of ldpopt.constraints")
+            problem = f"{short_repr(block)} is not a side constraint"
+            raise StatementError(problem, do="use a function of ldpopt.constraints")
         if block.name in ("privacy", "row_sum", "worst_case"):
             raise StatementError(
                 f"the name {block.name!r} is already used by the program",
                 do="rename the constraint",
             )
     if (twice := first_duplicate([block.name for block in blocks])) is not None:
-        what = f"duplicate constraint name {short_repr(twice[0])}"
-        raise StatementError(what, do="give each constraint a name of its own")
+        problem = f"duplicate constraint name {short_repr(twice[0])}"
+        raise StatementError(problem, do="give each constraint a name of its own")
     return tuple(blocks)
 
 

@@ -149,9 +149,9 @@ class Workload:
         """``W^T W``, shape ``(n, n)``, read-only."""
         require_memory(8.0 * self.shape[1] ** 2, f"the Gram matrix of {self.shape[1]} answers")
         with np.errstate(over="ignore", under="ignore"):
-            found = np.asarray(self.matrix.T @ self.matrix) if self._gram is None else self._gram()
-        matrices.require_scale(math.sqrt(np.diag(found).max()))
-        return frozen(found)
+            gram = np.asarray(self.matrix.T @ self.matrix) if self._gram is None else self._gram()
+        matrices.require_scale(math.sqrt(np.diag(gram).max()))
+        return frozen(gram)
 
     @cached_property
     def contrast_gram(self) -> Float:
@@ -183,7 +183,7 @@ class Workload:
         known["tables"] = (
             None
             if self.tables is None
-            else tuple((ways, own * number) for ways, own in self.tables)
+            else tuple((ways, weight * number) for ways, weight in self.tables)
         )
         return Workload._lazy(partial(self._scaled, number), self.inputs, self.names, **known)
 
@@ -241,9 +241,9 @@ class Workload:
             return self
         if set(names) != set(self.inputs):
             odd = next(iter(set(names) ^ set(self.inputs)))
-            what = f"the label {short_repr(odd)} is not in both lists"
+            problem = f"the label {short_repr(odd)} is not in both lists"
             do = f"the workload has {listed(self.inputs)}, the inputs are {listed(names)}"
-            raise StatementError(what, where="the answers of a workload", do=do)
+            raise StatementError(problem, where="the answers of a workload", do=do)
         order = codes(list(names), self.inputs, "input")
         swaps = (np.argsort(order)[swap[order]] for swap in self.symmetries)
         gram = partial(self._ordered, order, True)

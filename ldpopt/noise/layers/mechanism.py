@@ -208,8 +208,8 @@ def _read_utility(
             raise StatementError(
                 f"{utility} needs numbers, and the query has other values", do="pass a matrix"
             )
-        found = named(utility, outputs, outputs)
-        return Utility(found.matrix[truth], found.sense)
+        loss = named(utility, outputs, outputs)
+        return Utility(loss.matrix[truth], loss.sense)
     if callable(utility):
         return Utility(
             real_array([[utility(x, r) for r in outputs] for x in inputs], "loss of a report"),
@@ -223,8 +223,8 @@ def _read_utility(
     first = np.unique(truth, return_index=True)[1]
     matrix = utility.to(inputs, inputs).matrix
     if (matrix != matrix[:, first[truth]]).any():
-        what = "nodes with the same query value have different columns in the utility"
-        raise StatementError(what, do="give one column for each value")
+        problem = "nodes with the same query value have different columns in the utility"
+        raise StatementError(problem, do="give one column for each value")
     return Utility(matrix[:, first], utility.sense)
 
 

@@ -114,12 +114,12 @@ class WordMetric:
             Sums of columns; in one dimension also shape (N,).
         """
         wanted = self._code(np.asarray(points, dtype=np.int64).reshape(-1, self.dimension))
-        found = np.full(len(wanted), -1, dtype=np.int64)
+        levels = np.full(len(wanted), -1, dtype=np.int64)
         number = 0
-        while (found < 0).any():
-            found[np.isin(wanted, self._codes(number)) & (found < 0)] = number
+        while (levels < 0).any():
+            levels[np.isin(wanted, self._codes(number)) & (levels < 0)] = number
             number += 1
-        return found
+        return levels
 
     def tail(self) -> Tail:
         """Find the layer from which layers grow as a polynomial of degree ``n - 1``, within
@@ -134,9 +134,9 @@ class WordMetric:
                 size = self.size(start)
                 return Tail(start, (size,), (self.moment(start), reach * size), True)
             if self.dimension > 1 and number > STEADY_LAYERS + self.dimension:
-                found = self._steady(number)
-                if found is not None:
-                    return found
+                steady = self._steady(number)
+                if steady is not None:
+                    return steady
 
     def _is_shifted(self, number: int) -> bool:
         """Whether the positive halves of the last three layers are translates, too far from 0 to
@@ -193,12 +193,12 @@ class WordMetric:
             before = self._layers[-2] if len(self._layers) > 1 else last
             reach = float(self.widening) + (number + 1) * int(np.abs(self.columns).max())
             if self._points > MAX_POINTS or reach >= BASES[self.dimension] // 2:
-                what = (
+                problem = (
                     f"{self._points} points in {len(self._layers)} layers: no polynomial tail found"
                 )
                 do = "divide the columns by their common factor, or use fewer"
                 raise NotRepresentableError(
-                    what, do=f"{do}; a point that is not a sum of columns is in no layer"
+                    problem, do=f"{do}; a point that is not a sum of columns is in no layer"
                 )
             fresh = np.unique(last[:, None] + self._steps)
             fresh = fresh[~np.isin(fresh, last) & ~np.isin(fresh, before)]
@@ -231,8 +231,8 @@ def _read_columns(columns: Any) -> tuple[Int, int]:
         )
     array = np.unique(array[array.any(axis=1)], axis=0)
     if not len(array):
-        what = "all columns are zero: no record changes the answer"
-        raise StatementError(what, do="give at least one column that is not zero")
+        problem = "all columns are zero: no record changes the answer"
+        raise StatementError(problem, do="give at least one column that is not zero")
     return array, array.shape[1]
 
 

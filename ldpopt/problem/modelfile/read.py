@@ -113,10 +113,10 @@ class _Reader:
             utility = self.utility_table.read()
         privacy = self.privacy
         rows = self._constraints()
-        how: Any = {"inputs": self.inputs, "outputs": self.outputs, "constraints": rows}
-        how["objective"] = "worst_case" if self.file.objective == "worst_case" else "expected"
+        options: Any = {"inputs": self.inputs, "outputs": self.outputs, "constraints": rows}
+        options["objective"] = "worst_case" if self.file.objective == "worst_case" else "expected"
         with self.page.at():
-            return Problem(prior, utility, privacy, **how)
+            return Problem(prior, utility, privacy, **options)
 
     def _design(self) -> DesignProblem | None:
         if not self.file.workload:
@@ -142,11 +142,11 @@ class _Reader:
         if numbers:
             return list(range(len(numbers)))
         with self.page.at("workload"):
-            found = own_inputs(self.page.data.get("workload", {}))
-        if found is None:
+            labels = own_inputs(self.page.data.get("workload", {}))
+        if labels is None:
             do = "give the labels of the answers"
             raise self.page.error(("alphabet", "inputs"), "the key alphabet.inputs is missing", do)
-        return found
+        return labels
 
     @cached_property
     def prior(self) -> Any:
@@ -189,9 +189,9 @@ class _Reader:
         """The privacy notion."""
         table = self.file.privacy
         if not isinstance(table.get("kind"), str):
-            what = "the key privacy.kind is missing or not a text"
+            problem = "the key privacy.kind is missing or not a text"
             do = f"give one of {', '.join(installed())}"
-            raise self.page.error(("privacy", "kind"), what, do)
+            raise self.page.error(("privacy", "kind"), problem, do)
         with self.page.at("privacy"):
             known = notion_of(table["kind"]).keys()
             for key in table:
