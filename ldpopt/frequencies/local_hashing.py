@@ -13,14 +13,16 @@ from numpy.typing import NDArray
 from ldpopt.closed_forms.form import ResponseSampler
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float, any_array, whole_number
-from ldpopt.frequencies.protocol import BLOCK_CELLS, FrequencyProtocol, Positions
+from ldpopt.frequencies.protocol import FrequencyProtocol
 from ldpopt.frequencies.randomized_response import kept_and_other
+from ldpopt.frequencies.rule import Positions
 from ldpopt.mechanism.sampling import Random, bit_source, chunks, generator_of
 
 PRIME_BITS = 61
 # the field of the hash family, a Mersenne prime: reduction takes only shifts
 PRIME = (1 << PRIME_BITS) - 1
 MAX_BUCKETS = 1 << 20
+BLOCK_REPORTS = 1 << 16  # reports per block of work
 MAX_LABELS = 1 << 30
 REPORT = np.dtype([("a", np.uint64), ("b", np.uint64), ("bucket", np.int64)])
 
@@ -42,6 +44,11 @@ class LocalHashing(FrequencyProtocol, published=True):
         Budget in nats, positive.
     buckets : int, optional
         ``g``, from 2 (BLH) to ``2**20`` (default: the integer nearest to ``E + 1``, OLH).
+
+    Raises
+    ------
+    StatementError
+        As `FrequencyProtocol`, and if there are too many labels or buckets.
 
     Notes
     -----
@@ -128,7 +135,7 @@ class LocalHashing(FrequencyProtocol, published=True):
         wanted = bucket.astype(np.uint64)
         modulus = np.uint64(self.buckets)
         # a x + b for x = 0, 1, 2, ... by one addition each, in blocks that fit in the cache.
-        for part in chunks(len(array), BLOCK_CELLS >> 4):
+        for part in chunks(len(array), BLOCK_REPORTS):
             step = a[part]
             hashed = value[part].copy()
             target = wanted[part]

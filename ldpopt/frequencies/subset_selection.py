@@ -18,7 +18,8 @@ from ldpopt.certificate.frequency_certificate import SubsetRandomizer
 from ldpopt.errors import StatementError
 from ldpopt.foundation import optional
 from ldpopt.foundation.numbers import Float, any_array, quoted, require_memory, whole_number
-from ldpopt.frequencies.protocol import FrequencyProtocol, Positions
+from ldpopt.frequencies.protocol import FrequencyProtocol
+from ldpopt.frequencies.rule import Positions
 from ldpopt.mechanism.codec import LabelCodec, Reader
 from ldpopt.mechanism.exact_draws import TOTAL
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
@@ -50,6 +51,11 @@ class SubsetSelection(FrequencyProtocol, published=True):
     size : int, optional
         ``k``, from 1 to ``d - 1`` (default: of the two integers next to ``d / (E + 1)`` the one
         with smaller `total_variance`). 1 is generalized randomized response.
+
+    Raises
+    ------
+    StatementError
+        As `FrequencyProtocol`, and if ``size`` is not from 1 to ``d - 1``.
 
     Notes
     -----

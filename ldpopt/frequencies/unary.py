@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import distinct_labels, positions_of
 from ldpopt.foundation.numbers import Float, any_array, require_choice, require_memory
-from ldpopt.frequencies.protocol import FrequencyProtocol, Positions
+from ldpopt.frequencies.protocol import FrequencyProtocol
+from ldpopt.frequencies.rule import Positions
 from ldpopt.mechanism.exact_draws import TOTAL, coin_tosses, toss_lazily
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import CHUNK, Random, bit_source, chunks, generator_of, whole_words
@@ -44,6 +45,11 @@ class UnaryEncoding(FrequencyProtocol, published=True):
     kind : {"optimized", "symmetric"}
         Least variance at frequency 0, or equal error probabilities of 0 and 1 (basic RAPPOR,
         permanent response); default: ``"optimized"``.
+
+    Raises
+    ------
+    StatementError
+        As `FrequencyProtocol`, and if the kind is unknown.
 
     Notes
     -----

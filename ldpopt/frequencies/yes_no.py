@@ -28,7 +28,8 @@ from ldpopt.estimation.intervals import share_intervals
 from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.numbers import Float, any_array
-from ldpopt.frequencies.protocol import Positions, chernoff
+from ldpopt.frequencies.protocol import chernoff
+from ldpopt.frequencies.rule import Positions
 from ldpopt.frequencies.subset_selection import SetCodec
 from ldpopt.mechanism.channels import digest
 from ldpopt.mechanism.codec import Randomizer
@@ -104,6 +105,12 @@ class YesNoPatterns(ReportSource):
         At least one question.
     certificate : YesNoCertificate
         Budget, size of the patterns, value and bound.
+
+    Raises
+    ------
+    StatementError
+        If epsilon is too small for 53-bit words, or the certificate is for another number of
+        questions.
     """
 
     def __init__(

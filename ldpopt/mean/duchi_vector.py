@@ -50,6 +50,11 @@ class DuchiVector(VectorProtocol):
     size : float
         ``B``.
 
+    Raises
+    ------
+    StatementError
+        If epsilon is not positive, there are too many attributes, or the domain is not an interval.
+
     Notes
     -----
     With one attribute it is `Duchi`. Two opposite corners are the worst pair. For even ``m`` the

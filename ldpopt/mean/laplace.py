@@ -27,6 +27,12 @@ class Laplace(Protocol, published=True):
     epsilon : float or str
         Budget in nats, positive.
 
+    Raises
+    ------
+    StatementError
+        If epsilon is not positive, or too small for words of 53 bits, or the domain is not an
+        interval.
+
     Notes
     -----
     Its delta at a smaller budget ``e`` is ``1 - exp((e - epsilon) / 2)``.

@@ -200,6 +200,11 @@ class Protocol(MeanProtocol):
             Answers within the domain; nothing is clipped.
         rng : numpy.random.Generator or int, optional
             Makes the draws repeatable (default: every bit from the operating system's generator).
+
+        Raises
+        ------
+        StatementError
+            If the answers are not a vector of numbers within the domain.
         """
         source = bit_source(rng)
         answers = self._read_answers(x)
@@ -326,6 +331,11 @@ class VectorProtocol(MeanProtocol):
         Number of attributes ``m``, at least 1.
     domain : tuple of float, optional
         Least and largest answer of every attribute; default: the natural domain.
+
+    Raises
+    ------
+    StatementError
+        If there is no attribute, or the domain is not an interval.
     """
 
     _rows_at_a_time = CHUNK
@@ -343,6 +353,11 @@ class VectorProtocol(MeanProtocol):
             Answers within the domain, one user a row; nothing is clipped.
         rng : numpy.random.Generator or int, optional
             As in `Protocol.privatize`.
+
+        Raises
+        ------
+        StatementError
+            If the answers are not a matrix with a column for each attribute, or leave the domain.
         """
         # A plain array is read in parts: a copy might not fit into memory.
         is_plain = type(x) is np.ndarray and x.dtype.kind in "iuf"

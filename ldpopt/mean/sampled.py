@@ -41,6 +41,12 @@ class Sampled(VectorProtocol):
     chosen : int
         Number ``k`` of attributes that a user reports, 1 to ``m``; default: ``1``.
 
+    Raises
+    ------
+    StatementError
+        If the protocol is none for numbers, the method is unknown, or ``chosen`` is not from 1 to
+        ``m``.
+
     Notes
     -----
     Names in the literature: `harmony`, `rcp_multiple`, `rcp_multiple_opt`, `piecewise_vector`,

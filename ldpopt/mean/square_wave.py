@@ -83,6 +83,11 @@ class SquareWave(Banded, published=True):
             Shares that sum to 1, labelled by the centers; the errors are those of
             `estimate_frequencies`.
 
+        Raises
+        ------
+        StatementError
+            If ``bins`` is not from 2 to 512, or the reports cannot come from this protocol.
+
         Notes
         -----
         The result is the limit of the EM iterations of Li et al., found by Newton steps. With many

@@ -40,6 +40,11 @@ class Noise(ABC):
     epsilon : Budget
         Nats, positive.
 
+    Raises
+    ------
+    StatementError
+        If the sensitivity or epsilon is not positive, or so extreme that moments are not finite.
+
     Notes
     -----
     `sample` of a continuous distribution is for simulation only: the low bits of its floats reveal

@@ -115,6 +115,11 @@ class NeighborPartition:
         r : array_like
             Finite noise values; whole numbers for a discrete set. A border has the inner level, up
             to rounding.
+
+        Raises
+        ------
+        StatementError
+            If a value is not finite, or not a whole number for a discrete set.
         """
         size = np.abs(read_points(r))
         if not np.isfinite(size).all():
@@ -209,6 +214,11 @@ class NeighborPartition:
         step : float
             Grid, in the unit of the answer, positive: the unit of the new partition. Blocks are
             rounded outward.
+
+        Raises
+        ------
+        StatementError
+            If the step is not positive, or the set contains too many multiples of it.
         """
         h = Fraction(read_positive(step, "step"))
         ranges = [(int(low // h), int(-(-high // h))) for low, high in self.blocks]

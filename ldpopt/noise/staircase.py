@@ -29,6 +29,12 @@ class Staircase(LevelNoise):
     loss : {"l1", "l2"}
         Without ``gamma``: minimize the expected absolute or squared noise; default: ``"l1"``.
 
+    Raises
+    ------
+    StatementError
+        If the sensitivity or epsilon is not positive, ``gamma`` is not in (0, 1), or the loss is
+        unknown.
+
     Notes
     -----
     The neighbor-set partition of ``[0, sensitivity]``. With ``b = exp(-epsilon)``, the l2 optimum

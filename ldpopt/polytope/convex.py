@@ -87,6 +87,11 @@ def mutual_information(prior: Any) -> ConvexUtility:
     prior : array_like, shape (n,), or mapping or Series label -> weight
         Probabilities of the answers.
 
+    Raises
+    ------
+    StatementError
+        If the prior is invalid.
+
     Examples
     --------
     >>> round(mutual_information([0.5, 0.5]).value([[1, 0], [0, 1]]), 12)
@@ -117,6 +122,11 @@ def f_divergence(first: Any, second: Any, kind: Divergence = "kl") -> ConvexUtil
     kind : {"kl", "total_variation", "chi_square", "squared_hellinger"}
         ``f(t)`` is ``t log t``, ``|t - 1| / 2``, ``(t - 1)**2``, ``(sqrt(t) - 1)**2``; default:
         ``"kl"``.
+
+    Raises
+    ------
+    StatementError
+        If a prior is invalid, their labels differ, or the kind is unknown.
 
     Examples
     --------
@@ -297,6 +307,11 @@ def best_listed(
     -------
     BestListed
         Value and extreme point.
+
+    Raises
+    ------
+    StatementError
+        If a time limit ended the list, or the function does not return one number for each channel.
 
     Examples
     --------

@@ -214,6 +214,11 @@ def epsilon_breakpoints(prior: Any, delta: float = 0.0) -> tuple[EpsilonRange, .
         optimal at one budget only has no range (equal weights enter together). Answers of weight
         zero are never reported.
 
+    Raises
+    ------
+    StatementError
+        If the prior is invalid, or ``delta`` is not in [0, 1).
+
     Notes
     -----
     Theory: docs, "The n-ary theorem". O(n log n) rational operations.

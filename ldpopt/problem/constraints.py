@@ -31,6 +31,11 @@ def unbiased(values: Any, outputs: Any) -> RowBlock:
     RowBlock
         ``n`` equations named ``"unbiased"``.
 
+    Raises
+    ------
+    StatementError
+        If a list of values is empty or not finite.
+
     Examples
     --------
     >>> len(unbiased([-1, 1], [-3, 0, 3]))
@@ -61,6 +66,12 @@ def linear(
         Bounds; equal bounds give an equation; default: ``-inf`` and ``inf``.
     name : str
         Name of the block and of its dual; default: ``"linear"``.
+
+    Raises
+    ------
+    StatementError
+        If the coefficients are not a finite matrix, or the bounds exclude each other or are
+        infinite.
 
     Examples
     --------

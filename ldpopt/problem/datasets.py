@@ -82,6 +82,13 @@ def load(name: str) -> Dataset:
     name : str
         ``"file:question"``, one of `available`.
 
+    Raises
+    ------
+    StatementError
+        If no data set has this name.
+    LdpoptError
+        If the package with the data is not installed.
+
     Examples
     --------
     >>> load("fair:affairs").counts

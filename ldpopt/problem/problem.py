@@ -83,25 +83,24 @@ class Problem(HasFacts):
     ) -> None:
         require_choice(objective, ("expected", "worst_case"), "objective")
         require_notion(privacy)
-        given_inputs = (
-            None if inputs is None else check_labels(inputs, None, "input", StatementError)
-        )
-        given_outputs = (
-            None if outputs is None else check_labels(outputs, None, "output", StatementError)
-        )
-        weights, prior_labels = _read_weights(prior, objective, given_inputs)
+        stated_inputs = _stated(inputs, "input")
+        stated_outputs = _stated(outputs, "output")
+        weights, prior_labels = _read_weights(prior, objective, stated_inputs)
         utility = utility if isinstance(utility, (str, Utility)) else bare_gain(utility)
         blocks = _read_blocks(constraints)
-        parts = [given_inputs, prior_labels, *_labels_of("inputs", utility, *blocks, privacy)]
+        parts = [stated_inputs, prior_labels, *_labels_of("inputs", utility, *blocks, privacy)]
         names = _inputs(parts, weights, utility)
         targets = _outputs(
-            [given_outputs, *_labels_of("outputs", utility, *blocks)], names, utility
+            [stated_outputs, *_labels_of("outputs", utility, *blocks)], names, utility
         )
-        vars(self).update(
-            prior=weights, utility=resolve(utility, names, targets), privacy=privacy, inputs=names
-        )
+        object.__setattr__(self, "prior", weights)
+        object.__setattr__(self, "utility", resolve(utility, names, targets))
+        object.__setattr__(self, "privacy", privacy)
+        object.__setattr__(self, "inputs", names)
+        object.__setattr__(self, "outputs", targets)
+        object.__setattr__(self, "objective", objective)
         rows = tuple(_fitting(block, names, targets) for block in blocks)
-        vars(self).update(outputs=targets, objective=objective, constraints=rows)
+        object.__setattr__(self, "constraints", rows)
         self.privacy.check(names, targets)
 
     def __repr__(self) -> str:
@@ -156,6 +155,10 @@ class Problem(HasFacts):
     def is_trivial(self) -> bool:
         """Whether there is only one input, so that every channel is private."""
         return len(self.inputs) == 1
+
+
+def _stated(labels: Sequence[Hashable] | None, kind: str) -> Labels | None:
+    return None if labels is None else check_labels(labels, None, kind, StatementError)
 
 
 def _read_weights(

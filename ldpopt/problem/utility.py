@@ -84,7 +84,9 @@ class Utility:
             if self.outputs is None
             else check_labels(self.outputs, m, "output", StatementError)
         )
-        vars(self).update(matrix=frozen(table.to(inputs, outputs)), inputs=inputs, outputs=outputs)
+        object.__setattr__(self, "matrix", frozen(table.to(inputs, outputs)))
+        object.__setattr__(self, "inputs", inputs)
+        object.__setattr__(self, "outputs", outputs)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -123,6 +125,11 @@ def identity(n: int, m: int | None = None) -> Utility:
     -------
     Utility
         A gain of shape ``(n, m)``.
+
+    Raises
+    ------
+    StatementError
+        If a number is not a whole one of at least 1, or the matrix does not fit into the memory.
 
     Examples
     --------
