@@ -15,7 +15,7 @@ from ldpopt.auditing.audits import Verdict, verdict_of_ratio
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
-from ldpopt.mean.protocol import Domain, Privacy, Protocol
+from ldpopt.mean.protocol import Domain, NumberProtocol, Privacy
 from ldpopt.mechanism.exact_draws import TOTAL, Source, coin_tosses, uniform_below
 from ldpopt.mechanism.sampling import BITS
 
@@ -70,7 +70,7 @@ class TwoLevel:
         )
 
 
-class Banded(Protocol):
+class Banded(NumberProtocol):
     r"""Report one of ``N`` cells: with probability ``p`` uniform in a band of ``W`` cells, else
     uniform in all.
 

@@ -13,7 +13,7 @@ from ldpopt.certificate import Certificate
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import read_labelled
 from ldpopt.foundation.numbers import Float, frozen, real_array
-from ldpopt.mean.protocol import MAX_REPORT, Privacy, Protocol
+from ldpopt.mean.protocol import MAX_REPORT, NumberProtocol, Privacy
 from ldpopt.mechanism.exact_draws import Source
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import BITS
@@ -27,7 +27,7 @@ from ldpopt.solving.solution import Solution
 from ldpopt.solving.solve import solve
 
 
-class Designed(Protocol):
+class Designed(NumberProtocol):
     """A randomizer on a grid, made by `designed`; an answer between two grid values is rounded to
     one at random.
 

@@ -94,8 +94,8 @@ class DuchiVector(VectorProtocol):
         """Estimate the mean of each attribute, without bias, from the signs that `privatize`
         returned.
 
-        Arguments are those of `Protocol.estimate`, for reports of shape (N, m). The ``m`` values
-        have sample standard errors, that of the worst case if all signs are equal.
+        Arguments are those of `NumberProtocol.estimate`, for reports of shape (N, m). The ``m``
+        values have sample standard errors, that of the worst case if all signs are equal.
         """
         normal_quantile(confidence)
         signs = np.asarray(reports)

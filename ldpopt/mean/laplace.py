@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import log_enclosure, round_up
 from ldpopt.foundation.numbers import Float
-from ldpopt.mean.protocol import Domain, Privacy, Protocol
+from ldpopt.mean.protocol import Domain, NumberProtocol, Privacy
 from ldpopt.mechanism.exact_draws import TOTAL, Source, fair_bits, geometric_draws
 from ldpopt.mechanism.sampling import BITS
 
 
-class Laplace(Protocol, published=True):
+class Laplace(NumberProtocol, published=True):
     r"""Mean protocol: add Laplace noise of scale ``2 / epsilon`` to a number in [-1, 1].
 
     .. math:: r = t + \mathrm{Lap}(2 / \epsilon), \qquad V(t) = 8 / \epsilon^2

@@ -26,7 +26,7 @@ MAX_REPORT = 1e150  # largest report, and widest domain: their squares do not ov
 
 
 class MeanProtocol(ABC):
-    """Draws reports of bounded answers and estimates their mean: a `Protocol` of numbers, a
+    """Draws reports of bounded answers and estimates their mean: a `NumberProtocol` of numbers, a
     `VectorProtocol`.
     """
 
@@ -115,7 +115,7 @@ class MeanProtocol(ABC):
         return np.asarray(self._to_natural(array))
 
 
-class Protocol(MeanProtocol):
+class NumberProtocol(MeanProtocol):
     r"""A randomizer of one bounded number per user, and the unbiased estimate of the users' mean.
 
     The mean of a report is affine in the answer, so the inverse map is unbiased:
@@ -159,7 +159,7 @@ class Protocol(MeanProtocol):
     """
 
     # of the literature, each constructed from a budget
-    PUBLISHED: ClassVar[list[type["Protocol"]]] = []
+    PUBLISHED: ClassVar[list[type["NumberProtocol"]]] = []
     report_range: tuple[float, float] = (-math.inf, math.inf)
     offset: float = 0.0
     slope: float = 1.0
@@ -352,7 +352,7 @@ class VectorProtocol(MeanProtocol):
         x : array_like, shape (N, m)
             Answers within the domain, one user a row; nothing is clipped.
         rng : numpy.random.Generator or int, optional
-            As in `Protocol.privatize`.
+            As in `NumberProtocol.privatize`.
 
         Raises
         ------

@@ -13,13 +13,13 @@ from ldpopt.auditing.audits import verdict_of_ratio
 from ldpopt.auditing.divergence import Audit
 from ldpopt.errors import PrivacyViolationError, StatementError
 from ldpopt.foundation.numbers import Float, real_number, short_repr
-from ldpopt.mean.protocol import Domain, Privacy, Protocol, read_domain
+from ldpopt.mean.protocol import Domain, NumberProtocol, Privacy, read_domain
 from ldpopt.mechanism.exact_draws import TOTAL, Source
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import PureLDP
 
 
-class RandomCensoring(Protocol, published=True):
+class RandomCensoring(NumberProtocol, published=True):
     r"""Report whether a number in [0, 1] exceeds a random threshold: RCP_Single, and the paper's
     other intervals.
 

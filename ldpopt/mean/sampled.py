@@ -12,7 +12,7 @@ from ldpopt.auditing.divergence import Audit
 from ldpopt.errors import StatementError
 from ldpopt.estimation.estimate import Estimate, normal_quantile
 from ldpopt.foundation.numbers import Float, require_choice, require_kind, whole_number
-from ldpopt.mean.protocol import Protocol, VectorProtocol
+from ldpopt.mean.protocol import NumberProtocol, VectorProtocol
 from ldpopt.mechanism.exact_draws import Source, uniform_below
 
 Method = Literal["ratio", "horvitz_thompson"]
@@ -30,7 +30,7 @@ class Sampled(VectorProtocol):
 
     Parameters
     ----------
-    protocol : Protocol
+    protocol : NumberProtocol
         Randomizer of each chosen attribute; a report of ``k`` attributes spends ``k`` times its
         budget.
     attributes : int
@@ -76,10 +76,10 @@ class Sampled(VectorProtocol):
     """
 
     def __init__(
-        self, protocol: Protocol, attributes: int, method: Method = "ratio", chosen: int = 1
+        self, protocol: NumberProtocol, attributes: int, method: Method = "ratio", chosen: int = 1
     ) -> None:
         super().__init__(attributes)
-        require_kind(protocol, Protocol, "sampled()")
+        require_kind(protocol, NumberProtocol, "sampled()")
         require_choice(method, ("ratio", "horvitz_thompson"), "method")
         self.protocol, self.method = protocol, method
         self.natural_domain, self._data_domain = protocol.natural_domain, protocol._data_domain
@@ -126,8 +126,8 @@ class Sampled(VectorProtocol):
     def estimate(self, reports: NDArray[Any], confidence: float = 0.95) -> Estimate:
         """Estimate the mean of each attribute from what `privatize` returned.
 
-        Arguments are those of `Protocol.estimate`. The ``m`` values have sample standard errors,
-        that of the worst case if all reports of an attribute are equal. With the ratio, an
+        Arguments are those of `NumberProtocol.estimate`. The ``m`` values have sample standard
+        errors, that of the worst case if all reports of an attribute are equal. With the ratio, an
         attribute without reports is nan.
         """
         normal_quantile(confidence)
@@ -223,7 +223,7 @@ class Sampled(VectorProtocol):
 
 
 def sampled(
-    protocol: Protocol, *, attributes: int, method: Method = "ratio", chosen: int = 1
+    protocol: NumberProtocol, *, attributes: int, method: Method = "ratio", chosen: int = 1
 ) -> Sampled:
     """Make the vector form of a protocol, in which each user reports one attribute or a few:
     RCP_Multiple, Harmony, ...

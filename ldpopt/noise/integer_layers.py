@@ -8,7 +8,7 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Int, frozen
-from ldpopt.noise.interval_layers import Moments, require_few_layers
+from ldpopt.noise.interval_layers import LayerIntegrals, require_few_layers
 from ldpopt.noise.intervals import Blocks
 
 MAX_SEARCH_STEPS = 200_000_000  # largest number of (integer, step) pairs in a search
@@ -111,7 +111,7 @@ class IntegerLayers:
         return order[: starts[-1]], starts
 
     @cached_property
-    def moments(self) -> Moments:
+    def moments(self) -> LayerIntegrals:
         """Sums over the layers ``0 .. n``."""
         order, starts = self.sorted_members
         level = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
@@ -119,7 +119,7 @@ class IntegerLayers:
             [2 * np.bincount(level, order.astype(float) ** power) for power in range(3)]
         )
         table[0, 0] -= 1  # 0 is its own mirror image
-        return Moments(*frozen(table))
+        return LayerIntegrals(*frozen(table))
 
     def find_failure(self) -> str | None:
         """Return why the levels are not private, or None; exact."""

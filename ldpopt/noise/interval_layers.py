@@ -20,7 +20,7 @@ MAX_LAYERS = 20_000  # largest number of layers of a partition; time grows with 
 MAX_INTERVALS = 20_000_000
 
 
-class Moments(NamedTuple):
+class LayerIntegrals(NamedTuple):
     """Integrals of 1, ``|r|`` and ``r**2`` over layers ``0 .. n``; sums over the integers of a set
     of whole numbers.
     """
@@ -66,7 +66,7 @@ class IntervalLayers(ABC):
         """
 
     @cached_property
-    def moments(self) -> Moments:
+    def moments(self) -> LayerIntegrals:
         """Integrals over both halves of the layers ``0 .. n``."""
         require_few_layers(self.steps)
         table = np.zeros((3, self.steps + 1))
@@ -75,7 +75,7 @@ class IntervalLayers(ABC):
             table[:, t] = 2 * np.array(
                 [length.sum(), length @ middle, length @ (middle**2 + length**2 / 12)]
             )
-        return Moments(*frozen(table))
+        return LayerIntegrals(*frozen(table))
 
     @cached_property
     def pieces(self) -> tuple[Float, Float, Int]:

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from ldpopt.errors import CertificateError, StatementError
 from ldpopt.foundation.numbers import Int, real_number, short_repr, whole_number
 from ldpopt.noise.integer_layers import IntegerLayers
-from ldpopt.noise.interval_layers import MAX_LAYERS, Moments, UnionLayers, converges
+from ldpopt.noise.interval_layers import MAX_LAYERS, LayerIntegrals, UnionLayers, converges
 from ldpopt.noise.intervals import (
     Blocks,
     Intervals,
@@ -232,7 +232,7 @@ class NeighborPartition:
         return NeighborPartition(members_on_grid, max(0, round(self.widening / h - Fraction(1, 2))))
 
     @property
-    def moments(self) -> Moments:
+    def moments(self) -> LayerIntegrals:
         """Integrals over both halves of the layers ``0 .. n``; sums over integers for a set of
         whole numbers.
         """

@@ -10,7 +10,7 @@ from ldpopt import PureLDP, mean
 from ldpopt.errors import InfeasibleError, StatementError
 from ldpopt.mean.designed import cells
 
-KINDS = mean.Protocol.PUBLISHED
+KINDS = mean.NumberProtocol.PUBLISHED
 OTHERS = {"Designed", "NoPrivacy"}
 """Protocols that are not made from a budget."""
 EXTREMES = [1e-9, 1e-6, 1e-4, 0.00499, 0.00501, 0.02, 30.0, 100.0, 700.0, 10_000.0]
@@ -20,11 +20,11 @@ def test_every_protocol_is_published():
     public = {
         name
         for name in mean.__all__
-        if mean.Protocol in getattr(vars(mean)[name], "__mro__", ())[1:]
+        if mean.NumberProtocol in getattr(vars(mean)[name], "__mro__", ())[1:]
     }
     forgotten = public - OTHERS - {kind.__name__ for kind in KINDS}
     assert not forgotten, (
-        f"write class {forgotten}(Protocol, published=True): these tests use it then"
+        f"write class {forgotten}(NumberProtocol, published=True): these tests use it then"
     )
 
 
