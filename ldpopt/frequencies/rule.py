@@ -65,9 +65,10 @@ class Rule(ABC):
             raise StatementError(
                 f"{size} labels: at least two are needed", code="few-labels", do="pass more labels"
             )
-        self.inputs = (
-            range(size) if is_number else check_labels(inputs, size, "input")  # type: ignore[arg-type]
-        )
+        if is_number:
+            self.inputs = range(size)
+        else:
+            self.inputs = check_labels(inputs, size, "input")  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         more = "".join(f", {name}={getattr(self, name)!r}" for name in self._shown)

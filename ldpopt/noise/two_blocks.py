@@ -98,7 +98,7 @@ class TwoBlocks(IntervalLayers):
         """Yield left ends and lengths of the positive half of layers ``0 .. last``; O(t) each."""
         # Lengths come from differences of E, never from differences of large ends. So no digits
         # cancel: lengths and their sums are accurate to rounding.
-        a, b, c, d, w = self.a, self.b, self.c, self.d, self.w
+        b, c, d, w = self.b, self.c, self.d, self.w
         reach = self.reach(last + 2)
         both = reach[1:] + reach[:-1]
         growth = np.diff(reach)
@@ -122,14 +122,20 @@ class TwoBlocks(IntervalLayers):
                 left = np.where(shrinks, left, np.maximum(before, 0.0))
                 right, keep = np.where(shrinks, right, 0.0), before > 0
                 low, high, left, right = low[keep], high[keep], left[keep], right[keep]
-            if b - (t - 1) * w - both[0] - 2 * d > 0 and not is_closed:
-                outer = np.array([(t - 1) * c + d, t * b - d]), np.array([a, t * w + 2 * d])
-            else:
-                outer = np.array([(t - 1) * c + d]), np.array([c])
+            start, size = self._beyond(t, is_closed)
             yield (
-                np.concatenate((low, high - right, outer[0])),
-                np.concatenate((left, right, outer[1])),
+                np.concatenate((low, high - right, start)),
+                np.concatenate((left, right, size)),
             )
+
+    def _beyond(self, t: int, is_closed: bool) -> tuple[Float, Float]:
+        """Return left ends and lengths of layer ``t`` beyond the block ``t - 1``: one piece, or two
+        around a gap.
+        """
+        a, b, c, d, w = self.a, self.b, self.c, self.d, self.w
+        if b - (t - 1) * w - a - 2 * d > 0 and not is_closed:
+            return np.array([(t - 1) * c + d, t * b - d]), np.array([a, t * w + 2 * d])
+        return np.array([(t - 1) * c + d]), np.array([c])
 
     def _in_integers(self) -> tuple[list[int], int, int]:
         """Return ``a, b, c`` in ints, their scale, and the largest gap that the widening closes."""
