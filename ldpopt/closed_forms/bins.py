@@ -112,7 +112,9 @@ def bins(prior: Any, values: ArrayLike, epsilon: float | str, loss: Loss = "abso
             f"bins needs {len(weights)} distinct finite values, one for each answer; "
             f"{numbers.size} are given"
         )
-        raise StatementError(problem, do="give the number of each answer, no number twice")
+        raise StatementError(
+            problem, code="values", do="give the number of each answer, no number twice"
+        )
     table = _loss_matrix(numbers, loss)
     order = np.argsort(numbers)
     # a power of two in which sums of losses do not overflow
@@ -195,6 +197,7 @@ def _loss_matrix(values: Float, loss: Loss) -> Float:
     if not callable(loss):
         raise StatementError(
             f"unknown loss {short_repr(loss)}",
+            code="loss",
             do="use 'absolute', 'squared' or loss(value, report)",
         )
     rows: Any = [[loss(v, w) for w in values.tolist()] for v in values.tolist()]
@@ -212,5 +215,7 @@ def _check_monotone(loss: Float, values: Float) -> None:
         where = f"between reports {values[y]:g} and {values[y + 1]:g}"
         problem = f"for the true answer {values[x]:g} the loss falls away from the truth, {where}"
         raise StatementError(
-            problem, do="use solve(Problem(prior, Utility(matrix, 'loss'), PureLDP(epsilon)))"
+            problem,
+            code="monotonicity",
+            do="use solve(Problem(prior, Utility(matrix, 'loss'), PureLDP(epsilon)))",
         )

@@ -133,7 +133,7 @@ def kernel(distance: Any, prior: Any, epsilon: float | str) -> Kernel:
                 "solve(Problem(prior, 'identity', GraphDP(epsilon, graph) or "
                 "MetricDP(epsilon, distance)))"
             )
-            raise NotRepresentableError(problem, do=do)
+            raise NotRepresentableError(problem, code="kernel", do=do)
     columns, dual = np.maximum(columns, 0), np.maximum(dual, 0)
     value = float(weights @ columns / (matrix @ columns).max())
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -138,7 +138,7 @@ def worst_prior(lower: ArrayLike, upper: ArrayLike) -> Float:
     if len(bad):
         problem = f"bounds {low[bad[0]]} .. {high[bad[0]]} are not an interval"
         do = "give 0 <= lower <= upper"
-        raise StatementError(problem, where=f"answer {bad[0]}", do=do)
+        raise StatementError(problem, code="interval", where=f"answer {bad[0]}", do=do)
     least = summed(low)
     most = summed(high)
     if least > 1 + SUM_TOLERANCE or most < 1 - SUM_TOLERANCE:
@@ -147,7 +147,9 @@ def worst_prior(lower: ArrayLike, upper: ArrayLike) -> Float:
             f"to {most:.9g}"
         )
         raise StatementError(
-            problem, do="give lower bounds that sum to at most 1, and upper ones to at least 1"
+            problem,
+            code="bounds",
+            do="give lower bounds that sum to at most 1, and upper ones to at least 1",
         )
     high = np.maximum(low, np.minimum(high, 1.0))
     levels = np.sort(np.concatenate([low, high]))

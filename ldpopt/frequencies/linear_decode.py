@@ -46,7 +46,7 @@ class Arithmetic:
         if finite is None:
             raise StatementError(
                 f"there is no field of {q} elements",
-                code="field",
+                code="finite-field",
                 do="pass a power of a prime, such as 4, 5 or 7",
             )
         self.q, self.p, self.e = q, finite.p, finite.e

@@ -120,7 +120,9 @@ class LocalHashing(FrequencyProtocol, published=True):
             or set(array.dtype.names) != {"a", "b", "bucket"}
         ):
             raise StatementError(
-                "the reports need the fields a, b and bucket", do="pass what privatize returned"
+                "the reports need the fields a, b and bucket",
+                code="fields",
+                do="pass what privatize returned",
             )
         a = array["a"].astype(np.uint64)
         value = array["b"].astype(np.uint64)

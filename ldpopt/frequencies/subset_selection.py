@@ -175,13 +175,15 @@ class SubsetSelection(FrequencyProtocol, published=True):
             problem = (
                 f"reports have shape {array.shape}; expected positions of shape (N, {self.size})"
             )
-            raise StatementError(problem, do="pass what privatize returned")
+            raise StatementError(problem, code="shape", do="pass what privatize returned")
         ordered = np.sort(array, axis=1)
         if array.size and (
             array.min() < 0 or array.max() >= d or (np.diff(ordered, axis=1) == 0).any()
         ):
             problem = f"a report is not a set of {self.size} of the positions 0 .. {d - 1}"
-            raise StatementError(problem, do="pass what privatize of this protocol returned")
+            raise StatementError(
+                problem, code="set", do="pass what privatize of this protocol returned"
+            )
         each = None if weights is None else np.repeat(weights, self.size)
         return np.bincount(array.ravel(), each, minlength=d), len(array)
 

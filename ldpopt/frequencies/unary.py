@@ -126,14 +126,16 @@ class UnaryEncoding(FrequencyProtocol, published=True):
             problem = (
                 f"reports have shape {array.shape}; expected bits of shape (N, {len(self.inputs)})"
             )
-            raise StatementError(problem, do="pass what privatize returned")
+            raise StatementError(problem, code="shape", do="pass what privatize returned")
         if (
             array.dtype.kind != "b"
             and not (is_bits := ((array == 0) | (array == 1)).all(axis=1)).all()
         ):
             problem = "a report contains a number that is neither 0 nor 1"
             where = f"report {int(is_bits.argmin())}"
-            raise StatementError(problem, where=where, do="pass what privatize returned")
+            raise StatementError(
+                problem, code="bits", where=where, do="pass what privatize returned"
+            )
         return array.sum(axis=0) if weights is None else weights @ array, len(array)
 
     def _ratio(self) -> Fraction:

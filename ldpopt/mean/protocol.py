@@ -105,13 +105,19 @@ class MeanProtocol(ABC):
         # Two reductions without temporaries; nan fails both comparisons.
         if array.size and not (array.min() >= low and array.max() <= high):
             bad = int(np.argmax(~((array >= low) & (array <= high)).ravel()))
-            problem = (
-                f"the answer{quoted(float(array.ravel()[bad]))} lies outside [{low:g}, {high:g}]"
-            )
-            do = "pass domain=(low, high) that contains all answers; nothing is clipped"
             if np.isnan(array.ravel()[bad]):
-                problem, do = "an answer is missing (nan)", "leave out people who did not answer"
-            raise StatementError(problem, where=f"entry {bad}", do=do)
+                raise StatementError(
+                    "an answer is missing (nan)",
+                    code="missing-answer",
+                    where=f"entry {bad}",
+                    do="leave out people who did not answer",
+                )
+            raise StatementError(
+                f"the answer{quoted(float(array.ravel()[bad]))} lies outside [{low:g}, {high:g}]",
+                code="domain",
+                where=f"entry {bad}",
+                do="pass domain=(low, high) that contains all answers; nothing is clipped",
+            )
         return np.asarray(self._to_natural(array))
 
 
@@ -210,7 +216,9 @@ class NumberProtocol(MeanProtocol):
         answers = self._read_answers(x)
         if answers.ndim != 1:
             raise StatementError(
-                f"answers have shape {answers.shape}; expected a vector", do="pass a list"
+                f"answers have shape {answers.shape}; expected a vector",
+                code="vector",
+                do="pass a list",
             )
         parts = [answers[part] for part in chunks(len(answers))] or [answers]
         return np.concatenate([self._randomize(part, source) for part in parts])
@@ -297,7 +305,7 @@ class NumberProtocol(MeanProtocol):
                 np.argmin(np.isfinite(array) & (array >= low - slack) & (array <= high + slack))
             )
             problem = f"the report{quoted(float(array[bad]))} cannot come from {self!r}"
-            raise StatementError(problem, where=f"entry {bad}", do=do)
+            raise StatementError(problem, code="reports", where=f"entry {bad}", do=do)
         if self._report_values is not None:
             values = self._report_values
             right = np.clip(np.searchsorted(values, array), 1, len(values) - 1)
@@ -305,7 +313,10 @@ class NumberProtocol(MeanProtocol):
             if not (distance <= slack).all():
                 problem = f"a report is not one of the {len(values)} values that {self!r} reports"
                 raise StatementError(
-                    problem, where=f"entry {int(np.argmax(distance > slack))}", do=do
+                    problem,
+                    code="report-values",
+                    where=f"entry {int(np.argmax(distance > slack))}",
+                    do=do,
                 )
         return array
 

@@ -144,7 +144,10 @@ class RandomCensoring(NumberProtocol, published=True):
             )
             do = "use delta1 = delta2 = 0, which is better than every other private interval"
             raise PrivacyViolationError(
-                problem, where=f"report {audit.witness[2]}" if audit.witness else "", do=do
+                problem,
+                code="interval",
+                where=f"report {audit.witness[2]}" if audit.witness else "",
+                do=do,
             )
         return mechanism
 

@@ -134,7 +134,7 @@ class Sampled(VectorProtocol):
         array = np.asarray(reports)
         if array.dtype.names is None or not {"attribute", "report"} <= set(array.dtype.names):
             problem = "the reports have no fields 'attribute' and 'report'"
-            raise StatementError(problem, do="pass what privatize returned")
+            raise StatementError(problem, code="fields", do="pass what privatize returned")
         values = self.protocol._read_reports(array["report"].reshape(-1))
         attribute = array["attribute"].reshape(-1).astype(np.int64)
         if attribute.min() < 0 or attribute.max() >= self.attributes:
@@ -142,7 +142,9 @@ class Sampled(VectorProtocol):
             problem = (
                 f"a report names the attribute {bad}, which is not in 0 .. {self.attributes - 1}"
             )
-            raise StatementError(problem, do="pass what privatize of this protocol returned")
+            raise StatementError(
+                problem, code="attribute", do="pass what privatize of this protocol returned"
+            )
         n = len(array)
         m = self.attributes
         slope = self.protocol.slope

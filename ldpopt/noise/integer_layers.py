@@ -39,7 +39,7 @@ class IntegerLayers:
             problem = (
                 f"all members are multiples of {divisor}: the other integers are never reached"
             )
-            raise StatementError(problem, do=f"count in units of {divisor}")
+            raise StatementError(problem, code="divisor", do=f"count in units of {divisor}")
         _require_table(c + d)
         start = (c - 1) * (values[-2] if len(values) > 1 else 0) + d
         # a shortest path can be reordered to overshoot by less than one step
@@ -121,19 +121,21 @@ class IntegerLayers:
         table[0, 0] -= 1  # 0 is its own mirror image
         return LayerIntegrals(*frozen(table))
 
-    def find_failure(self) -> str | None:
-        """Return why the levels are not private, or None; exact."""
+    def find_failure(self) -> tuple[str, str] | None:
+        """Return why the levels are not private, with its code, or None; exact."""
         # Levels of k and k + v are compared for all members, over the start and two periods; the
         # rest repeats.
         k = np.arange(-self.c, len(self.table) + 2 * self.c)
         level = self.level(np.abs(k))
         for v in self.members:
             if (np.abs(self.level(np.abs(k + v)) - level) > 1).any():
-                return f"a step of {v} changes the level by more than one"
+                return f"a step of {v} changes the level by more than one", "level-step"
         return None
 
 
 def _require_table(size: int) -> None:
     if size > MAX_TABLE_SIZE:
         problem = f"a table of levels of {float(size):.3g} integers is too large"
-        raise StatementError(problem, do="count in a larger unit, or use intervals")
+        raise StatementError(
+            problem, code="table-size", do="count in a larger unit, or use intervals"
+        )

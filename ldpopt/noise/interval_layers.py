@@ -90,16 +90,19 @@ class IntervalLayers(ABC):
         order = order[length[order] > 0]
         return frozen(left[order]), frozen(length[order]), frozen(level[order])
 
-    def find_failure(self) -> str | None:
-        """Return why the layers are not private, or None; exact."""
+    def find_failure(self) -> tuple[str, str] | None:
+        """Return why the layers are not private, with its code, or None; exact."""
         # From n - 1 on the sets are intervals that grow alike, so the inclusion at n implies all
         # later ones.
         require_few_layers(self.steps)
         violation, inner, outer, growth = self.check_steps()
         if violation is not None:
-            return f"layer {violation - 1} moved by a neighbor leaves layer {violation}"
+            return (
+                f"layer {violation - 1} moved by a neighbor leaves layer {violation}",
+                "inclusion",
+            )
         if len(inner) != 1 or len(outer) != 1 or outer[0][1] - inner[0][1] != growth:
-            return f"layer {self.steps} has not converged"
+            return f"layer {self.steps} has not converged", "convergence"
         return None
 
 

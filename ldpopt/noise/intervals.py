@@ -79,6 +79,7 @@ def read_intervals(intervals: Iterable[Any]) -> tuple[Blocks, bool]:
     if joined[-1][1] == 0:
         raise StatementError(
             "the only member of the neighbor set is 0",
+            code="members",
             do="a query that never changes needs no noise",
         )
     return joined, is_discrete
@@ -116,11 +117,15 @@ def _read_interval(entry: Any) -> tuple[Fraction, Fraction]:
     except (TypeError, ValueError, OverflowError):
         problem = f"{short_repr(entry)} is not an interval (low, high) of finite numbers"
         raise StatementError(
-            problem, do="pass intervals such as [(0, 1), (20, 21)], or a set of whole numbers"
+            problem,
+            code="interval",
+            do="pass intervals such as [(0, 1), (20, 21)], or a set of whole numbers",
         ) from None
     if low > high:
         raise StatementError(
-            f"the interval {entry!r} has low > high", do="give (low, high) with low <= high"
+            f"the interval {entry!r} has low > high",
+            code="ends",
+            do="give (low, high) with low <= high",
         )
     if low <= 0 <= high:
         return Fraction(0), max(-low, high)

@@ -176,7 +176,7 @@ def read_positive(value: Any, name: str) -> float:
     if not 1 / MAX_LENGTH <= number <= MAX_LENGTH:
         problem = f"{name} = {number} is out of range"
         raise StatementError(
-            problem, do=f"state a number from {1 / MAX_LENGTH:g} to {MAX_LENGTH:g}"
+            problem, code="range", do=f"state a number from {1 / MAX_LENGTH:g} to {MAX_LENGTH:g}"
         )
     return number
 

@@ -189,9 +189,9 @@ class NeighborPartition:
         """
         failure = self.neighbor_layers.find_failure()
         if failure is not None:
-            raise CertificateError(
-                failure, where=repr(self), do="widen more, or report this as a defect of ldpopt"
-            )
+            problem, code = failure
+            do = "widen more, or report this as a defect of ldpopt"
+            raise CertificateError(problem, code=code, where=repr(self), do=do)
         return True
 
     def noise(self, epsilon: float | str) -> LevelNoise | IntegerLevelNoise:
@@ -255,7 +255,7 @@ def layers_of(
             f"widen the point to an interval, use [(0, {float(c):g})], or pass a set of "
             "whole numbers"
         )
-        raise StatementError(f"the layers never become intervals: {point}", do=do)
+        raise StatementError(f"the layers never become intervals: {point}", code="gaps", do=do)
     if len(blocks) > 2:
         return UnionLayers(blocks, d)
     return TwoBlocks(blocks[0][1], blocks[1][0] if len(blocks) == 2 else c, c, d)
@@ -268,11 +268,15 @@ def _read_widening(widening: Any, is_discrete: bool) -> Fraction:
     d = Fraction(widening if isinstance(widening, (int, Fraction)) else number)
     if is_discrete and (d < 0 or d.denominator != 1):
         problem = f"widening = {short_repr(widening)} is not a whole number >= 0"
-        raise StatementError(problem, do="give a whole number as the widening of a set of integers")
+        raise StatementError(
+            problem,
+            code="whole-number",
+            do="give a whole number as the widening of a set of integers",
+        )
     if not is_discrete and number <= 0:
         problem = (
             f"widening = {short_repr(widening)} is not positive: the innermost layer would "
             "have no mass"
         )
-        raise StatementError(problem, do="state a radius > 0")
+        raise StatementError(problem, code="zero-widening", do="state a radius > 0")
     return d

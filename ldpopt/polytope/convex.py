@@ -60,7 +60,7 @@ class ConvexUtility:
         values = self._rows(channel)
         if values.ndim < 2 or values.shape[-2] != self.n:
             problem = f"a channel of shape {values.shape} does not have {self.n} inputs"
-            raise StatementError(problem, do=f"give {self.n} rows")
+            raise StatementError(problem, code="shape", do=f"give {self.n} rows")
         total = self.columns(values).sum(axis=-1)
         return float(total) if total.ndim == 0 else total
 
@@ -139,6 +139,7 @@ def f_divergence(first: Any, second: Any, kind: Divergence = "kl") -> ConvexUtil
     if len(p) != len(q):
         raise StatementError(
             f"the hypotheses have {len(p)} and {len(q)} answers",
+            code="hypotheses",
             do="give both over the same answers",
         )
     if (labels is None) != (others is None):
@@ -248,14 +249,18 @@ def best_channel(
     n = utility.n
     if not 1 < n <= MAX_INPUTS:
         raise StatementError(
-            f"{n} inputs: supported are 2 to {MAX_INPUTS}", do=f"take at most {MAX_INPUTS} inputs"
+            f"{n} inputs: supported are 2 to {MAX_INPUTS}",
+            code="many-inputs",
+            do=f"take at most {MAX_INPUTS} inputs",
         )
     members = (np.arange(2**n - 1)[:, None] >> np.arange(n) & 1).astype(bool).T
     patterns = np.where(members, 1.0, budget.b)
     column_values = utility.columns(patterns)
     if not np.isfinite(column_values).all():
         raise StatementError(
-            f"{utility.name} is infinite at epsilon = {budget}", do="state a smaller epsilon"
+            f"{utility.name} is infinite at epsilon = {budget}",
+            code="infinite-value",
+            do="state a smaller epsilon",
         )
     theta, bound = _solve(members, column_values, budget)
     used = np.flatnonzero(theta > MAX_NOISE)
@@ -330,7 +335,7 @@ def best_listed(
         batch_values = np.asarray(evaluate(np.array(batch, dtype=np.float64)), dtype=np.float64)
         if batch_values.shape != (len(batch),):
             problem = f"the function returned shape {batch_values.shape} for {len(batch)} channels"
-            raise StatementError(problem, do="return one number for each channel")
+            raise StatementError(problem, code="function", do="return one number for each channel")
         values.append(batch_values)
         if batch_values.max() > best:
             best = float(batch_values.max())

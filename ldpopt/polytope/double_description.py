@@ -234,7 +234,11 @@ def primitive_integers(row: Sequence[Fraction | int]) -> list[int]:
 
 
 def _unbounded() -> StatementError:
-    return StatementError("the polytope is unbounded", do="add rows that bound every coordinate")
+    return StatementError(
+        "the polytope is unbounded",
+        code="unboundedness",
+        do="add rows that bound every coordinate",
+    )
 
 
 def _too_many_rays(read: int, rows: int, rays: int) -> NotRepresentableError:
@@ -243,6 +247,7 @@ def _too_many_rays(read: int, rows: int, rays: int) -> NotRepresentableError:
     return NotRepresentableError(
         f"{rays} rays after {read} of {rows} rows; at this rate about 1e{final / math.log(10):.0f} "
         "rays at the end",
+        code="rays",
         where="enumeration of extreme points",
         do="take fewer inputs or outputs, or a time limit, within which some of the points "
         "are listed",

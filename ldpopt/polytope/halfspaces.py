@@ -84,6 +84,7 @@ def halfspaces(
         problem = "epsilon = delta = 0: the polytope has no interior"
         raise StatementError(
             problem,
+            code="interior",
             do=f"take a positive epsilon; at 0 the extreme points are the {m} constant channels",
         )
     events = _events(m, is_shared=form.is_shared)
@@ -112,7 +113,9 @@ def read_inputs(privacy: Any, n: int, inputs: Names | None) -> tuple[Hashable, .
     names: tuple[Hashable, ...] = tuple(range(n)) if known is None else known
     if len(names) != n:
         raise StatementError(
-            f"there are {len(names)} labels for {n} inputs", do="give one label for each input"
+            f"there are {len(names)} labels for {n} inputs",
+            code="labels",
+            do="give one label for each input",
         )
     return names
 
@@ -123,7 +126,9 @@ def require_mutual(privacy: Any, inputs: tuple[Hashable, ...]) -> Ties:
     """
     if isinstance(privacy, type) or not isinstance(privacy, TiedNotion):
         problem = f"{short_repr(privacy)} is not a notion with ties"
-        raise StatementError(problem, do="pass PureLDP(epsilon), GraphDP or MetricDP")
+        raise StatementError(
+            problem, code="notion", do="pass PureLDP(epsilon), GraphDP or MetricDP"
+        )
     ties = privacy.ties(inputs)
     if not ties.is_mutual:
         problem = (
@@ -150,7 +155,9 @@ def exact_power(budget: Budget, exponent: Fraction) -> Fraction:
         "exact description"
     )
     raise NotRepresentableError(
-        problem, do='state epsilon as "log(p/q)", say "log(3)", with whole distances'
+        problem,
+        code="rational",
+        do='state epsilon as "log(p/q)", say "log(3)", with whole distances',
     )
 
 

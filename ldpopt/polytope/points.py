@@ -340,7 +340,9 @@ class ExtremePoints(HasFacts, ABC):
         require_kind(problem, Problem, "best()")
         if problem.utility.shape != self.shape:
             fault = f"the problem is {problem.utility.shape}, the extreme points are {self.shape}"
-            raise StatementError(fault, do="list the extreme points of the problem's size")
+            raise StatementError(
+                fault, code="shape", do="list the extreme points of the problem's size"
+            )
         self.require_complete()
         rows = zip(
             require_extreme_optimum(problem).tolist(), problem.utility.matrix.tolist(), strict=True
@@ -372,7 +374,9 @@ class ExtremePoints(HasFacts, ABC):
                 f"the problem has {problem.privacy!r}, the extreme points are those of "
                 f"{self.privacy!r}"
             )
-            raise StatementError(fault, do="list the extreme points of the problem's notion")
+            raise StatementError(
+                fault, code="notion", do="list the extreme points of the problem's notion"
+            )
         return order
 
     def require_complete(self) -> None:
@@ -382,7 +386,9 @@ class ExtremePoints(HasFacts, ABC):
                 f"the list has {self.count:,} extreme points and is not complete: a time "
                 "limit ended it"
             )
-            raise StatementError(problem, do="give more time, or solve the program")
+            raise StatementError(
+                problem, code="time-limit", do="give more time, or solve the program"
+            )
 
     @abstractmethod
     def _best(self, weights: Exact) -> tuple[Fraction, list[Exact]]:

@@ -251,11 +251,11 @@ def _points_and_utility(source: Any, n: int | None, utility: Any) -> tuple[Extre
     if isinstance(source, ExtremePoints):
         if n is not None and n != source.shape[0]:
             problem = f"the points have {source.shape[0]} inputs, not {n}"
-            raise StatementError(problem, do=f"give {n} coordinates for each point")
+            raise StatementError(problem, code="shape", do=f"give {n} coordinates for each point")
         points = source
     else:
         if n is None:
-            raise StatementError("the number of inputs is missing", do="pass n")
+            raise StatementError("the number of inputs is missing", code="inputs", do="pass n")
         table = utility if isinstance(utility, (str, Utility)) else Utility(utility, "gain")
         points = extreme_points(source, n, n if isinstance(table, str) else table.shape[1])
     return points, resolve(utility, tuple(range(points.shape[0])), tuple(range(points.shape[1])))

@@ -79,7 +79,9 @@ def _require_few_families(points: int, most: int) -> None:
             f"the {number}families of up to {most} sets of {points} points are too many "
             "to enumerate"
         )
-        raise StatementError(problem, do="take at most 6 inputs, or 8 with at most 3 outputs")
+        raise StatementError(
+            problem, code="families", do="take at most 6 inputs, or 8 with at most 3 outputs"
+        )
 
 
 @lru_cache(maxsize=4096)

@@ -176,6 +176,7 @@ class ListedPoints(ExtremePoints):
                 f"{self.shape[0]} reports "
                 f"in use{' even at delta = 0' * bool(self.ties.delta)}: more than {MAX_LISTED:,} "
                 "take too long to list",
+                code="many-points",
                 do="take fewer inputs or outputs, or list some of them within a time limit, such "
                 "as 60 seconds",
             )
@@ -352,7 +353,9 @@ def extreme_points(
         if time_limit is not None and time_limit < seconds:
             needed = f"about {seconds:g} s, more than {time_limit:g} s"
             problem = f"the extreme points of {n} inputs and {m} outputs take {needed}"
-            raise StatementError(problem, do="give more seconds, or take fewer inputs or outputs")
+            raise StatementError(
+                problem, code="time-limit", do="give more seconds, or take fewer inputs or outputs"
+            )
         points.forecast = f"the extreme points take about {seconds:g} s" if seconds else ""
     else:
         points = ListedPoints(privacy, (n, m), labels, time_limit)

@@ -84,12 +84,18 @@ def linear(
         problem = (
             f"the coefficients of {short_repr(name)} are not a finite matrix (inputs, outputs)"
         )
-        raise StatementError(problem, do="give one row for each input, one column for each output")
+        raise StatementError(
+            problem,
+            code="coefficients",
+            do="give one row for each input, one column for each output",
+        )
     lower = real_number(lower, f"the lower bound of {short_repr(name)}")
     upper = real_number(upper, f"the upper bound of {short_repr(name)}")
     if lower > upper:
         problem = f"the bounds of {short_repr(name)} exclude each other: {lower} > {upper}"
-        raise StatementError(problem, do="give a lower bound that is at most the upper one")
+        raise StatementError(
+            problem, code="bounds", do="give a lower bound that is at most the upper one"
+        )
     if not np.isfinite([lower, upper]).any():
         raise StatementError(
             f"the constraint {short_repr(name)} has no bound", do="give lower, upper or both"

@@ -95,7 +95,9 @@ def load(name: str) -> Dataset:
     array([4313, 2053])
     """
     if not isinstance(name, str) or name not in QUESTIONS:
-        raise StatementError(f"unknown data set {short_repr(name)}", do=nearest(name, QUESTIONS))
+        raise StatementError(
+            f"unknown data set {short_repr(name)}", code="data-set", do=nearest(name, QUESTIONS)
+        )
     return _read(name)
 
 
@@ -122,7 +124,9 @@ def _read(name: str) -> Dataset:
         problem = (
             f"the installed data set {name!r} has the code {unknown[0]}, which ldpopt does not know"
         )
-        raise LdpoptError(problem, do="install statsmodels >= 0.14 as ldpopt was tested with")
+        raise LdpoptError(
+            problem, code="answer-code", do="install statsmodels >= 0.14 as ldpopt was tested with"
+        )
     positions = np.array([position[code] for code in present.tolist()], dtype=np.int64)
     source, license = SOURCES[file]
     return Dataset(
@@ -137,7 +141,7 @@ def _table(file: str) -> Mapping[str, NDArray[Any]]:
     """
     if (package := importlib.util.find_spec("statsmodels")) is None:
         problem = f"the data set {file!r} needs the package statsmodels, which is not installed"
-        raise LdpoptError(problem, do='pip install "ldpopt[data]"')
+        raise LdpoptError(problem, code="package", do='pip install "ldpopt[data]"')
     folder = package.submodule_search_locations[0]  # type: ignore[index]
     path = Path(folder, "datasets", file, f"{file}.csv")
     header = path.read_text(encoding="utf-8").partition("\n")[0]

@@ -28,7 +28,7 @@ def read_prior(
     n = len(part.values) if part.values.ndim == 1 else 0
     if not n:
         wrong = f"the {name} has shape {part.values.shape}; it needs (n,) with n >= 1"
-        raise StatementError(wrong, do="give one number for each input")
+        raise StatementError(wrong, code="shape", do="give one number for each input")
     if part.has_labels:
         labels = part.axes[0] if inputs is None else tuple(inputs)
         weights = part.to(inputs)
@@ -46,13 +46,14 @@ def read_prior(
     if inputs is not None and n != len(inputs):
         raise StatementError(
             f"the {name} has {n} entries for {len(inputs)} inputs",
+            code="entries",
             do="give one entry for each input",
         )
     _require_weights(part.values, range(n) if inputs is None else inputs, name)
     total = summed(part.values)
     if not abs(total - 1) <= PRIOR_TOLERANCE:
         do = "divide the numbers by their sum, or pass weights by label: {label: weight}"
-        raise StatementError(f"the {name} sums to {total:.12g}, not 1", do=do)
+        raise StatementError(f"the {name} sums to {total:.12g}, not 1", code="sum", do=do)
     return frozen(part.values), None
 
 
@@ -85,7 +86,7 @@ def read_priors(priors: Any, inputs: Names | None = None) -> tuple[Float, Labels
         try:
             checked.append(read_prior(row, order)[0])
         except StatementError as error:
-            raise StatementError(error.what, where=f"prior {k}", do=error.do) from None
+            raise error.restated(StatementError, where=f"prior {k}") from None
     return frozen(np.stack(checked)), labels
 
 
@@ -108,4 +109,4 @@ def _require_weights(weights: Float, names: Names, name: str) -> None:
     if len(bad := np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))):
         x = int(bad[0])
         wrong = f"{name}[{short_repr(names[x])}] = {weights[x]} is not a probability"
-        raise StatementError(wrong, do="give finite numbers >= 0")
+        raise StatementError(wrong, code="probability", do="give finite numbers >= 0")

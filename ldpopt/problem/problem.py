@@ -169,12 +169,15 @@ def _read_weights(
         if prior is not None:
             raise StatementError(
                 "a worst-case objective takes no prior",
+                code="worst-case-prior",
                 do='pass prior=None, or objective="expected"',
             )
         return None, None
     if prior is None:
         raise StatementError(
-            "an expected objective needs a prior", do='pass a prior, or objective="worst_case"'
+            "an expected objective needs a prior",
+            code="missing-prior",
+            do='pass a prior, or objective="worst_case"',
         )
     return read_prior(prior, inputs)
 
@@ -198,7 +201,9 @@ def _inputs(
         size = utility.shape[0]
     else:
         raise StatementError(
-            "the number of inputs is unknown", do="pass inputs=[...] or a utility matrix"
+            "the number of inputs is unknown",
+            code="inputs",
+            do="pass inputs=[...] or a utility matrix",
         )
     return check_labels(names, size, "input", StatementError)
 
@@ -226,15 +231,20 @@ def _read_blocks(constraints: Any) -> tuple[RowBlock, ...]:
     for block in blocks:
         if not isinstance(block, RowBlock):
             problem = f"{short_repr(block)} is not a side constraint"
-            raise StatementError(problem, do="use a function of ldpopt.constraints")
+            raise StatementError(
+                problem, code="constraint", do="use a function of ldpopt.constraints"
+            )
         if block.name in ("privacy", "row_sum", "worst_case"):
             raise StatementError(
                 f"the name {block.name!r} is already used by the program",
+                code="reserved-name",
                 do="rename the constraint",
             )
     if (twice := first_duplicate([block.name for block in blocks])) is not None:
         problem = f"duplicate constraint name {short_repr(twice[0])}"
-        raise StatementError(problem, do="give each constraint a name of its own")
+        raise StatementError(
+            problem, code="duplicate-name", do="give each constraint a name of its own"
+        )
     return tuple(blocks)
 
 
@@ -243,5 +253,7 @@ def _fitting(block: RowBlock, inputs: Labels, outputs: Labels) -> RowBlock:
     moved = block.to(inputs, outputs)
     if wrong := moved.fault(len(inputs), len(outputs)):
         do = "use the same number of inputs and outputs in all parts of the problem"
-        raise StatementError(f"constraint {block.name!r} does not fit: {wrong}", do=do)
+        raise StatementError(
+            f"constraint {block.name!r} does not fit: {wrong}", code="positions", do=do
+        )
     return moved

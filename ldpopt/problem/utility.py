@@ -60,7 +60,9 @@ class Utility:
     def __post_init__(self) -> None:
         if not isinstance(self.sense, str) or self.sense not in ("gain", "loss"):
             problem = f"the sense of a utility is 'gain' or 'loss', not {short_repr(self.sense)}"
-            raise StatementError(problem, do="give 'gain' to maximize, 'loss' to minimize")
+            raise StatementError(
+                problem, code="sense", do="give 'gain' to maximize, 'loss' to minimize"
+            )
         table = read_labelled(self.matrix, f"{self.sense} matrix")
         matrix = table.values
         if matrix.ndim != 2 or 0 in matrix.shape:
@@ -68,12 +70,14 @@ class Utility:
                 f"the {self.sense} matrix has shape {matrix.shape}; it needs (inputs, outputs)"
             )
             raise StatementError(
-                problem, do="give one row for each input, one column for each output"
+                problem, code="shape", do="give one row for each input, one column for each output"
             )
         if len(bad := np.argwhere(~np.isfinite(matrix))):
             x, y = map(int, bad[0])
             raise StatementError(
-                f"{self.sense}[{x}, {y}] = {matrix[x, y]} is not finite", do="give finite numbers"
+                f"{self.sense}[{x}, {y}] = {matrix[x, y]} is not finite",
+                code="infinite-entry",
+                do="give finite numbers",
             )
         (n, m), (inputs, outputs) = matrix.shape, table.axes
         inputs = (
@@ -223,7 +227,9 @@ def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) ->
     """
     if not isinstance(name, str) or name not in NAMED:
         raise StatementError(
-            f"unknown utility {short_repr(name)}", do=f"use {', '.join(NAMED)} or a matrix"
+            f"unknown utility {short_repr(name)}",
+            code="utility-name",
+            do=f"use {', '.join(NAMED)} or a matrix",
         )
     n = len(inputs)
     m = len(outputs)
@@ -236,7 +242,9 @@ def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) ->
                 matrix[x, position[label]] = 1.0
         if not matrix.any():
             problem = "the identity utility is zero everywhere: no output is also an input"
-            raise StatementError(problem, do="name outputs that are inputs, or give a matrix")
+            raise StatementError(
+                problem, code="identity", do="name outputs that are inputs, or give a matrix"
+            )
         return Utility(matrix, "gain")
     return NAMED[name](*_numbers(inputs, outputs, name))
 
@@ -269,7 +277,9 @@ def resolve(utility: Any, inputs: Sequence[Hashable], outputs: Sequence[Hashable
             f"{len(outputs)} outputs"
         )
         raise StatementError(
-            problem, do="give one row for each input and one column for each output"
+            problem,
+            code="alphabets",
+            do="give one row for each input and one column for each output",
         )
     return resolved
 
@@ -318,7 +328,7 @@ def read_numbers(numbers: Any, kind: str) -> Labelled:
         or not np.isfinite(labelled.values).all()
     ):
         problem = f"the {kind} values are not a non-empty list of finite numbers"
-        raise StatementError(problem, do="give one finite number for each label")
+        raise StatementError(problem, code="values", do="give one finite number for each label")
     return labelled
 
 
@@ -340,7 +350,9 @@ def _numbers(
         f"{name} needs numbers: the labels are neither numbers nor are the outputs among the inputs"
     )
     raise StatementError(
-        problem, do=f"pass utility.{name}(values, outputs) with the numbers behind the labels"
+        problem,
+        code="numbers",
+        do=f"pass utility.{name}(values, outputs) with the numbers behind the labels",
     )
 
 
@@ -354,4 +366,4 @@ def _require_one_kind(labels: Sequence[Hashable], name: str) -> None:
             f"give a number for each label (0, 1, 2, ... for steps): utility.{name}(values), or "
             "values in a file"
         )
-        raise StatementError(problem, do=do)
+        raise StatementError(problem, code="label-kinds", do=do)

@@ -85,7 +85,7 @@ class LatticeNoise:
         self._decay_numerator = round_decay_up(self.epsilon)
         if self._decay_numerator >= TOTAL:
             problem = f"epsilon = {self.epsilon!r} is too small: the noise would not be finite"
-            raise StatementError(problem, do="choose a larger epsilon")
+            raise StatementError(problem, code="small-budget", do="choose a larger epsilon")
         self.words = WordMetric(columns, widening, norm)
         self.tail: Tail = self.words.tail()
 

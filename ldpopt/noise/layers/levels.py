@@ -215,7 +215,7 @@ def charnes_cooper(
             "give one whole number for each measure, such as 0, -1, -2: each at most 1 from "
             "the one before"
         )
-        raise StatementError(problem, do=do)
+        raise StatementError(problem, code="levels", do=do)
     scale = np.exp(float(budget) * (z - z[m > 0].max()).clip(max=0))
     pairs = np.arange(count - 1)[:, None] + [0, 1]
     # Each row is divided by the larger of its coefficients, so that none is above 1.
@@ -248,11 +248,13 @@ def _read_layers(
     q = real_array(moments, "moments")
     if not budget:
         raise StatementError(
-            "at epsilon = 0 all levels have the same weight", do="state epsilon > 0"
+            "at epsilon = 0 all levels have the same weight",
+            code="zero-budget",
+            do="state epsilon > 0",
         )
     if m.ndim != 1 or m.shape != q.shape or not m.size:
         problem = f"measures have shape {m.shape} and moments {q.shape}: both must be (T,), T >= 1"
-        raise StatementError(problem, do="give one number for each layer in both")
+        raise StatementError(problem, code="shape", do="give one number for each layer in both")
     if not (
         np.isfinite(m).all()
         and np.isfinite(q).all()
@@ -263,10 +265,12 @@ def _read_layers(
         problem = (
             "measures and moments must be finite and non-negative, at least one measure positive"
         )
-        raise StatementError(problem, do="correct the sizes of the layers")
+        raise StatementError(problem, code="measures", do="correct the sizes of the layers")
     if q[m == 0].any():
         problem = (
             f"layer {int(np.argmax((m == 0) & (q > 0)))} has the measure 0 and a positive moment"
         )
-        raise StatementError(problem, do="give the layer a positive measure, or the moment 0")
+        raise StatementError(
+            problem, code="empty-layer", do="give the layer a positive measure, or the moment 0"
+        )
     return budget, m, q

@@ -165,7 +165,9 @@ def bfs_mechanism(
     privacy = GraphDP(epsilon, graph)
     if not privacy.epsilon:
         raise StatementError(
-            "at epsilon = 0 all reports have the same distribution", do="state epsilon > 0"
+            "at epsilon = 0 all reports have the same distribution",
+            code="zero-budget",
+            do="state epsilon > 0",
         )
     inputs, outputs, levels = level_matrix(graph, value)
     loss = _read_utility(utility, inputs, outputs, levels, is_query=value is not None)
@@ -206,7 +208,9 @@ def _read_utility(
     if isinstance(utility, str):
         if utility.endswith("_error") and is_query and label_numbers(outputs) is None:
             raise StatementError(
-                f"{utility} needs numbers, and the query has other values", do="pass a matrix"
+                f"{utility} needs numbers, and the query has other values",
+                code="numbers",
+                do="pass a matrix",
             )
         loss = named(utility, outputs, outputs)
         return Utility(loss.matrix[truth], loss.sense)
@@ -224,7 +228,7 @@ def _read_utility(
     matrix = utility.to(inputs, inputs).matrix
     if (matrix != matrix[:, first[truth]]).any():
         problem = "nodes with the same query value have different columns in the utility"
-        raise StatementError(problem, do="give one column for each value")
+        raise StatementError(problem, code="columns", do="give one column for each value")
     return Utility(matrix[:, first], utility.sense)
 
 

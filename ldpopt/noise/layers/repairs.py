@@ -100,7 +100,7 @@ def normalize(case: RepairInput) -> Float:
             f"the normalizers differ: the normalized weights need epsilon = {loss:.6g}, not "
             f"{case.budget:.6g}"
         )
-        raise PrivacyViolationError(problem, do='use repair="best"')
+        raise PrivacyViolationError(problem, code="normalizers", do='use repair="best"')
     return normalized(case.levels, case.budget)
 
 
@@ -174,7 +174,7 @@ def _best_column_weights(case: RepairInput, columns: Float, reports: Int) -> Flo
     result = linprog(-gains, A_eq=columns, b_eq=np.ones(len(columns)), method="highs")
     if result.x is None:
         raise NoSolutionError(
-            f"no column weights w >= 0 make all rows sum to one ({result.message})"
+            f"no column weights w >= 0 make all rows sum to one ({result.message})", code="weights"
         )
     channel = np.zeros(case.levels.shape)
     np.add.at(channel.T, reports, (columns * np.maximum(result.x, 0.0)).T)
@@ -215,10 +215,14 @@ def layer_program(case: RepairInput) -> Float:
     count = int(classes.max(initial=-1)) + 1
     if m == n:
         fault = "each input has its own value: the best mechanism by layers is the optimum itself"
-        raise NotRepresentableError(fault, do="solve the problem, or choose another repair")
+        raise NotRepresentableError(
+            fault, code="distinct-values", do="solve the problem, or choose another repair"
+        )
     if not count:
         fault = f"the query has {m} values: too many for the linear program of layers"
-        raise NotRepresentableError(fault, do="choose another repair, or group the values")
+        raise NotRepresentableError(
+            fault, code="many-values", do="choose another repair, or group the values"
+        )
     weights = np.bincount(classes, case.prior)
     gain = np.zeros((count, m))
     np.add.at(gain, classes, case.prior[:, None] * problem.utility.gain)
@@ -254,7 +258,7 @@ def _integer_values(inputs: tuple[Hashable, ...], value: Value | None) -> Int:
             "not defined"
         )
         raise NotRepresentableError(
-            problem, do="choose another repair, or give each value an integer"
+            problem, code="integers", do="choose another repair, or give each value an integer"
         )
     if max(abs(int(part)) for row in rows for part in row) > 2**52:
         problem = "the values lie beyond 2**52: the window would be too large"

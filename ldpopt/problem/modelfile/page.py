@@ -40,7 +40,9 @@ class Page:
                 raw = stream.read(LARGEST_FILE + 1)
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
-            raise self.error((), f"cannot read the model file: {why}", "check the path") from None
+            raise self.error(
+                (), f"cannot read the model file: {why}", "check the path", code="file"
+            ) from None
         if len(raw) > LARGEST_FILE:
             raise self.error(
                 (), f"the file is larger than {LARGEST_FILE:,} bytes", "give a smaller problem"
@@ -106,12 +108,18 @@ class Page:
                     "write it as a decimal or as text",
                 )
 
-    def error(self, key: Key | int, problem: str, do: str = "") -> ModelFileError:
+    def error(
+        self, key: Key | int, problem: str, do: str = "", *, code: str = ""
+    ) -> ModelFileError:
         """Error with file, line and key; a syntax error has a line only."""
+        return ModelFileError(problem, code=code, where=self.where(key), do=do)
+
+    def where(self, key: Key | int) -> str:
+        """File, line and key, as messages write them."""
         line = key if isinstance(key, int) else (line_of(self.text, key) if key else None)
         where = self.path + (f":{line}" if line else "")
         name = "" if isinstance(key, int) or not key else f": {dotted(key)}"
-        return ModelFileError(problem, where=where + name, do=do)
+        return where + name
 
     @contextmanager
     def at(self, *key: str | int) -> Iterator[None]:
@@ -123,7 +131,7 @@ class Page:
         except (StatementError, MechanismError) as error:
             inner = error.key if isinstance(error, MisstatedError) else None
             place = self._inner_key(key, error.what) if inner is None else (*key, *inner)
-            raise self.error(place, error.what, error.do) from None
+            raise error.restated(ModelFileError, where=self.where(place)) from None
 
     def _inner_key(self, key: Key, message: str) -> Key:
         """The key inside a table that a message names first."""

@@ -5,7 +5,7 @@ import os
 from functools import cached_property
 from typing import Any
 
-from ldpopt.errors import StatementError
+from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.files import require_path
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.notion import Notion, from_table, installed, notion_of
@@ -181,7 +181,7 @@ class _Reader:
         try:
             read_prior(named, self.inputs)
         except StatementError as error:
-            raise self.page.error(("prior", key), error.what, error.do) from None
+            raise error.restated(ModelFileError, where=self.page.where(("prior", key))) from None
         return named
 
     @cached_property

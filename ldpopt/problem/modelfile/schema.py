@@ -325,7 +325,9 @@ class ModelFile(Section):
             raise _wrong("the table [prior] is missing", do, key="prior")
         if self.objective == "average" and not self.workload:
             do = 'write "expected", or add [workload]'
-            raise _wrong('objective = "average" is for a workload', do, key="objective")
+            raise _wrong(
+                'objective = "average" is for a workload', do, key="objective", code="objective"
+            )
         if not self.has_utility:
             do = "remove this key, or add [utility]"
             if self.alphabet.outputs:
@@ -403,7 +405,8 @@ def check(page: Page, schema: type[S], data: Any, *key: str | int) -> S:
             if inner
             else place
         )
-        raise page.error((*key, *place), first["ctx"]["what"], first["ctx"]["do"])
+        refusal = first["ctx"]
+        raise page.error((*key, *place), refusal["what"], refusal["do"], code=refusal["code"])
     if first["type"] in ("union_tag_not_found", "union_tag_invalid"):
         raise _wrong_kind(page, (*key, *place), value)
     if first["type"] == "missing":
@@ -425,15 +428,19 @@ def check(page: Page, schema: type[S], data: Any, *key: str | int) -> S:
     raise page.error((*key, *place), problem, "see `Model files` in the documentation")
 
 
-def _wrong(problem: str, do: str = "", *, key: str = "") -> PydanticCustomError:
+def _wrong(problem: str, do: str = "", *, key: str = "", code: str = "") -> PydanticCustomError:
     """Error of a validator; ``key`` leads to the value from the table, with dots."""
-    return PydanticCustomError("wrong", "{what}", {"what": problem, "do": do, "key": key})
+    return PydanticCustomError(
+        "wrong", "{what}", {"what": problem, "do": do, "key": key, "code": code}
+    )
 
 
 def _unknown(key: str, known: Iterable[str], *, is_top: bool = False) -> PydanticCustomError:
     """Error of a validator for an unknown key."""
     problem, do = unknown_key(key, known, is_top=is_top)
-    return PydanticCustomError("unknown", "{what}", {"what": problem, "do": do, "key": key})
+    return PydanticCustomError(
+        "unknown", "{what}", {"what": problem, "do": do, "key": key, "code": "unknown-key"}
+    )
 
 
 def _place(data: Any, location: Iterable[Any]) -> tuple[Key, Any]:

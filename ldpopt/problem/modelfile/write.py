@@ -49,7 +49,9 @@ def save_model(problem: Problem | DesignProblem | Model, path: str | os.PathLike
     if len(text := format_tables(_tables(problem))) > LARGEST_FILE:
         fault = f"the model takes {len(text):,} bytes; a model file has at most {LARGEST_FILE:,}"
         raise StatementError(
-            fault, do="describe large arrays by their kinds, such as a metric by its points"
+            fault,
+            code="file-size",
+            do="describe large arrays by their kinds, such as a metric by its points",
         )
     try:
         with replacing(path) as stream:
@@ -69,7 +71,9 @@ def _tables(model: Model) -> dict[str, Any]:
     if problem is None:
         if design is None:
             raise StatementError(
-                "the model has neither a problem nor a workload", do="give a problem or a workload"
+                "the model has neither a problem nor a workload",
+                code="empty-model",
+                do="give a problem or a workload",
             )
         tables |= _design_tables(design)
     else:
@@ -152,7 +156,7 @@ def _require_alike(program: dict[str, Any], design: dict[str, Any], problem: Pro
             mine, others = (mine or {}).get("inputs"), (others or mine or {}).get("inputs")
         if mine != others and not (problem.prior is None and key == "prior"):
             fault = f"the utility and the workload of a model differ in {key}"
-            raise StatementError(fault, do="write utility and workload to two files")
+            raise StatementError(fault, code="parts", do="write utility and workload to two files")
 
 
 def _labels(names: Iterable[Hashable]) -> list[str | int | float]:
@@ -160,7 +164,9 @@ def _labels(names: Iterable[Hashable]) -> list[str | int | float]:
     for name in plain:
         if not isinstance(name, (str, int, float)) or isinstance(name, bool):
             do = "name the letters of the alphabet by text or by number"
-            raise StatementError(f"the label {name!r} cannot be written to a model file", do=do)
+            raise StatementError(
+                f"the label {name!r} cannot be written to a model file", code="labels", do=do
+            )
     return plain
 
 
@@ -192,7 +198,9 @@ def _constraint_table(block: RowBlock, problem: Problem) -> dict[str, Any]:
             }
             return {"kind": "linear", "name": block.name, "coefficients": matrix.tolist()} | bounds
     do = "keep this constraint in Python: model files have those of ldpopt.constraints only"
-    raise StatementError(f"the constraint {block.name!r} cannot be written to a model file", do=do)
+    raise StatementError(
+        f"the constraint {block.name!r} cannot be written to a model file", code="constraint", do=do
+    )
 
 
 def _is_same(block: RowBlock, other: RowBlock) -> bool:

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from builders import thorough_or
+from builders import refused, thorough_or
 from ldpopt.certificate.frequency_certificate import SubsetRandomizer, best_size
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
@@ -145,16 +145,21 @@ def test_estimates_of_a_million_labels_are_as_wrong_as_predicted():
 
 
 @pytest.mark.parametrize(
-    "call, words",
+    "call, code",
     [
-        (lambda: LinearHash(1.0, 10**8), "labels are more than"),
-        (lambda: LinearHash(1.0, 10, q=6), "no field of 6 elements"),
-        (lambda: LinearHash(0.0, 10), "epsilon"),
-        (lambda: LinearHash(1.0, 10).count(np.array([-1])), "cannot come from"),
-        (lambda: LinearHash(1.0, 10, True).count(np.array([1])), "hash and value"),
-        (lambda: LinearHash(1.0, 10).privatize([10]), "10"),
+        (lambda: LinearHash(1.0, 10**8), "many-labels"),
+        (lambda: LinearHash(1.0, 10, q=6), "finite-field"),
+        (lambda: LinearHash(1.0, 10).count(np.array([-1])), "reports"),
+        (lambda: LinearHash(1.0, 10, True).count(np.array([1])), "fields"),
     ],
 )
-def test_what_does_not_fit_is_refused(call, words):
-    with pytest.raises(StatementError, match=words):
+def test_what_does_not_fit_is_refused(call, code):
+    with refused(code):
         call()
+
+
+def test_budgets_and_answers_are_read():
+    with pytest.raises(StatementError, match="epsilon = 0"):
+        LinearHash(0.0, 10)
+    with pytest.raises(StatementError, match=r"0 \.\. 9"):
+        LinearHash(1.0, 10).privatize([10])

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders import refused
 from ldpopt.errors import ModelFileError
 from ldpopt.problem.modelfile import load_model
 from ldpopt.problem.modelfile.page import line_of
@@ -361,7 +362,7 @@ def test_files_that_cannot_be_read(write, one_line, tmp_path):
     binary.write_bytes(b"\x89PNG\r\n\x1a\n\xff\xfe")
     assert "not UTF-8 text (byte 0x89)" in one_line(binary)
     assert "the key privacy is missing" in one_line(write(""))
-    with pytest.raises(ModelFileError, match=r"null (byte|character)"):
+    with refused("file", ModelFileError):
         load_model("a\0b")
 
 
