@@ -85,7 +85,7 @@ def require_entries(array: Float) -> None:
         raise StatementError(problem, where=f"[{k}, {x}]", do="scale the row")
     if not array.any():
         problem = "all entries of the workload are 0: there is nothing to estimate"
-        raise StatementError(problem, do="give at least one row that is not 0")
+        raise StatementError(problem, code="zero-matrix", do="give at least one row that is not 0")
     require_scale(float(np.abs(array).max()))
 
 

@@ -48,37 +48,28 @@ class WorkloadRows:
     shape: tuple[int, int]
     inputs: tuple[Hashable, ...]
     names: tuple[Hashable, ...]
-    _known: Known
 
     def __init__(
         self, matrix: ArrayLike, inputs: Names | None = None, names: Names | None = None
     ) -> None:
         array, inputs, names = matrices.read_matrix(matrix, inputs, names)
         matrices.require_entries(array)
-        k, n = array.shape
-        answers = check_labels(inputs, n, "input", StatementError, "the workload")
-        rows = check_labels(names, k, "name", StatementError, "the workload")
-        self._set(partial(frozen, array), answers, rows, Known())
+        self.shape = (array.shape[0], array.shape[1])
+        self.inputs = check_labels(inputs, self.shape[1], "input", StatementError, "the workload")
+        self.names = check_labels(names, self.shape[0], "name", StatementError, "the workload")
+        self._known = Known()
+        self._build: Callable[[], Float] = partial(frozen, array)
 
     @classmethod
     def _lazy(cls, build: Callable[[], Float], inputs: Names, names: Names, known: Known) -> Self:
         """Rows that a function builds; labels and what is known are right."""
         made = object.__new__(cls)
-        made._set(build, tuple(inputs), tuple(names), known)
+        made.shape = (len(names), len(inputs))
+        made.inputs = tuple(inputs)
+        made.names = tuple(names)
+        made._known = known
+        made._build = build
         return made
-
-    def _set(
-        self,
-        build: Callable[[], Float],
-        inputs: tuple[Hashable, ...],
-        names: tuple[Hashable, ...],
-        known: Known,
-    ) -> None:
-        self.shape = (len(names), len(inputs))
-        self.inputs = inputs
-        self.names = names
-        self._known = known
-        self._build = build
 
     def to_plain(self) -> dict[str, Any]:
         """Table ``[workload]`` of a model file: the kind of the workload, or its rows."""

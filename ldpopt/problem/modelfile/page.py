@@ -45,7 +45,10 @@ class Page:
             ) from None
         if len(raw) > LARGEST_FILE:
             raise self.error(
-                (), f"the file is larger than {LARGEST_FILE:,} bytes", "give a smaller problem"
+                (),
+                f"the file is larger than {LARGEST_FILE:,} bytes",
+                "give a smaller problem",
+                code="file-size",
             )
         try:
             self.text = raw.decode("utf-8-sig")
@@ -53,7 +56,10 @@ class Page:
             line = raw.count(b"\n", 0, error.start) + 1
             do = "pass a TOML file, saved as UTF-8 (in the editor's menu for saving)"
             raise self.error(
-                line, f"the file is not UTF-8 text (byte {raw[error.start]:#04x})", do
+                line,
+                f"the file is not UTF-8 text (byte {raw[error.start]:#04x})",
+                do,
+                code="encoding",
             ) from None
         self.data = self._parse()
 
@@ -63,12 +69,14 @@ class Page:
             r"(?<![^\s=\[\],{}#])(?:[^\s.=\[\],{}#]+[ \t]*\.[ \t]*){32}", self.text
         ):
             line = self.text.count("\n", 0, dots.start()) + 1
-            raise self.error(line, "a name of more than 32 dotted parts", "write flat tables")
+            raise self.error(
+                line, "a name of more than 32 dotted parts", "write flat tables", code="long-name"
+            )
         try:
             data = tomllib.loads(self.text)
         except RecursionError:
             raise self.error(
-                (), f"the file is nested deeper than {MAX_DEPTH}", "write flat tables"
+                (), f"the file is nested deeper than {MAX_DEPTH}", "write flat tables", code="depth"
             ) from None
         except ValueError as error:
             text = str(error)
@@ -82,7 +90,9 @@ class Page:
                 if self.text.lstrip()[:1] == "{"
                 else "correct the line"
             )
-            raise self.error(place, f"not TOML: {reason[:1].lower()}{reason[1:]}", do) from None
+            raise self.error(
+                place, f"not TOML: {reason[:1].lower()}{reason[1:]}", do, code="syntax"
+            ) from None
         self._require_plain(data)
         return data
 
@@ -92,20 +102,26 @@ class Page:
         while stack:
             key, value = stack.pop()
             if len(key) > MAX_DEPTH:
-                raise self.error(key[:2], f"nested deeper than {MAX_DEPTH}", "write flat tables")
+                raise self.error(
+                    key[:2], f"nested deeper than {MAX_DEPTH}", "write flat tables", code="depth"
+                )
             if isinstance(value, dict):
                 stack += [((*key, name), entry) for name, entry in value.items()]
             elif isinstance(value, list):
                 stack += [((*key, place), entry) for place, entry in enumerate(value)]
             elif isinstance(value, float) and not math.isfinite(value):
                 raise self.error(
-                    key, f"{dotted(key)} = {value} is not a finite number", "give a finite number"
+                    key,
+                    f"{dotted(key)} = {value} is not a finite number",
+                    "give a finite number",
+                    code="finite-number",
                 )
             elif isinstance(value, int) and abs(value) > 2**53:
                 raise self.error(
                     key,
                     f"{dotted(key)} is an integer beyond 2^53",
                     "write it as a decimal or as text",
+                    code="large-integer",
                 )
 
     def error(

@@ -158,7 +158,9 @@ class _Reader:
         if table.values is not None:
             if len(table.values) != n:
                 raise self.page.error(
-                    ("prior", "values"), f"the prior has {len(table.values)} values for {n} inputs"
+                    ("prior", "values"),
+                    f"the prior has {len(table.values)} values for {n} inputs",
+                    code="entries",
                 )
             return table.values
         if self.dataset is not None:
@@ -175,7 +177,9 @@ class _Reader:
         for name, weight in weights.items():
             if weight < 0 and name in labels:
                 raise self.page.error(
-                    ("prior", key, name), f"the weight of {name!r} is {weight}, below zero"
+                    ("prior", key, name),
+                    f"the weight of {name!r} is {weight}, below zero",
+                    code="negative-weight",
                 )
         named = {labels.get(name, name): weight for name, weight in weights.items()}
         try:
@@ -191,12 +195,14 @@ class _Reader:
         if not isinstance(table.get("kind"), str):
             problem = "the key privacy.kind is missing or not a text"
             do = f"give one of {', '.join(installed())}"
-            raise self.page.error(("privacy", "kind"), problem, do)
+            raise self.page.error(("privacy", "kind"), problem, do, code="missing-kind")
         with self.page.at("privacy"):
             known = notion_of(table["kind"]).keys()
             for key in table:
                 if key not in ("kind", *known):
-                    raise self.page.error(("privacy", key), *unknown_key(key, known))
+                    raise self.page.error(
+                        ("privacy", key), *unknown_key(key, known), code="unknown-key"
+                    )
             privacy = from_table(table, self.inputs)
             if self.outputs is not None or self.utility_table.kind is not None:
                 privacy.check(self.inputs, self.outputs or self.inputs)

@@ -50,7 +50,10 @@ class Section(BaseModel):
                 f"[{name}] has {' and '.join(stated)} at once" if stated else f"[{name}] is empty"
             )
             raise _wrong(
-                problem, f"give one of {', '.join(forms)}", key=stated[1] if stated else ""
+                problem,
+                f"give one of {', '.join(forms)}",
+                key=stated[1] if stated else "",
+                code="forms" if stated else "empty-table",
             )
 
 
@@ -71,6 +74,7 @@ class AlphabetTable(Section):
             raise _wrong(
                 f"{value} is not a number of answers",
                 f"give a number from 2 to {MAX_NUMBERED}, or labels",
+                code="number-of-answers",
             )
         return list(range(value))
 
@@ -103,7 +107,10 @@ class UtilityTable(Section):
         self.require_one_of("utility", "kind", "gain", "loss")
         if self.kind is not None and self.kind not in utilities.NAMED:
             raise _wrong(
-                f"unknown kind {self.kind!r}", nearest(self.kind, utilities.NAMED), key="kind"
+                f"unknown kind {self.kind!r}",
+                nearest(self.kind, utilities.NAMED),
+                key="kind",
+                code="kind",
             )
         if self.kind in (None, "identity"):
             form = (
@@ -116,11 +123,17 @@ class UtilityTable(Section):
             for key in ("values", "outputs"):
                 if getattr(self, key) is not None:
                     raise _wrong(
-                        f"{key} has no effect together with {form}", f"remove {key}", key=key
+                        f"{key} has no effect together with {form}",
+                        f"remove {key}",
+                        key=key,
+                        code="unused-key",
                     )
         elif self.outputs is not None and self.values is None:
             raise _wrong(
-                "outputs needs values too", "add the numbers of the inputs as values", key="outputs"
+                "outputs needs values too",
+                "add the numbers of the inputs as values",
+                key="outputs",
+                code="missing-values",
             )
         return self
 
@@ -268,7 +281,9 @@ class ExpectTable(Section):
     @model_validator(mode="after")
     def _check(self) -> ExpectTable:
         if self.value is None and self.variance is None:
-            raise _wrong("[expect] is empty", "give value, or variance for a workload")
+            raise _wrong(
+                "[expect] is empty", "give value, or variance for a workload", code="empty-table"
+            )
         return self
 
 
@@ -301,6 +316,7 @@ class ModelFile(Section):
                 f"workload.part = {_short(table['part'])}: should be a list of tables",
                 "",
                 key="part",
+                code="type",
             )
         return table["part"]
 
@@ -319,10 +335,11 @@ class ModelFile(Section):
                 "a worst case has no prior",
                 'remove [prior], or write objective = "expected"',
                 key="prior",
+                code="worst-case-prior",
             )
         if self.objective != "worst_case" and self.prior is None and self.has_utility:
             do = 'add [prior], or write objective = "worst_case" at the top of the file'
-            raise _wrong("the table [prior] is missing", do, key="prior")
+            raise _wrong("the table [prior] is missing", do, key="prior", code="missing-prior")
         if self.objective == "average" and not self.workload:
             do = 'write "expected", or add [workload]'
             raise _wrong(
@@ -336,10 +353,13 @@ class ModelFile(Section):
                 )
             if self.constraints:
                 raise _wrong(
-                    "constraints are for a utility, and this model has none", do, key="constraints"
+                    "constraints are for a utility, and this model has none",
+                    do,
+                    key="constraints",
+                    code="objective-parts",
                 )
             if self.solver.name != "auto":
-                raise _wrong("a workload needs no solver", do, key="solver.name")
+                raise _wrong("a workload needs no solver", do, key="solver.name", code="solver")
         if self.expect is not None and self.expect.variance is not None:
             if not self.workload:
                 raise _wrong(
@@ -358,12 +378,14 @@ def numbers_of_labels(stated: Any, labels: Labels, name: str) -> Any:
     if stated is None:
         if (numbers := label_numbers(labels)) is None:
             raise StatementError(
-                f"{name} is missing, and the labels are not numbers", do=f"add {name}"
+                f"{name} is missing, and the labels are not numbers",
+                code="numbers",
+                do=f"add {name}",
             )
         return numbers
     if len(stated) != len(labels):
         problem = f"{name} has {len(stated)} entries for {len(labels)} labels"
-        raise StatementError(problem, do="give one entry for each label")
+        raise StatementError(problem, code="entries", do="give one entry for each label")
     return stated
 
 
@@ -412,7 +434,10 @@ def check(page: Page, schema: type[S], data: Any, *key: str | int) -> S:
     if first["type"] == "missing":
         place = (*place, str(first["loc"][-1]))
         raise page.error(
-            (*key, *place), f"the key {dotted((*key, *place))} is missing", "add the key"
+            (*key, *place),
+            f"the key {dotted((*key, *place))} is missing",
+            "add the key",
+            code="missing-key",
         )
     same = [
         e["msg"] for e in errors if _place(data, e["loc"])[0] == place and e["type"] != "missing"
@@ -425,7 +450,7 @@ def check(page: Page, schema: type[S], data: Any, *key: str | int) -> S:
         "List should have (at .* items?) after validation, not .*", r"a list of \1", wanted
     )
     problem = f"{dotted((*key, *place))} = {_short(value)}: should be {wanted}"
-    raise page.error((*key, *place), problem, "see `Model files` in the documentation")
+    raise page.error((*key, *place), problem, "see `Model files` in the documentation", code="type")
 
 
 def _wrong(problem: str, do: str = "", *, key: str = "", code: str = "") -> PydanticCustomError:
@@ -464,10 +489,12 @@ def _wrong_kind(page: Page, key: Key, table: Any) -> Any:
     if not isinstance(kind, str):
         problem = f"the key {dotted((*key, 'kind'))} is missing or not a text"
         do = f"give one of {', '.join(known)}"
+        code = "missing-kind"
     else:
         problem = f"unknown {name.removesuffix('s')} {kind!r}"
         do = nearest(kind, known)
-    return page.error((*key, "kind"), problem, do)
+        code = "kind"
+    return page.error((*key, "kind"), problem, do, code=code)
 
 
 def kinds_of(form: type[Section]) -> tuple[str, ...]:
