@@ -278,7 +278,7 @@ def resolve(utility: Any, inputs: Sequence[Hashable], outputs: Sequence[Hashable
         )
         raise StatementError(
             problem,
-            code="alphabets",
+            code="utility-shape",
             do="give one row for each input and one column for each output",
         )
     return resolved

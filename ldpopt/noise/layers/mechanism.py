@@ -228,7 +228,7 @@ def _read_utility(
     matrix = utility.to(inputs, inputs).matrix
     if (matrix != matrix[:, first[truth]]).any():
         problem = "nodes with the same query value have different columns in the utility"
-        raise StatementError(problem, code="columns", do="give one column for each value")
+        raise StatementError(problem, code="utility-columns", do="give one column for each value")
     return Utility(matrix[:, first], utility.sense)
 
 

@@ -50,9 +50,13 @@ REFUSED = {
     ),
     "prior number": (lambda: Problem(1.0, privacy=PURE), "shape", "()"),
     "prior none": (lambda: Problem(None, privacy=PURE, inputs="ab"), "missing-prior", ""),
-    "outputs many": (lambda: Problem(HALF, np.eye(2), PURE, outputs="abc"), "alphabets", "(2, 2)"),
+    "outputs many": (
+        lambda: Problem(HALF, np.eye(2), PURE, outputs="abc"),
+        "utility-shape",
+        "(2, 2)",
+    ),
     "outputs strange": (lambda: Problem(HALF, "identity", PURE, outputs="xy"), "identity", ""),
-    "utility shape": (lambda: Problem(HALF, np.eye(3), PURE), "alphabets", "(3, 3)"),
+    "utility shape": (lambda: Problem(HALF, np.eye(3), PURE), "utility-shape", "(3, 3)"),
     "utility nan": (
         lambda: Problem(HALF, [[1, math.nan], [0, 1]], PURE),
         "infinite-entry",

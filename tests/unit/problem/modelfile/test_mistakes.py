@@ -207,7 +207,7 @@ BAD = [
         "",
         "gain matrix",
     ),
-    ('kind = "identity"', "gain = [[1, 0]]", ":11: utility.gain", "alphabets", "(1, 2)"),
+    ('kind = "identity"', "gain = [[1, 0]]", ":11: utility.gain", "utility-shape", "(1, 2)"),
     (
         'kind = "identity"',
         'kind = "identity"\nloss = [[0]]',
