@@ -127,7 +127,9 @@ def binary(prior: Any, epsilon: float | str, delta: float = 0.0) -> Binary:
     weights, inputs = prior_and_inputs(prior)
     if len(weights) != 2:
         raise StatementError(
-            f"binary needs two answers; the prior has {len(weights)}", do="use top_k"
+            f"binary needs two answers; the prior has {len(weights)}",
+            code="answers",
+            do="use top_k",
         )
     exact = _exact(weights)
     alpha = budget.enclosure()[0]

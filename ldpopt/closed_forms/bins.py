@@ -99,20 +99,22 @@ def bins(prior: Any, values: ArrayLike, epsilon: float | str, loss: Loss = "abso
     (0.75, array([1, 2]))
     """
     budget = Budget(epsilon)
-    given = read_labelled(values, "list of values", ("input",))
+    labelled = read_labelled(values, "list of values", ("input",))
     weights, labels = read_prior(prior)
-    inputs = labels or given.axes[0] or range(len(weights))
-    numbers = given.to(inputs)
+    inputs = labels or labelled.axes[0] or range(len(weights))
+    numbers = labelled.to(inputs)
     if (
         numbers.shape != weights.shape
         or not np.isfinite(numbers).all()
         or len(set(numbers.tolist())) < len(numbers)
     ):
-        what = (
+        problem = (
             f"bins needs {len(weights)} distinct finite values, one for each answer; "
             f"{numbers.size} are given"
         )
-        raise StatementError(what, do="give the number of each answer, no number twice")
+        raise StatementError(
+            problem, code="values", do="give the number of each answer, no number twice"
+        )
     table = _loss_matrix(numbers, loss)
     order = np.argsort(numbers)
     # a power of two in which sums of losses do not overflow
@@ -144,13 +146,13 @@ def _best_bins(prior: Float, loss: Float, b: float, beta: float) -> tuple[float,
     chosen = [start]
     value = float(total[start])
     while True:
-        found = _cheapest_chain(b * (total - value), beta * head, beta * between, beta * tail)
-        cost = head[found[0]] + tail[found[-1]] + sum(between[s, t] for s, t in pairwise(found))
-        better = float((b * total[found].sum() + beta * cost) / (1 + (len(found) - 1) * b))
+        chain = _cheapest_chain(b * (total - value), beta * head, beta * between, beta * tail)
+        cost = head[chain[0]] + tail[chain[-1]] + sum(between[s, t] for s, t in pairwise(chain))
+        better = float((b * total[chain].sum() + beta * cost) / (1 + (len(chain) - 1) * b))
         # Ratios decrease strictly until the optimum; smaller decreases are rounding.
         if better >= value - 1e-15 * abs(value):
-            return (better, found) if better < value else (value, chosen)
-        chosen, value = found, better
+            return (better, chain) if better < value else (value, chosen)
+        chosen, value = chain, better
 
 
 def _segment_costs(prior: Float, loss: Float) -> tuple[Float, Float, Float]:
@@ -195,6 +197,7 @@ def _loss_matrix(values: Float, loss: Loss) -> Float:
     if not callable(loss):
         raise StatementError(
             f"unknown loss {short_repr(loss)}",
+            code="loss",
             do="use 'absolute', 'squared' or loss(value, report)",
         )
     rows: Any = [[loss(v, w) for w in values.tolist()] for v in values.tolist()]
@@ -210,7 +213,9 @@ def _check_monotone(loss: Float, values: Float) -> None:
     if len(bad):
         x, y = map(int, bad[0])
         where = f"between reports {values[y]:g} and {values[y + 1]:g}"
-        what = f"for the true answer {values[x]:g} the loss falls away from the truth, {where}"
+        problem = f"for the true answer {values[x]:g} the loss falls away from the truth, {where}"
         raise StatementError(
-            what, do="use solve(Problem(prior, Utility(matrix, 'loss'), PureLDP(epsilon)))"
+            problem,
+            code="monotonicity",
+            do="use solve(Problem(prior, Utility(matrix, 'loss'), PureLDP(epsilon)))",
         )

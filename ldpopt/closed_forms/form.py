@@ -104,15 +104,15 @@ class ResponseSampler(Sampler):
         """See `Sampler.probabilities`."""
         k = len(self.members)
         index = int(self.member_index[code])
-        own = Fraction(self.delta_mass, TOTAL)
+        kept = Fraction(self.delta_mass, TOTAL)
         truth = Fraction(self.truth_mass, TOTAL)
         if index < 0 or self.is_uniform or k == 1:
-            found = {int(member): (1 - own) / k for member in self.members}
+            masses = {int(member): (1 - kept) / k for member in self.members}
         else:
-            found = {int(member): (1 - own) * (1 - truth) / (k - 1) for member in self.members}
-            found[int(self.members[index])] = (1 - own) * truth
-        found[code] = found.get(code, Fraction(0)) + own
-        return {report: mass for report, mass in found.items() if mass}
+            masses = {int(member): (1 - kept) * (1 - truth) / (k - 1) for member in self.members}
+            masses[int(self.members[index])] = (1 - kept) * truth
+        masses[code] = masses.get(code, Fraction(0)) + kept
+        return {report: mass for report, mass in masses.items() if mass}
 
     def _draw(self, answers: Codes, source: Source) -> Codes:
         k = len(self.members)
@@ -150,13 +150,13 @@ class GeometricSampler(Sampler):
         """See `Sampler.probabilities`."""
         n = len(self.inputs)
         b = Fraction(self.step_mass, TOTAL)
-        found: dict[int, Fraction] = {}
+        masses: dict[int, Fraction] = {}
         for position in range(n):
             weight = 1 / (1 + b) if position in (0, n - 1) else (1 - b) / (1 + b)
             mass = weight * b ** abs(position - code) if n > 1 else Fraction(1)
             report = int(self.remap[position])
-            found[report] = found.get(report, Fraction(0)) + mass
-        return {report: mass for report, mass in found.items() if mass}
+            masses[report] = masses.get(report, Fraction(0)) + mass
+        return {report: mass for report, mass in masses.items() if mass}
 
     def _draw(self, answers: Codes, source: Source) -> Codes:
         noise = two_sided_geometric_draws(self.step_mass, len(answers), source)
@@ -261,8 +261,8 @@ class ResponseForm(ClosedForm):
         b = self.epsilon.b
         channel = np.zeros((n, n))
         channel[:, members] = np.where(member_index < 0, 1 / k, b / (1 + (k - 1) * b))[:, None]
-        own = np.flatnonzero(member_index >= 0)
-        channel[own, members[member_index[own]]] = 1 / (1 + (k - 1) * b)
+        reported = np.flatnonzero(member_index >= 0)
+        channel[reported, members[member_index[reported]]] = 1 / (1 + (k - 1) * b)
         channel *= 1 - self.delta
         np.fill_diagonal(channel, channel.diagonal() + self.delta)
         return channel
@@ -285,12 +285,12 @@ def exact_sum(values: Float) -> Fraction:
     # Mantissas are split into halves of 27 and 26 bits and added by exponent: floats hold sums of
     # 2**26 terms exactly.
     mantissas, exponents = np.frexp(np.asarray(values, dtype=np.float64))
-    whole = np.ldexp(mantissas, 53).astype(np.int64)
-    if not len(whole):
+    integers = np.ldexp(mantissas, 53).astype(np.int64)
+    if not len(integers):
         return Fraction(0)
     lowest = int(exponents.min())
-    high = np.bincount(exponents - lowest, weights=(whole >> 27).astype(np.float64))
-    low = np.bincount(exponents - lowest, weights=(whole & ((1 << 27) - 1)).astype(np.float64))
+    high = np.bincount(exponents - lowest, weights=(integers >> 27).astype(np.float64))
+    low = np.bincount(exponents - lowest, weights=(integers & ((1 << 27) - 1)).astype(np.float64))
     total = sum(
         (((int(h) << 27) + int(v)) << power)
         for power, (h, v) in enumerate(zip(high, low, strict=True))

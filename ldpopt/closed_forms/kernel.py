@@ -108,11 +108,11 @@ def kernel(distance: Any, prior: Any, epsilon: float | str) -> Kernel:
     budget = Budget(epsilon)
     metric, weights, inputs = _read(distance, prior)
     if not budget:
-        what = (
+        problem = (
             "at epsilon = 0 all reports have the same distribution, and the kernel theorem "
             "does not apply"
         )
-        raise StatementError(what, do="give epsilon > 0")
+        raise StatementError(problem, do="give epsilon > 0")
     matrix = np.exp(-float(budget) * metric)
     try:
         columns, dual = np.linalg.solve(
@@ -125,7 +125,7 @@ def kernel(distance: Any, prior: Any, epsilon: float | str) -> Kernel:
     for name, vector in (("1", columns), ("prior", dual)):
         worst = int(np.argmin(vector))
         if vector[worst] < -1e-12 * np.abs(vector).max():
-            what = (
+            problem = (
                 f"the kernel theorem does not apply: (K^-1 {name})[{inputs[worst]!r}] = "
                 f"{vector[worst]:.6g} < 0"
             )
@@ -133,7 +133,7 @@ def kernel(distance: Any, prior: Any, epsilon: float | str) -> Kernel:
                 "solve(Problem(prior, 'identity', GraphDP(epsilon, graph) or "
                 "MetricDP(epsilon, distance)))"
             )
-            raise NotRepresentableError(what, do=do)
+            raise NotRepresentableError(problem, code="kernel", do=do)
     columns, dual = np.maximum(columns, 0), np.maximum(dual, 0)
     value = float(weights @ columns / (matrix @ columns).max())
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -141,11 +141,11 @@ def kernel(distance: Any, prior: Any, epsilon: float | str) -> Kernel:
     bound = float(dual.sum() * stretch)
     gap = max(0.0, bound - value) / bound if bound < np.inf else np.inf
     if not gap <= MAX_GAP:
-        what = (
+        problem = (
             f"float accuracy is too low for the kernel theorem: relative gap {gap:.3g} at "
             f"epsilon = {budget!r}"
         )
-        raise NotRepresentableError(what, do="use solve, or a larger epsilon")
+        raise NotRepresentableError(problem, do="use solve, or a larger epsilon")
     common: Any = {
         "value": float(dual.sum()),
         "inputs": inputs,
@@ -169,8 +169,8 @@ def _read(distance: Any, prior: Any) -> tuple[Float, Float, Any]:
     weights, labels = read_prior(prior, table.axes[0])
     n = len(weights)
     if table.values.shape != (n, n):
-        what = f"the distance has shape {table.values.shape}; the prior has {n} answers"
-        raise StatementError(what, do="give a distance for each pair of answers")
+        problem = f"the distance has shape {table.values.shape}; the prior has {n} answers"
+        raise StatementError(problem, do="give a distance for each pair of answers")
     if np.isinf(table.values).any():
         raise StatementError(
             "some answers are infinitely far apart",

@@ -61,22 +61,22 @@ def recognize(problem: Problem) -> list[Match]:
         return []
     if isinstance(privacy, GraphDP) and privacy.notes(problem.inputs):
         return []  # the families below are for connected graphs
-    found = []
+    matches = []
     line = _line(privacy, problem)
     if line:
         # the form then has labels too
         weights = {problem.inputs[code]: float(prior[code]) for code in line}
-        found.append(Match("path_graph", lambda: path_graph(weights, privacy.epsilon), line))
+        matches.append(Match("path_graph", lambda: path_graph(weights, privacy.epsilon), line))
     if isinstance(privacy, (GraphDP, MetricDP)):
         read: Any = (
             privacy.matrix
             if isinstance(privacy, MetricDP)
             else partial(hop_distances, privacy.graph)
         )
-        found.append(
+        matches.append(
             Match("kernel", lambda: kernel(read(problem.inputs), prior, privacy.epsilon), same)
         )
-    return found
+    return matches
 
 
 def closed_form(problem: Problem) -> ClosedForm | None:

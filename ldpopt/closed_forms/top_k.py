@@ -107,8 +107,8 @@ class TopK(ResponseForm):
         members are optimal if and only if :math:`t_k \le e^\epsilon \le t_{k+1}`.
         """
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            found = 1 + self.ranking.gaps / self.ranking.sorted
-        return np.where(self.ranking.sorted > 0, found, np.inf)
+            ratios = 1 + self.ranking.gaps / self.ranking.sorted
+        return np.where(self.ranking.sorted > 0, ratios, np.inf)
 
     @property
     def dual(self) -> Float:
@@ -123,21 +123,21 @@ class TopK(ResponseForm):
         budget 0 only the likeliest answer has a positive multiplier. `exact_dual` returns
         rationals.
         """
-        found = np.zeros(len(self.prior))
+        multipliers = np.zeros(len(self.prior))
         members = self.members
         b = self.epsilon.b
         if not self.epsilon:
-            found[members[0]] = self.prior[members[0]]
-            return found
+            multipliers[members[0]] = self.prior[members[0]]
+            return multipliers
         # At small budgets all members have nearly equal weights: differences to the smallest avoid
         # cancellation.
         weights = self.prior[members]
         above = weights - weights[-1]
         lead = self.k * above - above.sum()
-        found[members] = np.maximum(
+        multipliers[members] = np.maximum(
             (weights + lead * (b / self.epsilon.beta)) / (1 + (self.k - 1) * b), 0
         )
-        return found
+        return multipliers
 
     def exact_dual(self, alpha: Fraction | None = None) -> list[Fraction]:
         """Return `dual` in rationals, for one rational ``alpha = e**epsilon``; it sums to the
@@ -154,13 +154,13 @@ class TopK(ResponseForm):
         )
         k, total = self.ranking.largest_k(alpha)
         pure = alpha * total / (alpha + k - 1)
-        found = [Fraction(0)] * len(self.prior)
+        multipliers = [Fraction(0)] * len(self.prior)
         for code in self.ranking.order[:k].tolist():
             weight = Fraction(float(self.prior[code]))
-            found[code] = (alpha * weight - pure) / (alpha - 1) if alpha > 1 else weight
+            multipliers[code] = (alpha * weight - pure) / (alpha - 1) if alpha > 1 else weight
             if alpha == 1:
                 break
-        return found
+        return multipliers
 
     def exact_value(self) -> tuple[Fraction, Fraction]:
         """Return bounds ``low <= optimum <= high`` for the real ``e**epsilon``; equal if that is

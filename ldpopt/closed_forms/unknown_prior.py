@@ -130,22 +130,26 @@ def worst_prior(lower: ArrayLike, upper: ArrayLike) -> Float:
     low = below.values
     high = above.to(below.axes[0])
     if low.ndim != 1 or not len(low) or low.shape != high.shape:
-        what = f"the bounds have shapes {low.shape} and {high.shape}; expected one entry per answer"
-        raise StatementError(what, do="give a lower and an upper bound for each answer")
+        problem = (
+            f"the bounds have shapes {low.shape} and {high.shape}; expected one entry per answer"
+        )
+        raise StatementError(problem, do="give a lower and an upper bound for each answer")
     bad = np.flatnonzero(~((low >= 0) & (low <= high) & np.isfinite(high)))
     if len(bad):
-        what = f"bounds {low[bad[0]]} .. {high[bad[0]]} are not an interval"
+        problem = f"bounds {low[bad[0]]} .. {high[bad[0]]} are not an interval"
         do = "give 0 <= lower <= upper"
-        raise StatementError(what, where=f"answer {bad[0]}", do=do)
+        raise StatementError(problem, code="interval", where=f"answer {bad[0]}", do=do)
     least = summed(low)
     most = summed(high)
     if least > 1 + SUM_TOLERANCE or most < 1 - SUM_TOLERANCE:
-        what = (
+        problem = (
             f"no prior is within the bounds: the lower ones sum to {least:.9g}, the upper ones "
             f"to {most:.9g}"
         )
         raise StatementError(
-            what, do="give lower bounds that sum to at most 1, and upper ones to at least 1"
+            problem,
+            code="bounds",
+            do="give lower bounds that sum to at most 1, and upper ones to at least 1",
         )
     high = np.maximum(low, np.minimum(high, 1.0))
     levels = np.sort(np.concatenate([low, high]))
@@ -186,7 +190,7 @@ def worst_prior_in_ball(center: Any, radius: float) -> Float:
     >>> worst_prior_in_ball([0.6, 0.3, 0.1], 0.1)
     array([0.5, 0.3, 0.2])
     """
-    prior, _ = read_prior(center, what="center")
+    prior, _ = read_prior(center, name="center")
     radius = real_number(radius, "radius", do="state a total variation from 0 to 1")
     if radius < 0:
         raise StatementError(
@@ -265,8 +269,8 @@ def robust_value(
         cost, A_ub=matrix, b_ub=limits, A_eq=total, b_eq=np.zeros(1), method="highs"
     )
     if result.status != 0:
-        what = f"the linear program of the diagonal failed: {result.message}"
-        raise NoSolutionError(what, do="solve the worst case: Problem(None, 'identity', ...)")
+        problem = f"the linear program of the diagonal failed: {result.message}"
+        raise NoSolutionError(problem, do="solve the worst case: Problem(None, 'identity', ...)")
     truth = np.clip(result.x[:n], 0, 1)
     truth /= max(1.0, float((budget.beta * truth + budget.b * truth.sum()).max()))
     room = 1 - truth  # the sum is raised to at least 1, so that rows can be filled

@@ -155,7 +155,9 @@ def minimax(n: int, epsilon: float | str, delta: float = 0.0) -> MinimaxResponse
     """
     if not is_whole(n, 1, sys.maxsize):
         raise StatementError(
-            f"n = {short_repr(n)} is not an alphabet size", do="state a whole number >= 1"
+            f"n = {short_repr(n)} is not an alphabet size",
+            code="alphabet",
+            do="state a whole number >= 1",
         )
     budget = Budget(epsilon)
     share = read_delta(delta)

@@ -3,7 +3,7 @@ unbiased `Estimate`.
 
 `ldpopt.design` for ``Workload.frequencies`` with equal weights is the best `SubsetSelection`, and
 never worse than any. A new protocol is a subclass of `FrequencyProtocol` with ``published=True`` in
-its own file, imported here.
+its own file, imported here; what it writes is in `rule`.
 """
 
 from ldpopt.frequencies.choice import Choice, best

@@ -84,8 +84,8 @@ def best(inputs: int | Sequence[Hashable], epsilon: float | str, people: int) ->
     made: dict[str, FrequencyProtocol] = {kind.__name__: kind(inputs, epsilon) for kind in kinds}
     with suppress(StatementError):  # too many labels for it
         made[LinearHash.__name__] = LinearHash(epsilon, inputs)
-    variances = {name: one.total_variance for name, one in made.items()}
-    bits = {name: float(one.bits) for name, one in made.items()}
+    variances = {name: protocol.total_variance for name, protocol in made.items()}
+    bits = {name: float(protocol.bits) for name, protocol in made.items()}
     near = [name for name in made if variances[name] <= NEAR * min(variances.values())]
     chosen = min(near, key=lambda name: (bits[name], variances[name]))
     error = math.sqrt(variances[chosen] / (count * size))
@@ -93,8 +93,8 @@ def best(inputs: int | Sequence[Hashable], epsilon: float | str, people: int) ->
         name: math.sqrt(variances[name] / variances[chosen]) for name in made if name != chosen
     }
     others = ", ".join(f"{name} {ratio:.3g} times" for name, ratio in ratios.items())
-    what = (
+    summary = (
         f"{size:,} people give a standard error of {error:.2g} a label with "
         f"{bits[chosen]:.0f} bits each"
     )
-    return Choice(made[chosen], f"{chosen}: {what}; {others}", variances, bits)
+    return Choice(made[chosen], f"{chosen}: {summary}; {others}", variances, bits)

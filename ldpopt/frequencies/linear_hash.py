@@ -1,12 +1,5 @@
 r"""A linear hash over a finite field: short reports on millions of labels, decoded for all labels
-at once.
-
-The label with digits ``x_1 .. x_(t-1)`` in base ``q`` is the vector ``(x_1, .., x_(t-1), 1)`` over
-the field of ``q`` elements. A report is a vector up to its unit, a point of the projective space,
-and supports the labels whose vectors are orthogonal to it: every two labels are supported by
-equally many points. The support of all labels is a Fourier transform: along the line of all
-multiples of a label's vector, the transform of the counts is that of the numbers of reports by
-their product with the vector.
+at once; its points and their decoding are in `linear_decode`.
 """
 
 from __future__ import annotations
@@ -31,47 +24,26 @@ from ldpopt.foundation.numbers import (
     short_repr,
     whole_number,
 )
-from ldpopt.frequencies.protocol import FrequencyProtocol, Positions
+from ldpopt.frequencies.linear_decode import (
+    Arithmetic,
+    ProjectiveSpace,
+    length_of,
+    number_of_points,
+    points_of_hashes,
+    points_of_numbers,
+    support_of_labels,
+)
+from ldpopt.frequencies.protocol import FrequencyProtocol
 from ldpopt.frequencies.randomized_response import kept_and_other
+from ldpopt.frequencies.rule import Positions
 from ldpopt.mechanism.exact_draws import coin_tosses, uniform_below
-from ldpopt.mechanism.sampling import CHUNK, Random, bit_source, chunks, generator_of
+from ldpopt.mechanism.sampling import Random, bit_source, chunks, generator_of
 
 MAX_LABELS = 10**7
 MAX_ELEMENTS = 1 << 10  # largest field
 # of fields with at most this many times the smallest variance the shortest reports are taken
 NEAR = Fraction(101, 100)
 PUBLIC = np.dtype([("hash", np.int64), ("value", np.int64)])
-
-
-class Arithmetic:
-    """Tables of a field, whose elements are the numbers ``0 .. q-1`` with their digits modulo
-    ``p``.
-    """
-
-    def __init__(self, q: int) -> None:
-        finite = field(q)
-        if finite is None:
-            raise StatementError(
-                f"there is no field of {q} elements",
-                do="pass a power of a prime, such as 4, 5 or 7",
-            )
-        self.q, self.p, self.e = q, finite.p, finite.e
-        digits = np.arange(q)[:, None] // self.p ** np.arange(self.e) % self.p
-        self.sums = finite.numbers(digits[:, None] + digits[None])
-        self.negative = finite.numbers(-digits)
-        powers = finite.numbers(finite.powers)
-        logarithm = np.zeros(q, np.int64)
-        logarithm[powers] = np.arange(q - 1)
-        self.products = powers[(logarithm[:, None] + logarithm) % (q - 1)]
-        self.products[0] = self.products[:, 0] = 0
-        self.inverse = powers[-logarithm % (q - 1)]
-        trace = np.zeros(q, np.int64)
-        trace[powers] = finite.trace(np.arange(q - 1), self.p)[:, 0]
-        # The trace of a product of two elements is the product of the digits of one and the dual
-        # digits of the other.
-        basis = self.p ** np.arange(self.e)
-        self.dual = trace[self.products[:, basis]] @ basis
-        self.characters = np.exp(-2j * np.pi / self.p * trace[self.products])
 
 
 class LinearHash(FrequencyProtocol):
@@ -134,17 +106,19 @@ class LinearHash(FrequencyProtocol):
     ) -> None:
         super().__init__(n, epsilon)
         if not isinstance(public_coin, (bool, np.bool_)):
-            what = f"public_coin = {short_repr(public_coin)} is neither True nor False"
+            problem = f"public_coin = {short_repr(public_coin)} is neither True nor False"
             raise StatementError(
-                what, do="pass True for a hash that everybody knows, False for one that is reported"
+                problem,
+                code="coin",
+                do="pass True for a hash that everybody knows, False for one that is reported",
             )
         self.public_coin = bool(public_coin)
         if len(self.inputs) > MAX_LABELS:
-            what = f"{len(self.inputs)} labels are more than {MAX_LABELS}"
-            raise StatementError(what, do="join rare labels into one")
+            problem = f"{len(self.inputs)} labels are more than {MAX_LABELS}"
+            raise StatementError(problem, code="many-labels", do="join rare labels into one")
         self.elements = self._best_field() if q is None else whole_number(q, "q", 2, MAX_ELEMENTS)
-        self._field = Arithmetic(self.elements)
-        self.length = _length(len(self.inputs), self.elements)
+        self.length = length_of(len(self.inputs), self.elements)
+        self._space = ProjectiveSpace(Arithmetic(self.elements), self.length)
         require_memory(64 * len(self.inputs), f"a table of {len(self.inputs)} labels")
         self.p, self.q = self._probabilities(self.elements)
         self._require_distinguishable()
@@ -159,7 +133,7 @@ class LinearHash(FrequencyProtocol):
     @property
     def bits(self) -> int:
         """Bits of what is sent: the number of a point, or one symbol."""
-        sent = self.elements if self.public_coin else _points(self.elements, self.length)
+        sent = self.elements if self.public_coin else self._space.size
         return max(1, (sent - 1).bit_length())
 
     def _response(self, q: int) -> ResponseSampler:
@@ -168,17 +142,20 @@ class LinearHash(FrequencyProtocol):
 
     def _distribution(self, q: int) -> SubsetRandomizer:
         """Mass of the points that support the truth."""
-        length = _length(len(self.inputs), q)
-        return SubsetRandomizer.of(_points(q, length), _points(q, length - 1), self.epsilon)
+        length = length_of(len(self.inputs), q)
+        return SubsetRandomizer.of(
+            number_of_points(q, length), number_of_points(q, length - 1), self.epsilon
+        )
 
     def _probabilities(self, q: int) -> tuple[Fraction, Fraction]:
         """Probabilities that a report supports the true label, and another one."""
         if self.public_coin:
             return kept_and_other(self._response(q))[0], Fraction(1, q)
-        found = self._distribution(q)
-        both = _points(q, _length(len(self.inputs), q) - 2)
-        rest = Fraction(found.size - both, found.n - found.size)
-        return found.p, found.p * Fraction(both, found.size) + (1 - found.p) * rest
+        randomizer = self._distribution(q)
+        both = number_of_points(q, length_of(len(self.inputs), q) - 2)
+        elsewhere = Fraction(randomizer.size - both, randomizer.n - randomizer.size)
+        other = randomizer.p * Fraction(both, randomizer.size) + (1 - randomizer.p) * elsewhere
+        return randomizer.p, other
 
     def _best_field(self) -> int:
         """Number of elements with the shortest reports, of those with nearly the least variance."""
@@ -186,15 +163,17 @@ class LinearHash(FrequencyProtocol):
         sizes = range(
             max(2, math.floor(around / 3)), min(MAX_ELEMENTS, math.ceil(3 * around) + 3) + 1
         )
-        found = {}
+        variances = {}
         for q in filter(field, sizes):
             p, other = self._probabilities(q)
             if p > other:
-                found[q] = len(self.inputs) * other * (1 - other) / (p - other) ** 2 + (
+                variances[q] = len(self.inputs) * other * (1 - other) / (p - other) ** 2 + (
                     1 - p - other
                 ) / (p - other)
-        near = [q for q, variance in found.items() if variance <= NEAR * min(found.values())]
-        points = {q: _points(q, _length(len(self.inputs), q)) for q in near}
+        near = [
+            q for q, variance in variances.items() if variance <= NEAR * min(variances.values())
+        ]
+        points = {q: number_of_points(q, length_of(len(self.inputs), q)) for q in near}
         return min(near, key=lambda q: (q if self.public_coin else points[q], points[q]), default=2)
 
     def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:
@@ -203,7 +182,7 @@ class LinearHash(FrequencyProtocol):
         words = bit_source(generator)
         reports = np.empty(len(answers), PUBLIC if self.public_coin else np.int64)
         for part in chunks(len(answers)):
-            digits = self._digits(answers[part])
+            digits = self._space.digits(answers[part])
             drawn = np.stack(
                 [
                     uniform_below(self.elements, digits.shape[1], words)
@@ -212,7 +191,9 @@ class LinearHash(FrequencyProtocol):
             )
             if self.public_coin:
                 reports["hash"][part] = self.elements ** np.arange(self.length - 2, -1, -1) @ drawn
-                reports["value"][part] = response.draw(self._product(drawn, digits), rng=generator)
+                reports["value"][part] = response.draw(
+                    self._space.product(drawn, digits), rng=generator
+                )
                 continue
             supports = coin_tosses(int(self.p * (1 << 53)), digits.shape[1], words)
             vectors = self._completed(drawn, digits, supports)
@@ -221,46 +202,21 @@ class LinearHash(FrequencyProtocol):
                     [uniform_below(self.elements, len(zero), words) for _ in range(self.length - 1)]
                 )
                 vectors[:, zero] = self._completed(drawn, digits[:, zero], supports[zero])
-            reports[part] = self._numbers(vectors)
+            reports[part] = self._space.numbers(vectors)
         return reports
 
     def _completed(self, drawn: Int, digits: Int, supports: NDArray[np.bool_]) -> Int:
         """Add the last digit with which the product with the label is 0 if the report supports it,
         and else 1.
         """
-        wanted = np.where(supports, 0, 1)
-        return np.vstack(
-            [drawn, self._field.sums[wanted, self._field.negative[self._product(drawn, digits)]]]
-        )
-
-    def _digits(self, answers: Positions) -> Int:
-        """Digits of labels, shape (t - 1, N), the largest first."""
-        return np.asarray(
-            answers // self.elements ** np.arange(self.length - 2, -1, -1)[:, None] % self.elements
-        )
-
-    def _product(self, vectors: Int, digits: Int) -> Int:
-        """Products of vectors and labels without their last digits, shape (N,)."""
-        found = np.zeros(vectors.shape[1], np.int64)
-        for one, other in zip(vectors, digits, strict=True):
-            found = self._field.sums[found, self._field.products[one, other]]
-        return found
-
-    def _numbers(self, vectors: Int) -> Int:
-        """Numbers of the points of vectors other than 0, shape (t, N): the first digit that is not
-        0 becomes 1.
-        """
-        q, t = self.elements, self.length
-        lead = (vectors != 0).argmax(axis=0)
-        unit = self._field.inverse[vectors[lead, np.arange(vectors.shape[1])]]
-        place = q ** (t - 1 - lead)
-        value = q ** np.arange(t - 1, -1, -1) @ self._field.products[vectors, unit]
-        # points with a later lead come first
-        return np.asarray(value - place + (place - 1) // (q - 1))
+        field = self._space.field
+        opposite = field.negative[self._space.product(drawn, digits)]
+        return np.vstack([drawn, field.sums[np.where(supports, 0, 1), opposite]])
 
     def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
         array = any_array(reports, "list of reports")
-        numbers = self._checked(array)
+        read = points_of_hashes if self.public_coin else points_of_numbers
+        numbers = read(self._space, array, repr(self))
         empty = 0.0
         if self.public_coin:
             is_zero = numbers < 0  # the hash that is 0, with the value 0: it supports every label
@@ -271,94 +227,9 @@ class LinearHash(FrequencyProtocol):
         else:
             numbers, place = np.unique(numbers, return_inverse=True)
             sums = np.bincount(place, weights, minlength=len(numbers))
-        found = self._decoded(numbers, sums.astype(float)) + empty
-        return np.rint(found) if weights is None else found, len(array)
-
-    def _checked(self, array: NDArray[Any]) -> Int:
-        """Numbers of the points of reports; -1 for the vector 0 of a public hash."""
-        q, t = self.elements, self.length
-        if not self.public_coin:
-            if (
-                array.ndim != 1
-                or array.dtype.kind not in "iu"
-                or (array >= _points(q, t)).any()
-                or (array < 0).any()
-            ):
-                raise StatementError(
-                    f"a report cannot come from {self!r}", do="pass what privatize returned"
-                )
-            return array.astype(np.int64)
-        if (
-            array.ndim != 1
-            or array.dtype.names is None
-            or set(array.dtype.names) != {"hash", "value"}
-        ):
-            raise StatementError(
-                "the reports need the fields hash and value", do="pass what privatize returned"
-            )
-        hashes, values = (array[name].astype(np.int64) for name in ("hash", "value"))
-        is_possible = (hashes >= 0) & (hashes < q ** (t - 1)) & (values >= 0) & (values < q)
-        if not is_possible.all():
-            where = f"entry {int(is_possible.argmin())}"
-            do = "pass the reports of this protocol"
-            raise StatementError(f"a report cannot come from {self!r}", where=where, do=do)
-        vectors = np.vstack([self._digits(hashes), self._field.negative[values]])
-        found = np.full(len(array), -1)
-        is_point = vectors.any(axis=0)
-        found[is_point] = self._numbers(vectors[:, is_point])
-        return found
-
-    def _decoded(self, numbers: Int, sums: Float) -> Float:
-        """Support of every label, shape (n,), from the numbers of points and the sums of their
-        reports.
-        """
-        n = len(self.inputs)
-        q = self.elements
-        start = 1
-        total = np.zeros(1)  # of the point (0, .., 0, 1), which supports no label
-        # points whose first digit that is not 0 is followed by so many digits
-        for rest in range(1, self.length):
-            rows = q if rest < self.length - 1 else -(-n // len(total))
-            part = slice(*np.searchsorted(numbers, (start, start + q**rest)))
-            total = (
-                self._slices(numbers[part] - start, sums[part], rows, rest - 1) + total
-            ).ravel()
-            start += q**rest
-        return np.asarray(total[:n])
-
-    def _slices(self, vectors: Int, sums: Float, rows: int, length: int) -> Float:
-        """Support of labels ``(x, y, 1)`` by points ``(1, u)``, one row for each ``x``; ``length``
-        digits of ``y``.
-        """
-        from scipy.fft import fftn
-
-        finite, q = self._field, self.elements
-        first, last = np.divmod(vectors, q)
-        found = np.full((rows, q**length), float(sums.sum()) / q)
-        multiples = np.arange(1, q)
-        # the transform at -a is the conjugate of that at a
-        multiples = multiples[multiples <= finite.negative[1:]]
-        for part in chunks(len(multiples), max(1, CHUNK // found.shape[1])):
-            lines = np.empty((len(multiples[part]), 2, found.shape[1]))
-            for line, multiple in zip(lines, multiples[part], strict=True):
-                waves = finite.characters[multiple, last]
-                sheet = np.empty(found.shape[1], np.complex128)
-                for wave, side in ((waves.real, sheet.real), (waves.imag, sheet.imag)):
-                    side[:] = np.bincount(first, sums * wave, minlength=len(sheet))
-                at = np.zeros(1, np.int64)  # the places of the multiple of (y, 1)
-                for _ in range(length):
-                    at = np.add.outer(at * q, finite.dual[finite.products[multiple]]).ravel()
-                spectrum = fftn(
-                    sheet.reshape((finite.p,) * (finite.e * length)), overwrite_x=True
-                ).ravel()[at]
-                line[:] = spectrum.real, -spectrum.imag
-            # The number of points with the product c is a transform of the line; x + c = 0.
-            weight = np.where(multiples[part] == finite.negative[multiples[part]], 1, 2) / q
-            waves = finite.characters[:rows, multiples[part]] * weight
-            found += np.stack([waves.real, waves.imag], axis=2).reshape(rows, -1) @ lines.reshape(
-                -1, found.shape[1]
-            )
-        return found
+        support = support_of_labels(self._space, len(self.inputs), numbers, sums.astype(float))
+        support += empty
+        return np.rint(support) if weights is None else support, len(array)
 
     def _ratio(self) -> Fraction:
         if not self.public_coin:
@@ -368,28 +239,16 @@ class LinearHash(FrequencyProtocol):
     def _delta(self, alpha: Fraction) -> Fraction:
         if self.public_coin:  # labels with the same value of the hash have the same reports
             return (1 - self.q) * (self.p - alpha * (1 - self.p) / (self.elements - 1))
-        found = self._distribution(self.elements)
+        randomizer = self._distribution(self.elements)
         one_only = Fraction(self.elements ** (self.length - 2))
-        return one_only * (found.p / found.size - alpha * (1 - found.p) / (found.n - found.size))
+        return one_only * (
+            randomizer.p / randomizer.size
+            - alpha * (1 - randomizer.p) / (randomizer.n - randomizer.size)
+        )
 
     def _witness(self) -> Any:
         if self.public_coin:
             return "the first label's own value, where the hashes differ"
-        first = self._digits(np.array([0, 1]))[:, 0]
-        second = self._digits(np.array([0, 1]))[:, 1]
-        return int(self._numbers(np.append(second - first, 0)[:, None])[0])
-
-
-def _length(n: int, q: int) -> int:
-    """Digits of a label's vector: those of the largest label in base ``q``, at least one, and the
-    1.
-    """
-    digits = 1
-    while q**digits < n:
-        digits += 1
-    return digits + 1
-
-
-def _points(q: int, length: int) -> int:
-    """Number of points of the projective space of vectors of this length."""
-    return int((q**length - 1) // (q - 1))
+        first = self._space.digits(np.array([0, 1]))[:, 0]
+        second = self._space.digits(np.array([0, 1]))[:, 1]
+        return int(self._space.numbers(np.append(second - first, 0)[:, None])[0])

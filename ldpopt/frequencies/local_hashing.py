@@ -13,14 +13,16 @@ from numpy.typing import NDArray
 from ldpopt.closed_forms.form import ResponseSampler
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float, any_array, whole_number
-from ldpopt.frequencies.protocol import BLOCK_CELLS, FrequencyProtocol, Positions
+from ldpopt.frequencies.protocol import FrequencyProtocol
 from ldpopt.frequencies.randomized_response import kept_and_other
+from ldpopt.frequencies.rule import Positions
 from ldpopt.mechanism.sampling import Random, bit_source, chunks, generator_of
 
 PRIME_BITS = 61
 # the field of the hash family, a Mersenne prime: reduction takes only shifts
 PRIME = (1 << PRIME_BITS) - 1
 MAX_BUCKETS = 1 << 20
+BLOCK_REPORTS = 1 << 16  # reports per block of work
 MAX_LABELS = 1 << 30
 REPORT = np.dtype([("a", np.uint64), ("b", np.uint64), ("bucket", np.int64)])
 
@@ -42,6 +44,11 @@ class LocalHashing(FrequencyProtocol, published=True):
         Budget in nats, positive.
     buckets : int, optional
         ``g``, from 2 (BLH) to ``2**20`` (default: the integer nearest to ``E + 1``, OLH).
+
+    Raises
+    ------
+    StatementError
+        As `FrequencyProtocol`, and if there are too many labels or buckets.
 
     Notes
     -----
@@ -74,8 +81,8 @@ class LocalHashing(FrequencyProtocol, published=True):
     ) -> None:
         super().__init__(inputs, epsilon)
         if len(self.inputs) > MAX_LABELS:
-            what = f"{len(self.inputs)} labels are more than the {MAX_LABELS} that can be hashed"
-            raise StatementError(what, do="join rare labels into one")
+            problem = f"{len(self.inputs)} labels are more than the {MAX_LABELS} that can be hashed"
+            raise StatementError(problem, do="join rare labels into one")
         if buckets is None:
             buckets = min(MAX_BUCKETS, max(2, round(self.epsilon.enclosure()[0] + 1)))
         self.buckets = whole_number(buckets, "buckets", 2, MAX_BUCKETS)
@@ -113,7 +120,9 @@ class LocalHashing(FrequencyProtocol, published=True):
             or set(array.dtype.names) != {"a", "b", "bucket"}
         ):
             raise StatementError(
-                "the reports need the fields a, b and bucket", do="pass what privatize returned"
+                "the reports need the fields a, b and bucket",
+                code="fields",
+                do="pass what privatize returned",
             )
         a = array["a"].astype(np.uint64)
         value = array["b"].astype(np.uint64)
@@ -124,20 +133,20 @@ class LocalHashing(FrequencyProtocol, published=True):
             do = "pass the reports of this protocol"
             raise StatementError(f"a report cannot come from {self!r}", where=where, do=do)
         size = len(self.inputs)
-        found = np.zeros(len(self.inputs))
+        support = np.zeros(len(self.inputs))
         wanted = bucket.astype(np.uint64)
         modulus = np.uint64(self.buckets)
         # a x + b for x = 0, 1, 2, ... by one addition each, in blocks that fit in the cache.
-        for part in chunks(len(array), BLOCK_CELLS >> 4):
+        for part in chunks(len(array), BLOCK_REPORTS):
             step = a[part]
             hashed = value[part].copy()
             target = wanted[part]
             for x in range(size):
                 hits = hashed % modulus == target
-                found[x] += np.count_nonzero(hits) if weights is None else weights[part] @ hits
+                support[x] += np.count_nonzero(hits) if weights is None else weights[part] @ hits
                 hashed += step
                 hashed -= np.where(hashed >= PRIME, np.uint64(PRIME), np.uint64(0))
-        return found, len(array)
+        return support, len(array)
 
     def _ratio(self) -> Fraction:
         return self._keep / self._other

@@ -5,9 +5,7 @@ and privacy.
 from __future__ import annotations
 
 import math
-import sys
-from abc import abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -17,32 +15,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.auditing.audits import Audit, audit_by_odds
 from ldpopt.auditing.black_box import lower_limit, upper_limit
-from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.estimate import Estimate, interval_quantile
 from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.intervals import binomial_intervals, share_intervals
 from ldpopt.estimation.reports import report_weights
-from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.labels import check_labels, codes, read_positions
-from ldpopt.foundation.numbers import (
-    Float,
-    inner_share,
-    is_whole,
-    real_array,
-    short_repr,
-    whole_number,
-)
+from ldpopt.foundation.numbers import Float, inner_share, real_array, short_repr, whole_number
+from ldpopt.frequencies.rule import Rule
 from ldpopt.mechanism.channels import digest
 from ldpopt.mechanism.codec import LabelCodec, Randomizer
-from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.mechanism.sampling import BITS, Random
-from ldpopt.privacy import PureLDP
+from ldpopt.mechanism.sampling import Random
 from ldpopt.problem.prior import read_prior
 from ldpopt.tables.coding import Missing
-
-Positions = NDArray[np.int64]
-BLOCK_CELLS = 1 << 20  # cells (reports times labels) per block of work
 
 
 def chernoff(share: Float, number: Any, low: Any, high: Any) -> float:
@@ -51,14 +36,14 @@ def chernoff(share: Float, number: Any, low: Any, high: Any) -> float:
     """
     nearest = np.clip(share, low, high)
     with np.errstate(divide="ignore", invalid="ignore"):
-        one = np.where(share > 0, share * np.log(share / nearest), 0.0)
-        two = np.where(share < 1, (1 - share) * np.log((1 - share) / (1 - nearest)), 0.0)
-    return min(1.0, 2 * len(share) * math.exp(-float((number * (one + two)).max())))
+        supporting = np.where(share > 0, share * np.log(share / nearest), 0.0)
+        others = np.where(share < 1, (1 - share) * np.log((1 - share) / (1 - nearest)), 0.0)
+    return min(1.0, 2 * len(share) * math.exp(-float((number * (supporting + others)).max())))
 
 
-class FrequencyProtocol(ReportSource):
+class FrequencyProtocol(Rule, ReportSource):
     r"""A randomizer of one label per user, whose report *supports* some labels, and the unbiased
-    estimate from it.
+    estimate from it; a new one writes the `Rule`.
 
     A report supports the true label with probability ``p`` and any other with probability ``q <
     p``. With ``c_x`` of ``N`` reports supporting ``x``,
@@ -95,39 +80,11 @@ class FrequencyProtocol(ReportSource):
 
     # Protocols of the literature, each of which is constructed from labels and a budget
     PUBLISHED: ClassVar[list[type[FrequencyProtocol]]] = []
-    # whether a report takes one random word for each label
-    draws_each_label: ClassVar[bool] = False
-    # attributes in the text of a protocol, beside labels and budget
-    _shown: ClassVar[tuple[str, ...]] = ()
-    inputs: Sequence[Hashable]
-    p: Fraction
-    q: Fraction
 
     def __init_subclass__(cls, *, published: bool = False) -> None:
         super().__init_subclass__()
         if published:
             cls.PUBLISHED.append(cls)
-
-    def __init__(self, inputs: int | Sequence[Hashable], epsilon: float | str) -> None:
-        self.epsilon = Budget.positive(epsilon)
-        whole = is_whole(inputs, most=sys.maxsize)
-        if not whole and (
-            isinstance(inputs, str)
-            or not hasattr(inputs, "__len__")
-            or not getattr(inputs, "ndim", 1)
-        ):
-            what = f"inputs = {short_repr(inputs)} are not labels"
-            raise StatementError(what, do="pass a list of labels, or their number")
-        size = int(inputs) if whole else len(inputs)  # type: ignore[arg-type]
-        if size < 2:
-            raise StatementError(f"{size} labels: at least two are needed", do="pass more labels")
-        self.inputs = (
-            range(size) if whole else check_labels(inputs, size, "input")  # type: ignore[arg-type]
-        )
-
-    def __repr__(self) -> str:
-        more = "".join(f", {name}={getattr(self, name)!r}" for name in self._shown)
-        return f"{type(self).__name__}({len(self.inputs)} labels, epsilon={self.epsilon!r}{more})"
 
     def privatize(self, x: Any, *, rng: Random = None) -> NDArray[Any]:
         """Draw one report for each answer.
@@ -161,13 +118,9 @@ class FrequencyProtocol(ReportSource):
         """Refused, except for protocols whose reports can be written in a table."""
         raise StatementError(
             "the reports of a protocol are not a column of a table",
+            code="column",
             do="pass what privatize returned",
         )
-
-    @property
-    def bits(self) -> int:
-        """Bits of a report in its shortest code."""
-        return len(self.inputs)
 
     def count(self, reports: Any, *, weights: Any = None) -> Counts:
         """Count the reports that support each label, so that the reports need not be kept.
@@ -248,6 +201,11 @@ class FrequencyProtocol(ReportSource):
         Estimate
             ``d`` frequencies in the order of ``inputs``, not clipped and not made to sum to 1.
 
+        Raises
+        ------
+        StatementError
+            If there are no reports, or they cannot come from this protocol.
+
         Notes
         -----
         The standard error is right for users drawn at random. For fixed users the variance is too
@@ -308,8 +266,8 @@ class FrequencyProtocol(ReportSource):
         --------
         >>> from ldpopt.frequencies import LinearHash
         >>> protocol = LinearHash(2.0, 10**5)
-        >>> found = protocol.largest(protocol.privatize([7] * 5000 + [8] * 3000, rng=1), 2)
-        >>> found.labels, found.interval.round(2).tolist()
+        >>> top = protocol.largest(protocol.privatize([7] * 5000 + [8] * 3000, rng=1), 2)
+        >>> top.labels, top.interval.round(2).tolist()
         ((7, 8), [[0.56, 0.66], [0.32, 0.41]])
         """
         size = whole_number(k, "k", 1, len(self.inputs))
@@ -340,16 +298,16 @@ class FrequencyProtocol(ReportSource):
         q = float(self.q)
         gap = float(self.p - self.q)
         error = np.sqrt(self.variance_at_support(np.clip(share, q, p)) * counts.scale)
-        rest = (
+        return Estimate(
+            (share - q) / gap,
+            error,
             counts.n_reports,
             float(confidence),
             type(self).__name__,
             labels,
-            None,
-            (ends - q) / gap,
-            fit,
+            interval=(ends - q) / gap,
+            fit=fit,
         )
-        return Estimate((share - q) / gap, error, *rest)
 
     def variance(self, frequency: ArrayLike = 0.0) -> Any:
         """Variance of one report's unbiased value for a label of this frequency; divide by N for
@@ -360,15 +318,22 @@ class FrequencyProtocol(ReportSource):
         frequency : array_like
             Shares of the label, within [0, 1]; default: ``0.0``. For users drawn at random add ``f
             (1 - f)``.
+
+        Raises
+        ------
+        StatementError
+            If a number is not a share.
         """
         share = real_array(frequency, "frequency")
         if not ((share >= 0) & (share <= 1)).all():
             raise StatementError(
-                f"frequency = {short_repr(frequency)} is not a share", do="pass numbers from 0 to 1"
+                f"frequency = {short_repr(frequency)} is not a share",
+                code="share",
+                do="pass numbers from 0 to 1",
             )
         base = float(self.q * (1 - self.q) / (self.p - self.q) ** 2)
-        found = base + share * float((1 - self.p - self.q) / (self.p - self.q))
-        return found if share.ndim else float(found)
+        variances = base + share * float((1 - self.p - self.q) / (self.p - self.q))
+        return variances if share.ndim else float(variances)
 
     @property
     def total_variance(self) -> float:
@@ -390,57 +355,3 @@ class FrequencyProtocol(ReportSource):
     def odds(self) -> Fraction:
         """Largest ratio of the probabilities of a report under two labels, exactly."""
         return self._ratio()
-
-    @property
-    def mechanism(self) -> Mechanism:
-        """The channel, exactly private, if its reports are few enough to list."""
-        what = f"{self!r} has too many possible reports to list"
-        raise NotRepresentableError(what, do="use privatize and estimate, which need no channel")
-
-    def _codes(self, x: Any, kind: str) -> Positions:
-        """Return the positions of labels; labels 0 .. d-1 are their own positions."""
-        is_numbered = isinstance(self.inputs, range)
-        return (
-            read_positions(x, len(self.inputs), kind)
-            if is_numbered
-            else codes(x, self.inputs, kind)
-        )
-
-    def _channel(self, channel: Float, outputs: Sequence[Hashable]) -> Mechanism:
-        """Round a channel to integer masses that keep the budget."""
-        from ldpopt.mechanism.repair import repair
-
-        return repair(channel, PureLDP(self.epsilon), inputs=self.inputs, outputs=outputs).mechanism
-
-    def _require_distinguishable(self) -> None:
-        """Refuse a budget so small that ``p`` and ``q`` are equal in 53-bit words."""
-        if not self.p > self.q:
-            what = (
-                f"epsilon = {self.epsilon!r} is too small for words of {BITS} bits and "
-                f"{len(self.inputs)} labels"
-            )
-            raise StatementError(what, do="pass a larger epsilon or fewer labels")
-
-    @abstractmethod
-    def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:
-        """Draw the reports of answers, which are given as positions."""
-
-    @abstractmethod
-    def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
-        """Return the number of reports that support each label, or the sum of their weights, and
-        that of reports.
-        """
-
-    @abstractmethod
-    def _ratio(self) -> Fraction:
-        """Return the largest ratio of the probabilities of a report under two labels."""
-
-    @abstractmethod
-    def _delta(self, alpha: Fraction) -> Fraction:
-        """Return the hockey-stick divergence of two labels at the ratio ``alpha``, before it is
-        clipped at 0.
-        """
-
-    @abstractmethod
-    def _witness(self) -> Any:
-        """Return a report that attains the ratio for the first two labels."""

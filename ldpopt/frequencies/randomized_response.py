@@ -15,7 +15,8 @@ from ldpopt.closed_forms.form import ResponseSampler
 from ldpopt.estimation.reports import codes_in, counted
 from ldpopt.foundation.labels import Names, label_array
 from ldpopt.foundation.numbers import Float, require_memory
-from ldpopt.frequencies.protocol import FrequencyProtocol, Positions
+from ldpopt.frequencies.protocol import FrequencyProtocol
+from ldpopt.frequencies.rule import Positions
 from ldpopt.mechanism.exact_draws import TOTAL
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import Random
@@ -35,6 +36,11 @@ class RandomizedResponse(FrequencyProtocol, published=True):
         The ``d`` labels.
     epsilon : float or str
         Budget in nats, positive.
+
+    Raises
+    ------
+    StatementError
+        As `FrequencyProtocol`, and if the labels do not fit into the memory.
 
     Notes
     -----

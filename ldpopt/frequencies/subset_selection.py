@@ -18,7 +18,8 @@ from ldpopt.certificate.frequency_certificate import SubsetRandomizer
 from ldpopt.errors import StatementError
 from ldpopt.foundation import optional
 from ldpopt.foundation.numbers import Float, any_array, quoted, require_memory, whole_number
-from ldpopt.frequencies.protocol import FrequencyProtocol, Positions
+from ldpopt.frequencies.protocol import FrequencyProtocol
+from ldpopt.frequencies.rule import Positions
 from ldpopt.mechanism.codec import LabelCodec, Reader
 from ldpopt.mechanism.exact_draws import TOTAL
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
@@ -50,6 +51,11 @@ class SubsetSelection(FrequencyProtocol, published=True):
     size : int, optional
         ``k``, from 1 to ``d - 1`` (default: of the two integers next to ``d / (E + 1)`` the one
         with smaller `total_variance`). 1 is generalized randomized response.
+
+    Raises
+    ------
+    StatementError
+        As `FrequencyProtocol`, and if ``size`` is not from 1 to ``d - 1``.
 
     Notes
     -----
@@ -84,9 +90,11 @@ class SubsetSelection(FrequencyProtocol, published=True):
             candidates = sorted({least, min(d - 1, least + 1)})
         else:
             candidates = [whole_number(size, "size", 1, d - 1)]
-        found = [SubsetRandomizer.of(d, k, self.epsilon) for k in candidates]
-        usable = [one for one in found if one.p > one.q]
-        self.distribution = min(usable, key=lambda one: one.total_variance, default=found[0])
+        distributions = [SubsetRandomizer.of(d, k, self.epsilon) for k in candidates]
+        usable = [distribution for distribution in distributions if distribution.p > distribution.q]
+        self.distribution = min(
+            usable, key=lambda distribution: distribution.total_variance, default=distributions[0]
+        )
         self.size, self.p, self.q = self.distribution.size, self.distribution.p, self.distribution.q
         self._require_distinguishable()
 
@@ -140,7 +148,7 @@ class SubsetSelection(FrequencyProtocol, published=True):
         # enough if twice as many are repeated as expected
         count = -(-(draws + 2 + (2 * draws * d >> bits)) // parts)
         for part in chunks(n, max(1, 2 * CHUNK // (count + 1))):
-            own = np.ascontiguousarray(answers[part], np.int64)
+            truth = np.ascontiguousarray(answers[part], np.int64)
             waiting = np.arange(part.start, part.stop)
             is_held = words(waiting, 1)[:, 0] >> np.uint64(64 - BITS) < mass
             while len(waiting):
@@ -151,27 +159,31 @@ class SubsetSelection(FrequencyProtocol, published=True):
                     parts,
                     bits,
                     words(waiting, count).view(np.int64),
-                    own,
+                    truth,
                     is_held,
                     chosen,
                     is_done,
                 )
                 reports[waiting[is_done]] = chosen[is_done]
-                own, is_held, waiting = own[~is_done], is_held[~is_done], waiting[~is_done]
+                truth, is_held, waiting = truth[~is_done], is_held[~is_done], waiting[~is_done]
         return reports
 
     def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
         array = any_array(reports, "list of reports")
         d = len(self.inputs)
         if array.ndim != 2 or array.shape[1] != self.size or array.dtype.kind not in "iu":
-            what = f"reports have shape {array.shape}; expected positions of shape (N, {self.size})"
-            raise StatementError(what, do="pass what privatize returned")
+            problem = (
+                f"reports have shape {array.shape}; expected positions of shape (N, {self.size})"
+            )
+            raise StatementError(problem, code="shape", do="pass what privatize returned")
         ordered = np.sort(array, axis=1)
         if array.size and (
             array.min() < 0 or array.max() >= d or (np.diff(ordered, axis=1) == 0).any()
         ):
-            what = f"a report is not a set of {self.size} of the positions 0 .. {d - 1}"
-            raise StatementError(what, do="pass what privatize of this protocol returned")
+            problem = f"a report is not a set of {self.size} of the positions 0 .. {d - 1}"
+            raise StatementError(
+                problem, code="set", do="pass what privatize of this protocol returned"
+            )
         each = None if weights is None else np.repeat(weights, self.size)
         return np.bincount(array.ravel(), each, minlength=d), len(array)
 
@@ -257,9 +269,9 @@ class SetCodec(LabelCodec):
             if len(parts) != size or not all(
                 part.isascii() and part.isdigit() and len(part) < 10 for part in parts
             ):
-                what = f"the report{quoted(texts[row])} is not a set of {size} positions"
+                problem = f"the report{quoted(texts[row])} is not a set of {size} positions"
                 raise StatementError(
-                    what, where=f"{where}, row {first_row + row}", do="pass what privatize wrote"
+                    problem, where=f"{where}, row {first_row + row}", do="pass what privatize wrote"
                 )
             sets[place] = [int(part) for part in parts]
         return sets, is_report

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import distinct_labels, positions_of
 from ldpopt.foundation.numbers import Float, any_array, require_choice, require_memory
-from ldpopt.frequencies.protocol import FrequencyProtocol, Positions
+from ldpopt.frequencies.protocol import FrequencyProtocol
+from ldpopt.frequencies.rule import Positions
 from ldpopt.mechanism.exact_draws import TOTAL, coin_tosses, toss_lazily
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import CHUNK, Random, bit_source, chunks, generator_of, whole_words
@@ -44,6 +45,11 @@ class UnaryEncoding(FrequencyProtocol, published=True):
     kind : {"optimized", "symmetric"}
         Least variance at frequency 0, or equal error probabilities of 0 and 1 (basic RAPPOR,
         permanent response); default: ``"optimized"``.
+
+    Raises
+    ------
+    StatementError
+        As `FrequencyProtocol`, and if the kind is unknown.
 
     Notes
     -----
@@ -90,9 +96,9 @@ class UnaryEncoding(FrequencyProtocol, published=True):
         p = float(self.p)
         q = float(self.q)
         ones = bits.sum(axis=1)[None, :] - bits.T
-        rest = q**ones * (1 - q) ** (size - 1 - ones)
+        others = q**ones * (1 - q) ** (size - 1 - ones)
         outputs = [tuple(itertools.compress(self.inputs, row)) for row in bits.tolist()]
-        return self._channel(np.where(bits.T, p, 1 - p) * rest, outputs)
+        return self._channel(np.where(bits.T, p, 1 - p) * others, outputs)
 
     def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:
         size = len(answers)
@@ -104,11 +110,11 @@ class UnaryEncoding(FrequencyProtocol, published=True):
         first_words = whole_words(generator)
         true_mass, other_mass = self._masses
         for part in chunks(size, max(1, CHUNK // width)):
-            own = answers[part]
+            truth = answers[part]
             bits = reports[part]
             first_bytes = first_words(-(-bits.size // 8)).view(np.uint8)[: bits.size]
             toss_lazily(other_mass, first_bytes, words, bits.reshape(-1))
-            bits[np.arange(len(own)), own] = coin_tosses(true_mass, len(own), words)
+            bits[np.arange(len(truth)), truth] = coin_tosses(true_mass, len(truth), words)
         return reports
 
     def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
@@ -117,17 +123,19 @@ class UnaryEncoding(FrequencyProtocol, published=True):
             reports = reports.to_numpy()[:, positions_of(labels, self.inputs, "reports", "input")]
         array = any_array(reports, "list of reports")
         if array.ndim != 2 or array.shape[1] != len(self.inputs) or array.dtype.kind not in "biu":
-            what = (
+            problem = (
                 f"reports have shape {array.shape}; expected bits of shape (N, {len(self.inputs)})"
             )
-            raise StatementError(what, do="pass what privatize returned")
+            raise StatementError(problem, code="shape", do="pass what privatize returned")
         if (
             array.dtype.kind != "b"
             and not (is_bits := ((array == 0) | (array == 1)).all(axis=1)).all()
         ):
-            what = "a report contains a number that is neither 0 nor 1"
+            problem = "a report contains a number that is neither 0 nor 1"
             where = f"report {int(is_bits.argmin())}"
-            raise StatementError(what, where=where, do="pass what privatize returned")
+            raise StatementError(
+                problem, code="bits", where=where, do="pass what privatize returned"
+            )
         return array.sum(axis=0) if weights is None else weights @ array, len(array)
 
     def _ratio(self) -> Fraction:

@@ -28,7 +28,8 @@ from ldpopt.estimation.intervals import share_intervals
 from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.numbers import Float, any_array
-from ldpopt.frequencies.protocol import Positions, chernoff
+from ldpopt.frequencies.protocol import chernoff
+from ldpopt.frequencies.rule import Positions
 from ldpopt.frequencies.subset_selection import SetCodec
 from ldpopt.mechanism.channels import digest
 from ldpopt.mechanism.codec import Randomizer
@@ -62,15 +63,15 @@ class WordChoices:
     def below(self, rows: Positions, ends: Any) -> Positions:
         """Words modulo the end; those in the last, incomplete period are drawn again."""
         end = np.broadcast_to(np.asarray(ends, dtype=np.int64), rows.shape)
-        found = np.empty(len(rows), dtype=np.int64)
+        drawn = np.empty(len(rows), dtype=np.int64)
         waiting = np.arange(len(rows))
         while len(waiting):
             word = self.words(rows[waiting], 1)[:, 0].astype(np.int64)
-            own = end[waiting]
-            is_whole = word < TOTAL - TOTAL % own
-            found[waiting[is_whole]] = (word % own)[is_whole]
+            limit = end[waiting]
+            is_whole = word < TOTAL - TOTAL % limit
+            drawn[waiting[is_whole]] = (word % limit)[is_whole]
             waiting = waiting[~is_whole]
-        return found
+        return drawn
 
     def is_below(self, rows: Positions, mass: int) -> NDArray[np.bool_]:
         """Compare one word with the mass."""
@@ -81,13 +82,13 @@ def draw_order(choices: Any, rows: Positions, count: int, size: int) -> Position
     """Draw ``size`` different numbers below ``count`` in random order, shape ``(len(rows),
     size)``.
     """
-    found = np.empty((len(rows), size), dtype=np.int64)
+    chosen = np.empty((len(rows), size), dtype=np.int64)
     for drawn in range(size):
         place = choices.below(rows, count - drawn)
-        for earlier in np.sort(found[:, :drawn], axis=1).T:
+        for earlier in np.sort(chosen[:, :drawn], axis=1).T:
             place = place + (place >= earlier)
-        found[:, drawn] = place
-    return found
+        chosen[:, drawn] = place
+    return chosen
 
 
 class YesNoPatterns(ReportSource):
@@ -104,6 +105,12 @@ class YesNoPatterns(ReportSource):
         At least one question.
     certificate : YesNoCertificate
         Budget, size of the patterns, value and bound.
+
+    Raises
+    ------
+    StatementError
+        If epsilon is too small for 53-bit words, or the certificate is for another number of
+        questions.
     """
 
     def __init__(
@@ -113,14 +120,14 @@ class YesNoPatterns(ReportSource):
         self.certificate, self.pattern = certificate, certificate.randomizer
         self.bias = float(self.pattern.bias)
         if not self.pattern.bias > 0:
-            what = f"epsilon = {certificate.epsilon!r} is too small for words of 53 bits"
-            raise StatementError(what, do="pass a larger epsilon")
+            problem = f"epsilon = {certificate.epsilon!r} is too small for words of 53 bits"
+            raise StatementError(problem, do="pass a larger epsilon")
         if len(self.questions) != self.pattern.questions:
-            what = (
+            problem = (
                 f"there are {len(self.questions)} questions, but the certificate is for "
                 f"{self.pattern.questions}"
             )
-            raise StatementError(what, do="pass all questions of the survey")
+            raise StatementError(problem, do="pass all questions of the survey")
 
     def __repr__(self) -> str:
         drawn = self.pattern
@@ -195,8 +202,8 @@ class YesNoPatterns(ReportSource):
             if not isinstance(source, KeyedDraws):
                 return people
             # Other true answers to the reported questions give another pattern, independently.
-            own = [bits.tobytes() for bits in np.packbits(truth.astype(bool), axis=1)]
-            ids = [bits + name for bits, name in zip(own, source.ids, strict=True)]
+            packed = [bits.tobytes() for bits in np.packbits(truth.astype(bool), axis=1)]
+            ids = [bits + name for bits, name in zip(packed, source.ids, strict=True)]
             return WordChoices.of(KeyedDraws(source.key, source.question, ids), self.digest, same)
 
         return self.choose(answers, people, patterns)
@@ -242,11 +249,11 @@ class YesNoPatterns(ReportSource):
                 and bool((np.diff(array // 2, axis=1) > 0).all())
             )
         if not fits:
-            what = (
+            problem = (
                 f"a report does not have answers to {self.size} of {self.pattern.questions} "
                 "questions, in order"
             )
-            raise StatementError(what, do="pass what privatize of this survey returned")
+            raise StatementError(problem, do="pass what privatize of this survey returned")
         return array.astype(np.int64, copy=False)
 
     def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
@@ -307,10 +314,10 @@ class YesNoPatterns(ReportSource):
         """Estimate the shares of the answers to a question, from the reports that name one of
         them.
         """
-        own = slice(2 * self.place(name), 2 * self.place(name) + 2)
+        columns = slice(2 * self.place(name), 2 * self.place(name) + 2)
         fit = checked_fit(self, counts.require(self.digest).require_some(), check_fit)
-        values = counts.values[own].astype(float)
-        squares = counts.squares[own]
+        values = counts.values[columns].astype(float)
+        squares = counts.squares[columns]
         total = float(values.sum())
         z = interval_quantile(confidence, 2, simultaneous)
         if not total > 0:
@@ -318,12 +325,12 @@ class YesNoPatterns(ReportSource):
         share = values / total
         scale = float(squares.sum()) / total**2
         number = counts.n_reports if counts.is_weighted else int(total)
-        found, interval = (
+        shares, interval = (
             (0.5 + (each - 0.5) / self.bias) for each in (share, share_intervals(share, scale, z))
         )
         error = np.sqrt(share * (1 - share) * scale) / self.bias
         return Estimate(
-            found,
+            shares,
             error,
             number,
             float(confidence),
@@ -338,11 +345,11 @@ class YesNoPatterns(ReportSource):
         """What counts and estimates the table of two questions."""
         both, only, none = self.pattern.pair() if self.size > 1 else (0, 0, 0)
         if both + none == 2 * only:
-            what = (
+            problem = (
                 f"the reports, with {self.size} answers each, do not show how two answers "
                 "depend on each other"
             )
-            raise StatementError(what, do="use a larger epsilon, or the scheme 'split'")
+            raise StatementError(problem, do="use a larger epsilon, or the scheme 'split'")
         return PairOfAnswers(self, name, other)
 
 
@@ -378,10 +385,10 @@ class PairOfAnswers(MechanismSource):
             2 * first + second, None if weights is None else weights[has_both]
         )
 
-    def estimate(self, counts: Counts, confidence: float = 0.95, **how: Any) -> Estimate:
+    def estimate(self, counts: Counts, confidence: float = 0.95, **options: Any) -> Estimate:
         """Estimate the shares of the pairs of answers."""
         part = replace(counts, source=self.mechanism.digest)
-        return estimate_frequencies(self.mechanism, part, confidence=confidence, **how)
+        return estimate_frequencies(self.mechanism, part, confidence=confidence, **options)
 
 
 class PatternCodec(SetCodec):

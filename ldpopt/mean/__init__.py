@@ -1,7 +1,8 @@
 """Product: protocols for means, one per file: bounded answers become reports, reports an unbiased
 `Estimate` of the mean.
 
-A new protocol is a subclass of `Protocol` with ``published=True`` in its own file, imported here.
+A new protocol is a subclass of `NumberProtocol` with ``published=True`` in its own file, imported
+here.
 """
 
 from ldpopt.mean.banded import Piecewise
@@ -18,7 +19,7 @@ from ldpopt.mean.literature import (
     rcp_multiple_opt,
     rcp_opt,
 )
-from ldpopt.mean.protocol import Protocol, VectorProtocol
+from ldpopt.mean.protocol import NumberProtocol, VectorProtocol
 from ldpopt.mean.random_censoring import NoPrivacy, RandomCensoring
 from ldpopt.mean.sampled import Sampled, sampled
 from ldpopt.mean.square_wave import SquareWave
@@ -31,7 +32,7 @@ __all__ = [
     "Laplace",
     "NoPrivacy",
     "Piecewise",
-    "Protocol",
+    "NumberProtocol",
     "RandomCensoring",
     "Sampled",
     "SquareWave",

@@ -15,7 +15,7 @@ from ldpopt.auditing.audits import Verdict, verdict_of_ratio
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
-from ldpopt.mean.protocol import Domain, Privacy, Protocol
+from ldpopt.mean.protocol import Domain, NumberProtocol, Privacy
 from ldpopt.mechanism.exact_draws import TOTAL, Source, coin_tosses, uniform_below
 from ldpopt.mechanism.sampling import BITS
 
@@ -43,8 +43,8 @@ class TwoLevel:
         raised = (self.budget.enclosure()[0] - 1) * self.fraction
         mass = int(TOTAL * raised / (1 + raised))
         if not mass:
-            what = f"epsilon = {self.budget!r} is too small for masses of 2**-53"
-            raise StatementError(what, do="give an epsilon above 1e-15")
+            problem = f"epsilon = {self.budget!r} is too small for masses of 2**-53"
+            raise StatementError(problem, do="give an epsilon above 1e-15")
         return mass
 
     @property
@@ -70,7 +70,7 @@ class TwoLevel:
         )
 
 
-class Banded(Protocol):
+class Banded(NumberProtocol):
     r"""Report one of ``N`` cells: with probability ``p`` uniform in a band of ``W`` cells, else
     uniform in all.
 
@@ -117,12 +117,12 @@ class Banded(Protocol):
     def _variance(self, x: Any) -> Any:
         # A uniform choice among n cells has variance (n**2 - 1) / 12, in squared cells.
         band = self.band
-        rest = self.rest
+        elsewhere = self.rest
         half = (self.natural_domain[1] - self.natural_domain[0]) / 2
-        noise = (band * (self.band_cells**2 - 1) + rest * (self.cells**2 - 1)) / (
+        noise = (band * (self.band_cells**2 - 1) + elsewhere * (self.cells**2 - 1)) / (
             3 * (band * self.steps) ** 2
         )
-        return (x - self.middle) ** 2 * (rest / band) + half**2 * noise
+        return (x - self.middle) ** 2 * (elsewhere / band) + half**2 * noise
 
     def _privacy(self) -> Privacy:
         low, high = self.natural_domain

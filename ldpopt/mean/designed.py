@@ -13,7 +13,7 @@ from ldpopt.certificate import Certificate
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import read_labelled
 from ldpopt.foundation.numbers import Float, frozen, real_array
-from ldpopt.mean.protocol import MAX_REPORT, Privacy, Protocol
+from ldpopt.mean.protocol import MAX_REPORT, NumberProtocol, Privacy
 from ldpopt.mechanism.exact_draws import Source
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import BITS
@@ -27,7 +27,7 @@ from ldpopt.solving.solution import Solution
 from ldpopt.solving.solve import solve
 
 
-class Designed(Protocol):
+class Designed(NumberProtocol):
     """A randomizer on a grid, made by `designed`; an answer between two grid values is rounded to
     one at random.
 
@@ -123,8 +123,8 @@ class Designed(Protocol):
         )
 
     def _privacy(self) -> Privacy:
-        found = self.audit()
-        return found.epsilon, found.witness, found.verdict
+        audit = self.audit()
+        return audit.epsilon, audit.witness, audit.verdict
 
     def _delta(self, epsilon: float) -> float:
         return self.audit().delta_at(epsilon)
@@ -212,9 +212,9 @@ def designed(
     >>> round(best.grid_variance, 6), best.audit().verdict
     (4.0, 'certified')
     """
-    given = read_labelled(values, "list of answers", ("input",))
+    labelled = read_labelled(values, "list of answers", ("input",))
     reports = real_array(outputs, "list of outputs")
-    answers = given.values
+    answers = labelled.values
     for name, array, least in (("answers", answers, 2), ("outputs", reports, 2)):
         if (
             array.ndim != 1
@@ -222,18 +222,18 @@ def designed(
             or not np.isfinite(array).all()
             or len(set(array)) < len(array)
         ):
-            what = (
+            problem = (
                 f"the {name}, of shape {array.shape}, are not at least {least} distinct "
                 "finite numbers"
             )
-            raise StatementError(what, do="give a list of numbers, each once")
+            raise StatementError(problem, do="give a list of numbers, each once")
     if max(np.abs(answers).max(), np.abs(reports).max()) > MAX_REPORT:
         raise StatementError(
             f"squares of numbers above {MAX_REPORT:g} overflow", do="use a larger unit"
         )
     order = np.argsort(answers)
     weights = (
-        None if prior is None else read_prior(prior, given.axes[0] or answers.tolist())[0][order]
+        None if prior is None else read_prior(prior, labelled.axes[0] or answers.tolist())[0][order]
     )
     answers = answers[order]
     # numbers near 1 keep the program well scaled

@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.foundation.numbers import Float
-from ldpopt.mean.protocol import Domain, Privacy, Protocol
+from ldpopt.mean.protocol import Domain, NumberProtocol, Privacy
 from ldpopt.mean.random_censoring import RandomCensoring
 from ldpopt.mechanism.exact_draws import Source
 from ldpopt.mechanism.mechanism import Mechanism
 
 
-class Duchi(Protocol, published=True):
+class Duchi(NumberProtocol, published=True):
     r"""Report ``C`` or ``-C`` for a number in [-1, 1].
 
     .. math:: \Pr(C \mid t) = \frac12 + \frac{t}{2C}, \qquad C = \coth\frac{\epsilon}{2},

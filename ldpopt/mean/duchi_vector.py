@@ -50,6 +50,11 @@ class DuchiVector(VectorProtocol):
     size : float
         ``B``.
 
+    Raises
+    ------
+    StatementError
+        If epsilon is not positive, there are too many attributes, or the domain is not an interval.
+
     Notes
     -----
     With one attribute it is `Duchi`. Two opposite corners are the worst pair. For even ``m`` the
@@ -89,8 +94,8 @@ class DuchiVector(VectorProtocol):
         """Estimate the mean of each attribute, without bias, from the signs that `privatize`
         returned.
 
-        Arguments are those of `Protocol.estimate`, for reports of shape (N, m). The ``m`` values
-        have sample standard errors, that of the worst case if all signs are equal.
+        Arguments are those of `NumberProtocol.estimate`, for reports of shape (N, m). The ``m``
+        values have sample standard errors, that of the worst case if all signs are equal.
         """
         normal_quantile(confidence)
         signs = np.asarray(reports)
@@ -101,8 +106,8 @@ class DuchiVector(VectorProtocol):
             and signs.dtype.kind in "if"
         )
         if not fits or not (np.abs(signs) == 1).all():
-            what = f"the reports are not signs of shape (users, {self.attributes})"
-            raise StatementError(what, do="pass what privatize returned")
+            problem = f"the reports are not signs of shape (users, {self.attributes})"
+            raise StatementError(problem, do="pass what privatize returned")
         n = len(signs)
         means = signs.sum(axis=0, dtype=np.float64) / n
         spread = (1 - means) * (1 + means) * n / max(1, n - 1)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ldpopt.foundation.numbers import Float
 from ldpopt.mean.banded import Piecewise
 from ldpopt.mean.duchi import Duchi
-from ldpopt.mean.protocol import Domain, Privacy, Protocol
+from ldpopt.mean.protocol import Domain, NumberProtocol, Privacy
 from ldpopt.mechanism.exact_draws import TOTAL, Source, coin_tosses
 
 # Budget below which the two-point mechanism alone has the least worst case: about 0.6093525
@@ -25,7 +25,7 @@ THRESHOLD = math.log(
 )
 
 
-class Hybrid(Protocol, published=True):
+class Hybrid(NumberProtocol, published=True):
     r"""Report by the piecewise mechanism with probability ``1 - exp(-epsilon / 2)``, else by
     Duchi's, on [-1, 1].
 
@@ -93,7 +93,7 @@ class Hybrid(Protocol, published=True):
             for part, mass in ((self.piecewise, self.mass), (self.duchi, TOTAL - self.mass))
             if mass
         ]
-        return max((part._privacy() for part in parts), key=lambda found: found[0])
+        return max((part._privacy() for part in parts), key=lambda privacy: privacy[0])
 
     def _delta(self, epsilon: float) -> float:
         return self.weight * self.piecewise._delta(

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import log_enclosure, round_up
 from ldpopt.foundation.numbers import Float
-from ldpopt.mean.protocol import Domain, Privacy, Protocol
+from ldpopt.mean.protocol import Domain, NumberProtocol, Privacy
 from ldpopt.mechanism.exact_draws import TOTAL, Source, fair_bits, geometric_draws
 from ldpopt.mechanism.sampling import BITS
 
 
-class Laplace(Protocol, published=True):
+class Laplace(NumberProtocol, published=True):
     r"""Mean protocol: add Laplace noise of scale ``2 / epsilon`` to a number in [-1, 1].
 
     .. math:: r = t + \mathrm{Lap}(2 / \epsilon), \qquad V(t) = 8 / \epsilon^2
@@ -26,6 +26,12 @@ class Laplace(Protocol, published=True):
     ----------
     epsilon : float or str
         Budget in nats, positive.
+
+    Raises
+    ------
+    StatementError
+        If epsilon is not positive, or too small for words of 53 bits, or the domain is not an
+        interval.
 
     Notes
     -----
@@ -61,8 +67,8 @@ class Laplace(Protocol, published=True):
         self._step = log_enclosure(1 + Fraction(1, self.scale - 1))[1]
         self.points = int(self.epsilon.lower_nats / self._step)
         if not self.points:
-            what = f"epsilon = {self.epsilon!r} is too small for words of {self.bits} bits"
-            raise StatementError(what, do=f"give an epsilon above {float(self._step):.2g}")
+            problem = f"epsilon = {self.epsilon!r} is too small for words of {self.bits} bits"
+            raise StatementError(problem, do=f"give an epsilon above {float(self._step):.2g}")
         self._natural_bias = 1 / self.points
 
     def _randomize(self, x: Float, source: Source) -> NDArray[Any]:

@@ -26,7 +26,7 @@ MAX_REPORT = 1e150  # largest report, and widest domain: their squares do not ov
 
 
 class MeanProtocol(ABC):
-    """Draws reports of bounded answers and estimates their mean: a `Protocol` of numbers, a
+    """Draws reports of bounded answers and estimates their mean: a `NumberProtocol` of numbers, a
     `VectorProtocol`.
     """
 
@@ -84,8 +84,8 @@ class MeanProtocol(ABC):
         squared unit.
         """
         array = self._read_answers(x)
-        found = self._unit**2 * self._variance(array)
-        return found if array.ndim else float(found)
+        variances = self._unit**2 * self._variance(array)
+        return variances if array.ndim else float(variances)
 
     @property
     def worst_case_variance(self) -> float:
@@ -105,15 +105,23 @@ class MeanProtocol(ABC):
         # Two reductions without temporaries; nan fails both comparisons.
         if array.size and not (array.min() >= low and array.max() <= high):
             bad = int(np.argmax(~((array >= low) & (array <= high)).ravel()))
-            what = f"the answer{quoted(float(array.ravel()[bad]))} lies outside [{low:g}, {high:g}]"
-            do = "pass domain=(low, high) that contains all answers; nothing is clipped"
             if np.isnan(array.ravel()[bad]):
-                what, do = "an answer is missing (nan)", "leave out people who did not answer"
-            raise StatementError(what, where=f"entry {bad}", do=do)
+                raise StatementError(
+                    "an answer is missing (nan)",
+                    code="missing-answer",
+                    where=f"entry {bad}",
+                    do="leave out people who did not answer",
+                )
+            raise StatementError(
+                f"the answer{quoted(float(array.ravel()[bad]))} lies outside [{low:g}, {high:g}]",
+                code="domain",
+                where=f"entry {bad}",
+                do="pass domain=(low, high) that contains all answers; nothing is clipped",
+            )
         return np.asarray(self._to_natural(array))
 
 
-class Protocol(MeanProtocol):
+class NumberProtocol(MeanProtocol):
     r"""A randomizer of one bounded number per user, and the unbiased estimate of the users' mean.
 
     The mean of a report is affine in the answer, so the inverse map is unbiased:
@@ -157,7 +165,7 @@ class Protocol(MeanProtocol):
     """
 
     # of the literature, each constructed from a budget
-    PUBLISHED: ClassVar[list[type["Protocol"]]] = []
+    PUBLISHED: ClassVar[list[type["NumberProtocol"]]] = []
     report_range: tuple[float, float] = (-math.inf, math.inf)
     offset: float = 0.0
     slope: float = 1.0
@@ -198,12 +206,19 @@ class Protocol(MeanProtocol):
             Answers within the domain; nothing is clipped.
         rng : numpy.random.Generator or int, optional
             Makes the draws repeatable (default: every bit from the operating system's generator).
+
+        Raises
+        ------
+        StatementError
+            If the answers are not a vector of numbers within the domain.
         """
         source = bit_source(rng)
         answers = self._read_answers(x)
         if answers.ndim != 1:
             raise StatementError(
-                f"answers have shape {answers.shape}; expected a vector", do="pass a list"
+                f"answers have shape {answers.shape}; expected a vector",
+                code="vector",
+                do="pass a list",
             )
         parts = [answers[part] for part in chunks(len(answers))] or [answers]
         return np.concatenate([self._randomize(part, source) for part in parts])
@@ -272,8 +287,8 @@ class Protocol(MeanProtocol):
             reports = np.asarray(reports, np.float64)
         array = real_array(reports, "list of reports")
         if array.ndim != 1 or not array.size:
-            what = f"reports have shape {array.shape}; expected a vector with at least one entry"
-            raise StatementError(what, do="pass a list of the reports that privatize returned")
+            problem = f"reports have shape {array.shape}; expected a vector with at least one entry"
+            raise StatementError(problem, do="pass a list of the reports that privatize returned")
         low, high = self.report_range
         low, high = max(low, -MAX_REPORT), min(high, MAX_REPORT)
         slack = 1e-9 * max(abs(low), abs(high))
@@ -289,15 +304,20 @@ class Protocol(MeanProtocol):
             bad = int(
                 np.argmin(np.isfinite(array) & (array >= low - slack) & (array <= high + slack))
             )
-            what = f"the report{quoted(float(array[bad]))} cannot come from {self!r}"
-            raise StatementError(what, where=f"entry {bad}", do=do)
+            problem = f"the report{quoted(float(array[bad]))} cannot come from {self!r}"
+            raise StatementError(problem, code="reports", where=f"entry {bad}", do=do)
         if self._report_values is not None:
             values = self._report_values
             right = np.clip(np.searchsorted(values, array), 1, len(values) - 1)
             distance = np.minimum(np.abs(array - values[right - 1]), np.abs(array - values[right]))
             if not (distance <= slack).all():
-                what = f"a report is not one of the {len(values)} values that {self!r} reports"
-                raise StatementError(what, where=f"entry {int(np.argmax(distance > slack))}", do=do)
+                problem = f"a report is not one of the {len(values)} values that {self!r} reports"
+                raise StatementError(
+                    problem,
+                    code="report-values",
+                    where=f"entry {int(np.argmax(distance > slack))}",
+                    do=do,
+                )
         return array
 
     @abstractmethod
@@ -322,6 +342,11 @@ class VectorProtocol(MeanProtocol):
         Number of attributes ``m``, at least 1.
     domain : tuple of float, optional
         Least and largest answer of every attribute; default: the natural domain.
+
+    Raises
+    ------
+    StatementError
+        If there is no attribute, or the domain is not an interval.
     """
 
     _rows_at_a_time = CHUNK
@@ -338,7 +363,12 @@ class VectorProtocol(MeanProtocol):
         x : array_like, shape (N, m)
             Answers within the domain, one user a row; nothing is clipped.
         rng : numpy.random.Generator or int, optional
-            As in `Protocol.privatize`.
+            As in `NumberProtocol.privatize`.
+
+        Raises
+        ------
+        StatementError
+            If the answers are not a matrix with a column for each attribute, or leave the domain.
         """
         # A plain array is read in parts: a copy might not fit into memory.
         is_plain = type(x) is np.ndarray and x.dtype.kind in "iuf"
@@ -346,9 +376,9 @@ class VectorProtocol(MeanProtocol):
             x if is_plain else real_array(x, "list of answers")  # type: ignore[assignment]
         )
         if answers.ndim != 2 or answers.shape[1] != self.attributes:
-            what = f"answers have shape {answers.shape}; expected (users, {self.attributes})"
+            problem = f"answers have shape {answers.shape}; expected (users, {self.attributes})"
             raise StatementError(
-                what, do="pass one row for each user, one column for each attribute"
+                problem, do="pass one row for each user, one column for each attribute"
             )
         source = bit_source(rng)
         reports = self._empty(len(answers))
@@ -371,8 +401,8 @@ def read_domain(domain: Any) -> Domain:
         return None
     ends = real_array(domain, "domain")
     if ends.shape != (2,) or not np.isfinite(ends).all() or not 0 < ends[1] - ends[0] <= MAX_REPORT:
-        what = f"the domain {domain!r} is not an interval of a width up to {MAX_REPORT:g}"
-        raise StatementError(what, do="pass domain=(least answer, largest answer)")
+        problem = f"the domain {domain!r} is not an interval of a width up to {MAX_REPORT:g}"
+        raise StatementError(problem, do="pass domain=(least answer, largest answer)")
     return float(ends[0]), float(ends[1])
 
 

@@ -13,13 +13,13 @@ from ldpopt.auditing.audits import verdict_of_ratio
 from ldpopt.auditing.divergence import Audit
 from ldpopt.errors import PrivacyViolationError, StatementError
 from ldpopt.foundation.numbers import Float, real_number, short_repr
-from ldpopt.mean.protocol import Domain, Privacy, Protocol, read_domain
+from ldpopt.mean.protocol import Domain, NumberProtocol, Privacy, read_domain
 from ldpopt.mechanism.exact_draws import TOTAL, Source
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import PureLDP
 
 
-class RandomCensoring(Protocol, published=True):
+class RandomCensoring(NumberProtocol, published=True):
     r"""Report whether a number in [0, 1] exceeds a random threshold: RCP_Single, and the paper's
     other intervals.
 
@@ -95,7 +95,7 @@ class RandomCensoring(Protocol, published=True):
             interval = (
                 f"[{lower / TOTAL:.6g}, {upper / TOTAL:.6g}], which is empty or leaves [0, 1]"
             )
-            what = (
+            problem = (
                 f"delta1 = {self.delta1:g} and delta2 = {self.delta2:g} give the "
                 f"interval {interval}"
             )
@@ -103,7 +103,7 @@ class RandomCensoring(Protocol, published=True):
                 "pass delta1 <= 1, delta2 >= -1, delta2 - delta1 < exp(epsilon) - 1, and "
                 "epsilon above 1e-15"
             )
-            raise StatementError(what, do=do)
+            raise StatementError(problem, do=do)
         self._set_masses(lower, upper)
 
     def _set_masses(self, lower: int, upper: int) -> None:
@@ -138,13 +138,16 @@ class RandomCensoring(Protocol, published=True):
         )
         audit = mechanism.audit(PureLDP(self.epsilon))
         if audit.verdict != "certified":
-            what = (
+            problem = (
                 f"this interval is not {float(self.epsilon):.6g}-LDP: epsilon "
                 f"{self._privacy()[0]:.6g} found"
             )
             do = "use delta1 = delta2 = 0, which is better than every other private interval"
             raise PrivacyViolationError(
-                what, where=f"report {audit.witness[2]}" if audit.witness else "", do=do
+                problem,
+                code="interval",
+                where=f"report {audit.witness[2]}" if audit.witness else "",
+                do=do,
             )
         return mechanism
 
@@ -159,10 +162,10 @@ class RandomCensoring(Protocol, published=True):
 
     def _privacy(self) -> Privacy:
         lower, upper = self.counts
-        one = Fraction(upper, lower) if lower else math.inf
-        zero = Fraction(TOTAL - lower, TOTAL - upper) if upper < TOTAL else math.inf
-        epsilon, verdict = verdict_of_ratio(max(one, zero), self.epsilon)
-        return epsilon, (1.0, 0.0, 1) if one >= zero else (0.0, 1.0, 0), verdict
+        ratio_of_one = Fraction(upper, lower) if lower else math.inf
+        ratio_of_zero = Fraction(TOTAL - lower, TOTAL - upper) if upper < TOTAL else math.inf
+        epsilon, verdict = verdict_of_ratio(max(ratio_of_one, ratio_of_zero), self.epsilon)
+        return epsilon, (1.0, 0.0, 1) if ratio_of_one >= ratio_of_zero else (0.0, 1.0, 0), verdict
 
     def _delta(self, epsilon: float) -> float:
         # Uses 1 - c = (1 - c - d) + d, to avoid a difference of two numbers near 1.

@@ -12,7 +12,7 @@ from ldpopt.auditing.divergence import Audit
 from ldpopt.errors import StatementError
 from ldpopt.estimation.estimate import Estimate, normal_quantile
 from ldpopt.foundation.numbers import Float, require_choice, require_kind, whole_number
-from ldpopt.mean.protocol import Protocol, VectorProtocol
+from ldpopt.mean.protocol import NumberProtocol, VectorProtocol
 from ldpopt.mechanism.exact_draws import Source, uniform_below
 
 Method = Literal["ratio", "horvitz_thompson"]
@@ -30,7 +30,7 @@ class Sampled(VectorProtocol):
 
     Parameters
     ----------
-    protocol : Protocol
+    protocol : NumberProtocol
         Randomizer of each chosen attribute; a report of ``k`` attributes spends ``k`` times its
         budget.
     attributes : int
@@ -40,6 +40,12 @@ class Sampled(VectorProtocol):
         on the bits.
     chosen : int
         Number ``k`` of attributes that a user reports, 1 to ``m``; default: ``1``.
+
+    Raises
+    ------
+    StatementError
+        If the protocol is none for numbers, the method is unknown, or ``chosen`` is not from 1 to
+        ``m``.
 
     Notes
     -----
@@ -70,10 +76,10 @@ class Sampled(VectorProtocol):
     """
 
     def __init__(
-        self, protocol: Protocol, attributes: int, method: Method = "ratio", chosen: int = 1
+        self, protocol: NumberProtocol, attributes: int, method: Method = "ratio", chosen: int = 1
     ) -> None:
         super().__init__(attributes)
-        require_kind(protocol, Protocol, "sampled()")
+        require_kind(protocol, NumberProtocol, "sampled()")
         require_choice(method, ("ratio", "horvitz_thompson"), "method")
         self.protocol, self.method = protocol, method
         self.natural_domain, self._data_domain = protocol.natural_domain, protocol._data_domain
@@ -120,21 +126,25 @@ class Sampled(VectorProtocol):
     def estimate(self, reports: NDArray[Any], confidence: float = 0.95) -> Estimate:
         """Estimate the mean of each attribute from what `privatize` returned.
 
-        Arguments are those of `Protocol.estimate`. The ``m`` values have sample standard errors,
-        that of the worst case if all reports of an attribute are equal. With the ratio, an
+        Arguments are those of `NumberProtocol.estimate`. The ``m`` values have sample standard
+        errors, that of the worst case if all reports of an attribute are equal. With the ratio, an
         attribute without reports is nan.
         """
         normal_quantile(confidence)
         array = np.asarray(reports)
         if array.dtype.names is None or not {"attribute", "report"} <= set(array.dtype.names):
-            what = "the reports have no fields 'attribute' and 'report'"
-            raise StatementError(what, do="pass what privatize returned")
+            problem = "the reports have no fields 'attribute' and 'report'"
+            raise StatementError(problem, code="fields", do="pass what privatize returned")
         values = self.protocol._read_reports(array["report"].reshape(-1))
         attribute = array["attribute"].reshape(-1).astype(np.int64)
         if attribute.min() < 0 or attribute.max() >= self.attributes:
             bad = int(attribute[(attribute < 0) | (attribute >= self.attributes)][0])
-            what = f"a report names the attribute {bad}, which is not in 0 .. {self.attributes - 1}"
-            raise StatementError(what, do="pass what privatize of this protocol returned")
+            problem = (
+                f"a report names the attribute {bad}, which is not in 0 .. {self.attributes - 1}"
+            )
+            raise StatementError(
+                problem, code="attribute", do="pass what privatize of this protocol returned"
+            )
         n = len(array)
         m = self.attributes
         slope = self.protocol.slope
@@ -215,7 +225,7 @@ class Sampled(VectorProtocol):
 
 
 def sampled(
-    protocol: Protocol, *, attributes: int, method: Method = "ratio", chosen: int = 1
+    protocol: NumberProtocol, *, attributes: int, method: Method = "ratio", chosen: int = 1
 ) -> Sampled:
     """Make the vector form of a protocol, in which each user reports one attribute or a few:
     RCP_Multiple, Harmony, ...

@@ -83,6 +83,11 @@ class SquareWave(Banded, published=True):
             Shares that sum to 1, labelled by the centers; the errors are those of
             `estimate_frequencies`.
 
+        Raises
+        ------
+        StatementError
+            If ``bins`` is not from 2 to 512, or the reports cannot come from this protocol.
+
         Notes
         -----
         The result is the limit of the EM iterations of Li et al., found by Newton steps. With many
@@ -116,8 +121,10 @@ class SquareWave(Banded, published=True):
             channel / channel.sum(axis=1, keepdims=True), centers.tolist(), range(2 * bins)
         )
         # The bins only approximate the wave: reports of the wave need not fit them.
-        how: Any = {"method": "maximum_likelihood", "check_fit": False}
-        return replace(estimate_frequencies(model, counts, confidence=confidence, **how), fit=None)
+        options: Any = {"method": "maximum_likelihood", "check_fit": False}
+        return replace(
+            estimate_frequencies(model, counts, confidence=confidence, **options), fit=None
+        )
 
 
 def half_width(epsilon: float) -> float:

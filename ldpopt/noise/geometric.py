@@ -29,6 +29,11 @@ class Geometric(IntegerNoise):
     epsilon : float or str
         Nats, positive, or ``"log(3)"``.
 
+    Raises
+    ------
+    StatementError
+        If the sensitivity is not a positive whole number, or epsilon is not positive.
+
     Notes
     -----
     `sample` is exact. It counts heads of a coin with the rational probability `decay`, ``b``
@@ -48,8 +53,8 @@ class Geometric(IntegerNoise):
     def __init__(self, sensitivity: float, epsilon: float | str) -> None:
         super().__init__(sensitivity, epsilon)
         if self.sensitivity != int(self.sensitivity):
-            what = f"sensitivity = {short_repr(sensitivity)} is not a whole number"
-            raise StatementError(what, do="use Laplace(...).on_grid(step)")
+            problem = f"sensitivity = {short_repr(sensitivity)} is not a whole number"
+            raise StatementError(problem, do="use Laplace(...).on_grid(step)")
         self._budget_share = Fraction(1, int(self.sensitivity))
 
     @property
@@ -107,6 +112,12 @@ class Geometric(IntegerNoise):
         -------
         Mechanism
             Channel ``(n, n)``, repaired and certified for answers at most `sensitivity` apart.
+
+        Raises
+        ------
+        StatementError
+            If ``n`` is not a whole number of at least 2, or the matrix does not fit into the
+            memory.
         """
         n = whole_number(n, "n", 2)
         require_memory(40 * n * n, f"the {n} x {n} matrix of this noise")

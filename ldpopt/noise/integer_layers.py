@@ -8,7 +8,7 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Int, frozen
-from ldpopt.noise.interval_layers import Moments, require_few_layers
+from ldpopt.noise.interval_layers import LayerIntegrals, require_few_layers
 from ldpopt.noise.intervals import Blocks
 
 MAX_SEARCH_STEPS = 200_000_000  # largest number of (integer, step) pairs in a search
@@ -36,8 +36,10 @@ class IntegerLayers:
         """
         values, c, d = self.members, self.c, self.d
         if 2 * d + 1 < (divisor := math.gcd(*values)):
-            what = f"all members are multiples of {divisor}: the other integers are never reached"
-            raise StatementError(what, do=f"count in units of {divisor}")
+            problem = (
+                f"all members are multiples of {divisor}: the other integers are never reached"
+            )
+            raise StatementError(problem, code="divisor", do=f"count in units of {divisor}")
         _require_table(c + d)
         start = (c - 1) * (values[-2] if len(values) > 1 else 0) + d
         # a shortest path can be reordered to overshoot by less than one step
@@ -59,12 +61,12 @@ class IntegerLayers:
                 return levels[: start + c]
             t, work = t + 1, work + len(frontier) * len(steps)
             if work > MAX_SEARCH_STEPS:
-                what = (
+                problem = (
                     "the levels of the set of whole numbers take more than "
                     f"{MAX_SEARCH_STEPS:.1g} steps to find"
                 )
                 raise StatementError(
-                    what, do="pass intervals that contain the set, or fewer numbers"
+                    problem, do="pass intervals that contain the set, or fewer numbers"
                 )
             longer = min(d + t * c, full) + 1
             _require_table(longer)
@@ -109,7 +111,7 @@ class IntegerLayers:
         return order[: starts[-1]], starts
 
     @cached_property
-    def moments(self) -> Moments:
+    def moments(self) -> LayerIntegrals:
         """Sums over the layers ``0 .. n``."""
         order, starts = self.sorted_members
         level = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
@@ -117,21 +119,23 @@ class IntegerLayers:
             [2 * np.bincount(level, order.astype(float) ** power) for power in range(3)]
         )
         table[0, 0] -= 1  # 0 is its own mirror image
-        return Moments(*frozen(table))
+        return LayerIntegrals(*frozen(table))
 
-    def find_failure(self) -> str | None:
-        """Return why the levels are not private, or None; exact."""
+    def find_failure(self) -> tuple[str, str] | None:
+        """Return why the levels are not private, with its code, or None; exact."""
         # Levels of k and k + v are compared for all members, over the start and two periods; the
         # rest repeats.
         k = np.arange(-self.c, len(self.table) + 2 * self.c)
         level = self.level(np.abs(k))
         for v in self.members:
             if (np.abs(self.level(np.abs(k + v)) - level) > 1).any():
-                return f"a step of {v} changes the level by more than one"
+                return f"a step of {v} changes the level by more than one", "level-step"
         return None
 
 
 def _require_table(size: int) -> None:
     if size > MAX_TABLE_SIZE:
-        what = f"a table of levels of {float(size):.3g} integers is too large"
-        raise StatementError(what, do="count in a larger unit, or use intervals")
+        problem = f"a table of levels of {float(size):.3g} integers is too large"
+        raise StatementError(
+            problem, code="table-size", do="count in a larger unit, or use intervals"
+        )

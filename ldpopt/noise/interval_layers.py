@@ -20,7 +20,7 @@ MAX_LAYERS = 20_000  # largest number of layers of a partition; time grows with 
 MAX_INTERVALS = 20_000_000
 
 
-class Moments(NamedTuple):
+class LayerIntegrals(NamedTuple):
     """Integrals of 1, ``|r|`` and ``r**2`` over layers ``0 .. n``; sums over the integers of a set
     of whole numbers.
     """
@@ -33,8 +33,8 @@ class Moments(NamedTuple):
 def require_few_layers(count: int) -> None:
     """Check that moments and proofs over this number of layers end within seconds."""
     if count > MAX_LAYERS:
-        what = f"the noise has {count:,} different layers; {MAX_LAYERS:,} are the most"
-        raise StatementError(what, do="widen more, or join the intervals")
+        problem = f"the noise has {count:,} different layers; {MAX_LAYERS:,} are the most"
+        raise StatementError(problem, do="widen more, or join the intervals")
 
 
 class IntervalLayers(ABC):
@@ -66,7 +66,7 @@ class IntervalLayers(ABC):
         """
 
     @cached_property
-    def moments(self) -> Moments:
+    def moments(self) -> LayerIntegrals:
         """Integrals over both halves of the layers ``0 .. n``."""
         require_few_layers(self.steps)
         table = np.zeros((3, self.steps + 1))
@@ -75,7 +75,7 @@ class IntervalLayers(ABC):
             table[:, t] = 2 * np.array(
                 [length.sum(), length @ middle, length @ (middle**2 + length**2 / 12)]
             )
-        return Moments(*frozen(table))
+        return LayerIntegrals(*frozen(table))
 
     @cached_property
     def pieces(self) -> tuple[Float, Float, Int]:
@@ -90,16 +90,19 @@ class IntervalLayers(ABC):
         order = order[length[order] > 0]
         return frozen(left[order]), frozen(length[order]), frozen(level[order])
 
-    def find_failure(self) -> str | None:
-        """Return why the layers are not private, or None; exact."""
+    def find_failure(self) -> tuple[str, str] | None:
+        """Return why the layers are not private, with its code, or None; exact."""
         # From n - 1 on the sets are intervals that grow alike, so the inclusion at n implies all
         # later ones.
         require_few_layers(self.steps)
         violation, inner, outer, growth = self.check_steps()
         if violation is not None:
-            return f"layer {violation - 1} moved by a neighbor leaves layer {violation}"
+            return (
+                f"layer {violation - 1} moved by a neighbor leaves layer {violation}",
+                "inclusion",
+            )
         if len(inner) != 1 or len(outer) != 1 or outer[0][1] - inner[0][1] != growth:
-            return f"layer {self.steps} has not converged"
+            return f"layer {self.steps} has not converged", "convergence"
         return None
 
 
@@ -125,19 +128,19 @@ class UnionLayers(IntervalLayers):
         width = int(self.d * scale)
         steps = intervals.symmetric(cores)
         widest = max((high[0] - low[1] for low, high in pairwise(steps)), default=0)
-        found: list[intervals.Intervals] = []
+        sets: list[intervals.Intervals] = []
         core: intervals.Intervals = [(0, 0)]
         work = 0
         while True:
-            found.append([(low - width, high + width) for low, high in core])
+            sets.append([(low - width, high + width) for low, high in core])
             if len(core) == 1 and 2 * (core[0][1] + width) >= widest:
-                end = found[-1][0][1]
+                end = sets[-1][0][1]
                 c = steps[-1][1]
-                return [*found, [(-end - c, end + c)]], scale
+                return [*sets, [(-end - c, end + c)]], scale
             work += len(core) * len(steps)
-            if len(found) > MAX_LAYERS or work > MAX_INTERVALS:
-                what = f"layers still have gaps after {len(found)} steps"
-                raise StatementError(what, do="widen more, or join some of the intervals")
+            if len(sets) > MAX_LAYERS or work > MAX_INTERVALS:
+                problem = f"layers still have gaps after {len(sets)} steps"
+                raise StatementError(problem, do="widen more, or join some of the intervals")
             core = intervals.minkowski_sum(core, steps, 2 * width)
 
     @property

@@ -79,6 +79,7 @@ def read_intervals(intervals: Iterable[Any]) -> tuple[Blocks, bool]:
     if joined[-1][1] == 0:
         raise StatementError(
             "the only member of the neighbor set is 0",
+            code="members",
             do="a query that never changes needs no noise",
         )
     return joined, is_discrete
@@ -100,8 +101,8 @@ def _read_entries(intervals: Any) -> list[Any]:
     """Read the members of a neighbor set, of any kind of list or table."""
     is_list = isinstance(intervals, Iterable) and getattr(intervals, "ndim", 1) > 0
     if not is_list or isinstance(intervals, (str, bytes, Mapping)):
-        what = f"{short_repr(intervals)} is not a set of intervals"
-        raise StatementError(what, do="pass intervals such as [(0, 1), (20, 21)]")
+        problem = f"{short_repr(intervals)} is not a set of intervals"
+        raise StatementError(problem, do="pass intervals such as [(0, 1), (20, 21)]")
     require_room(intervals, "set of whole numbers")
     # Iterating over a DataFrame gives its column names, not its rows.
     return list(intervals.to_numpy() if hasattr(intervals, "to_numpy") else intervals)
@@ -114,13 +115,17 @@ def _read_interval(entry: Any) -> tuple[Fraction, Fraction]:
             Fraction(v if type(v) in (int, Fraction) else real_number(v, "end")) for v in entry
         )
     except (TypeError, ValueError, OverflowError):
-        what = f"{short_repr(entry)} is not an interval (low, high) of finite numbers"
+        problem = f"{short_repr(entry)} is not an interval (low, high) of finite numbers"
         raise StatementError(
-            what, do="pass intervals such as [(0, 1), (20, 21)], or a set of whole numbers"
+            problem,
+            code="interval",
+            do="pass intervals such as [(0, 1), (20, 21)], or a set of whole numbers",
         ) from None
     if low > high:
         raise StatementError(
-            f"the interval {entry!r} has low > high", do="give (low, high) with low <= high"
+            f"the interval {entry!r} has low > high",
+            code="ends",
+            do="give (low, high) with low <= high",
         )
     if low <= 0 <= high:
         return Fraction(0), max(-low, high)

@@ -126,11 +126,11 @@ class LevelNoise(Noise):
         piece = np.clip(np.searchsorted(left, size, side="right") - 1, 0, None)
         density = np.exp(-float(self.epsilon) * level[piece]) / self.normalizer
         half = before[piece] + np.clip(size - left[piece], 0, length[piece]) * density
-        blocks, rest = np.divmod(np.maximum(size - end, 0.0), self.sensitivity)
+        blocks, offset = np.divmod(np.maximum(size - end, 0.0), self.sensitivity)
         n = self.partition.steps
         eps = float(self.epsilon)
         start = np.exp(-eps * (n + 1 + blocks)) / self.normalizer
-        beyond = start * (self.sensitivity / -np.expm1(-eps) - rest)
+        beyond = start * (self.sensitivity / -np.expm1(-eps) - offset)
         return np.asarray(0.5 + np.sign(r) * np.where(size >= end, 0.5 - beyond, half))
 
     @property
@@ -198,9 +198,9 @@ class IntegerLevelNoise(IntegerNoise, LevelNoise):
     def pdf(self, r: ArrayLike) -> Float:
         """Return the probability of each ``r``; 0 off the integers."""
         r = read_points(r)
-        whole = r == np.floor(r)
-        level = self.partition.level(np.where(whole, r, 0.0))
-        return np.where(whole, np.exp(-float(self.epsilon) * level) / self.normalizer, 0.0)
+        is_integer = r == np.floor(r)
+        level = self.partition.level(np.where(is_integer, r, 0.0))
+        return np.where(is_integer, np.exp(-float(self.epsilon) * level) / self.normalizer, 0.0)
 
     def cdf(self, r: ArrayLike) -> Float:
         """See `Noise.cdf`."""

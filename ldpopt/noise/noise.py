@@ -40,6 +40,11 @@ class Noise(ABC):
     epsilon : Budget
         Nats, positive.
 
+    Raises
+    ------
+    StatementError
+        If the sensitivity or epsilon is not positive, or so extreme that moments are not finite.
+
     Notes
     -----
     `sample` of a continuous distribution is for simulation only: the low bits of its floats reveal
@@ -138,8 +143,8 @@ class IntegerNoise(Noise):
         """Numerator of `decay` over ``2**53``."""
         weight = int(self.decay * TOTAL)
         if weight == TOTAL:
-            what = "epsilon is below 2**-53 per unit step: no finite noise exists"
-            raise StatementError(what, do="state a larger epsilon")
+            problem = "epsilon is below 2**-53 per unit step: no finite noise exists"
+            raise StatementError(problem, do="state a larger epsilon")
         return weight
 
     def on_grid(self, step: float) -> Self:
@@ -169,8 +174,10 @@ def read_positive(value: Any, name: str) -> float:
             f"{name} = {number} is not positive and finite", do="give a number above 0"
         )
     if not 1 / MAX_LENGTH <= number <= MAX_LENGTH:
-        what = f"{name} = {number} is out of range"
-        raise StatementError(what, do=f"state a number from {1 / MAX_LENGTH:g} to {MAX_LENGTH:g}")
+        problem = f"{name} = {number} is out of range"
+        raise StatementError(
+            problem, code="range", do=f"state a number from {1 / MAX_LENGTH:g} to {MAX_LENGTH:g}"
+        )
     return number
 
 
@@ -178,8 +185,8 @@ def read_noise_budget(epsilon: float | str) -> Budget:
     """Read a budget at which noise has finite moments."""
     budget = Budget(epsilon)
     if not budget >= MIN_EPSILON:
-        what = f"epsilon = {budget!r} is too small: the noise would not be finite"
-        raise StatementError(what, do="state a larger epsilon")
+        problem = f"epsilon = {budget!r} is too small: the noise would not be finite"
+        raise StatementError(problem, do="state a larger epsilon")
     return budget
 
 
@@ -209,6 +216,6 @@ def read_integer(k: Any) -> int:
 def exact_power(decay: Fraction, k: int) -> Fraction:
     """Return ``decay**k`` exactly."""
     if k > MAX_EXACT_POWER:
-        what = f"the exact probability of {short_repr(k)} takes {short_repr(53 * k)} bits"
-        raise StatementError(what, do="use pdf for a float")
+        problem = f"the exact probability of {short_repr(k)} takes {short_repr(53 * k)} bits"
+        raise StatementError(problem, do="use pdf for a float")
     return decay**k

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from ldpopt.errors import CertificateError, StatementError
 from ldpopt.foundation.numbers import Int, real_number, short_repr, whole_number
 from ldpopt.noise.integer_layers import IntegerLayers
-from ldpopt.noise.interval_layers import MAX_LAYERS, Moments, UnionLayers, converges
+from ldpopt.noise.interval_layers import MAX_LAYERS, LayerIntegrals, UnionLayers, converges
 from ldpopt.noise.intervals import (
     Blocks,
     Intervals,
@@ -115,6 +115,11 @@ class NeighborPartition:
         r : array_like
             Finite noise values; whole numbers for a discrete set. A border has the inner level, up
             to rounding.
+
+        Raises
+        ------
+        StatementError
+            If a value is not finite, or not a whole number for a discrete set.
         """
         size = np.abs(read_points(r))
         if not np.isfinite(size).all():
@@ -123,11 +128,11 @@ class NeighborPartition:
             )
         if isinstance(self.neighbor_layers, IntegerLayers):
             if (size != np.floor(size)).any():
-                what = (
+                problem = (
                     f"{size[size != np.floor(size)][0]:g} has no level in a partition of "
                     "the integers"
                 )
-                raise StatementError(what, do="pass whole numbers, or a partition of intervals")
+                raise StatementError(problem, do="pass whole numbers, or a partition of intervals")
             # beyond, the mass is 0
             return self.neighbor_layers.level(np.minimum(size, 2.0**62).astype(np.int64))
         return self.neighbor_layers.level(size)
@@ -142,10 +147,10 @@ class NeighborPartition:
             parts = np.split(order, starts[1:-1])
             return tuple(tuple((Fraction(k), Fraction(k)) for k in part.tolist()) for part in parts)
         d = self.widening
-        found = [self.core(t) for t in range(self.steps + 1)]
+        cores = [self.core(t) for t in range(self.steps + 1)]
         rows: list[Any] = []
         inside: Any = []
-        for core, scale in found:
+        for core, scale in cores:
             union: Any = [
                 (Fraction(low, scale) - d, Fraction(high, scale) + d) for low, high in core
             ]
@@ -184,9 +189,9 @@ class NeighborPartition:
         """
         failure = self.neighbor_layers.find_failure()
         if failure is not None:
-            raise CertificateError(
-                failure, where=repr(self), do="widen more, or report this as a defect of ldpopt"
-            )
+            problem, code = failure
+            do = "widen more, or report this as a defect of ldpopt"
+            raise CertificateError(problem, code=code, where=repr(self), do=do)
         return True
 
     def noise(self, epsilon: float | str) -> LevelNoise | IntegerLevelNoise:
@@ -209,20 +214,25 @@ class NeighborPartition:
         step : float
             Grid, in the unit of the answer, positive: the unit of the new partition. Blocks are
             rounded outward.
+
+        Raises
+        ------
+        StatementError
+            If the step is not positive, or the set contains too many multiples of it.
         """
         h = Fraction(read_positive(step, "step"))
         ranges = [(int(low // h), int(-(-high // h))) for low, high in self.blocks]
         if (members := sum(high - low + 1 for low, high in ranges)) > MAX_GRID_MEMBERS:
-            what = (
+            problem = (
                 f"the set contains {float(members):.3g} multiples of step = "
                 f"{short_repr(step)}: too many"
             )
-            raise StatementError(what, do="state a larger step")
+            raise StatementError(problem, do="state a larger step")
         members_on_grid = {v for low, high in ranges for v in range(low, high + 1)}
         return NeighborPartition(members_on_grid, max(0, round(self.widening / h - Fraction(1, 2))))
 
     @property
-    def moments(self) -> Moments:
+    def moments(self) -> LayerIntegrals:
         """Integrals over both halves of the layers ``0 .. n``; sums over integers for a set of
         whole numbers.
         """
@@ -245,7 +255,7 @@ def layers_of(
             f"widen the point to an interval, use [(0, {float(c):g})], or pass a set of "
             "whole numbers"
         )
-        raise StatementError(f"the layers never become intervals: {point}", do=do)
+        raise StatementError(f"the layers never become intervals: {point}", code="gaps", do=do)
     if len(blocks) > 2:
         return UnionLayers(blocks, d)
     return TwoBlocks(blocks[0][1], blocks[1][0] if len(blocks) == 2 else c, c, d)
@@ -257,12 +267,16 @@ def _read_widening(widening: Any, is_discrete: bool) -> Fraction:
     )
     d = Fraction(widening if isinstance(widening, (int, Fraction)) else number)
     if is_discrete and (d < 0 or d.denominator != 1):
-        what = f"widening = {short_repr(widening)} is not a whole number >= 0"
-        raise StatementError(what, do="give a whole number as the widening of a set of integers")
+        problem = f"widening = {short_repr(widening)} is not a whole number >= 0"
+        raise StatementError(
+            problem,
+            code="whole-number",
+            do="give a whole number as the widening of a set of integers",
+        )
     if not is_discrete and number <= 0:
-        what = (
+        problem = (
             f"widening = {short_repr(widening)} is not positive: the innermost layer would "
             "have no mass"
         )
-        raise StatementError(what, do="state a radius > 0")
+        raise StatementError(problem, code="zero-widening", do="state a radius > 0")
     return d

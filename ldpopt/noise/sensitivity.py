@@ -64,23 +64,29 @@ def sensitivity(
     require_undirected(graph)
     orders = {1: 1, 2: 2, "inf": np.inf}
     if not isinstance(norm, (int, str)) or norm not in orders:
-        raise StatementError(f"norm = {short_repr(norm)} is unknown", do='use 1, 2 or "inf"')
+        raise StatementError(
+            f"norm = {short_repr(norm)} is unknown", code="norm", do='use 1, 2 or "inf"'
+        )
     answers = {
         node: np.atleast_1d(real_array(query(node), "answer of the query")).ravel()
         for node in graph.nodes
     }
     sizes = {len(answer) for answer in answers.values()}
     if len(sizes) > 1:
-        what = f"the query returns vectors of different lengths: {min(sizes)} and {max(sizes)}"
-        raise StatementError(what, do="return a vector of one length for every node")
+        problem = f"the query returns vectors of different lengths: {min(sizes)} and {max(sizes)}"
+        raise StatementError(
+            problem, code="lengths", do="return a vector of one length for every node"
+        )
     worst = 0.0
     for first, second in graph.edges:
         with np.errstate(over="ignore", invalid="ignore"):
             change = float(np.linalg.norm(answers[first] - answers[second], orders[norm]))
         if not np.isfinite(change):
-            what = f"the change of the query from {first!r} to {second!r} is not finite"
+            problem = f"the change of the query from {first!r} to {second!r} is not finite"
             raise StatementError(
-                what, do="return numbers whose differences are floats, or use another unit"
+                problem,
+                code="change",
+                do="return numbers whose differences are floats, or use another unit",
             )
         worst = max(worst, change)
     return worst

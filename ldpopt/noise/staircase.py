@@ -29,6 +29,12 @@ class Staircase(LevelNoise):
     loss : {"l1", "l2"}
         Without ``gamma``: minimize the expected absolute or squared noise; default: ``"l1"``.
 
+    Raises
+    ------
+    StatementError
+        If the sensitivity or epsilon is not positive, ``gamma`` is not in (0, 1), or the loss is
+        unknown.
+
     Notes
     -----
     The neighbor-set partition of ``[0, sensitivity]``. With ``b = exp(-epsilon)``, the l2 optimum
@@ -59,9 +65,9 @@ class Staircase(LevelNoise):
             best_gamma(float(budget), loss) if gamma is None else gamma, "gamma"
         )
         if not MIN_GAMMA <= self.gamma < 1:
-            what = f"gamma = {self.gamma} is not in [{MIN_GAMMA:g}, 1)"
+            problem = f"gamma = {self.gamma} is not in [{MIN_GAMMA:g}, 1)"
             raise StatementError(
-                what, do="leave gamma out for the best one, or give a number between 0 and 1"
+                problem, do="leave gamma out for the best one, or give a number between 0 and 1"
             )
         super().__init__(
             NeighborPartition([(0, size)], Fraction(self.gamma) * Fraction(size)), budget

@@ -64,11 +64,11 @@ class TwoBlocks(IntervalLayers):
         if self.gaps_closed_at is not None:
             last = min(last, self.gaps_closed_at + 1)
         if last > MAX_LAYERS:
-            what = (
+            problem = (
                 f"these levels need {last:.3g} steps of the neighbor set; {MAX_LAYERS:,} "
                 "are the most"
             )
-            raise StatementError(what, do="widen more, or join the intervals")
+            raise StatementError(problem, do="widen more, or join the intervals")
         for k in range(int(last) + 1):
             missing = np.maximum(
                 np.maximum(k * self.b - self.d - size, size - k * self.c - self.d), 0.0
@@ -83,22 +83,22 @@ class TwoBlocks(IntervalLayers):
         """Return the least number of further steps that cover a distance ``x`` to the blocks
         reached so far.
         """
-        found = np.where(x > 0, np.inf, 0.0)
+        fewest = np.where(x > 0, np.inf, 0.0)
         if self.a > 0:
             with np.errstate(over="ignore"):  # infinite: never the minimum
-                np.minimum(found, np.ceil(x / self.a), out=found)
+                np.minimum(fewest, np.ceil(x / self.a), out=fewest)
         if self.w > 0:
-            np.minimum(found, 2 * np.ceil(x / self.w), out=found)
+            np.minimum(fewest, 2 * np.ceil(x / self.w), out=fewest)
             np.minimum(
-                found, np.where(x <= self.a, 1, 2 * np.ceil((x - self.a) / self.w) + 1), out=found
+                fewest, np.where(x <= self.a, 1, 2 * np.ceil((x - self.a) / self.w) + 1), out=fewest
             )
-        return np.where(x > 0, found, 0.0)
+        return np.where(x > 0, fewest, 0.0)
 
     def layers(self, last: int) -> Iterator[tuple[Float, Float]]:
         """Yield left ends and lengths of the positive half of layers ``0 .. last``; O(t) each."""
         # Lengths come from differences of E, never from differences of large ends. So no digits
         # cancel: lengths and their sums are accurate to rounding.
-        a, b, c, d, w = self.a, self.b, self.c, self.d, self.w
+        b, c, d, w = self.b, self.c, self.d, self.w
         reach = self.reach(last + 2)
         both = reach[1:] + reach[:-1]
         growth = np.diff(reach)
@@ -122,14 +122,20 @@ class TwoBlocks(IntervalLayers):
                 left = np.where(shrinks, left, np.maximum(before, 0.0))
                 right, keep = np.where(shrinks, right, 0.0), before > 0
                 low, high, left, right = low[keep], high[keep], left[keep], right[keep]
-            if b - (t - 1) * w - both[0] - 2 * d > 0 and not is_closed:
-                outer = np.array([(t - 1) * c + d, t * b - d]), np.array([a, t * w + 2 * d])
-            else:
-                outer = np.array([(t - 1) * c + d]), np.array([c])
+            start, size = self._beyond(t, is_closed)
             yield (
-                np.concatenate((low, high - right, outer[0])),
-                np.concatenate((left, right, outer[1])),
+                np.concatenate((low, high - right, start)),
+                np.concatenate((left, right, size)),
             )
+
+    def _beyond(self, t: int, is_closed: bool) -> tuple[Float, Float]:
+        """Return left ends and lengths of layer ``t`` beyond the block ``t - 1``: one piece, or two
+        around a gap.
+        """
+        a, b, c, d, w = self.a, self.b, self.c, self.d, self.w
+        if b - (t - 1) * w - a - 2 * d > 0 and not is_closed:
+            return np.array([(t - 1) * c + d, t * b - d]), np.array([a, t * w + 2 * d])
+        return np.array([(t - 1) * c + d]), np.array([c])
 
     def _in_integers(self) -> tuple[list[int], int, int]:
         """Return ``a, b, c`` in ints, their scale, and the largest gap that the widening closes."""

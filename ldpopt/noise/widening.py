@@ -74,34 +74,61 @@ def optimal_widening(
     blocks, is_discrete = read_intervals(intervals)
     read_positive(blocks[-1][1], "sensitivity")
     if is_discrete:
-        what = "a set of whole numbers has whole-number widenings only, which are not searched"
+        problem = "a set of whole numbers has whole-number widenings only, which are not searched"
         raise StatementError(
-            what, do="compare NeighborPartition(numbers, widening=d) for d = 0, 1, 2, ..."
+            problem, do="compare NeighborPartition(numbers, widening=d) for d = 0, 1, 2, ..."
         )
     sets: list[Blocks] = [tuple(blocks)]
     if supersets:
         sets += _supersets(tuple(blocks), float(budget))
-    found = []
+    results = []
     for candidate in dict.fromkeys(sets):
         try:
-            found.append(_search(candidate, budget))
+            results.append(_search(candidate, budget))
         except StatementError:
             # A set whose layers never converge has no noise; a superset may have one.
             if not supersets:
                 raise
-    return min(found, key=lambda pair: pair[0])[1]
+    return min(results, key=lambda pair: pair[0])[1]
 
 
 def _search(blocks: Blocks, budget: Budget) -> tuple[float, NeighborPartition]:
     """Return the least expected absolute noise for one set, and its partition."""
     eps = float(budget)
+    analytic = _analytic_widenings(blocks, eps)
+    candidates = _searched_widenings(blocks, eps, analytic)
+    best: tuple[float, NeighborPartition] | None = None
+    for _, d in sorted(candidates)[:1] + [(math.inf, d) for d in analytic]:
+        with suppress(StatementError):
+            part = NeighborPartition(blocks, d)
+            value = part.noise(budget).expected_abs
+            best = (value, part) if best is None or value < best[0] else best
+    if best is None:
+        NeighborPartition(blocks, min(analytic))  # raises an error with the reason
+        raise StatementError(
+            f"no widening gives finite noise at epsilon = {budget!r}",
+            code="infinite-noise",
+            do="choose a larger epsilon",
+        )
+    return best
+
+
+def _analytic_widenings(blocks: Blocks, eps: float) -> list[float]:
+    """Return the widenings that close a gap, that of the staircase, and that of large budgets."""
     c = float(blocks[-1][1])
     gaps = [float(high[0] - low[1]) for low, high in pairwise(blocks)]
     staircase = c * math.exp(-eps / 2) / (1 + math.exp(-eps / 2))
     # For large budgets only layer 1, the set itself, matters: 2 E|r| is about d + exp(-eps) q / d,
     # q its first moment.
     limit = math.exp(-eps / 2) * math.sqrt(sum(float(high**2 - low**2) for low, high in blocks))
-    analytic = [d for d in (*(gap / 2 for gap in gaps), staircase, limit) if d > 0]
+    return [d for d in (*(gap / 2 for gap in gaps), staircase, limit) if d > 0]
+
+
+def _searched_widenings(
+    blocks: Blocks, eps: float, analytic: list[float]
+) -> list[tuple[float, float]]:
+    """Return expected absolute noise and widening: of a grid, and of searches around its best."""
+    c = float(blocks[-1][1])
     # Very narrow innermost layers are never best: start below the narrowest block, scaled by the
     # budget.
     narrow = (
@@ -116,22 +143,15 @@ def _search(blocks: Blocks, budget: Budget) -> tuple[float, NeighborPartition]:
     inner = [i for i in range(len(grid)) if values[i] == values[max(i - 1, 0) : i + 2].min()]
     for i in sorted(inner, key=lambda i: values[i])[:3]:
         # each side separately: the point may be the kink
-        for low, high in pairwise(grid[max(i - 1, 0) : i + 2]):
-            how: Any = {"bounds": (low, high), "method": "bounded", "options": {"xatol": 1e-7 * c}}
-            result = minimize_scalar(lambda d: _objective(blocks, d, eps), **how)
+        for ends in pairwise(grid[max(i - 1, 0) : i + 2]):
+            result: Any = minimize_scalar(
+                lambda d: _objective(blocks, d, eps),
+                bounds=ends,
+                method="bounded",
+                options={"xatol": 1e-7 * c},
+            )
             candidates.append((float(result.fun), float(result.x)))
-    best: tuple[float, NeighborPartition] | None = None
-    for _, d in sorted(candidates)[:1] + [(math.inf, d) for d in analytic]:
-        with suppress(StatementError):
-            part = NeighborPartition(blocks, d)
-            value = part.noise(budget).expected_abs
-            best = (value, part) if best is None or value < best[0] else best
-    if best is None:
-        NeighborPartition(blocks, min(analytic))  # raises an error with the reason
-        raise StatementError(
-            f"no widening gives finite noise at epsilon = {budget!r}", do="choose a larger epsilon"
-        )
-    return best
+    return candidates
 
 
 def _objective(blocks: Blocks, d: float, eps: float) -> float:
@@ -179,11 +199,11 @@ def _supersets(blocks: Blocks, eps: float) -> list[Blocks]:
     narrower gap.
     """
     c = blocks[-1][1]
-    found: list[Blocks] = [((Fraction(0), c),)]
+    sets: list[Blocks] = [((Fraction(0), c),)]
     for low, high in pairwise(blocks):
         a = low[1]
         b = high[0]
-        found.append(((Fraction(0), a), (b, c)))
+        sets.append(((Fraction(0), a), (b, c)))
         tried = []
         for left in range(5):
             for right in range(5 - left):
@@ -192,5 +212,5 @@ def _supersets(blocks: Blocks, eps: float) -> list[Blocks]:
                 pair: Blocks = ((Fraction(0), near), (far, c))
                 widenings = np.geomspace(float(c) * 1e-3, float(c) / 2, 9)
                 tried.append((min(_objective(pair, float(d), eps) for d in widenings), pair))
-        found += [pair for _, pair in sorted(tried)[:2]]
-    return found
+        sets += [pair for _, pair in sorted(tried)[:2]]
+    return sets

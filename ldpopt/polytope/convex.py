@@ -59,10 +59,10 @@ class ConvexUtility:
         """
         values = self._rows(channel)
         if values.ndim < 2 or values.shape[-2] != self.n:
-            what = f"a channel of shape {values.shape} does not have {self.n} inputs"
-            raise StatementError(what, do=f"give {self.n} rows")
-        found = self.columns(values).sum(axis=-1)
-        return float(found) if found.ndim == 0 else found
+            problem = f"a channel of shape {values.shape} does not have {self.n} inputs"
+            raise StatementError(problem, code="shape", do=f"give {self.n} rows")
+        total = self.columns(values).sum(axis=-1)
+        return float(total) if total.ndim == 0 else total
 
     def _rows(self, channel: Any) -> Float:
         """Return the channel in floats; if both have labels, its rows are in the order of the
@@ -86,6 +86,11 @@ def mutual_information(prior: Any) -> ConvexUtility:
     ----------
     prior : array_like, shape (n,), or mapping or Series label -> weight
         Probabilities of the answers.
+
+    Raises
+    ------
+    StatementError
+        If the prior is invalid.
 
     Examples
     --------
@@ -118,17 +123,23 @@ def f_divergence(first: Any, second: Any, kind: Divergence = "kl") -> ConvexUtil
         ``f(t)`` is ``t log t``, ``|t - 1| / 2``, ``(t - 1)**2``, ``(sqrt(t) - 1)**2``; default:
         ``"kl"``.
 
+    Raises
+    ------
+    StatementError
+        If a prior is invalid, their labels differ, or the kind is unknown.
+
     Examples
     --------
     >>> f_divergence([1, 0], [0, 1], "total_variation").value([[0.75, 0.25], [0.25, 0.75]])
     0.5
     """
     require_choice(kind, _DIVERGENCES, "kind")
-    p, labels = read_prior(first, what="first prior")
+    p, labels = read_prior(first, name="first prior")
     q, others = read_prior(second, labels, "second prior")
     if len(p) != len(q):
         raise StatementError(
             f"the hypotheses have {len(p)} and {len(q)} answers",
+            code="hypotheses",
             do="give both over the same answers",
         )
     if (labels is None) != (others is None):
@@ -238,14 +249,18 @@ def best_channel(
     n = utility.n
     if not 1 < n <= MAX_INPUTS:
         raise StatementError(
-            f"{n} inputs: supported are 2 to {MAX_INPUTS}", do=f"take at most {MAX_INPUTS} inputs"
+            f"{n} inputs: supported are 2 to {MAX_INPUTS}",
+            code="many-inputs",
+            do=f"take at most {MAX_INPUTS} inputs",
         )
     members = (np.arange(2**n - 1)[:, None] >> np.arange(n) & 1).astype(bool).T
     patterns = np.where(members, 1.0, budget.b)
     column_values = utility.columns(patterns)
     if not np.isfinite(column_values).all():
         raise StatementError(
-            f"{utility.name} is infinite at epsilon = {budget}", do="state a smaller epsilon"
+            f"{utility.name} is infinite at epsilon = {budget}",
+            code="infinite-value",
+            do="state a smaller epsilon",
         )
     theta, bound = _solve(members, column_values, budget)
     used = np.flatnonzero(theta > MAX_NOISE)
@@ -298,6 +313,11 @@ def best_listed(
     BestListed
         Value and extreme point.
 
+    Raises
+    ------
+    StatementError
+        If a time limit ended the list, or the function does not return one number for each channel.
+
     Examples
     --------
     >>> from ldpopt.polytope.vertices import extreme_points
@@ -312,14 +332,14 @@ def best_listed(
     first = None
     values = []
     while batch := list(islice(vertices, BATCH_CHANNELS)):
-        found = np.asarray(evaluate(np.array(batch, dtype=np.float64)), dtype=np.float64)
-        if found.shape != (len(batch),):
-            what = f"the function returned shape {found.shape} for {len(batch)} channels"
-            raise StatementError(what, do="return one number for each channel")
-        values.append(found)
-        if found.max() > best:
-            best = float(found.max())
-            first = batch[int(found.argmax())]
+        batch_values = np.asarray(evaluate(np.array(batch, dtype=np.float64)), dtype=np.float64)
+        if batch_values.shape != (len(batch),):
+            problem = f"the function returned shape {batch_values.shape} for {len(batch)} channels"
+            raise StatementError(problem, code="function", do="return one number for each channel")
+        values.append(batch_values)
+        if batch_values.max() > best:
+            best = float(batch_values.max())
+            first = batch[int(batch_values.argmax())]
     near = np.concatenate(values) >= best - EQUAL_TOLERANCE * abs(best)
     return BestListed(best, np.array(first, dtype=object), int(near.sum()))
 
@@ -338,8 +358,8 @@ def _solve(members: Any, column_values: Float, budget: Budget) -> tuple[Float, f
         np.append(-column_values / scale, 0.0), A_eq=rows, b_eq=sides, method="highs"
     )
     if result.status != 0:
-        what = f"the program over {count} patterns was not solved: {result.message}"
-        raise LdpoptError(what, do="choose a smaller epsilon, or fewer inputs")
+        problem = f"the program over {count} patterns was not solved: {result.message}"
+        raise LdpoptError(problem, do="choose a smaller epsilon, or fewer inputs")
     # All prices with sum zero bound the optimum; the solver's give the best bound (docs, "Convex
     # utilities").
     prices = -result.eqlin.marginals[:n] * scale
@@ -359,8 +379,8 @@ def _kl_terms(p: Float, q: Float) -> Float:
         away = np.where(p > 0, p * np.log(p / q), 0.0) - p + q
     is_near = np.abs(r) < 0.03
     r = np.where(is_near, r, 0.0)
-    found = np.where(is_near, q * np.polyval(_SERIES, r) * r * r, away)
-    return np.asarray(np.where(q > 0, found, np.where(p > 0, np.inf, 0.0)))
+    terms = np.where(is_near, q * np.polyval(_SERIES, r) * r * r, away)
+    return np.asarray(np.where(q > 0, terms, np.where(p > 0, np.inf, 0.0)))
 
 
 # Coefficients of ``((1 + r) log(1 + r) - r) / r**2``, highest power first

@@ -150,8 +150,8 @@ def _adjacent(
                 on = np.flatnonzero(zero[p])
                 shared = counts[np.ix_(partners, on)]
                 holds_all = shared @ counts[np.ix_(companions, on)].T == shared.sum(axis=1)[:, None]
-                found = partners[holds_all.sum(axis=1) == 2]
-                pairs.append(np.column_stack([np.full(len(found), p), found]))
+                adjacent = partners[holds_all.sum(axis=1) == 2]
+                pairs.append(np.column_stack([np.full(len(adjacent), p), adjacent]))
     first, second = np.concatenate(pairs).T if pairs else np.zeros((2, 0), np.int64)
     return (second, first) if swapped else (first, second)
 
@@ -182,17 +182,20 @@ def _independent(rows: Sequence[Sequence[int]]) -> list[int]:
     echelon: list[tuple[int, list[int]]] = []
     chosen = []
     for position, row in enumerate(rows):
-        rest = list(row)
+        reduced = list(row)
         for pivot, head in echelon:
-            if rest[pivot]:
-                rest = primitive_integers(
-                    [head[pivot] * a - rest[pivot] * b for a, b in zip(rest, head, strict=True)]
+            if reduced[pivot]:
+                reduced = primitive_integers(
+                    [
+                        head[pivot] * a - reduced[pivot] * b
+                        for a, b in zip(reduced, head, strict=True)
+                    ]
                 )
-        lead = next((i for i, v in enumerate(rest) if v), None)
+        lead = next((i for i, v in enumerate(reduced) if v), None)
         if lead is not None:
-            echelon.append((lead, rest))
+            echelon.append((lead, reduced))
             chosen.append(position)
-            if len(chosen) == len(rest):
+            if len(chosen) == len(reduced):
                 break
     return chosen
 
@@ -225,13 +228,17 @@ def primitive_integers(row: Sequence[Fraction | int]) -> list[int]:
     divisor.
     """
     common = math.lcm(*(Fraction(v).denominator for v in row))
-    whole = [int(v * common) for v in row]
-    divisor = math.gcd(*whole) or 1
-    return [v // divisor for v in whole]
+    integers = [int(v * common) for v in row]
+    divisor = math.gcd(*integers) or 1
+    return [v // divisor for v in integers]
 
 
 def _unbounded() -> StatementError:
-    return StatementError("the polytope is unbounded", do="add rows that bound every coordinate")
+    return StatementError(
+        "the polytope is unbounded",
+        code="unboundedness",
+        do="add rows that bound every coordinate",
+    )
 
 
 def _too_many_rays(read: int, rows: int, rays: int) -> NotRepresentableError:
@@ -240,6 +247,7 @@ def _too_many_rays(read: int, rows: int, rays: int) -> NotRepresentableError:
     return NotRepresentableError(
         f"{rays} rays after {read} of {rows} rows; at this rate about 1e{final / math.log(10):.0f} "
         "rays at the end",
+        code="rays",
         where="enumeration of extreme points",
         do="take fewer inputs or outputs, or a time limit, within which some of the points "
         "are listed",

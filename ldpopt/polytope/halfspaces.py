@@ -81,9 +81,10 @@ def halfspaces(
     delta = Fraction(str(form.delta))
     ties = tuple(_exact_ties(form))
     if ties and not delta and all(tie.factor == 1 for tie in ties):
-        what = "epsilon = delta = 0: the polytope has no interior"
+        problem = "epsilon = delta = 0: the polytope has no interior"
         raise StatementError(
-            what,
+            problem,
+            code="interior",
             do=f"take a positive epsilon; at 0 the extreme points are the {m} constant channels",
         )
     events = _events(m, is_shared=form.is_shared)
@@ -107,12 +108,14 @@ def read_inputs(privacy: Any, n: int, inputs: Names | None) -> tuple[Hashable, .
     """Return labels in the order of the rows: those given, or those of the notion, or 0, 1, 2,
     ...
     """
-    own = privacy.alphabet if isinstance(privacy, Notion) else None
-    known = own if inputs is None else tuple(inputs)
+    alphabet = privacy.alphabet if isinstance(privacy, Notion) else None
+    known = alphabet if inputs is None else tuple(inputs)
     names: tuple[Hashable, ...] = tuple(range(n)) if known is None else known
     if len(names) != n:
         raise StatementError(
-            f"there are {len(names)} labels for {n} inputs", do="give one label for each input"
+            f"there are {len(names)} labels for {n} inputs",
+            code="labels",
+            do="give one label for each input",
         )
     return names
 
@@ -122,16 +125,18 @@ def require_mutual(privacy: Any, inputs: tuple[Hashable, ...]) -> Ties:
     report, raises.
     """
     if isinstance(privacy, type) or not isinstance(privacy, TiedNotion):
-        what = f"{short_repr(privacy)} is not a notion with ties"
-        raise StatementError(what, do="pass PureLDP(epsilon), GraphDP or MetricDP")
+        problem = f"{short_repr(privacy)} is not a notion with ties"
+        raise StatementError(
+            problem, code="notion", do="pass PureLDP(epsilon), GraphDP or MetricDP"
+        )
     ties = privacy.ties(inputs)
     if not ties.is_mutual:
-        what = (
+        problem = (
             "extreme points need a notion that ties pairs both ways, for every report; "
             f"{privacy!r} does not"
         )
         raise NotRepresentableError(
-            what, do="solve the program instead, or take PureLDP, GraphDP or MetricDP"
+            problem, do="solve the program instead, or take PureLDP, GraphDP or MetricDP"
         )
     return ties
 
@@ -145,12 +150,14 @@ def exact_power(budget: Budget, exponent: Fraction) -> Fraction:
         if None not in roots:
             return Fraction(*roots) ** exponent.numerator  # type: ignore[arg-type]
     distance = "" if exponent == 1 else f" to the power {exponent}"
-    what = (
+    problem = (
         f"e**{float(budget):.6g}{distance} is not a known rational, so the polytope has no "
         "exact description"
     )
     raise NotRepresentableError(
-        what, do='state epsilon as "log(p/q)", say "log(3)", with whole distances'
+        problem,
+        code="rational",
+        do='state epsilon as "log(p/q)", say "log(3)", with whole distances',
     )
 
 

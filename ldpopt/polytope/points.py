@@ -165,12 +165,12 @@ class ExtremePoints(HasFacts, ABC):
         first, *others = self.counts_by_columns.items() or [(1, 0)]
         counts = [f"{first[1]:,} with {first[0]} report{'s' if first[0] > 1 else ''} in use"]
         counts += [f"{count:,} with {columns}" for columns, count in others]
-        what = (
+        problem = (
             f"{'' if self.is_complete else 'at least '}{self.count:,} extreme "
             f"point{'s' * (self.count != 1)}"
         )
         return (
-            f"{what} of {privacy_text(self.privacy)}, {self.shape[0]} x {self.shape[1]}: "
+            f"{problem} of {privacy_text(self.privacy)}, {self.shape[0]} x {self.shape[1]}: "
             f"{', '.join(counts)}"
         )
 
@@ -339,8 +339,10 @@ class ExtremePoints(HasFacts, ABC):
         """
         require_kind(problem, Problem, "best()")
         if problem.utility.shape != self.shape:
-            what = f"the problem is {problem.utility.shape}, the extreme points are {self.shape}"
-            raise StatementError(what, do="list the extreme points of the problem's size")
+            fault = f"the problem is {problem.utility.shape}, the extreme points are {self.shape}"
+            raise StatementError(
+                fault, code="shape", do="list the extreme points of the problem's size"
+            )
         self.require_complete()
         rows = zip(
             require_extreme_optimum(problem).tolist(), problem.utility.matrix.tolist(), strict=True
@@ -364,25 +366,29 @@ class ExtremePoints(HasFacts, ABC):
         labels = self.inputs if has_labels else problem.inputs
         order = positions_of(problem.inputs, labels, "problem", "input of the extreme points")
         both = (self.ties, require_mutual(problem.privacy, labels))
-        own, asked = (
+        listed, stated = (
             (ties.budget.enclosure(), ties.delta, ties.is_shared, ties.distances()) for ties in both
         )
-        if own != asked:
-            what = (
+        if listed != stated:
+            fault = (
                 f"the problem has {problem.privacy!r}, the extreme points are those of "
                 f"{self.privacy!r}"
             )
-            raise StatementError(what, do="list the extreme points of the problem's notion")
+            raise StatementError(
+                fault, code="notion", do="list the extreme points of the problem's notion"
+            )
         return order
 
     def require_complete(self) -> None:
         """Refuse a list that was ended by a time limit."""
         if not self.is_complete:
-            what = (
+            problem = (
                 f"the list has {self.count:,} extreme points and is not complete: a time "
                 "limit ended it"
             )
-            raise StatementError(what, do="give more time, or solve the program")
+            raise StatementError(
+                problem, code="time-limit", do="give more time, or solve the program"
+            )
 
     @abstractmethod
     def _best(self, weights: Exact) -> tuple[Fraction, list[Exact]]:
@@ -392,8 +398,8 @@ class ExtremePoints(HasFacts, ABC):
 def require_extreme_optimum(problem: Problem) -> Float:
     """Return the prior of a problem; one whose optimum need not be an extreme point is refused."""
     if problem.prior is None or problem.constraints:
-        what = "with a worst case or a side constraint the optimum need not be an extreme point"
-        raise NotRepresentableError(what, do="solve the program")
+        fault = "with a worst case or a side constraint the optimum need not be an extreme point"
+        raise NotRepresentableError(fault, do="solve the program")
     return problem.prior
 
 
@@ -405,7 +411,7 @@ def formula_of(point: Exact, ratio: Fraction, at: Callable[[Exact, Fraction], Ex
         tables = (
             _polynomials(at(point, Fraction(base)), base) for base in range(BASE, BASE + BASES)
         )
-        numerators, below = next(found for found in tables if found is not None)
+        numerators, below = next(table for table in tables if table is not None)
         pairs = zip(numerators.ravel().tolist(), point.ravel().tolist(), strict=True)
         is_exact = all(
             _value(above, ratio) == value * _value(below, ratio) for above, value in pairs

@@ -85,8 +85,8 @@ class Region:
         """Length (n = 2) or area (n = 3) of the cell, as a share of all priors."""
         first, *others = self.corners
         if len(first) > 3:
-            what = f"the share of a cell is computed for 2 and 3 inputs, not for {len(first)}"
-            raise NotRepresentableError(what, do="use its corners")
+            problem = f"the share of a cell is computed for 2 and 3 inputs, not for {len(first)}"
+            raise NotRepresentableError(problem, do="use its corners")
         if len(first) < 3:
             return Fraction(1) if len(first) == 1 else abs(first[0] - others[0][0])
         sides = [(corner[0] - first[0], corner[1] - first[1]) for corner in others]
@@ -214,6 +214,11 @@ def epsilon_breakpoints(prior: Any, delta: float = 0.0) -> tuple[EpsilonRange, .
         optimal at one budget only has no range (equal weights enter together). Answers of weight
         zero are never reported.
 
+    Raises
+    ------
+    StatementError
+        If the prior is invalid, or ``delta`` is not in [0, 1).
+
     Notes
     -----
     Theory: docs, "The n-ary theorem". O(n log n) rational operations.
@@ -245,12 +250,12 @@ def _points_and_utility(source: Any, n: int | None, utility: Any) -> tuple[Extre
     """Read the extreme points, and a utility of their shape."""
     if isinstance(source, ExtremePoints):
         if n is not None and n != source.shape[0]:
-            what = f"the points have {source.shape[0]} inputs, not {n}"
-            raise StatementError(what, do=f"give {n} coordinates for each point")
+            problem = f"the points have {source.shape[0]} inputs, not {n}"
+            raise StatementError(problem, code="shape", do=f"give {n} coordinates for each point")
         points = source
     else:
         if n is None:
-            raise StatementError("the number of inputs is missing", do="pass n")
+            raise StatementError("the number of inputs is missing", code="inputs", do="pass n")
         table = utility if isinstance(utility, (str, Utility)) else Utility(utility, "gain")
         points = extreme_points(source, n, n if isinstance(table, str) else table.shape[1])
     return points, resolve(utility, tuple(range(points.shape[0])), tuple(range(points.shape[1])))
@@ -261,13 +266,13 @@ def _by_gains(points: ExtremePoints, gain: Float) -> dict[Point, tuple[Exact, in
     gains.
     """
     exact = np.array([[Fraction(g) for g in row] for row in gain.tolist()], dtype=object)
-    found: dict[Point, tuple[Exact, int]] = {}
+    classes: dict[Point, tuple[Exact, int]] = {}
     points.require_complete()
     for vertex in points:
         gains = tuple(map(Fraction, (exact * vertex).sum(axis=1)))
-        first, count = found.get(gains, (vertex, 0))
-        found[gains] = first, count + 1
-    return found
+        first, count = classes.get(gains, (vertex, 0))
+        classes[gains] = first, count + 1
+    return classes
 
 
 def _cells(functions: Sequence[Point]) -> dict[Point, list[Point]]:

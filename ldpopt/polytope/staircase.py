@@ -52,13 +52,13 @@ def collection_orbits(points: int, most: int | None = None) -> tuple[Collection,
     most = points if most is None else min(most, points)
     _require_few_families(points, most)
     images = _images(points)
-    found: dict[tuple[int, ...], Collection | None] = {}
+    orbits: dict[tuple[int, ...], Collection | None] = {}
     for size in range(2, most + 1):
         for sets in _candidates(points, size):
             representative = canonical(sets, images)
-            if found.get(representative) is None:
-                found[representative] = balance(points, representative)
-    return tuple(collection for collection in found.values() if collection is not None)
+            if orbits.get(representative) is None:
+                orbits[representative] = balance(points, representative)
+    return tuple(collection for collection in orbits.values() if collection is not None)
 
 
 def _require_few_families(points: int, most: int) -> None:
@@ -75,20 +75,24 @@ def _require_few_families(points: int, most: int) -> None:
         )
     if families > MAX_FAMILIES:
         number = "" if families == math.inf else f"{families:.3g} "
-        what = (
+        problem = (
             f"the {number}families of up to {most} sets of {points} points are too many "
             "to enumerate"
         )
-        raise StatementError(what, do="take at most 6 inputs, or 8 with at most 3 outputs")
+        raise StatementError(
+            problem, code="families", do="take at most 6 inputs, or 8 with at most 3 outputs"
+        )
 
 
 @lru_cache(maxsize=4096)
 def balance(points: int, sets: tuple[int, ...]) -> Collection | None:
     """Solve for the weights in rationals; None if the sets are dependent or not balanced."""
-    found = solve_rows([[s >> point & 1 for s in sets] for point in range(points)], [[1]] * points)
-    if found is None or min(found)[0] <= 0:
+    solution = solve_rows(
+        [[s >> point & 1 for s in sets] for point in range(points)], [[1]] * points
+    )
+    if solution is None or min(solution)[0] <= 0:
         return None
-    weights = [weight for (weight,) in found]
+    weights = [weight for (weight,) in solution]
     total = math.lcm(*(weight.denominator for weight in weights))
     return Collection(points, sets, tuple(int(weight * total) for weight in weights), total)
 
@@ -120,10 +124,11 @@ def _candidates(points: int, size: int) -> Iterator[tuple[int, ...]]:
         first = masks.index((1 << small) - 1)
         later = [position for position in range(len(masks)) if masks[position].bit_count() >= small]
         later = [position for position in later if position != first]
-        rest = combinations(later, size - 1)
+        families = combinations(later, size - 1)
         while True:
             flat = np.fromiter(
-                (p for _, combo in zip(range(_CHUNK), rest, strict=False) for p in combo), np.int64
+                (p for _, combo in zip(range(_CHUNK), families, strict=False) for p in combo),
+                np.int64,
             )
             if not len(flat):
                 break
@@ -152,7 +157,7 @@ def patterns(n: int, m: int) -> tuple[tuple[Pattern, int], ...]:
     """Return one pattern of at most ``m`` columns for each orbit, and the number of its distinct
     row orders.
     """
-    found: dict[Pattern, int] = {((LOW,) * n,): 1}
+    counts: dict[Pattern, int] = {((LOW,) * n,): 1}
     for free in range(n - 1):
         for collection in collection_orbits(n - free, min(m, n - free)):
             choices = _free_rows(collection) if free else []
@@ -160,9 +165,9 @@ def patterns(n: int, m: int) -> tuple[tuple[Pattern, int], ...]:
                 continue
             for rows in combinations_with_replacement(choices, free):
                 pattern = _canonical(_pattern(collection, rows), n)
-                if pattern not in found:
-                    found[pattern] = len(row_orders(pattern, n))
-    return tuple(sorted(found.items(), key=lambda item: (len(item[0]), item[0])))
+                if pattern not in counts:
+                    counts[pattern] = len(row_orders(pattern, n))
+    return tuple(sorted(counts.items(), key=lambda item: (len(item[0]), item[0])))
 
 
 def _free_rows(collection: Collection) -> list[tuple[int, ...]]:

@@ -44,7 +44,7 @@ class StaircasePoints(ExtremePoints):
     def orbits(self) -> tuple[Orbit, ...]:
         """Classes under permutations of inputs and outputs."""
         n, m = self.shape
-        found = []
+        orbits = []
         # At epsilon = 0 all rows are equal, so one output is used.
         for pattern, images in staircase.patterns(n, m if self.ratio > 1 else 1):
             u = len(pattern)
@@ -53,8 +53,8 @@ class StaircasePoints(ExtremePoints):
             representative = _place_columns(
                 staircase.entries_of(pattern, self.ratio), range(u), (n, m)
             )
-            found.append(Orbit(self._exact(representative), size, u, stabilizer, pattern))
-        return tuple(found)
+            orbits.append(Orbit(self._exact(representative), size, u, stabilizer, pattern))
+        return tuple(orbits)
 
     def _entries(self) -> Iterator[staircase.Exact]:
         """The distinct row orders of each orbit, with its columns at all outputs."""
@@ -72,12 +72,12 @@ class StaircasePoints(ExtremePoints):
             if position < orbit.size:
                 break
             position -= orbit.size
-        rest = list(range(m))
+        unused = list(range(m))
         outputs = []
         order, place = divmod(position, math.perm(m, orbit.columns))
         for column in range(orbit.columns):
             which, place = divmod(place, math.perm(m - column - 1, orbit.columns - column - 1))
-            outputs.append(rest.pop(which))
+            outputs.append(unused.pop(which))
         values = staircase.entries_of(staircase.row_orders(orbit.pattern, n)[order], self.ratio)
         return _place_columns(values, outputs, (n, m))
 
@@ -164,11 +164,11 @@ class ListedPoints(ExtremePoints):
     def _found(self) -> tuple[tuple[staircase.Exact, ...], bool]:
         """The points, and whether these are all."""
         if math.prod(self.shape) > MAX_ENTRIES:
-            what = (
+            problem = (
                 f"the extreme points of {self.shape[0]} x {self.shape[1]} channels are too "
                 "many to list"
             )
-            raise StatementError(what, do=f"take at most {MAX_ENTRIES} entries, or pure privacy")
+            raise StatementError(problem, do=f"take at most {MAX_ENTRIES} entries, or pure privacy")
         likely = self._likely_count if self.time_limit is None else 0
         if likely > MAX_LISTED:
             raise StatementError(
@@ -176,6 +176,7 @@ class ListedPoints(ExtremePoints):
                 f"{self.shape[0]} reports "
                 f"in use{' even at delta = 0' * bool(self.ties.delta)}: more than {MAX_LISTED:,} "
                 "take too long to list",
+                code="many-points",
                 do="take fewer inputs or outputs, or list some of them within a time limit, such "
                 "as 60 seconds",
             )
@@ -234,11 +235,11 @@ class ListedPoints(ExtremePoints):
         slacks = self._spaces(self.ratio).slacks(point)
         spaces = self._spaces(ratio)
         tight = [k for k, slack in enumerate(slacks) if not slack]
-        found = solve_rows(
+        solution = solve_rows(
             [spaces.coefficients[k] for k in tight], [[spaces.bounds[k]] for k in tight]
         )
-        assert found is not None
-        return np.array(spaces.channel([value for (value,) in found]), dtype=object)
+        assert solution is not None
+        return np.array(spaces.channel([value for (value,) in solution]), dtype=object)
 
     @cached_property
     def counts_by_columns(self) -> dict[int, int]:
@@ -252,11 +253,11 @@ class ListedPoints(ExtremePoints):
         n, m = self.shape
         self.require_complete()
         if max(n, m) > MAX_PERMUTED:
-            what = f"the permutations of {max(n, m)} labels are too many to enumerate"
-            raise StatementError(what, do="use the points themselves, or .count")
+            problem = f"the permutations of {max(n, m)} labels are too many to enumerate"
+            raise StatementError(problem, do="use the points themselves, or .count")
         relabelings = [order for order in permutations(range(n)) if self._is_symmetry(order)]
         remaining = {tuple(vertex.flat): vertex for vertex in self._found[0]}
-        found = []
+        orbits = []
         while remaining:
             vertex = next(iter(remaining.values()))
             images = {
@@ -268,8 +269,8 @@ class ListedPoints(ExtremePoints):
                 del remaining[image]
             columns = int((vertex.astype(float).max(axis=0) > 0).sum())
             stabilizer = len(relabelings) * math.factorial(m) // len(images)
-            found.append(Orbit(self._exact(vertex), len(images), columns, stabilizer))
-        return tuple(sorted(found, key=lambda orbit: orbit.columns))
+            orbits.append(Orbit(self._exact(vertex), len(images), columns, stabilizer))
+        return tuple(sorted(orbits, key=lambda orbit: orbit.columns))
 
     def _is_symmetry(self, order: tuple[int, ...]) -> bool:
         """Whether a permutation of the inputs preserves the ties."""
@@ -351,8 +352,10 @@ def extreme_points(
         seconds = SECONDS.get((n, min(n, m)), 0.0)
         if time_limit is not None and time_limit < seconds:
             needed = f"about {seconds:g} s, more than {time_limit:g} s"
-            what = f"the extreme points of {n} inputs and {m} outputs take {needed}"
-            raise StatementError(what, do="give more seconds, or take fewer inputs or outputs")
+            problem = f"the extreme points of {n} inputs and {m} outputs take {needed}"
+            raise StatementError(
+                problem, code="time-limit", do="give more seconds, or take fewer inputs or outputs"
+            )
         points.forecast = f"the extreme points take about {seconds:g} s" if seconds else ""
     else:
         points = ListedPoints(privacy, (n, m), labels, time_limit)

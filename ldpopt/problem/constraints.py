@@ -31,6 +31,11 @@ def unbiased(values: Any, outputs: Any) -> RowBlock:
     RowBlock
         ``n`` equations named ``"unbiased"``.
 
+    Raises
+    ------
+    StatementError
+        If a list of values is empty or not finite.
+
     Examples
     --------
     >>> len(unbiased([-1, 1], [-3, 0, 3]))
@@ -62,6 +67,12 @@ def linear(
     name : str
         Name of the block and of its dual; default: ``"linear"``.
 
+    Raises
+    ------
+    StatementError
+        If the coefficients are not a finite matrix, or the bounds exclude each other or are
+        infinite.
+
     Examples
     --------
     >>> len(linear([[1, 0], [0, 0]], upper=0.5, name="at most half"))
@@ -70,13 +81,21 @@ def linear(
     table = read_labelled(coefficients, "coefficient matrix")
     matrix = table.values
     if matrix.ndim != 2 or not np.isfinite(matrix).all():
-        what = f"the coefficients of {short_repr(name)} are not a finite matrix (inputs, outputs)"
-        raise StatementError(what, do="give one row for each input, one column for each output")
+        problem = (
+            f"the coefficients of {short_repr(name)} are not a finite matrix (inputs, outputs)"
+        )
+        raise StatementError(
+            problem,
+            code="coefficients",
+            do="give one row for each input, one column for each output",
+        )
     lower = real_number(lower, f"the lower bound of {short_repr(name)}")
     upper = real_number(upper, f"the upper bound of {short_repr(name)}")
     if lower > upper:
-        what = f"the bounds of {short_repr(name)} exclude each other: {lower} > {upper}"
-        raise StatementError(what, do="give a lower bound that is at most the upper one")
+        problem = f"the bounds of {short_repr(name)} exclude each other: {lower} > {upper}"
+        raise StatementError(
+            problem, code="bounds", do="give a lower bound that is at most the upper one"
+        )
     if not np.isfinite([lower, upper]).any():
         raise StatementError(
             f"the constraint {short_repr(name)} has no bound", do="give lower, upper or both"

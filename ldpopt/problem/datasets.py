@@ -82,13 +82,22 @@ def load(name: str) -> Dataset:
     name : str
         ``"file:question"``, one of `available`.
 
+    Raises
+    ------
+    StatementError
+        If no data set has this name.
+    LdpoptError
+        If the package with the data is not installed.
+
     Examples
     --------
     >>> load("fair:affairs").counts
     array([4313, 2053])
     """
     if not isinstance(name, str) or name not in QUESTIONS:
-        raise StatementError(f"unknown data set {short_repr(name)}", do=nearest(name, QUESTIONS))
+        raise StatementError(
+            f"unknown data set {short_repr(name)}", code="data-set", do=nearest(name, QUESTIONS)
+        )
     return _read(name)
 
 
@@ -108,15 +117,17 @@ def _read(name: str) -> Dataset:
     file, column = name.split(":")
     question, labels = QUESTIONS[name]
     codes = CODES[name]() if name in CODES else _table(file)[column]
-    found, index = np.unique(codes, return_inverse=True)
-    labels = {int(code): int(code) for code in found} if labels is None else labels
+    present, index = np.unique(codes, return_inverse=True)
+    labels = {int(code): int(code) for code in present} if labels is None else labels
     position = {code: k for k, code in enumerate(labels)}
-    if unknown := [code for code in found.tolist() if code not in position]:
-        what = (
+    if unknown := [code for code in present.tolist() if code not in position]:
+        problem = (
             f"the installed data set {name!r} has the code {unknown[0]}, which ldpopt does not know"
         )
-        raise LdpoptError(what, do="install statsmodels >= 0.14 as ldpopt was tested with")
-    positions = np.array([position[code] for code in found.tolist()], dtype=np.int64)
+        raise LdpoptError(
+            problem, code="answer-code", do="install statsmodels >= 0.14 as ldpopt was tested with"
+        )
+    positions = np.array([position[code] for code in present.tolist()], dtype=np.int64)
     source, license = SOURCES[file]
     return Dataset(
         name, question, tuple(labels.values()), frozen(positions[index.ravel()]), source, license
@@ -129,8 +140,8 @@ def _table(file: str) -> Mapping[str, NDArray[Any]]:
     problems.
     """
     if (package := importlib.util.find_spec("statsmodels")) is None:
-        what = f"the data set {file!r} needs the package statsmodels, which is not installed"
-        raise LdpoptError(what, do='pip install "ldpopt[data]"')
+        problem = f"the data set {file!r} needs the package statsmodels, which is not installed"
+        raise LdpoptError(problem, code="package", do='pip install "ldpopt[data]"')
     folder = package.submodule_search_locations[0]  # type: ignore[index]
     path = Path(folder, "datasets", file, f"{file}.csv")
     header = path.read_text(encoding="utf-8").partition("\n")[0]
@@ -155,11 +166,11 @@ SOURCES = {file: (table["source"], table["license"]) for file, table in FILES.it
 # are the labels
 QUESTIONS: Mapping[str, tuple[str, Mapping[int, Hashable] | None]] = {
     f"{file}:{name}": (
-        one["question"],
-        dict(enumerate(one["labels"], one.get("first", 1))) if "labels" in one else None,
+        entry["question"],
+        dict(enumerate(entry["labels"], entry.get("first", 1))) if "labels" in entry else None,
     )
     for file, table in FILES.items()
-    for name, one in table["questions"].items()
+    for name, entry in table["questions"].items()
 }
 CODES: Mapping[str, Callable[[], NDArray[Any]]] = {
     "fair:affairs": lambda: _table("fair")["affairs"] > 0,

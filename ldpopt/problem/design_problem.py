@@ -99,12 +99,14 @@ def read_weights(weights: Any, workload: Workload) -> Float:
     n = workload.shape[1]
     array = read_labelled(weights, "list of weights", ("answer", "answer")).to(workload.inputs)
     if array.shape != (n,):
-        what = f"the weights have shape {array.shape}; there are {n} answers"
-        raise StatementError(what, do="give one weight for each answer")
+        problem = f"the weights have shape {array.shape}; there are {n} answers"
+        raise StatementError(problem, do="give one weight for each answer")
     bad = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
     if len(bad):
-        what = f"weight {array[bad[0]]} is not a finite number >= 0"
+        problem = f"weight {array[bad[0]]} is not a finite number >= 0"
         raise StatementError(
-            what, where=f"answer {workload.inputs[bad[0]]!r}", do="give weights that are at least 0"
+            problem,
+            where=f"answer {workload.inputs[bad[0]]!r}",
+            do="give weights that are at least 0",
         )
     return frozen(normalized(array))

@@ -18,25 +18,25 @@ LOOKS_WRONG = 0.02
 
 
 def read_prior(
-    prior: Any, inputs: Names | None = None, what: str = "prior"
+    prior: Any, inputs: Names | None = None, name: str = "prior"
 ) -> tuple[Float, Labels | None]:
     """Read a prior, shape (n,), read-only, and its labels; both in the order of the inputs if they
     are given.
     """
     # Numbers sum to 1 within 1e-9 and are used exactly; weights by label are divided by their sum.
-    part = read_labelled(prior, what, ("input",))
+    part = read_labelled(prior, name, ("input",))
     n = len(part.values) if part.values.ndim == 1 else 0
     if not n:
-        wrong = f"the {what} has shape {part.values.shape}; it needs (n,) with n >= 1"
-        raise StatementError(wrong, do="give one number for each input")
+        wrong = f"the {name} has shape {part.values.shape}; it needs (n,) with n >= 1"
+        raise StatementError(wrong, code="shape", do="give one number for each input")
     if part.has_labels:
         labels = part.axes[0] if inputs is None else tuple(inputs)
         weights = part.to(inputs)
-        _require_weights(weights, labels or (), what)
+        _require_weights(weights, labels or (), name)
         total = summed(weights)
         if LOOKS_WRONG < abs(total - 1) <= 0.5 and weights.max() < 1:
             said = (
-                f"the {what} by label sums to {total:.6g}: its numbers are weights, and are "
+                f"the {name} by label sums to {total:.6g}: its numbers are weights, and are "
                 "divided by that"
             )
             warnings.warn(
@@ -45,14 +45,15 @@ def read_prior(
         return frozen(normalized(weights)), labels
     if inputs is not None and n != len(inputs):
         raise StatementError(
-            f"the {what} has {n} entries for {len(inputs)} inputs",
+            f"the {name} has {n} entries for {len(inputs)} inputs",
+            code="entries",
             do="give one entry for each input",
         )
-    _require_weights(part.values, range(n) if inputs is None else inputs, what)
+    _require_weights(part.values, range(n) if inputs is None else inputs, name)
     total = summed(part.values)
     if not abs(total - 1) <= PRIOR_TOLERANCE:
         do = "divide the numbers by their sum, or pass weights by label: {label: weight}"
-        raise StatementError(f"the {what} sums to {total:.12g}, not 1", do=do)
+        raise StatementError(f"the {name} sums to {total:.12g}, not 1", code="sum", do=do)
     return frozen(part.values), None
 
 
@@ -80,13 +81,13 @@ def read_priors(priors: Any, inputs: Names | None = None) -> tuple[Float, Labels
         else [dict(zip(labels, row, strict=True)) for row in values.tolist()]
     )
     order = inputs if labels is None else labels
-    found = []
+    checked = []
     for k, row in enumerate(rows):
         try:
-            found.append(read_prior(row, order)[0])
+            checked.append(read_prior(row, order)[0])
         except StatementError as error:
-            raise StatementError(error.what, where=f"prior {k}", do=error.do) from None
-    return frozen(np.stack(found)), labels
+            raise error.restated(StatementError, where=f"prior {k}") from None
+    return frozen(np.stack(checked)), labels
 
 
 def exact_prior(prior: Any, inputs: Names | None = None) -> list[Fraction]:
@@ -94,18 +95,18 @@ def exact_prior(prior: Any, inputs: Names | None = None) -> list[Fraction]:
     divided by their sum.
     """
     weights, labels = read_prior(prior, inputs)
-    raw, (own, _) = take_labels(prior, "prior", ("input",))
+    raw, (raw_labels, _) = take_labels(prior, "prior", ("input",))
     plain = list(raw)
-    if own is not None and labels is not None:
-        plain = [plain[position] for position in positions_of(own, labels, "prior", "input")]
+    if raw_labels is not None and labels is not None:
+        plain = [plain[position] for position in positions_of(raw_labels, labels, "prior", "input")]
     if not all(isinstance(weight, (int, Fraction)) for weight in plain):
         return [Fraction(weight) for weight in weights.tolist()]
     total = Fraction(sum(plain)) if labels is not None else Fraction(1)
     return [Fraction(weight) / total for weight in plain]
 
 
-def _require_weights(weights: Float, names: Names, what: str) -> None:
+def _require_weights(weights: Float, names: Names, name: str) -> None:
     if len(bad := np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))):
         x = int(bad[0])
-        wrong = f"{what}[{short_repr(names[x])}] = {weights[x]} is not a probability"
-        raise StatementError(wrong, do="give finite numbers >= 0")
+        wrong = f"{name}[{short_repr(names[x])}] = {weights[x]} is not a probability"
+        raise StatementError(wrong, code="probability", do="give finite numbers >= 0")

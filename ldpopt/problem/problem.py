@@ -83,25 +83,24 @@ class Problem(HasFacts):
     ) -> None:
         require_choice(objective, ("expected", "worst_case"), "objective")
         require_notion(privacy)
-        given_inputs = (
-            None if inputs is None else check_labels(inputs, None, "input", StatementError)
-        )
-        given_outputs = (
-            None if outputs is None else check_labels(outputs, None, "output", StatementError)
-        )
-        weights, prior_labels = _read_weights(prior, objective, given_inputs)
+        stated_inputs = _stated(inputs, "input")
+        stated_outputs = _stated(outputs, "output")
+        weights, prior_labels = _read_weights(prior, objective, stated_inputs)
         utility = utility if isinstance(utility, (str, Utility)) else bare_gain(utility)
         blocks = _read_blocks(constraints)
-        parts = [given_inputs, prior_labels, *_labels_of("inputs", utility, *blocks, privacy)]
+        parts = [stated_inputs, prior_labels, *_labels_of("inputs", utility, *blocks, privacy)]
         names = _inputs(parts, weights, utility)
         targets = _outputs(
-            [given_outputs, *_labels_of("outputs", utility, *blocks)], names, utility
+            [stated_outputs, *_labels_of("outputs", utility, *blocks)], names, utility
         )
-        vars(self).update(
-            prior=weights, utility=resolve(utility, names, targets), privacy=privacy, inputs=names
-        )
+        object.__setattr__(self, "prior", weights)
+        object.__setattr__(self, "utility", resolve(utility, names, targets))
+        object.__setattr__(self, "privacy", privacy)
+        object.__setattr__(self, "inputs", names)
+        object.__setattr__(self, "outputs", targets)
+        object.__setattr__(self, "objective", objective)
         rows = tuple(_fitting(block, names, targets) for block in blocks)
-        vars(self).update(outputs=targets, objective=objective, constraints=rows)
+        object.__setattr__(self, "constraints", rows)
         self.privacy.check(names, targets)
 
     def __repr__(self) -> str:
@@ -114,25 +113,25 @@ class Problem(HasFacts):
     def facts(self) -> Facts:
         """Alphabet, prior, objective, notion and side constraints."""
         n, m = self.utility.shape
-        found = [
+        lines = [
             ("inputs", f"{n}: {listed(self.inputs)}"),
             ("outputs", f"{m}: {listed(self.outputs)}"),
         ]
         if self.prior is not None:
-            found.append(
+            lines.append(
                 (
                     "prior",
                     ", ".join(f"{p:.4g}" for p in self.prior[:6]) + (", ..." if n > 6 else ""),
                 )
             )
-        found += [("objective", f"{self.objective.replace('_', '-')} {self.utility.sense}")]
-        found += [("privacy", repr(self.privacy))]
-        found += (
+        lines += [("objective", f"{self.objective.replace('_', '-')} {self.utility.sense}")]
+        lines += [("privacy", repr(self.privacy))]
+        lines += (
             [("constraints", ", ".join(block.name for block in self.constraints))]
             if self.constraints
             else []
         )
-        return Facts("Problem", found)
+        return Facts("Problem", lines)
 
     def ties(self, deadline: Deadline = NO_LIMIT) -> Ties | None:
         """Ties of the notion on this alphabet, computed once by a deadline; None if the notion has
@@ -158,6 +157,10 @@ class Problem(HasFacts):
         return len(self.inputs) == 1
 
 
+def _stated(labels: Sequence[Hashable] | None, kind: str) -> Labels | None:
+    return None if labels is None else check_labels(labels, None, kind, StatementError)
+
+
 def _read_weights(
     prior: Any, objective: str, inputs: Labels | None
 ) -> tuple[Float | None, Labels | None]:
@@ -166,20 +169,23 @@ def _read_weights(
         if prior is not None:
             raise StatementError(
                 "a worst-case objective takes no prior",
+                code="worst-case-prior",
                 do='pass prior=None, or objective="expected"',
             )
         return None, None
     if prior is None:
         raise StatementError(
-            "an expected objective needs a prior", do='pass a prior, or objective="worst_case"'
+            "an expected objective needs a prior",
+            code="missing-prior",
+            do='pass a prior, or objective="worst_case"',
         )
     return read_prior(prior, inputs)
 
 
 def _labels_of(axis: str, *parts: Any) -> list[Labels | None]:
     """Labels of the rows or columns of each part of a problem; None for a part without labels."""
-    found = [getattr(part, axis, None) for part in parts]
-    return [names if isinstance(names, tuple) else None for names in found]
+    labels = [getattr(part, axis, None) for part in parts]
+    return [names if isinstance(names, tuple) else None for names in labels]
 
 
 def _inputs(
@@ -195,7 +201,9 @@ def _inputs(
         size = utility.shape[0]
     else:
         raise StatementError(
-            "the number of inputs is unknown", do="pass inputs=[...] or a utility matrix"
+            "the number of inputs is unknown",
+            code="inputs",
+            do="pass inputs=[...] or a utility matrix",
         )
     return check_labels(names, size, "input", StatementError)
 
@@ -222,16 +230,21 @@ def _read_blocks(constraints: Any) -> tuple[RowBlock, ...]:
         )
     for block in blocks:
         if not isinstance(block, RowBlock):
-            what = f"{short_repr(block)} is not a side constraint"
-            raise StatementError(what, do="use a function of ldpopt.constraints")
+            problem = f"{short_repr(block)} is not a side constraint"
+            raise StatementError(
+                problem, code="constraint", do="use a function of ldpopt.constraints"
+            )
         if block.name in ("privacy", "row_sum", "worst_case"):
             raise StatementError(
                 f"the name {block.name!r} is already used by the program",
+                code="reserved-name",
                 do="rename the constraint",
             )
     if (twice := first_duplicate([block.name for block in blocks])) is not None:
-        what = f"duplicate constraint name {short_repr(twice[0])}"
-        raise StatementError(what, do="give each constraint a name of its own")
+        problem = f"duplicate constraint name {short_repr(twice[0])}"
+        raise StatementError(
+            problem, code="duplicate-name", do="give each constraint a name of its own"
+        )
     return tuple(blocks)
 
 
@@ -240,5 +253,7 @@ def _fitting(block: RowBlock, inputs: Labels, outputs: Labels) -> RowBlock:
     moved = block.to(inputs, outputs)
     if wrong := moved.fault(len(inputs), len(outputs)):
         do = "use the same number of inputs and outputs in all parts of the problem"
-        raise StatementError(f"constraint {block.name!r} does not fit: {wrong}", do=do)
+        raise StatementError(
+            f"constraint {block.name!r} does not fit: {wrong}", code="positions", do=do
+        )
     return moved

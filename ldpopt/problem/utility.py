@@ -59,17 +59,25 @@ class Utility:
 
     def __post_init__(self) -> None:
         if not isinstance(self.sense, str) or self.sense not in ("gain", "loss"):
-            what = f"the sense of a utility is 'gain' or 'loss', not {short_repr(self.sense)}"
-            raise StatementError(what, do="give 'gain' to maximize, 'loss' to minimize")
+            problem = f"the sense of a utility is 'gain' or 'loss', not {short_repr(self.sense)}"
+            raise StatementError(
+                problem, code="sense", do="give 'gain' to maximize, 'loss' to minimize"
+            )
         table = read_labelled(self.matrix, f"{self.sense} matrix")
         matrix = table.values
         if matrix.ndim != 2 or 0 in matrix.shape:
-            what = f"the {self.sense} matrix has shape {matrix.shape}; it needs (inputs, outputs)"
-            raise StatementError(what, do="give one row for each input, one column for each output")
+            problem = (
+                f"the {self.sense} matrix has shape {matrix.shape}; it needs (inputs, outputs)"
+            )
+            raise StatementError(
+                problem, code="shape", do="give one row for each input, one column for each output"
+            )
         if len(bad := np.argwhere(~np.isfinite(matrix))):
             x, y = map(int, bad[0])
             raise StatementError(
-                f"{self.sense}[{x}, {y}] = {matrix[x, y]} is not finite", do="give finite numbers"
+                f"{self.sense}[{x}, {y}] = {matrix[x, y]} is not finite",
+                code="infinite-entry",
+                do="give finite numbers",
             )
         (n, m), (inputs, outputs) = matrix.shape, table.axes
         inputs = (
@@ -80,7 +88,9 @@ class Utility:
             if self.outputs is None
             else check_labels(self.outputs, m, "output", StatementError)
         )
-        vars(self).update(matrix=frozen(table.to(inputs, outputs)), inputs=inputs, outputs=outputs)
+        object.__setattr__(self, "matrix", frozen(table.to(inputs, outputs)))
+        object.__setattr__(self, "inputs", inputs)
+        object.__setattr__(self, "outputs", outputs)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -119,6 +129,11 @@ def identity(n: int, m: int | None = None) -> Utility:
     -------
     Utility
         A gain of shape ``(n, m)``.
+
+    Raises
+    ------
+    StatementError
+        If a number is not a whole one of at least 1, or the matrix does not fit into the memory.
 
     Examples
     --------
@@ -202,7 +217,7 @@ def table(matrix: Any, sense: Literal["gain", "loss"] = "gain") -> Utility:
 # Utilities that a `Problem` or a model file may name; all but the identity are functions of the
 # labels' numbers
 NAMED: dict[str, Callable[..., Utility]] = {
-    one.__name__: one for one in (identity, absolute_error, squared_error)
+    function.__name__: function for function in (identity, absolute_error, squared_error)
 }
 
 
@@ -212,7 +227,9 @@ def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) ->
     """
     if not isinstance(name, str) or name not in NAMED:
         raise StatementError(
-            f"unknown utility {short_repr(name)}", do=f"use {', '.join(NAMED)} or a matrix"
+            f"unknown utility {short_repr(name)}",
+            code="utility-name",
+            do=f"use {', '.join(NAMED)} or a matrix",
         )
     n = len(inputs)
     m = len(outputs)
@@ -224,8 +241,10 @@ def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) ->
             if label in position:
                 matrix[x, position[label]] = 1.0
         if not matrix.any():
-            what = "the identity utility is zero everywhere: no output is also an input"
-            raise StatementError(what, do="name outputs that are inputs, or give a matrix")
+            problem = "the identity utility is zero everywhere: no output is also an input"
+            raise StatementError(
+                problem, code="identity", do="name outputs that are inputs, or give a matrix"
+            )
         return Utility(matrix, "gain")
     return NAMED[name](*_numbers(inputs, outputs, name))
 
@@ -247,26 +266,30 @@ def resolve(utility: Any, inputs: Sequence[Hashable], outputs: Sequence[Hashable
     shapes and labels.
     """
     if isinstance(utility, str):
-        found = named(utility, inputs, outputs)
+        resolved = named(utility, inputs, outputs)
     else:
-        found = (utility if isinstance(utility, Utility) else Utility(utility, "gain")).to(
+        resolved = (utility if isinstance(utility, Utility) else Utility(utility, "gain")).to(
             inputs, outputs
         )
-    if found.shape != (len(inputs), len(outputs)):
-        what = (
-            f"the utility has shape {found.shape} but there are {len(inputs)} inputs and "
+    if resolved.shape != (len(inputs), len(outputs)):
+        problem = (
+            f"the utility has shape {resolved.shape} but there are {len(inputs)} inputs and "
             f"{len(outputs)} outputs"
         )
-        raise StatementError(what, do="give one row for each input and one column for each output")
-    return found
+        raise StatementError(
+            problem,
+            code="utility-shape",
+            do="give one row for each input and one column for each output",
+        )
+    return resolved
 
 
 def bare_gain(matrix: Any) -> Utility:
     """Read a matrix without a sense as a gain, with a warning if it looks like a loss: 0 if true,
     never less.
     """
-    found = read = Utility(matrix, "gain")
-    n, m = found.shape
+    gain = read = Utility(matrix, "gain")
+    n, m = gain.shape
     if read.inputs is not None and read.outputs is not None and {*read.inputs} == {*read.outputs}:
         read = read.to(read.inputs, read.inputs)  # reports in the order of the answers
     if (
@@ -275,11 +298,12 @@ def bare_gain(matrix: Any) -> Utility:
         and read.matrix.min() >= 0
         and read.matrix.any()
     ):
-        what = "the matrix is read as a gain, and no true report gains anything: is it a loss?"
+        problem = "the matrix is read as a gain, and no true report gains anything: is it a loss?"
         warnings.warn(
-            f"{what} Pass Utility(matrix, 'loss'), or Utility(matrix, 'gain') if not", stacklevel=3
+            f"{problem} Pass Utility(matrix, 'loss'), or Utility(matrix, 'gain') if not",
+            stacklevel=3,
         )
-    return found
+    return gain
 
 
 def _differences(values: Any, outputs: Any) -> tuple[Float, Labels | None, Labels | None]:
@@ -293,15 +317,19 @@ def _differences(values: Any, outputs: Any) -> tuple[Float, Labels | None, Label
         return np.subtract.outer(rows.values, columns.values), rows.axes[0], columns.axes[0]
 
 
-def read_numbers(given: Any, kind: str) -> Labelled:
+def read_numbers(numbers: Any, kind: str) -> Labelled:
     """Read the values of labels, finite numbers: a list by position, a mapping or Series by
     label.
     """
-    found = read_labelled(given, f"list of {kind} values", (kind,))
-    if found.values.ndim != 1 or not found.values.size or not np.isfinite(found.values).all():
-        what = f"the {kind} values are not a non-empty list of finite numbers"
-        raise StatementError(what, do="give one finite number for each label")
-    return found
+    labelled = read_labelled(numbers, f"list of {kind} values", (kind,))
+    if (
+        labelled.values.ndim != 1
+        or not labelled.values.size
+        or not np.isfinite(labelled.values).all()
+    ):
+        problem = f"the {kind} values are not a non-empty list of finite numbers"
+        raise StatementError(problem, code="values", do="give one finite number for each label")
+    return labelled
 
 
 def _numbers(
@@ -318,11 +346,13 @@ def _numbers(
     position = {label: x for x, label in enumerate(inputs)}
     if all(label in position for label in outputs):
         return np.arange(len(inputs)), np.array([position[label] for label in outputs])
-    what = (
+    problem = (
         f"{name} needs numbers: the labels are neither numbers nor are the outputs among the inputs"
     )
     raise StatementError(
-        what, do=f"pass utility.{name}(values, outputs) with the numbers behind the labels"
+        problem,
+        code="numbers",
+        do=f"pass utility.{name}(values, outputs) with the numbers behind the labels",
     )
 
 
@@ -331,9 +361,9 @@ def _require_one_kind(labels: Sequence[Hashable], name: str) -> None:
     are_numbers = [label_numbers([label]) is not None for label in labels]
     if any(are_numbers) and not all(are_numbers):
         number, other = (short_repr(labels[are_numbers.index(which)]) for which in (True, False))
-        what = f"{name} needs labels of one kind: {number} is a number, {other} is not"
+        problem = f"{name} needs labels of one kind: {number} is a number, {other} is not"
         do = (
             f"give a number for each label (0, 1, 2, ... for steps): utility.{name}(values), or "
             "values in a file"
         )
-        raise StatementError(what, do=do)
+        raise StatementError(problem, code="label-kinds", do=do)

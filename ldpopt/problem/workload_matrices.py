@@ -47,7 +47,7 @@ def read_matrix(matrix: Any, inputs: Any, names: Any) -> tuple[Float, Any, Any]:
         )
     if rows == tuple(range(len(array))):
         rows = None  # row numbers are not names
-    given = Labelled(array, (rows, columns), "workload", ("name", "answer"))
+    labelled = Labelled(array, (rows, columns), "workload", ("name", "answer"))
     wanted = (
         None
         if names is None
@@ -58,7 +58,7 @@ def read_matrix(matrix: Any, inputs: Any, names: Any) -> tuple[Float, Any, Any]:
         if inputs is None
         else check_labels(inputs, array.shape[-1], "input", StatementError, "the workload")
     )
-    return given.to(wanted, answers), answers or columns, wanted or rows
+    return labelled.to(wanted, answers), answers or columns, wanted or rows
 
 
 def _plain(matrix: Any) -> Any:
@@ -81,21 +81,21 @@ def require_entries(array: Float) -> None:
     bad = np.argwhere(~(np.abs(array) <= LARGEST))
     if len(bad):
         k, x = bad[0].tolist()
-        what = f"entry {array[k, x]} of the workload is not in [-{LARGEST:g}, {LARGEST:g}]"
-        raise StatementError(what, where=f"[{k}, {x}]", do="scale the row")
+        problem = f"entry {array[k, x]} of the workload is not in [-{LARGEST:g}, {LARGEST:g}]"
+        raise StatementError(problem, where=f"[{k}, {x}]", do="scale the row")
     if not array.any():
-        what = "all entries of the workload are 0: there is nothing to estimate"
-        raise StatementError(what, do="give at least one row that is not 0")
+        problem = "all entries of the workload are 0: there is nothing to estimate"
+        raise StatementError(problem, code="zero-matrix", do="give at least one row that is not 0")
     require_scale(float(np.abs(array).max()))
 
 
 def require_scale(largest: float) -> None:
     """Refuse entries whose squares overflow or underflow."""
     if not SMALLEST <= largest <= LARGEST:
-        what = (
+        problem = (
             f"the largest entry of the workload, {largest:g}, is not in [{SMALLEST:g}, {LARGEST:g}]"
         )
-        raise StatementError(what, do="use a unit in which the entries are closer to 1")
+        raise StatementError(problem, do="use a unit in which the entries are closer to 1")
 
 
 def read_answers(inputs: Alphabet) -> tuple[Hashable, ...]:
@@ -124,8 +124,8 @@ def read_means(values: Mapping[Hashable, Any], inputs: Any) -> tuple[Float, Any]
     """
     read = [read_labelled(row, "list of numbers", ("answer",)) for row in values.values()]
     if len({row.values.shape for row in read}) > 1 or read[0].values.ndim != 1:
-        what = "the lists of numbers are not vectors of the same length"
-        raise StatementError(what, do="give lists with one number for each answer")
+        problem = "the lists of numbers are not vectors of the same length"
+        raise StatementError(problem, do="give lists with one number for each answer")
     if inputs is None:
         inputs = next((row.axes[0] for row in read if row.has_labels), None)
     else:
@@ -135,15 +135,15 @@ def read_means(values: Mapping[Hashable, Any], inputs: Any) -> tuple[Float, Any]
 
 def unique_names(names: Iterable[Hashable]) -> tuple[Hashable, ...]:
     """Make repeated names unique: "mean", "mean (2)"."""
-    found: dict[Hashable, None] = {}
+    unique: dict[Hashable, None] = {}
     count: dict[Hashable, int] = {}
     for name in names:
         new = name
-        while new in found:
+        while new in unique:
             count[name] = count.get(name, 1) + 1
             new = f"{name} ({count[name]})"
-        found[new] = None
-    return tuple(found)
+        unique[new] = None
+    return tuple(unique)
 
 
 def read_attributes(shape: Any) -> list[tuple[Hashable, tuple[Hashable, ...]]]:
@@ -154,12 +154,12 @@ def read_attributes(shape: Any) -> list[tuple[Hashable, tuple[Hashable, ...]]]:
             f"{short_repr(shape)} is not a list of attributes", do="pass [2, 3] or {name: labels}"
         )
     pairs: Iterable[tuple[Any, Any]] = shape.items() if named else enumerate(shape)
-    found = [(name, read_answers(values)) for name, values in pairs]
-    if not found or math.prod(len(values) for _, values in found) > 1 << 20:
+    attributes = [(name, read_answers(values)) for name, values in pairs]
+    if not attributes or math.prod(len(values) for _, values in attributes) > 1 << 20:
         raise StatementError(
             "the attributes have no combinations, or more than 2**20", do="give 1 to 2**20"
         )
-    return found
+    return attributes
 
 
 def plain_shape(parts: Sequence[tuple[Hashable, tuple[Hashable, ...]]]) -> Any:
@@ -225,7 +225,7 @@ def parities(sizes: Sequence[int], k: int) -> Float:
     attributes.
     """
     digits = np.indices(sizes).reshape(len(sizes), -1)
-    found: list[NDArray[np.bool_]] = []
+    indicators: list[NDArray[np.bool_]] = []
     for ways in range(1, k + 1):
         for chosen in itertools.combinations(range(len(sizes)), ways):
             halves = [
@@ -233,13 +233,13 @@ def parities(sizes: Sequence[int], k: int) -> Float:
                 for place in chosen
             ]
             for parts in itertools.product(*halves):
-                if len(found) == MAX_PARITIES:
-                    return np.array(found, np.float64)
+                if len(indicators) == MAX_PARITIES:
+                    return np.array(indicators, np.float64)
                 inside = [
                     np.isin(digits[place], part) for place, part in zip(chosen, parts, strict=True)
                 ]
-                found.append(np.logical_xor.reduce(inside))
-    return np.array(found, np.float64)
+                indicators.append(np.logical_xor.reduce(inside))
+    return np.array(indicators, np.float64)
 
 
 def product_symmetries(sizes: Sequence[int]) -> list[Permutation]:
@@ -247,12 +247,12 @@ def product_symmetries(sizes: Sequence[int]) -> list[Permutation]:
     the same size.
     """
     cube = np.arange(math.prod(sizes), dtype=np.int64).reshape(sizes)
-    found = []
+    generators = []
     for axis, size in enumerate(sizes):
         for low in range(size - 1):
             order = np.arange(size)
             order[[low, low + 1]] = low + 1, low
-            found.append(np.take(cube, order, axis=axis).ravel())
+            generators.append(np.take(cube, order, axis=axis).ravel())
         if axis + 1 < len(sizes) and sizes[axis + 1] == size:
-            found.append(np.swapaxes(cube, axis, axis + 1).ravel())
-    return found
+            generators.append(np.swapaxes(cube, axis, axis + 1).ravel())
+    return generators

@@ -13,7 +13,7 @@ from ldpopt import mean
 
 # a hybrid is Duchi's up to 0.609
 EPSILONS = thorough_or([0.1, 0.6, 0.7, 10.0], [0.1, 0.6, 0.7, 1.0, 3.0, 10.0])
-KINDS = mean.Protocol.PUBLISHED
+KINDS = mean.NumberProtocol.PUBLISHED
 
 
 @pytest.fixture(autouse=True)

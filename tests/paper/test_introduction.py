@@ -5,8 +5,8 @@ import math
 
 import pytest
 
+from builders import refused
 from ldpopt import ApproximateLDP, PureLDP, audit, closed_forms, neighbors, noise
-from ldpopt.errors import StatementError
 
 COIN = closed_forms.coin()
 
@@ -52,15 +52,15 @@ def test_sensitivity_depends_on_the_neighbors():
 
 
 @pytest.mark.parametrize(
-    "query, options, words",
+    "query, options, code",
     [
-        (lambda counts: math.inf if counts[0] else 0.0, {}, "not finite"),
-        (lambda counts: [0.0] * (1 + counts[0]), {}, "different lengths"),
-        (sum, {"norm": 3}, "norm = 3"),
+        (lambda counts: math.inf if counts[0] else 0.0, {}, "change"),
+        (lambda counts: [0.0] * (1 + counts[0]), {}, "lengths"),
+        (sum, {"norm": 3}, "norm"),
     ],
 )
-def test_sensitivity_refuses_other_queries_and_norms(query, options, words):
-    with pytest.raises(StatementError, match=words):
+def test_sensitivity_refuses_other_queries_and_norms(query, options, code):
+    with refused(code):
         noise.sensitivity(query, neighbors.histograms(2, 2), **options)
 
 

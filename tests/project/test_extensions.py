@@ -12,7 +12,7 @@ from ldpopt.cli.app import COMMANDS
 from ldpopt.designing.plan import METHODS as DESIGN_METHODS
 from ldpopt.foundation.plugins import registered
 from ldpopt.frequencies import FrequencyProtocol
-from ldpopt.mean import Protocol
+from ldpopt.mean import NumberProtocol
 from ldpopt.privacy.notion import KINDS
 from ldpopt.problem.modelfile.schema import FORMS, kinds_of
 from ldpopt.problem.utility import NAMED
@@ -45,7 +45,7 @@ def parts() -> Iterator[tuple[str, str, str]]:
             "docs/theory/frequencies.md",
             f"| `{protocol.__name__}`",
         )
-    for protocol in Protocol.PUBLISHED:
+    for protocol in NumberProtocol.PUBLISHED:
         yield f"the protocol {protocol.__name__}", "docs/theory/mean.md", f"| `{protocol.__name__}`"
     for command in COMMANDS:
         name = command.__name__

@@ -82,7 +82,7 @@ def test_privatize_is_the_verb_of_mechanisms_and_protocols() -> None:
 
 
 KINDS = {
-    **{kind.__name__: partial(kind, 1.0) for kind in lo.mean.Protocol.PUBLISHED},
+    **{kind.__name__: partial(kind, 1.0) for kind in lo.mean.NumberProtocol.PUBLISHED},
     "NoPrivacy": lambda **how: lo.mean.NoPrivacy(**how),
     "Sampled": lambda **how: lo.mean.sampled(lo.mean.Duchi(1.0, **how), attributes=2),
     "DuchiVector": lambda **how: lo.mean.DuchiVector(1.0, 2, **how),

@@ -84,8 +84,8 @@ class LatticeNoise:
         self.epsilon = Budget(epsilon)
         self._decay_numerator = round_decay_up(self.epsilon)
         if self._decay_numerator >= TOTAL:
-            what = f"epsilon = {self.epsilon!r} is too small: the noise would not be finite"
-            raise StatementError(what, do="choose a larger epsilon")
+            problem = f"epsilon = {self.epsilon!r} is too small: the noise would not be finite"
+            raise StatementError(problem, code="small-budget", do="choose a larger epsilon")
         self.words = WordMetric(columns, widening, norm)
         self.tail: Tail = self.words.tail()
 
@@ -150,8 +150,8 @@ class LatticeNoise:
             # From here on each term of the bound is at most x (1 + 1/number)**n times the previous
             # one.
             ratio = x * (1 + 1 / number) ** self.dimension
-            rest = x**number * (number * longest + widest) * self.size(number)
-            if number > self.tail.start and ratio < 1 and rest / (1 - ratio) < 1e-12 * total:
+            tail_bound = x**number * (number * longest + widest) * self.size(number)
+            if number > self.tail.start and ratio < 1 and tail_bound / (1 - ratio) < 1e-12 * total:
                 return float(total / self.normalizer)
 
     def pmf(self, points: ArrayLike) -> Float:
@@ -180,11 +180,11 @@ class LatticeNoise:
         """
         size = read_size(size)
         if (TOTAL - self._decay_numerator) * (MAX_MEAN_LEVEL >> 5 * (self.dimension - 1)) < TOTAL:
-            what = (
+            problem = (
                 f"the average level of a draw is {TOTAL / (TOTAL - self._decay_numerator):.3g}, "
                 "too many points"
             )
-            raise StatementError(what, do="state a larger epsilon")
+            raise StatementError(problem, do="state a larger epsilon")
         source = bit_source(rng)
         levels = np.zeros(size, dtype=np.int64)
         waiting = np.arange(size)
@@ -195,12 +195,14 @@ class LatticeNoise:
         for level in np.unique(levels):
             points = self.words.layer(int(level))
             if len(points) != self.size(int(level)):
-                what = f"layer {level} has {len(points)} points instead of {self.size(int(level))}"
+                problem = (
+                    f"layer {level} has {len(points)} points instead of {self.size(int(level))}"
+                )
                 do = (
                     "choose a larger epsilon, at which only the first layers are drawn: their "
                     "sizes follow the formula"
                 )
-                raise NotRepresentableError(what, do=do)
+                raise NotRepresentableError(problem, do=do)
             here = np.flatnonzero(levels == level)
             drawn[here] = points[uniform_below(len(points), len(here), source)]
         return drawn[:, 0] if self.dimension == 1 else drawn
@@ -234,9 +236,9 @@ class LatticeNoise:
 
     def _series(self, head: list[int], differences: tuple[int, ...]) -> float:
         x = np.exp(-float(self.epsilon))
-        rest = -np.expm1(-float(self.epsilon))
+        complement = -np.expm1(-float(self.epsilon))
         powers = np.exp(-float(self.epsilon) * np.arange(len(head)))
-        tail = sum(float(d) * x**k / rest ** (k + 1) for k, d in enumerate(differences))
+        tail = sum(float(d) * x**k / complement ** (k + 1) for k, d in enumerate(differences))
         return float(
             powers @ np.array(head, dtype=float) + np.exp(-float(self.epsilon) * len(head)) * tail
         )

@@ -154,11 +154,15 @@ class _DecimalLayers:
         """Return the best levels for the costs ``q - value m``: down before a tail of positive
         cost, else up.
         """
-        rest = Decimal(0)
+        tail_cost = Decimal(0)
         steps = []
         for m, q in zip(self.measures[::-1], self.moments[::-1], strict=True):
-            steps.append(-1 if rest >= 0 else 1)
-            rest = q - value * m + (rest / self.growth if rest >= 0 else rest * self.growth)
+            steps.append(-1 if tail_cost >= 0 else 1)
+            tail_cost = (
+                q
+                - value * m
+                + (tail_cost / self.growth if tail_cost >= 0 else tail_cost * self.growth)
+            )
         # The first entry is the step after the last layer, which does not exist.
         return np.concatenate([[0], np.cumsum(steps[:0:-1])]).astype(np.int64)
 
@@ -206,12 +210,12 @@ def charnes_cooper(
     count = len(m)
     z = -np.arange(count) if levels is None else np.asarray(levels, dtype=np.int64)
     if z.shape != m.shape or (np.abs(np.diff(z)) > 1).any():
-        what = "levels must be one number per layer, in steps of at most one"
+        problem = "levels must be one number per layer, in steps of at most one"
         do = (
             "give one whole number for each measure, such as 0, -1, -2: each at most 1 from "
             "the one before"
         )
-        raise StatementError(what, do=do)
+        raise StatementError(problem, code="levels", do=do)
     scale = np.exp(float(budget) * (z - z[m > 0].max()).clip(max=0))
     pairs = np.arange(count - 1)[:, None] + [0, 1]
     # Each row is divided by the larger of its coefficients, so that none is above 1.
@@ -244,11 +248,13 @@ def _read_layers(
     q = real_array(moments, "moments")
     if not budget:
         raise StatementError(
-            "at epsilon = 0 all levels have the same weight", do="state epsilon > 0"
+            "at epsilon = 0 all levels have the same weight",
+            code="zero-budget",
+            do="state epsilon > 0",
         )
     if m.ndim != 1 or m.shape != q.shape or not m.size:
-        what = f"measures have shape {m.shape} and moments {q.shape}: both must be (T,), T >= 1"
-        raise StatementError(what, do="give one number for each layer in both")
+        problem = f"measures have shape {m.shape} and moments {q.shape}: both must be (T,), T >= 1"
+        raise StatementError(problem, code="shape", do="give one number for each layer in both")
     if not (
         np.isfinite(m).all()
         and np.isfinite(q).all()
@@ -256,9 +262,15 @@ def _read_layers(
         and (q >= 0).all()
         and m.any()
     ):
-        what = "measures and moments must be finite and non-negative, at least one measure positive"
-        raise StatementError(what, do="correct the sizes of the layers")
+        problem = (
+            "measures and moments must be finite and non-negative, at least one measure positive"
+        )
+        raise StatementError(problem, code="measures", do="correct the sizes of the layers")
     if q[m == 0].any():
-        what = f"layer {int(np.argmax((m == 0) & (q > 0)))} has the measure 0 and a positive moment"
-        raise StatementError(what, do="give the layer a positive measure, or the moment 0")
+        problem = (
+            f"layer {int(np.argmax((m == 0) & (q > 0)))} has the measure 0 and a positive moment"
+        )
+        raise StatementError(
+            problem, code="empty-layer", do="give the layer a positive measure, or the moment 0"
+        )
     return budget, m, q

@@ -165,7 +165,9 @@ def bfs_mechanism(
     privacy = GraphDP(epsilon, graph)
     if not privacy.epsilon:
         raise StatementError(
-            "at epsilon = 0 all reports have the same distribution", do="state epsilon > 0"
+            "at epsilon = 0 all reports have the same distribution",
+            code="zero-budget",
+            do="state epsilon > 0",
         )
     inputs, outputs, levels = level_matrix(graph, value)
     loss = _read_utility(utility, inputs, outputs, levels, is_query=value is not None)
@@ -206,10 +208,12 @@ def _read_utility(
     if isinstance(utility, str):
         if utility.endswith("_error") and is_query and label_numbers(outputs) is None:
             raise StatementError(
-                f"{utility} needs numbers, and the query has other values", do="pass a matrix"
+                f"{utility} needs numbers, and the query has other values",
+                code="numbers",
+                do="pass a matrix",
             )
-        found = named(utility, outputs, outputs)
-        return Utility(found.matrix[truth], found.sense)
+        loss = named(utility, outputs, outputs)
+        return Utility(loss.matrix[truth], loss.sense)
     if callable(utility):
         return Utility(
             real_array([[utility(x, r) for r in outputs] for x in inputs], "loss of a report"),
@@ -223,8 +227,8 @@ def _read_utility(
     first = np.unique(truth, return_index=True)[1]
     matrix = utility.to(inputs, inputs).matrix
     if (matrix != matrix[:, first[truth]]).any():
-        what = "nodes with the same query value have different columns in the utility"
-        raise StatementError(what, do="give one column for each value")
+        problem = "nodes with the same query value have different columns in the utility"
+        raise StatementError(problem, code="utility-columns", do="give one column for each value")
     return Utility(matrix[:, first], utility.sense)
 
 

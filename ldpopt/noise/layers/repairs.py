@@ -96,11 +96,11 @@ def normalize(case: RepairInput) -> Float:
     """Normalize the weights; if that exceeds epsilon, it raises."""
     loss = case.edges.loss(case.budget)
     if loss > case.budget * (1 + 1e-12):
-        what = (
+        problem = (
             f"the normalizers differ: the normalized weights need epsilon = {loss:.6g}, not "
             f"{case.budget:.6g}"
         )
-        raise PrivacyViolationError(what, do='use repair="best"')
+        raise PrivacyViolationError(problem, code="normalizers", do='use repair="best"')
     return normalized(case.levels, case.budget)
 
 
@@ -156,14 +156,14 @@ def _set_distances(case: RepairInput) -> list[Int]:
         hops = hop_distances(problem.privacy.graph, problem.inputs).astype(np.int64)
     n, m = case.levels.shape
     max_sets = max(3, MAX_BALL_ENTRIES // (n * m))
-    found = []
+    distances = []
     for r in range(m):
         order = np.argsort(-gain[:, r], kind="stable")
         ends = np.append(np.flatnonzero(np.diff(gain[order, r])), n - 1)
         if len(ends) > max_sets:
             ends = ends[np.unique(np.linspace(0, len(ends) - 1, max_sets).astype(int))]
-        found.append(np.minimum.accumulate(hops[:, order], axis=1)[:, ends])
-    return found
+        distances.append(np.minimum.accumulate(hops[:, order], axis=1)[:, ends])
+    return distances
 
 
 def _best_column_weights(case: RepairInput, columns: Float, reports: Int) -> Float:
@@ -171,13 +171,13 @@ def _best_column_weights(case: RepairInput, columns: Float, reports: Int) -> Flo
     ``reports[j]``.
     """
     gains = case.prior @ (case.problem.utility.gain[:, reports] * columns)
-    found = linprog(-gains, A_eq=columns, b_eq=np.ones(len(columns)), method="highs")
-    if found.x is None:
+    result = linprog(-gains, A_eq=columns, b_eq=np.ones(len(columns)), method="highs")
+    if result.x is None:
         raise NoSolutionError(
-            f"no column weights w >= 0 make all rows sum to one ({found.message})"
+            f"no column weights w >= 0 make all rows sum to one ({result.message})", code="weights"
         )
     channel = np.zeros(case.levels.shape)
-    np.add.at(channel.T, reports, (columns * np.maximum(found.x, 0.0)).T)
+    np.add.at(channel.T, reports, (columns * np.maximum(result.x, 0.0)).T)
     return channel
 
 
@@ -214,11 +214,15 @@ def layer_program(case: RepairInput) -> Float:
         classes = finer
     count = int(classes.max(initial=-1)) + 1
     if m == n:
-        what = "each input has its own value: the best mechanism by layers is the optimum itself"
-        raise NotRepresentableError(what, do="solve the problem, or choose another repair")
+        fault = "each input has its own value: the best mechanism by layers is the optimum itself"
+        raise NotRepresentableError(
+            fault, code="distinct-values", do="solve the problem, or choose another repair"
+        )
     if not count:
-        what = f"the query has {m} values: too many for the linear program of layers"
-        raise NotRepresentableError(what, do="choose another repair, or group the values")
+        fault = f"the query has {m} values: too many for the linear program of layers"
+        raise NotRepresentableError(
+            fault, code="many-values", do="choose another repair, or group the values"
+        )
     weights = np.bincount(classes, case.prior)
     gain = np.zeros((count, m))
     np.add.at(gain, classes, case.prior[:, None] * problem.utility.gain)
@@ -247,16 +251,18 @@ def _integer_values(inputs: tuple[Hashable, ...], value: Value | None) -> Int:
     """Return the query values as integer vectors, shape (n, d), minus the least."""
     entries: list[Any] = [value_of(node, value) for node in inputs]
     rows = [entry if isinstance(entry, tuple) else (entry,) for entry in entries]
-    whole = all(is_whole(part) for row in rows for part in row)
-    if not whole or len({len(row) for row in rows}) > 1 or not rows[0]:
-        what = (
+    are_integers = all(is_whole(part) for row in rows for part in row)
+    if not are_integers or len({len(row) for row in rows}) > 1 or not rows[0]:
+        problem = (
             "the values are neither integers nor tuples of integers: noise on a group is "
             "not defined"
         )
-        raise NotRepresentableError(what, do="choose another repair, or give each value an integer")
+        raise NotRepresentableError(
+            problem, code="integers", do="choose another repair, or give each value an integer"
+        )
     if max(abs(int(part)) for row in rows for part in row) > 2**52:
-        what = "the values lie beyond 2**52: the window would be too large"
-        raise NotRepresentableError(what, do="choose another repair, or smaller numbers")
+        problem = "the values lie beyond 2**52: the window would be too large"
+        raise NotRepresentableError(problem, do="choose another repair, or smaller numbers")
     values = np.array(rows, dtype=np.int64)
     return np.asarray(values - values.min(axis=0))
 
@@ -276,8 +282,8 @@ def _torus_noise(values: Int, case: RepairInput) -> tuple[tuple[int, ...], Float
         np.minimum(wanted, np.maximum(2 * extent, int(MAX_WINDOW_POINTS ** (1 / d)))).tolist()
     )
     if float(np.prod(np.array(shape, dtype=float))) * len(values) > 1000 * MAX_WINDOW_POINTS:
-        what = f"a window of {' x '.join(map(str, shape))} points is too large"
-        raise NotRepresentableError(what, do="choose another repair, or a larger epsilon")
+        problem = f"a window of {' x '.join(map(str, shape))} points is too large"
+        raise NotRepresentableError(problem, do="choose another repair, or a larger epsilon")
     level = np.full(shape, -1, dtype=np.int64)
     level[(0,) * d] = number = 0
     front = np.zeros((1, d), dtype=np.int64)

@@ -114,12 +114,12 @@ class WordMetric:
             Sums of columns; in one dimension also shape (N,).
         """
         wanted = self._code(np.asarray(points, dtype=np.int64).reshape(-1, self.dimension))
-        found = np.full(len(wanted), -1, dtype=np.int64)
+        levels = np.full(len(wanted), -1, dtype=np.int64)
         number = 0
-        while (found < 0).any():
-            found[np.isin(wanted, self._codes(number)) & (found < 0)] = number
+        while (levels < 0).any():
+            levels[np.isin(wanted, self._codes(number)) & (levels < 0)] = number
             number += 1
-        return found
+        return levels
 
     def tail(self) -> Tail:
         """Find the layer from which layers grow as a polynomial of degree ``n - 1``, within
@@ -134,9 +134,9 @@ class WordMetric:
                 size = self.size(start)
                 return Tail(start, (size,), (self.moment(start), reach * size), True)
             if self.dimension > 1 and number > STEADY_LAYERS + self.dimension:
-                found = self._steady(number)
-                if found is not None:
-                    return found
+                steady = self._steady(number)
+                if steady is not None:
+                    return steady
 
     def _is_shifted(self, number: int) -> bool:
         """Whether the positive halves of the last three layers are translates, too far from 0 to
@@ -173,7 +173,9 @@ class WordMetric:
         if len(basis) < self.dimension:
             if self.dimension > 2:
                 raise NotRepresentableError(
-                    "the columns lie in a plane: no tail is known", do="use two numbers"
+                    "the columns lie in a plane: no tail is known",
+                    code="plane",
+                    do="use two numbers",
                 )
             return 0
         cells = prod(abs(row[k]) for k, row in enumerate(basis))
@@ -193,12 +195,14 @@ class WordMetric:
             before = self._layers[-2] if len(self._layers) > 1 else last
             reach = float(self.widening) + (number + 1) * int(np.abs(self.columns).max())
             if self._points > MAX_POINTS or reach >= BASES[self.dimension] // 2:
-                what = (
+                problem = (
                     f"{self._points} points in {len(self._layers)} layers: no polynomial tail found"
                 )
                 do = "divide the columns by their common factor, or use fewer"
                 raise NotRepresentableError(
-                    what, do=f"{do}; a point that is not a sum of columns is in no layer"
+                    problem,
+                    code="tail",
+                    do=f"{do}; a point that is not a sum of columns is in no layer",
                 )
             fresh = np.unique(last[:, None] + self._steps)
             fresh = fresh[~np.isin(fresh, last) & ~np.isin(fresh, before)]
@@ -218,21 +222,29 @@ def _read_columns(columns: Any) -> tuple[Int, int]:
     array: NDArray[Any] = np.asarray(columns)
     if array.dtype.kind not in "iu" or array.ndim not in (1, 2) or not array.size:
         raise StatementError(
-            f"the columns are not integers: {columns!r}", do="pass integers, or tuples of them"
+            f"the columns are not integers: {columns!r}",
+            code="integers",
+            do="pass integers, or tuples of them",
         )
     array = array.astype(np.int64).reshape(len(array), -1)
     if array.shape[1] > max(BASES):
         raise StatementError(
-            f"answers of {array.shape[1]} numbers are not supported", do="use up to three numbers"
+            f"answers of {array.shape[1]} numbers are not supported",
+            code="dimension",
+            do="use up to three numbers",
         )
     if np.abs(array).max() >= 1 << 20:
         raise StatementError(
-            "a column is 2**20 or larger: too many layers", do="use a coarser unit"
+            "a column is 2**20 or larger: too many layers",
+            code="large-column",
+            do="use a coarser unit",
         )
     array = np.unique(array[array.any(axis=1)], axis=0)
     if not len(array):
-        what = "all columns are zero: no record changes the answer"
-        raise StatementError(what, do="give at least one column that is not zero")
+        problem = "all columns are zero: no record changes the answer"
+        raise StatementError(
+            problem, code="zero-columns", do="give at least one column that is not zero"
+        )
     return array, array.shape[1]
 
 
@@ -242,12 +254,14 @@ def _ball(widening: Any, norm: Any, n: int) -> Int:
         widening, "widening", 0, MAX_POINTS, do="state a radius >= 0, in units of the grid"
     )
     if norm not in (1, 2, np.inf):
-        raise StatementError(f"norm = {norm!r} is unknown", do="give 1, 2 or inf")
+        raise StatementError(f"norm = {norm!r} is unknown", code="norm", do="give 1, 2 or inf")
     radius = Fraction(widening if isinstance(widening, (int, Fraction)) else number)
     last = int(radius)
     if (2 * last + 1) ** n > MAX_POINTS:
         raise StatementError(
-            f"a ball of radius {number:g} has too many points", do="use a coarser unit"
+            f"a ball of radius {number:g} has too many points",
+            code="radius",
+            do="use a coarser unit",
         )
     cube = np.stack(np.meshgrid(*[np.arange(-last, last + 1)] * n, indexing="ij"), axis=-1).reshape(
         -1, n

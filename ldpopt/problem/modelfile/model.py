@@ -62,14 +62,16 @@ class Model:
         """Return the problem, or refuse a model without a utility."""
         if self.problem is None:
             do = "use `ldpopt design`, `compare` or `check`; or add [utility]"
-            raise StatementError("the model has a workload and no utility", where=where, do=do)
+            raise StatementError(
+                "the model has a workload and no utility", code="utility", where=where, do=do
+            )
         return self.problem
 
     def require_design(self, where: str = "") -> DesignProblem:
         """Return the design problem, or refuse a model without a workload."""
         if self.design is None:
             do = 'add [workload], for example with kind = "frequencies"'
-            raise StatementError("the model has no workload", where=where, do=do)
+            raise StatementError("the model has no workload", code="workload", where=where, do=do)
         return self.design
 
     def at(self, epsilon: float | str) -> "Model":

@@ -5,7 +5,7 @@ import os
 from functools import cached_property
 from typing import Any
 
-from ldpopt.errors import StatementError
+from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.files import require_path
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.notion import Notion, from_table, installed, notion_of
@@ -113,10 +113,10 @@ class _Reader:
             utility = self.utility_table.read()
         privacy = self.privacy
         rows = self._constraints()
-        how: Any = {"inputs": self.inputs, "outputs": self.outputs, "constraints": rows}
-        how["objective"] = "worst_case" if self.file.objective == "worst_case" else "expected"
+        options: Any = {"inputs": self.inputs, "outputs": self.outputs, "constraints": rows}
+        options["objective"] = "worst_case" if self.file.objective == "worst_case" else "expected"
         with self.page.at():
-            return Problem(prior, utility, privacy, **how)
+            return Problem(prior, utility, privacy, **options)
 
     def _design(self) -> DesignProblem | None:
         if not self.file.workload:
@@ -142,11 +142,11 @@ class _Reader:
         if numbers:
             return list(range(len(numbers)))
         with self.page.at("workload"):
-            found = own_inputs(self.page.data.get("workload", {}))
-        if found is None:
+            labels = own_inputs(self.page.data.get("workload", {}))
+        if labels is None:
             do = "give the labels of the answers"
             raise self.page.error(("alphabet", "inputs"), "the key alphabet.inputs is missing", do)
-        return found
+        return labels
 
     @cached_property
     def prior(self) -> Any:
@@ -158,7 +158,9 @@ class _Reader:
         if table.values is not None:
             if len(table.values) != n:
                 raise self.page.error(
-                    ("prior", "values"), f"the prior has {len(table.values)} values for {n} inputs"
+                    ("prior", "values"),
+                    f"the prior has {len(table.values)} values for {n} inputs",
+                    code="entries",
                 )
             return table.values
         if self.dataset is not None:
@@ -175,13 +177,15 @@ class _Reader:
         for name, weight in weights.items():
             if weight < 0 and name in labels:
                 raise self.page.error(
-                    ("prior", key, name), f"the weight of {name!r} is {weight}, below zero"
+                    ("prior", key, name),
+                    f"the weight of {name!r} is {weight}, below zero",
+                    code="negative-weight",
                 )
         named = {labels.get(name, name): weight for name, weight in weights.items()}
         try:
             read_prior(named, self.inputs)
         except StatementError as error:
-            raise self.page.error(("prior", key), error.what, error.do) from None
+            raise error.restated(ModelFileError, where=self.page.where(("prior", key))) from None
         return named
 
     @cached_property
@@ -189,14 +193,16 @@ class _Reader:
         """The privacy notion."""
         table = self.file.privacy
         if not isinstance(table.get("kind"), str):
-            what = "the key privacy.kind is missing or not a text"
+            problem = "the key privacy.kind is missing or not a text"
             do = f"give one of {', '.join(installed())}"
-            raise self.page.error(("privacy", "kind"), what, do)
+            raise self.page.error(("privacy", "kind"), problem, do, code="missing-kind")
         with self.page.at("privacy"):
             known = notion_of(table["kind"]).keys()
             for key in table:
                 if key not in ("kind", *known):
-                    raise self.page.error(("privacy", key), *unknown_key(key, known))
+                    raise self.page.error(
+                        ("privacy", key), *unknown_key(key, known), code="unknown-key"
+                    )
             privacy = from_table(table, self.inputs)
             if self.outputs is not None or self.utility_table.kind is not None:
                 privacy.check(self.inputs, self.outputs or self.inputs)

@@ -45,9 +45,16 @@ class Section(BaseModel):
 
     def require_one_of(self, name: str, *forms: str) -> None:
         """Require exactly one of some keys."""
-        if len(given := [form for form in forms if getattr(self, form) is not None]) != 1:
-            what = f"[{name}] has {' and '.join(given)} at once" if given else f"[{name}] is empty"
-            raise _wrong(what, f"give one of {', '.join(forms)}", key=given[1] if given else "")
+        if len(stated := [form for form in forms if getattr(self, form) is not None]) != 1:
+            problem = (
+                f"[{name}] has {' and '.join(stated)} at once" if stated else f"[{name}] is empty"
+            )
+            raise _wrong(
+                problem,
+                f"give one of {', '.join(forms)}",
+                key=stated[1] if stated else "",
+                code="forms" if stated else "empty-table",
+            )
 
 
 class AlphabetTable(Section):
@@ -60,15 +67,16 @@ class AlphabetTable(Section):
 
     @field_validator("inputs", mode="before")
     @classmethod
-    def _list_numbered(cls, given: Any) -> Any:
-        if type(given) is not int:
-            return given
-        if not 2 <= given <= MAX_NUMBERED:
+    def _list_numbered(cls, value: Any) -> Any:
+        if type(value) is not int:
+            return value
+        if not 2 <= value <= MAX_NUMBERED:
             raise _wrong(
-                f"{given} is not a number of answers",
+                f"{value} is not a number of answers",
                 f"give a number from 2 to {MAX_NUMBERED}, or labels",
+                code="number-of-answers",
             )
-        return list(range(given))
+        return list(range(value))
 
 
 class PriorTable(Section):
@@ -99,7 +107,10 @@ class UtilityTable(Section):
         self.require_one_of("utility", "kind", "gain", "loss")
         if self.kind is not None and self.kind not in utilities.NAMED:
             raise _wrong(
-                f"unknown kind {self.kind!r}", nearest(self.kind, utilities.NAMED), key="kind"
+                f"unknown kind {self.kind!r}",
+                nearest(self.kind, utilities.NAMED),
+                key="kind",
+                code="kind",
             )
         if self.kind in (None, "identity"):
             form = (
@@ -112,11 +123,17 @@ class UtilityTable(Section):
             for key in ("values", "outputs"):
                 if getattr(self, key) is not None:
                     raise _wrong(
-                        f"{key} has no effect together with {form}", f"remove {key}", key=key
+                        f"{key} has no effect together with {form}",
+                        f"remove {key}",
+                        key=key,
+                        code="unused-key",
                     )
         elif self.outputs is not None and self.values is None:
             raise _wrong(
-                "outputs needs values too", "add the numbers of the inputs as values", key="outputs"
+                "outputs needs values too",
+                "add the numbers of the inputs as values",
+                key="outputs",
+                code="missing-values",
             )
         return self
 
@@ -174,8 +191,8 @@ class OrderTable(WorkloadSection):
 
     def read(self, inputs: Labels) -> Workload:
         """The workload about the inputs."""
-        found: Workload = getattr(Workload, self.kind)(inputs)
-        return found
+        workload: Workload = getattr(Workload, self.kind)(inputs)
+        return workload
 
 
 class MeanTable(WorkloadSection):
@@ -264,7 +281,9 @@ class ExpectTable(Section):
     @model_validator(mode="after")
     def _check(self) -> ExpectTable:
         if self.value is None and self.variance is None:
-            raise _wrong("[expect] is empty", "give value, or variance for a workload")
+            raise _wrong(
+                "[expect] is empty", "give value, or variance for a workload", code="empty-table"
+            )
         return self
 
 
@@ -297,6 +316,7 @@ class ModelFile(Section):
                 f"workload.part = {_short(table['part'])}: should be a list of tables",
                 "",
                 key="part",
+                code="type",
             )
         return table["part"]
 
@@ -315,13 +335,16 @@ class ModelFile(Section):
                 "a worst case has no prior",
                 'remove [prior], or write objective = "expected"',
                 key="prior",
+                code="worst-case-prior",
             )
         if self.objective != "worst_case" and self.prior is None and self.has_utility:
             do = 'add [prior], or write objective = "worst_case" at the top of the file'
-            raise _wrong("the table [prior] is missing", do, key="prior")
+            raise _wrong("the table [prior] is missing", do, key="prior", code="missing-prior")
         if self.objective == "average" and not self.workload:
             do = 'write "expected", or add [workload]'
-            raise _wrong('objective = "average" is for a workload', do, key="objective")
+            raise _wrong(
+                'objective = "average" is for a workload', do, key="objective", code="objective"
+            )
         if not self.has_utility:
             do = "remove this key, or add [utility]"
             if self.alphabet.outputs:
@@ -330,10 +353,13 @@ class ModelFile(Section):
                 )
             if self.constraints:
                 raise _wrong(
-                    "constraints are for a utility, and this model has none", do, key="constraints"
+                    "constraints are for a utility, and this model has none",
+                    do,
+                    key="constraints",
+                    code="objective-parts",
                 )
             if self.solver.name != "auto":
-                raise _wrong("a workload needs no solver", do, key="solver.name")
+                raise _wrong("a workload needs no solver", do, key="solver.name", code="solver")
         if self.expect is not None and self.expect.variance is not None:
             if not self.workload:
                 raise _wrong(
@@ -342,38 +368,40 @@ class ModelFile(Section):
                     key="expect.variance",
                 )
             if not self.has_utility and self.expect.value is not None:
-                what = "value is for a utility, and this model has none"
-                raise _wrong(what, "give variance only", key="expect.value")
+                problem = "value is for a utility, and this model has none"
+                raise _wrong(problem, "give variance only", key="expect.value")
         return self
 
 
-def numbers_of_labels(given: Any, labels: Labels, name: str) -> Any:
+def numbers_of_labels(stated: Any, labels: Labels, name: str) -> Any:
     """The given numbers, one for each label; else the labels themselves, if they are numbers."""
-    if given is None:
+    if stated is None:
         if (numbers := label_numbers(labels)) is None:
             raise StatementError(
-                f"{name} is missing, and the labels are not numbers", do=f"add {name}"
+                f"{name} is missing, and the labels are not numbers",
+                code="numbers",
+                do=f"add {name}",
             )
         return numbers
-    if len(given) != len(labels):
-        what = f"{name} has {len(given)} entries for {len(labels)} labels"
-        raise StatementError(what, do="give one entry for each label")
-    return given
+    if len(stated) != len(labels):
+        problem = f"{name} has {len(stated)} entries for {len(labels)} labels"
+        raise StatementError(problem, code="entries", do="give one entry for each label")
+    return stated
 
 
 def _in_order(row: Any, inputs: Labels, *key: str) -> Numbers:
     """Numbers in the order of the answers; the keys of a TOML table are text."""
     if not isinstance(row, Mapping):
         if len(row) != len(inputs):
-            what = f"{len(row)} numbers for {len(inputs)} answers"
-            raise MisstatedError(what, *key, do="write one number for each answer")
+            problem = f"{len(row)} numbers for {len(inputs)} answers"
+            raise MisstatedError(problem, *key, do="write one number for each answer")
         return list(row)
     known = {str(label): label for label in inputs}
     unknown = [name for name in row if name not in known]
     missing = [name for name in known if name not in row]
     if unknown:
-        what = f"{short_repr(unknown[0])} is not an answer"
-        raise MisstatedError(what, *key, unknown[0], do=nearest(unknown[0], known))
+        problem = f"{short_repr(unknown[0])} is not an answer"
+        raise MisstatedError(problem, *key, unknown[0], do=nearest(unknown[0], known))
     if missing:
         raise MisstatedError(
             f"the answer {short_repr(missing[0])} has no number", *key, do="add a number"
@@ -386,11 +414,11 @@ def check(page: Page, schema: type[S], data: Any, *key: str | int) -> S:
     try:
         return schema.model_validate(data)
     except ValidationError as error:
-        found = error.errors(include_url=False)
+        errors = error.errors(include_url=False)
     # A misspelled required key gives two errors, "unknown" and "missing": the first one is
     # reported.
-    found.sort(key=lambda e: {"unknown": 0, "missing": 2}.get(e["type"], 1))
-    first = found[0]
+    errors.sort(key=lambda e: {"unknown": 0, "missing": 2}.get(e["type"], 1))
+    first = errors[0]
     place, value = _place(data, first["loc"])
     if first["type"] in ("unknown", "wrong"):
         inner = first["ctx"]["key"]
@@ -399,16 +427,20 @@ def check(page: Page, schema: type[S], data: Any, *key: str | int) -> S:
             if inner
             else place
         )
-        raise page.error((*key, *place), first["ctx"]["what"], first["ctx"]["do"])
+        refusal = first["ctx"]
+        raise page.error((*key, *place), refusal["what"], refusal["do"], code=refusal["code"])
     if first["type"] in ("union_tag_not_found", "union_tag_invalid"):
         raise _wrong_kind(page, (*key, *place), value)
     if first["type"] == "missing":
         place = (*place, str(first["loc"][-1]))
         raise page.error(
-            (*key, *place), f"the key {dotted((*key, *place))} is missing", "add the key"
+            (*key, *place),
+            f"the key {dotted((*key, *place))} is missing",
+            "add the key",
+            code="missing-key",
         )
     same = [
-        e["msg"] for e in found if _place(data, e["loc"])[0] == place and e["type"] != "missing"
+        e["msg"] for e in errors if _place(data, e["loc"])[0] == place and e["type"] != "missing"
     ]
     wanted = " or ".join(
         dict.fromkeys(message.removeprefix("Input should be ") for message in same)
@@ -417,19 +449,23 @@ def check(page: Page, schema: type[S], data: Any, *key: str | int) -> S:
     wanted = re.sub(
         "List should have (at .* items?) after validation, not .*", r"a list of \1", wanted
     )
-    what = f"{dotted((*key, *place))} = {_short(value)}: should be {wanted}"
-    raise page.error((*key, *place), what, "see `Model files` in the documentation")
+    problem = f"{dotted((*key, *place))} = {_short(value)}: should be {wanted}"
+    raise page.error((*key, *place), problem, "see `Model files` in the documentation", code="type")
 
 
-def _wrong(what: str, do: str = "", *, key: str = "") -> PydanticCustomError:
+def _wrong(problem: str, do: str = "", *, key: str = "", code: str = "") -> PydanticCustomError:
     """Error of a validator; ``key`` leads to the value from the table, with dots."""
-    return PydanticCustomError("wrong", "{what}", {"what": what, "do": do, "key": key})
+    return PydanticCustomError(
+        "wrong", "{what}", {"what": problem, "do": do, "key": key, "code": code}
+    )
 
 
 def _unknown(key: str, known: Iterable[str], *, is_top: bool = False) -> PydanticCustomError:
     """Error of a validator for an unknown key."""
-    what, do = unknown_key(key, known, is_top=is_top)
-    return PydanticCustomError("unknown", "{what}", {"what": what, "do": do, "key": key})
+    problem, do = unknown_key(key, known, is_top=is_top)
+    return PydanticCustomError(
+        "unknown", "{what}", {"what": problem, "do": do, "key": key, "code": "unknown-key"}
+    )
 
 
 def _place(data: Any, location: Iterable[Any]) -> tuple[Key, Any]:
@@ -451,12 +487,14 @@ def _wrong_kind(page: Page, key: Key, table: Any) -> Any:
     kind = table.get("kind")
     known = [kind for form in FORMS[name] for kind in kinds_of(form)]
     if not isinstance(kind, str):
-        what = f"the key {dotted((*key, 'kind'))} is missing or not a text"
+        problem = f"the key {dotted((*key, 'kind'))} is missing or not a text"
         do = f"give one of {', '.join(known)}"
+        code = "missing-kind"
     else:
-        what = f"unknown {name.removesuffix('s')} {kind!r}"
+        problem = f"unknown {name.removesuffix('s')} {kind!r}"
         do = nearest(kind, known)
-    return page.error((*key, "kind"), what, do)
+        code = "kind"
+    return page.error((*key, "kind"), problem, do, code=code)
 
 
 def kinds_of(form: type[Section]) -> tuple[str, ...]:

@@ -47,17 +47,19 @@ def save_model(problem: Problem | DesignProblem | Model, path: str | os.PathLike
     if not isinstance(problem, Model):
         problem = Model(problem) if isinstance(problem, Problem) else Model(None, design=problem)
     if len(text := format_tables(_tables(problem))) > LARGEST_FILE:
-        what = f"the model takes {len(text):,} bytes; a model file has at most {LARGEST_FILE:,}"
+        fault = f"the model takes {len(text):,} bytes; a model file has at most {LARGEST_FILE:,}"
         raise StatementError(
-            what, do="describe large arrays by their kinds, such as a metric by its points"
+            fault,
+            code="file-size",
+            do="describe large arrays by their kinds, such as a metric by its points",
         )
     try:
         with replacing(path) as stream:
             stream.write(text)
     except UnicodeEncodeError as error:
-        what = f"cannot write the model: {error}"
+        fault = f"cannot write the model: {error}"
         raise ModelFileError(
-            what, where=os.fspath(path), do="name a file that can be written"
+            fault, where=os.fspath(path), do="name a file that can be written"
         ) from None
 
 
@@ -69,7 +71,9 @@ def _tables(model: Model) -> dict[str, Any]:
     if problem is None:
         if design is None:
             raise StatementError(
-                "the model has neither a problem nor a workload", do="give a problem or a workload"
+                "the model has neither a problem nor a workload",
+                code="empty-model",
+                do="give a problem or a workload",
             )
         tables |= _design_tables(design)
     else:
@@ -137,7 +141,7 @@ def _workload_tables(workload: Workload) -> dict[str, Any]:
     return {"workload.part": parts} if "part" in table else {"workload": parts[0]}
 
 
-def _require_alike(one: dict[str, Any], other: dict[str, Any], problem: Problem) -> None:
+def _require_alike(program: dict[str, Any], design: dict[str, Any], problem: Problem) -> None:
     """Refuse a problem and a design problem that differ in what they share in a file."""
     uniform = {"values": [1 / len(problem.inputs)] * len(problem.inputs)}
     for key, default in (
@@ -146,13 +150,13 @@ def _require_alike(one: dict[str, Any], other: dict[str, Any], problem: Problem)
         ("prior", uniform),
         ("privacy", None),
     ):
-        mine = one.get(key, default)
-        others = other.get(key, default)
+        mine = program.get(key, default)
+        others = design.get(key, default)
         if key == "alphabet":
             mine, others = (mine or {}).get("inputs"), (others or mine or {}).get("inputs")
         if mine != others and not (problem.prior is None and key == "prior"):
-            what = f"the utility and the workload of a model differ in {key}"
-            raise StatementError(what, do="write utility and workload to two files")
+            fault = f"the utility and the workload of a model differ in {key}"
+            raise StatementError(fault, code="parts", do="write utility and workload to two files")
 
 
 def _labels(names: Iterable[Hashable]) -> list[str | int | float]:
@@ -160,7 +164,9 @@ def _labels(names: Iterable[Hashable]) -> list[str | int | float]:
     for name in plain:
         if not isinstance(name, (str, int, float)) or isinstance(name, bool):
             do = "name the letters of the alphabet by text or by number"
-            raise StatementError(f"the label {name!r} cannot be written to a model file", do=do)
+            raise StatementError(
+                f"the label {name!r} cannot be written to a model file", code="labels", do=do
+            )
     return plain
 
 
@@ -192,13 +198,15 @@ def _constraint_table(block: RowBlock, problem: Problem) -> dict[str, Any]:
             }
             return {"kind": "linear", "name": block.name, "coefficients": matrix.tolist()} | bounds
     do = "keep this constraint in Python: model files have those of ldpopt.constraints only"
-    raise StatementError(f"the constraint {block.name!r} cannot be written to a model file", do=do)
+    raise StatementError(
+        f"the constraint {block.name!r} cannot be written to a model file", code="constraint", do=do
+    )
 
 
-def _is_same(one: RowBlock, other: RowBlock) -> bool:
+def _is_same(block: RowBlock, other: RowBlock) -> bool:
     arrays = ("row", "x", "y", "coefficient", "lower", "upper")
-    return one.name == other.name and all(
-        np.array_equal(getattr(one, a), getattr(other, a)) for a in arrays
+    return block.name == other.name and all(
+        np.array_equal(getattr(block, a), getattr(other, a)) for a in arrays
     )
 
 
@@ -233,5 +241,5 @@ def format_value(value: Any, *, flat: bool = False) -> str:
         return "true" if value else "false"
     if isinstance(value, (int, float)) and math.isfinite(value):
         return repr(value)
-    what = f"{short_repr(value)} cannot be written to a model file"
-    raise StatementError(what, do="use numbers, text, lists and tables only")
+    problem = f"{short_repr(value)} cannot be written to a model file"
+    raise StatementError(problem, do="use numbers, text, lists and tables only")

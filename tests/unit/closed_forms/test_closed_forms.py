@@ -11,7 +11,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from builders import run_python
+from builders import refused, run_python
 from ldpopt import closed_forms
 from ldpopt.closed_forms.form import exact_sum
 from ldpopt.errors import StatementError
@@ -33,7 +33,7 @@ class TestBinary:
         assert form.channel.tolist() == [[1, 0], [0, 1]]
 
     def test_other_than_two_answers_are_rejected(self):
-        with pytest.raises(StatementError, match="two answers"):
+        with refused("answers"):
             closed_forms.binary([0.2, 0.3, 0.5], 1.0)
 
 
@@ -53,16 +53,16 @@ class TestBins:
         assert form.bins.tolist() == [0, 1, 2, 3]
 
     @pytest.mark.parametrize(
-        ("values", "loss", "what"),
+        ("values", "loss", "code"),
         [
-            ([0, 0, 1], "absolute", "distinct"),
-            ([0, 1], "absolute", "distinct"),
-            ([0, 1, 2], "huber", "unknown loss"),
-            ([0, 1, 2], lambda v, w: float((v - w) % 2), "falls away from the truth"),
+            ([0, 0, 1], "absolute", "values"),
+            ([0, 1], "absolute", "values"),
+            ([0, 1, 2], "huber", "loss"),
+            ([0, 1, 2], lambda v, w: float((v - w) % 2), "monotonicity"),
         ],
     )
-    def test_wrong_values_and_losses_are_rejected(self, values, loss, what):
-        with pytest.raises(StatementError, match=what):
+    def test_wrong_values_and_losses_are_rejected(self, values, loss, code):
+        with refused(code):
             closed_forms.bins([0.2, 0.3, 0.5], values, 1.0, loss)
 
     def test_value_is_the_loss_of_the_channel_for_250_answers(self):
@@ -102,7 +102,7 @@ class TestClassics:
 
     @pytest.mark.parametrize("n", [0, -1, 2.0, True])
     def test_wrong_alphabet_sizes_are_rejected(self, n):
-        with pytest.raises(StatementError, match="alphabet size"):
+        with refused("alphabet"):
             closed_forms.randomized_response(n, 1.0)
 
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from builders import refused
 from ldpopt import closed_forms
 from ldpopt.errors import StatementError
 
@@ -55,19 +56,24 @@ class TestTopK:
         assert set(form.sampler.sample(["no", "yes"] * 50, rng=1)) <= {"no", "yes"}
 
     @pytest.mark.parametrize(
-        ("prior", "what"),
+        ("prior", "code"),
         [
-            ([0.5, 0.47], "sums to 0.97"),
-            ([1.5, -0.5], "not a probability"),
-            ([math.nan, 1.0], "not a probability"),
+            ([0.5, 0.47], "sum"),
+            ([1.5, -0.5], "probability"),
+            ([math.nan, 1.0], "probability"),
             ([], "shape"),
             ([[0.5, 0.5]], "shape"),
-            ({"a": 0, "b": 0}, "sum to 0"),
-            (["x"], "not a rectangular array"),
         ],
     )
-    def test_wrong_priors_are_rejected(self, prior, what):
-        with pytest.raises(StatementError, match=what):
+    def test_wrong_priors_are_rejected(self, prior, code):
+        with refused(code):
+            closed_forms.top_k(prior, 1.0)
+
+    @pytest.mark.parametrize(
+        ("prior", "words"), [({"a": 0, "b": 0}, "sum to 0"), (["x"], "the prior")]
+    )
+    def test_priors_that_are_no_numbers_are_rejected(self, prior, words):
+        with pytest.raises(StatementError, match=words):
             closed_forms.top_k(prior, 1.0)
 
     @pytest.mark.parametrize("delta", [-0.1, 1.1, math.nan, "much"])
@@ -111,5 +117,5 @@ class TestLeastEpsilon:
         assert closed_forms.least_epsilon(prior, value, delta) == pytest.approx(epsilon, rel=1e-14)
 
     def test_values_above_one_are_rejected(self):
-        with pytest.raises(StatementError, match=r"value = 1.5 is not in \[0, 1\]"):
+        with pytest.raises(StatementError, match=r"value = 1\.5"):
             closed_forms.least_epsilon([0.5, 0.5], 1.5)

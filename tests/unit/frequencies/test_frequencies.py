@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import cases
+from builders import cases, refused
 from ldpopt import PureLDP, frequencies, solve
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.frequencies.local_hashing import PRIME, collision_probability, hash_label
@@ -380,40 +380,47 @@ def test_same_seed_same_reports():
 
 
 @pytest.mark.parametrize(
+    "call, code",
+    [
+        (lambda: frequencies.RandomizedResponse(1, 1.0), "few-labels"),
+        (lambda: frequencies.RandomizedResponse("abc", 1.0), "labels"),
+        (lambda: frequencies.UnaryEncoding(3, 1e-16), "small-budget"),
+        (lambda: frequencies.RandomizedResponse(3, 1.0).variance(2.0), "share"),
+        (lambda: frequencies.UnaryEncoding(3, 1.0).estimate(np.zeros((2, 4), bool)), "shape"),
+        (lambda: frequencies.UnaryEncoding(3, 1.0).estimate(np.full((2, 3), 2)), "bits"),
+        (lambda: frequencies.LocalHashing(3, 1.0).estimate([1, 2]), "fields"),
+        (lambda: frequencies.SubsetSelection(5, 1.0, size=2).estimate([[1, 1]]), "set"),
+        (lambda: frequencies.SubsetSelection(5, 1.0, size=2).estimate([[1, 1, 2]]), "shape"),
+    ],
+)
+def test_mistakes_are_named(call, code):
+    with refused(code):
+        call()
+
+
+@pytest.mark.parametrize(
     "call, words",
     [
-        (lambda: frequencies.RandomizedResponse(1, 1.0), "1 labels"),
-        (lambda: frequencies.RandomizedResponse("abc", 1.0), "are not labels"),
         (lambda: frequencies.RandomizedResponse(10**15, 1.0), "GiB of memory"),
         (lambda: frequencies.UnaryEncoding(10**15, 1.0).privatize([0, 1]), "GiB of memory"),
         (lambda: frequencies.UnaryEncoding(3, 0.0), "epsilon = 0"),
         (lambda: frequencies.UnaryEncoding(3, 1.0, kind="best"), "'optimized' or 'symmetric'"),
-        (lambda: frequencies.UnaryEncoding(3, 1e-16), "too small"),
         (lambda: frequencies.SubsetSelection(4, 1.0, size=4), "from 1 to 3"),
         (lambda: frequencies.LocalHashing(4, 1.0, buckets=1), "from 2"),
         (lambda: frequencies.RandomizedResponse(3, 1.0).privatize([0, 5]), "not in 0 .. 2"),
         (lambda: frequencies.RandomizedResponse(3, 1.0).estimate([0, 7]), "unknown report: "),
         (lambda: frequencies.RandomizedResponse(3, 1.0).estimate({0: -1}), "whole number"),
         (lambda: frequencies.RandomizedResponse(3, 1.0).estimate([]), "no reports"),
-        (lambda: frequencies.RandomizedResponse(3, 1.0).variance(2.0), "is not a share"),
-        (lambda: frequencies.UnaryEncoding(3, 1.0).estimate(np.zeros((2, 4), bool)), r"\(N, 3\)"),
-        (lambda: frequencies.UnaryEncoding(3, 1.0).estimate(np.full((2, 3), 2)), "neither 0 nor 1"),
-        (lambda: frequencies.LocalHashing(3, 1.0).estimate([1, 2]), "fields a, b and bucket"),
-        (
-            lambda: frequencies.SubsetSelection(5, 1.0, size=2).estimate([[1, 1]]),
-            "is not a set of 2",
-        ),
-        (lambda: frequencies.SubsetSelection(5, 1.0, size=2).estimate([[1, 1, 2]]), r"\(N, 2\)"),
     ],
 )
-def test_mistakes_are_named(call, words):
+def test_mistakes_in_numbers_and_reports_are_named(call, words):
     with pytest.raises(StatementError, match=words):
         call()
 
 
 @pytest.mark.parametrize("kind, d", [("oue", 13), ("ss", 20), ("olh", 3)])
 def test_channels_too_large_to_list(kind, d):
-    with pytest.raises(NotRepresentableError, match="too many possible reports to list"):
+    with refused("channel", NotRepresentableError):
         _ = KINDS[kind](d, 0.5).mechanism
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from builders import thorough_or
+from builders import refused, thorough_or
 from ldpopt.certificate.frequency_certificate import SubsetRandomizer, best_size
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
@@ -24,7 +24,7 @@ def points(protocol):
     vectors = np.array(list(itertools.product(range(protocol.elements), repeat=protocol.length))).T[
         :, 1:
     ]
-    numbers = protocol._numbers(vectors)
+    numbers = protocol._space.numbers(vectors)
     first = np.unique(numbers, return_index=True)[1]
     assert numbers.max() + 1 == len(first)
     return vectors[:, first]
@@ -32,11 +32,11 @@ def points(protocol):
 
 def supported(protocol, vectors):
     """Whether each point supports each label, shape (n, m), by the product of the vectors."""
-    labels = protocol._digits(np.arange(len(protocol.inputs)))
-    field = protocol._field
+    labels = protocol._space.digits(np.arange(len(protocol.inputs)))
+    field = protocol._space.field
     found = []
     for label in labels.T:
-        product = protocol._product(
+        product = protocol._space.product(
             vectors[:-1], np.repeat(label[:, None], vectors.shape[1], axis=1)
         )
         found.append(field.sums[product, vectors[-1]] == 0)
@@ -82,10 +82,10 @@ def test_public_hashes_are_pairwise_independent_and_decoded_by_definition(q, n):
     assert protocol.q == Fraction(1, q)
     assert protocol.bits == (q - 1).bit_length()
     hashes = np.arange(q ** (protocol.length - 1))
-    labels = protocol._digits(np.arange(n))
-    vectors = protocol._digits(hashes)
+    labels = protocol._space.digits(np.arange(n))
+    vectors = protocol._space.digits(hashes)
     values = np.array(
-        [protocol._product(vectors, np.repeat(x[:, None], len(hashes), 1)) for x in labels.T]
+        [protocol._space.product(vectors, np.repeat(x[:, None], len(hashes), 1)) for x in labels.T]
     )
     same = (values[:, None] == values[None]).mean(axis=2)
     assert same == pytest.approx(np.where(np.eye(n), 1, 1 / q))
@@ -145,16 +145,21 @@ def test_estimates_of_a_million_labels_are_as_wrong_as_predicted():
 
 
 @pytest.mark.parametrize(
-    "call, words",
+    "call, code",
     [
-        (lambda: LinearHash(1.0, 10**8), "labels are more than"),
-        (lambda: LinearHash(1.0, 10, q=6), "no field of 6 elements"),
-        (lambda: LinearHash(0.0, 10), "epsilon"),
-        (lambda: LinearHash(1.0, 10).count(np.array([-1])), "cannot come from"),
-        (lambda: LinearHash(1.0, 10, True).count(np.array([1])), "hash and value"),
-        (lambda: LinearHash(1.0, 10).privatize([10]), "10"),
+        (lambda: LinearHash(1.0, 10**8), "many-labels"),
+        (lambda: LinearHash(1.0, 10, q=6), "finite-field"),
+        (lambda: LinearHash(1.0, 10).count(np.array([-1])), "reports"),
+        (lambda: LinearHash(1.0, 10, True).count(np.array([1])), "fields"),
     ],
 )
-def test_what_does_not_fit_is_refused(call, words):
-    with pytest.raises(StatementError, match=words):
+def test_what_does_not_fit_is_refused(call, code):
+    with refused(code):
         call()
+
+
+def test_budgets_and_answers_are_read():
+    with pytest.raises(StatementError, match="epsilon = 0"):
+        LinearHash(0.0, 10)
+    with pytest.raises(StatementError, match=r"0 \.\. 9"):
+        LinearHash(1.0, 10).privatize([10])

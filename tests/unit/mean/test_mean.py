@@ -6,11 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from builders import refused
 from ldpopt import PureLDP, mean
 from ldpopt.errors import InfeasibleError, StatementError
 from ldpopt.mean.designed import cells
 
-KINDS = mean.Protocol.PUBLISHED
+KINDS = mean.NumberProtocol.PUBLISHED
 OTHERS = {"Designed", "NoPrivacy"}
 """Protocols that are not made from a budget."""
 EXTREMES = [1e-9, 1e-6, 1e-4, 0.00499, 0.00501, 0.02, 30.0, 100.0, 700.0, 10_000.0]
@@ -20,11 +21,11 @@ def test_every_protocol_is_published():
     public = {
         name
         for name in mean.__all__
-        if mean.Protocol in getattr(vars(mean)[name], "__mro__", ())[1:]
+        if mean.NumberProtocol in getattr(vars(mean)[name], "__mro__", ())[1:]
     }
     forgotten = public - OTHERS - {kind.__name__ for kind in KINDS}
     assert not forgotten, (
-        f"write class {forgotten}(Protocol, published=True): these tests use it then"
+        f"write class {forgotten}(NumberProtocol, published=True): these tests use it then"
     )
 
 
@@ -116,16 +117,16 @@ def test_impossible_reports_are_refused(kind, reports):
 @pytest.mark.parametrize("kind", KINDS)
 def test_answers_are_a_vector(kind):
     for x in (0.5, [[0.5, 0.5]]):
-        with pytest.raises(StatementError, match="vector"):
+        with refused("vector"):
             kind(1.0).privatize(x, rng=1)
 
 
 def test_reports_of_another_budget_are_refused():
-    with pytest.raises(StatementError, match="cannot come from"):
+    with refused("reports"):
         mean.Duchi(2.0).estimate(mean.Duchi(1.0).privatize([0.0, 0.5], rng=1))
-    with pytest.raises(StatementError, match="not one of the 2 values"):
+    with refused("report-values"):
         mean.Duchi(1.0).estimate([0.5])
-    with pytest.raises(StatementError, match="not one of the 2 values"):
+    with refused("report-values"):
         mean.RandomCensoring(1.0).estimate([0.5])
 
 
@@ -228,12 +229,12 @@ class TestDesigned:
         ):
             with pytest.raises(StatementError):
                 mean.designed(values, outputs, 1.0)
-        with pytest.raises(StatementError, match="prior"):
+        with refused("worst-case-prior"):
             mean.designed([-1, 1], [-3, 3], 1.0, prior=[0.5, 0.5])
         made = mean.designed([-1, 1], [-3, 3], 1.0)
-        with pytest.raises(StatementError, match="not one of the 2 values"):
+        with refused("report-values"):
             made.estimate([0.5])
-        with pytest.raises(StatementError, match="outside"):
+        with refused("domain"):
             made.privatize([1.2])
 
 

@@ -170,7 +170,7 @@ def test_frequency_protocols(protocol: Any, inputs: Any) -> None:
 
 
 MEANS: dict[str, Callable[[], Any]] = {
-    **{kind.__name__: kind for kind in mean.Protocol.PUBLISHED},
+    **{kind.__name__: kind for kind in mean.NumberProtocol.PUBLISHED},
     "without privacy": lambda epsilon: mean.NoPrivacy(),
     "not private": mean.rcp_opt,
     "designed": lambda epsilon: mean.designed([0.0, 0.5, 1.0], [-2.0, 3.0], epsilon),

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from builders import refused
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.noise import NeighborPartition
 from ldpopt.noise.layers import LatticeNoise, WordMetric, bfs_mechanism, words
@@ -185,40 +186,38 @@ def test_the_slope_of_the_tail_is_the_area_of_the_hull():
 
 
 @pytest.mark.parametrize(
-    ("columns", "message"),
+    ("columns", "code"),
     [
-        ([0, 0], "all columns are zero"),
-        ([0.5], "are not integers"),
-        ([(1, 2, 3, 4)], "4 numbers"),
-        ([], "are not integers"),
-        ([1 << 20], "2\\*\\*20"),
+        ([0, 0], "zero-columns"),
+        ([0.5], "integers"),
+        ([(1, 2, 3, 4)], "dimension"),
+        ([], "integers"),
+        ([1 << 20], "large-column"),
     ],
 )
-def test_wrong_columns_are_rejected(columns, message):
-    with pytest.raises(StatementError, match=message):
+def test_wrong_columns_are_rejected(columns, code):
+    with refused(code):
         LatticeNoise(columns, 1.0)
 
 
 def test_wrong_balls_are_rejected():
-    for arguments, message in (
-        ((-1,), "widening = -1"),
-        ((float("nan"),), "widening"),
-        ((1, 3), "norm = 3"),
-        ((10**5, 2), "too many points"),
-    ):
-        with pytest.raises(StatementError, match=message):
-            LatticeNoise([(1, 0), (0, 1)], 1.0, *arguments)
-    with pytest.raises(NotRepresentableError, match="lie in a plane"):
+    for widening in (-1, float("nan")):
+        with pytest.raises(StatementError, match="widening"):
+            LatticeNoise([(1, 0), (0, 1)], 1.0, widening)
+    for widening, norm, code in ((1, 3, "norm"), (10**5, 2, "radius")):
+        with refused(code):
+            LatticeNoise([(1, 0), (0, 1)], 1.0, widening, norm)
+    with refused("plane", NotRepresentableError):
         LatticeNoise([(1, 2, 3), (1, 0, 0)], 1.0)
 
 
 def test_endless_searches_are_rejected(monkeypatch):
-    with pytest.raises(StatementError, match="too small"):
+    with refused("small-budget"):
         LatticeNoise([1], 0.0)
-    with pytest.raises(StatementError, match="not a number of draws"):
+    with pytest.raises(StatementError, match="size = -1"):
         LatticeNoise([1], 1.0).sample(-1)
     monkeypatch.setattr(words, "MAX_POINTS", 10_000)
-    with pytest.raises(NotRepresentableError, match="no polynomial tail"):
+    with refused("tail", NotRepresentableError):
         WordMetric([2]).level([1])
-    with pytest.raises(NotRepresentableError, match="no polynomial tail"):
+    with refused("tail", NotRepresentableError):
         LatticeNoise([(10, 0), (0, 10), (1, 0), (0, 1)], 1.0)

@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from builders import hops, thorough_or
+from builders import hops, refused, thorough_or
 from ldpopt.errors import (
     NoSolutionError,
     NotRepresentableError,
@@ -44,8 +44,9 @@ def test_a_star_of_500_needs_almost_twice_the_budget():
     assert found.unrepaired_epsilon == pytest.approx(1 + math.log(center / leaf), abs=1e-12)
     assert round(found.unrepaired_epsilon, 3) == 1.987
     assert found.mechanism.audit(found.problem.privacy).verdict == "certified"
-    with pytest.raises(PrivacyViolationError, match=r"need epsilon = 1\.98735, not 1"):
+    with refused("normalizers", PrivacyViolationError) as caught:
         bfs_mechanism(star, 1.0, repair="none")
+    assert "1.98735" in caught.value.what
 
 
 @pytest.mark.parametrize("epsilon", thorough_or([1.0, "log(3)"], [0.1, 1.0, "log(3)", 4.0]))
@@ -161,10 +162,11 @@ def test_layers_to_some_depth_on_more_tables_than_a_program_takes():
 
 
 def test_layers_need_a_query():
-    with pytest.raises(NotRepresentableError, match="each input has its own value"):
+    with refused("distinct-values", NotRepresentableError):
         bfs_mechanism(path(range(4)), 1.0, repair="layers")
-    with pytest.raises(NotRepresentableError, match="60 values: too many"):
+    with refused("many-values", NotRepresentableError) as caught:
         bfs_mechanism(path(range(61)), 1.0, lambda k: max(k, 1), repair="layers")
+    assert "60" in caught.value.what
 
 
 def test_a_utility_may_be_a_name_a_function_or_one_between_nodes():
@@ -182,9 +184,9 @@ def test_a_utility_may_be_a_name_a_function_or_one_between_nodes():
         ):
             found = bfs_mechanism(graph, 1.0, median, utility=utility)
             assert (found.mechanism.channel == expected.mechanism.channel).all()
-    with pytest.raises(StatementError, match="nodes with the same query value"):
+    with refused("utility-columns"):
         bfs_mechanism(tables, 1.0, median, utility=absolute_error({h: sum(h) for h in tables}))
-    with pytest.raises(StatementError, match="absolute_error needs numbers"):
+    with refused("numbers"):
         bfs_mechanism(
             tables, 1.0, lambda h: "few" if sum(h) < 2 else "many", utility="absolute_error"
         )
@@ -216,13 +218,13 @@ def test_histograms_against_their_definition(bins, records):
 def test_wrong_arguments_are_rejected():
     with pytest.raises(StatementError, match="repair = 'magic'"):
         bfs_mechanism(path(range(3)), 1.0, repair="magic")
-    with pytest.raises(StatementError, match="epsilon = 0"):
+    with refused("zero-budget"):
         bfs_mechanism(path(range(3)), 0.0)
     with pytest.raises(StatementError, match="2 parts"):
         bfs_mechanism(nx.Graph([(0, 1), (2, 3)]), 1.0)
-    with pytest.raises(NoSolutionError, match="no column weights"):
+    with refused("weights", NoSolutionError):
         bfs_mechanism(GRAPHS["star"], 0.5, repair="columns")
-    with pytest.raises(NotRepresentableError, match="noise on a group is not defined"):
+    with refused("integers", NotRepresentableError):
         bfs_mechanism(path("abc"), 0.5, repair="window")
 
 
@@ -243,7 +245,7 @@ def test_cayley_and_histograms():
         (lambda: cayley(1, [1]), "1 is not a group"),
         (lambda: cayley(range(0), [1]), "without labels"),
         (lambda: cayley(5, [0.5]), "generator 0.5"),
-        (lambda: histograms(0, 3), "bins = 0 is less than 1"),
+        (lambda: histograms(0, 3), "bins = 0"),
         (lambda: histograms(1, 10**18), "too many histograms"),
         (lambda: histograms(10**6, 1), "too many histograms"),
     ):

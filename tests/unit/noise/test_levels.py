@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 import pytest
 
-from ldpopt.errors import StatementError
+from builders import refused
 from ldpopt.noise.layers import WordMetric, charnes_cooper, optimal_levels
 
 
@@ -111,20 +111,20 @@ def test_charnes_cooper_program_has_the_optimal_levels_as_its_optimum():
     assert program.residual(v) < 1e-12
     assert program.objective @ v == pytest.approx(optimal_levels([1, 2, 2], [0, 2, 4], 1.0).value)
     assert program.residual(v * [1, 0.9, 1]) > 0.01
-    with pytest.raises(StatementError, match="steps of at most one"):
+    with refused("levels"):
         charnes_cooper([1, 2, 2], [0, 2, 4], 1.0, [0, 2, 1])
 
 
 @pytest.mark.parametrize(
-    ("m", "q", "epsilon", "words"),
+    ("m", "q", "epsilon", "code"),
     [
-        ([1, 1], [0, 1], 0.0, "epsilon = 0"),
+        ([1, 1], [0, 1], 0.0, "zero-budget"),
         ([1, 1], [0], 1.0, "shape"),
-        ([0, 0], [0, 0], 1.0, "at least one measure positive"),
-        ([1, -1], [0, 1], 1.0, "non-negative"),
-        ([1, 0], [0, 1], 1.0, "layer 1 has the measure 0 and a positive moment"),
+        ([0, 0], [0, 0], 1.0, "measures"),
+        ([1, -1], [0, 1], 1.0, "measures"),
+        ([1, 0], [0, 1], 1.0, "empty-layer"),
     ],
 )
-def test_wrong_layers_are_rejected(m, q, epsilon, words):
-    with pytest.raises(StatementError, match=words):
+def test_wrong_layers_are_rejected(m, q, epsilon, code):
+    with refused(code):
         optimal_levels(m, q, epsilon)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from builders import refused
 from ldpopt import PureLDP
 from ldpopt.errors import StatementError
 from ldpopt.polytope.convex import best_channel, best_listed, f_divergence, mutual_information
@@ -139,7 +140,7 @@ def test_at_most_ten_inputs():
     found = best_channel(mutual_information(weights), 2.0, inputs=list("abcdefghij"))
     assert abs(found.gap) < 1e-9
     assert found.mechanism.inputs == tuple("abcdefghij")
-    with pytest.raises(StatementError, match="11 inputs"):
+    with refused("many-inputs"):
         best_channel(mutual_information(np.full(11, 1 / 11)), 1.0)
 
 
@@ -148,20 +149,20 @@ def test_best_of_listed_points_takes_any_convex_function():
     found = best_listed(points, lambda stack: (stack**2).sum(axis=(1, 2)))
     assert found.value == pytest.approx(3.0)
     assert found.count == 3
-    with pytest.raises(StatementError, match="shape"):
+    with refused("function"):
         best_listed(points, lambda stack: stack)
 
 
 def test_wrong_arguments_are_rejected():
     with pytest.raises(StatementError, match="epsilon = 0"):
         best_channel(mutual_information([0.5, 0.5]), 0.0)
-    with pytest.raises(StatementError, match=r"prior sums to 1\.1, not 1"):
+    with refused("sum"):
         mutual_information([0.5, 0.6])
-    with pytest.raises(StatementError, match="unknown"):
+    with pytest.raises(StatementError, match="kind = 'renyi'"):
         f_divergence([1.0], [1.0], "renyi")  # type: ignore[arg-type]
-    with pytest.raises(StatementError, match="2 and 3"):
+    with refused("hypotheses"):
         f_divergence([0.5, 0.5], [0.2, 0.3, 0.5])
-    with pytest.raises(StatementError, match="does not have 2 inputs"):
+    with refused("shape"):
         mutual_information([0.5, 0.5]).value(np.eye(3))
-    with pytest.raises(StatementError, match="infinite"):
+    with refused("infinite-value"):
         best_channel(f_divergence([0.5, 0.5], [1.0, 0.0]), 9000.0)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
-from builders import is_vertex
+from builders import is_vertex, refused
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.polytope import staircase
 from ldpopt.polytope.halfspaces import halfspaces
@@ -66,8 +66,9 @@ class TestBalancedCollections:
         assert staircase.balance(3, (3, 5, 6)).weights == (1, 1, 1)
 
     def test_too_many_families_are_rejected_with_their_number(self):
-        with pytest.raises(StatementError, match="families of up to 7 sets of 7 points"):
+        with refused("families") as caught:
             staircase.collection_orbits(7)
+        assert "9.54e+09" in caught.value.what
 
 
 class TestCounts:
@@ -167,7 +168,7 @@ class TestSequence:
         assert (points[-1] == listed[-1]).all()
         assert [str(point) for point in points[1:9:3]] == [str(point) for point in listed[1:9:3]]
         for outside in (len(points), -len(points) - 1):
-            with pytest.raises(IndexError, match=f"none has the position {outside}"):
+            with pytest.raises(IndexError, match=f"position {outside}"):
                 points[outside]
 
     def test_positions_are_found_without_a_list(self):
@@ -264,15 +265,13 @@ class TestLongLists:
     PATH = lo.GraphDP(1.0, nx.path_graph(7))
 
     def test_they_are_refused_with_their_number(self):
-        with pytest.raises(
-            StatementError, match=r"about 2\.\de\+10 extreme points with 7 reports"
-        ) as refused:
+        with refused("many-points") as caught:
             _ = extreme_points(self.PATH, 7).count
-        assert "time limit" in refused.value.do
-        with pytest.raises(
-            StatementError, match="extreme points with 8 reports in use even at delta = 0"
-        ):
+        assert re.search(r"2\.\de\+10 .* 7 reports", caught.value.what)
+        assert "time limit" in caught.value.do
+        with refused("many-points") as caught:
             _ = extreme_points(lo.ApproximateLDP("log(3)", 0.1), 8).count
+        assert "delta = 0" in caught.value.what
 
     def test_the_estimate_of_their_number_is_near(self):
         counts = extreme_points(lo.PureLDP(1.0), 4).counts_by_columns
@@ -285,8 +284,9 @@ class TestLongLists:
         assert "at most 0.5 s" in extreme_points(path, 5, time_limit=0.5).forecast
         assert "about 160 s" in extreme_points(lo.PureLDP(1.0), 6).forecast
         assert extreme_points(lo.PureLDP(1.0), 4).forecast == ""
-        with pytest.raises(StatementError, match="about 160 s, more than 5 s"):
+        with refused("time-limit") as caught:
             extreme_points(lo.PureLDP(1.0), 6, time_limit=5.0)
+        assert "160 s" in caught.value.what
 
     def test_a_time_limit_keeps_the_points_that_are_found(self):
         points = extreme_points(lo.GraphDP("log(3)", nx.path_graph(5)), 5, time_limit=0.5)
@@ -295,7 +295,7 @@ class TestLongLists:
         spaces = halfspaces(points.privacy, 5)
         assert all(is_vertex(spaces, point) for point in islice(points, 0, None, points.count // 3))
         assert len({tuple(point.flat) for point in points}) == points.count > 0
-        with pytest.raises(StatementError, match="is not complete"):
+        with refused("time-limit"):
             points.best(lo.Problem(np.full(5, 0.2), "identity", points.privacy))
         assert "time limit ended the list" in points.summary()
 
@@ -327,9 +327,7 @@ class TestBest:
         other = lo.GraphDP("log(3)", nx.path_graph(["x", "y", "z"]))
         points = extreme_points(middle, 3)
         problem = lo.Problem([0.5, 0.3, 0.2], "identity", other, inputs="xyz")
-        with pytest.raises(
-            StatementError, match="'x', which is not an input of the extreme points"
-        ):
+        with pytest.raises(StatementError, match="'x'"):
             points.best(problem)
 
     @pytest.mark.parametrize(
@@ -338,14 +336,14 @@ class TestBest:
     def test_another_notion_is_refused(self, other):
         points = extreme_points(LOG3, 3)
         problem = lo.Problem([0.5, 0.3, 0.2], "identity", other)
-        with pytest.raises(StatementError, match="the extreme points are those of PureLDP"):
+        with refused("notion"):
             points.best(problem)
 
     def test_problems_whose_optimum_need_not_be_extreme_are_rejected(self):
         worst = lo.Problem(None, np.eye(2), LOG3, objective="worst_case")
         with pytest.raises(NotRepresentableError):
             extreme_points(LOG3, 2).best(worst)
-        with pytest.raises(StatementError, match="the extreme points are"):
+        with refused("shape"):
             extreme_points(LOG3, 3).best(lo.Problem([0.5, 0.5], "identity", LOG3))
 
 

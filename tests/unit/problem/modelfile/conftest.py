@@ -108,12 +108,22 @@ def same(one: Problem, other: Problem) -> bool:
     return key(one) == key(other)
 
 
-def one_line(path: Path) -> str:
-    """What the refusal of a file says, with file, key and line."""
+@pytest.fixture(scope="session", name="refusal")
+def _refusal() -> Callable[[Path], ModelFileError]:
+    return refusal
+
+
+def refusal(path: Path) -> ModelFileError:
+    """The refusal of a file, in one line with file, key and line."""
     with pytest.raises(ModelFileError) as caught:
         load_model(path)
     line = caught.value.one_line
     assert "\n" not in line
     assert len(line) < 600
     assert str(path) in line
-    return line
+    return caught.value
+
+
+def one_line(path: Path) -> str:
+    """The message of a refusal."""
+    return refusal(path).one_line

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders import refused
 from ldpopt import constraints, neighbors, utility
-from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.errors import ModelFileError
 from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, Notion, PureLDP
 from ldpopt.privacy.notion import KINDS
 from ldpopt.problem.modelfile import Expect, Model, load_model, read_model, save_model
@@ -101,22 +102,24 @@ def test_any_problem_reads_back(same, tmp_path_factory, names, data):
 def test_parts_that_cannot_be_written_leave_the_file_unchanged(survey, write, monkeypatch):
     path = write(survey)
     cells = Problem([0.5, 0.5], "identity", PureLDP(1), inputs=[(0, 0), (0, 1)])
-    with pytest.raises(StatementError, match=r"the label \(0, 0\) cannot be written"):
+    with refused("labels") as caught:
         save_model(cells, path)
+    assert "(0, 0)" in caught.value.what
     rows = constraints.unbiased([1, 1], [0, 2])
     by_hand = type(rows)(
         "mine", rows.row, rows.x, rows.y, rows.coefficient, rows.lower - 1, rows.upper
     )
-    with pytest.raises(StatementError, match="'mine' cannot be written"):
+    with refused("constraint") as caught:
         save_model(Problem([0.5, 0.5], "identity", PureLDP(1), constraints=by_hand), path)
+    assert "'mine'" in caught.value.what
     monkeypatch.setattr("ldpopt.problem.modelfile.write.LARGEST_FILE", 10)
-    with pytest.raises(StatementError, match="a model file has at most 10"):
+    with refused("file-size"):
         save_model(PROBLEMS[0], path)
     assert path.read_text() == survey
 
 
 def test_a_file_that_cannot_be_written(tmp_path):
-    with pytest.raises(ModelFileError, match="cannot write the file"):
+    with pytest.raises(ModelFileError, match=r"x\.toml"):
         save_model(PROBLEMS[0], tmp_path / "no" / "folder" / "x.toml")
 
 
