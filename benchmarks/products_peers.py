@@ -176,7 +176,7 @@ def answers_of(n: int, people: int, kind: str, seed: int = 20) -> Any:
 
 def linear_row(epsilon: float, public: bool) -> list[Any]:
     """Reports, times and errors of a linear hash for a million labels, in a process of its own."""
-    protocol = LinearHash(epsilon, LABELS, public)
+    protocol = LinearHash(LABELS, epsilon, public)
     answers = answers_of(LABELS, PEOPLE, "Zipf")
     begun = time.process_time()
     reports = protocol.privatize(answers, rng=1)
@@ -245,7 +245,7 @@ def published_rows() -> Rows:
 def largest_rows(surveys: int) -> Rows:
     """Coverage of the intervals of the largest labels, all at once."""
     for n, epsilon, people, kind, part in HEAVY:
-        protocol = LinearHash(epsilon, n)
+        protocol = LinearHash(n, epsilon)
         number = round(part * surveys)
         answers = answers_of(n, people, kind)
         truth = np.bincount(answers, minlength=n) / people

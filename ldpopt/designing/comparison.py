@@ -304,7 +304,7 @@ class _Case:
         """Variances of a linear hash for frequencies, the same for every answer, and the length of
         its reports.
         """
-        private, public = (LinearHash(self.epsilon, self.n, coin) for coin in (False, True))
+        private, public = (LinearHash(self.n, self.epsilon, coin) for coin in (False, True))
         note = f"{private.bits} bits; with a public coin {public.bits}"
         return np.full(self.n, (self.workload.unit or 1.0) ** 2 * private.total_variance), note
 

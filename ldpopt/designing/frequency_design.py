@@ -82,7 +82,7 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
         Its `largest` estimates the largest of a million frequencies.
         """
         try:
-            found = LinearHash(self.privacy.epsilon, self._labels)
+            found = LinearHash(self._labels, self.privacy.epsilon)
         except StatementError:  # too many labels, or no field is large enough for the budget
             return None
         return found if found.bits < self.bits and self._ratio(found) <= NEAR else None

@@ -67,7 +67,7 @@ def best(inputs: int | Sequence[Hashable], epsilon: float | str, people: int) ->
     weights (docs, "Estimation"), so the choice is never more than 2 % above the optimum, up to
     16384 labels. Beyond, protocols that take one random word for each label are left out, and the
     choice is usually `LinearHash`, up to ten million labels. With a public coin its reports are
-    still shorter: ``LinearHash(epsilon, inputs, public_coin=True)``.
+    still shorter: ``LinearHash(inputs, epsilon, public_coin=True)``.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def best(inputs: int | Sequence[Hashable], epsilon: float | str, people: int) ->
     ]
     made: dict[str, FrequencyProtocol] = {kind.__name__: kind(inputs, epsilon) for kind in kinds}
     with suppress(StatementError):  # too many labels for it
-        made[LinearHash.__name__] = LinearHash(epsilon, inputs)
+        made[LinearHash.__name__] = LinearHash(inputs, epsilon)
     variances = {name: protocol.total_variance for name, protocol in made.items()}
     bits = {name: float(protocol.bits) for name, protocol in made.items()}
     near = [name for name in made if variances[name] <= NEAR * min(variances.values())]

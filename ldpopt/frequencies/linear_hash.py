@@ -59,10 +59,10 @@ class LinearHash(FrequencyProtocol):
 
     Parameters
     ----------
+    inputs : int or sequence of hashable
+        The labels or their number, from 2 to ``10**7``.
     epsilon : float or str
         Budget in nats, positive.
-    n : int or sequence of hashable
-        The labels or their number, from 2 to ``10**7``.
     public_coin : bool
         Whether the hash function is public, so that a report has ``log2 q`` bits; default:
         ``False``.
@@ -73,16 +73,17 @@ class LinearHash(FrequencyProtocol):
     Raises
     ------
     StatementError
-        If epsilon is not positive, ``n`` or ``q`` does not fit, or the tables are too large for the
-        memory.
+        If epsilon is not positive, labels or ``q`` do not fit, budget and labels are exchanged, or
+        the tables are too large for the memory.
 
     Notes
     -----
     Within 1 % of the best possible variance for most budgets (`total_variance` beside
     `ldpopt.design` for frequencies). A private report is the number of a point, a public one has
-    the fields ``hash`` and ``value``. O(t) per report to draw, with ``q**(t-1) >= n``; O(q m) to
-    decode all reports together, exactly: supports are rounded to whole numbers. The masses are
-    integers over ``2**53``, rounded so that no ratio exceeds ``e**epsilon``.
+    the fields ``hash`` and ``value``. O(t) per report to draw, with ``q**(t-1)`` at least the
+    number of labels; O(q m) to decode all reports together, exactly: supports are rounded to whole
+    numbers. The masses are integers over ``2**53``, rounded so that no ratio exceeds
+    ``e**epsilon``.
 
     References
     ----------
@@ -91,20 +92,20 @@ class LinearHash(FrequencyProtocol):
 
     Examples
     --------
-    >>> short = LinearHash(2.0, 1000)
-    >>> short.bits, short.audit().verdict, LinearHash(2.0, 1000, public_coin=True).bits
+    >>> short = LinearHash(1000, 2.0)
+    >>> short.bits, short.audit().verdict, LinearHash(1000, 2.0, public_coin=True).bits
     (12, 'certified', 3)
     """
 
     def __init__(
         self,
+        inputs: int | Sequence[Hashable],
         epsilon: float | str,
-        n: int | Sequence[Hashable],
         public_coin: bool = False,
         *,
         q: int | None = None,
     ) -> None:
-        super().__init__(n, epsilon)
+        super().__init__(inputs, epsilon)
         if not isinstance(public_coin, (bool, np.bool_)):
             problem = f"public_coin = {short_repr(public_coin)} is neither True nor False"
             raise StatementError(
@@ -126,7 +127,7 @@ class LinearHash(FrequencyProtocol):
     def __repr__(self) -> str:
         coin = ", public_coin=True" if self.public_coin else ""
         return (
-            f"LinearHash(epsilon={self.epsilon!r}, {len(self.inputs)} labels, "
+            f"LinearHash({len(self.inputs)} labels, epsilon={self.epsilon!r}, "
             f"q={self.elements}{coin})"
         )
 

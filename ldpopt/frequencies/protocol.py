@@ -70,8 +70,8 @@ class FrequencyProtocol(Rule, ReportSource):
     Raises
     ------
     StatementError
-        If there are fewer than two labels, two are the same, epsilon is not positive, or so small
-        that ``p`` and ``q`` are equal in 53-bit words.
+        If there are fewer than two labels, two are the same, labels and budget are exchanged, or
+        epsilon is not positive or so small that ``p`` and ``q`` are equal in 53-bit words.
 
     References
     ----------
@@ -265,7 +265,7 @@ class FrequencyProtocol(Rule, ReportSource):
         Examples
         --------
         >>> from ldpopt.frequencies import LinearHash
-        >>> protocol = LinearHash(2.0, 10**5)
+        >>> protocol = LinearHash(10**5, 2.0)
         >>> top = protocol.largest(protocol.privatize([7] * 5000 + [8] * 3000, rng=1), 2)
         >>> top.labels, top.interval.round(2).tolist()
         ((7, 8), [[0.56, 0.66], [0.32, 0.41]])

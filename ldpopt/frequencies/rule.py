@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -20,6 +22,25 @@ from ldpopt.mechanism.sampling import BITS, Random
 from ldpopt.privacy import PureLDP
 
 Positions = NDArray[np.int64]
+
+
+def is_budget(value: Any) -> bool:
+    """Whether it can only be meant as a budget: a number that is not whole by its type, or the
+    text of one.
+    """
+    if isinstance(value, np.ndarray) and not value.ndim:
+        value = value[()]
+    if isinstance(value, str):
+        with suppress(StatementError):
+            return Budget(value) >= 0
+        return False
+    return isinstance(value, (float, np.floating, Fraction, Decimal))
+
+
+def is_labels(value: Any) -> bool:
+    """Whether it can only be meant as labels: several values, which are no text."""
+    is_sized = hasattr(value, "__len__") and getattr(value, "ndim", 1) > 0
+    return is_sized and not isinstance(value, (str, bytes))
 
 
 class Rule(ABC):
@@ -49,6 +70,7 @@ class Rule(ABC):
     q: Fraction
 
     def __init__(self, inputs: int | Sequence[Hashable], epsilon: float | str) -> None:
+        self._require_order(inputs, epsilon)
         self.epsilon = Budget.positive(epsilon)
         is_number = is_whole(inputs, most=sys.maxsize)
         if not is_number and (
@@ -73,6 +95,18 @@ class Rule(ABC):
     def __repr__(self) -> str:
         more = "".join(f", {name}={getattr(self, name)!r}" for name in self._shown)
         return f"{type(self).__name__}({len(self.inputs)} labels, epsilon={self.epsilon!r}{more})"
+
+    def _require_order(self, inputs: Any, epsilon: Any) -> None:
+        """Refuse a budget in the place of the labels, or labels in the place of the budget."""
+        if not is_budget(inputs) and (is_labels(inputs) or not is_labels(epsilon)):
+            return
+        kind = type(self).__name__
+        raise StatementError(
+            f"{kind}({short_repr(inputs)}, {short_repr(epsilon)}) has a budget in place of the "
+            "labels, or labels in place of the budget",
+            code="exchanged",
+            do=f"pass the labels or their number first: {kind}(labels, epsilon)",
+        )
 
     @abstractmethod
     def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:

@@ -12,8 +12,8 @@ import ldpopt
 from ldpopt.studies.sweep import Row
 
 BUDGETS = {"epsilon", "epsilons", "privacy"}
-BEGIN_WITH_THE_BUDGET = {"extreme_points", "LinearHash"}
-"""Besides notions, their pictures and `ldpopt.mean`: they depend on the budget and a number of
+BEGIN_WITH_THE_BUDGET = {"extreme_points"}
+"""Besides notions, their pictures and `ldpopt.mean`: it depends on a budget and a number of
 answers."""
 RECORDS = {ldpopt.Audit, ldpopt.Budget, ldpopt.ExtremePoints, Row}
 """Results, which users do not construct."""

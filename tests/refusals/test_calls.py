@@ -265,7 +265,7 @@ HABITS = lo.Survey({"smokes": FLIP, "drinks": FLIP})
 PEOPLE = pd.DataFrame({"smokes": ["no", "yes"] * 10, "drinks": ["no", "no"] * 10})
 REPORTS = HABITS.privatize(PEOPLE, rng=1)
 JOINED = lo.Survey({"a": ["no", "yes"], "b": ["no", "yes"]}, epsilon=1.0, scheme="joint")
-HASH = lo.frequencies.LinearHash(1.0, 100)
+HASH = lo.frequencies.LinearHash(100, 1.0)
 ONCE = lo.accounting.compose([FLIP])
 
 OF_SURVEYS: dict[str, tuple[Callable[[], Any], str]] = {
@@ -331,7 +331,7 @@ OF_SURVEYS: dict[str, tuple[Callable[[], Any], str]] = {
     "a small order": (lambda: ONCE.renyi(0.5), "from 1 to inf"),
     "nobody to shuffle with": (lambda: lo.accounting.shuffled(FLIP, 0), "from 1 to"),
     "a coin that is a text": (
-        lambda: lo.frequencies.LinearHash(1.0, 10, public_coin="yes"),
+        lambda: lo.frequencies.LinearHash(10, 1.0, public_coin="yes"),
         "True for a hash",
     ),
     "messages that are a text": (lambda: lo.fieldwork.Store.add(None, "text"), "store.reader.read"),
@@ -345,10 +345,10 @@ OF_SURVEYS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: lo.fieldwork.Store("sqlite:///nowhere/x.db", HABITS),
         "check the address",
     ),
-    "a hash of one label": (lambda: lo.frequencies.LinearHash(1.0, 1), "pass more labels"),
-    "a hash without budget": (lambda: lo.frequencies.LinearHash(0, 100), "give epsilon > 0"),
+    "a hash of one label": (lambda: lo.frequencies.LinearHash(1, 1.0), "pass more labels"),
+    "a hash without budget": (lambda: lo.frequencies.LinearHash(100, 0), "give epsilon > 0"),
     "a hash of a billion labels": (
-        lambda: lo.frequencies.LinearHash(1.0, 10**9),
+        lambda: lo.frequencies.LinearHash(10**9, 1.0),
         "join rare labels",
     ),
     "a label that is not hashed": (lambda: HASH.privatize([SECRET]), "pass a list"),

@@ -1,7 +1,9 @@
 """Frequency protocols: unbiased, as accurate as their closed forms say, and exactly as private."""
 
+import inspect
 import itertools
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import cases, refused
-from ldpopt import PureLDP, frequencies, solve
+from ldpopt import Budget, PureLDP, frequencies, solve
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.frequencies.local_hashing import PRIME, collision_probability, hash_label
 from ldpopt.frequencies.subset_selection import SubsetSelection
@@ -77,6 +79,36 @@ def test_every_protocol_is_published():
     assert not forgotten, (
         f"write published=True in the class of {forgotten}: these tests and best() use it then"
     )
+
+
+PROTOCOLS = [*frequencies.FrequencyProtocol.PUBLISHED, frequencies.LinearHash]
+BUDGETS = [2.0, 2.5, np.float64(1), np.array(0.5), Fraction(1, 2), Decimal("0.4"), "log(3)", "0.4"]
+
+
+@pytest.mark.parametrize("kind", PROTOCOLS)
+@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+def test_a_budget_in_place_of_the_labels_is_refused_by_name(kind, budget):
+    for labels in (5, 1000, ["no", "yes"], np.array(["no", "yes"])):
+        with refused("exchanged") as caught:
+            kind(budget, labels)
+        assert f"{kind.__name__}(labels, epsilon)" in str(caught.value)
+    with refused("exchanged"):
+        frequencies.best(budget, 5, 100)
+
+
+@pytest.mark.parametrize("kind", PROTOCOLS)
+@pytest.mark.parametrize("labels", [["no", "yes"], range(5), ("a", 1), np.arange(3)], ids=repr)
+def test_labels_in_place_of_the_budget_are_refused_by_name(kind, labels):
+    for budget in (1, 2.0, Budget("log(3)")):
+        with refused("exchanged"):
+            kind(budget, labels)
+
+
+@pytest.mark.parametrize("kind", PROTOCOLS)
+def test_all_protocols_take_labels_then_a_budget(kind):
+    names = list(inspect.signature(kind).parameters)
+    assert names[:2] == ["inputs", "epsilon"]
+    assert repr(kind(9, "log(3)")).startswith(f"{kind.__name__}(9 labels, epsilon='log(3)'")
 
 
 @pytest.mark.parametrize("ratio", [2, 3, 7, 49])

@@ -46,7 +46,7 @@ def test_joint_intervals_hold_as_often_as_they_promise_and_single_ones_do_not(ki
         "powers": np.minimum(n - 1, np.floor(1 / np.linspace(1, 1e-3, people)).astype(np.int64)),
         "equal": np.arange(people) % 5,
     }[kind]
-    joint, single = coverage(LinearHash(4.0, n), answers, 5, 0.8, surveys)
+    joint, single = coverage(LinearHash(n, 4.0), answers, 5, 0.8, surveys)
     allowed = 3 * np.sqrt(0.8 * 0.2 / surveys)
     assert joint >= 0.8 - allowed
     if kind == "uniform":  # the labels are those with the largest noise
@@ -54,7 +54,7 @@ def test_joint_intervals_hold_as_often_as_they_promise_and_single_ones_do_not(ki
 
 
 def test_ends_are_binomial_limits_with_half_of_the_risk_on_each_side():
-    protocol = LinearHash(3.0, 300)
+    protocol = LinearHash(300, 3.0)
     reports = protocol.privatize(np.arange(900) % 7, rng=0)
     found = protocol.largest(reports, 4, 0.9)
     support = protocol.count(reports).values
@@ -95,7 +95,7 @@ def test_the_choice_for_many_labels(n, name):
 def test_simultaneous_intervals_miss_with_the_risk_of_one_label_at_most(kind, n, epsilon, people):
     """In exact binomial sums over the counts of a label, for several frequencies; score intervals
     fail by far."""
-    protocol = LinearHash(epsilon, n) if kind is LinearHash else kind(n, epsilon)
+    protocol = kind(n, epsilon)
     p = float(protocol.p)
     q = float(protocol.q)
     z = interval_quantile(0.95, n, True)

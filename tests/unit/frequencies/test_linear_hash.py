@@ -45,7 +45,7 @@ def supported(protocol, vectors):
 
 @pytest.mark.parametrize("q, n", PRIVATE)
 def test_points_support_every_two_labels_alike_and_privacy_is_exact(q, n):
-    protocol = LinearHash("log(3)", n, q=q)
+    protocol = LinearHash(n, "log(3)", q=q)
     inside = supported(protocol, points(protocol))
     c = inside[0].sum()
     m = inside.shape[1]
@@ -65,7 +65,7 @@ def test_points_support_every_two_labels_alike_and_privacy_is_exact(q, n):
 
 @pytest.mark.parametrize("q, n", PRIVATE)
 def test_decoded_supports_are_those_of_the_definition(q, n):
-    protocol = LinearHash(1.0, n, q=q)
+    protocol = LinearHash(n, 1.0, q=q)
     answers = np.random.default_rng(n).integers(0, n, 500)
     reports = protocol.privatize(answers, rng=2)
     inside = supported(protocol, points(protocol))
@@ -78,7 +78,7 @@ def test_decoded_supports_are_those_of_the_definition(q, n):
 
 @pytest.mark.parametrize("q, n", PUBLIC)
 def test_public_hashes_are_pairwise_independent_and_decoded_by_definition(q, n):
-    protocol = LinearHash("log(3)", n, public_coin=True, q=q)
+    protocol = LinearHash(n, "log(3)", public_coin=True, q=q)
     assert protocol.q == Fraction(1, q)
     assert protocol.bits == (q - 1).bit_length()
     hashes = np.arange(q ** (protocol.length - 1))
@@ -100,7 +100,7 @@ def test_public_hashes_are_pairwise_independent_and_decoded_by_definition(q, n):
 
 @pytest.mark.parametrize("q, n", [(3, 9), (4, 10)])
 def test_draws_have_the_stated_distribution(q, n):
-    protocol = LinearHash(1.0, n, q=q)
+    protocol = LinearHash(n, 1.0, q=q)
     inside = supported(protocol, points(protocol))
     draws = thorough_or(40_000, 1_000_000)
     m = inside.shape[1]
@@ -124,7 +124,7 @@ def test_a_million_labels_take_few_bits_within_a_percent_of_the_best_variance(
 ):
     n = 10**6
     budget = Budget(epsilon)
-    protocol = LinearHash(epsilon, n, public_coin=coin)
+    protocol = LinearHash(n, epsilon, public_coin=coin)
     best = SubsetRandomizer.of(n, best_size(n, budget), budget).total_variance
     assert protocol.elements == q
     assert float(protocol.total_variance / float(best)) == pytest.approx(ratio, abs=2e-4)
@@ -134,7 +134,7 @@ def test_a_million_labels_take_few_bits_within_a_percent_of_the_best_variance(
 
 @pytest.mark.long
 def test_estimates_of_a_million_labels_are_as_wrong_as_predicted():
-    protocol = LinearHash(3.0, 10**6)
+    protocol = LinearHash(10**6, 3.0)
     people = 10**6
     answers = np.random.default_rng(0).integers(0, 1000, people) ** 2
     found = protocol.estimate(protocol.privatize(answers, rng=1))
@@ -147,10 +147,10 @@ def test_estimates_of_a_million_labels_are_as_wrong_as_predicted():
 @pytest.mark.parametrize(
     "call, code",
     [
-        (lambda: LinearHash(1.0, 10**8), "many-labels"),
-        (lambda: LinearHash(1.0, 10, q=6), "finite-field"),
-        (lambda: LinearHash(1.0, 10).count(np.array([-1])), "reports"),
-        (lambda: LinearHash(1.0, 10, True).count(np.array([1])), "fields"),
+        (lambda: LinearHash(10**8, 1.0), "many-labels"),
+        (lambda: LinearHash(10, 1.0, q=6), "finite-field"),
+        (lambda: LinearHash(10, 1.0).count(np.array([-1])), "reports"),
+        (lambda: LinearHash(10, 1.0, True).count(np.array([1])), "fields"),
     ],
 )
 def test_what_does_not_fit_is_refused(call, code):
@@ -160,6 +160,6 @@ def test_what_does_not_fit_is_refused(call, code):
 
 def test_budgets_and_answers_are_read():
     with pytest.raises(StatementError, match="epsilon = 0"):
-        LinearHash(0.0, 10)
+        LinearHash(10, 0.0)
     with pytest.raises(StatementError, match=r"0 \.\. 9"):
-        LinearHash(1.0, 10).privatize([10])
+        LinearHash(10, 1.0).privatize([10])
