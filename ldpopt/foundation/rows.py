@@ -28,6 +28,9 @@ class RowBlock:
     inputs, outputs : tuple of hashable, or None
         Labels of the positions ``x`` and ``y`` of a block that was given with labels; a `Problem`
         puts them into the order of its alphabets. None: the positions are those of the problem.
+    shape : (int, int), or None
+        Numbers of inputs and outputs that the rows are about; a problem of another shape refuses
+        them. None: as many as the problem has; positions beyond are still refused.
     """
 
     name: str
@@ -39,6 +42,7 @@ class RowBlock:
     upper: Float
     inputs: Labels | None = None
     outputs: Labels | None = None
+    shape: tuple[int, int] | None = None
 
     @classmethod
     def of_pairs(cls, name: str, first: Int, second: Int, y: Int, ratio: Float) -> RowBlock:
@@ -62,6 +66,21 @@ class RowBlock:
     def __len__(self) -> int:
         return len(self.lower)
 
+    def misfit(self, n: int, m: int) -> str:
+        """How its shape differs from that of a channel, in words; empty if it does not, or if the
+        rows state no shape.
+        """
+        if self.shape is None:
+            return ""
+        if not (isinstance(self.shape, tuple) and len(self.shape) == 2):
+            return "its shape is not a pair of numbers"
+        rows, columns = self.shape
+        if rows != (n if self.inputs is None else len(self.inputs)):
+            return f"it is about {rows} inputs, and there are {n}"
+        if columns != (m if self.outputs is None else len(self.outputs)):
+            return f"it is about {columns} outputs, and there are {m}"
+        return ""
+
     def fault(self, n: int, m: int) -> str:
         """What is wrong with the rows for a channel of shape (n, m), in words; empty if nothing
         is.
@@ -84,6 +103,9 @@ class RowBlock:
                     f"it refers to {kind} {ends[0] if ends[0] < 0 else ends[1]}, and there are "
                     f"{size} {kind}s"
                 )
+        sides = (self.coefficient, self.lower, self.upper)
+        if any(np.asarray(side).dtype.kind not in "iuf" for side in sides):
+            return "a coefficient or bound is not a real number"
         if (np.diff(self.row) < 0).any():
             return "its row numbers decrease"
         if (
@@ -111,7 +133,14 @@ class RowBlock:
         lower = self.lower[sequence]
         upper = self.upper[sequence]
         return RowBlock(
-            self.name, row[order], x[order], y[order], self.coefficient[order], lower, upper
+            self.name,
+            row[order],
+            x[order],
+            y[order],
+            self.coefficient[order],
+            lower,
+            upper,
+            shape=self.shape,
         )
 
     def activity(self, channel: Float) -> Float:

@@ -49,7 +49,16 @@ def unbiased(values: Any, outputs: Any) -> RowBlock:
     x = np.repeat(np.arange(n), m)
     y = np.tile(np.arange(m), n)
     return RowBlock(
-        "unbiased", x, x, y, np.tile(numbers, n), targets, targets, rows.axes[0], columns.axes[0]
+        "unbiased",
+        x,
+        x,
+        y,
+        np.tile(numbers, n),
+        targets,
+        targets,
+        rows.axes[0],
+        columns.axes[0],
+        (n, m),
     )
 
 
@@ -102,6 +111,7 @@ def linear(
         )
     x, y = np.nonzero(matrix)
     row = np.zeros(len(x), np.int64)
-    return RowBlock(
-        name, row, x, y, matrix[x, y], np.array([lower]), np.array([upper]), *table.axes
-    )
+    inputs, outputs = table.axes
+    n, m = matrix.shape
+    ends = (np.array([lower]), np.array([upper]))
+    return RowBlock(name, row, x, y, matrix[x, y], *ends, inputs, outputs, (n, m))

@@ -104,4 +104,4 @@ def _read_block(entry: Entry, n: int, m: int) -> RowBlock:
     ).reshape(-1, 3)
     numbers = np.array([parts[2].number() for _, parts in terms], float)
     row, x, y = places.T
-    return RowBlock(table["name"].text(), row, x, y, numbers, lower, upper)
+    return RowBlock(table["name"].text(), row, x, y, numbers, lower, upper, shape=(n, m))

@@ -249,11 +249,15 @@ def _read_blocks(constraints: Any) -> tuple[RowBlock, ...]:
 
 
 def _fitting(block: RowBlock, inputs: Labels, outputs: Labels) -> RowBlock:
-    """The block in the order of the alphabets; refuse other labels or positions."""
-    moved = block.to(inputs, outputs)
-    if wrong := moved.fault(len(inputs), len(outputs)):
-        do = "use the same number of inputs and outputs in all parts of the problem"
-        raise StatementError(
-            f"constraint {block.name!r} does not fit: {wrong}", code="positions", do=do
-        )
-    return moved
+    """The block in the order of the alphabets; refuse other labels, shapes or positions."""
+    n = len(inputs)
+    m = len(outputs)
+    rows = n if block.inputs is None else len(block.inputs)
+    columns = m if block.outputs is None else len(block.outputs)
+    name = f"constraint {short_repr(block.name)}"
+    do = "use the same number of inputs and outputs in all parts of the problem"
+    if wrong := block.misfit(n, m):
+        raise StatementError(f"{name} does not fit: {wrong}", code="shape", do=do)
+    if wrong := block.fault(rows, columns):
+        raise StatementError(f"{name} does not fit: {wrong}", code="positions", do=do)
+    return block.to(inputs, outputs)

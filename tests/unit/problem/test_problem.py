@@ -9,8 +9,10 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from builders import refused
+from builders import cases, refused
 from ldpopt import (
     ApproximateLDP,
     GraphDP,
@@ -22,7 +24,9 @@ from ldpopt import (
     utility,
 )
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
+from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.rows import RowBlock
+from ldpopt.problem.plain import from_plain, plain
 
 PURE = PureLDP(1.0)
 HALF = [0.5, 0.5]
@@ -117,8 +121,25 @@ REFUSED = {
     "unbiased inf": (lambda: constraints.unbiased([0.0], [math.inf]), "values", ""),
     "unbiased size": (
         lambda: Problem(HALF, privacy=PURE, constraints=constraints.unbiased([0, 1, 2], [0, 1])),
+        "shape",
+        "3 inputs",
+    ),
+    "constraint of a stated shape": (
+        lambda: Problem(HALF, privacy=PURE, constraints=replace(row("a"), shape=(2, 3))),
+        "shape",
+        "3 outputs",
+    ),
+    "constraint of no shape": (
+        lambda: Problem(HALF, privacy=PURE, constraints=replace(row("a"), shape=2)),
+        "shape",
+        "pair",
+    ),
+    "constraint of texts": (
+        lambda: Problem(
+            HALF, privacy=PURE, constraints=replace(row("a"), coefficient=np.array(["1"]))
+        ),
         "positions",
-        "input 2",
+        "not a real number",
     ),
     "steps among numbers": (
         lambda: Problem([0.5, 0.3, 0.2], "absolute_error", PURE, inputs=["none", 1, 2]),
@@ -212,6 +233,33 @@ def test_numbers_labels_and_notions_are_refused(case):
     with pytest.raises(StatementError, match=words) as caught:
         build()
     require_readable(caught)
+
+
+SIZES = st.tuples(st.integers(1, 5), st.integers(1, 5))
+
+
+@given(shape=SIZES, other=SIZES, kind=st.sampled_from(["unbiased", "linear", "own"]))
+@cases(60)
+def test_a_constraint_fits_a_channel_of_its_shape_only(shape, other, kind):
+    n, m = other
+    block = {
+        "unbiased": lambda: constraints.unbiased(np.zeros(n), np.zeros(m)),
+        "linear": lambda: constraints.linear(np.ones((n, m)), upper=9.0),
+        "own": lambda: replace(row("own"), shape=other),
+    }[kind]()
+    gain = np.ones(shape)
+
+    def stated():
+        return Problem(np.full(shape[0], 1 / shape[0]), gain, PURE, constraints=block)
+
+    if shape == other:
+        (found,) = stated().constraints
+        assert found.shape == shape
+        (read,) = from_plain(Entry(plain(stated()), "file")).constraints
+        assert read.shape == shape
+    else:
+        with refused("shape"):
+            stated()
 
 
 def test_a_message_has_three_parts_and_one_line():

@@ -296,6 +296,13 @@ BAD = [
         "entries",
         "1 entries",
     ),
+    (
+        "[expect]",
+        '[[constraints]]\nkind = "linear"\ncoefficients = [[1.0]]\nupper = 0.5\n[expect]',
+        ":21: constraints",
+        "shape",
+        "it is about 1 inputs",
+    ),
 ]
 
 
