@@ -274,8 +274,9 @@ def near(function, x, up, digits=400):
 def nats(epsilon, digits=400):
     """``e**epsilon`` if it is a rational, else None; and ``low <= epsilon <= high``, rationals.
 
-    ``epsilon`` is a number, such as 0.5 or "1/10", or the logarithm of a rational, such as
-    "log(3)". It is at least 0 and at most 10000.
+    ``epsilon`` is a number, such as 0.4 or "1/10", or the logarithm of a rational, such as
+    "log(3)". It is at least 0 and at most 10000. A number is what is written: 0.4 is 4/10, and not
+    the double near it.
     """
     need(type(epsilon) in (int, float, str) and len(str(epsilon)) <= 500, "epsilon is not a number")
     text = str(epsilon).strip().lower()
@@ -285,7 +286,7 @@ def nats(epsilon, digits=400):
         re.fullmatch(r"[-+0-9./]+(e[-+]?[0-9]{1,4})?", text),
         f"epsilon: {text!r:.60} is not a number",
     )
-    number = Fraction(epsilon) if isinstance(epsilon, float) else Fraction(text)
+    number = Fraction(text)
     need(number >= (1 if logarithm else 0), "epsilon is not >= 0")
     low = near("ln", number, False, digits) if logarithm else number
     high = near("ln", number, True, digits) if logarithm else number

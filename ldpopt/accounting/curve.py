@@ -16,7 +16,7 @@ import numpy as np
 from ldpopt.accounting.privacy_loss import Channel, Ratios, Source, all_pairs
 from ldpopt.accounting.product import Product, product
 from ldpopt.errors import StatementError
-from ldpopt.foundation.budget import Budget, log_enclosure, round_down, round_up
+from ldpopt.foundation.budget import Budget, epsilon_above, log_enclosure, round_down, round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table
 from ldpopt.foundation.labels import codes
 from ldpopt.foundation.numbers import Float, real_number, short_repr, whole_number
@@ -105,7 +105,7 @@ class PrivacyCurve(HasFacts):
     def epsilon(self, delta: float) -> float:
         """Least epsilon at a delta in [0, 1], rounded up; infinite if none is enough."""
         limit = Fraction(real_number(delta, "delta", 0, 1))
-        most = round_up(
+        most = epsilon_above(
             sum((times * log_enclosure(one.odds)[1] for one, times in self.sources), Fraction(0))
         )
         if self.upper.certain > limit:

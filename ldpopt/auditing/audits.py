@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.budget import Budget, log_enclosure, round_up
+from ldpopt.foundation.budget import Budget, epsilon_above, log_enclosure, round_up
 from ldpopt.foundation.display import Facts, HasFacts, label
 from ldpopt.foundation.numbers import short_repr
 
@@ -97,8 +97,8 @@ def verdict_of_ratio(ratio: Fraction | float, budget: Budget) -> tuple[float, Ve
     verdict: Verdict = "certified" if ratio <= low else "violated" if ratio > high else "undecided"
     if not isinstance(ratio, Fraction):
         return math.inf, verdict
-    epsilon = round_up(log_enclosure(ratio)[1])
-    return min(epsilon, budget.rounded_up) if verdict == "certified" else epsilon, verdict
+    epsilon = epsilon_above(log_enclosure(ratio)[1])
+    return min(epsilon, budget.above) if verdict == "certified" else epsilon, verdict
 
 
 def audit_by_odds(

@@ -16,7 +16,7 @@ from ldpopt.auditing.exact_matrices import ULPS, Exact, exact
 from ldpopt.auditing.row_ratios import row_ratios
 from ldpopt.auditing.tied_pairs import decide_pairs, least_epsilon_pairs
 from ldpopt.errors import StatementError
-from ldpopt.foundation.budget import Budget, log_enclosure, round_up
+from ldpopt.foundation.budget import Budget, epsilon_above, log_enclosure, round_up
 from ldpopt.foundation.numbers import Float, Int, short_repr
 
 __all__ = ["Audit", "Verdict", "approximate_divergence", "audit", "hockey_stick", "max_divergence"]
@@ -85,7 +85,7 @@ def pure_audit(
     epsilon = worst[0]
     delta = 0.0
     if budget is not None and verdict == "certified":
-        epsilon = min(epsilon, budget.rounded_up)
+        epsilon = min(epsilon, budget.above)
     elif budget is not None:
         delta = hockey_stick(matrix, budget, pairs)[0]
     return Audit(epsilon, delta, worst[1], verdict, claim, curve)
@@ -113,7 +113,7 @@ def approximate_divergence(channel: Any, budget: Budget, delta: float, form: str
         verdict = "violated"
     epsilon = _least_epsilon(matrix, slack, worst_excess)
     if verdict == "certified":
-        epsilon = min(epsilon, budget.rounded_up)
+        epsilon = min(epsilon, budget.above)
     claim = f"epsilon = {budget!r}, delta = {delta!r}, {form}-wise"
     return Audit(epsilon, found, witness, verdict, claim, lambda at: hockey_stick(matrix, at)[0])
 
@@ -160,7 +160,7 @@ def least_epsilon_all(matrix: Exact, rows: Int | None = None) -> Worst:
         if high * best.denominator > best.numerator * low:
             best = Fraction(high, low)
             where = witness
-    return round_up(log_enclosure(best)[1]), where
+    return epsilon_above(log_enclosure(best)[1]), where
 
 
 def decide_all(matrix: Exact, budget: Budget, rows: Int | None = None) -> Verdict:
@@ -270,7 +270,7 @@ def _least_epsilon(
     for _ in range(1000):
         excess, where = worst_excess(matrix, ratio)
         if excess <= delta or where is None:
-            return round_up(log_enclosure(ratio)[1])
+            return epsilon_above(log_enclosure(ratio)[1])
         x, k, event = where
         over, under = (sum(int(matrix.entries[row, y]) for y in event) for row in (x, k))
         if under == 0:

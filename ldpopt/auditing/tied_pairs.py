@@ -17,7 +17,7 @@ from ldpopt.auditing.row_ratios import (
     pairs_near_bound,
     pairs_near_worst,
 )
-from ldpopt.foundation.budget import Budget, log_enclosure, round_up
+from ldpopt.foundation.budget import Budget, epsilon_above, log_enclosure
 from ldpopt.foundation.numbers import Float
 
 # Largest number of entries near the worst that are compared in rationals; with more, epsilon is
@@ -81,7 +81,8 @@ def _least_epsilon_of_floats(matrix: Exact, pairs: AnyPairs, rounding: float) ->
     exactly = {
         (Fraction(int(matrix.whole[x, y]), int(matrix.whole[k, y])), d) for _, x, k, y, d in near
     }
-    return max(round_up(log_enclosure(ratio)[1] / Fraction(d)) for ratio, d in exactly), witness
+    epsilons = (epsilon_above(log_enclosure(ratio)[1] / Fraction(d)) for ratio, d in exactly)
+    return max(epsilons), witness
 
 
 def _lost_bits(matrix: Exact) -> NDArray[np.bool_]:
@@ -106,7 +107,7 @@ def _least_epsilon_of_rationals(matrix: Exact, pairs: AnyPairs) -> Worst:
                 if not v:
                     return math.inf, witness
                 worst = Fraction(u, v)
-                epsilon = round_up(log_enclosure(worst)[1] / Fraction(d))
+                epsilon = epsilon_above(log_enclosure(worst)[1] / Fraction(d))
                 best, where = (epsilon, witness) if epsilon > best else (best, where)
     return best, where
 

@@ -145,12 +145,16 @@ def information(size: int, least: int, ratio: Fraction) -> Fraction:
     return size * bias * bias
 
 
-@lru_cache(maxsize=256)
 def most_information(questions: int, epsilon: Budget) -> Fraction:
     """Upper bound of the information of every set of rows of answers, for the real
     ``e**epsilon``.
     """
-    ratio = epsilon.enclosure()[1]
+    return _most_information(questions, epsilon.enclosure()[1])
+
+
+@lru_cache(maxsize=256)
+def _most_information(questions: int, ratio: Fraction) -> Fraction:
+    """The bound for a ratio that is at least ``e**epsilon``; budgets with the same float differ."""
     if questions <= MAX_LISTED:
         gain = ratio - 1
         rows = Fraction(2) ** questions
@@ -226,7 +230,7 @@ class YesNoCertificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Statement, randomizer and claim as JSON data."""
-        data = {"format": FORMAT, "epsilon": self.epsilon.text, **vars(self.randomizer)}
+        data = {"format": FORMAT, "epsilon": self.epsilon.exact_text, **vars(self.randomizer)}
         return data | {"achieved": str(self.achieved), "bound": str(self.bound)}
 
     @classmethod

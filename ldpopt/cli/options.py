@@ -15,6 +15,7 @@ import typer
 from ldpopt.cli.printing import require_picture, require_writable, require_writable_or_stdout
 from ldpopt.cli.questions import FOR_SURVEYS, is_survey, require_no_survey
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError, showing_values
+from ldpopt.foundation.budget import decimal_of
 from ldpopt.foundation.labels import first_duplicate
 
 if TYPE_CHECKING:
@@ -285,8 +286,6 @@ def parse_grid(text: str, option: str = "--epsilon") -> list[str]:
     """
     if ":" not in text:
         return [part.strip() for part in text.split(",")]
-    import numpy as np
-
     try:
         start, stop, count = text.split(":")
         ends = (float(start), float(stop))
@@ -298,7 +297,9 @@ def parse_grid(text: str, option: str = "--epsilon") -> list[str]:
         raise StatementError(
             f"{text!r} is not a grid", where=option, do="write start:stop:count, such as 0.1:5:25"
         )
-    return [repr(value) for value in np.linspace(*ends, points).tolist()]
+    low, high = map(decimal_of, ends)  # 0.1:0.5:5 has 0.3, not the sum of two floats
+    steps = max(points - 1, 1)
+    return [repr(float(low + (high - low) * k / steps)) for k in range(points)]
 
 
 def parse_deltas(text: str | None) -> list[float] | None:

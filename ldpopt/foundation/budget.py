@@ -25,6 +25,7 @@ MAX_NATS = 1e8  # largest multiple of a budget whose exponential is computed; it
 # another library
 DECIMALS = Context(prec=90, Emax=MAX_EMAX, Emin=MIN_EMIN)
 LOG_2 = DECIMALS.ln(Decimal(2))
+MAX_TEXT = 40  # characters of a fraction that is shown
 ERROR = Decimal("1e-9")  # in units of the last bit that is kept, far above the error of 90 digits
 _LOG = re.compile(r"\s*(?:log|ln)\s*\(\s*([^()]+?)\s*\)\s*", re.IGNORECASE)
 
@@ -35,9 +36,9 @@ class Budget(float):
     Parameters
     ----------
     epsilon : float, int, Fraction or str
-        Nats, ``0 <= epsilon <= 10000``. A number is read exactly as it is stored; decimal text such
-        as ``"0.1"`` is read as that decimal; ``"log(7/2)"`` makes :math:`e^{\epsilon}` the exact
-        rational 7/2.
+        Nats, ``0 <= epsilon <= 10000``. A float is the exact decimal of its shortest writing: 0.1
+        and ``"0.1"`` are one tenth, in Python, in files and on the command line. ``"1/3"`` is one
+        third, and ``"log(7/2)"`` makes :math:`e^{\epsilon}` the exact rational 7/2.
 
     Raises
     ------
@@ -46,8 +47,8 @@ class Budget(float):
 
     Examples
     --------
-    >>> Budget("log(3)").ratio
-    Fraction(3, 1)
+    >>> Budget(0.4).nats, Budget("log(3)").ratio
+    (Fraction(2, 5), Fraction(3, 1))
     >>> low, high = Budget(1.0).enclosure()
     >>> low < high < low * (1 + Fraction(1, 2**180))
     True
@@ -65,7 +66,7 @@ class Budget(float):
         number = log_of(ratio) if ratio is not None else float(nats)  # type: ignore[arg-type]
         self = super().__new__(cls, number)
         self.nats, self.ratio = nats, ratio
-        self.text = epsilon.strip() if isinstance(epsilon, str) else repr(float(self))
+        self.text = _text(epsilon, float(self), nats)
         return self
 
     @classmethod
@@ -78,13 +79,25 @@ class Budget(float):
         return budget
 
     def __repr__(self) -> str:
-        """``1.0`` or ``'log(3)'``: text that reads back as the same budget."""
-        return repr(self.text) if isinstance(self.ratio, Fraction) else self.text
+        """``1.0``, ``'1/3'`` or ``'log(3)'``: text that reads back as the same budget."""
+        is_number = self.ratio is None and "/" not in self.text
+        return self.text if is_number else repr(self.text)
 
     def __reduce__(self) -> tuple[type[Budget], tuple[str | Fraction]]:
         """Pickle by the exact value."""
         written = self.text if self.ratio is not None else self.nats
         return Budget, (written,)  # type: ignore[return-value]
+
+    @property
+    def exact_text(self) -> str:
+        """Text of the exact value, also where `text` is shortened."""
+        if self.ratio is not None or _parse(self.text)[0] == self.nats:
+            return self.text
+        return str(self.nats)
+
+    def share(self, part: Fraction | int) -> Budget:
+        """A part of the budget, from 0 to 1, exactly; of a logarithm within ``2**-180`` below."""
+        return self if part == 1 else Budget(self.lower_nats * part)
 
     def enclosure(self, multiple: Fraction | int = 1) -> tuple[Fraction, Fraction]:
         r"""Rationals ``low <= exp(multiple * epsilon) <= high``, equal if the value is a known
@@ -124,8 +137,15 @@ class Budget(float):
 
     @cached_property
     def rounded_up(self) -> float:
-        """Smallest float that is at least the budget in nats."""
+        """Smallest float whose binary value is at least the budget in nats."""
         return round_up(log_enclosure(self.ratio)[1] if self.nats is None else self.nats)
+
+    @cached_property
+    def above(self) -> float:
+        """The float that is read as this budget; else the smallest above it, by its bits too."""
+        if self.nats is None:
+            return epsilon_above(log_enclosure(self.ratio)[1])
+        return float(self) if self.nats == decimal_of(self) else epsilon_above(self.nats)
 
     @cached_property
     def b(self) -> float:
@@ -154,6 +174,34 @@ def round_up(value: Fraction) -> float:
         return math.inf
 
 
+def decimal_of(number: float) -> Fraction:
+    """The exact decimal of the shortest writing of a float: 2/5 for 0.4."""
+    return Fraction(repr(float(number)))
+
+
+def budget_above(value: Fraction) -> float:
+    """Return the smallest float that is at least ``value`` if it is read as a budget."""
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return math.inf
+    return nearest if decimal_of(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def epsilon_above(value: Fraction) -> float:
+    """Return the smallest float that is at least ``value``, by its bits and read as a budget."""
+    return max(round_up(value), budget_above(value))
+
+
+def _text(epsilon: Any, number: float, nats: Fraction | None) -> str:
+    """Text of a budget as it was given; a long fraction is shortened to a float."""
+    if isinstance(epsilon, str):
+        return epsilon.strip()
+    exact = str(nats)
+    is_float = nats is None or nats == decimal_of(number) or len(exact) > MAX_TEXT
+    return repr(number) if is_float else exact
+
+
 def _parse(epsilon: Any) -> tuple[Fraction | None, Fraction | None]:
     """Exact nats, or the exact ratio ``e**epsilon``; the other is None."""
     epsilon = _number_or_text(epsilon)
@@ -173,6 +221,8 @@ def _number_or_text(epsilon: Any) -> int | float | Fraction | str:
         epsilon = epsilon[()]
     if isinstance(epsilon, (bool, np.bool_, bytes, bytearray, type(np.ma.masked))):
         raise _refusal(epsilon, "is not a number")
+    if isinstance(epsilon, (np.floating, Decimal)) and math.isfinite(epsilon):
+        return str(epsilon)  # the shortest writing in its own precision
     if isinstance(epsilon, (int, float, Fraction, str)):
         return epsilon
     try:
@@ -197,7 +247,9 @@ def _fraction(value: float | str | Fraction, epsilon: object) -> Fraction:
             )
             raise _refusal(epsilon, why)
         raise _refusal(epsilon, "is not a finite number")
-    if isinstance(value, str) and ("e" in value.lower() and len(value.lower().split("e")[-1]) > 4):
+    if isinstance(value, float):
+        return decimal_of(value)
+    if isinstance(value, str) and re.search(r"e\s*\S{5,}\s*$", value, re.IGNORECASE):
         raise _refusal(epsilon, "is not a number of reasonable size")
     try:
         return Fraction(value)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.budget import log_enclosure, round_up
+from ldpopt.foundation.budget import epsilon_above, log_enclosure
 from ldpopt.foundation.numbers import Float
 from ldpopt.mean.protocol import Domain, NumberProtocol, Privacy
 from ldpopt.mechanism.exact_draws import TOTAL, Source, fair_bits, geometric_draws
@@ -90,7 +90,8 @@ class Laplace(NumberProtocol, published=True):
 
     def _privacy(self) -> Privacy:
         # The number of points is the largest that is private, so the verdict is always the same.
-        return round_up(self.points * self._step), (1.0, -1.0, "the largest reports"), "certified"
+        epsilon = min(epsilon_above(self.points * self._step), self.epsilon.above)
+        return epsilon, (1.0, -1.0, "the largest reports"), "certified"
 
     def _delta(self, epsilon: float) -> float:
         # the event starts at the first y with b**(points - 1 - 2 y) > exp(epsilon)

@@ -1,6 +1,7 @@
 """Vector protocols under their names in the literature."""
 
 import math
+from fractions import Fraction
 
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import whole_number
@@ -209,6 +210,4 @@ def _split(kind: type[Piecewise] | type[Hybrid], epsilon: float | str, attribute
     """
     budget = Budget(epsilon)
     k = max(1, min(whole_number(attributes, "attributes", 1), int(budget / 2.5)))
-    return Sampled(
-        kind(budget if k == 1 else Budget(budget.lower_nats / k)), attributes, "horvitz_thompson", k
-    )
+    return Sampled(kind(budget.share(Fraction(1, k))), attributes, "horvitz_thompson", k)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ldpopt.auditing.divergence import Audit
 from ldpopt.errors import StatementError
 from ldpopt.estimation.estimate import Estimate, normal_quantile
+from ldpopt.foundation.budget import budget_above, decimal_of
 from ldpopt.foundation.numbers import Float, require_choice, require_kind, whole_number
 from ldpopt.mean.protocol import NumberProtocol, VectorProtocol
 from ldpopt.mechanism.exact_draws import Source, uniform_below
@@ -192,7 +193,9 @@ class Sampled(VectorProtocol):
             if alone.verdict == "certified"
             else self._delta(alone, k * float(self.protocol.epsilon))
         )
-        epsilon = k * alone.epsilon
+        epsilon = alone.epsilon
+        if math.isfinite(epsilon):
+            epsilon = budget_above(k * decimal_of(epsilon))
         return Audit(
             epsilon,
             delta,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.errors import ModelFileError
-from ldpopt.foundation.budget import round_up
+from ldpopt.foundation.budget import epsilon_above, log_enclosure
 from ldpopt.foundation.documents import Entry, reading_json
 from ldpopt.foundation.files import replacing, require_path, strict_object
 from ldpopt.foundation.labels import nearest
@@ -119,14 +119,22 @@ def origin_of_mechanism(digest: str, title: str, audit: Audit) -> dict[str, Any]
     return {**found, "digest": digest, "made_by": made_by()}
 
 
-def epsilon_of_person(epsilons: Iterable[float], one_question: OneQuestion | None = None) -> float:
-    """Return the epsilon of one person: the sum over the questions, rounded up, or the largest if
-    one is drawn.
+def odds_of_person(
+    questions: Iterable[Question], one_question: OneQuestion | None = None
+) -> Fraction | float:
+    """Return the largest ratio of the probabilities of a person's reports under other answers,
+    exactly: the product over the questions, or the largest if one is drawn; perhaps infinite.
     """
-    found = list(epsilons)
-    if one_question is not None or not all(map(math.isfinite, found)):
-        return max(found)
-    return round_up(sum(map(Fraction, found), Fraction(0)))
+    each = [question.randomizer.odds for question in questions]
+    found = [ratio for ratio in each if ratio is not None]
+    if len(found) < len(each):
+        return math.inf
+    return math.prod(found) if one_question is None else max(found)
+
+
+def epsilon_of_odds(odds: Fraction | float) -> float:
+    """Return the epsilon of the odds of a person, rounded up."""
+    return epsilon_above(log_enclosure(odds)[1]) if isinstance(odds, (Fraction, int)) else math.inf
 
 
 def origin_of_reports(
@@ -147,7 +155,7 @@ def origin_of_reports(
     if one_question is not None:
         drawn = {name: one_question.randomizer(one) for name, one in drawn.items()}
         scheme = "one, with fake data for the others" if one_question.fake_data else "one"
-    whole = finite_or_none(epsilon_of_person(epsilons.values(), one_question))
+    whole = finite_or_none(epsilon_of_odds(odds_of_person(questions.values(), one_question)))
     origin: dict[str, Any] = {
         "made_by": made_by(),
         "epsilon": whole,

@@ -7,13 +7,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import fields
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.budget import Budget, decimal_of
 from ldpopt.foundation.labels import nearest
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.privacy.neighbors import complete, cycle, grid, path
@@ -79,12 +78,9 @@ def to_plain(value: Any) -> Any:
 
 
 def plain_budget(epsilon: Budget) -> float | str:
-    """Return a number if the budget is exactly that float, else the text of its exact value."""
-    if epsilon.ratio is not None or Budget(epsilon.text).nats == epsilon.nats != Fraction(
-        float(epsilon)
-    ):
-        return epsilon.text
-    return float(epsilon) if epsilon.nats == Fraction(float(epsilon)) else str(epsilon.nats)
+    """Return a number if that number means exactly the budget, else the text of its exact value."""
+    is_number = epsilon.nats is not None and epsilon.nats == decimal_of(epsilon)
+    return float(epsilon) if is_number else epsilon.exact_text
 
 
 def is_plain(value: Any) -> bool:

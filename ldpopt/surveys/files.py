@@ -35,7 +35,7 @@ def write_survey_file(survey: Survey, path: str | os.PathLike[str]) -> None:
         "made_by": made_by(),
         "scheme": survey.scheme,
     }
-    stated = None if survey.limit is None else survey.limit.text
+    stated = None if survey.limit is None else survey.limit.exact_text
     data |= {
         "epsilon": finite_or_none(survey.epsilon),
         "stated_epsilon": stated,

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import prod
 from typing import Any
 
@@ -143,7 +144,7 @@ def compare_schemes(
             )
     for name, labels in questions.items():
         whole = _source(labels, budget)
-        part = _source(labels, float(budget) / count)
+        part = _source(labels, budget.share(Fraction(1, count)))
         workload = labels if isinstance(labels, Workload) else Workload.frequencies(whole.inputs)
         given = None if priors is None else priors.get(name)
         size = len(workload.inputs)

@@ -15,7 +15,7 @@ from pydantic import Field
 from ldpopt.designing.design import AnyDesign, design
 from ldpopt.errors import LdpoptError
 from ldpopt.estimation.inversion import why_not_estimable
-from ldpopt.foundation.budget import Budget, round_down
+from ldpopt.foundation.budget import Budget, decimal_of, log_enclosure
 from ldpopt.foundation.labels import nearest
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import Question
@@ -189,7 +189,7 @@ class UnsolvedSurvey:
             )
             return _unsolved(self.page, section).solve(survey)
 
-        low = round_down(limit.lower_nats / waves.count)
+        low: float = limit.share(Fraction(1, waves.count))
         found = solved(low)
         high = float(limit)
         while waves.delta and waves.count > 1 and high - low > 0.01 * low:
@@ -229,7 +229,7 @@ def read_survey(path: str | os.PathLike[str]) -> UnsolvedSurvey:
         do = "remove this key: the budget of a wave follows from the promise"
         raise page.error(("epsilon",), "a survey with [waves] has no epsilon of its own", do)
     with page.at("waves", "epsilon"):
-        least = round_down(Budget(survey.waves.epsilon).lower_nats / survey.waves.count)
+        least = Budget(survey.waves.epsilon).share(Fraction(1, survey.waves.count))
     return replace(_unsolved(page, survey.model_copy(update={"epsilon": least})), section=survey)
 
 
@@ -404,16 +404,20 @@ def _divide_budget(
         return found | dict.fromkeys(waiting, total)
     nats = total.lower_nats
     shared = {
-        name: nats * Fraction(share)
+        name: nats * decimal_of(share)
         for name in waiting
         if (share := unsolved[name].share) is not None
     }
     spent = sum((budget.lower_nats for budget in found.values()), Fraction(0)) + sum(
         shared.values(), Fraction(0)
     )
-    spent += sum(
-        (Fraction(source.randomizer.audit().epsilon) for source in sources.values()), Fraction(0)
-    )
+    for name, source in sources.items():
+        odds = source.randomizer.odds
+        if odds is None:
+            what = "this mechanism is not private for any epsilon"
+            do = "name a mechanism with a finite epsilon, or remove the budget of a person"
+            raise page.error(("question", name, "mechanism"), what, do)
+        spent += log_enclosure(odds)[1]
     rest = [name for name in waiting if name not in shared]
     if spent > nats or (rest and spent == nats):
         left = (
@@ -424,7 +428,7 @@ def _divide_budget(
             ("epsilon",), what, "set a larger budget, or smaller ones for the questions"
         )
     shared |= {name: (nats - spent) / len(rest) for name in rest}
-    return found | {name: Budget(round_down(part)) for name, part in shared.items()}
+    return found | {name: Budget(part) for name, part in shared.items()}
 
 
 def _solve(question: QuestionSection, epsilon: Budget) -> Mechanism | AnyDesign:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
@@ -22,7 +21,7 @@ from ldpopt.estimation.reports import ALL, count_file, count_frame
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import nearest
 from ldpopt.foundation.numbers import require_choice, short_repr, whole_number
-from ldpopt.mechanism.files import epsilon_of_person
+from ldpopt.mechanism.files import epsilon_of_odds, odds_of_person
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.privatizing import privatize_file, privatize_frame
@@ -132,12 +131,15 @@ class Survey:
             self.one_question = OneQuestion(len(self.questions), scheme == "fake_data")
             self._require_fake_data_possible()
         self.words = FormWords.read(words or {}, self.questions)
-        # in exact arithmetic
-        if self.limit is not None and not self.odds <= self.limit.enclosure()[0]:
-            each = ", ".join(f"{name} {spent:.6g}" for name, spent in self.budgets.items())
+        if not self._fits:
+            each = ", ".join(f"{name} {part:.6g}" for name, part in self.budgets.items())
+            spent = f"{self.epsilon:.9g}"
+            # a difference beyond nine digits
+            if self.limit is not None and float(spent) <= self.limit:
+                spent = repr(self.epsilon)
             what = (
-                f"a person would spend epsilon {self.epsilon:.9g}, more than the {self.limit!r} "
-                f"allowed ({each})"
+                f"a person would spend epsilon {spent}, more than the {self.limit!r} allowed "
+                f"({each})"
             )
             raise StatementError(
                 what, do="allow a larger budget, or give the questions smaller ones"
@@ -243,20 +245,22 @@ class Survey:
         """Audited budget of a person in nats: the sum over the reports, or the largest if one
         question is drawn.
         """
-        return epsilon_of_person(
-            [question.epsilon for question in self.asked.values()], self.one_question
-        )
+        found = epsilon_of_odds(self.odds)
+        if self.limit is None or not self._fits:
+            return found
+        return min(found, self.limit.above)
+
+    @property
+    def _fits(self) -> bool:
+        """Whether a person spends at most the budget that is allowed, in exact arithmetic."""
+        return self.limit is None or self.odds <= self.limit.enclosure()[0]
 
     @cached_property
     def odds(self) -> Fraction | float:
         """Largest ratio of the probabilities of a person's reports under other answers, exactly;
         perhaps infinite.
         """
-        each = [question.randomizer.odds for question in self.asked.values()]
-        found = [ratio for ratio in each if ratio is not None]
-        if len(found) < len(each):
-            return math.inf
-        return math.prod(found) if self.one_question is None else max(found)
+        return odds_of_person(self.asked.values(), self.one_question)
 
     @cached_property
     def budgets(self) -> dict[str, float]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation import optional
-from ldpopt.foundation.budget import round_up
+from ldpopt.foundation.budget import budget_above, decimal_of
 from ldpopt.foundation.files import replacing, strict_json
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.tables.database import is_database, origin_in_database, without_password
@@ -130,7 +130,7 @@ def merged(origin: dict[str, Any], before: dict[str, Any] | None) -> dict[str, A
         for name, entry in origin["questions"].items()
     }
     spent = [origin["epsilon"], *([before.get("epsilon")] if copied else [])]
-    epsilon = None if None in spent else round_up(sum(map(Fraction, spent), Fraction(0)))
+    epsilon = None if None in spent else budget_above(sum(map(decimal_of, spent), Fraction(0)))
     unprotected = [name for name in origin["unprotected"] if name not in copied]
     return {
         **origin,

@@ -20,7 +20,7 @@ from ldpopt.errors import CertificateError, StatementError
 from ldpopt.estimation.counts import ListedSource, MechanismSource
 from ldpopt.estimation.linear import linear_variances
 from ldpopt.estimation.planning import Precision, precision
-from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.budget import Budget, decimal_of
 from ldpopt.foundation.labels import text_of
 from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.mechanism import Mechanism
@@ -66,7 +66,7 @@ class Result:
 def solve_at(problem: Problem | DesignProblem, multiple: float, time_limit: float | None) -> Result:
     """Solve a problem for a multiple of its budget."""
     if multiple != 1:
-        budget = Budget(float(problem.privacy.epsilon) * multiple)
+        budget = Budget(problem.privacy.epsilon.lower_nats * decimal_of(multiple))
         problem = replace(problem, privacy=with_epsilon(problem.privacy, budget))
     return (
         _solve(problem, time_limit)

@@ -21,7 +21,7 @@ from ldpopt.auditing.audits import Audit, Pairs
 from ldpopt.auditing.divergence import hockey_stick
 from ldpopt.auditing.exact_matrices import ULPS, exact
 from ldpopt.errors import StatementError
-from ldpopt.foundation.budget import Budget, log_enclosure, round_up
+from ldpopt.foundation.budget import Budget, epsilon_above, log_enclosure, round_up
 
 RATIOS = ("log(1)", "log(5/4)", "log(3)", "log(16)")
 
@@ -308,11 +308,10 @@ def test_epsilon_0_requires_equal_rows(notion):
 @pytest.mark.parametrize("notion", NOTIONS)
 def test_epsilon_is_rounded_up_and_is_at_most_a_certified_claim(notion, epsilon):
     ratio = Budget(epsilon).enclosure()[0]
-    known = Budget(epsilon).ratio
-    claimed = round_up(log_enclosure(known)[1] if known else Fraction(epsilon))
+    claimed = Budget(epsilon).above
     assert lo.audit(coin(ratio), NOTIONS[notion](epsilon)).epsilon == claimed
     less = lo.audit(coin((1 + ratio) / 2), NOTIONS[notion](epsilon)).epsilon
-    assert less == round_up(log_enclosure((1 + ratio) / 2)[1]) < claimed
+    assert less == epsilon_above(log_enclosure((1 + ratio) / 2)[1]) < claimed
 
 
 def test_without_a_claim_delta_is_0_and_any_finite_epsilon_is_certified():

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from ldpopt.auditing.one_sided import one_sided_divergence
-from ldpopt.foundation.budget import Budget, log_enclosure, round_up
+from ldpopt.foundation.budget import Budget, epsilon_above, log_enclosure
 
 
 def test_reports_with_owners_count_by_their_largest_mass_at_others():
@@ -51,10 +51,10 @@ def test_only_the_given_rows_are_compared_with_all():
             for k in range(3)
             for y in (0, 1)
         )
-        assert found.epsilon == round_up(log_enclosure(ratio)[1])
+        assert found.epsilon == epsilon_above(log_enclosure(ratio)[1])
         assert found.verdict == ("certified" if ratio <= least else "violated")
         assert (found.delta > 0) == (ratio > least)
-    assert one_sided_divergence(channel[::-1], Budget(1.0)).epsilon == round_up(
+    assert one_sided_divergence(channel[::-1], Budget(1.0)).epsilon == epsilon_above(
         log_enclosure(Fraction(4))[1]
     )
     assert one_sided_divergence(channel, Budget(0.0), []).verdict == "certified"

@@ -16,7 +16,7 @@ from ldpopt.auditing import tied_pairs
 from ldpopt.auditing.audits import Pairs
 from ldpopt.auditing.exact_matrices import exact
 from ldpopt.auditing.one_sided import one_sided_divergence
-from ldpopt.foundation.budget import Budget, log_enclosure, round_up
+from ldpopt.foundation.budget import Budget, epsilon_above, log_enclosure
 
 
 def test_large_ratios_of_two_entries_are_decided_exactly():
@@ -56,7 +56,7 @@ def test_masses_too_small_for_floats_are_compared_exactly(distance):
         for scale in (tiny, Fraction(3, 2**1075), Fraction(1, 2**1060)):
             found = lo.audit(channel(2 * scale, scale), notion)
             steps = Fraction(distance) if isinstance(notion, lo.MetricDP) else 1
-            assert found.epsilon == round_up(log_enclosure(Fraction(2))[1] / steps)
+            assert found.epsilon == epsilon_above(log_enclosure(Fraction(2))[1] / steps)
             # a root of 4 is not written as a rational
             decided = "undecided" if steps != 1 else "certified"
             assert (found.verdict, found.witness) == (decided, (0, 1, 1))
@@ -78,7 +78,7 @@ def test_rows_that_are_equal_in_floats_are_compared_exactly(seed):
         for p, q in zip(rows[x], rows[k], strict=True)
     )
     found = lo.audit(np.array(rows, dtype=object), lo.GraphDP(1.0, nx.path_graph(3)))
-    least = round_up(log_enclosure(worst)[1])
+    least = epsilon_above(log_enclosure(worst)[1])
     assert least <= found.epsilon <= least + 2.0**-46
     assert (
         lo.audit(
@@ -98,7 +98,7 @@ def test_reports_of_probability_0_in_both_rows_do_not_count():
     pair = Pairs(np.array([0]), np.array([1]), np.array([1.0]))
     ratio = Fraction(0.5) / Fraction(5e-324)
     assert tied_pairs.least_epsilon_pairs(matrix, pair) == (
-        round_up(log_enclosure(ratio)[1]),
+        epsilon_above(log_enclosure(ratio)[1]),
         (0, 1, 0),
     )
     assert tied_pairs.decide_pairs(matrix, Budget(745.0), pair) == "certified"
@@ -136,7 +136,7 @@ def test_epsilon_is_rounded_up_by_little_for_nearly_equal_entries(monkeypatch, s
     found = lo.audit(rows, lo.GraphDP(1.0, nx.path_graph(4)))
     low, high = log_enclosure(worst)
     assert low <= Fraction(found.epsilon) <= low + Fraction(1, 2**46)
-    assert found.epsilon == round_up(high) or most < 64
+    assert found.epsilon == epsilon_above(high) or most < 64
 
 
 def test_candidates_that_are_smaller_in_floats_only_are_kept():

@@ -4,8 +4,10 @@ rounding step, refusals."""
 from __future__ import annotations
 
 import copy
+import json
 import math
 import pickle
+from decimal import Decimal
 from fractions import Fraction
 
 import mpmath
@@ -14,9 +16,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import ldpopt_check
 from ldpopt.errors import StatementError
 from ldpopt.foundation import budget as module
-from ldpopt.foundation.budget import Budget, log_enclosure, round_down, round_up
+from ldpopt.foundation.budget import (
+    Budget,
+    budget_above,
+    decimal_of,
+    log_enclosure,
+    round_down,
+    round_up,
+)
+from ldpopt.privacy.plain import plain_budget
 
 TIGHT = 1 + Fraction(1, 2**180)
 
@@ -74,14 +85,14 @@ def assert_within_a_unit(nats, seed):
 def test_enclosures_are_tight(epsilon):
     low, high = Budget(epsilon).enclosure()
     assert low <= high <= low * TIGHT
-    assert encloses(low, high, mpmath.exp(mpmath.mpf(epsilon)))
+    assert encloses(low, high, mpmath.exp(real(decimal_of(epsilon))))
 
 
 @given(st.floats(0, 1e4, allow_subnormal=True), st.fractions(0, 3, max_denominator=1000))
 def test_enclosures_of_multiples(epsilon, multiple):
     low, high = Budget(epsilon).enclosure(multiple)
     assert low <= high <= low * TIGHT
-    assert encloses(low, high, mpmath.exp(mpmath.mpf(epsilon) * real(multiple)))
+    assert encloses(low, high, mpmath.exp(real(decimal_of(epsilon)) * real(multiple)))
 
 
 @given(fractions, st.fractions(Fraction(1, 100), 80, max_denominator=1000))
@@ -130,13 +141,18 @@ def test_rational_exponentials_are_exact():
     "text, nats, ratio",
     [
         ("0.1", Fraction(1, 10), None),
-        (0.1, Fraction(0.1), None),
+        (0.1, Fraction(1, 10), None),
+        (0.1 + 0.2, Fraction("0.30000000000000004"), None),
+        (np.float32(0.4), Fraction(2, 5), None),
+        (np.float16(0.4), Fraction(2, 5), None),
+        (np.longdouble(0.5), Fraction(1, 2), None),
+        (Decimal("0.12345678901234567890123"), Fraction("0.12345678901234567890123"), None),
         (Fraction(1, 3), Fraction(1, 3), None),
         (2, Fraction(2), None),
         (np.float64(0.5), Fraction(1, 2), None),
         (np.float32(0.5), Fraction(1, 2), None),
         (np.int64(3), Fraction(3), None),
-        (np.array(0.1), Fraction(0.1), None),
+        (np.array(0.1), Fraction(1, 10), None),
         (np.array("0.1"), Fraction(1, 10), None),
         (" 1e-6 ", Fraction(1, 10**6), None),
         ("3/4", Fraction(3, 4), None),
@@ -161,6 +177,10 @@ def test_reading_is_exact(text, nats, ratio):
         (math.nan, "not a finite number"),
         ("nan", "not a number"),
         (math.inf, "is infinite"),
+        (Decimal("inf"), "is infinite"),
+        (Decimal("nan"), "not a finite number"),
+        (Decimal("1e-999999"), "not a number of reasonable size"),
+        (np.float32("inf"), "is infinite"),
         (-math.inf, "not a finite number"),
         ("inf", "not a number"),
         (10000.1, "above 10000"),
@@ -258,12 +278,59 @@ def test_ends_near_the_exponential_are_rounded_outward(nats):
         assert_within_a_unit(nats, seed)
 
 
-def test_the_text_one_tenth_is_not_the_float():
+def test_the_float_one_tenth_is_the_text():
     low, high = Budget("0.1").enclosure()
     tenth = mpmath.exp(mpmath.mpf(1) / 10)
     assert real(low) <= tenth <= real(high)
-    assert Fraction(0.1) != Budget("0.1").nats
-    assert Budget(0.1).enclosure() != (low, high)
+    assert Budget(0.1).enclosure() == (low, high)
+    assert Budget(0.1).nats != Fraction(0.1)
+
+
+numbers = st.floats(0, 1e4) | st.decimals(0, 10**4, places=4).map(float)
+
+
+@given(numbers)
+def test_a_float_is_its_shortest_writing(epsilon):
+    budget = Budget(epsilon)
+    for written in (repr(epsilon), f" {epsilon!r} ", np.float64(epsilon), Decimal(repr(epsilon))):
+        assert Budget(written).nats == budget.nats == Fraction(repr(epsilon))
+    assert budget.exact_text == repr(budget) == repr(float(budget)) == repr(epsilon)
+    assert budget.above == epsilon
+
+
+@given(st.integers(0, 2**40), st.integers(0, 40))
+def test_dyadic_budgets_keep_all_bits(number, bits):
+    epsilon = number / 2**bits
+    if epsilon <= 1e4 and len(repr(epsilon)) < 17:
+        assert Budget(epsilon).nats == Fraction(epsilon)
+
+
+@given(numbers, st.lists(st.integers(1, 100), min_size=1, max_size=12))
+def test_the_shares_of_a_budget_add_up_to_it(epsilon, parts):
+    budget = Budget(epsilon)
+    shares = [budget.share(Fraction(part, sum(parts))) for part in parts]
+    assert sum((share.nats for share in shares), Fraction(0)) == budget.nats
+    for share in shares:
+        assert Budget(share.exact_text).nats == share.nats
+        plain = json.loads(json.dumps(plain_budget(share)))
+        assert Budget(plain).nats == share.nats
+        ratio, low, high = ldpopt_check.nats(plain)
+        assert (ratio, low, high) == (None, share.nats, share.nats)
+
+
+@given(fractions, st.integers(1, 12))
+def test_the_shares_of_a_logarithm_stay_below_it(ratio, count):
+    budget = Budget(f"log({ratio})")
+    share = budget.share(Fraction(1, count))
+    assert count == 1 or share.nats * count == budget.lower_nats
+    assert Budget(share.exact_text).nats == share.nats
+
+
+@given(st.fractions(0, 10**4))
+def test_a_float_above_is_the_smallest_that_is_read_as_one(value):
+    above = budget_above(value)
+    assert Budget(above).nats >= value if above <= 1e4 else decimal_of(above) >= value
+    assert above == 0 or decimal_of(math.nextafter(above, -1)) < value
 
 
 @pytest.mark.parametrize(
