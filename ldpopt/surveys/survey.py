@@ -141,9 +141,8 @@ class Survey:
                 f"a person would spend epsilon {spent}, more than the {self.limit!r} allowed "
                 f"({each})"
             )
-            raise StatementError(
-                what, do="allow a larger budget, or give the questions smaller ones"
-            )
+            do = "allow a larger budget, or give the questions smaller ones"
+            raise StatementError(what, code="budget", do=do)
 
     def _require_fake_data_possible(self) -> None:
         """Refuse questions to which no fake data can be added, if the scheme adds them."""
