@@ -132,17 +132,7 @@ class Survey:
             self._require_fake_data_possible()
         self.words = FormWords.read(words or {}, self.questions)
         if not self._fits:
-            each = ", ".join(f"{name} {part:.6g}" for name, part in self.budgets.items())
-            spent = f"{self.epsilon:.9g}"
-            # a difference beyond nine digits
-            if self.limit is not None and float(spent) <= self.limit:
-                spent = repr(self.epsilon)
-            what = (
-                f"a person would spend epsilon {spent}, more than the {self.limit!r} allowed "
-                f"({each})"
-            )
-            do = "allow a larger budget, or give the questions smaller ones"
-            raise StatementError(what, code="budget", do=do)
+            raise _overspent(self)
 
     def _require_fake_data_possible(self) -> None:
         """Refuse questions to which no fake data can be added, if the scheme adds them."""
@@ -689,6 +679,20 @@ def _read_question(name: Any, given: Any) -> Question:
         what = f"question {name!r} is a {type(given).__name__}"
         raise StatementError(what, do="pass a mechanism, a design, a problem or a Question")
     return Question(source)
+
+
+def _overspent(survey: Survey) -> StatementError:
+    """The error of a survey whose questions take more than the budget of a person."""
+    each = ", ".join(f"{name} {part:.6g}" for name, part in survey.budgets.items())
+    spent = f"{survey.epsilon:.9g}"
+    # a difference beyond nine digits
+    if survey.limit is not None and float(spent) <= survey.limit:
+        spent = repr(survey.epsilon)
+    return StatementError(
+        f"a person would spend epsilon {spent}, more than the {survey.limit!r} allowed ({each})",
+        code="budget",
+        do="allow a larger budget, or give the questions smaller ones",
+    )
 
 
 def _read_joint(questions: Any, epsilon: Budget | None) -> JointQuestion:
