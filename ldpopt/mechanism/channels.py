@@ -1,20 +1,24 @@
-"""Channels that users pass: read, checked, and identified by a hash."""
+"""Channels that users pass: read, checked, identified by a hash, and held as exact masses."""
 
 import hashlib
 import math
 from collections.abc import Hashable, Iterable
+from dataclasses import FrozenInstanceError
 from fractions import Fraction
-from typing import Any
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.auditing.exact_matrices import require_matrix
+from ldpopt.auditing.exact_matrices import require_matrix, require_stochastic
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.display import Table, label
+from ldpopt.foundation.documents import plain_labels
 from ldpopt.foundation.labelled import read_labelled
-from ldpopt.foundation.labels import Names, check_labels
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.labels import Names, check_labels, listed
+from ldpopt.foundation.numbers import Float, frozen
+from ldpopt.mechanism.sampling import BITS, round_rows
 
 MAX_SHOWN = 20  # largest number of rows and columns of a channel that is shown as a table
 MAX_LIKELIEST = 3  # number of reports of each answer that are shown of a larger channel
@@ -74,6 +78,123 @@ def _text(name: Hashable) -> str:
     if isinstance(name, float) and math.isfinite(name):
         return str(Fraction(name))
     return repr(name)
+
+
+class Channel:
+    r"""A row-stochastic array with labels, and the integer masses by which it is sampled.
+
+    The facts of a `Mechanism`, without its verbs: the array ``channel[x, y] = Pr(report y | answer
+    x)`` is what the user or a solver gave, and `counts` are the masses over ``2**53`` that are
+    drawn. Files, digests and audits need no more than this.
+
+    It is frozen, so that it is its own copy, and equal to another one if labels and channels are.
+
+    Parameters
+    ----------
+    channel, inputs, outputs
+        As those of `Mechanism`.
+
+    Raises
+    ------
+    MechanismError
+        If it is not row-stochastic, or the labels do not fit.
+    """
+
+    channel: Float
+    inputs: tuple[Hashable, ...]
+    outputs: tuple[Hashable, ...]
+    notes: tuple[str, ...] = ()  # what `private` changed
+
+    def __init__(
+        self, channel: Any, inputs: Names | None = None, outputs: Names | None = None
+    ) -> None:
+        values, names, reports = read_channel(channel, inputs, outputs)
+        require_stochastic(values)
+        # `__setattr__` refuses every assignment: the fields are set once, here
+        object.__setattr__(self, "channel", frozen(values))
+        object.__setattr__(self, "inputs", names)
+        object.__setattr__(self, "outputs", reports)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise FrozenInstanceError(
+            f"a {type(self).__name__} is frozen: {name!r} cannot be set; make a new "
+            f"{type(self).__name__}(channel)"
+        )
+
+    def __delattr__(self, name: str) -> None:
+        raise FrozenInstanceError(f"a {type(self).__name__} is frozen: {name!r} cannot be deleted")
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both have the same labels in the same order and the same channel, and so the same
+        masses.
+        """
+        if not isinstance(other, Channel):
+            return NotImplemented
+        same_labels = (self.inputs, self.outputs) == (other.inputs, other.outputs)
+        return same_labels and np.array_equal(self.channel, other.channel)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.inputs, self.outputs, (self.channel + 0.0).tobytes()))  # -0.0 equals 0.0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (
+            type(self),
+            (self.channel, self.inputs, self.outputs),
+            {"notes": self.notes} if self.notes else None,
+        )
+
+    def __copy__(self, memo: Any = None) -> Self:
+        return self
+
+    __deepcopy__ = __copy__
+
+    def __repr__(self) -> str:
+        n, m = self.channel.shape
+        return (
+            f"{type(self).__name__}({n} inputs, {m} outputs, inputs={listed(self.inputs)}, "
+            f"outputs={listed(self.outputs)})"
+        )
+
+    @property
+    def denominator(self) -> int:
+        """``2**53``, the sum of the masses of a row."""
+        return 1 << BITS
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """The masses as an int64 array, for arithmetic that cannot overflow."""
+        return frozen(round_rows(self.channel))
+
+    @property
+    def masses(self) -> NDArray[np.object_]:
+        """Integer masses, shape ``(n, m)`` of Python ints; a row sums to exactly `denominator`."""
+        return frozen(self.counts.astype(object))
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of labels and masses, by which files of reports and counts are recognized."""
+        return digest("mechanism", (self.inputs, self.outputs), (self.counts,))
+
+    @property
+    def odds(self) -> Fraction | None:
+        """Largest ratio of the probabilities of a report under two inputs, exactly; None if it is
+        unbounded.
+        """
+        ratios = [
+            (int(column.max()), int(column.min())) for column in self.counts.T if column.any()
+        ]
+        return (
+            max(Fraction(*pair) for pair in ratios) if all(least for _, least in ratios) else None
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the keys inputs, outputs and channel, with plain Python values."""
+        labels = {"inputs": plain_labels(self.inputs), "outputs": plain_labels(self.outputs)}
+        return {**labels, "channel": self.channel.tolist()}
 
 
 def channel_table(channel: Float, inputs: Names, outputs: Names) -> Table:
