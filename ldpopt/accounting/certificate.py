@@ -81,12 +81,12 @@ class CurveCertificate(HasFacts):
         curve = self.curve
         failures = list(self.flaws)
         for epsilon, delta in self.claims:
-            if (found := curve.delta(epsilon)) > delta:
-                what = (
+            if (proved := curve.delta(epsilon)) > delta:
+                problem = (
                     f"{float(delta):.9g} is claimed at epsilon {epsilon:.9g}, "
-                    f"{float(found):.9g} is proved"
+                    f"{float(proved):.9g} is proved"
                 )
-                failures.append(f"delta: {what}")
+                failures.append(f"delta: {problem}")
         return tuple(failures)
 
     def facts(self) -> Facts:
@@ -150,10 +150,11 @@ def _read_source(entry: Entry) -> tuple[Source, int]:
         parts = entry.table("kind", "times", "sources")["sources"].list()
         if not parts:
             raise entry.error("one of no sources is drawn")
-        found = [
-            _read_source(Entry({"times": 1, **one.value}, one.path, one.key))[0] for one in parts
+        sources = [
+            _read_source(Entry({"times": 1, **part.value}, part.path, part.key))[0]
+            for part in parts
         ]
-        return OneOf(tuple(found), is_attained=False), times
+        return OneOf(tuple(sources), is_attained=False), times
     if kind == "ratios":
         table = entry.table("kind", "times", "odds", "share")
         odds = table["odds"].rational()
@@ -161,8 +162,8 @@ def _read_source(entry: Entry) -> tuple[Source, int]:
         if not (odds >= 1 and 0 <= share * (1 + 1 / odds) <= 1):
             raise entry.error("the odds are below 1, or the share is out of range")
         return Ratios(odds, share, is_attained=False), times
-    own = {"reports": (), "shuffled": ("people",), "permanent": ("fresh", "publications")}[kind]
-    table = entry.table("kind", "times", "masses", "pairs", "ratios", *own)
+    more = {"reports": (), "shuffled": ("people",), "permanent": ("fresh", "publications")}[kind]
+    table = entry.table("kind", "times", "masses", "pairs", "ratios", *more)
     channel = _read_channel(table["masses"], table["pairs"])
     if kind == "shuffled":
         return Shuffled(channel, max(1, table["people"].whole(MAX_PEOPLE + 1))), times
@@ -199,8 +200,10 @@ def _read_channel(masses: Entry, pairs: Entry) -> Channel:
 
 def certificate_of(curve: PrivacyCurve, *deltas: float) -> CurveCertificate:
     """The certificate of a curve at its least epsilons for some deltas."""
-    found = [curve.epsilon(delta) for delta in deltas]
-    if not any(epsilon < float("inf") for epsilon in found):
-        what = "no epsilon is enough for any of the deltas"
-        raise StatementError(what, do="give a larger delta, or channels without impossible reports")
-    return CurveCertificate.of(curve, [epsilon for epsilon in found if epsilon < float("inf")])
+    epsilons = [curve.epsilon(delta) for delta in deltas]
+    if not any(epsilon < float("inf") for epsilon in epsilons):
+        problem = "no epsilon is enough for any of the deltas"
+        raise StatementError(
+            problem, do="give a larger delta, or channels without impossible reports"
+        )
+    return CurveCertificate.of(curve, [epsilon for epsilon in epsilons if epsilon < float("inf")])

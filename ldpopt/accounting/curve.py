@@ -106,7 +106,10 @@ class PrivacyCurve(HasFacts):
         """Least epsilon at a delta in [0, 1], rounded up; infinite if none is enough."""
         limit = Fraction(real_number(delta, "delta", 0, 1))
         most = round_up(
-            sum((times * log_enclosure(one.odds)[1] for one, times in self.sources), Fraction(0))
+            sum(
+                (times * log_enclosure(source.odds)[1] for source, times in self.sources),
+                Fraction(0),
+            )
         )
         if self.upper.certain > limit:
             return inf

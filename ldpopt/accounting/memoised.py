@@ -56,8 +56,8 @@ class Permanent(Source):
     def plain(self) -> dict[str, Any]:
         """The statement as JSON data."""
         ratios = [str(Fraction(float(r)).limit_denominator(1 << 60)) for r in self.losses[0].ratios]
-        own = {"kind": self.kind, "fresh": self.fresh.tolist(), "publications": self.times}
-        return {**self.channel.plain(), **own, "ratios": ratios}
+        layer = {"kind": self.kind, "fresh": self.fresh.tolist(), "publications": self.times}
+        return {**self.channel.plain(), **layer, "ratios": ratios}
 
 
 def permanent(first: Any, fresh: Any, times: int, *, pairs: Any = None) -> PrivacyCurve:
@@ -107,14 +107,16 @@ def permanent(first: Any, fresh: Any, times: int, *, pairs: Any = None) -> Priva
     )
     (n, k), (inputs, m) = mechanism.counts.shape, layer.counts.shape
     if inputs != k:
-        what = f"the fresh layer has {inputs} inputs, and the permanent report is one of {k}"
-        raise StatementError(what, do="give a fresh layer for the outputs of the first mechanism")
+        problem = f"the fresh layer has {inputs} inputs, and the permanent report is one of {k}"
+        raise StatementError(
+            problem, do="give a fresh layer for the outputs of the first mechanism"
+        )
     channel = Channel(mechanism.counts, *read_pairs(mechanism, pairs))
     terms = comb(times + m - 1, m - 1) * (n * k + len(channel.first))
     if terms > MAX_TERMS:
-        what = f"{times} publications of {m} reports are {terms:,} probabilities to compare"
+        problem = f"{times} publications of {m} reports are {terms:,} probabilities to compare"
         raise StatementError(
-            what, do="take fewer publications, or a fresh layer with fewer reports"
+            problem, do="take fewer publications, or a fresh layer with fewer reports"
         )
     has_labels = is_labelled(fresh) or isinstance(getattr(fresh, "mechanism", fresh), Mechanism)
     return compose(

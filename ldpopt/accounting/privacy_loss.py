@@ -36,10 +36,10 @@ RESOLUTION = 2.0**-44
 
 def summed(pairs: Iterable[tuple[T, Fraction]]) -> dict[T, Fraction]:
     """The sum of the numbers of each key, in the order of the keys."""
-    found: dict[T, Fraction] = {}
+    sums: dict[T, Fraction] = {}
     for key, number in pairs:
-        found[key] = found.get(key, Fraction(0)) + number
-    return found
+        sums[key] = sums.get(key, Fraction(0)) + number
+    return sums
 
 
 @dataclass(frozen=True)
@@ -238,11 +238,11 @@ def losses_of(
     if not len(first):
         return (PrivacyLoss((), (), Fraction(0)),) * 2
     if len(first) * m > MAX_ENTRIES:
-        what = (
+        problem = (
             f"{len(first):,} pairs of {len(counts)} answers with {m} reports are too many "
             "to compare"
         )
-        raise StatementError(what, do="merge answers or reports, or name the pairs to compare")
+        raise StatementError(problem, do="merge answers or reports, or name the pairs to compare")
     values, places = np.unique(counts, return_inverse=True)
     places = places.reshape(counts.shape)
     # the order of reports does not matter
@@ -285,16 +285,16 @@ class _Pairs:
         p, q = p[is_finite], q[is_finite]
         order = np.argsort((p / q).astype(float))
         p, q = p[order], q[order]
-        found = (p / q).astype(float)
+        floats = (p / q).astype(float)
         # masses are rounded to a unit
         spread = np.clip((8 / np.minimum(p, q)).astype(float), RESOLUTION, 2.0**-30)
         ends = np.flatnonzero(
-            np.append(found[1:] > found[:-1] * (1 + np.maximum(spread[1:], spread[:-1])), True)
+            np.append(floats[1:] > floats[:-1] * (1 + np.maximum(spread[1:], spread[:-1])), True)
         )
         if len(ends) > most:
             ends = np.unique(np.append(ends[:: -(-len(ends) // most)], ends[-1]))
         # floats cannot tell which of these is largest
-        starts = np.searchsorted(found, found[ends] * (1 - 2.0**-50))
+        starts = np.searchsorted(floats, floats[ends] * (1 - 2.0**-50))
         close = [slice(*pair) for pair in zip(starts.tolist(), (ends + 1).tolist(), strict=True)]
         return [max(map(Fraction, p[part].tolist(), q[part].tolist())) for part in close]
 

@@ -65,7 +65,7 @@ class Product:
             (p, rounded(p * UNIT, ratio, up=not self.is_upper)) for ratio, p in reversed(self.right)
         ]
         sums = accumulate(
-            pairs, lambda one, two: (one[0] + two[0], one[1] + two[1]), initial=(0, 0)
+            pairs, lambda after, atom: (after[0] + atom[0], after[1] + atom[1]), initial=(0, 0)
         )
         return [ratio for ratio, _ in self.right], list(sums)[::-1]
 
@@ -74,12 +74,12 @@ class Product:
         """Of both lists the logarithms of the ratios, and the masses under both answers, in
         floats.
         """
-        found = []
+        lists = []
         for part in (self.left, self.right):
             logs, masses = np.array([(log(r) - log(UNIT), p / UNIT) for r, p in part]).T
             with np.errstate(over="ignore", under="ignore"):
-                found.append((logs, masses, masses * np.exp(-logs)))
-        return found
+                lists.append((logs, masses, masses * np.exp(-logs)))
+        return lists
 
     def above(self, levels: Float) -> tuple[Float, Float]:
         """Masses under both answers of the atoms with a logarithm of the ratio above some levels,
@@ -128,7 +128,7 @@ def _listed(questions: Questions, *, up: bool) -> tuple[Atoms, Atoms]:
     """Atoms of two halves of the questions."""
     halves = [[(UNIT, UNIT)], [(UNIT, UNIT)]]
     multiply = partial(_products, up=up)
-    for loss, times in sorted(questions, key=lambda one: -one[1]):
+    for loss, times in sorted(questions, key=lambda question: -question[1]):
         atoms = [
             (scaled(r, up=up), scaled(p, up=up))
             for r, p in zip(loss.ratios, loss.masses, strict=True)
@@ -152,13 +152,13 @@ def _products(left: Atoms, right: Atoms, *, up: bool) -> Atoms:
         for r, p in left
         for s, q in right
     )
-    found: Atoms = []
+    merged: Atoms = []
     for ratio, mass in sorted(pairs, reverse=up):
-        if found and abs(ratio - found[-1][0]) <= found[-1][0] >> CLOSE:
-            found[-1] = (found[-1][0], found[-1][1] + mass)
+        if merged and abs(ratio - merged[-1][0]) <= merged[-1][0] >> CLOSE:
+            merged[-1] = (merged[-1][0], merged[-1][1] + mass)
         elif ratio and mass:
-            found.append((ratio, mass))
-    return found[::-1] if up else found
+            merged.append((ratio, mass))
+    return merged[::-1] if up else merged
 
 
 def _on_powers(questions: Questions, *, up: bool) -> Atoms:
@@ -171,8 +171,11 @@ def _on_powers(questions: Questions, *, up: bool) -> Atoms:
     masses = [UNIT]
     multiply = partial(multiplied, up=up)
     for loss, times in questions:
-        first, own = _moved(loss, base, slack, up=up)
-        least, masses = least + first * times, multiply(masses, power(own, times, multiply))
+        first, coefficients = _moved(loss, base, slack, up=up)
+        least, masses = (
+            least + first * times,
+            multiply(masses, power(coefficients, times, multiply)),
+        )
     ratios = _powers(base, least, least + len(masses), up=up)
     shift = scaled(slack ** sum(times for _, times in questions), up=up)
     shifted = (rounded(ratio * shift, UNIT, up=up) for ratio in ratios)
@@ -203,7 +206,7 @@ def _moved(
     points = [
         rounded(point * over, under, up=not up) for point in _powers(base, first, last, up=not up)
     ]
-    found = [0] * len(points)
+    moved = [0] * len(points)
     for ratio, mass in zip(loss.ratios, loss.masses, strict=True):
         r = scaled(ratio, up=up)
         p = scaled(mass, up=up)
@@ -213,9 +216,9 @@ def _moved(
             if up
             else 0
         )
-        found[k] += p - raised
-        found[k + 1] += raised
-    return first, found
+        moved[k] += p - raised
+        moved[k + 1] += raised
+    return first, moved
 
 
 def _powers(base: Fraction, first: int, last: int, *, up: bool) -> list[int]:
@@ -227,19 +230,19 @@ def _powers(base: Fraction, first: int, last: int, *, up: bool) -> list[int]:
         below.append(rounded(below[-1] * under, over, up=up))
     for _ in range(1, last):
         above.append(rounded(above[-1] * over, under, up=up))
-    found = [*below[:0:-1], *above]
+    powers = [*below[:0:-1], *above]
     start = min(first, 0)
-    return found[first - start : last - start]
+    return powers[first - start : last - start]
 
 
 def power(value: T, times: int, multiply: Callable[[T, T], T]) -> T:
     """Power of atoms or of a polynomial, at least the first, by repeated squares."""
-    found = value
+    result = value
     for bit in bin(times)[3:]:
-        found = multiply(found, found)
+        result = multiply(result, result)
         if bit == "1":
-            found = multiply(found, value)
-    return found
+            result = multiply(result, value)
+    return result
 
 
 def multiplied(left: list[int], right: list[int], *, up: bool) -> list[int]:

@@ -51,12 +51,12 @@ class Audit(HasFacts):
     def __post_init__(self) -> None:
         """Refuse other numbers and verdicts, for audits of plug-ins."""
         if self.verdict not in get_args(Verdict) or not (self.epsilon >= 0 and self.delta >= 0):
-            what = (
+            problem = (
                 f"not an audit: epsilon {self.epsilon}, delta {self.delta}, verdict "
                 f"{short_repr(self.verdict)}"
             )
             raise StatementError(
-                what, do=f"give numbers >= 0, and one of {', '.join(get_args(Verdict))}"
+                problem, do=f"give numbers >= 0, and one of {', '.join(get_args(Verdict))}"
             )
 
     def facts(self) -> Facts:
@@ -112,8 +112,8 @@ def audit_by_odds(
     def curve(at: Budget) -> float:
         return max(0.0, round_up(delta(at.enclosure()[0])))
 
-    found = 0.0 if verdict == "certified" else curve(epsilon)
-    return Audit(least, found, witness, verdict, f"{float(epsilon):.6g}-LDP", curve)
+    delta_there = 0.0 if verdict == "certified" else curve(epsilon)
+    return Audit(least, delta_there, witness, verdict, f"{float(epsilon):.6g}-LDP", curve)
 
 
 class Pairs(NamedTuple):

@@ -93,8 +93,10 @@ def _reports(
 ) -> NDArray[Any]:
     array = np.asarray(randomize(answer, draws, rng))
     if array.shape != (draws,):
-        what = f"the randomizer returned an array of shape {array.shape} for {draws} reports"
-        raise StatementError(what, do="return one label or number for each report, shape (size,)")
+        problem = f"the randomizer returned an array of shape {array.shape} for {draws} reports"
+        raise StatementError(
+            problem, do="return one label or number for each report, shape (size,)"
+        )
     return array
 
 

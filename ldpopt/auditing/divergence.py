@@ -105,7 +105,7 @@ def approximate_divergence(channel: Any, budget: Budget, delta: float, form: str
     slack = Fraction(delta)
     worst_excess = _worst_entry if form == "entry" else _worst_event
     upper, where = worst_excess(matrix, low)
-    found, witness = _rounded_up(matrix, upper, where)
+    least_delta, witness = _rounded_up(matrix, upper, where)
     if witness is not None and form == "entry":
         witness = (*witness[:2], witness[2][0])
     verdict: Verdict = "certified" if upper <= slack else "undecided"
@@ -115,7 +115,9 @@ def approximate_divergence(channel: Any, budget: Budget, delta: float, form: str
     if verdict == "certified":
         epsilon = min(epsilon, budget.rounded_up)
     claim = f"epsilon = {budget!r}, delta = {delta!r}, {form}-wise"
-    return Audit(epsilon, found, witness, verdict, claim, lambda at: hockey_stick(matrix, at)[0])
+    return Audit(
+        epsilon, least_delta, witness, verdict, claim, lambda at: hockey_stick(matrix, at)[0]
+    )
 
 
 def hockey_stick(matrix: Exact, budget: Budget, pairs: AnyPairs | None = None) -> Worst:
@@ -211,13 +213,13 @@ def _worst_event(
 def _near_worst_pairs(rows: Iterable[RowExcess], margin: float) -> list[tuple[float, int, int]]:
     """Pairs ``(excess, x, x')`` within ``margin`` of the largest approximate excess."""
     best = 0.0
-    found = []
+    near = []
     for x, others, excess in rows:
         best = max(best, float(excess.max(initial=0.0)))
-        found += [
+        near += [
             (float(excess[k]), x, int(others[k])) for k in np.flatnonzero(excess >= best - margin)
         ]
-    return [entry for entry in found if entry[0] >= best - margin]
+    return [entry for entry in near if entry[0] >= best - margin]
 
 
 def _worst_entry(matrix: Exact, ratio: Fraction) -> Excess:
@@ -312,10 +314,10 @@ def audit(channel: Any, privacy: Any = None) -> Audit:
     if isinstance(privacy, type) or not callable(getattr(privacy, "audit", None)):
         do = "pass PureLDP(epsilon), ApproximateLDP, GraphDP or MetricDP"
         raise StatementError(f"{short_repr(privacy)} is not a privacy notion", do=do)
-    found = privacy.audit(channel)
-    if not isinstance(found, Audit):
-        what = f"{type(privacy).__name__}.audit() returned {short_repr(found)}, not an Audit"
+    result = privacy.audit(channel)
+    if not isinstance(result, Audit):
+        problem = f"{type(privacy).__name__}.audit() returned {short_repr(result)}, not an Audit"
         raise StatementError(
-            what, do="correct the notion; ldpopt.testing.check_notion tests all of its methods"
+            problem, do="correct the notion; ldpopt.testing.check_notion tests all of its methods"
         )
-    return found
+    return result

@@ -101,9 +101,9 @@ def _real_matrix(channel: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
             raise ValueError
         array = np.asarray(channel)
     except ValueError:
-        what = "the channel is not a rectangular array of real numbers"
+        problem = "the channel is not a rectangular array of real numbers"
         raise MechanismError(
-            what, do="give rows of one length, of floats, integers or Fractions"
+            problem, do="give rows of one length, of floats, integers or Fractions"
         ) from None
     try:
         return array, real_array(array, "channel")
@@ -114,8 +114,8 @@ def _real_matrix(channel: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
 def require_matrix(array: NDArray[Any]) -> None:
     """Require rows and columns."""
     if array.ndim != 2 or 0 in array.shape:
-        what = f"the channel has shape {array.shape}; expected (inputs, outputs)"
-        raise MechanismError(what, do="give one row for each input, one column for each output")
+        problem = f"the channel has shape {array.shape}; expected (inputs, outputs)"
+        raise MechanismError(problem, do="give one row for each input, one column for each output")
 
 
 def require_stochastic(array: NDArray[np.float64], tolerance: float = ROW_SUM_TOLERANCE) -> None:
@@ -130,8 +130,8 @@ def require_stochastic(array: NDArray[np.float64], tolerance: float = ROW_SUM_TO
     sums = summed(array, axis=1)
     worst = int(np.argmax(np.abs(sums - 1)))
     if abs(sums[worst] - 1) > tolerance:
-        what = f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1"
-        raise MechanismError(what, do="normalize the rows, or find the missing mass")
+        problem = f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1"
+        raise MechanismError(problem, do="normalize the rows, or find the missing mass")
 
 
 def _dyadics(floats: NDArray[np.float64]) -> tuple[NDArray[Any], int]:

@@ -40,13 +40,13 @@ def one_sided_divergence(
     pairs = Pairs(
         first[first != second], second[first != second], np.ones(int((first != second).sum()))
     )
-    found = _columns_audit(matrix, budget, np.array(rows, np.int64), pairs, claim)
+    compared = _columns_audit(matrix, budget, np.array(rows, np.int64), pairs, claim)
     if foreign is None:
-        return found
+        return compared
     mass, witness = foreign
-    delta = min(found.delta + mass, 1.0)
+    delta = min(compared.delta + mass, 1.0)
     return replace(
-        found,
+        compared,
         epsilon=math.inf,
         delta=delta,
         witness=witness,
@@ -79,7 +79,7 @@ def _without_owned(
     owned = [y for y, label in enumerate(matrix.outputs) if label in owners]
     kept = [y for y, label in enumerate(matrix.outputs) if label not in owners]
     names = tuple(matrix.outputs[y] for y in kept)
-    rest = replace(
+    others = replace(
         matrix, whole=matrix.whole[:, kept], floats=matrix.floats[:, kept], outputs=names
     )
     worst, where = 0, None
@@ -92,7 +92,7 @@ def _without_owned(
                 if by_input[x] > worst:
                     worst = by_input[x]
                     where = (matrix.inputs[x], matrix.inputs[owner], matrix.outputs[y])
-    return rest, None if where is None else (
+    return others, None if where is None else (
         round_up(Fraction(int(worst), matrix.denominator)),
         where,
     )

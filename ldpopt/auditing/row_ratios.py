@@ -55,11 +55,11 @@ def pairs_near_bound(ratios: Float, budget: Budget, pairs: AnyPairs) -> Pairs:
     """Pairs whose largest ratio is near or above ``exp(epsilon d)``; all others satisfy the
     claim.
     """
-    found = []
+    parts = []
     for x, others, distance in pairs.by_first(1):
         near = ratios[x, others] * factors_above(budget, distance) >= 1
-        found.append((x, others[near], distance[near]))
-    return _joined(found)
+        parts.append((x, others[near], distance[near]))
+    return _joined(parts)
 
 
 def pairs_near_worst(
@@ -72,15 +72,15 @@ def pairs_near_worst(
     lower = upper = 0.0
     for _, _, _, at_least, at_most in _losses(ratios, pairs, rounding):
         lower, upper = max(lower, float(at_least.max())), max(upper, float(at_most.max()))
-    found = []
+    parts = []
     left = int(most)
     for x, others, distance, _, at_most in _losses(ratios, pairs, rounding):
         near = np.flatnonzero(at_most >= lower)
-        found.append((x, others[near[:left]], distance[near[:left]]))
+        parts.append((x, others[near[:left]], distance[near[:left]]))
         if len(near) > left:
-            return _joined(found), upper
+            return _joined(parts), upper
         left -= len(near)
-    return _joined(found), 0.0
+    return _joined(parts), 0.0
 
 
 def _losses(

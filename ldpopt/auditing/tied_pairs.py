@@ -68,11 +68,11 @@ def _least_epsilon_of_floats(matrix: Exact, pairs: AnyPairs, rounding: float) ->
             left_out = max(left_out, float(at_most.max()))
             continue
         for row in np.flatnonzero((at_most >= lower) & (at_most > 0)):
-            found = list(
+            entries = list(
                 _candidates(matrix, x, int(others[row]), float(distance[row]), lower, rounding)
             )
-            near += found[:MAX_CANDIDATES]
-            left_out = upper if len(found) > MAX_CANDIDATES else left_out
+            near += entries[:MAX_CANDIDATES]
+            left_out = upper if len(entries) > MAX_CANDIDATES else left_out
     if not near:
         return 0.0, None
     witness = (matrix.inputs[near[0].x], matrix.inputs[near[0].k], matrix.outputs[near[0].y])
@@ -160,10 +160,10 @@ def decide_pairs(
         for row in np.flatnonzero(near.any(axis=1)):
             u = matrix.whole[x, near[row]].tolist()
             v = matrix.whole[others[row], near[row]].tolist()
-            found = _decide_entries(u, v, budget, float(distance[row]))
-            if found == "violated":
-                return found
-            verdict = "undecided" if found == "undecided" else verdict
+            decided = _decide_entries(u, v, budget, float(distance[row]))
+            if decided == "violated":
+                return decided
+            verdict = "undecided" if decided == "undecided" else verdict
     return verdict
 
 

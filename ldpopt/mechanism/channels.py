@@ -33,9 +33,9 @@ def read_channel(
     try:
         table = read_labelled(channel, "channel")
         rows, columns = (*table.axes, None)[:2]
-        for given, kind in ((inputs, "input"), (outputs, "output")):
-            if given is not None and table.has_labels:
-                check_labels(given, len(given), kind)
+        for labels, kind in ((inputs, "input"), (outputs, "output")):
+            if labels is not None and table.has_labels:
+                check_labels(labels, len(labels), kind)
         values = table.to(inputs, outputs)
     except StatementError as error:
         raise error.restated(MechanismError) from None
@@ -58,17 +58,17 @@ def digest(
     """Return the SHA-256 of alphabets and exact numbers in hexadecimal digits, the same on every
     machine.
     """
-    found = hashlib.sha256(f"{kind}\n".encode())
+    sha = hashlib.sha256(f"{kind}\n".encode())
     for alphabet in labels:
         text = "".join(f"{_text(name)}\n" for name in alphabet)
-        found.update(f"{text}--\n".encode("utf-8", "surrogatepass"))
+        sha.update(f"{text}--\n".encode("utf-8", "surrogatepass"))
     for number in numbers:
-        found.update(
+        sha.update(
             number.astype("<i8").tobytes()
             if isinstance(number, np.ndarray)
             else f"{number}\n".encode()
         )
-    return found.hexdigest()
+    return sha.hexdigest()
 
 
 def _text(name: Hashable) -> str:
@@ -224,12 +224,12 @@ def _likeliest_reports(channel: Float, inputs: Names, outputs: Names) -> Table:
             f"{label(outputs[y])}: {probability_text(float(row[y]))}" for y in order if row[y] > 0
         ]
         others = int((row > 0).sum()) - len(named)
-        rest = (
+        together = (
             f"{others} others {probability_text(max(0.0, 1.0 - float(row[order].sum())))}"
             if others
             else ""
         )
-        rows.append([label(name), ", ".join(named), rest])
+        rows.append([label(name), ", ".join(named), together])
     if n > MAX_SHOWN:
         rows.append(["...", f"and {n - MAX_SHOWN} answers more", ""])
     title = f"P(report | answer), {n} x {m}, {int(channel.any(axis=0).sum())} reports in use"

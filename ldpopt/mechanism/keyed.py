@@ -65,8 +65,8 @@ class SecretKey:
                 if isinstance(secret, bytes)
                 else f"a {type(secret).__name__}"
             )
-            what = f"a key has {LEAST} to {MOST} secret bytes, not {size}"
-            raise StatementError(what, do="make one with SecretKey.new()")
+            problem = f"a key has {LEAST} to {MOST} secret bytes, not {size}"
+            raise StatementError(problem, do="make one with SecretKey.new()")
         self._secret = secret
 
     @classmethod
@@ -137,32 +137,32 @@ class SecretKey:
         try:
             mode = os.stat(path).st_mode
             if os.name == "posix" and stat.S_ISREG(mode) and mode & OTHERS:
-                what = f"others than its owner may use the key (mode {stat.S_IMODE(mode):o})"
-                raise ModelFileError(what, where=where, do=f"chmod 600 {where}")
+                problem = f"others than its owner may use the key (mode {stat.S_IMODE(mode):o})"
+                raise ModelFileError(problem, where=where, do=f"chmod 600 {where}")
             data = strict_object(path, MAX_FILE_BYTES)
-            found = cls(bytes.fromhex(data["key"])) if data["format"] == FORMAT else None
+            loaded = cls(bytes.fromhex(data["key"])) if data["format"] == FORMAT else None
             name = data["name"]
         except OSError as error:
-            what = f"cannot read the key: {error.strerror or error}"
-            raise ModelFileError(what, where=where, do="check the path") from None
+            problem = f"cannot read the key: {error.strerror or error}"
+            raise ModelFileError(problem, where=where, do="check the path") from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             if isinstance(error, ModelFileError):
                 raise
-            found = None
+            loaded = None
         # raised outside the block, so that neither message nor chain can contain a secret
-        if found is None:
+        if loaded is None:
             raise ModelFileError("not a key", where=where, do="write one with `ldpopt key FILE`")
-        if name != found.name:
-            what = (
-                f"the key was changed: its name is {found.name} now, not {short_repr(name)} "
+        if name != loaded.name:
+            problem = (
+                f"the key was changed: its name is {loaded.name} now, not {short_repr(name)} "
                 "as written"
             )
             do = (
                 "restore the file as it was written: another key draws all reports anew, and "
                 "budgets add up"
             )
-            raise ModelFileError(what, where=where, do=do)
-        return found
+            raise ModelFileError(problem, where=where, do=do)
+        return loaded
 
 
 class Streams:
@@ -176,13 +176,13 @@ class Streams:
 
     def __call__(self, rows: Int, count: int) -> Words:
         """Return the next ``count`` words of some records, shape ``(rows, count)``."""
-        found = []
+        words = []
         for row in rows.tolist():
             request = self._requests[row].to_bytes(8, "little")
-            found.append(hashlib.shake_256(self._secrets[row] + request).digest(8 * count))
+            words.append(hashlib.shake_256(self._secrets[row] + request).digest(8 * count))
             self._requests[row] += 1
         return (
-            np.frombuffer(b"".join(found), dtype="<u8").astype(np.uint64).reshape(len(rows), count)
+            np.frombuffer(b"".join(words), dtype="<u8").astype(np.uint64).reshape(len(rows), count)
         )
 
 
@@ -222,15 +222,15 @@ class KeyedDraws:
         start.update(len(text).to_bytes(8, "little") + text + bytes.fromhex(digest))
         copies = {}
         for code in np.unique(codes).tolist():
-            own = start.copy()
-            own.update(code.to_bytes(8, "little"))
-            copies[code] = own.copy
-        found = []
+            start_of_answer = start.copy()
+            start_of_answer.update(code.to_bytes(8, "little"))
+            copies[code] = start_of_answer.copy
+        hashes = []
         for code, name in zip(codes.tolist(), self.ids, strict=True):
             record = copies[code]()
             record.update(name)
-            found.append(record.digest())
-        return found
+            hashes.append(record.digest())
+        return hashes
 
 
 Draws = Random | KeyedDraws  # source of the draws of a column
@@ -286,22 +286,22 @@ class Ids:
         pa = optional.pyarrow
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if not (is_text(kind) or pa.types.is_integer(kind)):
-            what = f"ids are texts or whole numbers, not {short_repr(str(kind))}"
-            raise StatementError(what, where=self.where, do="write all ids as texts")
+            problem = f"ids are texts or whole numbers, not {short_repr(str(kind))}"
+            raise StatementError(problem, where=self.where, do="write all ids as texts")
         texts = (
             column.cast(kind).cast(pa.large_string())
             if kind != pa.large_string()
             else column.cast(kind)
         )
-        found: list[bytes] = texts.cast(pa.large_binary()).to_numpy(zero_copy_only=False).tolist()
-        if texts.null_count or b"" in found:
-            row = next(row for row, name in enumerate(found) if not name)
+        names: list[bytes] = texts.cast(pa.large_binary()).to_numpy(zero_copy_only=False).tolist()
+        if texts.null_count or b"" in names:
+            row = next(row for row, text in enumerate(names) if not text)
             raise StatementError(
                 "an id is missing", where=f"{self.where}, row {self._row + row}", do=DO
             )
-        self._hashes.append(np.fromiter(map(hash, found), np.int64, len(found)))
-        self._row += len(found)
-        return found
+        self._hashes.append(np.fromiter(map(hash, names), np.int64, len(names)))
+        self._row += len(names)
+        return names
 
     def require_distinct(self) -> None:
         """Refuse a table with duplicate ids."""
@@ -309,10 +309,10 @@ class Ids:
         ordered = np.sort(hashes)
         again = np.flatnonzero(ordered[1:] == ordered[:-1])
         if len(again):
-            one, two = (np.flatnonzero(hashes == ordered[again[0]])[:2] + self._first).tolist()
+            first, second = (np.flatnonzero(hashes == ordered[again[0]])[:2] + self._first).tolist()
             more = f"; {len(again):,} rows repeat an id" if len(again) > 1 else ""
             raise StatementError(
-                f"rows {one} and {two} have the same id{more}", where=self.where, do=DO
+                f"rows {first} and {second} have the same id{more}", where=self.where, do=DO
             )
 
 
@@ -334,6 +334,6 @@ def ids_of(column: Any, where: str) -> list[bytes]:
             "the ids are of several kinds", where=where, do="write all ids as texts"
         )
     ids = Ids(where)
-    found = ids.take(array)
+    names = ids.take(array)
     ids.require_distinct()
-    return found
+    return names

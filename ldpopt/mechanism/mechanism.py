@@ -276,6 +276,11 @@ class Mechanism(Channel, AdversaryMeasures, HasFacts):
         -------
         float
             In the utility's own unit and sense.
+
+        Raises
+        ------
+        StatementError
+            If the prior or the utility does not fit the labels.
         """
         matrix = resolve(utility, self.inputs, self.outputs).matrix
         return float(read_prior(prior, self.inputs)[0] @ (matrix * self.channel).sum(axis=1))
@@ -316,9 +321,10 @@ class Mechanism(Channel, AdversaryMeasures, HasFacts):
         """
         if set(first.outputs) - set(self.inputs):
             missing = next(label for label in first.outputs if label not in set(self.inputs))
-            what = f"output {missing!r} is not an input of the next channel"
+            problem = f"output {missing!r} is not an input of the next channel"
             raise MechanismError(
-                what, do="relabel the outputs, or give the next channel an input for each of them"
+                problem,
+                do="relabel the outputs, or give the next channel an input for each of them",
             )
         return self.counts[codes(list(first.outputs), self.inputs, "output")]
 
