@@ -127,6 +127,7 @@ class AdversaryMeasures(ABC):
         if payoff.sense != "gain":
             raise StatementError(
                 "vulnerability is a gain, and a loss is given",
+                code="loss",
                 do="use inference_error(prior, loss)",
             )
         weights = read_prior(prior, self.inputs)[0]
@@ -176,7 +177,9 @@ class AdversaryMeasures(ABC):
         )
         if payoff.sense != "loss":
             raise StatementError(
-                "the inference error is a loss, and a gain is given", do="use leakage(prior, gain)"
+                "the inference error is a loss, and a gain is given",
+                code="gain",
+                do="use leakage(prior, gain)",
             )
         joint = read_prior(prior, self.inputs)[0][:, None] * self.channel
         return math.fsum((joint.T @ payoff.matrix).min(axis=1).tolist())

@@ -86,9 +86,8 @@ def require_digest(written: Any, actual: str, where: str) -> None:
     """Refuse a file whose written digest, if there is one, is not that of its mechanism."""
     if written not in (None, actual):
         do = "restore the file as it was saved, or save the mechanism again"
-        raise ModelFileError(
-            "labels or channel do not match the digest: the file was changed", where=where, do=do
-        )
+        problem = "labels or channel do not match the digest: the file was changed"
+        raise ModelFileError(problem, code="digest", where=where, do=do)
 
 
 def made_by() -> str:
@@ -171,9 +170,8 @@ def require_drawn_by(path: str, column: str, digest: str) -> None:
     where = f"{without_password(path)}, column {column}"
     if column not in questions:
         problem = "this column was copied unprotected, or added later: it has no reports"
-        raise ModelFileError(
-            problem, where=where, do=f"name a column of reports; {nearest(column, questions)}"
-        )
+        do = f"name a column of reports; {nearest(column, questions)}"
+        raise ModelFileError(problem, code="copied-column", where=where, do=do)
     drawn = str(questions[column].get("digest"))
     layers = drawn.split("+")
     if len(layers) > 1:
@@ -183,14 +181,12 @@ def require_drawn_by(path: str, column: str, digest: str) -> None:
             f"these reports were privatized {len(layers)} times, one of them by the mechanism "
             f"given ({digest[:12]})"
         )
-        raise ModelFileError(
-            problem, where=where, do="estimate with first.then(second), saved as a mechanism"
-        )
+        do = "estimate with first.then(second), saved as a mechanism"
+        raise ModelFileError(problem, code="layers", where=where, do=do)
     if drawn != digest:
         problem = (
             f"these reports were drawn by another mechanism (digest {drawn[:12]}) than the one "
             f"given ({digest[:12]})"
         )
-        raise ModelFileError(
-            problem, where=where, do="estimate with the file that privatize was given"
-        )
+        do = "estimate with the file that privatize was given"
+        raise ModelFileError(problem, code="other-mechanism", where=where, do=do)

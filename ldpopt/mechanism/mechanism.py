@@ -252,11 +252,13 @@ class Mechanism(Channel, AdversaryMeasures, HasFacts):
         if columns is None:
             if hasattr(table, "columns"):
                 do = 'name them: privatize(table, "question")'
-                raise StatementError("the columns of the answers are missing", do=do)
-            if missing != "refuse" or missing_answer is not None:
                 raise StatementError(
-                    "missing answers are for columns of a table", do='pass a table, and "question"'
+                    "the columns of the answers are missing", code="columns", do=do
                 )
+            if missing != "refuse" or missing_answer is not None:
+                problem = "missing answers are for columns of a table"
+                do = 'pass a table, and "question"'
+                raise StatementError(problem, code="treatment-of-list", do=do)
             return self.sample(table, rng=rng, key=key, id=id)
         names = list(columns) if isinstance(columns, list) else [columns]
         questions = dict.fromkeys(names, Question(self, missing, missing_answer))
@@ -322,10 +324,8 @@ class Mechanism(Channel, AdversaryMeasures, HasFacts):
         if set(first.outputs) - set(self.inputs):
             missing = next(label for label in first.outputs if label not in set(self.inputs))
             problem = f"output {missing!r} is not an input of the next channel"
-            raise MechanismError(
-                problem,
-                do="relabel the outputs, or give the next channel an input for each of them",
-            )
+            do = "relabel the outputs, or give the next channel an input for each of them"
+            raise MechanismError(problem, code="next-input", do=do)
         return self.counts[codes(list(first.outputs), self.inputs, "output")]
 
     def to_frame(self) -> optional.pandas.DataFrame:

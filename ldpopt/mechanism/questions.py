@@ -65,14 +65,16 @@ class Question:
                 f"the missing answer {short_repr(self.missing_answer)} is not an input of "
                 "the mechanism"
             )
-            raise StatementError(problem, do=nearest(self.missing_answer, self.inputs))
+            do = nearest(self.missing_answer, self.inputs)
+            raise StatementError(problem, code="missing-answer", do=do)
 
     @property
     def randomizer(self) -> Randomizer:
         """What draws the reports of the column."""
         if isinstance(self.source, Workload):
             problem = "a question of a joint survey has no report of its own"
-            raise StatementError(problem, do="use the joint report of the survey: survey.asked")
+            do = "use the joint report of the survey: survey.asked"
+            raise StatementError(problem, code="joint-question", do=do)
         return self.source.randomizer  # type: ignore[no-any-return]
 
     @property
@@ -149,7 +151,8 @@ class OneQuestion:
     def __post_init__(self) -> None:
         if not 2 <= self.count <= MOST:
             problem = f"one of {self.count} questions cannot be drawn"
-            raise StatementError(problem, do=f"ask from 2 to {MOST}, or split the budget")
+            do = f"ask from 2 to {MOST}, or split the budget"
+            raise StatementError(problem, code="question-count", do=do)
 
     def draw(self, size: int, source: Draws) -> Codes:
         """Draw the position of the question for each of ``size`` persons."""
@@ -162,9 +165,8 @@ class OneQuestion:
         if not self.fake_data:
             return np.where(is_drawn, codes, MISSING)
         if inputs > MOST:
-            raise StatementError(
-                f"fake answers are of at most {MOST} labels, not {inputs}", do="split the budget"
-            )
+            problem = f"fake answers are of at most {MOST} labels, not {inputs}"
+            raise StatementError(problem, code="fake-answers", do="split the budget")
         return np.where(is_drawn, codes, _uniform(inputs, len(codes), source, FAKE_ANSWER))
 
     def randomizer(self, mechanism: Any) -> Any:

@@ -107,10 +107,11 @@ def no_private_channel(privacy: Any, audit: Audit | None) -> PrivacyViolationErr
     """Error for a notion whose audit rejects every rounding."""
     problem = "no channel near the given one is private"
     do = f"check the notion {privacy!r}: constant channels satisfy it"
-    if audit is None:
-        return PrivacyViolationError(problem, do=do)
-    measured = f"{problem}: epsilon {audit.epsilon:.6g}, delta {audit.delta:.6g} found"
-    return PrivacyViolationError(measured, where=f"inputs and output {audit.witness}", do=do)
+    where = ""
+    if audit is not None:
+        problem += f": epsilon {audit.epsilon:.6g}, delta {audit.delta:.6g} found"
+        where = f"inputs and output {audit.witness}"
+    return PrivacyViolationError(problem, code="no-private-channel", where=where, do=do)
 
 
 def largest_move(channel: Float, original: Float) -> float:
@@ -160,7 +161,8 @@ def _normalize(channel: Float, ties: Ties | None) -> Float:
     sums = summed(values, axis=1)
     if not ((sums > 0) & (sums < np.inf)).all():
         problem = f"an array of shape {values.shape} with empty or infinite rows is not a channel"
-        raise MechanismError(problem, do="give every row at least one positive, finite entry")
+        do = "give every row at least one positive, finite entry"
+        raise MechanismError(problem, code="empty-rows", do=do)
     if ties is not None and ties.owner is not None:
         allowed = ties.allowed(values.shape[1])
         values *= allowed

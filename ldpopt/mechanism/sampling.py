@@ -150,29 +150,26 @@ class AliasTable:
                 f"masses are {masses.dtype} of shape {masses.shape}; expected whole numbers "
                 "(inputs, outputs)"
             )
-            raise MechanismError(
-                problem, do="round a channel of floats with ldpopt.mechanism.sampling.round_rows"
-            )
+            do = "round a channel of floats with ldpopt.mechanism.sampling.round_rows"
+            raise MechanismError(problem, code="mass-array", do=do)
         # with bounded masses, no sum is right by overflow
         bad = np.argwhere((masses < 0) | (masses > total))
         if len(bad):
             x, y = map(int, bad[0])
             problem = f"mass {masses[x, y]} lies outside 0 .. 2**{bits}"
             where = f"row {x}, column {y}"
-            raise MechanismError(
-                problem, where=where, do="round a channel of floats with round_rows"
-            )
+            do = "round a channel of floats with round_rows"
+            raise MechanismError(problem, code="mass", where=where, do=do)
         for x, row in enumerate(masses):
             if (row_total := sum(row.tolist())) != total:
                 problem = f"the masses sum to {row_total}, not 2**{bits} = {total}"
-                raise MechanismError(
-                    problem, where=f"row {x}", do="round with ldpopt.mechanism.sampling.round_rows"
-                )
+                do = "round with ldpopt.mechanism.sampling.round_rows"
+                raise MechanismError(problem, code="mass-sum", where=f"row {x}", do=do)
         self.bits, (self.inputs, self.outputs) = bits, masses.shape
         self._cell_bits = max(1, (self.outputs - 1).bit_length())
         if self._cell_bits > bits:
             problem = f"{self.outputs} outputs need words of {self._cell_bits} bits, not {bits}"
-            raise MechanismError(problem, do=f"give bits >= {self._cell_bits}")
+            raise MechanismError(problem, code="cell-bits", do=f"give bits >= {self._cell_bits}")
         self._low_bits = bits - self._cell_bits
         padded = np.zeros((self.inputs, 1 << self._cell_bits), dtype=np.int64)
         padded[:, : self.outputs] = masses
@@ -259,7 +256,7 @@ def generator_of(rng: np.random.Generator | np.random.SeedSequence | int) -> np.
             "pass numpy.random.default_rng(seed), a seed >= 0, or None for the operating "
             "system's generator"
         )
-        raise StatementError(problem, do=do)
+        raise StatementError(problem, code="rng", do=do)
     return rng
 
 
@@ -322,5 +319,6 @@ def _total(bits: int) -> int:
     """Number of different words of so many bits."""
     if not is_whole(bits, 1, MAX_BITS):
         problem = f"bits = {short_repr(bits)} is not a word length"
-        raise StatementError(problem, do=f"pass a whole number from 1 to {MAX_BITS}")
+        do = f"pass a whole number from 1 to {MAX_BITS}"
+        raise StatementError(problem, code="word-length", do=do)
     return 1 << int(bits)
