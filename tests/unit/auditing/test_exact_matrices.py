@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
+from builders import refused
 from ldpopt.auditing.exact_matrices import exact
-from ldpopt.errors import MechanismError, StatementError
+from ldpopt.errors import MechanismError
 
 
 def masses(counts, denominator):
@@ -49,8 +50,9 @@ def test_a_row_sums_to_one_within_a_billionth(kind):
         if fits:
             assert exact(channel).is_rounded == (kind is Fraction)
         else:
-            with pytest.raises(MechanismError, match="row 1 of the channel sums to"):
+            with refused("row-sum", MechanismError) as caught:
                 exact(channel)
+            assert "row 1 " in str(caught.value)
 
 
 def test_floats_of_all_sizes_are_read_exactly():
@@ -117,7 +119,7 @@ def test_other_arrays_are_refused(channel):
 
 @pytest.mark.parametrize("channel", [[["a", "b"]], [[0.5, 0.5], [1.0]]], ids=repr)
 def test_ragged_lists_and_text_are_refused(channel):
-    with pytest.raises((MechanismError, StatementError), match="not a rectangular array"):
+    with refused("array", MechanismError):
         lo.audit(channel)
 
 

@@ -183,7 +183,7 @@ class Never(Notion):
 
 def test_a_notion_that_nothing_satisfies_is_refused_with_the_witness():
     with pytest.raises(
-        PrivacyViolationError, match=r"epsilon inf, delta 1 found[\s\S]*'a', 'b', 'c'"
+        PrivacyViolationError, match=r"epsilon inf, delta 1 [\s\S]*'a', 'b', 'c'"
     ) as caught:
         repair([[0.5, 0.5], [0.5, 0.5]], Never())
     assert "\n" not in caught.value.one_line
