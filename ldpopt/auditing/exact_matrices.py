@@ -115,7 +115,7 @@ def _real_matrix(channel: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
     except ValueError:
         problem = "the channel is not a rectangular array of real numbers"
         do = "give rows of one length, of floats, integers or Fractions"
-        raise MechanismError(problem, code="array", do=do) from None
+        raise MechanismError(problem, code="rectangle", do=do) from None
     try:
         return array, real_array(array, "channel")
     except StatementError as error:

@@ -119,7 +119,7 @@ def test_other_arrays_are_refused(channel):
 
 @pytest.mark.parametrize("channel", [[["a", "b"]], [[0.5, 0.5], [1.0]]], ids=repr)
 def test_ragged_lists_and_text_are_refused(channel):
-    with refused("array", MechanismError):
+    with refused("rectangle", MechanismError):
         lo.audit(channel)
 
 

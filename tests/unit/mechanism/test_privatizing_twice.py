@@ -203,7 +203,7 @@ def test_frames_of_pandas_carry_their_origin(tmp_path: Path) -> None:
         for call in (lambda one: COIN.privatize(one, "a"), SURVEY.privatize):
             with pytest.raises(ModelFileError, match=ALREADY):
                 call(table)
-    with pytest.raises(ModelFileError, match="'c' .* 'a'"):
+    with pytest.raises(ModelFileError, match=r"'c' .* 'a'"):
         COIN.privatize(reports.rename(columns={"a": "c"}), "c")
     assert len(COIN.privatize(reports, "a", again=True)) == len(COIN.privatize(reports, "b")) == 200
     assert not answers().attrs
