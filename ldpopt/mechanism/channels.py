@@ -91,8 +91,10 @@ class Channel:
 
     Parameters
     ----------
-    channel, inputs, outputs
-        As those of `Mechanism`.
+    channel : array_like, shape (n, m), or DataFrame or mapping of mappings
+        Probabilities, as for `Mechanism`.
+    inputs, outputs : sequence of hashable, optional
+        Labels, as for `Mechanism`.
 
     Raises
     ------

@@ -201,9 +201,11 @@ def privatize_file(
     questions : mapping of column to Question
         What is asked in each column of reports.
     keep : sequence of str
-        Columns that are copied unprotected; default: none.
-    rng, keyed
-        Source of the draws, as for `privatize_frame`.
+        Columns that are copied unprotected; default: ``()``.
+    rng : numpy.random.Generator, SeedSequence or int, optional
+        Makes the draws repeatable, as for `Mechanism.privatize`.
+    keyed : Keyed, optional
+        A key and the column of the ids, in place of ``rng``.
     one_question : OneQuestion, optional
         If one question is drawn for each person.
     again : bool
