@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.accounting.certificate import CurveCertificate
-from ldpopt.accounting.excess import Excesses, is_attained
+from ldpopt.accounting.excess import Excesses
 from ldpopt.accounting.privacy_loss import ChannelSource, Ratios, Source, all_pairs
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import log_enclosure, round_up
@@ -50,6 +50,8 @@ class PrivacyCurve(Excesses, HasFacts):
     Numbers are integers over ``2**512``, rounded up. Theory: docs, "Several reports together". The
     idea of a dominating pair is that of Zhu, Dong and Wang 2022.
     """
+
+    is_attained: bool
 
     def epsilon(self, delta: float) -> float:
         """Least epsilon at a delta in [0, 1], rounded up; infinite if none is enough."""
@@ -259,7 +261,8 @@ def compose(
     if not sources:
         problem = "there is no channel to compose"
         raise StatementError(problem, code="no-channels", do="give a list of mechanisms")
-    return PrivacyCurve(tuple(sources), is_attained(tuple(sources)))
+    is_attained = all([source.losses[0].is_attained for source, _ in sources])
+    return PrivacyCurve(tuple(sources), is_attained)
 
 
 def certificate_of(curve: PrivacyCurve, *deltas: float) -> CurveCertificate:

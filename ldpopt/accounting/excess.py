@@ -46,7 +46,6 @@ class Excesses:
     """
 
     sources: Sources
-    is_attained: bool
 
     @cached_property
     def _product(self) -> Product:
@@ -108,10 +107,5 @@ def excesses_of(sources: Sources) -> Excesses:
     """The deltas of some sources, as sharp as is known for them."""
     (source, times), *others = sources
     if isinstance(source, Shuffled) and times == 1 and not others:
-        return ShuffledExcesses(sources, source.is_exact)
-    return Excesses(sources, is_attained(sources))
-
-
-def is_attained(sources: Sources) -> bool:
-    """Whether one pair of answers to each question attains the excess everywhere."""
-    return all([source.losses[0].is_attained for source, _ in sources])
+        return ShuffledExcesses(sources)
+    return Excesses(sources)
