@@ -66,7 +66,7 @@ class Question:
                 "the mechanism"
             )
             do = nearest(self.missing_answer, self.inputs)
-            raise StatementError(problem, code="missing-answer", do=do)
+            raise StatementError(problem, code="missing-input", do=do)
 
     @property
     def randomizer(self) -> Randomizer:

@@ -130,7 +130,7 @@ class TestMissing:
             "no answer",
             "yes",
         ]
-        with refused("missing-answer") as caught:
+        with refused("missing-input") as caught:
             truth.privatize(table, "a", missing_answer="nothing")
         assert "'nothing'" in str(caught.value)
 
