@@ -246,7 +246,7 @@ def compose(
     group = whole_number(group, "group", 1)
     if isinstance(channels, (Mechanism, str)) or not isinstance(channels, Iterable):
         problem = f"a {type(channels).__name__} is not a list of channels"
-        raise StatementError(problem, code="channels", do="pass [mechanism, ...]")
+        raise StatementError(problem, code="channel-list", do="pass [mechanism, ...]")
     known: dict[int, Source] = {}  # a channel that is used again is one source
     sources: list[tuple[Source, int]] = []
     for item in channels:
@@ -260,7 +260,7 @@ def compose(
         sources.append((known[id(channel)], times))
     if not sources:
         problem = "there is no channel to compose"
-        raise StatementError(problem, code="no-channels", do="give a list of mechanisms")
+        raise StatementError(problem, code="empty-list", do="give a list of mechanisms")
     is_attained = all([source.losses[0].is_attained for source, _ in sources])
     return PrivacyCurve(tuple(sources), is_attained)
 

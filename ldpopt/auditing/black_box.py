@@ -99,7 +99,7 @@ def _reports(
     if array.shape != (draws,):
         problem = f"the randomizer returned an array of shape {array.shape} for {draws} reports"
         do = "return one label or number for each report, shape (size,)"
-        raise StatementError(problem, code="reports", do=do)
+        raise StatementError(problem, code="report-count", do=do)
     return array
 
 

@@ -254,9 +254,9 @@ class Keyed:
             return None
         do = "pass key=SecretKey.load(path) and id='the column of the ids', or neither"
         if key is None:
-            raise StatementError("id is given without key", code="missing-key", do=do)
+            raise StatementError("id is given without key", code="ids-without-key", do=do)
         if id is None:
-            raise StatementError("key is given without id", code="missing-ids", do=do)
+            raise StatementError("key is given without id", code="key-without-ids", do=do)
         if rng is not None:
             problem = "draws come from a key or from rng, not from both"
             raise StatementError(problem, code="key-and-rng", do="leave rng out")

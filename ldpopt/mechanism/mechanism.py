@@ -253,7 +253,7 @@ class Mechanism(Channel, AdversaryMeasures, HasFacts):
             if hasattr(table, "columns"):
                 do = 'name them: privatize(table, "question")'
                 raise StatementError(
-                    "the columns of the answers are missing", code="columns", do=do
+                    "the columns of the answers are missing", code="answer-columns", do=do
                 )
             if missing != "refuse" or missing_answer is not None:
                 problem = "missing answers are for columns of a table"

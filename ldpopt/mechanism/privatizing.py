@@ -55,7 +55,7 @@ def privatize_frame(
     if set(keep) & set(questions):
         problem = f"the table has a column {next(iter(set(keep) & set(questions)))!r} already"
         raise StatementError(
-            problem, code="column-name", do="rename this column: the reports get its name"
+            problem, code="report-column", do="rename this column: the reports get its name"
         )
     reports = frame.replaced([name for name in read if name not in questions], drawn)
     return with_origin(

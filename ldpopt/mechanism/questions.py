@@ -74,7 +74,7 @@ class Question:
         if isinstance(self.source, Workload):
             problem = "a question of a joint survey has no report of its own"
             do = "use the joint report of the survey: survey.asked"
-            raise StatementError(problem, code="joint-question", do=do)
+            raise StatementError(problem, code="joint-part", do=do)
         return self.source.randomizer  # type: ignore[no-any-return]
 
     @property

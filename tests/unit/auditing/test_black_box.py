@@ -67,5 +67,5 @@ def test_bad_arguments_are_refused(settings):
 
 
 def test_a_wrong_number_of_reports_is_refused():
-    with refused("reports"):
+    with refused("report-count"):
         audit_sampler(lambda x, size, rng: np.zeros(3), 0, 1, draws=100)

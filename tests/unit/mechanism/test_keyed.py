@@ -170,8 +170,8 @@ def test_repeated_ids_in_a_file_are_refused(tmp_path: Path) -> None:
 def test_arguments_that_contradict_each_other_are_refused() -> None:
     frame = pd.DataFrame({"a": ["no"], "id": [1]})
     for arguments, code, value in (
-        ({"key": KEY}, "missing-ids", ""),
-        ({"id": "id"}, "missing-key", ""),
+        ({"key": KEY}, "key-without-ids", ""),
+        ({"id": "id"}, "ids-without-key", ""),
         ({"key": KEY, "id": "id", "rng": 1}, "key-and-rng", ""),
         ({"key": "secret", "id": "id"}, "secret", "16 to 64 secret bytes, not a str"),
         ({"key": b"short", "id": "id"}, "secret", "not 5 bytes"),
