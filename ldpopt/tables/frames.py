@@ -150,3 +150,48 @@ def _called(table: Any, function: Callable[[Any, int], Any]) -> list[Any]:
     return [
         shared.function(part, number, pure=False) for number, part in enumerate(table.to_delayed())
     ]
+
+
+class Frame:
+    """A dataframe in memory: its columns as codes, and columns of labels in their place."""
+
+    def __init__(self, table: Any) -> None:
+        self._frame = as_frame(table)
+
+    def __len__(self) -> int:
+        return len(self._frame)
+
+    @property
+    def columns(self) -> list[Any]:
+        """Names of the columns."""
+        return list(self._frame.columns)
+
+    def column(self, name: Any) -> optional.narwhals.Series[Any]:
+        """One column, by its name."""
+        return column_of(self._frame, name)
+
+    def codes(self, name: Any, coder: Coder, where: str) -> Codes:
+        """Codes of one column."""
+        return codes_of(self.column(name), coder, where)
+
+    def replaced(
+        self, dropped: Sequence[Any], columns: Mapping[Any, tuple[Sequence[Hashable], Codes]]
+    ) -> Any:
+        """The table of the same library without some columns, and with columns of labels."""
+        return with_labels(self._frame.drop(dropped), columns)
+
+
+class Partitions:
+    """A dataframe of Dask, which is computed part by part, and again whenever it is needed."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    def mapped(self, function: Callable[[Any, int], Any]) -> Any:
+        """Replace each part lazily by a function of it and its number, and of none for types."""
+        return mapped(self._table, function, function(self._table._meta, 0))
+
+
+def frame_of(table: Any) -> Frame | Partitions:
+    """Enter a dataframe of any library; see `Frame` and `Partitions`."""
+    return Partitions(table) if is_partitioned(table) else Frame(table)
