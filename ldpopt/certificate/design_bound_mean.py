@@ -54,8 +54,8 @@ class MeanBound:
         y = Rationals.of(self.line)
         r = statement.weights
         common = k.denominator * y.denominator * r.denominator
-        whole = [part.whole * (common // part.denominator) for part in (k, y, r)]
-        return _holds(whole[0], whole[1], whole[2], cone)
+        scaled = [part.whole * (common // part.denominator) for part in (k, y, r)]
+        return _holds(scaled[0], scaled[1], scaled[2], cone)
 
     def value(self, statement: Statement) -> Fraction:
         """``2 k.w_c - 1.y - spread`` for the numbers, times the factor of the workload."""
@@ -89,10 +89,10 @@ def _factor(statement: Statement, numbers: Float) -> Fraction | None:
     w = _centered(statement, numbers)
     pivot = int(np.argmax(np.abs(w.whole)))
     square = int(w.whole[pivot]) ** 2
-    own = int(gram.whole[pivot, pivot])
-    if not square or (gram.whole * square != np.outer(w.whole, w.whole) * own).any():
+    diagonal = int(gram.whole[pivot, pivot])
+    if not square or (gram.whole * square != np.outer(w.whole, w.whole) * diagonal).any():
         return None
-    return Fraction(own * w.denominator**2, gram.denominator * square)
+    return Fraction(diagonal * w.denominator**2, gram.denominator * square)
 
 
 class _Root(NamedTuple):
@@ -143,11 +143,17 @@ def _root(p: int, sign: int, d: int, q: int, answer: int, joins: bool) -> _Root:
     return _Root(p, sign, d, q, ((p << BITS) + sign * isqrt(d << (2 * BITS))) // q, answer, joins)
 
 
-def _compare(one: _Root, two: _Root) -> int:
+def _compare(left: _Root, right: _Root) -> int:
     """Sign of the difference of two roots, exactly."""
-    if abs(one.place - two.place) > 4:
-        return 1 if one.place > two.place else -1
-    return _sign(one.p * two.q - two.p * one.q, one.sign * two.q, one.d, -two.sign * one.q, two.d)
+    if abs(left.place - right.place) > 4:
+        return 1 if left.place > right.place else -1
+    return _sign(
+        left.p * right.q - right.p * left.q,
+        left.sign * right.q,
+        left.d,
+        -right.sign * left.q,
+        right.d,
+    )
 
 
 def _sign(a: int, b: int, d: int, c: int, e: int) -> int:
@@ -155,18 +161,19 @@ def _sign(a: int, b: int, d: int, c: int, e: int) -> int:
     first = b * b * d * (1 if b > 0 else -1)
     second = c * c * e * (1 if c > 0 else -1)
     roots = (first + second > 0) - (first + second < 0)
-    whole = (a > 0) - (a < 0)
-    if whole * roots >= 0:
-        return whole or roots
+    sign_of_a = (a > 0) - (a < 0)
+    if sign_of_a * roots >= 0:
+        return sign_of_a or roots
     # Opposite signs: compare the squares, a^2 - b^2 d - c^2 e with 2 b c sqrt(d e).
-    rest = a * a - b * b * d - c * c * e
+    remainder = a * a - b * b * d - c * c * e
     cross = 2 * b * c
-    side = (rest > 0) - (rest < 0)
+    side = (remainder > 0) - (remainder < 0)
     other = (cross > 0) - (cross < 0) if d and e else 0
     if side * other <= 0:
         larger = side or -other
     else:
         larger = side * (
-            (rest * rest > cross * cross * d * e) - (rest * rest < cross * cross * d * e)
+            (remainder * remainder > cross * cross * d * e)
+            - (remainder * remainder < cross * cross * d * e)
         )
-    return whole * larger
+    return sign_of_a * larger

@@ -142,17 +142,17 @@ class DesignClaim(HasFacts, ABC):
     @classmethod
     def from_dict(cls, data: Any, name: str) -> Self:
         """Read what `to_dict` returned; ``name`` is the file in error messages."""
-        whole = Entry(data, name)
-        whole.part("format").text(FORMAT)
-        flaws = flaws_of(whole)
-        rest = Entry(
+        document = Entry(data, name)
+        document.part("format").text(FORMAT)
+        flaws = flaws_of(document)
+        stated = Entry(
             {key: value for key, value in data.items() if key not in (ABOUT, "format", "digest")},
             name,
         )
-        table = rest.table(*cls.STATEMENT, "privacy", "objective", "multipliers", *NUMBERS)
+        table = stated.table(*cls.STATEMENT, "privacy", "objective", "multipliers", *NUMBERS)
         claim: dict[str, Any] = {key: table[key].rational() for key in NUMBERS}
         try:
-            found = cls(**cls._read(table), **claim, flaws=flaws)
+            certificate = cls(**cls._read(table), **claim, flaws=flaws)
         except ModelFileError:
             raise
         except LdpoptError as error:
@@ -161,8 +161,8 @@ class DesignClaim(HasFacts, ABC):
             about = Entry(data[ABOUT], name, ABOUT).table(
                 "title", "notion", "epsilon", "delta", "digest", "made_by"
             )
-            require_digest(about["digest"].text(), found.digest, name)
-        return found
+            require_digest(about["digest"].text(), certificate.digest, name)
+        return certificate
 
     @classmethod
     @abstractmethod
@@ -174,12 +174,12 @@ class DesignClaim(HasFacts, ABC):
         certificate holds.
         """
         is_private = self.audit.verdict == "certified"
-        found = (
+        flaws = (
             ()
             if is_private
             else (f"the mechanism is not private: epsilon {self.audit.epsilon:.9g} found",)
         )
-        return (*self.flaws, *found, *self._wrong_numbers())
+        return (*self.flaws, *flaws, *self._wrong_numbers())
 
     @abstractmethod
     def _wrong_numbers(self) -> list[str]:
@@ -234,12 +234,12 @@ class UnlistedClaim(DesignClaim):
         claim = cls(**parts, achieved=Fraction(0), bound=Fraction(0))
         spectrum, value, spread = claim._measured()
         bound = claim.multipliers.value_of(spectrum) - spread
-        found = replace(claim, achieved=value, bound=min(max(bound, Fraction(0)), value))
-        if failures := found.recheck():
+        certificate = replace(claim, achieved=value, bound=min(max(bound, Fraction(0)), value))
+        if failures := certificate.recheck():
             raise CertificateError(
                 failures[0], do="report this as a defect of ldpopt, with the problem"
             )
-        return found
+        return certificate
 
     @abstractmethod
     def _measured(self) -> tuple[Any, Fraction, Fraction]:
@@ -272,6 +272,6 @@ def read_pure(entry: Entry, inputs: Names) -> PureLDP:
     return privacy
 
 
-def _two(found: Fraction, claimed: Fraction) -> str:
+def _two(computed: Fraction, claimed: Fraction) -> str:
     """A computed number and the claimed one, which may differ beyond the digits of floats."""
-    return f"{round_up(found):.17g}, not {round_up(claimed):.17g}"
+    return f"{round_up(computed):.17g}, not {round_up(claimed):.17g}"

@@ -191,8 +191,8 @@ def value_of(
     """
     rows, (n, m) = statement.rows, channel.shape
     if left_inverse.shape != (n, m):
-        what = f"the left inverse has the shape {left_inverse.shape}, the channel {(n, m)}"
-        raise CertificateError(what, do="give a left inverse with the shape of the channel")
+        problem = f"the left inverse has the shape {left_inverse.shape}, the channel {(n, m)}"
+        raise CertificateError(problem, do="give a left inverse with the shape of the channel")
     is_small = rows.parts.shape[1] <= n
     # In terms of V: the metric of the numbers is 1. In terms of X: it is their Gram matrix, and X C
     # should be 1.
@@ -241,8 +241,8 @@ def value_above(
     """Value of an estimator, to compare designs; `UNBOUNDED` if it is biased by more than
     rounding.
     """
-    found = value_of(statement, channel, left_inverse, objective)
-    return found.achieved if found.is_unbiased else UNBOUNDED
+    value = value_of(statement, channel, left_inverse, objective)
+    return value.achieved if value.is_unbiased else UNBOUNDED
 
 
 def _measured(metric: Digits | None, columns: Digits) -> Digits:
@@ -257,6 +257,6 @@ def _row(digits: Digits) -> Integers:
 
 def with_first_row(left_inverse: Float) -> Float:
     """``X`` whose first row is the float nearest to 1 minus the others; shape ``(n, m)``."""
-    found = left_inverse.copy()
-    found[0] = [fsum([1.0, *others]) for others in (-left_inverse[1:].T).tolist()]
-    return found
+    completed = left_inverse.copy()
+    completed[0] = [fsum([1.0, *others]) for others in (-left_inverse[1:].T).tolist()]
+    return completed

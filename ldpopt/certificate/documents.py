@@ -91,10 +91,10 @@ def digest_of(data: dict[str, Any]) -> str:
     """SHA-256 of the sorted, compact JSON text of an object without its key "digest"; a row of a
     matrix at a time.
     """
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for part in _canonical({key: value for key, value in data.items() if key != "digest"}):
-        found.update(part.encode())
-    return found.hexdigest()
+        digest.update(part.encode())
+    return digest.hexdigest()
 
 
 def flaws_of(entry: Entry) -> tuple[str, ...]:
@@ -103,8 +103,8 @@ def flaws_of(entry: Entry) -> tuple[str, ...]:
     try:
         is_same = claimed == digest_of(entry.value)
     except (ValueError, RecursionError):
-        what = "a number is not finite, or lists are nested too deep"
-        raise ModelFileError(what, where=entry.path, do=UNCHANGED) from None
+        problem = "a number is not finite, or lists are nested too deep"
+        raise ModelFileError(problem, where=entry.path, do=UNCHANGED) from None
     return (
         () if is_same else ("the file was changed after it was written: its digest does not fit",)
     )

@@ -164,8 +164,8 @@ class FrequencyCertificate(UnlistedClaim):
             )
         drawn = SubsetRandomizer(n, size, mass)
         if not drawn.p > drawn.q:
-            how = f"do not depend on the answer: p = {float(drawn.p):.6g} <= q"
-            raise table["size"].error(f"sets of {size} answers with the mass {mass} {how}")
+            flaw = f"do not depend on the answer: p = {float(drawn.p):.6g} <= q"
+            raise table["size"].error(f"sets of {size} answers with the mass {mass} {flaw}")
         privacy = read_pure(table["privacy"], workload.inputs)
         multipliers = read_bound(table["multipliers"], n, ProductBound)
         return {

@@ -28,14 +28,14 @@ def integers(array: Any, *, up: bool = False, grid: int = GRID) -> Integers:
     """Floats as integers over ``2**grid``, rounded down (or up)."""
     mantissa, exponent = np.frexp(np.asarray(array, float))
     shift = exponent.astype(np.int64) - 53 + grid
-    whole = (mantissa * 2.0**53).astype(np.int64).astype(object)
+    scaled = (mantissa * 2.0**53).astype(np.int64).astype(object)
     if shift.min(initial=0) >= 0:
-        return np.asarray(whole << shift.astype(object), dtype=object)
-    whole, right_shift = (
-        whole << np.maximum(shift, 0).astype(object),
+        return np.asarray(scaled << shift.astype(object), dtype=object)
+    scaled, right_shift = (
+        scaled << np.maximum(shift, 0).astype(object),
         np.maximum(-shift, 0).astype(object),
     )
-    return np.asarray(-(-whole >> right_shift) if up else whole >> right_shift, dtype=object)
+    return np.asarray(-(-scaled >> right_shift) if up else scaled >> right_shift, dtype=object)
 
 
 def exact_grid(*arrays: Any) -> int:
@@ -68,9 +68,9 @@ class Rationals:
 def fraction_bits(array: Float) -> int:
     """Number of fractional bits, at least 0, with which every float of an array is exact."""
     mantissa, exponent = np.frexp(array)
-    whole = (mantissa * 2.0**53).astype(np.int64)
-    lowest = np.frexp((whole & -whole).astype(np.float64))[1] - 1
-    return max(0, int((53 - lowest - exponent)[whole != 0].max(initial=0)))
+    mantissas = (mantissa * 2.0**53).astype(np.int64)
+    lowest = np.frexp((mantissas & -mantissas).astype(np.float64))[1] - 1
+    return max(0, int((53 - lowest - exponent)[mantissas != 0].max(initial=0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,34 +84,38 @@ class Digits:
     parts: NDArray[np.int64]  # (digits, rows, columns)
 
     @classmethod
-    def of(cls, whole: Integers) -> Digits:
+    def of(cls, numbers: Integers) -> Digits:
         """Split a matrix of Python integers into digits."""
-        bits = max((int(entry).bit_length() for entry in whole.ravel()), default=0) + 1
+        bits = max((int(entry).bit_length() for entry in numbers.ravel()), default=0) + 1
         count = -(-bits // BITS)
-        parts = [((whole >> (BITS * place)) & MASK).astype(np.int64) for place in range(count - 1)]
-        return cls(np.array([*parts, (whole >> (BITS * (count - 1))).astype(np.int64)]))
+        parts = [
+            ((numbers >> (BITS * place)) & MASK).astype(np.int64) for place in range(count - 1)
+        ]
+        return cls(np.array([*parts, (numbers >> (BITS * (count - 1))).astype(np.int64)]))
 
     @classmethod
     def read(cls, array: Float, bits: int) -> Digits:
         """Floats times ``2**bits``, for at least as many bits as `fraction_bits` returns."""
         mantissa, exponent = np.frexp(array)
-        whole = (mantissa * 2.0**53).astype(np.int64)
-        shift = (np.where(whole == 0, 0, exponent - 53) + bits).astype(np.int64)
-        count = -(-max(1, int(np.where(whole == 0, 1 - 54, shift).max(initial=-53)) + 54) // BITS)
+        mantissas = (mantissa * 2.0**53).astype(np.int64)
+        shift = (np.where(mantissas == 0, 0, exponent - 53) + bits).astype(np.int64)
+        count = -(
+            -max(1, int(np.where(mantissas == 0, 1 - 54, shift).max(initial=-53)) + 54) // BITS
+        )
         if count > MOST_DIGITS:
-            what = (
+            problem = (
                 f"exact numbers of {BITS * count} bits are too long: their sizes are too far apart"
             )
             do = (
                 f"scale the workload so that its numbers take at most {BITS * MOST_DIGITS} "
                 "bits together"
             )
-            raise CertificateError(what, do=do)
+            raise CertificateError(problem, do=do)
         parts = np.empty((count, *array.shape), dtype=np.int64)
         for place in range(count):
             down = BITS * place - shift
-            low = np.where(down > -BITS, whole << np.clip(-down, 0, BITS), 0)
-            part = np.where(down >= 0, whole >> np.clip(down, 0, 63), low)
+            low = np.where(down > -BITS, mantissas << np.clip(-down, 0, BITS), 0)
+            part = np.where(down >= 0, mantissas >> np.clip(down, 0, 63), low)
             parts[place] = part if place == count - 1 else part & MASK
         return cls(parts)
 
@@ -133,13 +137,13 @@ class Digits:
         return self._with(other, -1)
 
     def _with(self, other: Digits, sign: int) -> Digits:
-        one, two = self.parts, other.parts
+        mine, its = self.parts, other.parts
         total = np.zeros(
-            (max(len(one), len(two)), *np.broadcast_shapes(one.shape[1:], two.shape[1:])),
+            (max(len(mine), len(its)), *np.broadcast_shapes(mine.shape[1:], its.shape[1:])),
             dtype=np.int64,
         )
-        total[: len(one)] += one
-        total[: len(two)] += sign * two
+        total[: len(mine)] += mine
+        total[: len(its)] += sign * its
         return _carried(total)
 
     def times(self, factor: int) -> Digits:
@@ -183,15 +187,15 @@ class Digits:
 def _carried(total: NDArray[np.int64]) -> Digits:
     """The fewest digits that hold these sums."""
     parts = []
-    rest = np.zeros_like(total[0])
+    carry = np.zeros_like(total[0])
     for part in total:
-        rest = rest + part
-        parts.append(rest & MASK)
-        rest = rest >> BITS
-    while np.abs(rest).max(initial=0) > MASK:
-        parts.append(rest & MASK)
-        rest = rest >> BITS
-    parts.append(rest)
+        carry = carry + part
+        parts.append(carry & MASK)
+        carry = carry >> BITS
+    while np.abs(carry).max(initial=0) > MASK:
+        parts.append(carry & MASK)
+        carry = carry >> BITS
+    parts.append(carry)
     while len(parts) > 1:
         joined = (parts[-1] << BITS) + parts[-2]
         if np.abs(joined).max(initial=0) > MASK:

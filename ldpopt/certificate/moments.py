@@ -34,7 +34,7 @@ Entry = tuple[int, int, int, int]  # row, column, number of a moment, coefficien
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class MomentMatrix:
     """A symmetric matrix of linear forms of moments, the sum of its entries; each array has one
     number for each.
     """
@@ -79,8 +79,8 @@ class Moments:
         # four answers.
         self.number = {triple: 1 + place for place, triple in enumerate(triples)}
         for a in apart:
-            for own, other in itertools.product(terms(a, 0), terms(d - a, 0)):
-                self.number.setdefault(four_answers(a, own[:3], other[:3]), len(self.number) + 1)
+            for inside, other in itertools.product(terms(a, 0), terms(d - a, 0)):
+                self.number.setdefault(four_answers(a, inside[:3], other[:3]), len(self.number) + 1)
 
     def __len__(self) -> int:
         return 1 + len(self.number)
@@ -97,13 +97,13 @@ class Moments:
         )
 
     @cached_property
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[MomentMatrix]:
         """All matrices, in the order of a certificate: given one answer, given two, then single
         forms.
         """
         pairs = itertools.chain.from_iterable(map(self._given_two, self.apart))
         every = itertools.chain(self._semidefinite(), pairs, self._patterns(), self._sizes())
-        return [Block(size, *np.array(entries, dtype=np.int64).T) for size, entries in every]
+        return [MomentMatrix(size, *np.array(entries, dtype=np.int64).T) for size, entries in every]
 
     @property
     def entries(self) -> int:
@@ -114,12 +114,12 @@ class Moments:
         """``sum tr(L^T M L)`` over the matrices ``M``: integer coefficients of the moments, and
         their denominator.
         """
-        given = Rationals.of(factors)
+        numbers = Rationals.of(factors)
         total = np.zeros(len(self), dtype=object)
         start = 0
         for block in self.blocks:
             lower = np.zeros((block.size, block.size), dtype=object)
-            lower[np.tril_indices(block.size)] = given.whole[start : start + block.entries]
+            lower[np.tril_indices(block.size)] = numbers.whole[start : start + block.entries]
             start += block.entries
             square = product(lower, lower.T) if block.size > 1 else lower * lower
             np.add.at(
@@ -127,7 +127,7 @@ class Moments:
                 block.moments,
                 block.factors.astype(object) * square[block.rows, block.columns],
             )
-        return total, given.denominator**2
+        return total, numbers.denominator**2
 
     def _semidefinite(self) -> Iterator[tuple[int, list[Entry]]]:
         """Blocks of the matrices given an answer in the set, or one outside."""
@@ -202,13 +202,13 @@ class Moments:
                 continue
             a, b, c = distances
             subsets = [0, 1, 1, 1 + a, 1, 1 + b, 1 + c, triple]  # by the bits of the answers in it
-            for own in range(8 * (a > 0)):
+            for pattern in range(8 * (a > 0)):
                 yield (
                     1,
                     [
-                        (0, 0, subsets[q], (-1) ** (q ^ own).bit_count())
+                        (0, 0, subsets[q], (-1) ** (q ^ pattern).bit_count())
                         for q in range(8)
-                        if q & own == own
+                        if q & pattern == pattern
                     ],
                 )
 
@@ -232,11 +232,11 @@ def terms(d: int, k: int) -> Iterator[tuple[int, int, int, int]]:
     """
     for i, j in itertools.product(range(k, d - k + 1), repeat=2):
         for t in range(max(0, i + j - d), min(i, j) + 1):
-            found = 0
+            coefficient = 0
             for u in range(max(t, k), min(i, j, d - k) + 1):
                 ways = comb(d - 2 * k, u - k) * comb(d - k - u, i - u) * comb(d - k - u, j - u)
-                found += (-1) ** (u - t) * comb(u, t) * ways
-            yield i, j, t, found
+                coefficient += (-1) ** (u - t) * comb(u, t) * ways
+            yield i, j, t, coefficient
 
 
 # Four answers are described by the numbers of questions in which some of the last three differ from

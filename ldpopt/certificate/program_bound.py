@@ -165,9 +165,9 @@ def weights(problem: Problem, multipliers: Multipliers) -> tuple[Integers, int]:
     duals = (
         np.full(n, 1 / n) if duals is None or not 0 < duals.sum() < np.inf else duals / duals.sum()
     )
-    found = integers(duals)
-    found[int(np.argmax(duals))] += (1 << GRID) - int(found.sum())
-    return found, GRID
+    shares = integers(duals)
+    shares[int(np.argmax(duals))] += (1 << GRID) - int(shares.sum())
+    return shares, GRID
 
 
 def _best_entries(costs: Integers, problem: Problem) -> list[int]:
@@ -177,7 +177,8 @@ def _best_entries(costs: Integers, problem: Problem) -> list[int]:
         return [int(largest) for largest in costs.max(axis=1)]
     allowed = ties.allowed(costs.shape[1])
     return [
-        int(row[own if own.any() else ...].max()) for row, own in zip(costs, allowed, strict=True)
+        int(row[permitted if permitted.any() else ...].max())
+        for row, permitted in zip(costs, allowed, strict=True)
     ]
 
 
@@ -211,8 +212,8 @@ def _ratios(problem: Problem, pairs: PairRows) -> tuple[Integers, float]:
     """``exp(-epsilon d)`` of each row over ``2**GRID``, rounded down, and delta."""
     ties = problem.definition()
     if ties is None:
-        what = f"{problem.privacy!r} ties no pairs of inputs, but a multiplier belongs to a pair"
-        raise CertificateError(what, do=MULTIPLIERS)
+        message = f"{problem.privacy!r} ties no pairs of inputs, but a multiplier belongs to a pair"
+        raise CertificateError(message, do=MULTIPLIERS)
     levels, row_number = np.unique(_tied_distances(problem, ties, pairs), return_inverse=True)
     return np.array([_ratio(ties.budget, float(d)) for d in levels], dtype=object)[
         row_number
@@ -286,12 +287,12 @@ def exponential_below(exponent: Float) -> Float:
     """
     capped = np.minimum(exponent, LARGEST_EXPONENT)
     halvings = np.floor(capped / LN2[0])
-    rest = (capped - halvings * LN2[0]) - halvings * LN2[1]
-    found = np.ones_like(rest)
+    remainder = (capped - halvings * LN2[0]) - halvings * LN2[1]
+    power = np.ones_like(remainder)
     for k in range(TERMS, 0, -1):
-        found = 1 - found * rest / k
-    found = np.ldexp(found * (1 - (5 + capped) * 2.0**-50), -halvings.astype(np.int64))
-    return np.where(exponent > LARGEST_EXPONENT, 0.0, found)
+        power = 1 - power * remainder / k
+    power = np.ldexp(power * (1 - (5 + capped) * 2.0**-50), -halvings.astype(np.int64))
+    return np.where(exponent > LARGEST_EXPONENT, 0.0, power)
 
 
 def pairs_bound(
@@ -318,12 +319,12 @@ def pairs_bound(
     for begin, part in zip(range(0, m, size), parts, strict=True):
         # The next float is above the product that was rounded; a power of two rounds nothing.
         costs = np.nextafter(weights[:, None] * utility[:, begin : begin + size], np.inf)
-        whole = np.ceil(np.ldexp(costs, bits)).astype(np.int64)
+        scaled = np.ceil(np.ldexp(costs, bits)).astype(np.int64)
         at = y[part] - begin
         row = rows[part]
         value = np.rint(np.ldexp(pairs.value[row], bits))
         less = np.floor(value * exponential_below(budget.rounded_up * distance[row]))
-        np.subtract.at(whole, (pairs.first[row], at), less.astype(np.int64))
-        np.add.at(whole, (pairs.second[row], at), value.astype(np.int64))
-        np.maximum(best, whole.max(axis=1), out=best)
+        np.subtract.at(scaled, (pairs.first[row], at), less.astype(np.int64))
+        np.add.at(scaled, (pairs.second[row], at), value.astype(np.int64))
+        np.maximum(best, scaled.max(axis=1), out=best)
     return sum(best.tolist()), bits

@@ -76,8 +76,8 @@ class Certificate(HasFacts):
 
     def facts(self) -> Facts:
         """Value, bound and gap, the residuals of side constraints, and the verdict of the audit."""
-        found = [(name.replace("_", " "), text) for name, text in self._numbers()]
-        return Facts("Certificate", found + self.residual_facts())
+        numbers = [(name.replace("_", " "), text) for name, text in self._numbers()]
+        return Facts("Certificate", numbers + self.residual_facts())
 
     def residual_facts(self) -> list[tuple[str, str]]:
         """Names of the side constraints, and how far the mechanism is from them."""
@@ -88,12 +88,12 @@ class Certificate(HasFacts):
 
     def _numbers(self) -> list[tuple[str, str]]:
         """Names and short values."""
-        found = [
+        numbers = [
             ("achieved", f"{in_float(self.achieved):.12g}"),
             ("bound", f"{in_float(self.bound):.12g}"),
         ]
-        found += [("relative_gap", f"{self.relative_gap:.2g}"), ("exact", str(self.exact))]
-        return [*found, ("audit", self.audit.verdict)]
+        numbers += [("relative_gap", f"{self.relative_gap:.2g}"), ("exact", str(self.exact))]
+        return [*numbers, ("audit", self.audit.verdict)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write statement, masses, multipliers and claim as JSON, every number exactly; atomic.
@@ -107,11 +107,11 @@ class Certificate(HasFacts):
             If the file cannot be written; an old one is left as it was.
         """
         if self.problem is None or self.mechanism is None or self.multipliers is None:
-            what = (
+            message = (
                 "this certificate was constructed by hand and has no problem, mechanism "
                 "or multipliers"
             )
-            raise CertificateError(what, do="save what certify(solution) returned")
+            raise CertificateError(message, do="save what certify(solution) returned")
         achieved, bound, gap = self.achieved, self.bound, self.gap
         if not (
             isinstance(achieved, Fraction)
@@ -136,8 +136,8 @@ class Certificate(HasFacts):
         ModelFileError
             With file and key, if the file is missing or is not a certificate.
         """
-        found = files.read(path)
-        return cls(exact=True, audit=found["mechanism"].audit(found["problem"].privacy), **found)
+        parts = files.read(path)
+        return cls(exact=True, audit=parts["mechanism"].audit(parts["problem"].privacy), **parts)
 
     def recheck(self) -> tuple[str, ...]:
         """Compute every number again; return what does not hold. The function `recheck` returns the
@@ -341,27 +341,27 @@ def recheck(certificate: Certificate) -> Recheck:
         certificate.multipliers,
     )
     if problem is None or mechanism is None or multipliers is None or not certificate.exact:
-        what = "the certificate is in floats, or has no problem, mechanism or multipliers"
+        message = "the certificate is in floats, or has no problem, mechanism or multipliers"
         raise CertificateError(
-            what, do="check one from certify(solution), or from Certificate.load(path)"
+            message, do="check one from certify(solution), or from Certificate.load(path)"
         )
-    found: Certificate | None = None
+    computed: Certificate | None = None
     failures: list[str] = []
     try:
-        found = prove(problem, mechanism, multipliers)
+        computed = prove(problem, mechanism, multipliers)
     except CertificateError as error:
         failures.append(f"bound: {error.what}")
-    audit = mechanism.audit(problem.privacy) if found is None else found.audit
+    audit = mechanism.audit(problem.privacy) if computed is None else computed.audit
     if audit.verdict != "certified":
         numbers = f"epsilon {audit.epsilon:.17g}, delta {audit.delta:.17g}, witness {audit.witness}"
         failures.append(f"privacy: the claim {audit.claim} is {audit.verdict}: {numbers}")
-    if found is not None:
-        failures += _differences(certificate, found, problem, multipliers)
-    return Recheck(certificate, found, tuple(failures))
+    if computed is not None:
+        failures += _differences(certificate, computed, problem, multipliers)
+    return Recheck(certificate, computed, tuple(failures))
 
 
 def _differences(
-    claimed: Certificate, found: Certificate, problem: Problem, multipliers: Multipliers
+    claimed: Certificate, computed: Certificate, problem: Problem, multipliers: Multipliers
 ) -> list[str]:
     """The numbers of a claim that do not hold, each with the recomputed one."""
     sign = 1 if problem.utility.sense == "gain" else -1
@@ -371,25 +371,26 @@ def _differences(
     relative = relative_gap(problem, multipliers, best, gap)
     # name, claim, number, whether the claim is wrong
     compared: list[tuple[str, Any, Any, bool]] = [
-        ("achieved", achieved, found.achieved, achieved != found.achieved),
-        ("bound", best, found.bound, sign * (best - found.bound) < 0),
+        ("achieved", achieved, computed.achieved, achieved != computed.achieved),
+        ("bound", best, computed.bound, sign * (best - computed.bound) < 0),
         ("gap", gap, sign * (best - achieved), gap != sign * (best - achieved)),
         ("relative_gap", claimed.relative_gap, relative, claimed.relative_gap != relative),
     ]
     claims = {
-        name: (claimed.residuals.get(name, 0.0), off) for name, off in found.residuals.items()
+        name: (claimed.residuals.get(name, 0.0), off) for name, off in computed.residuals.items()
     }
     compared += [
-        (f"residual of {name!r}", one, off, not one >= off) for name, (one, off) in claims.items()
+        (f"residual of {name!r}", stated, off, not stated >= off)
+        for name, (stated, off) in claims.items()
     ]
     return [
         _difference(name, claim, number) for name, claim, number, is_wrong in compared if is_wrong
     ]
 
 
-def _difference(name: str, claimed: Fraction | float, found: Fraction | float) -> str:
+def _difference(name: str, claimed: Fraction | float, computed: Fraction | float) -> str:
     """Format a claimed number with enough digits to differ from the recomputed one."""
-    one = f"{in_float(claimed):.17g}"
-    other = f"{in_float(found):.17g}"
-    unlike = "" if one != other else " (they differ beyond these digits)"
-    return f"{name}: {one} is claimed, {other} was recomputed{unlike}"
+    stated = f"{in_float(claimed):.17g}"
+    other = f"{in_float(computed):.17g}"
+    unlike = "" if stated != other else " (they differ beyond these digits)"
+    return f"{name}: {stated} is claimed, {other} was recomputed{unlike}"

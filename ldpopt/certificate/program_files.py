@@ -49,9 +49,9 @@ def _require_small(problem: Problem, multipliers: Multipliers) -> None:
     size = NUMBER_BYTES * numbers + MULTIPLIER_BYTES * len(multipliers.pairs.value)
     if size > LARGEST_FILE:
         needed = f"about {size / 2**30:.2g} GiB as a file"
-        what = f"the certificate would take {needed}; at most {LARGEST_FILE >> 30} is read"
+        message = f"the certificate would take {needed}; at most {LARGEST_FILE >> 30} is read"
         raise CertificateError(
-            what, do="recheck() it here, and save its mechanism with mechanism.save(path)"
+            message, do="recheck() it here, and save its mechanism with mechanism.save(path)"
         )
 
 
@@ -66,10 +66,10 @@ def read(path: FilePath) -> dict[str, Any]:
     multipliers = _multipliers(table["multipliers"], problem)
     claim = table["claim"].table("achieved", "bound", "gap", "relative_gap", "residuals")
     off = claim["residuals"].table(*(block.name for block in problem.constraints))
-    found: dict[str, Any] = {"problem": problem, "mechanism": mechanism, "multipliers": multipliers}
-    found |= {key: claim[key].rational() for key in ("achieved", "bound", "gap")}
+    parts: dict[str, Any] = {"problem": problem, "mechanism": mechanism, "multipliers": multipliers}
+    parts |= {key: claim[key].rational() for key in ("achieved", "bound", "gap")}
     residuals = {block: entry.hexadecimal() for block, entry in off.items()}
-    return found | {"relative_gap": claim["relative_gap"].hexadecimal(), "residuals": residuals}
+    return parts | {"relative_gap": claim["relative_gap"].hexadecimal(), "residuals": residuals}
 
 
 def _mechanism(entry: Entry, problem: Problem) -> Mechanism:
@@ -89,9 +89,9 @@ def _plain_multipliers(multipliers: Multipliers, problem: Problem) -> dict[str, 
         [x, k, pairs.y[ends[r] : ends[r + 1]].tolist(), value.hex()]
         for r, (x, k, value) in enumerate(places)
     )
-    found: dict[str, Any] = {"form": multipliers.form, "row_sums": _hex(multipliers.row_sums)}
-    found |= {"worst_case": _hex(multipliers.worst_case), "privacy": rows}
-    return found | {
+    plain: dict[str, Any] = {"form": multipliers.form, "row_sums": _hex(multipliers.row_sums)}
+    plain |= {"worst_case": _hex(multipliers.worst_case), "privacy": rows}
+    return plain | {
         "constraints": {block.name: _hex(values) for block, values in multipliers.blocks}
     }
 
@@ -126,9 +126,9 @@ def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
         if value[-1] <= 0:
             raise number.error(f"the multiplier {value[-1]} is not positive")
     places: Any = [np.array(part, np.int64) for part in (first, second, row, y)]
-    given = table["constraints"].table(*(block.name for block in problem.constraints))
+    constraints = table["constraints"].table(*(block.name for block in problem.constraints))
     blocks = tuple(
-        (block, given[block.name].hexadecimals(len(block))) for block in problem.constraints
+        (block, constraints[block.name].hexadecimals(len(block))) for block in problem.constraints
     )
     return Multipliers(
         form,
@@ -148,12 +148,12 @@ def _plain_problem(problem: Problem) -> dict[str, Any]:
     to a file.
     """
     if problem.ties() is None:
-        what = (
+        message = (
             f"the privacy notion {type(problem.privacy).__name__} cannot be written to a "
             "certificate file"
         )
         do = "use certify() in Python; files support only notions that derive from TiedNotion"
-        raise CertificateError(what, do=do)
+        raise CertificateError(message, do=do)
     try:
         return plain(problem)
     except StatementError as error:

@@ -33,11 +33,13 @@ def distinct_ratios(ties: Ties) -> Float:
     """
     ratios = _ratios(ties)
     if not np.isfinite(ratios).all():
-        what = (
+        problem = (
             f"exp(epsilon d) overflows: epsilon {float(ties.budget):g}, "
             f"{np.isinf(ratios).sum()} distances too large"
         )
-        raise StatementError(what, do="leave such distant pairs out, or choose a smaller epsilon")
+        raise StatementError(
+            problem, do="leave such distant pairs out, or choose a smaller epsilon"
+        )
     return ratios
 
 
@@ -159,41 +161,43 @@ def read_ratio(ratio: Any, ties: Ties | None) -> Any:
         raise StatementError(
             "this notion writes fixed rows, which have no ratio", do="leave ratio out"
         )
-    own = distinct_ratios(ties)
-    k = len(own)
+    ratios = distinct_ratios(ties)
+    k = len(ratios)
     if ratio is None:
-        return own[0] if ties.distance is None else own
+        return ratios[0] if ties.distance is None else ratios
     if (shape := getattr(ratio, "shape", np.shape(ratio))) == () and ties.distance is not None:
         if hasattr(ratio, "value") and k > 1:
-            what = f"one parameter cannot stand for the ratios at {k} distances"
+            problem = f"one parameter cannot stand for the ratios at {k} distances"
             do = f"pass a cp.Parameter({k}, pos=True), with values as notion.ratios() has them"
-            raise StatementError(what, do=do)
+            raise StatementError(problem, do=do)
         if not hasattr(ratio, "value"):
             return _number(ratio) ** np.unique(ties.distance)
         import cvxpy as cp
 
         return cp.reshape(ratio, (1,), order="C")
     if ties.distance is None and shape not in ((), (1,)):
-        what = f"ratio has shape {shape}, but this notion has one ratio"
-        raise StatementError(what, do="pass a number, or a scalar cp.Parameter")
+        problem = f"ratio has shape {shape}, but this notion has one ratio"
+        raise StatementError(problem, do="pass a number, or a scalar cp.Parameter")
     if ties.distance is not None and shape != (k,):
         raise StatementError(
             f"ratio has shape {shape}, but there are {k} distances", do="see notion.ratios()"
         )
     if hasattr(ratio, "value"):
         return ratio
-    return _number(ratio) if ties.distance is None else np.array([_number(one) for one in ratio])
+    return (
+        _number(ratio) if ties.distance is None else np.array([_number(entry) for entry in ratio])
+    )
 
 
 def _number(ratio: Any) -> float:
     try:
         value = float(ratio)
     except (TypeError, ValueError):
-        what = f"ratio = {short_repr(ratio)} is not a number"
-        raise StatementError(what, do="pass e**epsilon, or a cp.Parameter") from None
+        problem = f"ratio = {short_repr(ratio)} is not a number"
+        raise StatementError(problem, do="pass e**epsilon, or a cp.Parameter") from None
     if not 1 <= value < np.inf:
-        what = f"ratio = {value:g} is not e**epsilon of a budget"
-        raise StatementError(what, do="pass a finite number of at least 1")
+        problem = f"ratio = {value:g} is not e**epsilon of a budget"
+        raise StatementError(problem, do="pass a finite number of at least 1")
     return value
 
 
@@ -206,9 +210,11 @@ def shape_of_channel(channel: Any) -> tuple[int, int]:
         or len(shape) != 2
         or not channel.is_affine()
     ):
-        what = f"{short_repr(channel)} is not an affine cvxpy expression of shape (inputs, outputs)"
+        problem = (
+            f"{short_repr(channel)} is not an affine cvxpy expression of shape (inputs, outputs)"
+        )
         raise StatementError(
-            what, do="pass cp.Variable((n, m)), or an affine expression of variables"
+            problem, do="pass cp.Variable((n, m)), or an affine expression of variables"
         )
     n, m = shape
     return n, m
@@ -257,10 +263,10 @@ def labels_of(
         inputs = privacy.alphabet if privacy.alphabet is not None else range(n)
     if outputs is None:
         outputs = inputs if m == n else range(m)
-    for labels, size, what in ((inputs, n, "input"), (outputs, m, "output")):
+    for labels, size, kind in ((inputs, n, "input"), (outputs, m, "output")):
         if len(labels) != size:
-            wrong = f"there are {len(labels)} {what} labels, but P has shape ({n}, {m})"
-            raise StatementError(wrong, do=f"give one label for each {what}")
+            wrong = f"there are {len(labels)} {kind} labels, but P has shape ({n}, {m})"
+            raise StatementError(wrong, do=f"give one label for each {kind}")
     return tuple(inputs), tuple(outputs)
 
 
@@ -289,18 +295,18 @@ def axes_of(channel: Mapping[Any, Any]) -> tuple[tuple[Hashable, ...], tuple[Has
     """
     is_table = isinstance(channel, Mapping) and len(channel) > 0
     if not is_table or not all(isinstance(key, tuple) and len(key) == 2 for key in channel):
-        what = f"P is {short_repr(channel)}, not a mapping (input, output) -> variable"
+        problem = f"P is {short_repr(channel)}, not a mapping (input, output) -> variable"
         raise StatementError(
-            what, do='pass pulp.LpVariable.dicts("P", [(x, y) for x in inputs for y in outputs])'
+            problem, do='pass pulp.LpVariable.dicts("P", [(x, y) for x in inputs for y in outputs])'
         )
     inputs = tuple(dict.fromkeys(x for x, _ in channel))
     outputs = tuple(dict.fromkeys(y for _, y in channel))
     for x in inputs:
         for y in outputs:
             if (x, y) not in channel:
-                what = f"P has no variable for input {x!r} and output {y!r}"
+                problem = f"P has no variable for input {x!r} and output {y!r}"
                 raise StatementError(
-                    what, do="give a variable for every pair of an input and an output"
+                    problem, do="give a variable for every pair of an input and an output"
                 )
     return inputs, outputs
 
@@ -317,7 +323,7 @@ class PulpRows:
 
         self.pulp, self.model, self.inputs, self.outputs = pulp, model, inputs, outputs
         self.channel = [[channel[x, y] for y in outputs] for x in inputs]
-        self.names = {one.name for one in model.variables()}
+        self.names = {variable.name for variable in model.variables()}
 
     def add(self, constraint: Any, name: str) -> None:
         """Add a constraint; its name gets a number if it is taken."""

@@ -123,8 +123,8 @@ def cycle(labels: Iterable[Hashable]) -> Graph:
     True
     """
     if len(names := _distinct(labels)) < 3:
-        what = f"a cycle of {len(names)} labels does not exist"
-        raise StatementError(what, do="give at least three labels, or use a path")
+        problem = f"a cycle of {len(names)} labels does not exist"
+        raise StatementError(problem, do="give at least three labels, or use a path")
     return _graph_of(names, zip(names, (*names[1:], names[0]), strict=True))
 
 
@@ -155,13 +155,13 @@ def grid(rows: int, columns: int, labels: Iterable[Hashable] | None = None) -> G
     """
     rows, columns = whole_number(rows, "rows", 1), whole_number(columns, "columns", 1)
     if rows * columns > MOST_CELLS:
-        what = f"a grid of {rows} x {columns} cells has more than {MOST_CELLS}"
-        raise StatementError(what, do="merge cells: no channel has so many inputs")
+        problem = f"a grid of {rows} x {columns} cells has more than {MOST_CELLS}"
+        raise StatementError(problem, do="merge cells: no channel has so many inputs")
     cells = [(i, j) for i in range(rows) for j in range(columns)]
     names: tuple[Any, ...] = _distinct(cells if labels is None else labels)
     if len(names) != len(cells):
-        what = f"{len(names)} labels for a grid of {rows} x {columns} = {len(cells)} cells"
-        raise StatementError(what, do="give one label for each cell, row by row")
+        problem = f"{len(names)} labels for a grid of {rows} x {columns} = {len(cells)} cells"
+        raise StatementError(problem, do="give one label for each cell, row by row")
     down = ((names[k], names[k + columns]) for k in range(len(names) - columns))
     across = ((names[k], names[k + 1]) for k in range(len(names) - 1) if (k + 1) % columns)
     return _graph_of(names, [*down, *across])
@@ -214,12 +214,12 @@ def histograms(bins: int, most: int, *, replace: bool = False) -> Graph:
     for k in range(1, few + 1):
         count = count * (many + k) // k  # C(many + k, k)
         if count > MOST_CELLS or count * bins > MOST_COUNTS:
-            what = (
+            problem = (
                 f"there are too many histograms of {short_repr(bins)} bins and up to "
                 f"{short_repr(most)} records"
             )
             raise StatementError(
-                what, do="merge bins, or take fewer records: no channel has so many inputs"
+                problem, do="merge bins, or take fewer records: no channel has so many inputs"
             )
     if replace:
         # The tables that become equal without one of their records are neighbors of each other.
@@ -284,8 +284,8 @@ def cayley(elements: int | range, generators: Iterable[int]) -> Graph:
             ((x, x + int(s)) for x in elements for s in steps if s and x + int(s) in elements),
         )
     if not is_whole(elements, 2):
-        what = f"{short_repr(elements)} is not a group of integers"
-        raise StatementError(what, do="pass N >= 2 for 0 .. N-1, or a range")
+        problem = f"{short_repr(elements)} is not a group of integers"
+        raise StatementError(problem, do="pass N >= 2 for 0 .. N-1, or a range")
     n = int(elements)
     return _graph_of(range(n), ((x, (x + int(s)) % n) for x in range(n) for s in steps if s % n))
 
@@ -358,12 +358,12 @@ def within(
 def _distinct(labels: Iterable[Hashable]) -> tuple[Any, ...]:
     """Labels as a tuple; refuse duplicates, labels that are not hashable, None and nan."""
     require_room(labels, "list of labels")
-    given: Any = (
+    stated: Any = (
         tuple(labels)
         if isinstance(labels, Iterable) and getattr(labels, "ndim", 1) == 1
         else labels
     )
-    names = check_labels(given, None, "input", StatementError)
+    names = check_labels(stated, None, "input", StatementError)
     if not names:
         raise StatementError("a graph without labels is empty", do="give at least one label")
     if None in names:

@@ -127,11 +127,11 @@ def read_neighbors(table: Any, inputs: Sequence[Hashable]) -> nx.Graph[Any]:
     kind = table.get("kind", "edges")
     edges = table.get("edges")
     if not isinstance(kind, str) or kind not in KINDS_OF_NEIGHBORS:
-        what = (
+        problem = (
             f"privacy.neighbors.kind = {short_repr(kind)}: should be "
             f"{', '.join(map(repr, KINDS_OF_NEIGHBORS))}"
         )
-        raise _wrong(what, "kind", do=nearest(kind, KINDS_OF_NEIGHBORS))
+        raise _wrong(problem, "kind", do=nearest(kind, KINDS_OF_NEIGHBORS))
     sizes: Any = (table.get("rows"), table.get("columns"))
     if (None in sizes) if kind == "grid" else (sizes != (None, None)):
         do = "give rows and columns with kind = 'grid' and nowhere else"
@@ -158,12 +158,12 @@ def graph_of_positions(edges: Any, inputs: Sequence[Hashable]) -> nx.Graph[Any]:
             and len(edge) == 2
             and all(type(x) is int and 0 <= x < n for x in edge)
         ):
-            what = (
+            problem = (
                 f"the edge {short_repr(edge)} should be a pair of integers from 0 to {n - 1}, "
                 "positions of inputs"
             )
             raise MisstatedError(
-                what, "edges", k, do="give labels as neighbors = { edges = [[label, label]] }"
+                problem, "edges", k, do="give labels as neighbors = { edges = [[label, label]] }"
             )
     return _by_edges([[inputs[x] for x in edge] for edge in pairs], inputs, "edges")
 
@@ -172,18 +172,18 @@ def _by_edges(edges: Any, inputs: Sequence[Hashable], *key: str) -> nx.Graph[Any
     import networkx as nx
 
     if not isinstance(edges, list):
-        what = f"{short_repr(edges)} should be a list of pairs of labels"
-        raise MisstatedError(what, *key, do='write [["a", "b"], ...]')
+        problem = f"{short_repr(edges)} should be a list of pairs of labels"
+        raise MisstatedError(problem, *key, do='write [["a", "b"], ...]')
     graph: nx.Graph[Any] = nx.Graph()
     graph.add_nodes_from(inputs)
     for k, edge in enumerate(edges):
         if not isinstance(edge, list) or len(edge) != 2:
-            what = f"the edge {short_repr(edge)} should be a pair of labels"
-            raise MisstatedError(what, *key, k, do='write ["a", "b"]')
+            problem = f"the edge {short_repr(edge)} should be a pair of labels"
+            raise MisstatedError(problem, *key, k, do='write ["a", "b"]')
         for label in edge:
             if isinstance(label, (list, dict)) or label not in graph:
-                what = f"the edge {edge} names {label!r}, which is not an input"
-                raise MisstatedError(what, *key, k, do=nearest(label, inputs))
+                problem = f"the edge {edge} names {label!r}, which is not an input"
+                raise MisstatedError(problem, *key, k, do=nearest(label, inputs))
         if edge[0] == edge[1]:
             raise MisstatedError(
                 f"the edge {edge} ties an input to itself", *key, k, do="remove this edge"
@@ -192,5 +192,5 @@ def _by_edges(edges: Any, inputs: Sequence[Hashable], *key: str) -> nx.Graph[Any
     return graph
 
 
-def _wrong(what: str, *key: str | int, do: str = "") -> MisstatedError:
-    return MisstatedError(what, "neighbors", *key, do=do)
+def _wrong(problem: str, *key: str | int, do: str = "") -> MisstatedError:
+    return MisstatedError(problem, "neighbors", *key, do=do)

@@ -62,8 +62,8 @@ class Ties:
         }
         object.__setattr__(self, "budget", Budget(self.budget))
         for name, kind in kinds.items():
-            if (given := getattr(self, name)) is not None and not isinstance(given, np.ndarray):
-                object.__setattr__(self, name, np.array(given, kind))
+            if (array := getattr(self, name)) is not None and not isinstance(array, np.ndarray):
+                object.__setattr__(self, name, np.array(array, kind))
         self._check_pairs()
         if not 0 <= self.delta <= 1:
             raise _unfit(f"delta = {self.delta!r} is not in [0, 1]")
@@ -118,9 +118,9 @@ class Ties:
     @property
     def table(self) -> Float:
         """Distance of each ordered pair, shape (n, n); 0 without a tie."""
-        found = np.zeros((self.n, self.n))
-        found[self.pairs()] = 1.0 if self.distance is None else self.distance
-        return found
+        table = np.zeros((self.n, self.n))
+        table[self.pairs()] = 1.0 if self.distance is None else self.distance
+        return table
 
     @property
     def is_complete(self) -> bool:
@@ -179,9 +179,9 @@ class Ties:
         """The ratios as a table, shape (n, n): that of the pair ``(x, x')`` at ``[x', x]``; 0
         without a tie.
         """
-        found = np.zeros((self.n, self.n))
-        found[self.pairs()[::-1]] = self.ratio(up=up)
-        return found
+        ratios = np.zeros((self.n, self.n))
+        ratios[self.pairs()[::-1]] = self.ratio(up=up)
+        return ratios
 
     def _ratio(self, distance: Float, up: bool) -> Float:
         """The ratio at some distances."""
@@ -262,8 +262,8 @@ class TableTies(Ties):
     @property
     def table(self) -> Float:
         """Distance of each ordered pair, shape (n, n)."""
-        found: Float = vars(self)["_table"]
-        return found
+        table: Float = vars(self)["_table"]
+        return table
 
     @cached_property
     def first(self) -> Int:
@@ -301,20 +301,20 @@ class TableTies(Ties):
 
     def ratio_table(self, *, up: bool) -> Float:
         """The ratios as a table, computed a row at a time."""
-        found = np.empty_like(self.table)
+        ratios = np.empty_like(self.table)
         for x, row in enumerate(self.table.T):
-            found[x] = self._ratio(row, up)
-        np.fill_diagonal(found, 0.0)
-        return found
+            ratios[x] = self._ratio(row, up)
+        np.fill_diagonal(ratios, 0.0)
+        return ratios
 
 
-def _unfit(what: str) -> StatementError:
-    return StatementError(what, where="the ties of a privacy notion", do="correct the notion")
+def _unfit(problem: str) -> StatementError:
+    return StatementError(problem, where="the ties of a privacy notion", do="correct the notion")
 
 
-def no_rows(what: str, count: float) -> NotRepresentableError:
+def no_rows(subject: str, count: float) -> NotRepresentableError:
     """Error for a definition that has too many rows to write down."""
     return NotRepresentableError(
-        f"{what} has {count:.3g} rows",
+        f"{subject} has {count:.3g} rows",
         do="let solve() generate the violated ones, or take fewer outputs",
     )

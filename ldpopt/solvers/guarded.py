@@ -113,8 +113,8 @@ class Guarded(Solver):
         try:
             plain = json.loads(json.dumps(options, default=_plain))
         except TypeError as error:
-            what = f"an option cannot be sent to the process of {self.name}: {error}"
-            raise SolverOptionError(what, do="pass numbers, text and lists") from None
+            problem = f"an option cannot be sent to the process of {self.name}: {error}"
+            raise SolverOptionError(problem, do="pass numbers, text and lists") from None
         return plain, {} if warm_start is None else self.solver.pack_warm_start(warm_start)
 
 
@@ -130,7 +130,7 @@ Address = tuple[str, str]
 
 
 def _without_names(program: LinearProgram) -> LinearProgram:
-    parts = {one.name: getattr(program, one.name) for one in fields(LinearProgram)}
+    parts = {field.name: getattr(program, field.name) for field in fields(LinearProgram)}
     return LinearProgram(**parts | {"rows": (), "columns": ()})
 
 

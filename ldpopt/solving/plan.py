@@ -18,7 +18,7 @@ from ldpopt.solving.methods.event_interior import EventInteriorPoint
 from ldpopt.solving.methods.graph_interior import GraphInteriorPoint
 from ldpopt.solving.methods.method import Method
 from ldpopt.solving.methods.output_sifting import OutputSifting
-from ldpopt.solving.methods.rays.method import Rays
+from ldpopt.solving.methods.rays.method import RaysMethod
 from ldpopt.solving.methods.row_generation import RowGeneration
 from ldpopt.solving.problem_form import ProblemForm
 
@@ -26,7 +26,7 @@ SolveForm = Literal["compact", "pairwise", "sifted"]
 
 METHODS: tuple[Method, ...] = (
     OutputSifting(),
-    Rays(),
+    RaysMethod(),
     GraphInteriorPoint(),
     RowGeneration(may_switch=True),
     EventInteriorPoint(),
@@ -99,7 +99,8 @@ def plan(
     if form == "sifted":
         return (Step(OutputSifting(), 'form="sifted" was requested'),)
     allowed = [
-        replace(one, program_form=form) if isinstance(one, Direct) else one for one in METHODS
+        replace(candidate, program_form=form) if isinstance(candidate, Direct) else candidate
+        for candidate in METHODS
     ]
     # Ranks take less time than suiting.
     ranks = {

@@ -6,7 +6,7 @@ import pytest
 import ldpopt as lo
 from cities import synthetic_city
 from ldpopt.errors import LdpoptError, StatementError
-from ldpopt.solving.methods.rays import cluster, coarse, generation
+from ldpopt.solving.methods.rays import cluster, coarse, progress
 
 
 class HereClient:
@@ -34,7 +34,7 @@ class HereClient:
 
 @pytest.fixture
 def small_is_large(monkeypatch):
-    monkeypatch.setattr(generation, "VIEW_INPUTS", 20)
+    monkeypatch.setattr(progress, "VIEW_INPUTS", 20)
     monkeypatch.setattr(coarse, "LEAST_INPUTS", 60)
 
 
@@ -87,7 +87,7 @@ def test_what_is_no_client_is_refused_and_an_unused_one_is_told():
 
 def test_after_the_deadline_blocks_come_back_as_they_are():
     rng = np.random.default_rng(0)
-    block = cluster.Block(
+    block = cluster.OutputShare(
         np.arange(2),
         np.zeros((2, 3), np.int16),
         np.zeros((2, 3), np.int8),

@@ -71,9 +71,9 @@ def rays_of(
     rows = []
     for part in lengths.parts:
         below = vertices(lengths.within(part), most=most, deadline=deadline)
-        whole = np.full((len(below), ties.n), ZERO, np.int64)
-        whole[:, part] = below
-        rows.append(whole)
+        exponents = np.full((len(below), ties.n), ZERO, np.int64)
+        exponents[:, part] = below
+        rows.append(exponents)
     nearest = int(lengths.length.min(initial=np.iinfo(np.int64).max)) if len(lengths.length) else 1
     return Rays(ties.budget, lengths.unit, np.vstack(rows), nearest)
 
@@ -83,8 +83,8 @@ def cone_ties(privacy: Any, inputs: Sequence[Hashable]) -> Ties:
     ties = privacy.definition(inputs) if isinstance(privacy, TiedNotion) else None
     is_cone = ties is not None and ties.delta == 0 and ties.owner is None and not ties.is_shared
     if ties is None or not is_cone or not (ties.is_mutual or ties.first is None):
-        what = f"designs are not known for {short_repr(privacy)}: its columns do not form a cone"
-        raise NotRepresentableError(what, do="use PureLDP, GraphDP, MetricDP or OneSided")
+        problem = f"designs are not known for {short_repr(privacy)}: its columns do not form a cone"
+        raise NotRepresentableError(problem, do="use PureLDP, GraphDP, MetricDP or OneSided")
     return ties
 
 
@@ -94,10 +94,10 @@ def _one_sided(ties: Ties, most: int) -> Rays:
     """
     assert ties.capped is not None
     if len(sensitive := np.flatnonzero(ties.capped)) > np.log2(most):
-        what = (
+        problem = (
             f"the cone of {len(sensitive)} sensitive answers has 2**{len(sensitive)} extreme rays"
         )
-        raise NotRepresentableError(what, do="merge sensitive answers into at most 16")
+        raise NotRepresentableError(problem, do="merge sensitive answers into at most 16")
     sets = np.arange(1, 2 ** len(sensitive))
     below = np.ones((len(sets), ties.n), np.int64)
     below[:, sensitive] = 1 - ((sets[:, None] >> np.arange(len(sensitive))) & 1)
@@ -109,9 +109,11 @@ def require_weights(rays: Rays, weights: Float, inputs: Sequence[Hashable]) -> N
     """Refuse weights of 0 for all answers that some report has a positive probability for."""
     if len(silent := np.flatnonzero((rays.below != ZERO) @ (weights > 0) == 0)):
         x = int(np.argmax(rays.below[silent[0]] != ZERO))
-        what = f"answer {inputs[x]!r} and all answers that it is protected against have weight 0"
+        problem = f"answer {inputs[x]!r} and all answers that it is protected against have weight 0"
         raise StatementError(
-            what, where="the weights", do="give one of them a weight: reports may reveal the answer"
+            problem,
+            where="the weights",
+            do="give one of them a weight: reports may reveal the answer",
         )
 
 

@@ -27,7 +27,7 @@ MAX_ANSWERS = 16  # largest number of answers of which all sets are listed at ea
 CELLS = 2**21  # number of array entries that are computed at once
 
 
-def vertices(ties: Lengths, *, most: int = MAX_RAYS, deadline: Deadline = NO_LIMIT) -> Int:
+def vertices(ties: TieLengths, *, most: int = MAX_RAYS, deadline: Deadline = NO_LIMIT) -> Int:
     """List the extreme rays of a connected cone, shape (k, n)."""
     n = len(ties.paths)
     if len(ties.first) == 2 * (n - 1):
@@ -36,24 +36,24 @@ def vertices(ties: Lengths, *, most: int = MAX_RAYS, deadline: Deadline = NO_LIM
         raise _too_many(n, most)
     # The first vertex: the ties along the shortest chains from the first answer are tight.
     frontier = _lowered(ties.paths[None, :, 0])
-    found = {frontier[0].tobytes()}
+    known = {frontier[0].tobytes()}
     while len(frontier):
         fresh: set[bytes] = set()
         size = max(1, CELLS >> n)
         for part in range(0, len(frontier), size):
             if deadline.is_over:
-                what = (
+                problem = (
                     f"the extreme rays of the cone of {n} answers were not listed within "
                     "the time limit"
                 )
-                raise NotRepresentableError(what, do="give a longer time_limit")
+                raise NotRepresentableError(problem, do="give a longer time_limit")
             moved = np.ascontiguousarray(_neighbors(ties, frontier[part : part + size]))
-            fresh.update(set(moved.view(f"V{8 * n}").ravel().tolist()) - found)
-            if len(found) + len(fresh) > most:
+            fresh.update(set(moved.view(f"V{8 * n}").ravel().tolist()) - known)
+            if len(known) + len(fresh) > most:
                 raise _too_many(n, most)
-        found |= fresh
+        known |= fresh
         frontier = _read(fresh, n)
-    return np.unique(_read(found, n), axis=0)
+    return np.unique(_read(known, n), axis=0)
 
 
 def _read(rows: set[bytes], n: int) -> Int:
@@ -72,7 +72,7 @@ def _lowered(rows: Int) -> Int:
     return np.asarray(rows.max(axis=1, keepdims=True) - rows)
 
 
-def _of_tree(ties: Lengths, most: int) -> Int:
+def _of_tree(ties: TieLengths, most: int) -> Int:
     """Vertices of ties without a cycle: each tie is tight in one of its two directions."""
     n = len(ties.paths)
     if 2 ** (n - 1) > most:
@@ -91,7 +91,7 @@ def _of_tree(ties: Lengths, most: int) -> Int:
     return np.unique(_lowered(rows), axis=0)
 
 
-def _neighbors(ties: Lengths, below: Int) -> Int:
+def _neighbors(ties: TieLengths, below: Int) -> Int:
     """The other ends of all edges from some vertices."""
     n = below.shape[1]
     spare = ties.length - (below[:, ties.second] - below[:, ties.first])
@@ -111,7 +111,7 @@ def _neighbors(ties: Lengths, below: Int) -> Int:
     return np.asarray(moved - moved.min(axis=1, keepdims=True))
 
 
-def _edges_of_trees(ties: Lengths, tight: NDArray[np.bool_], n: int) -> tuple[Int, Int]:
+def _edges_of_trees(ties: TieLengths, tight: NDArray[np.bool_], n: int) -> tuple[Int, Int]:
     """Edges from vertices whose tight ties are a tree: for each tie, the subtree at its lower end
     is raised.
     """
@@ -128,7 +128,7 @@ def _edges_of_trees(ties: Lengths, tight: NDArray[np.bool_], n: int) -> tuple[In
     return at, sets
 
 
-def _touching(ties: Lengths, tight: NDArray[np.bool_], n: int, bits: Int) -> Int:
+def _touching(ties: TieLengths, tight: NDArray[np.bool_], n: int, bits: Int) -> Int:
     """Answers with a tight tie to each answer, as bit sets."""
     touching = np.zeros((len(tight), n), bits.dtype)
     for k, (x, z) in enumerate(zip(ties.first, ties.second, strict=True)):
@@ -137,7 +137,7 @@ def _touching(ties: Lengths, tight: NDArray[np.bool_], n: int, bits: Int) -> Int
     return touching
 
 
-def _edges(ties: Lengths, tight: NDArray[np.bool_], n: int) -> tuple[Int, Int]:
+def _edges(ties: TieLengths, tight: NDArray[np.bool_], n: int) -> tuple[Int, Int]:
     """Vertices, and sets that may be raised: tight ties connect the set and its complement."""
     bits = np.int64(1) << np.arange(n)
     lower = np.zeros((len(tight), n), np.int64)
@@ -174,7 +174,7 @@ def _is_connected(reach: Int, at: Int, sets: Int) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True, eq=False)
-class Lengths:
+class TieLengths:
     """Mutual ties that no chain of other ties implies."""
 
     # first, second: pairs of answers, in both orders, shape (t,)
@@ -191,12 +191,12 @@ class Lengths:
         _, part = np.unique(self.paths < FAR, axis=0, return_inverse=True)
         return [np.flatnonzero(part.ravel() == k) for k in range(part.max() + 1)]
 
-    def within(self, part: Int) -> Lengths:
+    def within(self, part: Int) -> TieLengths:
         """The ties of one part, whose answers are renumbered."""
         place = np.full(len(self.paths), -1)
         place[part] = np.arange(len(part))
         kept = place[self.first] >= 0
-        return Lengths(
+        return TieLengths(
             place[self.first[kept]],
             place[self.second[kept]],
             self.length[kept],
@@ -205,17 +205,17 @@ class Lengths:
         )
 
 
-def lengths_of(ties: Ties) -> Lengths:
+def lengths_of(ties: Ties) -> TieLengths:
     """Lengths of mutual ties."""
     first, second = ties.pairs()
-    given = np.ones(len(first)) if ties.distance is None else ties.distance
+    distance = np.ones(len(first)) if ties.distance is None else ties.distance
     once = first < second
     first, second = first[once].astype(np.int64), second[once].astype(np.int64)
-    length, unit = _whole(given[once])
+    length, unit = _whole(distance[once])
     kept, paths = _needed(ties.n, first, second, length)
     first, second, length = first[kept], second[kept], length[kept]
     step = int(np.gcd.reduce(length)) if len(length) else 1
-    return Lengths(
+    return TieLengths(
         np.concatenate([first, second]),
         np.concatenate([second, first]),
         np.tile(length // step, 2),
@@ -229,8 +229,8 @@ def _whole(distance: NDArray[np.float64]) -> tuple[Int, Fraction]:
     if not len(distance):
         return np.empty(0, np.int64), Fraction(1)
     exponent = int(np.frexp(distance.max())[1]) - BITS
-    whole = np.maximum(np.ceil(np.ldexp(distance, -exponent)), 1.0).astype(np.int64)
-    sizes = np.unique(whole)
+    units = np.maximum(np.ceil(np.ldexp(distance, -exponent)), 1.0).astype(np.int64)
+    sizes = np.unique(units)
     group = np.zeros(len(sizes), np.int64)
     start = 0
     for k in range(1, len(sizes)):
@@ -238,7 +238,7 @@ def _whole(distance: NDArray[np.float64]) -> tuple[Int, Fraction]:
             start = k
         group[k] = start
     return np.array([sizes[group == g].max() for g in group])[
-        np.searchsorted(sizes, whole)
+        np.searchsorted(sizes, units)
     ], Fraction(2) ** exponent
 
 
