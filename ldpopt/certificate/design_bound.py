@@ -114,8 +114,8 @@ class FormBound:
         """Plain values for a file."""
         shift = None if self.shift is None else self.shift.tolist()
         inequalities = None if self.inequalities is None else self.inequalities.plain()
-        own = {"inverse": self.inverse.tolist(), "line": self.line.tolist()}
-        return {**own, "shift": shift, "inequalities": inequalities}
+        numbers = {"inverse": self.inverse.tolist(), "line": self.line.tolist()}
+        return {**numbers, "shift": shift, "inequalities": inequalities}
 
     @classmethod
     def read(cls, entry: Entry, n: int) -> "FormBound":

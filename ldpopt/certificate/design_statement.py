@@ -213,19 +213,19 @@ def value_of(
         mean = means if mean is None else mean + means
     assert second is not None
     assert mean is not None
-    # Everything over one denominator: 2**mass_bits a mass, 2**bits an entry of X, unit an entry of
-    # the workload.
-    mass = 1 << mass_bits
-    entry = 1 << bits
-    unit = statement.unit**2
+    # Masses are over 2**mass_bits, entries of X over 2**bits, those of the workload over unit.
+    scale = (1 << mass_bits) * (1 << bits)
     wanted = _measured(metric, target)
-    square = _row(target.sums_of_products(wanted))
-    cross = _row(mean.sums_of_products(wanted))
-    own = _row(mean.sums_of_products(_measured(metric, mean)))
-    errors = second.whole()[:, 0] * mass + (square * (mass * entry) - 2 * cross) * (mass * entry)
-    biases = own + (square * (mass * entry) - 2 * cross) * (mass * entry)
-    # Errors are over mass**2 entry**2: second has one mass less, the others are brought to it.
-    total = mass**2 * entry**2 * unit
+    # |v - t|^2 = |v|^2 - 2 v.t + |t|^2 for the estimate v of a respondent and the truth t; all
+    # terms are over scale**2 unit**2.
+    mean_times_truth = _row(mean.sums_of_products(wanted)) * scale
+    truth_squared = _row(target.sums_of_products(wanted)) * scale**2
+    mean_squared = _row(mean.sums_of_products(_measured(metric, mean)))
+    # A sum over reports has the denominator of a mass once only.
+    second_moment = second.whole()[:, 0] * (1 << mass_bits)
+    errors = second_moment - 2 * mean_times_truth + truth_squared
+    biases = mean_squared - 2 * mean_times_truth + truth_squared
+    total = scale**2 * statement.unit**2
     if objective == "worst_case":
         achieved = Fraction(int(errors.max()), total)
     else:

@@ -44,6 +44,12 @@ def exact_grid(*arrays: Any) -> int:
     return max(GRID, 53 - int(min(exponents, default=0)))
 
 
+def exactly(array: Any) -> tuple[Integers, int]:
+    """Floats as integers without rounding, and their number of fractional bits, at least `GRID`."""
+    grid = exact_grid(array)
+    return integers(array, grid=grid), grid
+
+
 @dataclass(frozen=True, eq=False)
 class Rationals:
     """An array of rationals: Python integers over a power of two, or over any common

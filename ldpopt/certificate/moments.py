@@ -152,44 +152,51 @@ class Moments:
         them, or none.
         """
         d = self.d
-        first = self.number[0, a, a]
         for k, other in itertools.product(range(a // 2 + 1), range((d - a) // 2 + 1)):
             width = d - a - 2 * other + 1
             # The row of the second given answer, left out, is that of the first one or is 0.
             left_out = a * width if k == other == 0 else (a + 1) * width
             both: list[Entry] = []
-            one: list[Entry] = []
-            none: list[Entry] = [(0, 0, 0, 1), (0, 0, 1, -2), (0, 0, first, 1)] * (k == other == 0)
-            for own, rest in itertools.product(terms(a, k), terms(d - a, other)):
-                (i, j, t, factor), (u, v, w, more) = own, rest
+            single: list[Entry] = []
+            neither = self._constants(a) * (k == other == 0)
+            for inside, outside in itertools.product(terms(a, k), terms(d - a, other)):
+                (i, j, t, factor), (u, v, w, more) = inside, outside
                 row = (i - k) * width + u - other
                 column = (j - k) * width + v - other
                 if left_out in (row, column):
                     continue
-                place, factor = (
-                    (row - (row > left_out), column - (column > left_out)),
-                    factor * more,
-                )
+                place = (row - (row > left_out), column - (column > left_out))
+                factor *= more
                 pair = 1 + i + u + j + v - 2 * (t + w)
                 near = self._triple(i + u, j + v, pair - 1)
                 far = self._triple(a - i + u, a - j + v, pair - 1)
                 all_four = self.number[four_answers(a, (i, j, t), (u, v, w))]
                 both.append((*place, all_four, factor))
-                one += [(*place, near, factor), (*place, all_four, -factor)]
+                single += [(*place, near, factor), (*place, all_four, -factor)]
                 if min(i + u, j + v) > 0:
-                    none += [
-                        (*place, pair, factor),
-                        (*place, near, -factor),
-                        (*place, far, -factor),
-                    ]
-                    none.append((*place, all_four, factor))
+                    moments: tuple[tuple[int, int], ...]
+                    moments = (pair, 1), (near, -1), (far, -1), (all_four, 1)
                 elif max(i + u, j + v) > 0:  # the constant has the place of the first given answer
-                    ends = (i + j, u + v)
-                    none += [(*place, 1, factor), (*place, 1 + sum(ends), -factor)]
-                    none.append((*place, 1 + a - ends[0] + ends[1], -factor))
-                    none.append((*place, self._triple(a, sum(ends), a - ends[0] + ends[1]), factor))
-            for entries in (both, one, none):
+                    moments = self._beside_constant(a, i + j, u + v)
+                else:
+                    moments = ()
+                neither += [(*place, moment, sign * factor) for moment, sign in moments]
+            for entries in (both, single, neither):
                 yield len({entry[0] for entry in entries}), entries
+
+    def _constants(self, a: int) -> list[Entry]:
+        """The share of pairs of answers at a distance ``a`` with none in the set: ``1 - 2 m +
+        phi_a``.
+        """
+        return [(0, 0, 0, 1), (0, 0, 1, -2), (0, 0, self.number[0, a, a], 1)]
+
+    def _beside_constant(self, a: int, near: int, beside: int) -> tuple[tuple[int, int], ...]:
+        """Moments and their signs for an answer in the set, of ``near`` ones among the ``a``
+        questions and ``beside`` others, if both given answers are not: ``m - phi - phi' + tau``.
+        """
+        distance = near + beside
+        other = a - near + beside  # to the second given answer
+        return (1, 1), (1 + distance, -1), (1 + other, -1), (self._triple(a, distance, other), 1)
 
     def _triple(self, *distances: int) -> int:
         """Number of the moment of three answers at given distances, in any order."""
@@ -258,15 +265,17 @@ ORDERS = [
 
 
 @lru_cache(maxsize=1 << 16)
-def four_answers(a: int, own: tuple[int, int, int], other: tuple[int, int, int]) -> tuple[int, ...]:
+def four_answers(
+    a: int, inside: tuple[int, int, int], other: tuple[int, int, int]
+) -> tuple[int, ...]:
     """The same tuple for answers ``0, w, y, z`` in any order, shifted, and with questions
     exchanged.
 
-    ``w`` has the weight ``a``; ``own`` are the numbers of ones of ``y``, of ``z`` and of both in
+    ``w`` has the weight ``a``; ``inside`` are the numbers of ones of ``y``, of ``z`` and of both in
     these ``a`` questions, ``other`` those in the other ones. If two answers are equal, it is the
     tuple of three distances.
     """
-    (i, j, t), (u, v, w) = own, other
+    (i, j, t), (u, v, w) = inside, other
     counts = [0, a - i - j + t, u - w, i - t, v - w, j - t, w, t]
     differ = {pair: sum(counts[kind] for kind in kinds) for pair, kinds in DIFFERENT.items()}
     for (_, last), distance in differ.items():

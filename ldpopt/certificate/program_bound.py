@@ -18,7 +18,8 @@ from typing import Literal
 import numpy as np
 
 from ldpopt.certificate.compact import MIN_COARSE_ENTRIES, coarse_integers, columns_bound
-from ldpopt.certificate.integers import GRID, Integers, exact_grid, integers
+from ldpopt.certificate.integers import GRID, Integers, integers
+from ldpopt.certificate.program_digits import ProgramDigits
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, Int
@@ -94,8 +95,20 @@ def bound(problem: Problem, multipliers: Multipliers, *, coarse: bool = False) -
     """Bound the value of every private channel, from above for a gain; if ``coarse``, by costs
     rounded to 52 bits.
     """
+    return bound_of(ProgramDigits.of(problem), multipliers, coarse=coarse)
+
+
+def bound_of(digits: ProgramDigits, multipliers: Multipliers, *, coarse: bool = False) -> Fraction:
+    """As `bound`, for a problem whose numbers are read already.
+
+    The bound holds for any multipliers: ``u(P) <= bound`` for every private channel ``P`` of a
+    gain, ``u(P) >= bound`` of a loss. Wrong multipliers make it weak, never wrong. Of three ways
+    the first that fits is taken: 64-bit integers for row sums alone, 64-bit integers for pairs
+    alone, Python's integers for everything.
+    """
     # O(n m) integer operations, plus one for each non-zero of the rows with a multiplier. Proofs:
     # docs, "Certificates".
+    problem = digits.problem
     sign = 1 if problem.utility.sense == "gain" else -1
     utility = problem.utility.matrix
     # If the utility does not depend on the report, the gap may have no scale: no rounding error may
@@ -114,15 +127,15 @@ def bound(problem: Problem, multipliers: Multipliers, *, coarse: bool = False) -
         and problem.prior is not None
         and multipliers.row_sums is not None
     ):
-        whole, duals, bits = coarse_integers(sign * problem.prior, utility, multipliers.row_sums)
-        return sign * columns_bound(whole, duals, _compact_ties(problem)) * Fraction(2) ** -bits
+        costs, duals, bits = coarse_integers(sign * problem.prior, utility, multipliers.row_sums)
+        return sign * columns_bound(costs, duals, _compact_ties(problem)) * Fraction(2) ** -bits
     if has_stakes and multipliers.form == "pairwise" and utility.size > MIN_ENTRIES:
-        found = _bound_by_blocks(problem, multipliers, sign)
-        if found is not None:
-            return found
-    cost_grid = exact_grid(utility)  # multipliers are in the utility's unit, which may be tiny
-    shares, grid = weights(problem, multipliers)
-    costs = sign * shares[:, None] * integers(utility, grid=cost_grid)
+        total = _bound_by_blocks(problem, multipliers, sign)
+        if total is not None:
+            return total
+    cost_grid = digits.bits  # multipliers are in the utility's unit, which may be tiny
+    shares, grid = weights(digits, multipliers)
+    costs = sign * shares[:, None] * digits.utility
     cost_grid += grid - GRID
     constant = _relax_pairs(costs, problem, multipliers.pairs, cost_grid)
     for block, values in multipliers.blocks:
@@ -153,15 +166,17 @@ def _bound_by_blocks(problem: Problem, multipliers: Multipliers, sign: int) -> F
     return sign * total * Fraction(2) ** -bits
 
 
-def weights(problem: Problem, multipliers: Multipliers) -> tuple[Integers, int]:
+def weights(digits: ProgramDigits, multipliers: Multipliers) -> tuple[Integers, int]:
     """Prior, for a worst case the multipliers of the inputs, as integers; and their fractional
     bits.
+
+    The weights of a worst case sum to exactly 1: the largest one takes what rounding left. A worst
+    case is at most the mean under any such weights, so that they prove a bound.
     """
-    if problem.prior is not None:
-        grid = exact_grid(problem.prior)
-        return integers(problem.prior, grid=grid), grid
+    if digits.prior is not None:
+        return digits.prior
     duals = multipliers.worst_case
-    n = len(problem.inputs)
+    n = len(digits.problem.inputs)
     duals = (
         np.full(n, 1 / n) if duals is None or not 0 < duals.sum() < np.inf else duals / duals.sum()
     )
@@ -222,7 +237,7 @@ def _ratios(problem: Problem, pairs: PairRows) -> tuple[Integers, float]:
 
 def _tied_distances(problem: Problem, ties: Ties, pairs: PairRows) -> Float:
     """Distance of the pair of each row; raises if the statement does not imply a row."""
-    what = f"{problem.privacy!r}"
+    notion = f"{problem.privacy!r}"
     table = ties.table
     chosen = np.empty(len(pairs.value))
     for begin in range(0, len(chosen), BLOCK):
@@ -231,19 +246,21 @@ def _tied_distances(problem: Problem, ties: Ties, pairs: PairRows) -> Float:
     if (chosen <= 0).any():
         k = int(np.argmax(chosen <= 0))
         names = problem.inputs[pairs.first[k]], problem.inputs[pairs.second[k]]
-        what = f"{what} does not tie {names[0]!r} to {names[1]!r}, but a multiplier does"
-        raise CertificateError(what, do=MULTIPLIERS)
+        message = f"{notion} does not tie {names[0]!r} to {names[1]!r}, but a multiplier does"
+        raise CertificateError(message, code="untied", do=MULTIPLIERS)
     if ties.delta and not ties.is_shared and (np.bincount(pairs.row) > 1).any():
-        what = (
-            f"{what} has no rows for events of several outputs, but a multiplier belongs "
+        message = (
+            f"{notion} has no rows for events of several outputs, but a multiplier belongs "
             "to such a row"
         )
-        raise CertificateError(what, do=MULTIPLIERS)
+        raise CertificateError(message, code="event", do=MULTIPLIERS)
     owned = ~ties.tied_outputs(len(problem.outputs))[pairs.y]
     if owned.any():
         name = problem.outputs[pairs.y[int(np.argmax(owned))]]
         raise CertificateError(
-            f"{what} has no rows for output {name!r}, but a multiplier for one", do=MULTIPLIERS
+            f"{notion} has no rows for output {name!r}, but a multiplier for one",
+            code="owned",
+            do=MULTIPLIERS,
         )
     return chosen
 

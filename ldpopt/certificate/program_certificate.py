@@ -15,7 +15,8 @@ import numpy as np
 from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate import program_files as files
 from ldpopt.certificate.integers import exact_grid, integers
-from ldpopt.certificate.program_bound import Multipliers, bound, weights
+from ldpopt.certificate.program_bound import Multipliers, bound_of, weights
+from ldpopt.certificate.program_digits import ProgramDigits
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table, privacy_text, shown
@@ -158,10 +159,11 @@ class Certificate(HasFacts):
 
 def prove(problem: Problem, mechanism: Mechanism, multipliers: Multipliers) -> Certificate:
     """Compute every number of a certificate from the statement, the masses and the multipliers."""
-    achieved = achieved_by(problem, mechanism)
-    best = bound(problem, multipliers)
+    digits = ProgramDigits.of(problem)
+    achieved = achieved_by(digits, mechanism)
+    best = bound_of(digits, multipliers)
     distance = best - achieved if problem.utility.sense == "gain" else achieved - best
-    relative = relative_gap(problem, multipliers, best, distance)
+    relative = relative_gap(digits, multipliers, best, distance)
     audit = mechanism.audit(problem.privacy)
     residuals = {block.name: _residual(block, mechanism) for block in problem.constraints}
     return Certificate(
@@ -169,47 +171,42 @@ def prove(problem: Problem, mechanism: Mechanism, multipliers: Multipliers) -> C
     )
 
 
-def achieved_by(problem: Problem, mechanism: Mechanism) -> Fraction:
+def achieved_by(digits: ProgramDigits, mechanism: Mechanism) -> Fraction:
     """Exact value of the masses under the problem's objective."""
+    problem = digits.problem
     utility, counts = problem.utility.matrix, mechanism.counts
-    grid = exact_grid(utility)
     step = max(1, BLOCK // utility.shape[1])
     by_input = np.zeros(len(utility), dtype=object)
-    unit = Fraction(1, mechanism.denominator << grid)
+    unit = Fraction(1, mechanism.denominator << digits.bits)
     # some rows at a time, to hold few Python integers at once
     for begin in range(0, len(utility), step):
-        masses = counts[begin : begin + step]
-        values = utility[begin : begin + step]
-        used = np.nonzero((masses != 0) & (values != 0))
+        rows = slice(begin, begin + step)
+        masses = counts[rows]
+        used = np.nonzero((masses != 0) & (utility[rows] != 0))
         np.add.at(
-            by_input[begin:],
-            used[0],
-            masses[used].astype(object) * integers(values[used], grid=grid),
+            by_input[begin:], used[0], masses[used].astype(object) * digits.entries(rows, used)
         )
-    if problem.prior is not None:
-        fine = exact_grid(problem.prior)
-        return (
-            Fraction(int((integers(problem.prior, grid=fine) * by_input).sum()), 1 << fine) * unit
-        )
+    if digits.prior is not None:
+        prior, fine = digits.prior
+        return Fraction(int((prior * by_input).sum()), 1 << fine) * unit
     worst = min(by_input) if problem.utility.sense == "gain" else max(by_input)
     return int(worst) * unit
 
 
 def relative_gap(
-    problem: Problem, multipliers: Multipliers, best: Fraction, distance: Fraction
+    digits: ProgramDigits, multipliers: Multipliers, best: Fraction, distance: Fraction
 ) -> float:
     """Gap over the bound, or over a hundredth of the stake if that is larger; infinite if both are
     0 and it is not.
     """
-    matrix = problem.utility.matrix
-    fine = exact_grid(matrix)
-    spread = integers(matrix.max(axis=1), grid=fine) - integers(matrix.min(axis=1), grid=fine)
-    shares, grid = weights(problem, multipliers)
+    fine = digits.bits
+    spread = digits.spread
+    shares, grid = weights(digits, multipliers)
     stake = Fraction(int((shares * spread).sum()), 1 << (grid + fine))
     # only inputs with the same utility for all reports have weight: all inputs count instead
     if not stake:
         stake = Fraction(int(spread.sum()), len(spread) << fine)
-    if problem.prior is None:  # multipliers near 0, even roundoff, must not make the stake vanish
+    if digits.prior is None:  # multipliers near 0, even roundoff, must not make the stake vanish
         stake = max(
             stake, Fraction(min(filter(None, spread.tolist()), default=0), len(spread) << fine)
         )
@@ -368,7 +365,7 @@ def _differences(
     achieved, best, gap = (
         Fraction(value) for value in (claimed.achieved, claimed.bound, claimed.gap)
     )
-    relative = relative_gap(problem, multipliers, best, gap)
+    relative = relative_gap(ProgramDigits.of(problem), multipliers, best, gap)
     # name, claim, number, whether the claim is wrong
     compared: list[tuple[str, Any, Any, bool]] = [
         ("achieved", achieved, computed.achieved, achieved != computed.achieved),

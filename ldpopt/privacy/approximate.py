@@ -62,7 +62,9 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
         budget = Budget(epsilon)
         value = real_number(delta, "delta", 0, 1, do="give a probability, usually far below 0.1")
         require_choice(form, ("event", "entry"), "form")
-        vars(self).update(epsilon=budget, delta=value, form=form)
+        object.__setattr__(self, "epsilon", budget)
+        object.__setattr__(self, "delta", value)
+        object.__setattr__(self, "form", form)
 
     @property
     def is_separated(self) -> bool:

@@ -71,7 +71,9 @@ class GraphDP(TiedNotion):
         require_choice(parts, ("connected", "separate"), "parts")
         if parts == "connected":
             _require_connected(graph)
-        vars(self).update(epsilon=budget, graph=graph, parts=parts)
+        object.__setattr__(self, "epsilon", budget)
+        object.__setattr__(self, "graph", graph)
+        object.__setattr__(self, "parts", parts)
 
     def __repr__(self) -> str:
         nodes = self.graph.number_of_nodes()

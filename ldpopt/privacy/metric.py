@@ -82,7 +82,9 @@ class MetricDP(TiedNotion):
             table = read_distance(distance, names)
             distance = frozen(table.values)
             names = table.axes[0]
-        vars(self).update(epsilon=Budget(epsilon), distance=distance, inputs=names)
+        object.__setattr__(self, "epsilon", Budget(epsilon))
+        object.__setattr__(self, "distance", distance)
+        object.__setattr__(self, "inputs", names)
 
     @classmethod
     def of_points(

@@ -336,15 +336,15 @@ def within(
             coordinates, names = read_points(points)
             points = dict(zip(names or range(len(coordinates)), coordinates, strict=True))
         if isinstance(points, Mapping):
-            given: Any = points
+            values: Any = points
         else:
-            given = dict(enumerate(points))  # type: ignore[arg-type]
-        nodes = _distinct(given)
+            values = dict(enumerate(points))  # type: ignore[arg-type]
+        nodes = _distinct(values)
         pairs = ((x, y) for i, x in enumerate(nodes) for y in nodes[:i])
         near = (
             (x, y)
             for x, y in pairs
-            if real_number(metric(given[x], given[y]), "distance") <= radius
+            if real_number(metric(values[x], values[y]), "distance") <= radius
         )
         return _graph_of(nodes, near)
     require_metric(metric)

@@ -250,20 +250,25 @@ class TableTies(Ties):
 
     is_compact = is_complete = False
     has_all_pairs = True
+    _table: Float
 
     def __new__(cls, *_: Any, **fields: Any) -> Any:
         """Plain ties if fields are given, as by `dataclasses.replace`."""
         return Ties(**fields) if fields else super().__new__(cls)
 
     def __init__(self, budget: Budget, table: Float) -> None:
-        fixed: dict[str, Any] = {"delta": 0.0, "is_shared": False, "capped": None, "owner": None}
-        vars(self).update(budget=budget, n=len(table), _table=table, **fixed)
+        object.__setattr__(self, "budget", budget)
+        object.__setattr__(self, "n", len(table))
+        object.__setattr__(self, "delta", 0.0)
+        object.__setattr__(self, "is_shared", False)
+        object.__setattr__(self, "capped", None)
+        object.__setattr__(self, "owner", None)
+        object.__setattr__(self, "_table", table)
 
     @property
     def table(self) -> Float:
         """Distance of each ordered pair, shape (n, n)."""
-        table: Float = vars(self)["_table"]
-        return table
+        return self._table
 
     @cached_property
     def first(self) -> Int:

@@ -67,8 +67,10 @@ class UtilityOptimizedLDP(TiedNotion):
     def __init__(
         self, epsilon: float | str, sensitive: Names, protected: Names | None = None
     ) -> None:
-        vars(self).update(epsilon=Budget(epsilon), sensitive=read_labels(sensitive, "sensitive"))
-        vars(self)["protected"] = None if protected is None else read_labels(protected, "protected")
+        object.__setattr__(self, "epsilon", Budget(epsilon))
+        object.__setattr__(self, "sensitive", read_labels(sensitive, "sensitive"))
+        reports = None if protected is None else read_labels(protected, "protected")
+        object.__setattr__(self, "protected", reports)
 
     def check(self, inputs: Names, outputs: Names) -> None:
         """Refuse labels that are not in the alphabets, and inputs that have neither an own nor a

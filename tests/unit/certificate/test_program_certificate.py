@@ -13,6 +13,7 @@ import pytest
 import ldpopt as lo
 from ldpopt.certificate import Multipliers, PairRows, recheck
 from ldpopt.certificate.program_certificate import _residual, prove, relative_gap
+from ldpopt.certificate.program_digits import ProgramDigits
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.rows import RowBlock
@@ -78,14 +79,15 @@ def test_a_certificate_without_its_parts_is_not_checked(proofs, part):
 
 def test_the_gap_is_relative_to_the_bound_or_to_a_hundredth_of_the_stake(proofs):
     problem, multipliers = proofs["gain"].problem, proofs["gain"].multipliers
+    digits = ProgramDigits.of(problem)
     matrix = problem.utility.matrix
     spread = [Fraction(row.max()) - Fraction(row.min()) for row in matrix]
     stake = sum(Fraction(p) * s for p, s in zip(problem.prior.tolist(), spread, strict=True))
     for best in (Fraction(0), stake / 100, -stake / 100, stake / 99, -stake / 50, Fraction(7)):
         for gap in (Fraction(0), Fraction(1, 3), TINY, -TINY):
             expected = round_up(gap / max(abs(best), stake / 100))
-            assert relative_gap(problem, multipliers, best, gap) == expected
-    nothing = lo.Problem([0.5, 0.5], np.zeros((2, 2)), lo.PureLDP(1.0))
+            assert relative_gap(digits, multipliers, best, gap) == expected
+    nothing = ProgramDigits.of(lo.Problem([0.5, 0.5], np.zeros((2, 2)), lo.PureLDP(1.0)))
     idle = Multipliers("compact", np.zeros(2), None, PairRows.joined([]), ())
     assert relative_gap(nothing, idle, Fraction(0), Fraction(0)) == 0.0
     assert relative_gap(nothing, idle, Fraction(0), TINY) == math.inf
