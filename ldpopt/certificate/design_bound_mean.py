@@ -1,5 +1,10 @@
 """The bound for a single mean, by two vectors.
 
+Why a few sets suffice: columns of pure privacy are mixtures of ``b 1 + (1 - b) 1_S`` for sets ``S``
+of answers, with ``b = e**-epsilon``, and the condition says that the smallest value over ``t`` of
+``sum_x v_x a_x(t)`` is not negative. For each ``t`` the worst set has exactly the answers with
+``a_x(t) < 0``.
+
 With ``k`` and ``y`` such that ``(k.v)^2 <= (y.v)(r.v)`` for all columns, no channel has average
 variance below ``2 k.w_c - 1.y - sum_x r_x w_c,x^2``. Only the sets ``{x : a_x(t) < 0}`` with
 ``a_x(t) = r_x t^2 - 2 k_x t + y_x`` need checking, which change at the roots of the ``a_x``; these
@@ -47,7 +52,12 @@ class MeanBound:
         return cls(*(part.numbers(n) for part in entry.table("numbers", "slope", "line").values()))
 
     def holds(self, statement: Statement, cone: Cone) -> bool:
-        """Whether the workload has these numbers, and no column costs more than allowed."""
+        """Whether the workload has these numbers, and no column costs more than allowed.
+
+        In integers, for the real ``e**-epsilon`` rounded down: more columns are allowed than by the
+        notion. False if the workload is not a multiple of one row plus constants, or the cone is
+        not that of pure privacy.
+        """
         if isinstance(cone, Rays) or _factor(statement, self.numbers) is None:
             return False
         k = Rationals.of(self.slope)
@@ -82,6 +92,9 @@ def _centered(statement: Statement, numbers: Float) -> Rationals:
 def _factor(statement: Statement, numbers: Float) -> Fraction | None:
     """Factor of the Gram matrix of the numbers in that of the workload; None if it is not a
     multiple.
+
+    Compared entry by entry, and exactly: ``G_xz * w_p^2 = w_x w_z * G_pp`` with the entry ``p`` of
+    the largest number.
     """
     if len(numbers) != len(statement.weights.whole):
         return None
@@ -110,7 +123,13 @@ class _Root(NamedTuple):
 
 
 def _holds(k: Integers, y: Integers, r: Integers, base: Fraction) -> bool:
-    """Whether ``(k.v)^2 <= (y.v)(r.v)`` for the columns of all sets, in integers."""
+    """Whether ``(k.v)^2 <= (y.v)(r.v)`` for the columns of all sets, in integers.
+
+    ``inside`` are the answers of the set for ``t`` below all roots. The three sums are those of
+    ``k``, ``y`` and ``r`` over the column of the current set; at each root one answer enters or
+    leaves, so that all sets together cost no more than sorting. Where ``r_x`` is 0 the parabola is
+    a line, with one root or none.
+    """
     roots: list[_Root] = []
     inside = np.zeros(len(k), dtype=bool)
     for x, (slope, line, weight) in enumerate(zip(k.tolist(), y.tolist(), r.tolist(), strict=True)):
@@ -144,7 +163,11 @@ def _root(p: int, sign: int, d: int, q: int, answer: int, joins: bool) -> _Root:
 
 
 def _compare(left: _Root, right: _Root) -> int:
-    """Sign of the difference of two roots, exactly."""
+    """Sign of the difference of two roots, exactly.
+
+    The places are the roots times ``2**200``, rounded down: places that differ by more than 4
+    decide. Roots nearer than that are compared by squaring, without rounding.
+    """
     if abs(left.place - right.place) > 4:
         return 1 if left.place > right.place else -1
     return _sign(
@@ -157,7 +180,12 @@ def _compare(left: _Root, right: _Root) -> int:
 
 
 def _sign(a: int, b: int, d: int, c: int, e: int) -> int:
-    """Sign of ``a + b sqrt(d) + c sqrt(e)``."""
+    """Sign of ``a + b sqrt(d) + c sqrt(e)``.
+
+    ``b`` and ``c`` are any integers, ``d`` and ``e`` are not negative. If ``a`` and the sum of the
+    roots have opposite signs, squares decide, first ``a^2`` against ``(b sqrt(d) + c sqrt(e))^2``
+    and, as this has the root ``sqrt(d e)``, its square once more.
+    """
     first = b * b * d * (1 if b > 0 else -1)
     second = c * c * e * (1 if c > 0 else -1)
     roots = (first + second > 0) - (first + second < 0)

@@ -192,7 +192,9 @@ def value_of(
     rows, (n, m) = statement.rows, channel.shape
     if left_inverse.shape != (n, m):
         problem = f"the left inverse has the shape {left_inverse.shape}, the channel {(n, m)}"
-        raise CertificateError(problem, do="give a left inverse with the shape of the channel")
+        raise CertificateError(
+            problem, code="inverse-shape", do="give a left inverse with the shape of the channel"
+        )
     is_small = rows.parts.shape[1] <= n
     # In terms of V: the metric of the numbers is 1. In terms of X: it is their Gram matrix, and X C
     # should be 1.

@@ -112,7 +112,9 @@ class Certificate(HasFacts):
                 "this certificate was constructed by hand and has no problem, mechanism "
                 "or multipliers"
             )
-            raise CertificateError(message, do="save what certify(solution) returned")
+            raise CertificateError(
+                message, code="handmade-certificate", do="save what certify(solution) returned"
+            )
         achieved, bound, gap = self.achieved, self.bound, self.gap
         if not (
             isinstance(achieved, Fraction)
@@ -120,7 +122,9 @@ class Certificate(HasFacts):
             and isinstance(gap, Fraction)
         ):
             raise CertificateError(
-                "the certificate was rounded to floats", do="save what certify(solution) returned"
+                "the certificate was rounded to floats",
+                code="rounded-certificate",
+                do="save what certify(solution) returned",
             )
         claim = {"achieved": str(achieved), "bound": str(bound), "gap": str(gap)}
         claim["relative_gap"] = self.relative_gap.hex()
@@ -340,7 +344,9 @@ def recheck(certificate: Certificate) -> Recheck:
     if problem is None or mechanism is None or multipliers is None or not certificate.exact:
         message = "the certificate is in floats, or has no problem, mechanism or multipliers"
         raise CertificateError(
-            message, do="check one from certify(solution), or from Certificate.load(path)"
+            message,
+            code="incomplete-certificate",
+            do="check one from certify(solution), or from Certificate.load(path)",
         )
     computed: Certificate | None = None
     failures: list[str] = []

@@ -1,4 +1,14 @@
-"""A program's certificate as JSON: statement, masses, multipliers and claim, each exactly."""
+"""A program's certificate as JSON: statement, masses, multipliers and claim, each exactly.
+
+The file is one object with five keys. ``format`` is the version. ``statement`` is the problem as
+`ldpopt.problem.plain` writes it. ``mechanism`` has the integer masses over ``2**53``, row by row.
+``multipliers`` are floats as hexadecimal text, which loses no bit; each privacy row is a list of
+its first input, its second input, the outputs of its event and its positive multiplier, and follows
+from the statement, so that no coefficient is written. ``claim`` has value, bound and gap as
+fractions in text. A file is read strictly: unknown keys, missing keys, repeated outputs, negative
+weights and numbers of another kind are refused before anything is computed. The checker reads the
+same file by code of its own.
+"""
 
 from typing import Any
 
@@ -32,7 +42,12 @@ def write(
     residuals: dict[str, float],
     path: FilePath,
 ) -> None:
-    """Write a certificate; see `Certificate.save`."""
+    """Write a certificate; see `Certificate.save`.
+
+    ``claim`` has the text of each number of the certificate, ``residuals`` the largest violation of
+    each side constraint. The file is written beside the old one, and takes its place when it is
+    complete.
+    """
     _require_small(problem, multipliers)
     masses = {"bits": mechanism.denominator.bit_length() - 1, "masses": mechanism.counts}
     data = {"format": FORMAT, "statement": _plain_problem(problem), "mechanism": masses}
@@ -51,12 +66,18 @@ def _require_small(problem: Problem, multipliers: Multipliers) -> None:
         needed = f"about {size / 2**30:.2g} GiB as a file"
         message = f"the certificate would take {needed}; at most {LARGEST_FILE >> 30} is read"
         raise CertificateError(
-            message, do="recheck() it here, and save its mechanism with mechanism.save(path)"
+            message,
+            code="file-size",
+            do="recheck() it here, and save its mechanism with mechanism.save(path)",
         )
 
 
 def read(path: FilePath) -> dict[str, Any]:
-    """Read the fields of a certificate; see `Certificate.load`."""
+    """Read the fields of a certificate; see `Certificate.load`.
+
+    Returns the arguments of `Certificate` but for the audit and ``exact``: problem, mechanism,
+    multipliers, the claimed numbers and residuals. None of the numbers is checked here.
+    """
     table = open_document(path, LARGEST_FILE).table(
         "format", "statement", "mechanism", "multipliers", "claim"
     )
@@ -73,6 +94,7 @@ def read(path: FilePath) -> dict[str, Any]:
 
 
 def _mechanism(entry: Entry, problem: Problem) -> Mechanism:
+    """The mechanism of integer masses over ``2**53``; other denominators are not known."""
     table = entry.table("bits", "masses")
     if table["bits"].value != 53:
         raise table["bits"].error(
@@ -82,6 +104,7 @@ def _mechanism(entry: Entry, problem: Problem) -> Mechanism:
 
 
 def _plain_multipliers(multipliers: Multipliers, problem: Problem) -> dict[str, Any]:
+    """Multipliers as JSON data; None stands for those that a form does not have."""
     pairs = multipliers.pairs
     ends = np.searchsorted(pairs.row, np.arange(len(pairs.value) + 1))
     places = zip(pairs.first.tolist(), pairs.second.tolist(), pairs.value.tolist(), strict=True)
@@ -97,6 +120,12 @@ def _plain_multipliers(multipliers: Multipliers, problem: Problem) -> dict[str, 
 
 
 def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
+    """Read what `_plain_multipliers` wrote.
+
+    Privacy rows must have ascending outputs, each once, and a positive multiplier; row sums are
+    read for the compact form only, weights of inputs for a worst case only. Whether the notion has
+    these rows is for the bound to decide.
+    """
     table = entry.table("form", "row_sums", "worst_case", "privacy", "constraints")
     n, m = problem.utility.shape
     form: Any = table["form"].text("compact", "pairwise")
@@ -140,6 +169,7 @@ def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
 
 
 def _hex(values: Float | None) -> list[str] | None:
+    """Floats as hexadecimal text, without rounding; None stays None."""
     return None if values is None else [value.hex() for value in values.tolist()]
 
 
@@ -153,7 +183,7 @@ def _plain_problem(problem: Problem) -> dict[str, Any]:
             "certificate file"
         )
         do = "use certify() in Python; files support only notions that derive from TiedNotion"
-        raise CertificateError(message, do=do)
+        raise CertificateError(message, code="notion-rows", do=do)
     try:
         return plain(problem)
     except StatementError as error:

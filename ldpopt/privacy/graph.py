@@ -198,5 +198,6 @@ def _require_connected(graph: nx.Graph[Any]) -> None:
             f"the neighbor graph falls into {len(parts)} parts: {first!r} and {other!r} would not "
             "be protected "
             "from each other",
+            code="graph-parts",
             do='join the parts by edges, or give parts = "separate" if reports may tell them apart',
         )

@@ -21,12 +21,14 @@ def require_undirected(graph: Graph) -> None:
     """Require an undirected, non-empty networkx graph."""
     if not (hasattr(graph, "is_directed") and hasattr(graph, "adj")):
         problem = f"{type(graph).__name__} is not a networkx graph"
-        raise StatementError(problem, do="pass a networkx.Graph on the inputs")
+        raise StatementError(problem, code="graph", do="pass a networkx.Graph on the inputs")
     if graph.is_directed():
         problem = "the graph is directed; being neighbors is mutual"
-        raise StatementError(problem, do="pass graph.to_undirected() if both ways are meant")
+        raise StatementError(
+            problem, code="directed-graph", do="pass graph.to_undirected() if both ways are meant"
+        )
     if len(graph) == 0:
-        raise StatementError("the graph is empty", do="add the inputs as nodes")
+        raise StatementError("the graph is empty", code="empty-graph", do="add the inputs as nodes")
 
 
 def bfs_partition(
@@ -76,7 +78,7 @@ def bfs_partition(
     require_undirected(graph)
     if not is_among(source, graph):
         problem = f"the source {short_repr(source)} is not a node of the graph"
-        raise StatementError(problem, do="start from one of its nodes")
+        raise StatementError(problem, code="source", do="start from one of its nodes")
     nearest: dict[Any, int] = {}
     for node, number in steps_from(graph, [source]).items():
         nearest.setdefault(value_of(node, value), number)
@@ -111,7 +113,9 @@ def value_of(node: Any, value: Value | None) -> Hashable:
             answer = value[node]
         except (KeyError, IndexError, TypeError):
             problem = f"node {short_repr(node)} has no query value"
-            raise StatementError(problem, do="give a value to every node") from None
+            raise StatementError(
+                problem, code="query-value", do="give a value to every node"
+            ) from None
     try:
         hash(answer)
     except TypeError:

@@ -225,7 +225,9 @@ class MetricDP(TiedNotion):
         if not isinstance(distance, str):
             if values is not None or points is not None:
                 raise StatementError(
-                    "values and points are not used with a distance matrix", do="remove both"
+                    "values and points are not used with a distance matrix",
+                    code="unused-values",
+                    do="remove both",
                 )
             return cls(epsilon, real_array(distance, "distance matrix"))
         if distance not in NAMES:
@@ -236,11 +238,15 @@ class MetricDP(TiedNotion):
             raise MisstatedError(problem, "distance", do="see `Model files` in the documentation")
         if distance == "absolute" and points is not None:
             raise StatementError(
-                "points are for distance = 'euclidean'", do="give values, one number for each input"
+                "points are for distance = 'euclidean'",
+                code="points",
+                do="give values, one number for each input",
             )
         if distance != "absolute" and (points is None) == (values is None):
             problem = f"distance = {distance!r} needs points"
-            raise StatementError(problem, do="give points = [[x, y], ...], one for each input")
+            raise StatementError(
+                problem, code="no-points", do="give points = [[x, y], ...], one for each input"
+            )
         coordinates = _values_of_inputs(values, inputs) if points is None else points
         return cls(
             epsilon,
@@ -332,13 +338,14 @@ def _named_distance(name: Any, points: Any, inputs: Names | None) -> tuple[Any, 
         )
         raise StatementError(
             problem,
+            code="unknown-distance",
             do=f"name one of {', '.join(map(repr, NAMES))}; or pass a matrix, without points",
         )
     if points is None and name == "absolute":
         return _difference, inputs
     if points is None:
         do = "pass points={label: (x, y), ...}, one for each input"
-        raise StatementError(f"distance = {name!r} needs points", do=do)
+        raise StatementError(f"distance = {name!r} needs points", code="no-points", do=do)
     table = point_distances(points, "euclidean" if name == "absolute" else name, inputs)
     return table.values, table.axes[0]
 
@@ -350,7 +357,7 @@ def _difference(x: Hashable, other: Hashable) -> float:
             f"distance = 'absolute' needs numbers, and {short_repr(x)} or {short_repr(other)} "
             "is not a number"
         )
-        raise StatementError(problem, do="pass points={label: number, ...}")
+        raise StatementError(problem, code="numbers", do="pass points={label: number, ...}")
     return float(abs(numbers[0] - numbers[1]))
 
 

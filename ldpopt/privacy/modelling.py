@@ -159,7 +159,9 @@ def read_ratio(ratio: Any, ties: Ties | None) -> Any:
         if ratio is None:
             return None
         raise StatementError(
-            "this notion writes fixed rows, which have no ratio", do="leave ratio out"
+            "this notion writes fixed rows, which have no ratio",
+            code="no-ratio",
+            do="leave ratio out",
         )
     ratios = distinct_ratios(ties)
     k = len(ratios)
@@ -169,7 +171,7 @@ def read_ratio(ratio: Any, ties: Ties | None) -> Any:
         if hasattr(ratio, "value") and k > 1:
             problem = f"one parameter cannot stand for the ratios at {k} distances"
             do = f"pass a cp.Parameter({k}, pos=True), with values as notion.ratios() has them"
-            raise StatementError(problem, do=do)
+            raise StatementError(problem, code="single-ratio", do=do)
         if not hasattr(ratio, "value"):
             return _number(ratio) ** np.unique(ties.distance)
         import cvxpy as cp
@@ -197,7 +199,7 @@ def _number(ratio: Any) -> float:
         raise StatementError(problem, do="pass e**epsilon, or a cp.Parameter") from None
     if not 1 <= value < np.inf:
         problem = f"ratio = {value:g} is not e**epsilon of a budget"
-        raise StatementError(problem, do="pass a finite number of at least 1")
+        raise StatementError(problem, code="ratio", do="pass a finite number of at least 1")
     return value
 
 
@@ -214,7 +216,9 @@ def shape_of_channel(channel: Any) -> tuple[int, int]:
             f"{short_repr(channel)} is not an affine cvxpy expression of shape (inputs, outputs)"
         )
         raise StatementError(
-            problem, do="pass cp.Variable((n, m)), or an affine expression of variables"
+            problem,
+            code="expression",
+            do="pass cp.Variable((n, m)), or an affine expression of variables",
         )
     n, m = shape
     return n, m
@@ -243,7 +247,9 @@ def own_ratios(privacy: Any, inputs: Names | None) -> Float:
     names = privacy.alphabet if inputs is None else tuple(inputs)
     if (ties := exact_ties(privacy, privacy.ties((0, 1) if names is None else names))) is None:
         raise StatementError(
-            "this notion writes fixed rows, which have no ratio", do="leave ratio out"
+            "this notion writes fixed rows, which have no ratio",
+            code="no-ratio",
+            do="leave ratio out",
         )
     return distinct_ratios(ties)
 
@@ -306,7 +312,9 @@ def axes_of(channel: Mapping[Any, Any]) -> tuple[tuple[Hashable, ...], tuple[Has
             if (x, y) not in channel:
                 problem = f"P has no variable for input {x!r} and output {y!r}"
                 raise StatementError(
-                    problem, do="give a variable for every pair of an input and an output"
+                    problem,
+                    code="variable",
+                    do="give a variable for every pair of an input and an output",
                 )
     return inputs, outputs
 

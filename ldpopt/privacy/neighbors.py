@@ -124,7 +124,9 @@ def cycle(labels: Iterable[Hashable]) -> Graph:
     """
     if len(names := _distinct(labels)) < 3:
         problem = f"a cycle of {len(names)} labels does not exist"
-        raise StatementError(problem, do="give at least three labels, or use a path")
+        raise StatementError(
+            problem, code="cycle-length", do="give at least three labels, or use a path"
+        )
     return _graph_of(names, zip(names, (*names[1:], names[0]), strict=True))
 
 
@@ -161,7 +163,9 @@ def grid(rows: int, columns: int, labels: Iterable[Hashable] | None = None) -> G
     names: tuple[Any, ...] = _distinct(cells if labels is None else labels)
     if len(names) != len(cells):
         problem = f"{len(names)} labels for a grid of {rows} x {columns} = {len(cells)} cells"
-        raise StatementError(problem, do="give one label for each cell, row by row")
+        raise StatementError(
+            problem, code="grid-labels", do="give one label for each cell, row by row"
+        )
     down = ((names[k], names[k + columns]) for k in range(len(names) - columns))
     across = ((names[k], names[k + 1]) for k in range(len(names) - 1) if (k + 1) % columns)
     return _graph_of(names, [*down, *across])
@@ -330,7 +334,7 @@ def within(
     """
     do = "give a positive finite r in the unit of the distance"
     if not ((radius := real_number(r, "r", do=do)) > 0 and np.isfinite(radius)):
-        raise StatementError(f"r = {radius} is not a radius", do=do)
+        raise StatementError(f"r = {radius} is not a radius", code="radius", do=do)
     if callable(metric):
         if not isinstance(points, Mapping) and is_labelled(points):
             coordinates, names = read_points(points)
@@ -365,7 +369,9 @@ def _distinct(labels: Iterable[Hashable]) -> tuple[Any, ...]:
     )
     names = check_labels(stated, None, "input", StatementError)
     if not names:
-        raise StatementError("a graph without labels is empty", do="give at least one label")
+        raise StatementError(
+            "a graph without labels is empty", code="no-labels", do="give at least one label"
+        )
     if None in names:
         raise StatementError(
             "None cannot name an input", do="name inputs by numbers, texts or tuples of them"

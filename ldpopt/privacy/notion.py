@@ -170,7 +170,9 @@ class Notion(ABC):
         if not is_dataclass(self):
             do = "make it a dataclass of plain values, or give it to_plain() and from_plain()"
             raise StatementError(
-                f"the privacy notion {type(self).__name__} cannot be written to a file", do=do
+                f"the privacy notion {type(self).__name__} cannot be written to a file",
+                code="notion-fields",
+                do=do,
             )
         return fields_to_plain(self)
 
@@ -252,7 +254,10 @@ def notion_of(kind: Any) -> type[Notion]:
     known = KINDS if isinstance(kind, str) and kind in KINDS else installed()
     if not isinstance(kind, str) or kind not in known:
         raise MisstatedError(
-            f"unknown privacy notion {short_repr(kind)}", "kind", do=nearest(kind, known)
+            f"unknown privacy notion {short_repr(kind)}",
+            "kind",
+            code="unknown-notion",
+            do=nearest(kind, known),
         )
     return known[kind]
 
@@ -265,7 +270,9 @@ def to_table(privacy: Notion, inputs: Names, *, explicit: bool = False) -> dict[
             "give its class a kind of its own, and name it under the entry point group "
             "ldpopt.privacy"
         )
-        raise StatementError(f"the privacy notion {name} cannot be written to a file", do=do)
+        raise StatementError(
+            f"the privacy notion {name} cannot be written to a file", code="notion-kind", do=do
+        )
     table = privacy.to_plain(inputs, explicit=explicit)
     for key, value in table.items():
         if not is_plain(value):
@@ -273,7 +280,9 @@ def to_table(privacy: Notion, inputs: Names, *, explicit: bool = False) -> dict[
                 f"{name}.to_plain() returned {short_repr(value)} for {key!r}, which no file "
                 "can hold"
             )
-            raise StatementError(problem, do="return numbers, text, lists and tables only")
+            raise StatementError(
+                problem, code="file-value", do="return numbers, text, lists and tables only"
+            )
     return {"kind": privacy.kind} | table
 
 
@@ -297,7 +306,9 @@ def from_table(table: Table, inputs: Names) -> Notion:
     except Exception as error:
         problem = f"{notion.__name__} refused its keys: {type(error).__name__}: {error}"
         raise StatementError(
-            problem, do="correct the values of the keys, or the notion's from_plain()"
+            problem,
+            code="notion-keys",
+            do="correct the values of the keys, or the notion's from_plain()",
         ) from error
 
 
@@ -326,7 +337,7 @@ def require_notion(privacy: Any) -> None:
     if privacy is None:
         raise StatementError("the problem has no privacy notion", do=do)
     if not isinstance(privacy, Notion):
-        raise StatementError(f"{short_repr(privacy)} is not a privacy notion", do=do)
+        raise StatementError(f"{short_repr(privacy)} is not a privacy notion", code="notion", do=do)
 
 
 def with_epsilon(privacy: Any, epsilon: Budget) -> Any:
@@ -357,7 +368,9 @@ def shape_of(channel: Any) -> tuple[tuple[Hashable, ...], bool]:
         return rows, True
     if not hasattr(channel, "__len__") or getattr(channel, "ndim", 1) == 0:
         problem = f"{short_repr(channel)} is not a channel"
-        raise MechanismError(problem, do="pass a Mechanism or an array (inputs, outputs)")
+        raise MechanismError(
+            problem, code="channel", do="pass a Mechanism or an array (inputs, outputs)"
+        )
     return tuple(range(len(channel))), False
 
 
@@ -367,7 +380,7 @@ def read_labels(labels: Any, name: str) -> tuple[Hashable, ...]:
         hasattr(labels, "__iter__") and getattr(labels, "ndim", 1) == 1
     ):
         name = f"{name} = {short_repr(labels)} is not a list of labels"
-        raise StatementError(name, do="pass a list, also for a single label")
+        raise StatementError(name, code="label-list", do="pass a list, also for a single label")
     return check_labels(tuple(labels), None, name, StatementError)
 
 
@@ -378,5 +391,7 @@ def require_known(names: Names, alphabet: Names, subject: str, kind: str) -> Non
         if name not in known:
             do = f"the {kind}s are {list(alphabet)[:8]}"
             raise StatementError(
-                f"{subject} names {short_repr(name)}, which is not an {kind}", do=do
+                f"{subject} names {short_repr(name)}, which is not an {kind}",
+                code="unknown-label",
+                do=do,
             )

@@ -45,7 +45,7 @@ def point_distances(points: Any, metric: str, inputs: Sequence[Hashable] | None 
         coordinates = table.to(names, None)
     if names is not None and len(names) != len(coordinates):
         problem = f"{len(names)} input labels for {len(coordinates)} points"
-        raise StatementError(problem, do="give one label for each point")
+        raise StatementError(problem, code="label-count", do="give one label for each point")
     distance = distances(coordinates, names, metric)
     x, k = next(
         iter(np.argwhere((distance == 0) & ~np.eye(len(distance), dtype=bool)).tolist()), (0, 0)
@@ -53,7 +53,10 @@ def point_distances(points: Any, metric: str, inputs: Sequence[Hashable] | None 
     if x != k:
         problem = f"the points of {_name(names, x)} and {_name(names, k)} coincide"
         raise StatementError(
-            problem, where="the list of points", do="merge the two inputs or move them apart"
+            problem,
+            code="coincident-points",
+            where="the list of points",
+            do="merge the two inputs or move them apart",
         )
     return Labelled(distance, (names, names), "distance", ("input", "input"))
 
@@ -62,7 +65,7 @@ def require_metric(metric: Any) -> None:
     """Require the name of a distance between coordinates."""
     if not isinstance(metric, str) or metric not in METRICS:
         do = f"name one of {', '.join(map(repr, METRICS))}, or pass a function"
-        raise StatementError(f"unknown metric {short_repr(metric)}", do=do)
+        raise StatementError(f"unknown metric {short_repr(metric)}", code="unknown-metric", do=do)
 
 
 def distances(coordinates: Float, names: Labels | None, metric: str) -> Float:
@@ -100,7 +103,11 @@ def network_distances(graph: nx.Graph[Any], weight: str) -> Labelled:
     if not np.isfinite(distance).all():
         x, k = map(int, np.argwhere(~np.isfinite(distance))[0])
         problem = f"no path of the network joins {names[x]!r} and {names[k]!r}"
-        raise StatementError(problem, do="join the parts by edges, or give a problem for each part")
+        raise StatementError(
+            problem,
+            code="network-parts",
+            do="join the parts by edges, or give a problem for each part",
+        )
     return Labelled(
         np.minimum(distance, distance.T), (names, names), "distance", ("input", "input")
     )
@@ -117,13 +124,19 @@ def _edges(graph: nx.Graph[Any], names: Labels, weight: str) -> tuple[Int, Int, 
         if weight not in data:
             problem = f"the edge has no {weight!r}"
             raise StatementError(
-                problem, where=where, do="give weight=, the attribute with lengths"
+                problem,
+                code="edge-length",
+                where=where,
+                do="give weight=, the attribute with lengths",
             )
         length = float(real_array(data[weight], f"{weight} of an edge"))
         if not 0 < length < np.inf:
             problem = f"the {weight} of the edge is {length}, which is not a positive length"
             raise StatementError(
-                problem, where=where, do="give every edge a positive, finite length"
+                problem,
+                code="negative-length",
+                where=where,
+                do="give every edge a positive, finite length",
             )
         ends = (min(position[u], position[v]), max(position[u], position[v]))
         shortest[ends] = min(length, shortest.get(ends, np.inf))
@@ -148,7 +161,9 @@ def read_points(points: Any, metric: str = "euclidean") -> tuple[Float, Labels |
     coordinates = coordinates[:, None] if coordinates.ndim == 1 else coordinates
     if coordinates.ndim != 2 or not coordinates.size or not np.isfinite(coordinates).all():
         problem = "the points need finite coordinates, one row per point"
-        raise StatementError(problem, do="give one row of finite numbers for each point")
+        raise StatementError(
+            problem, code="coordinates", do="give one row of finite numbers for each point"
+        )
     if (
         metric == "great_circle"
         and columns is not None
@@ -159,6 +174,7 @@ def read_points(points: Any, metric: str = "euclidean") -> tuple[Float, Labels |
             problem = f"the coordinates {short_repr(columns)} are not a latitude and a longitude"
             raise StatementError(
                 problem,
+                code="column-names",
                 do="name them 'latitude' and 'longitude', or pass .to_numpy(), latitude first",
             )
         coordinates = coordinates[:, [axes.index(0), axes.index(1)]]
@@ -169,14 +185,17 @@ def _great_circle(coordinates: Float, names: Labels | None) -> Float:
     """Distances on a sphere, by the haversine formula, which is accurate for close points."""
     if coordinates.shape[1] != 2:
         problem = f"a point on the globe has {coordinates.shape[1]} coordinates"
-        raise StatementError(problem, do="give latitude, longitude")
+        raise StatementError(problem, code="dimensions", do="give latitude, longitude")
     for axis, (kind, limit) in enumerate((("latitude", 90), ("longitude", 360))):
         if len(wrong := np.flatnonzero(np.abs(coordinates[:, axis]) > limit)):
             value = coordinates[wrong[0], axis]
             where = f"the point of {_name(names, int(wrong[0]))}"
             do = "give (latitude, longitude) in degrees"
             raise StatementError(
-                f"{kind} {value} is not within {limit} degrees of 0", where=where, do=do
+                f"{kind} {value} is not within {limit} degrees of 0",
+                code="degrees",
+                where=where,
+                do=do,
             )
     latitude, longitude = np.radians(coordinates).T
     distance = np.empty((len(coordinates),) * 2)

@@ -38,8 +38,8 @@ KEYS_OF_NEIGHBORS = ("kind", "rows", "columns", "edges")
 class MisstatedError(StatementError):
     """A value of a table is wrong; ``key`` leads to it from the table."""
 
-    def __init__(self, what: str, *key: str | int, do: str = "") -> None:
-        super().__init__(what, do=do)
+    def __init__(self, what: str, *key: str | int, code: str = "", do: str = "") -> None:
+        super().__init__(what, code=code, do=do)
         self.key = key
 
 

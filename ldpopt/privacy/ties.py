@@ -321,5 +321,6 @@ def no_rows(subject: str, count: float) -> NotRepresentableError:
     """Error for a definition that has too many rows to write down."""
     return NotRepresentableError(
         f"{subject} has {count:.3g} rows",
+        code="rows",
         do="let solve() generate the violated ones, or take fewer outputs",
     )

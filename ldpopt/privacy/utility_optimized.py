@@ -99,7 +99,9 @@ class UtilityOptimizedLDP(TiedNotion):
             "not those of the "
         )
         raise NotRepresentableError(
-            f"{problem}{len(inputs)} inputs", do="use ties(inputs, outputs).rows(n_outputs)"
+            f"{problem}{len(inputs)} inputs",
+            code="output-labels",
+            do="use ties(inputs, outputs).rows(n_outputs)",
         )
 
     @classmethod
@@ -141,7 +143,9 @@ class UtilityOptimizedLDP(TiedNotion):
                 f"no report is protected, so input {short_repr(inputs[silent[0]])} has "
                 "nothing to report"
             )
-            raise StatementError(problem, do="add an output, or name a protected one")
+            raise StatementError(
+                problem, code="no-report", do="add an output, or name a protected one"
+            )
         return owner
 
 
@@ -150,4 +154,4 @@ def _unfit(label: Hashable) -> StatementError:
         f"report {short_repr(label)} is neither protected nor the label of an input that is "
         "not sensitive"
     )
-    return StatementError(problem, do="add this report to protected")
+    return StatementError(problem, code="unowned-report", do="add this report to protected")

@@ -54,7 +54,9 @@ class Cvxpy(Solver):
         installed = cp.installed_solvers()
         if self._solver not in installed:
             problem = f"cvxpy has no solver {self._solver!r} here"
-            raise SolverNotFoundError(problem, do=f"name one of {', '.join(sorted(installed))}")
+            raise SolverNotFoundError(
+                problem, code="cvxpy-solver", do=f"name one of {', '.join(sorted(installed))}"
+            )
 
     def solve(
         self, program: LinearProgram, *, time_limit: float | None = None, **options: Any

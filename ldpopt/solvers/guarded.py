@@ -114,7 +114,9 @@ class Guarded(Solver):
             plain = json.loads(json.dumps(options, default=_plain))
         except TypeError as error:
             problem = f"an option cannot be sent to the process of {self.name}: {error}"
-            raise SolverOptionError(problem, do="pass numbers, text and lists") from None
+            raise SolverOptionError(
+                problem, code="option-value", do="pass numbers, text and lists"
+            ) from None
         return plain, {} if warm_start is None else self.solver.pack_warm_start(warm_start)
 
 
@@ -253,7 +255,7 @@ def _process_error(why: str) -> LdpoptError:
         f"set {PROCESS_VARIABLE}=0 to solve in this process, where time limits and Ctrl-C may not "
         "work at once"
     )
-    return LdpoptError(f"no process could be started for the solver: {why}", do=do)
+    return LdpoptError(f"no process could be started for the solver: {why}", code="process", do=do)
 
 
 def with_unit_costs(program: LinearProgram) -> tuple[LinearProgram, int]:

@@ -264,4 +264,6 @@ def _with_slacks(basis: highspy.HighsBasis) -> highspy.HighsBasis:
 def _set(highs: highspy.Highs, option: str, value: Any) -> None:
     if highs.setOptionValue(option, value) != highspy.HighsStatus.kOk:
         message = f"HiGHS refuses the option {option} = {value!r}"
-        raise SolverOptionError(message, do="see its name, type and range in HiGHS's manual")
+        raise SolverOptionError(
+            message, code="option", do="see its name, type and range in HiGHS's manual"
+        )

@@ -221,7 +221,9 @@ class LinearProgram:
         text = os.fspath(path)
         if not text.lower().endswith((".lp", ".mps")):
             raise StatementError(
-                f"unknown format of the file {text!r}", do="end the file name in .lp or .mps"
+                f"unknown format of the file {text!r}",
+                code="file-format",
+                do="end the file name in .lp or .mps",
             )
         target = Path(text)
         try:
@@ -281,7 +283,9 @@ class LinearProgram:
         )
         if highspy.HighsStatus.kError in statuses:
             problem = f"HiGHS refuses the program with {rows} rows and {columns} columns"
-            raise StatementError(problem, do="check that its numbers are finite and below 1e20")
+            raise StatementError(
+                problem, code="program", do="check that its numbers are finite and below 1e20"
+            )
         if named:
             for column, name in enumerate(plain_names(self.column_names())):
                 highs.passColName(column, name)

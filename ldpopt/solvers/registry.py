@@ -41,7 +41,9 @@ def find(name: str | Solver) -> Solver:
                 f"name one of {names}; or pass an instance of a class derived from "
                 "ldpopt.solvers.Solver"
             )
-            raise SolverNotFoundError(f"there is no solver {short_repr(name)}", do=do)
+            raise SolverNotFoundError(
+                f"there is no solver {short_repr(name)}", code="unknown-solver", do=do
+            )
         address = getattr(others[head], "value", "").partition("[")[0].strip()
         factory = others[head].load()
     solver = require_solver(factory(detail) if detail else factory())

@@ -110,7 +110,9 @@ def _require_numbers(solver: Solver, name: str, numbers: Any, size: int) -> None
 
 def _wrong(solver: Solver, problem: str) -> LdpoptError:
     do = "test it with ldpopt.testing.check_solver"
-    return LdpoptError(f"solve() of the solver {solver.name!r} returned {problem}", do=do)
+    return LdpoptError(
+        f"solve() of the solver {solver.name!r} returned {problem}", code="outcome", do=do
+    )
 
 
 class Status(Enum):

@@ -221,9 +221,9 @@ def _ties_of(problem: Problem, form: ProgramForm) -> Ties | None:
     if form == "compact" and "relaxation" in forms:
         message = f"the compact form of {problem.privacy!r} is a relaxation"
         raise NotRepresentableError(
-            message, do=f'use form="{forms[0]}", or request form="relaxation"'
+            message, code="relaxation", do=f'use form="{forms[0]}", or request form="relaxation"'
         )
-    raise NotRepresentableError(message, do=f'use form="{forms[0]}"')
+    raise NotRepresentableError(message, code="form", do=f'use form="{forms[0]}"')
 
 
 def _n_pairs(ties: Ties) -> float:

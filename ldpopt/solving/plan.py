@@ -85,7 +85,9 @@ def plan(
     require_kind(limits, Limits, "limits=")
     if form is not None and not (isinstance(form, str) and form in get_args(SolveForm)):
         raise StatementError(
-            f"unknown form {short_repr(form)}", do="use 'compact', 'pairwise' or 'sifted'"
+            f"unknown form {short_repr(form)}",
+            code="unknown-form",
+            do="use 'compact', 'pairwise' or 'sifted'",
         )
     require_kind(problem, Problem, "plan()")
     facts = ProblemForm.of(problem, deadline)

@@ -141,6 +141,7 @@ class Solution(HasFacts):
             blocks = " and ".join(self.conflict) or "the constraints"
             return InfeasibleError(
                 f"no channel satisfies {blocks} together",
+                code="constraints",
                 do="relax one of them, or raise epsilon",
                 solution=self,
             )

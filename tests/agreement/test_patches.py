@@ -75,7 +75,7 @@ def test_without_memory_for_rounds_the_channel_of_the_start_is_given(monkeypatch
     assert answer.status is Status.LIMIT
     assert "memory" in answer.raw_status
     assert 0.05 < lo.certify(answer).relative_gap < 0.6
-    with pytest.raises(StatementError, match="rounds of 90 inputs"):
+    with pytest.raises(StatementError, match="90 inputs"):
         lo.solve(problem, gap=1e-6, limits=RAYS)
 
 

@@ -79,16 +79,18 @@ def exact_optimum(problem: Problem) -> tuple[Fraction, Fraction]:
             f"{n} answers and {m} reports are too many for pivots in rationals: at most "
             f"{MAX_SIZE} of each"
         )
-        raise NotRepresentableError(message, do="use certify(solution)")
+        raise NotRepresentableError(message, code="size", do="use certify(solution)")
     ties = problem.definition()
     if ties is None:
         raise NotRepresentableError(
-            f"{problem.privacy!r} is a plug-in without ties", do="use certify(solution)"
+            f"{problem.privacy!r} is a plug-in without ties",
+            code="plug-in",
+            do="use certify(solution)",
         )
     farthest = float(max(_distances(ties), default=Fraction(0)))
     if float(ties.budget) * farthest > LARGEST:
         message = f"epsilon times the distance {farthest:.6g} is beyond {LARGEST:g} nats"
-        raise NotRepresentableError(message, do="use certify(solution)")
+        raise NotRepresentableError(message, code="distance", do="use certify(solution)")
     # If every needed power of e**epsilon is a known rational, one program is enough.
     is_rational = all(low == high for low, high in map(ties.budget.enclosure, _distances(ties)))
     ends = [_optimum(problem, ties, up) for up in ((False,) if is_rational else (False, True))]

@@ -53,7 +53,7 @@ class Interior(Solver):
                 "the interior point solves compact programs: one constraint for all pairs, an "
                 "expected value"
             )
-            raise NotRepresentableError(problem, do='use solver="highs"')
+            raise NotRepresentableError(problem, code="compact-program", do='use solver="highs"')
         structure = program.structure
         sign = 1.0 if structure.maximize else -1.0
         costs = sign * structure.weighted

@@ -197,11 +197,13 @@ def check_options(options: dict[str, Any]) -> None:
     for name, value in options.items():
         if name not in ("gap", "steps"):
             raise SolverOptionError(
-                f"the interior point has no option {name!r}", do="its options are gap and steps"
+                f"the interior point has no option {name!r}",
+                code="unknown-option",
+                do="its options are gap and steps",
             )
         if not isinstance(value, float if name == "gap" else int) or not value > 0:
             do = "gap is a positive float, steps a positive integer"
-            raise SolverOptionError(f"{name} = {value!r} is not valid", do=do)
+            raise SolverOptionError(f"{name} = {value!r} is not valid", code="option-value", do=do)
 
 
 def longest_step(arrays: tuple[Float, ...], steps: tuple[Float, ...]) -> float:

@@ -116,5 +116,5 @@ def read_problem(task: Task) -> GraphProgram:
             "this method needs two or more inputs, ties of 0.001 nats or more, and no "
             "side constraints"
         )
-        raise NotRepresentableError(message, do='use solver="highs"')
+        raise NotRepresentableError(message, code="graph-problem", do='use solver="highs"')
     return program

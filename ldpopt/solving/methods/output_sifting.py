@@ -105,7 +105,7 @@ class OutputSifting(Method):
                 "use a pure or entry-wise budget, an expected value and no side constraints; or "
                 'solver="highs"'
             )
-            raise NotRepresentableError(problem, do=do)
+            raise NotRepresentableError(problem, code="sifted-problem", do=do)
         return _Sifting(task, self.solver).run()
 
 

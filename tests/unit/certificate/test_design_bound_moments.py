@@ -359,5 +359,5 @@ def test_distances_in_files_are_ascending_and_few(made: Any) -> None:
             MomentBound.read(
                 Entry({**plain, "apart": apart}, "a.json"), 2 ** (len(plain["eigenvalues"]) - 1)
             )
-    with pytest.raises(lo.errors.ModelFileError, match="at most 16 questions"):
+    with pytest.raises(lo.errors.ModelFileError, match="16"):
         MomentBound.read(Entry({**plain, "apart": [1]}, "a.json"), 2**20)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
+from builders import refused
 from ldpopt.certificate import Multipliers, PairRows, recheck
 from ldpopt.certificate.program_certificate import _residual, prove, relative_gap
 from ldpopt.certificate.program_digits import ProgramDigits
@@ -71,7 +72,7 @@ def test_the_smallest_wrong_claim_is_named(proofs, sense, sign):
 
 @pytest.mark.parametrize("part", ["problem", "mechanism", "multipliers"])
 def test_a_certificate_without_its_parts_is_not_checked(proofs, part):
-    with pytest.raises(CertificateError, match="no problem, mechanism or multipliers"):
+    with refused("incomplete-certificate", CertificateError):
         recheck(replace(proofs["gain"], **{part: None}))
     with pytest.raises(CertificateError):
         recheck(replace(proofs["gain"], exact=False))
@@ -121,7 +122,7 @@ def test_the_required_gap_is_compared_to_the_last_digit(proofs):
     solution = lo.solve(proofs["gain"].problem)
     found = certify(solution).relative_gap
     assert certify(solution, gap=found).relative_gap == found
-    with pytest.raises(CertificateError, match="more than the"):
+    with refused("gap", CertificateError):
         certify(solution, gap=float(np.nextafter(found, -1)))
 
 

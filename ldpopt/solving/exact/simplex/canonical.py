@@ -57,7 +57,9 @@ def _triangularize(
         if not rows[r]:
             problem = "the basis is singular: its columns are linearly dependent"
             raise StatementError(
-                problem, do="choose other columns (the bases of the binary models need epsilon > 0)"
+                problem,
+                code="singular-basis",
+                do="choose other columns (the bases of the binary models need epsilon > 0)",
             )
         for k in rows[r]:
             within[k].discard(r)

@@ -81,11 +81,15 @@ class StandardForm:
                 f"the matrix does not have {rows} rows and {columns} columns, as b and the names do"
             )
             raise StatementError(
-                problem, do="give one entry of b for each row, a name and a cost for each column"
+                problem,
+                code="shape",
+                do="give one entry of b for each row, a name and a cost for each column",
             )
         if (twice := first_duplicate(self.names)) is not None:
             raise StatementError(
-                f"duplicate column name {twice[0]!r}", do="give each column its own name"
+                f"duplicate column name {twice[0]!r}",
+                code="column-names",
+                do="give each column its own name",
             )
 
     @property
@@ -112,14 +116,14 @@ class StandardForm:
                     f"name some of {', '.join(self.names[:8])}, ... or positions from 0 to "
                     f"{columns - 1}"
                 )
-                raise StatementError(problem, do=do)
+                raise StatementError(problem, code="basis-column", do=do)
             basic.append(position)
         if len(basic) != rows or len(set(basic)) < rows:
             problem = (
                 f"a basis needs {rows} distinct columns, one per row; this one has "
                 f"{len(set(basic))}"
             )
-            raise StatementError(problem, do="name each basic column once")
+            raise StatementError(problem, code="basis-size", do="name each basic column once")
         return tuple(basic)
 
     def point(self, x: Sequence[Any]) -> dict[str, Any]:
@@ -202,7 +206,7 @@ def basis_of(solution: Solution) -> tuple[StandardForm, tuple[int, ...]]:
     """
     if solution.program is None or solution.outcome is None:
         raise NotRepresentableError(
-            f"{solution.solver} returned no basis", do="solve with solver='highs'"
+            f"{solution.solver} returned no basis", code="no-basis", do="solve with solver='highs'"
         )
     return basis_in(solution.program, solution.outcome)
 
@@ -211,7 +215,9 @@ def basis_in(program: LinearProgram, outcome: Outcome) -> tuple[StandardForm, tu
     """Read HiGHS's final basis of a program."""
     basis = outcome.warm_start
     if outcome.point is None or not hasattr(basis, "col_status"):
-        raise NotRepresentableError("the solver returned no basis", do="solve with solver='highs'")
+        raise NotRepresentableError(
+            "the solver returned no basis", code="no-basis", do="solve with solver='highs'"
+        )
     columns, rows = ([s.name for s in part] for part in (basis.col_status, basis.row_status))
     writer = _Writer(
         program,
@@ -259,7 +265,9 @@ class _Writer:
             problem = (
                 f"the program has {program.shape[0]} rows; rational elimination stops at {MAX_ROWS}"
             )
-            raise NotRepresentableError(problem, do="use certify(solution), which needs no basis")
+            raise NotRepresentableError(
+                problem, code="row-count", do="use certify(solution), which needs no basis"
+            )
         self.program = program
         self.names: dict[str, int] = {}
         self.rows: list[Row] = []
@@ -374,6 +382,8 @@ def exact(value: Any) -> Any:
         )
     except (ValueError, OverflowError, ZeroDivisionError):
         problem = f"{short_repr(value)} is not a finite number"
-        raise StatementError(problem, do="give numbers, or text such as '1/3'") from None
+        raise StatementError(
+            problem, code="finite-number", do="give numbers, or text such as '1/3'"
+        ) from None
     except TypeError:
         return value

@@ -102,7 +102,7 @@ def one_line_errors() -> Iterator[None]:
     except Exception as error:
         problem = f"the cluster failed: {type(error).__name__}: {str(error).partition(chr(10))[0]}"
         do = "check that it has workers with this version of ldpopt, or solve without an executor"
-        raise LdpoptError(problem, do=do) from error
+        raise LdpoptError(problem, code="cluster", do=do) from error
 
 
 def require_client(executor: Any) -> Any:
@@ -112,6 +112,7 @@ def require_client(executor: Any) -> Any:
     problem = f"executor = {short_repr(executor)} is not a client of Dask"
     raise StatementError(
         problem,
+        code="dask-client",
         do="pass a dask.distributed.Client; without one, solve() uses the cores of this machine",
     )
 
