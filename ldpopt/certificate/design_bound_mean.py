@@ -54,9 +54,9 @@ class MeanBound:
     def holds(self, statement: Statement, cone: Cone) -> bool:
         """Whether the workload has these numbers, and no column costs more than allowed.
 
-        In integers, for the real ``e**-epsilon`` rounded down: more columns are allowed than by the
-        notion. False if the workload is not a multiple of one row plus constants, or the cone is
-        not that of pure privacy.
+        In integers, for a ratio that is at most ``e**-epsilon``: no fewer columns are allowed than
+        by the notion. False if the workload is not a multiple of one row plus constants, or the
+        cone is not that of pure privacy.
         """
         if isinstance(cone, Rays) or _factor(statement, self.numbers) is None:
             return False

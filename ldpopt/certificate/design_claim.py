@@ -36,11 +36,17 @@ LARGEST_FILE = 2**31  # largest file that is read, in bytes
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DesignClaim(HasFacts, ABC):
-    """The common part of certificates of designs."""
+    """The common part of certificates of designs.
 
-    # Mean squared error of the mechanism with its estimator, average or largest, and a lower bound
-    # on the variance of every private mechanism with any number of reports; `recheck` returns the
-    # flaws of the file itself too.
+    A claim has a statement (workload, notion, objective), a mechanism with its estimator,
+    multipliers, and three numbers: the estimator's mean squared error is at most ``achieved``, the
+    norm of its bias at most ``bias``, and no private channel with any number of reports has an
+    unbiased estimator of a smaller error than ``bound``. Nothing is believed that `recheck` does
+    not compute again; ``flaws`` are those of the file from which the claim was read. A subclass
+    says what its mechanism is and how its error is computed: `plain` and `_read` are its part of
+    the file, `_wrong_numbers` its part of the check.
+    """
+
     workload: Workload
     privacy: Any
     achieved: Fraction
@@ -172,6 +178,10 @@ class DesignClaim(HasFacts, ABC):
     def recheck(self) -> tuple[str, ...]:
         """Compute every number again from the file's statement; return the failures, none if the
         certificate holds.
+
+        Privacy is audited exactly, then value, bias and bound are computed from the
+        statement. A claim that is weaker than what is proved holds: a larger error, a larger bias
+        or a smaller bound.
         """
         is_private = self.audit.verdict == "certified"
         flaws = (
@@ -188,6 +198,10 @@ class DesignClaim(HasFacts, ABC):
     def _wrong_claims(self, value: DesignValue, proved: Fraction | None) -> list[str]:
         """The numbers of the claim that do not hold, given the computed ones; the bound is None if
         none is proved.
+
+        Each comparison goes one way, because the claim may be weaker: ``achieved >= value``,
+        ``bound <= max(proved, 0)``, ``bias**2 >= bias_squared``. A bias of more than a billionth of
+        a deviation is refused even if it is claimed.
         """
         failures = []
         if proved is None:
@@ -220,6 +234,10 @@ class DesignClaim(HasFacts, ABC):
 class UnlistedClaim(DesignClaim):
     """A claim about random sets, which are not listed, for answers with equal weights; see
     `DesignClaim`.
+
+    Reports are random sets, too many to be listed. Symmetry makes a list unnecessary: the odds of a
+    set decide about privacy, and the error is the same for every answer, so that its average is its
+    worst case too.
     """
 
     privacy: PureLDP

@@ -112,8 +112,8 @@ class Digits:
     ``2**36``, at most ``2**14`` of them are added at a time, and float64 holds every integer up to
     ``2**53``. Sums, differences and products carry at once, so that digits are in their range again
     after each operation. Entries may have any sign and size; all entries of a matrix have the same
-    number of digits, which is why numbers of very different sizes in one matrix cost memory, and
-    are refused beyond `MOST_DIGITS`.
+    number of digits, which is why numbers of very different sizes in one matrix cost memory; `read`
+    refuses more than `MOST_DIGITS`.
 
     Digits are from 0 to ``2**18 - 1``, except the last ones, which have the sign and are not
     larger.
@@ -221,7 +221,7 @@ class Digits:
     def whole(self) -> Integers:
         """The matrix as Python integers.
 
-        The inverse of `of`; the only way out of digits, taken once at the end of a computation.
+        The inverse of `of`: the way out of digits, at the end of a computation.
         """
         total = self.parts[-1].astype(object)
         for part in self.parts[-2::-1]:
@@ -232,10 +232,10 @@ class Digits:
 def _carried(total: NDArray[np.int64]) -> Digits:
     """The fewest digits that hold these sums.
 
-    Digits of the sums may have any sign and up to 62 bits. What exceeds a digit is moved to the
-    next one, from the lowest on; the last digit takes what is left, with its sign. The value of
-    each entry stays the same. Two last digits that fit into one are joined, so that sums of numbers
-    of opposite signs do not stay long.
+    Digits of the sums may have any sign, and be longer than a digit. What exceeds a digit is moved
+    to the next one, from the lowest on; the last digit takes what is left, with its sign. The value
+    of each entry stays the same. Two last digits that fit into one are joined, so that sums of
+    numbers of opposite signs do not stay long.
     """
     parts = []
     carry = np.zeros_like(total[0])

@@ -78,6 +78,11 @@ class PairRows:
 class Multipliers:
     """Numbers that prove a bound, for the gain to be maximized (a loss counts with the sign
     changed).
+
+    Any numbers are multipliers: the proof needs no feasibility, only the signs that are stated
+    here, and the bound is weak where they are far from optimal. None stands for the multipliers
+    that a form or an objective does not have; ``row_sums`` is needed for the compact form, because
+    its maximum over the channels is not taken input by input.
     """
 
     # privacy is in the structure of the columns (compact), or in rows with multipliers (pairwise)
@@ -170,8 +175,8 @@ def weights(digits: ProgramDigits, multipliers: Multipliers) -> tuple[Integers, 
     """Prior, for a worst case the multipliers of the inputs, as integers; and their fractional
     bits.
 
-    The weights of a worst case sum to exactly 1: the largest one takes what rounding left. A worst
-    case is at most the mean under any such weights, so that they prove a bound.
+    The weights of a worst case sum to exactly 1: the largest one takes what rounding left. The
+    smallest gain is at most the mean under any such weights, so that they prove a bound.
     """
     if digits.prior is not None:
         return digits.prior
@@ -208,7 +213,13 @@ def _compact_ties(problem: Problem) -> Ties:
 
 
 def _relax_pairs(costs: Integers, problem: Problem, pairs: PairRows, cost_grid: int) -> int:
-    """Move privacy rows into the objective, in place; return the constant term."""
+    """Move privacy rows into the objective, in place; return the constant term.
+
+    For the row ``b P_x(S) - P_x'(S) <= b delta`` with the multiplier ``v`` the costs of ``x`` fall
+    by ``v b`` in each output of ``S``, those of ``x'`` rise by ``v``, and the constant is ``v b
+    delta``, rounded up. The ratio ``b`` is rounded down: channels are not negative, so that the
+    bound can only rise.
+    """
     if not len(pairs.value):
         return 0
     ratios, delta = _ratios(problem, pairs)
@@ -274,7 +285,11 @@ def _ratio(epsilon: Budget, distance: float) -> int:
 
 
 def _relax(costs: Integers, block: RowBlock, values: Float, cost_grid: int) -> int:
-    """Move other rows into the objective, in place; return the constant term."""
+    """Move other rows into the objective, in place; return the constant term.
+
+    The side is the upper one for a positive multiplier, the lower one for a negative one; a
+    multiplier whose side is infinite counts as 0.
+    """
     side = np.where(values > 0, block.upper, block.lower)
     values = np.where(np.isfinite(side), values, 0.0)
     chosen = values[block.row] != 0

@@ -36,7 +36,12 @@ from ldpopt.problem.workload import Workload
 
 @dataclass(frozen=True)
 class Kind:
-    """Sets of answers that depend on the numbers of ones in some parts of the questions."""
+    """Sets of answers that depend on the numbers of ones in some parts of the questions.
+
+    The questions on which a set depends are drawn at random, and divided into parts of these sizes;
+    within a part they can be exchanged, so that a set is known by which numbers of ones it has:
+    ``inside``, over the `cells`. An answer is in the set if its cell is.
+    """
 
     parts: tuple[int, ...]  # number of questions of each part
     # 1 if the set has the answers with these numbers of ones, in the order of `cells`
@@ -68,7 +73,11 @@ class Kind:
 
     @property
     def contrast(self) -> Fraction:
-        """Probability of a set over its average, for an answer in it less for another one."""
+        """Probability of a set over its average, for an answer in it less for another one.
+
+        ``p / m - (1 - p) / (1 - m)`` with the probability ``p`` that the set has the true answer
+        and its share ``m`` of all answers. Positive: the set favors the truth.
+        """
         p = Fraction(self.held, TOTAL)
         m = self.share
         return p / m - (1 - p) / (1 - m)
@@ -97,7 +106,11 @@ class Kind:
 
 @dataclass(frozen=True)
 class SetsOfKinds:
-    """A random set of one of several kinds, for answers to ``d`` questions."""
+    """A random set of one of several kinds, for answers to ``d`` questions.
+
+    First a kind is drawn by its mass, then whether the set has the true answer, then questions and
+    answers so that it has or has not. All probabilities are rationals over ``2**53``.
+    """
 
     d: int
     kinds: tuple[Kind, ...]
@@ -114,6 +127,11 @@ class SetsOfKinds:
     def delta(self, ratio: Fraction) -> Fraction:
         """Hockey-stick divergence, the largest over the distances of two answers, before it is
         clipped at 0.
+
+        As sets favor the truth, the excess ``P(S | x) - r P(S | x')`` is positive only for sets
+        with ``x`` and without ``x'``. Of two answers that differ in ``h`` questions these sets are
+        the share ``m - sum_j W_j K_j(h) / C(d, j)`` of a kind; a kind whose odds do not exceed the
+        ratio adds nothing.
         """
         sums = [Fraction(0)] * self.d
         for kind in self.kinds:

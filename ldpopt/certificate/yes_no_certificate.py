@@ -149,6 +149,10 @@ def information(size: int, least: int, ratio: Fraction) -> Fraction:
 def most_information(questions: int, epsilon: Budget) -> Fraction:
     """Upper bound of the information of every set of rows of answers, for the real
     ``e**epsilon``.
+
+    Up to `MAX_LISTED` questions the sets that may be best are listed. Beyond, one question is best
+    for ratios up to 3; for larger ones the even moments of a sum of random signs bound all sets at
+    once, each in its own way, and the smallest of these bounds is taken.
     """
     ratio = epsilon.enclosure()[1]
     if questions <= MAX_LISTED:

@@ -110,6 +110,9 @@ class GraphDP(TiedNotion):
     ) -> Ties:
         """Both directions of every edge, which imply all other pairs; ties without pairs if the
         graph is complete.
+
+        Along a path of ``k`` edges the ratios multiply to ``e**(k epsilon)``: what the notion
+        demands of pairs farther apart follows from their edges, and costs no rows.
         """
         n = len(inputs)
         first, second = self._edges(inputs)

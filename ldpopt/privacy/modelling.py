@@ -46,6 +46,10 @@ def distinct_ratios(ties: Ties) -> Float:
 def ratio_parameter(ties: Ties) -> Any:
     """The ratios of the ties as a cvxpy parameter; as fixed numbers if one is infinite as a
     float.
+
+    With a parameter a user changes the budget without building the model again. A ratio that is
+    infinite as a float cannot be a parameter; as a number it is divided by, and its reciprocal is
+    0.
     """
     import cvxpy as cp
 
@@ -65,7 +69,12 @@ def _ratios(ties: Ties) -> Float:
 
 
 class CvxpyRows:
-    """Constraints on an expression of shape (n, m), each with a label."""
+    """Constraints on an expression of shape (n, m), each with a label.
+
+    The channel is an expression whose entries the user's model decides. Constraints are collected
+    in the order in which they are made, and labelled by what they state: nonnegative, row_sum,
+    column_minimum, privacy, privacy_zero, or the name of a block of rows.
+    """
 
     def __init__(self, channel: Any) -> None:
         import cvxpy as cp
@@ -100,7 +109,11 @@ class CvxpyRows:
             self._add_pairs(ties, channel, ratio)
 
     def _add_minima(self, ties: Ties, channel: Any, ratio: Any, m: int) -> None:
-        """Rows between every entry and the minimum of its column."""
+        """Rows between every entry and the minimum of its column.
+
+        The new variable ``M[y]`` is at most every entry of its column; the best choice is the
+        minimum. Capped inputs only are compared with it.
+        """
         minima = self.cp.reshape(self.cp.Variable(m, name="M", nonneg=True), (1, m), order="C")
         capped = np.flatnonzero(ties.capped_inputs())
         self.add(self.cp.vstack([minima] * ties.n) <= channel, "column_minimum")
@@ -384,6 +397,10 @@ class PulpRows:
     def _add_pair(self, ties: Ties, x: int, k: int, b: float, tied: Sequence[int]) -> None:
         """Rows between two inputs, divided by the ratio; of their sum over outputs for an
         event-wise delta.
+
+        For an event-wise delta each output gets an excess variable of at least ``b P[x, y] - P[x',
+        y]`` and at least 0; their sum over the outputs is at most ``b delta``, which is the
+        hockey-stick divergence divided by the ratio.
         """
         names = f"{self.inputs[x]},{self.inputs[k]}"
         excesses = []

@@ -69,7 +69,11 @@ def require_metric(metric: Any) -> None:
 
 
 def distances(coordinates: Float, names: Labels | None, metric: str) -> Float:
-    """Return all distances, shape (n, n); infinite on overflow."""
+    """Return all distances, shape (n, n); infinite on overflow.
+
+    ``coordinates`` has shape (n, d), and ``names`` serve errors only. An overflow is left to the
+    reader of the distance, who refuses what is not finite.
+    """
     from scipy.spatial.distance import pdist, squareform
 
     if metric == "great_circle":
@@ -89,7 +93,12 @@ def distances(coordinates: Float, names: Labels | None, metric: str) -> Float:
 
 
 def network_distances(graph: nx.Graph[Any], weight: str) -> Labelled:
-    """Lengths of the shortest paths between the nodes, and the nodes."""
+    """Lengths of the shortest paths between the nodes, and the nodes.
+
+    Every node is an input, so that all must be connected. Lengths are put on a grid before they are
+    added: then the distance of two nodes is the same whichever path and direction it is added
+    along, and ties along edges imply all others exactly.
+    """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra
 

@@ -1,5 +1,9 @@
 """Values and neighbor graphs of a privacy notion as files hold them: numbers, text, lists and
 tables.
+
+A notion is written as a table of plain values, and read from one that a user wrote by hand. Hence
+two requirements: what is written is exact (a budget keeps its text, such as ``log(3)``), and what
+is read is refused with the key that is wrong, because the file's author has nothing else to go by.
 """
 
 from __future__ import annotations
@@ -49,13 +53,19 @@ def parameters(kind: type) -> tuple[str, ...]:
 
 
 def fields_to_plain(notion: Any) -> dict[str, Any]:
-    """Fields of a dataclass as plain values; a field that is None is left out."""
+    """Fields of a dataclass as plain values; a field that is None is left out.
+
+    A field that is None is left out rather than written, so that a reader takes the default.
+    """
     values = {field.name: getattr(notion, field.name) for field in fields(notion) if field.init}
     return {name: to_plain(value) for name, value in values.items() if value is not None}
 
 
 def fields_from_plain(kind: type, table: Table) -> Any:
-    """Object of a class whose parameters are the keys of a table."""
+    """Object of a class whose parameters are the keys of a table.
+
+    Keys without a default must be there; unknown keys are refused before, by the caller.
+    """
     for name, parameter in inspect.signature(kind).parameters.items():
         if parameter.default is parameter.empty:
             required(table, name)
@@ -79,7 +89,11 @@ def to_plain(value: Any) -> Any:
 
 
 def plain_budget(epsilon: Budget) -> float | str:
-    """Return a number if the budget is exactly that float, else the text of its exact value."""
+    """Return a number if the budget is exactly that float, else the text of its exact value.
+
+    A number is written only if reading it gives the same budget: ``1.0`` for one nat, but
+    ``log(3)`` as text, because the float next to it is another budget.
+    """
     if epsilon.ratio is not None or Budget(epsilon.text).nats == epsilon.nats != Fraction(
         float(epsilon)
     ):
@@ -88,7 +102,11 @@ def plain_budget(epsilon: Budget) -> float | str:
 
 
 def is_plain(value: Any) -> bool:
-    """Whether a file can hold the value."""
+    """Whether a file can hold the value.
+
+    Text, booleans, integers, finite floats, and lists and tables of these; None is not one, as TOML
+    has no word for it.
+    """
     if isinstance(value, (list, tuple)):
         return all(map(is_plain, value))
     if isinstance(value, dict):

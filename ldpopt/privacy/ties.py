@@ -1,5 +1,12 @@
 r"""Ties: pairs of inputs whose rows a notion compares, their distances, and the outputs that are
 compared.
+
+Ties are the meaning of a notion in numbers, from which its rows in programs, the compact form,
+cones of columns and bounds are made. There are four shapes: all inputs against all others
+(``first`` is None), some inputs against all others (``capped``), listed ordered pairs with
+distances, and a table of all distances (`TableTies`). Rows of programs and bounds round each ratio
+in the direction that keeps every channel feasible that is private for the real ``e**epsilon``: what
+is solved may be a little too wide, never too narrow.
 """
 
 from dataclasses import dataclass
@@ -73,6 +80,7 @@ class Ties:
             raise _unfit(f"an owner is neither one of the {self.n} inputs nor -1")
 
     def _check_pairs(self) -> None:
+        """Refuse pairs that do not fit together, name no input, or tie an input to itself."""
         first, second, distance = self.first, self.second, self.distance
         if first is None or second is None:
             if not (first is None and second is None and distance is None):
@@ -117,7 +125,11 @@ class Ties:
 
     @property
     def table(self) -> Float:
-        """Distance of each ordered pair, shape (n, n); 0 without a tie."""
+        """Distance of each ordered pair, shape (n, n); 0 without a tie.
+
+        Of the pair ``(x, x')`` at ``[x, x']``; distances of ties are positive, so that 0 has one
+        meaning.
+        """
         table = np.zeros((self.n, self.n))
         table[self.pairs()] = 1.0 if self.distance is None else self.distance
         return table
@@ -129,7 +141,11 @@ class Ties:
 
     @property
     def is_mutual(self) -> bool:
-        """Whether each pair is tied both ways at the same distance, for every output."""
+        """Whether each pair is tied both ways at the same distance, for every output.
+
+        Rays of columns are listed and generated for mutual ties alone, or for all inputs against
+        all.
+        """
         if self.owner is not None or self.is_complete:
             return self.is_complete
         tied = self.distances()
@@ -154,6 +170,9 @@ class Ties:
     def allowed(self, m: int) -> Mask:
         """Mask of the entries that may be positive, shape (n, m): only the owner reports an output
         with an owner.
+
+        An entry that may not be positive is 0 in every private channel: an output with an owner
+        reveals its owner, so that no other input may give it.
         """
         if self.owner is None:
             return np.ones((self.n, m), bool)
@@ -169,6 +188,10 @@ class Ties:
     def ratio(self, *, up: bool) -> Float:
         r""":math:`e^{-\epsilon d}` of each pair, bounded from above or below; shape () if all are
         equal.
+
+        ``up`` false is for rows and bounds, which must not exclude a private channel; true is for
+        repairs, whose result must be private. The margin covers the error of an exponential and of
+        the product in its argument.
         """
         if self.distance is None:
             b = self.budget.b
@@ -228,6 +251,8 @@ class Ties:
     def rows_of_events(self, first: Int, second: Int, member: NDArray[Any]) -> RowBlock:
         """Write ``b P_x(S) - P_x'(S) <= b delta`` for the pairs and events given, of ties at
         distance 1.
+
+        The upper side ``b delta`` is rounded up, for the same reason as ``b`` is rounded down.
 
         ``b = e**-epsilon`` is rounded down, so that no private channel is excluded. ``member``,
         shape (rows, m), is a mask of the outputs of each row's event.
