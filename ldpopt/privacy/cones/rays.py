@@ -1,7 +1,9 @@
 """The extreme rays of a notion's cone of columns, as logarithms in integers.
 
 A column of a channel is private if its entries satisfy the ties; such columns form a cone, and
-every one is a sum of extreme rays. A design is a choice of rays and of their sizes, and the condition of a bound is convex: it holds for all columns if it holds for each ray. The bounds trust this list; the checker makes it again by other code.
+every one is a sum of extreme rays. A design is a choice of rays and of their sizes, and the
+condition of a bound is convex: it holds for all columns if it holds for each ray. The bounds trust
+this list; the checker makes it again by other code.
 """
 
 from __future__ import annotations

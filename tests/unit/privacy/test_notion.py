@@ -106,7 +106,7 @@ def test_notions_are_found_by_entry_points(monkeypatch):
     points.append(types.SimpleNamespace(name="offered", load=load))
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points)
     assert notion_of("pure") is lo.PureLDP
-    with pytest.warns(UserWarning, match="the plug-in notion 'broken' cannot be loaded"):
+    with pytest.warns(UserWarning, match="notion 'broken' cannot"):
         assert notion_of("offered").__name__ == "Offered"
     with pytest.warns(UserWarning, match="broken"):
         assert {"pure", "offered"} <= set(installed())
@@ -114,9 +114,7 @@ def test_notions_are_found_by_entry_points(monkeypatch):
 
 def test_a_kind_belongs_to_one_module(monkeypatch):
     monkeypatch.setattr(module, "KINDS", dict(module.KINDS))
-    with pytest.raises(
-        TypeError, match=r"the kind 'pure' of Mine is that of ldpopt\.privacy\.pure\.PureLDP"
-    ):
+    with pytest.raises(TypeError, match=r"'pure' of Mine .*PureLDP"):
         type("Mine", (lo.PureLDP,), {"kind": "pure"})
     for _ in range(2):  # as when a cell of a notebook is run again
         again = type("Mine", (lo.PureLDP,), {"kind": "mine"})
@@ -125,9 +123,9 @@ def test_a_kind_belongs_to_one_module(monkeypatch):
 
 @pytest.mark.parametrize("other", [1.0, lo.PureLDP, "pure", object()])
 def test_other_objects_are_not_notions(other):
-    with pytest.raises(StatementError, match="is not a privacy notion"):
+    with refused("notion"):
         lo.Problem(UNIFORM, "identity", other)
-    with pytest.raises(StatementError, match="is not a privacy notion"):
+    with pytest.raises(StatementError, match="privacy notion"):
         lo.audit(np.eye(2), other)
 
 

@@ -166,7 +166,7 @@ def test_points_of_files_are_aligned_by_label(metric, key):
         {"epsilon": 0.5, "distance": metric, key: listed}, ("a", "b", "c")
     )
     assert notion.matrix("abc").tolist() == expected.matrix("abc").tolist()
-    with pytest.raises(StatementError, match="'b', which is not an input"):
+    with pytest.raises(StatementError, match="names 'b'"):
         lo.MetricDP.from_plain({"epsilon": 0.5, "distance": metric, key: numbers}, ("a", "z", "c"))
 
 

@@ -160,10 +160,9 @@ def test_rows_are_generated_in_one_warm_process(monkeypatch, made):
 def test_a_crash_names_the_solver_the_signal_and_what_to_do(faulty, options, words):
     answer = lo.solve(lo.Problem([0.5, 0.5], "identity", lo.PureLDP(1)), solver="faulty", **options)
     assert answer.status is Status.FAILED
-    with pytest.raises(
-        lo.errors.NoSolutionError, match=rf"faulty \(compact\).*{words}[\s\S]*do: choose another"
-    ):
+    with pytest.raises(lo.errors.NoSolutionError, match=rf"faulty \(compact\).*{words}") as caught:
         answer.mechanism  # noqa: B018
+    assert caught.value.do
     # the next one is well again
     assert faulty.solve(formulate(answer.problem)).raw_status.isdecimal()
 
