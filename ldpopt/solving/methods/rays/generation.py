@@ -171,9 +171,8 @@ class Generation:
             work.share = max(0.0, work.share - DECREASE)
         elif work.share < 1:
             work.share = min(MAX_SHARE, work.share + INCREASE * (1 - work.share))
-        elif (
-            work.center_value > 0 or work.rounds > MAX_START_ROUNDS
-        ):  # the initial multipliers have proved something
+        elif work.center_value > 0 or work.rounds > MAX_START_ROUNDS:
+            # The initial multipliers have proved something, or are given up.
             work.share = LATER_SHARE
 
     def _bound_rises(self, prices: Prices, sums: Float) -> bool:
