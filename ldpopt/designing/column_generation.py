@@ -21,7 +21,7 @@ from ldpopt.designing.symmetry import Permutations, new_representatives
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float, Int
 from ldpopt.privacy.cones.rays import Columns
-from ldpopt.solving.interior.path_following import NewtonSystem, Point, follow_path
+from ldpopt.solving.interior.path_following import Iterate, NewtonSystem, follow_path
 
 ROUNDS = 120  # limit on rounds of pricing
 UNUSED = 1e-13  # probability below which a column is left out of the mechanism
@@ -40,7 +40,7 @@ CENTERING = (1e-3, 0.03)
 LEAST = 1e-10
 NEEDED = 1e-8  # share of a workload in such directions above which the workload needs them
 RESOLVED = 1e-15  # least variance relative to the value that floats can resolve
-P = TypeVar("P", bound=Point)
+P = TypeVar("P", bound=Iterate)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +206,7 @@ def _kept(columns: Columns, solved: Solved, room: int) -> Int:
     return np.flatnonzero(useful)
 
 
-class CurvedPoint(Point):
+class CurvedPoint(Iterate):
     """A point whose primal and dual variables move by the same length, as in programs whose prices
     are not linear.
     """

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from ldpopt.certificate.design_bound import Bound
-from ldpopt.certificate.design_bound_moments import Levels
+from ldpopt.certificate.design_bound_moments import MomentLevels
 from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
 from ldpopt.certificate.design_statement import Statement, least_ratio
 from ldpopt.certificate.scheme import Scheme
@@ -314,7 +314,7 @@ def best_bounds(
     largest first.
     """
     closed = ProductBound.best(spectrum, base)
-    levels = Levels.of(spectrum)
+    levels = MomentLevels.of(spectrum)
     if levels is None:
         # The inverse of the information is best if no set is; between it and equal costs something
         # better may be.

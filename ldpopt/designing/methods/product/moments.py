@@ -15,8 +15,8 @@ from math import comb, sqrt
 
 import numpy as np
 
-from ldpopt.certificate.design_bound_moments import Levels, MomentBound
-from ldpopt.certificate.moments import Block, Moments
+from ldpopt.certificate.design_bound_moments import MomentBound, MomentLevels
+from ldpopt.certificate.moments import MomentMatrix, Moments
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float, Int
@@ -71,7 +71,7 @@ class Square:
     scale: Float  # of the rows
 
     @classmethod
-    def of(cls, block: Block) -> "Square":
+    def of(cls, block: MomentMatrix) -> "Square":
         """The matrix of a block."""
         used, place = np.unique(block.moments, return_inverse=True)
         parts = np.zeros((len(used), block.size, block.size))
@@ -104,7 +104,7 @@ class Step:
 
 
 def best_bound(
-    levels: Levels, base: Fraction, value: float, gap: float, deadline: Deadline
+    levels: MomentLevels, base: Fraction, value: float, gap: float, deadline: Deadline
 ) -> MomentBound:
     """The bound by three answers and, if a design of this value is not proved by it to ``gap``, by
     four answers.
@@ -135,7 +135,7 @@ class Search:
     `Moments`.
     """
 
-    def __init__(self, levels: Levels, base: Fraction, apart: tuple[int, ...] = ()) -> None:
+    def __init__(self, levels: MomentLevels, base: Fraction, apart: tuple[int, ...] = ()) -> None:
         self.levels, self.base, d = levels, base, levels.d
         self.moments = Moments.of(d, apart)
         every = [Square.of(block) for block in self.moments.blocks]
