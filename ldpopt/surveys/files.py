@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ldpopt.certificate.design_certificate import certificate_from_dict, is_design
 from ldpopt.designing.design import AnyDesign, load_design
@@ -18,16 +18,14 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import Question
 from ldpopt.problem.workload import Workload
 from ldpopt.surveys.joint import JointQuestion, read_joint
+from ldpopt.surveys.questionnaire import Kind, Questionnaire
 from ldpopt.surveys.ticks import TicksQuestion
-
-if TYPE_CHECKING:
-    from ldpopt.surveys.survey import Survey
 
 FORMAT = "ldpopt survey 1"
 MAX_FILE_BYTES = 2**30
 
 
-def write_survey_file(survey: Survey, path: str | os.PathLike[str]) -> None:
+def write_survey_file(survey: Questionnaire, path: str | os.PathLike[str]) -> None:
     """Write a survey; see `Survey.save`."""
     data: dict[str, Any] = {
         "format": FORMAT,
@@ -50,8 +48,8 @@ def write_survey_file(survey: Survey, path: str | os.PathLike[str]) -> None:
         stream.write(json.dumps(data, indent=1) + "\n")
 
 
-def read_survey_file(path: str | os.PathLike[str], survey: type[Survey]) -> Survey:
-    """Read a survey; see `Survey.load`."""
+def read_survey_file(path: str | os.PathLike[str], kind: type[Kind]) -> Kind:
+    """Read a survey of a kind; see `Survey.load`."""
     do = "write one with `ldpopt survey solve SURVEY.toml -o FILE`"
     with reading_json(path, "a survey", do):
         name = os.fspath(path)
@@ -69,7 +67,7 @@ def read_survey_file(path: str | os.PathLike[str], survey: type[Survey]) -> Surv
             questions = JointQuestion.of(
                 questions, read_joint(data["joint"], questions, f"{name}: joint")
             )
-        return survey(questions, epsilon=data["stated_epsilon"], **options)
+        return kind(questions, epsilon=data["stated_epsilon"], **options)
 
 
 def read_source(path: str | os.PathLike[str]) -> Mechanism | AnyDesign:

@@ -204,10 +204,17 @@ def joint_source(questions: Mapping[str, Question], epsilon: Budget) -> YesNoPat
         raise StatementError(
             what, do="ask yes/no questions or fewer questions, or use the scheme 'one_question'"
         )
-    found = design(product_workload(questions), PureLDP(epsilon), time_limit=DESIGN_SECONDS)
-    if not isinstance(found, Design):
-        raise StatementError("one question has no joint report", do="use the scheme 'split'")
-    return found
+    best = design(product_workload(questions), PureLDP(epsilon), time_limit=DESIGN_SECONDS)
+    if not isinstance(best, Design):
+        raise no_joint_report()
+    return best
+
+
+def no_joint_report() -> StatementError:
+    """Return the error for a joint report on one question."""
+    return StatementError(
+        "one question has no joint report", code="joint", do="use the scheme 'split'"
+    )
 
 
 def is_yes_no(questions: Mapping[str, Question]) -> bool:

@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -27,14 +27,13 @@ from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import NAMED
 from ldpopt.problem.workload import Workload
 from ldpopt.solving.solve import solve
+from ldpopt.surveys.account import account_of
 from ldpopt.surveys.files import read_source
-from ldpopt.surveys.form import FormSection, FormWords, QuestionWords, require_words
+from ldpopt.surveys.form_words import FormSection, FormWords, QuestionWords, require_words
 from ldpopt.surveys.joint import JointQuestion
+from ldpopt.surveys.questionnaire import Kind, Questionnaire
 from ldpopt.surveys.schemes import compare_schemes
 from ldpopt.surveys.ticks import TicksQuestion, tick_workload
-
-if TYPE_CHECKING:
-    from ldpopt.surveys.survey import Survey
 
 # names of the workloads that can be estimated for a question
 WORKLOADS = (*kinds_of(OrderTable), "mean")
@@ -140,10 +139,10 @@ class UnsolvedSurvey:
     sources: dict[str, Any] = field(default_factory=dict)
     joint: Any = None
 
-    def solve(self, survey: type[Survey]) -> Survey:
+    def solve(self, kind: type[Kind]) -> Kind:
         """Find the best mechanism for each question, and return the survey."""
         if self.section.waves is not None:
-            return self._keep_promise(survey, self.section.waves)
+            return self._keep_promise(kind, self.section.waves)
         questions: Any = {}
         for name, section in self.section.question.items():
             with self.page.at("question", name):
@@ -171,37 +170,38 @@ class UnsolvedSurvey:
         with self.page.at("epsilon"):
             if self.joint is not None:
                 questions = JointQuestion.of(questions, self.joint.source)
-            return survey(questions, epsilon=self.section.epsilon, scheme=self.scheme, **options)
+            return kind(questions, epsilon=self.section.epsilon, scheme=self.scheme, **options)
 
-    def _keep_promise(self, survey: type[Survey], waves: WavesSection) -> Survey:
+    def _keep_promise(self, kind: type[Kind], waves: WavesSection) -> Kind:
         """Return the survey with the largest budget of a wave, within 1 %, that keeps the promise
         over all waves.
         """
         with self.page.at("waves"):
             limit = Budget(waves.epsilon)
 
-        def solved(epsilon: float) -> Survey:
+        def solved(epsilon: float) -> Kind:
             form = self.section.form.model_copy(
                 update={"waves": self.section.form.waves or waves.count}
             )
             section = self.section.model_copy(
                 update={"epsilon": epsilon, "waves": None, "form": form}
             )
-            return _unsolved(self.page, section).solve(survey)
+            return _unsolved(self.page, section).solve(kind)
 
         low = round_down(limit.lower_nats / waves.count)
-        found = solved(low)
+        survey = solved(low)
         high = float(limit)
         while waves.delta and waves.count > 1 and high - low > 0.01 * low:
             middle = (low + high) / 2
             tried = solved(middle)
-            if tried.account(waves.count).delta(limit) <= Fraction(waves.delta):
-                low, found = middle, tried
+            if account_of(tried, waves.count).delta(limit) <= Fraction(waves.delta):
+                low = middle
+                survey = tried
             else:
                 high = middle
-        return found
+        return survey
 
-    def warnings(self, survey: Survey) -> list[str]:
+    def warnings(self, survey: Questionnaire) -> list[str]:
         """Return a warning for each question whose frequencies cannot be estimated."""
         sources = {name: question.source for name, question in survey.questions.items()}
         whys = {
