@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -11,6 +10,8 @@ from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.options import Reading
 from ldpopt.estimation.planning import Precision
+from ldpopt.foundation.files import FilePath
+from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.sampling import Random
 from ldpopt.surveys.account import account_of
 from ldpopt.surveys.count import Columns, counts_by_group, counts_of_all
@@ -25,7 +26,6 @@ from ldpopt.surveys.files import read_survey_file, write_survey_file
 from ldpopt.surveys.form import form_of
 from ldpopt.surveys.questionnaire import Questionnaire
 from ldpopt.surveys.randomize import randomize_file, randomize_frame
-from ldpopt.surveys.statement import read_survey
 
 
 class Survey(Questionnaire):
@@ -84,7 +84,7 @@ class Survey(Questionnaire):
     """
 
     @classmethod
-    def from_toml(cls, path: str | os.PathLike[str]) -> Survey:
+    def from_toml(cls, path: FilePath) -> Survey:
         """Read a survey in TOML, and find the best mechanism for each question.
 
         Raises
@@ -92,10 +92,12 @@ class Survey(Questionnaire):
         ModelFileError
             If the file is invalid; the message names file, key and line.
         """
+        from ldpopt.surveys.statement import read_survey  # 10 ms, for files only
+
         return read_survey(path).solve(cls)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Survey:
+    def load(cls, path: FilePath) -> Survey:
         """Read a file of `save` or ``ldpopt survey solve``.
 
         Raises
@@ -105,7 +107,7 @@ class Survey(Questionnaire):
         """
         return read_survey_file(path, cls)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: FilePath) -> None:
         """Write questions, mechanisms and budgets as JSON; atomic.
 
         Raises
@@ -231,12 +233,12 @@ class Survey(Questionnaire):
             If a column is not there, an entry is not an answer, or an answer is missing that must
             not be.
         """
-        return randomize_frame(self, table, rng, key, id, again)
+        return randomize_frame(self, table, rng, Keyed.read(key, id, rng), again)
 
     def privatize_file(
         self,
-        source: str | os.PathLike[str],
-        target: str | os.PathLike[str],
+        source: FilePath,
+        target: FilePath,
         *,
         keep: Sequence[str] = (),
         rng: Random = None,
@@ -251,8 +253,8 @@ class Survey(Questionnaire):
         `Mechanism.privatize` for the other arguments. A column that has reports already, by the
         origin of its file, is refused unless ``again`` is true.
         """
-        options: dict[str, Any] = {"keep": keep, "rng": rng, "key": key, "id": id, "again": again}
-        return randomize_file(self, source, target, **options)
+        keyed = Keyed.read(key, id, rng)
+        return randomize_file(self, source, target, keep, rng=rng, keyed=keyed, again=again)
 
     def count(self, table: Any, *, weights: Any = None) -> dict[str, Counts]:
         """Count the reports in each column of a dataframe or file: those of a question, or joint

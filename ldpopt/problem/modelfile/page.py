@@ -106,12 +106,12 @@ class Page:
                     "write it as a decimal or as text",
                 )
 
-    def error(self, key: Key | int, what: str, do: str = "") -> ModelFileError:
+    def error(self, key: Key | int, problem: str, do: str = "", code: str = "") -> ModelFileError:
         """Error with file, line and key; a syntax error has a line only."""
         line = key if isinstance(key, int) else (line_of(self.text, key) if key else None)
         where = self.path + (f":{line}" if line else "")
         name = "" if isinstance(key, int) or not key else f": {dotted(key)}"
-        return ModelFileError(what, where=where + name, do=do)
+        return ModelFileError(problem, code=code, where=where + name, do=do)
 
     @contextmanager
     def at(self, *key: str | int) -> Iterator[None]:
@@ -123,7 +123,8 @@ class Page:
         except (StatementError, MechanismError) as error:
             inner = error.key if isinstance(error, MisstatedError) else None
             place = self._inner_key(key, error.what) if inner is None else (*key, *inner)
-            raise self.error(place, error.what, error.do) from None
+            code = "" if error.code == type(error).__name__ else error.code
+            raise self.error(place, error.what, error.do, code) from None
 
     def _inner_key(self, key: Key, what: str) -> Key:
         """The key inside a table that a message names first."""
