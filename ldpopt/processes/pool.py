@@ -60,10 +60,10 @@ class Finished:
         """
         if self.interrupted:
             raise KeyboardInterrupt(f"{len(self.results)} of {self.total} {unit} are finished")
-        for key, found in self.results.items():
-            if isinstance(found, Lost):
+        for key, result in self.results.items():
+            if isinstance(result, Lost):
                 do = "start again; results that are written are kept"
-                raise LdpoptError(found.reason, where=describe(key), do=do)
+                raise LdpoptError(result.reason, code="lost", where=describe(key), do=do)
         return self.results
 
 
@@ -91,8 +91,11 @@ def run(task: Task, points: Mapping[Any, Any], options: RunOptions = DEFAULT) ->
 def count_of(jobs: int) -> int:
     """Number of processes for ``jobs``; -1 means one for each core that this process may use."""
     if not isinstance(jobs, int) or isinstance(jobs, bool) or jobs == 0 or jobs < -1:
-        what = f"jobs = {short_repr(jobs)} is not a number of processes"
-        raise StatementError(what, do="pass 1, 2, ..., or -1 for all cores")
+        raise StatementError(
+            f"jobs = {short_repr(jobs)} is not a number of processes",
+            code="jobs",
+            do="pass 1, 2, ..., or -1 for all cores",
+        )
     if jobs > 0:
         return jobs
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -114,12 +117,10 @@ class _Run:
         checkpoint: Checkpoint | None,
         progress: Progress | None,
     ) -> None:
-        self._task, self._points, self._checkpoint, self._progress = (
-            task,
-            points,
-            checkpoint,
-            progress,
-        )
+        self._task = task
+        self._points = points
+        self._checkpoint = checkpoint
+        self._progress = progress
         known = {} if checkpoint is None else checkpoint.finished
         self.results = {key: known[key] for key in points if key in known}
         self.waiting = deque(key for key in points if key not in self.results)
@@ -181,13 +182,16 @@ class _Run:
         error = CancelledError() if future.cancelled() else future.exception()
         if isinstance(error, BrokenExecutor) and not is_own:
             do = "start again with a new executor; a checkpoint keeps the finished points"
-            raise LdpoptError(f"the executor failed: {error}", do=do) from None
+            raise LdpoptError(
+                f"the executor failed: {error}", code="executor-failed", do=do
+            ) from None
         if error is None:
             seconds, answers = pickle.loads(future.result())
-            self._seconds, self._measured = self._seconds + seconds, self._measured + len(answers)
-            for key, found in zip(keys, answers, strict=True):
+            self._seconds += seconds
+            self._measured += len(answers)
+            for key, reply in zip(keys, answers, strict=True):
                 if key not in self.results:
-                    self._record(key, result_of(found))
+                    self._record(key, result_of(reply))
         del self._running[future]
         if error is not None:
             self._suspect(keys, _reason(error))
@@ -232,8 +236,11 @@ def _call(task: bytes, point: Any) -> Any:
     try:
         function = _unpacked(task)
     except Exception as error:
-        what = f"a worker process cannot read the task: {type(error).__name__}: {error}"
-        raise StatementError(what, do=DO_IMPORTABLE) from None
+        raise StatementError(
+            f"a worker process cannot read the task: {type(error).__name__}: {error}",
+            code="task",
+            do=DO_IMPORTABLE,
+        ) from None
     return function(point)
 
 
@@ -256,9 +263,10 @@ def _submitter(executor: Any) -> _Submitter:
         executor.get_executor(pure=False) if hasattr(executor, "get_executor") else executor
     )
     if not hasattr(pool, "submit"):
-        what = f"{short_repr(executor)} is neither an executor nor a client of Dask"
         raise StatementError(
-            what, do="pass a concurrent.futures.Executor or a dask.distributed.Client"
+            f"{short_repr(executor)} is neither an executor nor a client of Dask",
+            code="executor",
+            do="pass a concurrent.futures.Executor or a dask.distributed.Client",
         )
     return pool
 
@@ -305,7 +313,7 @@ class _Workers:
             except BrokenExecutor as error:
                 reason = _reason(error)
         do = "pass jobs=1 to work in this process"
-        raise LdpoptError(f"no worker process could be started: {reason}", do=do)
+        raise LdpoptError(f"no worker process could be started: {reason}", code="workers", do=do)
 
 
 def _started(size: int) -> Any:
