@@ -40,7 +40,9 @@ class Page:
                 raw = stream.read(LARGEST_FILE + 1)
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
-            raise self.error((), f"cannot read the model file: {why}", "check the path") from None
+            raise self.error(
+                (), f"cannot read the model file: {why}", "check the path", code="file"
+            ) from None
         if len(raw) > LARGEST_FILE:
             raise self.error(
                 (), f"the file is larger than {LARGEST_FILE:,} bytes", "give a smaller problem"
@@ -74,13 +76,13 @@ class Page:
             place: Key | int = (
                 (int(at[1]) if at[1] else self.text.rstrip().count("\n") + 1) if at else ()
             )
-            what = text[: at.start()] if at else text.split(";")[0]
+            reason = text[: at.start()] if at else text.split(";")[0]
             do = (
                 "this is JSON: pass a model or a statement in TOML; `ldpopt audit` reads JSON"
                 if self.text.lstrip()[:1] == "{"
                 else "correct the line"
             )
-            raise self.error(place, f"not TOML: {what[:1].lower()}{what[1:]}", do) from None
+            raise self.error(place, f"not TOML: {reason[:1].lower()}{reason[1:]}", do) from None
         self._require_plain(data)
         return data
 
@@ -106,12 +108,18 @@ class Page:
                     "write it as a decimal or as text",
                 )
 
-    def error(self, key: Key | int, problem: str, do: str = "", code: str = "") -> ModelFileError:
+    def error(
+        self, key: Key | int, problem: str, do: str = "", *, code: str = ""
+    ) -> ModelFileError:
         """Error with file, line and key; a syntax error has a line only."""
+        return ModelFileError(problem, code=code, where=self.where(key), do=do)
+
+    def where(self, key: Key | int) -> str:
+        """File, line and key, as messages write them."""
         line = key if isinstance(key, int) else (line_of(self.text, key) if key else None)
         where = self.path + (f":{line}" if line else "")
         name = "" if isinstance(key, int) or not key else f": {dotted(key)}"
-        return ModelFileError(problem, code=code, where=where + name, do=do)
+        return where + name
 
     @contextmanager
     def at(self, *key: str | int) -> Iterator[None]:
@@ -123,10 +131,9 @@ class Page:
         except (StatementError, MechanismError) as error:
             inner = error.key if isinstance(error, MisstatedError) else None
             place = self._inner_key(key, error.what) if inner is None else (*key, *inner)
-            code = "" if error.code == type(error).__name__ else error.code
-            raise self.error(place, error.what, error.do, code) from None
+            raise error.restated(ModelFileError, where=self.where(place)) from None
 
-    def _inner_key(self, key: Key, what: str) -> Key:
+    def _inner_key(self, key: Key, message: str) -> Key:
         """The key inside a table that a message names first."""
         table: Any = self.data
         for part in key:
@@ -140,10 +147,10 @@ class Page:
         )
         places = []
         for name, words in names.items():
-            matches = [re.search(rf"\b{re.escape(word)}", what) for word in words]
+            matches = [re.search(rf"\b{re.escape(word)}", message) for word in words]
             places += [(match.start(), name) for match in matches if match]
         if places:
-            return self._inner_key((*key, min(places)[1]), what)
+            return self._inner_key((*key, min(places)[1]), message)
         # The only key of a table is meant whether or not the message names it; a kind alone lacks
         # others.
         return (*key, *table) if key and len(table) == 1 and "kind" not in table else key
@@ -164,9 +171,9 @@ def line_of(text: str, key: Key) -> int | None:
     around it.
     """
     outside = _LONG_TEXT.sub(
-        lambda found: found[0][:1] + re.sub(r"[^\n]", "\0", found[0][1:]), text
+        lambda nearest: nearest[0][:1] + re.sub(r"[^\n]", "\0", nearest[0][1:]), text
     ).split("\n")
-    found: int | None = None
+    nearest: int | None = None
     table: Key = ()
     best, tables, depth = 0, 0, 0
     for number, (line, plain) in enumerate(zip(text.split("\n"), outside, strict=True), start=1):
@@ -180,9 +187,9 @@ def line_of(text: str, key: Key) -> int | None:
             elif assignment := _ASSIGNMENT.match(line):
                 here = (*table, *(part.strip("\"'") for part in _NAME.findall(assignment[1])))
         if (shared := min(len(here), len(key))) > best and here[:shared] == key[:shared]:
-            best, found = shared, number
+            best, nearest = shared, number
         depth += plain.count("[") + plain.count("{") - plain.count("]") - plain.count("}")
-    return found
+    return nearest
 
 
 def dotted(key: Key) -> str:
