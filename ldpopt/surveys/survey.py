@@ -197,6 +197,11 @@ class Survey(Questionnaire):
             Coverage of the intervals, ``0 < confidence < 1``; default: ``0.95``.
         prior : array_like or mapping, optional
             A guess of the distribution of answers; default: for each number the worst one.
+
+        Raises
+        ------
+        StatementError
+            If the question is unknown, or the confidence or the guess does not fit.
         """
         return precision_of(self, name, confidence, prior)
 
