@@ -75,9 +75,9 @@ class Checkpoint:
             self._close()
             why = error.strerror or str(error)
             raise self._error(
-                "unusable",
                 f"cannot use the checkpoint: {why}",
                 "check the folder and its permissions",
+                code="unusable",
             ) from None
         except BaseException:
             self._close()
@@ -95,9 +95,9 @@ class Checkpoint:
                 self._write([key, plain])
         except OSError as error:
             raise self._error(
-                "unwritable",
                 f"cannot write the checkpoint: {error.strerror}",
                 "make room, and start again",
+                code="unwritable",
             ) from None
 
     def _write(self, value: Any) -> None:
@@ -123,7 +123,9 @@ class Checkpoint:
             results = {_key(key): self._unpack(plain) for key, plain in rows}
         except (ValueError, KeyError, TypeError) as error:
             raise self._error(
-                "damaged", f"the checkpoint is damaged: {error}", "name another file to start again"
+                f"the checkpoint is damaged: {error}",
+                "name another file to start again",
+                code="damaged",
             ) from None
         if cut_off:
             os.truncate(self.path, len(written) + 1)
@@ -139,16 +141,16 @@ class Checkpoint:
             is_known = False
         if not is_known:
             raise self._error(
-                "header",
                 f"the file is not a checkpoint of version {VERSION}",
                 "name another file",
+                code="header",
             )
         if digest != self._header["statement"]:
             raise self._error(
-                "run",
                 f"the checkpoint is of another run: {title!r} ({digest[:12]}), not "
                 f"{self._header['title']!r} ({self._header['statement'][:12]})",
                 "repeat the same run, or name another file",
+                code="run",
             )
 
     def _lock_file(self) -> None:
@@ -162,9 +164,9 @@ class Checkpoint:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise self._error(
-                "lock",
                 "another run is writing this checkpoint",
                 "wait for it, or name another file",
+                code="lock",
             ) from None
 
     def _close(self) -> None:
@@ -174,7 +176,7 @@ class Checkpoint:
             os.close(self._handle)
             self._handle = None
 
-    def _error(self, code: str, problem: str, do: str) -> ModelFileError:
+    def _error(self, problem: str, do: str, *, code: str) -> ModelFileError:
         return ModelFileError(problem, code=code, where=str(self.path), do=do)
 
 

@@ -444,7 +444,7 @@ def test_reports_of_another_mechanism_are_not_counted(url, bodies):
         dict(SURVEY.questions)
         | {"absence": design(Workload.frequencies(["a", "b", "c"]), PureLDP(2.0))}
     )
-    with pytest.raises(ModelFileError, match="drawn by another mechanism"):
+    with pytest.raises(ModelFileError, match="another mechanism"):
         other.count(url)
     with pytest.raises(ModelFileError, match="no such database"):
         SURVEY.count(url + "x")
