@@ -77,7 +77,7 @@ class Checkpoint:
             raise self._error(
                 f"cannot use the checkpoint: {why}",
                 "check the folder and its permissions",
-                code="unusable",
+                code="file",
             ) from None
         except BaseException:
             self._close()
@@ -97,7 +97,7 @@ class Checkpoint:
             raise self._error(
                 f"cannot write the checkpoint: {error.strerror}",
                 "make room, and start again",
-                code="unwritable",
+                code="full-disk",
             ) from None
 
     def _write(self, value: Any) -> None:
@@ -125,7 +125,7 @@ class Checkpoint:
             raise self._error(
                 f"the checkpoint is damaged: {error}",
                 "name another file to start again",
-                code="damaged",
+                code="damaged-checkpoint",
             ) from None
         if cut_off:
             os.truncate(self.path, len(written) + 1)
@@ -143,14 +143,14 @@ class Checkpoint:
             raise self._error(
                 f"the file is not a checkpoint of version {VERSION}",
                 "name another file",
-                code="header",
+                code="checkpoint",
             )
         if digest != self._header["statement"]:
             raise self._error(
                 f"the checkpoint is of another run: {title!r} ({digest[:12]}), not "
                 f"{self._header['title']!r} ({self._header['statement'][:12]})",
                 "repeat the same run, or name another file",
-                code="run",
+                code="other-run",
             )
 
     def _lock_file(self) -> None:
@@ -166,7 +166,7 @@ class Checkpoint:
             raise self._error(
                 "another run is writing this checkpoint",
                 "wait for it, or name another file",
-                code="lock",
+                code="busy-checkpoint",
             ) from None
 
     def _close(self) -> None:

@@ -257,23 +257,23 @@ def test_foreign_and_damaged_checkpoints_are_refused(tmp_path: Path) -> None:
     run(tasks.square, POINTS, RunOptions(checkpoint=record(path)))
     before = path.read_bytes()
     with (
-        refused("run", ModelFileError) as error,
+        refused("other-run", ModelFileError) as error,
         record(path, "cubes"),
     ):
         pass
     assert re.search(r"'squares of .* not 'cubes of", error.value.what)
-    with record(path), refused("lock", ModelFileError), record(path):
+    with record(path), refused("busy-checkpoint", ModelFileError), record(path):
         pass
     assert path.read_bytes() == before
     path.write_bytes(before.replace(b"[7,49]", b"[7,"))
-    with refused("damaged", ModelFileError), record(path):
+    with refused("damaged-checkpoint", ModelFileError), record(path):
         pass
     for text in ("answers\n1\n", "answers", "{}\n"):
         path.write_text(text)
-        with refused("header", ModelFileError), record(path):
+        with refused("checkpoint", ModelFileError), record(path):
             pass
         assert path.read_text() == text
-    with refused("unusable", ModelFileError), record(tmp_path / "nowhere" / "out"):
+    with refused("file", ModelFileError), record(tmp_path / "nowhere" / "out"):
         pass
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ModelFileError, match="named pipe"), record(tmp_path / "pipe"):
