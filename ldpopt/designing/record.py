@@ -387,13 +387,15 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
         channel = self.mechanism.channel
         share = float(confidence)
         constant = self._constant[:, None]
-        names = self.names
         wanted = self.wanted - constant
-        found = linear_estimate(
-            counts, self._differences, wanted, channel, inverse, z, share, "design", names
-        )
+        found = linear_estimate(counts, self._differences, wanted, channel, inverse, z, share)
         return replace(
-            found, values=found.values + constant[:, 0], interval=found.interval + constant, fit=fit
+            found,
+            values=found.values + constant[:, 0],
+            interval=found.interval + constant,
+            method="design",
+            labels=self.names,
+            fit=fit,
         )
 
     def variances(self, prior: Any = None) -> Float:
