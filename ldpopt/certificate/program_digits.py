@@ -5,6 +5,7 @@ computed from.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,6 @@ class ProgramDigits:
 
     problem: Problem
     bits: int  # fractional bits with which every utility is exact, at least 320
-    kept: Integers | None  # the utility, (n, m), over 2**bits; None if it is large
     spread: Integers  # best minus worst utility of each input, (n,), over 2**bits; never negative
     prior: tuple[Integers, int] | None  # (n,), and its own fractional bits; None for a worst case
 
@@ -35,23 +35,26 @@ class ProgramDigits:
     def of(cls, problem: Problem) -> ProgramDigits:
         """Read a problem."""
         matrix = problem.utility.matrix
-        prior = None if problem.prior is None else exactly(problem.prior)
-        if matrix.size <= LARGE:
-            utility, bits = exactly(matrix)
-            return cls(problem, bits, utility, utility.max(axis=1) - utility.min(axis=1), prior)
         bits = exact_grid(matrix)  # of all entries: the extremes may need fewer
         extremes = integers(np.stack([matrix.max(axis=1), matrix.min(axis=1)]), grid=bits)
-        return cls(problem, bits, None, np.asarray(extremes[0] - extremes[1]), prior)
+        prior = None if problem.prior is None else exactly(problem.prior)
+        return cls(problem, bits, np.asarray(extremes[0] - extremes[1]), prior)
+
+    @cached_property
+    def _kept(self) -> Integers | None:
+        """The utility, if it is not large."""
+        matrix = self.problem.utility.matrix
+        return integers(matrix, grid=self.bits) if matrix.size <= LARGE else None
 
     @property
     def utility(self) -> Integers:
         """The utility, (n, m), over ``2**bits``."""
-        if self.kept is not None:
-            return self.kept
+        if self._kept is not None:
+            return self._kept
         return integers(self.problem.utility.matrix, grid=self.bits)
 
     def entries(self, rows: slice, used: Any) -> Integers:
         """Some entries of some rows of the utility, over ``2**bits``."""
-        if self.kept is not None:
-            return np.asarray(self.kept[rows][used], dtype=object)
+        if self._kept is not None:
+            return np.asarray(self._kept[rows][used], dtype=object)
         return integers(self.problem.utility.matrix[rows][used], grid=self.bits)
