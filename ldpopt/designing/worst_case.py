@@ -20,8 +20,8 @@ from ldpopt.designing import column_generation as generation
 from ldpopt.designing.column_generation import (
     CurvedPoint,
     CurvedSystem,
+    MasterResult,
     Optimum,
-    Solved,
     generate_columns,
 )
 from ldpopt.designing.coordinates import Contrasts
@@ -273,15 +273,23 @@ class _WorstCase:
 
     def solve(
         self, columns: Columns, x: Float | None, r: Float, gap: float, deadline: Deadline
-    ) -> Solved:
+    ) -> MasterResult:
         found = solve_minimax(
             self.gram, columns, x, r, gap=gap, least=self.least, deadline=deadline
         )
         optimum, variance = minimax_optimum(self.gram, columns, found, used=generation.UNUSED)
         price = optimum.dual.price(optimum.contrasts.centered)
-        return Solved(
+        return MasterResult(
             found.theta, optimum.dual.weights, price, found.gap, found.off, optimum, variance
         )
+
+    def profile(self, columns: Columns) -> Float | float:
+        """All columns start alike."""
+        return 1.0
+
+    def steadier(self) -> None:
+        """There is no steadier form: no case is known that needs one."""
+        return None
 
 
 def optimize_worst_case(

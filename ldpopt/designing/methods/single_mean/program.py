@@ -108,8 +108,14 @@ class MeanProgram:
             np.full(m, 2.0 / m), np.full((n, m), 1.0 / m), even, even, nu, spare, np.ones(1)
         )
         with np.errstate(all="ignore"):
-            how = {"gap": gap, "deadline": deadline}
-            at = follow(begin, self._measured, partial(_MeanSystem, self), (STEPS, STALLED), **how)
+            at = follow(
+                begin,
+                self._measured,
+                partial(_MeanSystem, self),
+                (STEPS, STALLED),
+                gap=gap,
+                deadline=deadline,
+            )
         return Randomizer(at.z, self._polished(at), at.nu)
 
     def _polished(self, at: _MeanPoint) -> Float:
