@@ -87,11 +87,11 @@ class _AverageState:
     def hessian(self) -> Float:
         """Second derivatives of the value by the probabilities, shape ``(m, m)``."""
         m = len(self.prices)
-        own = self.white[:m]
+        representatives = self.white[:m]
         total = np.zeros((m, m))
         for first in range(0, len(self.white), m):
             images = self.white[first : first + m].T
-            part = own @ images
+            part = representatives @ images
             part *= self.priced @ images
             total += part
         total *= 2.0 * m / len(self.white)
@@ -110,9 +110,9 @@ class _AverageState:
         turned = np.ascontiguousarray((self.white @ basis).T)
         total = np.zeros((len(first), m))
         for start in range(0, turned.shape[1], m):
-            own = turned[:, start : start + m]
+            turned_part = turned[:, start : start + m]
             for k, rows in enumerate(np.split(total, np.flatnonzero(np.diff(first)) + 1)):
-                rows += own[k] * own[k:]
+                rows += turned_part[k] * turned_part[k:]
         total *= share[:, None] * (m / turned.shape[1])
         size = np.abs(total).max(axis=1)
         # the others change sign under the images

@@ -78,10 +78,10 @@ def block_design(n: int, size: int) -> Float | None:
     if not 0 < size < n <= LARGEST:
         return None
     best: Float | None = None
-    for one in (size, n - size):
-        for sets in _built(n, one):
-            if is_balanced(sets, one) and (best is None or len(sets) < len(best)):
-                best = sets if one == size else 1 - sets
+    for in_set in (size, n - size):
+        for sets in _built(n, in_set):
+            if is_balanced(sets, in_set) and (best is None or len(sets) < len(best)):
+                best = sets if in_set == size else 1 - sets
     if best is None or len(best) > n:
         count = (n - 1) // 2 if best is None else len(best) // n - (len(best) % n == 0)
         blocks = _searched(n, min(size, n - size), count)
@@ -202,7 +202,7 @@ def _searched(n: int, size: int, most: int) -> Float | None:
         return None
     for count in range(1, most + 1):
         if count * size * (size - 1) % (n - 1) == 0:
-            search = _Search(n, size, count)
+            search = _DifferenceSearch(n, size, count)
             sets = (
                 _shifts(n, [np.array(block) for block in search.blocks])
                 if search.extended()
@@ -213,7 +213,7 @@ def _searched(n: int, size: int, most: int) -> Float | None:
     return None
 
 
-class _Search:
+class _DifferenceSearch:
     """Depth-first search: a number is added while no difference occurs too often."""
 
     def __init__(self, n: int, size: int, count: int) -> None:

@@ -143,16 +143,16 @@ def generate_columns(
     for. The search is then repeated with its steadier form, and the better of both designs is
     returned with the better of both bounds.
     """
-    search = _Generation(master, cone, gap, deadline)
+    search = _ColumnGeneration(master, cone, gap, deadline)
     search.run(columns, r, first)
     if search.is_astray and (steadier := master.steadier()) is not None:
-        again = _Generation(steadier, cone, gap, deadline)
+        again = _ColumnGeneration(steadier, cone, gap, deadline)
         again.run(columns, r, first)
         search = search.joined_with(again)
     return search.result()
 
 
-class _Generation:
+class _ColumnGeneration:
     """The state of `generate_columns`: the best design, the best multipliers, rounds, and times."""
 
     def __init__(self, master: Master, cone: Cone, gap: float, deadline: Deadline) -> None:
@@ -206,7 +206,7 @@ class _Generation:
         assert self.proof is not None
         return replace(self.best, dual=self.proof.dual, rounds=self.rounds), self.variance
 
-    def joined_with(self, other: "_Generation") -> "_Generation":
+    def joined_with(self, other: "_ColumnGeneration") -> "_ColumnGeneration":
         """The search with the better design and the better bound of both."""
         assert self.proof is not None
         assert other.proof is not None

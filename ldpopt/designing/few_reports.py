@@ -139,14 +139,14 @@ def _basic(rows: Float, q: Float, deadline: Deadline) -> Int | None:
     if deadline.is_over:
         return None
     cost = np.random.default_rng(0).random(len(q))
-    found = linprog(
+    solution = linprog(
         cost,
         A_eq=rows,
         b_eq=rows @ q,
         method="highs-ds",
         options={"time_limit": deadline.left or np.inf},
     )
-    return None if found.status != 0 or found.x is None else np.flatnonzero(found.x > 1e-9)
+    return None if solution.status != 0 or solution.x is None else np.flatnonzero(solution.x > 1e-9)
 
 
 def with_at_most(
@@ -318,15 +318,17 @@ def _ward(points: Float, q: Float, most: int) -> Int:
     )
     np.fill_diagonal(loss, np.inf)
     for _ in range(len(q) - most):
-        one, other = np.unravel_index(int(loss.argmin()), loss.shape)
-        points[one] = (q[one] * points[one] + q[other] * points[other]) / (q[one] + q[other])
-        q[one] += q[other]
-        alive[other] = False
-        label[label == other] = one
-        loss[other] = loss[:, other] = np.inf
-        fresh = ((points - points[one]) ** 2).sum(axis=1) * q * q[one] / (q + q[one])
-        loss[one] = loss[:, one] = np.where(alive, fresh, np.inf)
-        loss[one, one] = np.inf
+        first, second = np.unravel_index(int(loss.argmin()), loss.shape)
+        points[first] = (q[first] * points[first] + q[second] * points[second]) / (
+            q[first] + q[second]
+        )
+        q[first] += q[second]
+        alive[second] = False
+        label[label == second] = first
+        loss[second] = loss[:, second] = np.inf
+        fresh = ((points - points[first]) ** 2).sum(axis=1) * q * q[first] / (q + q[first])
+        loss[first] = loss[:, first] = np.where(alive, fresh, np.inf)
+        loss[first, first] = np.inf
     return np.asarray(np.unique(label, return_inverse=True)[1].ravel())
 
 

@@ -78,12 +78,16 @@ class Dual:
         """The mean of two sets of multipliers, scaled to the same cost; the largest cost of the
         mean is not known.
         """
-        own = self.value / self.largest
-        its = other.value / other.largest
-        inverse = (own * self.inverse + its * other.inverse) / 2
-        value = (own * self.value + its * other.value) / 2
+        first = self.value / self.largest
+        second = other.value / other.largest
+        inverse = (first * self.inverse + second * other.inverse) / 2
+        value = (first * self.value + second * other.value) / 2
         return Dual(
-            self.weights, inverse, value, np.inf, (own**2 * self.slope + its**2 * other.slope) / 2
+            self.weights,
+            inverse,
+            value,
+            np.inf,
+            (first**2 * self.slope + second**2 * other.slope) / 2,
         )
 
     def price(self, gram: Float) -> Price:
@@ -271,21 +275,21 @@ class Staircases:
         """
         if self.n <= 6:
             return self.columns(all_sets(self.n)[1:-1])
-        one = np.eye(self.n)
+        singles = np.eye(self.n)
         ramp = np.tril(np.ones((self.n, self.n)))[:-1]
         leading = self._thresholds(
             np.linalg.eigh(gram)[1][:, ::-1][:, : min(8, self.n)].T, np.arange(1, self.n)
         )
-        sets = np.vstack([one, ramp, leading])
+        sets = np.vstack([singles, ramp, leading])
         return self.columns(np.unique(np.vstack([sets, 1 - sets]), axis=0))
 
     def price(self, price: Price, at_least: float, known: Columns, most: int) -> Priced:
         """All sets of at most 20 answers; of more answers those that a local search finds."""
         if self.n <= PRICED:
             costs = costs_of_all_sets(price, self.base, self.spread)
-            found = np.flatnonzero(local_maxima(costs, self.n) & (costs > at_least))
-            found = found[np.argsort(-costs[found])][:most]
-            return Priced(float(costs.max()), indicators(found, self.n))
+            places = np.flatnonzero(local_maxima(costs, self.n) & (costs > at_least))
+            places = places[np.argsort(-costs[places])][:most]
+            return Priced(float(costs.max()), indicators(places, self.n))
         sets = search_by_pairs(price, at_least, self._starts(price, known), self.base, self.spread)
         costs = price.costs(self.columns(sets))
         order = np.argsort(-costs)
@@ -308,8 +312,8 @@ class Staircases:
         form, linear, _ = _quadratic(price, at_least, self.base, self.spread)
         costs = -np.triu(2 * form, 1) - np.diag(linear + np.diag(form))
         values, numbers = least_by_half(self.base**2 * at_least, costs)
-        found = np.flatnonzero(values < -ROUNDING * at_least)
-        return indicators(numbers[found[np.argsort(values[found])[:most]]], self.n)
+        places = np.flatnonzero(values < -ROUNDING * at_least)
+        return indicators(numbers[places[np.argsort(values[places])[:most]]], self.n)
 
     def _starts(self, price: Price, known: Columns) -> Float:
         """The costliest columns known, thresholds of the leading directions of the price, and
@@ -365,9 +369,9 @@ class ListedRays:
     def price(self, price: Price, at_least: float, known: Columns, most: int) -> Priced:
         """Price every ray; the costliest ones are found."""
         costs = price.costs(self.all)
-        found = np.flatnonzero(costs > at_least)
-        found = found[np.argsort(-costs[found], kind="stable")][:most]
-        return Priced(float(costs.max()), self.all.shapes[found])
+        places = np.flatnonzero(costs > at_least)
+        places = places[np.argsort(-costs[places], kind="stable")][:most]
+        return Priced(float(costs.max()), self.all.shapes[places])
 
     def costlier(self, price: Price, at_least: float, most: int) -> Float:
         """No shapes: `price` finds the costliest ray."""

@@ -65,11 +65,11 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
     def __repr__(self) -> str:
         k, n = self.workload.shape
         kinds = len(self.certificate.randomizer.kinds)
-        found = (
+        result = (
             f"{kinds} kinds of sets, average variance {self.value:.6g}, relative gap "
             f"{self.relative_gap:.2g}"
         )
-        return f"QuestionsDesign({k:,} numbers of {n:,} answers, {found})"
+        return f"QuestionsDesign({k:,} numbers of {n:,} answers, {result})"
 
     @property
     def n_reports(self) -> int:
@@ -137,14 +137,14 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
         if len(x) and (
             len(columns) != len(attributes) or any(len(row) != len(attributes) for row in x)
         ):
-            what = f"an answer has other than {len(attributes)} parts"
+            problem = f"an answer has other than {len(attributes)} parts"
             raise StatementError(
-                what, do="pass the answers to all questions, a tuple for each respondent"
+                problem, do="pass the answers to all questions, a tuple for each respondent"
             )
-        found = np.zeros(len(x), dtype=np.int64)
+        answers = np.zeros(len(x), dtype=np.int64)
         for column, (_, values) in zip(columns, attributes, strict=False):
-            found = 2 * found + codes(list(column), values, "answer")
-        return self.draw(found, rng if keyed is None else keyed.draws(question, len(found)))
+            answers = 2 * answers + codes(list(column), values, "answer")
+        return self.draw(answers, rng if keyed is None else keyed.draws(question, len(answers)))
 
     def draw(self, answers: Codes, source: Draws) -> NDArray[np.int16]:
         """Draw the reports of answers, positions of shape (N,)."""

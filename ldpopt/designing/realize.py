@@ -62,7 +62,7 @@ def _best(
     """
     form, statement, dual = task.form, None, optimum.dual
     enough = (dual.bound - Contrasts(form.gram, dual.weights).spread) / (1 - task.gap)
-    found: list[tuple[Fraction, RawDesign]] = []
+    attempts: list[tuple[Fraction, RawDesign]] = []
     failure: StatementError | None = None
     is_large = float(form.epsilon) >= task.limits.large_epsilon and not is_limited
     for attempt in _attempts(task, made, form.objective_gap(optimum, task.gap), is_limited):
@@ -78,11 +78,11 @@ def _best(
         )
         if value <= enough:
             return attempt
-        found.append((value, attempt))
-    if not found:
+        attempts.append((value, attempt))
+    if not attempts:
         assert failure is not None
         raise failure
-    return min(found, key=lambda pair: pair[0])[1]
+    return min(attempts, key=lambda pair: pair[0])[1]
 
 
 def _attempts(
@@ -165,15 +165,15 @@ def left_inverse(channel: Float, weights: Float) -> Float:
     basis = np.linalg.qr(weights[:, None], mode="complete")[0][:, 1:]
     left, sizes, right = np.linalg.svd((basis.T @ scores) * np.sqrt(q), full_matrices=False)
     if len(sizes) < n - 1 or not sizes[-1] > 1e-13 * sizes[0]:
-        what = (
+        problem = (
             "the reports cannot tell the answers apart: epsilon is too small for masses of 2**-53"
         )
-        raise StatementError(what, do="choose a larger epsilon")
+        raise StatementError(problem, do="choose a larger epsilon")
     solved = basis @ ((left / sizes) @ right) / np.sqrt(q)
     solved -= np.outer(weights, solved.sum(axis=0))
-    found = solved + weights[:, None]
+    inverse = solved + weights[:, None]
     # A step of Newton's method: reports that are rare at a large budget lose digits above.
-    return np.asarray(found - (found @ channel.T - np.eye(n)) @ found)
+    return np.asarray(inverse - (inverse @ channel.T - np.eye(n)) @ inverse)
 
 
 def _estimable(optimum: Optimum, private: PrivateColumns, share: float) -> tuple[Columns, Float]:

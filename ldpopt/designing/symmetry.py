@@ -45,23 +45,25 @@ def _is_in(order: Permutations, members: Sequence[Permutations]) -> bool:
 
 def _closure(members: list[Permutations]) -> list[Permutations] | None:
     """All products; None if there are too many."""
-    found = list(members)
-    for first in found:
+    products = list(members)
+    for first in products:
         for second in members:
             product = first[second]
-            if not _is_in(product, found):
-                found.append(product)
-            if len(found) > LARGEST_GROUP:
+            if not _is_in(product, products):
+                products.append(product)
+            if len(products) > LARGEST_GROUP:
                 return None
-    return found
+    return products
 
 
 def involutions(permutations: Permutations) -> Permutations:
     """A group of permutations if each is its own inverse; else the identity and one that is, if
     any.
     """
-    own = [order for order in permutations if np.array_equal(order[order], np.arange(len(order)))]
-    return np.array(own if len(own) == len(permutations) else own[:2])
+    involutory = [
+        order for order in permutations if np.array_equal(order[order], np.arange(len(order)))
+    ]
+    return np.array(involutory if len(involutory) == len(permutations) else involutory[:2])
 
 
 def representatives(shapes: Float, permutations: Permutations) -> Float:

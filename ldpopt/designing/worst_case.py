@@ -198,12 +198,16 @@ class _SaddleSystem(CurvedSystem[_SaddlePoint]):
         short = 1 - v.T @ at.theta, [at.r.sum() + n * self.master.least - 1]
         lower = np.concatenate([at.total - state.by_r - at.spare - aims[1] / at.r, *short])
         base = cho_solve(self.factor, upper, check_finite=False)
-        found = self.size * np.linalg.solve(self.small, self.size * (lower - self.across.T @ base))
-        dtheta = self.scale * (base - self.solved @ found)
-        dr = found[:n]
+        solved_small = self.size * np.linalg.solve(
+            self.small, self.size * (lower - self.across.T @ base)
+        )
+        dtheta = self.scale * (base - self.solved @ solved_small)
+        dr = solved_small[:n]
         dslack = (aims[0] - at.slack * dtheta) / at.theta
         dspare = (aims[1] - at.spare * dr) / at.r
-        return _SaddlePoint(dtheta, dr, dslack, dspare, found[n : 2 * n], found[2 * n :])
+        return _SaddlePoint(
+            dtheta, dr, dslack, dspare, solved_small[n : 2 * n], solved_small[2 * n :]
+        )
 
 
 def least_weight(n: int, gap: float) -> float:
@@ -227,31 +231,31 @@ def solve_minimax(
     v = columns.vectors
     unit = float(np.trace(gram))
     start = np.full(len(v), 1 / v.sum(axis=0).max()) if theta is None else theta
-    found = MinimaxMaster(v, gram / unit, least).solve(start, r, gap=gap, deadline=deadline)
-    return replace(found, r=found.r / found.r.sum(), line=found.line * unit)
+    saddle = MinimaxMaster(v, gram / unit, least).solve(start, r, gap=gap, deadline=deadline)
+    return replace(saddle, r=saddle.r / saddle.r.sum(), line=saddle.line * unit)
 
 
 def minimax_optimum(
-    gram: Float, columns: Columns, found: MinimaxDesign, *, used: float
+    gram: Float, columns: Columns, saddle: MinimaxDesign, *, used: float
 ) -> tuple[Optimum, float]:
     """Design of a saddle point with its multipliers, and its largest variance."""
     # Columns with less than used of the largest multiple are left out.
-    places = np.flatnonzero(found.theta > used * found.theta.max())
+    places = np.flatnonzero(saddle.theta > used * saddle.theta.max())
     columns = columns.take(places)
-    contrasts = Contrasts(gram, found.r).scaled_to(columns)
-    r = found.r
+    contrasts = Contrasts(gram, saddle.r).scaled_to(columns)
+    r = saddle.r
     scores = contrasts.scores(columns)
-    mass = columns.mass(found.r)
-    q = found.theta[places] * mass
+    mass = columns.mass(saddle.r)
+    q = saddle.theta[places] * mass
     q /= q.sum()
     half = generation.half_inverse(scores, q, contrasts.reduced)
     inverse = half @ half.T
     value = contrasts.value(float(np.sum(inverse * contrasts.reduced)))
-    whole = contrasts.needed(inverse)
+    needed = contrasts.needed(inverse)
     # the saddle point is for the workload itself: subtract its average over the weights
     mean = gram @ r
-    line = found.line - 2 * whole.T @ (mean - r @ mean)
-    dual = Dual(r, whole, value, value, line - r * line.sum())
+    line = saddle.line - 2 * needed.T @ (mean - r @ mean)
+    dual = Dual(r, needed, value, value, line - r * line.sum())
     estimator = contrasts.basis / contrasts.unit @ (half @ (scores @ half).T)
     moments = np.einsum("xa,xa->a", contrasts.centered @ estimator, estimator)
     theta = q / mass
@@ -274,13 +278,13 @@ class _WorstCase:
     def solve(
         self, columns: Columns, x: Float | None, r: Float, gap: float, deadline: Deadline
     ) -> MasterResult:
-        found = solve_minimax(
+        saddle = solve_minimax(
             self.gram, columns, x, r, gap=gap, least=self.least, deadline=deadline
         )
-        optimum, variance = minimax_optimum(self.gram, columns, found, used=generation.UNUSED)
+        optimum, variance = minimax_optimum(self.gram, columns, saddle, used=generation.UNUSED)
         price = optimum.dual.price(optimum.contrasts.centered)
         return MasterResult(
-            found.theta, optimum.dual.weights, price, found.gap, found.off, optimum, variance
+            saddle.theta, optimum.dual.weights, price, saddle.gap, saddle.off, optimum, variance
         )
 
     def profile(self, columns: Columns) -> Float | float:

@@ -71,14 +71,14 @@ def descend(
         if deadline.is_over:
             raise StopIteration
 
-    found = minimize(  # type: ignore[call-overload]
+    end = minimize(  # type: ignore[call-overload]
         function, start, jac=True, method="L-BFGS-B", callback=stop, options=options
     )
-    return np.asarray(found.x), float(found.fun)
+    return np.asarray(end.x), float(end.fun)
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class VectorMoments:
     """Moments of the unit vectors."""
 
     units: Float  # u_x, one a row, shape (n, n)
@@ -108,7 +108,7 @@ class Program:
         self.gram = contrasts.reduced + lift / n * np.eye(n - 1)
         self.tilted = contrasts.basis.T @ (np.eye(n) - np.outer(np.ones(n), self.r))
 
-    def moments(self, units: Float, tilt: float) -> Moments:
+    def moments(self, units: Float, tilt: float) -> VectorMoments:
         """Moments of unit vectors, shape (n, n), at the common product ``tilt``, which is t."""
         a = self.a
         h = self.h
@@ -118,14 +118,14 @@ class Program:
         products = units @ units.T
         along = tilt * root / a - (h * spread / a) * (units @ mean)
         shares = (1 + along[:, None] + along + tilt**2 + spread * products) / 4
-        return Moments(units, tilt, mean, root, h * tilt + root, products, shares)
+        return VectorMoments(units, tilt, mean, root, h * tilt + root, products, shares)
 
-    def inverse(self, at: Moments) -> Float:
+    def inverse(self, at: VectorMoments) -> Float:
         """``S`` in the coordinates of the contrasts with unit 1."""
         part = self.tilted @ at.units
         return np.asarray(np.linalg.inv(part @ part.T) * self._scale(at))
 
-    def value(self, at: Moments) -> tuple[float, Float, float, float]:
+    def value(self, at: VectorMoments) -> tuple[float, Float, float, float]:
         """Objective, and its derivatives by the unit vectors, ``|p|`` and ``t``."""
         part = self.tilted @ at.units
         inverse = np.linalg.inv(part @ part.T)
@@ -135,7 +135,9 @@ class Program:
         by_units = -2 * scale * (self.tilted.T @ (inverse @ (through @ part)))
         return value, by_units, 2 * value / at.length, 2 * value * at.tilt / at.spread
 
-    def chain_rule(self, at: Moments, by_shares: Float, by_length: float) -> tuple[Float, float]:
+    def chain_rule(
+        self, at: VectorMoments, by_shares: Float, by_length: float
+    ) -> tuple[Float, float]:
         """Chain rule: derivatives by shares and ``|p|`` become derivatives by the unit vectors and
         ``t``.
         """
@@ -155,7 +157,7 @@ class Program:
         by_tilt += h * by_length + h * h * square * t / at.root * by_root
         return by_units, by_tilt
 
-    def _scale(self, at: Moments) -> float:
+    def _scale(self, at: VectorMoments) -> float:
         return at.length**2 / (self.h**2 * at.spread)
 
 
@@ -169,11 +171,11 @@ def relax(
     proving = deadline.share(PROOF)
     best: tuple[Dual, Float] | None = None
     for start in range(STARTS):
-        found = _relaxed_from(contrasts, cone, gap, start, searching, proving)
-        if best is None or found[0].bound > best[0].bound:
-            best = found
-        short = found[0].value - best[0].bound
-        if short <= max(NEAR, gap) * (found[0].value - contrasts.spread) or searching.is_over:
+        relaxed = _relaxed_from(contrasts, cone, gap, start, searching, proving)
+        if best is None or relaxed[0].bound > best[0].bound:
+            best = relaxed
+        short = relaxed[0].value - best[0].bound
+        if short <= max(NEAR, gap) * (relaxed[0].value - contrasts.spread) or searching.is_over:
             break
     assert best is not None
     return best
@@ -193,7 +195,7 @@ def _relaxed_from(
     n = len(contrasts.weights)
     flat = np.append(np.random.default_rng(start).standard_normal(n * n), 0.0)
     for lift in LIFTS:
-        search = _Search(Program(contrasts, cone, lift))
+        search = _AugmentedLagrangian(Program(contrasts, cone, lift))
         flat, value = search.minimize(flat, ROUGH, searching)
     # The gap is one of the variance, which is the objective less the spread.
     gap = max(gap * (1 - contrasts.spread / (value * search.unit * contrasts.size)), LEAST_GAP)
@@ -231,7 +233,7 @@ def _proved(
     return raise_cost(rough, form, cone, gap, deadline)
 
 
-class _Search:
+class _AugmentedLagrangian:
     """The augmented Lagrangian: objective, penalties and multipliers of the inequalities."""
 
     def __init__(self, program: Program) -> None:
@@ -243,7 +245,7 @@ class _Search:
         self.size = 0
         self.penalty = self.size_penalty = 0.0
 
-    def point(self, flat: Float) -> Moments:
+    def point(self, flat: Float) -> VectorMoments:
         """Moments at the variables: directions of the unit vectors, and ``t`` by its inverse
         tanh.
         """
@@ -258,9 +260,15 @@ class _Search:
         value.
         """
         self.unit *= self._evaluate(flat)[0] if not self.penalty else 1.0
-        how = {"maxiter": STEPS, "maxfun": 2 * STEPS, "maxcor": 20, "ftol": tolerance, "gtol": 1e-9}
-        found, value = descend(self._evaluate, flat, how, deadline)
-        return np.append(self.point(found).units.ravel(), found[-1]), value
+        options = {
+            "maxiter": STEPS,
+            "maxfun": 2 * STEPS,
+            "maxcor": 20,
+            "ftol": tolerance,
+            "gtol": 1e-9,
+        }
+        end, value = descend(self._evaluate, flat, options, deadline)
+        return np.append(self.point(end).units.ravel(), end[-1]), value
 
     def move(self, flat: Float, resize: bool) -> None:
         """Update the multipliers from the penalties at a point; perhaps the size too."""
@@ -282,7 +290,7 @@ class _Search:
         scale = self.unit * self._share
         return Inequalities(pairs * scale, self.size, factor / self.program.n**2 * scale)
 
-    def _updated(self, at: Moments) -> tuple[Float, float, float]:
+    def _updated(self, at: VectorMoments) -> tuple[Float, float, float]:
         """Updated multipliers of pairs and of the size, and the value of the inequality of the
         size.
         """
