@@ -278,13 +278,15 @@ class _AverageSystem(CurvedSystem[_AveragePoint]):
 
     def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> _AveragePoint:
         """Newton step that changes the products by these amounts."""
-        at, (aim,) = self.at, aims
+        at = self.at
+        (aim,) = aims
         right = self.scale * (self.state.prices - at.dual @ self.rows + at.slack + aim / at.q)
         dq = self.scale * self.solve(right)
         dual = np.zeros_like(self.short)
         for _ in range(1 + refine):
             more = self.size * (self.schur @ (self.size * (self.rows @ dq - self.short)))
-            dual, dq = dual + more, dq - self.scale * (self.solved @ more)
+            dual = dual + more
+            dq = dq - self.scale * (self.solved @ more)
         return _AveragePoint(dq, (aim - at.slack * dq) / at.q, dual)
 
 

@@ -60,7 +60,8 @@ def _scale(contrasts: Contrasts) -> float | None:
     """Factor of the projection onto contrasts in the centered workload's Gram matrix; None if it is
     not a multiple.
     """
-    r, gram = contrasts.weights, contrasts.centered
+    r = contrasts.weights
+    gram = contrasts.centered
     n = len(r)
     scale = float(np.trace(gram)) / (n - 1)
     return (
@@ -118,9 +119,11 @@ def _hyperplanes(n: int, size: int) -> Iterator[Float]:
     (Singer).
     """
     for q in range(2, n):
-        power, dimension = q, 1
+        power = q
+        dimension = 1
         while (power - 1) // (q - 1) < n:
-            power, dimension = power * q, dimension + 1
+            power = power * q
+            dimension = dimension + 1
         if (power - 1) // (q - 1) != n or dimension < 3 or (power // q - 1) // (q - 1) != size:
             continue
         finite = field(power) if field(q) is not None else None
@@ -217,7 +220,9 @@ class _DifferenceSearch:
     """Depth-first search: a number is added while no difference occurs too often."""
 
     def __init__(self, n: int, size: int, count: int) -> None:
-        self.n, self.size, self.count = n, size, count
+        self.n = n
+        self.size = size
+        self.count = count
         self.each = count * size * (size - 1) // (n - 1)
         self.seen = [0] * n
         self.blocks: list[list[int]] = [[0]]

@@ -271,7 +271,8 @@ def prove_design(form: DesignForm, raw: RawDesign) -> DesignCertificate:
     rationals.
     """
     # The last multipliers that are tried treat all answers alike. If none hold, the bound is 0.
-    problem, workload = form.problem, form.problem.workload
+    problem = form.problem
+    workload = form.problem.workload
     statement = Statement.of(workload.matrix, raw.weights, form.classes)
     rays = form.private_columns.rays
     cone = cone_of(problem.privacy, workload.inputs) if rays is None else rays

@@ -85,7 +85,8 @@ def with_fewer_reports_for_all(
     """Drop columns that are not needed, keeping the variance of every answer; for the worst
     case.
     """
-    contrasts, columns = optimum.contrasts, optimum.columns
+    contrasts = optimum.contrasts
+    columns = optimum.columns
     scores = contrasts.scores(columns)
     moments = _second_moments(optimum)
     each = columns.vectors / columns.mass(contrasts.weights)[:, None]
@@ -108,7 +109,8 @@ def with_fewer_reports_for_all(
 
 def variances(optimum: Optimum) -> Float:
     """Variance of a report for every answer."""
-    contrasts, columns = optimum.contrasts, optimum.columns
+    contrasts = optimum.contrasts
+    columns = optimum.columns
     share = optimum.q / columns.mass(contrasts.weights)
     return np.asarray(
         columns.vectors.T @ (share * _second_moments(optimum)) - np.diag(contrasts.centered)
@@ -212,7 +214,8 @@ def _for_all(optimum: Optimum, private: PrivateColumns, most: int, deadline: Dea
     """The best design found for the largest variance: weights of answers with a large one grow from
     round to round.
     """
-    gram, r = optimum.contrasts.gram, optimum.contrasts.weights
+    gram = optimum.contrasts.gram
+    r = optimum.contrasts.weights
     share = optimum.q / optimum.columns.mass(r)
     best: tuple[float, Optimum] | None = None
     near: Optimum | None = None
@@ -308,7 +311,9 @@ def _inside(space: _Space, z: Float, most: int, start: int) -> Float:
 
 def _ward(points: Float, q: Float, most: int) -> Int:
     """Join the two clusters that lose least, until there are at most ``most``."""
-    label, q, points = np.arange(len(q)), q.copy(), points.copy()
+    label = np.arange(len(q))
+    q = q.copy()
+    points = points.copy()
     alive = np.ones(len(q), dtype=bool)
     square = (points**2).sum(axis=1)
     loss = (
@@ -345,7 +350,8 @@ def _k_means(points: Float, q: Float, most: int, rng: np.random.Generator) -> In
 
 def _descend(space: _Space, z: Float, deadline: Deadline) -> Float:
     """Newton steps of the convex function above the value, with a barrier of decreasing weight."""
-    best, weight = z, WIDE
+    best = z
+    weight = WIDE
     while weight >= NARROW and not deadline.is_over:
         base = space.value(z)
         level = weight / (len(z) * len(space.rows))
@@ -423,7 +429,8 @@ def _derivatives(space: _Space, z: Float, base: float, level: float) -> tuple[Fl
 
 def _optimum(optimum: Optimum, z: Float) -> Optimum:
     """The design at these coordinates."""
-    contrasts, columns = optimum.contrasts, optimum.columns
+    contrasts = optimum.contrasts
+    columns = optimum.columns
     q = z[:, 0]
     a = z[:, 1:] / z[:, :1]
     over = contrasts.unit * a @ contrasts.basis.T

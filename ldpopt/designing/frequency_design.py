@@ -69,7 +69,8 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
         claim = self.certificate
         protocol = SubsetSelection(self._labels, claim.privacy.epsilon, size=claim.size)
         if protocol.distribution != claim.randomizer:
-            drawn, certified = protocol.distribution.mass, claim.randomizer.mass
+            drawn = protocol.distribution.mass
+            certified = claim.randomizer.mass
             problem = f"a set contains the truth with the mass {drawn}; certified is {certified}"
             raise StatementError(
                 problem, do="design again: this version of ldpopt draws other sets"

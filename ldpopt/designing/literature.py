@@ -231,7 +231,9 @@ def _descend(gram: Float, r: Float, epsilon: float, rng: np.random.Generator) ->
             lambda flat: _through_projection(flat, gram, r, epsilon)[:2], point, **options
         )
         steps += max(1, end.nit)
-        point, gained, value = end.x, value - end.fun, float(end.fun)
+        point = end.x
+        gained = value - end.fun
+        value = float(end.fun)
         if gained < WORTHWHILE:
             break
     return _through_projection(point, gram, r, epsilon)[2]

@@ -145,13 +145,15 @@ def _improved(quadratic: tuple[Float, Float, float], sets: Float, steps: int) ->
     most.
     """
     form, linear, constant = quadratic
-    active, sets = np.arange(len(sets)), sets.copy()
+    active = np.arange(len(sets))
+    sets = sets.copy()
     for _ in range(steps):
         part = sets[active]
         gain = (1 - 2 * part) * (2 * part @ form + linear) + np.diag(form)
         place = gain.argmax(axis=1)
         better = gain[np.arange(len(active)), place] > LEAST_GAIN * constant
-        active, place = active[better], place[better]
+        active = active[better]
+        place = place[better]
         if not len(active):
             break
         sets[active, place] = 1 - sets[active, place]

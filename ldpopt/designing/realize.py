@@ -38,7 +38,9 @@ SHARE = 1e-10
 
 def raw_design(task: DesignTask, optimum: Optimum) -> RawDesign:
     """Round an optimum to a private channel with at most the number of reports of the problem."""
-    form, most, dual = task.form, task.form.problem.outputs, optimum.dual
+    form = task.form
+    most = task.form.problem.outputs
+    dual = optimum.dual
     made = optimum
     is_limited = most is not None and len(_estimable(optimum, form.private_columns, 0.0)[1]) > most
     if most is not None and is_limited:
@@ -60,7 +62,9 @@ def _best(
     """The first attempt that succeeds; at a large budget the first that is good enough exactly,
     else the best one.
     """
-    form, statement, dual = task.form, None, optimum.dual
+    form = task.form
+    statement = None
+    dual = optimum.dual
     enough = (dual.bound - Contrasts(form.gram, dual.weights).spread) / (1 - task.gap)
     attempts: list[tuple[Fraction, RawDesign]] = []
     failure: StatementError | None = None
@@ -120,7 +124,8 @@ def _attempt(
     none.
     """
     try:
-        columns, q = optimum.columns, optimum.q
+        columns = optimum.columns
+        q = optimum.q
         if lift:
             columns, q = _estimable(optimum, form.private_columns, min(SHARE, share / 4))
         channel = _private_channel(optimum.contrasts, columns, q, form.private_columns)
@@ -146,7 +151,8 @@ def _private_channel(
 ) -> Float:
     """The nearest channel that is exactly private."""
     order = np.lexsort(-columns.shapes.T[::-1])
-    columns, q = columns.take(order), q[order]
+    columns = columns.take(order)
+    q = q[order]
     channel = (columns.vectors * (q / columns.mass(contrasts.weights))[:, None]).T
     fixed = repair(channel, private.privacy, inputs=private.inputs, outputs=range(channel.shape[1]))
     return fixed.mechanism.channel[:, fixed.mechanism.channel.max(axis=0) > 0]
@@ -182,7 +188,9 @@ def _estimable(optimum: Optimum, private: PrivateColumns, share: float) -> tuple
     """
     # The optimum for a mean may have no information on other contrasts; rounding errors would then
     # decide about them.
-    contrasts, columns, q = optimum.contrasts, optimum.columns, optimum.q
+    contrasts = optimum.contrasts
+    columns = optimum.columns
+    q = optimum.q
     sizes = np.linalg.svd(contrasts.scores(columns) * np.sqrt(q)[:, None], compute_uv=False)
     if len(sizes) == len(contrasts.weights) - 1 and sizes[-1] > CONDITION * sizes[0]:
         return columns, q

@@ -33,7 +33,8 @@ def symmetry_group(contrasts: Contrasts, hints: Sequence[Permutations], cone: Co
 
 def _is_symmetry(contrasts: Contrasts, order: Permutations) -> bool:
     """Whether a permutation leaves the weights and the Gram matrix of the workload unchanged."""
-    r, gram = contrasts.weights, contrasts.centered
+    r = contrasts.weights
+    gram = contrasts.centered
     if not np.array_equal(r[order], r):
         return False
     return bool(np.abs(gram[np.ix_(order, order)] - gram).max() <= SAME * np.abs(gram).max())
@@ -110,7 +111,8 @@ class Blocks:
         bases = [contrasts.basis]
         for order in permutations[1:]:
             bases = [half for basis in bases for half in _halves(basis, order)]
-        self.weights, self.unit = contrasts.weights, unit
+        self.weights = contrasts.weights
+        self.unit = unit
         self.bases = [basis for basis in bases if basis.shape[1]]
         self.has_fixed = bool(bases[0].shape[1])
         self.grams = [basis.T @ contrasts.centered @ basis / unit**2 for basis in self.bases]

@@ -108,7 +108,9 @@ class MinimaxMaster:
         middle = v.mean(axis=1, keepdims=True)
         self.stretch = 1 / float(np.abs(v - middle).max())
         self.map = self.stretch * np.eye(n) + np.full((n, n), (1 - self.stretch) / n)
-        self.v, self.vectors, self.least = v, middle + self.stretch * (v - middle), least
+        self.v = v
+        self.vectors = middle + self.stretch * (v - middle)
+        self.least = least
         self.gram = self.map @ gram @ self.map / self.stretch**2
         self.own = np.diag(gram) / self.stretch**2
         self._known: tuple[_SaddlePoint, _SaddleState] | None = None
@@ -186,13 +188,16 @@ class _SaddleSystem(CurvedSystem[_SaddlePoint]):
 
     def residual(self) -> float:
         """Dual residual of multiples and weights; see `CurvedSystem.residual`."""
-        at, state = self.at, self.state
+        at = self.at
+        state = self.state
         first = state.by_theta + self.master.vectors @ at.line - at.slack
         return float(at.theta @ np.abs(first) + at.r @ np.abs(state.by_r - at.total + at.spare))
 
     def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> _SaddlePoint:
         """Newton step that changes the products by these amounts."""
-        at, state, v = self.at, self.state, self.master.vectors
+        at = self.at
+        state = self.state
+        v = self.master.vectors
         n = len(at.r)
         upper = self.scale * (at.slack - state.by_theta - v @ at.line + aims[0] / at.theta)
         short = 1 - v.T @ at.theta, [at.r.sum() + n * self.master.least - 1]

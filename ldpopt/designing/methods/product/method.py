@@ -67,7 +67,9 @@ class ReducedProgram:
     """
 
     def __init__(self, scheme: Scheme, eigenvalues: Float, base: float, spread: float) -> None:
-        self.scheme, self.base, self.spread = scheme, base, spread
+        self.scheme = scheme
+        self.base = base
+        self.spread = spread
         self.classes = scheme.interchangeable(eigenvalues)
         flat = eigenvalues.ravel().copy()
         flat[0] = 0.0
@@ -142,7 +144,8 @@ class ReducedProgram:
             unit = np.eye(len(self.cost))[place]
             self._search(unit, 0.0, [])
             more = self._costliest(unit, 0.0)
-            keys, information = keys + more[0], np.vstack([information, more[1]])
+            keys = keys + more[0]
+            information = np.vstack([information, more[1]])
         return keys, information
 
     def _costliest(self, prices: Float, least: float) -> tuple[list[Key], Float]:
@@ -227,7 +230,8 @@ def solve_reduced(cost: Float, information: Float, gap: float) -> tuple[Float, f
 
     """
     scale = information.max(axis=0)
-    information, cost = information / scale, cost / scale
+    information = information / scale
+    cost = cost / scale
     cost, unit = cost / cost.sum(), cost.sum()
     q = np.full(len(information), 1.0 / len(information))
     q *= np.sqrt((cost / (q @ information)).sum())
@@ -251,7 +255,8 @@ def solve_reduced(cost: Float, information: Float, gap: float) -> tuple[Float, f
         dslack = (level - slack * dq) / q - slack
         steepest = max(float((-dq / q).max()), float((-dslack / slack).max()))
         length = min(1.0, TO_BORDER / steepest) if steepest > 0 else 1.0
-        q, slack = q + length * dq, slack + length * dslack
+        q = q + length * dq
+        slack = slack + length * dslack
     return q / q.sum(), value * float(q.sum()) * unit
 
 
@@ -280,7 +285,8 @@ class ProductDesign(DesignMethod):
 
     def solve(self, task: DesignTask) -> RawDesign:
         """Find sets with all their images; multipliers of the scheme prove the bound."""
-        form, scheme = task.form, task.form.scheme
+        form = task.form
+        scheme = task.form.scheme
         assert scheme is not None
         eigenvalues = scheme.eigenvalues(form.problem.workload.gram)
         assert eigenvalues is not None

@@ -151,10 +151,13 @@ class Search:
     """
 
     def __init__(self, levels: Levels, base: Fraction, apart: tuple[int, ...] = ()) -> None:
-        self.levels, self.base, d = levels, base, levels.d
+        self.levels = levels
+        self.base = base
+        d = levels.d
         self.moments = Moments.of(d, apart)
         every = [Square.of(block) for block in self.moments.blocks]
-        self.scales, count = [square.scale for square in every], self.moments.squares
+        self.scales = [square.scale for square in every]
+        count = self.moments.squares
         self.squares = every[:count]
         lines = every[count:]
         self.lines = np.zeros((len(lines), len(self.moments)))
@@ -204,7 +207,8 @@ class Search:
         # floats too coarse
         with np.errstate(invalid="ignore", divide="ignore"), suppress(np.linalg.LinAlgError):
             for step in self._path(deadline):
-                last, positive = [*last[-2:], step], [step] if step.is_positive else positive
+                last = [*last[-2:], step]
+                positive = [step] if step.is_positive else positive
                 trace = self._eigenvalues(step.prices) @ [
                     float(total) for total in self.levels.total
                 ]

@@ -112,7 +112,8 @@ class UnlistedProduct(DesignMethod):
 
     def solve(self, task: DesignTask) -> QuestionsCertificate:
         """Mix the candidates; then the bound."""
-        workload, epsilon = task.form.problem.workload, task.form.epsilon
+        workload = task.form.problem.workload
+        epsilon = task.form.epsilon
         levels = levels_of(workload)
         used = [j for j, total in enumerate(levels.total) if total]
         base = float(np.exp(-epsilon))

@@ -58,7 +58,8 @@ class Relaxation(DesignMethod):
 
     def solve(self, task: DesignTask) -> RawDesign:
         """Compute the bound, then add columns until the value is near the bound."""
-        form, cone = task.form, task.form.staircases
+        form = task.form
+        cone = task.form.staircases
         assert cone is not None
         drawn = self._drawn(task, cone)
         is_reached = gap_of(drawn[0].bound, drawn[1]) <= task.gap

@@ -101,7 +101,8 @@ class Program:
 
     def __init__(self, contrasts: Contrasts, cone: Staircases, lift: float) -> None:
         n = len(contrasts.weights)
-        self.r, self.n = contrasts.weights, n
+        self.r = contrasts.weights
+        self.n = n
         self.a = cone.base + cone.spread / 2
         self.h = cone.spread / 2
         # A little of every direction, even of those that the workload does not need.
@@ -141,7 +142,10 @@ class Program:
         """Chain rule: derivatives by shares and ``|p|`` become derivatives by the unit vectors and
         ``t``.
         """
-        a, h, t, spread = self.a, self.h, at.tilt, at.spread
+        a = self.a
+        h = self.h
+        t = at.tilt
+        spread = at.spread
         by_along = by_shares.sum(axis=1) / 2
         by_product = -(h * spread / a) * by_along
         by_root = by_length + float(by_along.sum()) * t / a
@@ -224,7 +228,8 @@ def _proved(
     """Multipliers with a proved largest cost, from ``S`` in the coordinates of the contrasts with
     unit 1.
     """
-    basis, r = contrasts.basis, contrasts.weights
+    basis = contrasts.basis
+    r = contrasts.weights
     form = basis @ (inverse.T @ contrasts.reduced @ inverse * contrasts.size) @ basis.T
     value = float(np.sum(inverse * contrasts.reduced)) * contrasts.size
     rough = Dual(
@@ -238,7 +243,8 @@ class _AugmentedLagrangian:
 
     def __init__(self, program: Program) -> None:
         n = program.n
-        self.program, self.unit = program, 1.0
+        self.program = program
+        self.unit = 1.0
         self._share = program.a**2  # unit of shares: they are those of reports of length 1
         self.pairs = np.zeros((n, n))
         self.factor = 0.0
@@ -279,10 +285,12 @@ class _AugmentedLagrangian:
             self.unit *= self._evaluate(flat)[0]
             self.penalty = PENALTY / n
             self.size_penalty = PENALTY * n
-        self.pairs, self.factor = pairs, factor
+        self.pairs = pairs
+        self.factor = factor
         size = int(np.trace(at.shares))
         if resize and size != self.size:
-            self.size, self.factor = size, 0.0
+            self.size = size
+            self.factor = 0.0
 
     def multipliers(self, flat: Float) -> Inequalities:
         """The updated multipliers, in the unit of the objective."""
@@ -294,7 +302,8 @@ class _AugmentedLagrangian:
         """Updated multipliers of pairs and of the size, and the value of the inequality of the
         size.
         """
-        n, k = self.program.n, self.size
+        n = self.program.n
+        k = self.size
         scale = self._share / at.length**2
         over = float(at.shares.sum() - (2 * k + 1) * np.trace(at.shares) + k * (k + 1))
         left = np.maximum(0.0, self.pairs - self.penalty * scale * at.shares)
@@ -306,7 +315,9 @@ class _AugmentedLagrangian:
         at = self.point(flat)
         n = self.program.n
         objective, by_units, by_length, by_tilt = self.program.value(at)
-        value, by_length, by_shares = objective / self.unit, by_length / self.unit, np.zeros((n, n))
+        value = objective / self.unit
+        by_length = by_length / self.unit
+        by_shares = np.zeros((n, n))
         if self.penalty:
             left, factor, over = self._updated(at)
             scale = self._share / at.length**2
@@ -369,7 +380,8 @@ def raise_cost(
     """The dual with the smallest cost that is proved for all columns; ``form`` is ``N``, shape
     ``(n, n)``.
     """
-    r, size = dual.weights, dual.value
+    r = dual.weights
+    size = dual.value
     n = len(r)
     a = cone.base + cone.spread / 2
     h = cone.spread / 2

@@ -148,7 +148,8 @@ def _search(w: Float, base: float, r: Float | None, task: DesignTask) -> tuple[_
         if fresh:
             t = np.unique(np.append(kept, fresh))
         else:
-            apart, tight = apart / 4, tight / 10
+            apart = apart / 4
+            tight = tight / 10
     assert best is not None
     return best, rounds
 
@@ -161,14 +162,16 @@ def _solved(
     """
     solution = MeanProgram(w, t, base, r).solve(gap, deadline)
     answer_weights = r if r is not None else np.maximum(-solution.line[:, 2], 0.0)
-    answer_weights, variance = answer_weights / answer_weights.sum(), solution.channel @ t**2 - w**2
+    answer_weights = answer_weights / answer_weights.sum()
+    variance = solution.channel @ t**2 - w**2
     value = float(answer_weights @ variance) if r is not None else float(variance.max())
     mean = float(answer_weights @ w)  # relative to the average, where the bound has the best scale
     slope = solution.line[:, 1] / 2
     line = -solution.line[:, 0]
     line = line - 2 * slope * mean + answer_weights * mean**2
     slope = slope - answer_weights * mean
-    line, linear = raised(slope, line, answer_weights, base), float(slope @ (w - mean))
+    line = raised(slope, line, answer_weights, base)
+    linear = float(slope @ (w - mean))
     share = linear / max(float(line.sum()), 1e-300)
     bound = linear * share - float(answer_weights @ (w - mean) ** 2)
     return _MeanDesign(t, solution, value, answer_weights, slope, line, share, mean, bound)
@@ -245,7 +248,9 @@ def pieces(k: Float, y: Float, r: Float, base: float) -> Pieces:
         [np.ones(hits.sum()), -np.ones(hits.sum()), np.ones(up.sum()), -np.ones(down.sum())]
     )
     order = np.argsort(place, kind="stable")
-    place, answer, sign = place[order], answer[order], sign[order]
+    place = place[order]
+    answer = answer[order]
+    sign = sign[order]
     at_first = down | (flat & (k == 0) & (y < 0))
     sums = []
     for vector in (k, y, r):
@@ -262,7 +267,8 @@ def raised(k: Float, y: Float, r: Float, base: float) -> Float:
         more = float(pieces(k, y, r, base).cost.max())
         if not more > 1e-15 * np.abs(y).sum() or more >= total:
             break
-        y, total = y + more * r, more
+        y = y + more * r
+        total = more
     return y
 
 

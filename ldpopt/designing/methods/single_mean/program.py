@@ -88,7 +88,10 @@ class MeanProgram:
     def __init__(
         self, w: Float, t: Float, base: float, r: Float | None, spent: tuple[float, float] = (0, 0)
     ) -> None:
-        self.w, self.t, self.base, self.r = w, t, base, r
+        self.w = w
+        self.t = t
+        self.base = base
+        self.r = r
         self.step = 1 - base
         self.powers = np.column_stack([np.ones(len(t)), t, t**2])
         # Less the probability and the mean of other reports.
