@@ -284,7 +284,9 @@ class _Case:
             return self._sets(SETS[name](self.n, self.epsilon), LARGEST.get(name, LISTED))
         if self.n > LARGEST[name]:
             problem = f"{self.n:,} answers take too long: at most {LARGEST[name]:,} are compared"
-            raise LdpoptError(problem, do="compare a workload of fewer answers")
+            raise LdpoptError(
+                problem, code="many-answers", do="compare a workload of fewer answers"
+            )
         if name in CHANNELS:
             return self._best_for(CHANNELS[name](self.n, self.epsilon)), ""
         channel = factorization(self.workload, self.epsilon, starts=STARTS, weights=self.weights)

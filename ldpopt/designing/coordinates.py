@@ -107,4 +107,6 @@ class Contrasts:
 def constant_workload() -> StatementError:
     """The error for a workload that depends on no answer."""
     problem = "every number of the workload is the same for all answers: it is known without asking"
-    return StatementError(problem, do="give a workload that depends on the answer")
+    return StatementError(
+        problem, code="constant-workload", do="give a workload that depends on the answer"
+    )

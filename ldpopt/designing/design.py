@@ -295,7 +295,10 @@ def prove_design(form: DesignForm, raw: RawDesign) -> DesignCertificate:
         )
         where = f"inputs and output {certificate.audit.witness}"
         raise PrivacyViolationError(
-            violation, where=where, do="report this as a defect of ldpopt, with the problem"
+            violation,
+            code="audit",
+            where=where,
+            do="report this as a defect of ldpopt, with the problem",
         )
     return certificate
 

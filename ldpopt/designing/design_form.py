@@ -39,22 +39,26 @@ class DesignForm:
         form = cls(problem, deadline)
         if not form.epsilon > 0:
             raise StatementError(
-                "at epsilon = 0 no report can depend on the answer", do="choose epsilon > 0"
+                "at epsilon = 0 no report can depend on the answer",
+                code="zero-budget",
+                do="choose epsilon > 0",
             )
         if form.is_pure and float(form.epsilon) < LEAST_EPSILON:
-            problem_text = (
+            too_small = (
                 f"epsilon = {float(form.epsilon):.3g} is too small for probabilities in "
                 "multiples of 2**-53"
             )
             raise StatementError(
-                f"{problem_text}: no report can depend on the answer", do="choose a larger epsilon"
+                f"{too_small}: no report can depend on the answer",
+                code="small-budget",
+                do="choose a larger epsilon",
             )
         if problem.outputs is not None and problem.workload.shape[1] > LARGEST and form.is_tables:
-            problem_text = (
+            large_channel = (
                 f"a channel of {problem.workload.shape[1]:,} answers is not listed, with few "
                 "reports or many"
             )
-            raise StatementError(problem_text, do="leave out `outputs`")
+            raise StatementError(large_channel, code="unlisted", do="leave out `outputs`")
         is_listed = problem.outputs is not None or problem.workload.shape[1] <= PRICED
         if is_listed or (form.unit is None and not form.is_tables):
             form._require_estimable()
@@ -74,7 +78,9 @@ class DesignForm:
                 f"{outputs} reports cannot tell {self.n} answers apart: no estimator is "
                 "unbiased for rounded masses"
             )
-            raise StatementError(problem, do=f"choose outputs >= {self.n}, or leave outputs out")
+            raise StatementError(
+                problem, code="few-outputs", do=f"choose outputs >= {self.n}, or leave outputs out"
+            )
         if self.private_columns.rays is not None and not self.is_worst_case:
             require_weights(
                 self.private_columns.rays, self.problem.all_weights, self.private_columns.inputs

@@ -73,7 +73,7 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
             certified = claim.randomizer.mass
             problem = f"a set contains the truth with the mass {drawn}; certified is {certified}"
             raise StatementError(
-                problem, do="design again: this version of ldpopt draws other sets"
+                problem, code="masses", do="design again: this version of ldpopt draws other sets"
             )
         return protocol
 

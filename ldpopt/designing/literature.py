@@ -58,7 +58,9 @@ class SetProtocol:
         """Probabilities of all sets, shape ``(n, m)``."""
         if sum(math.comb(self.n, int(size)) for size in self.sizes) > MAX_SETS:
             raise NotRepresentableError(
-                f"{self.n} answers have too many sets to list", do="compare at most 14 answers"
+                f"{self.n} answers have too many sets to list",
+                code="many-sets",
+                do="compare at most 14 answers",
             )
         places = [
             (k, chosen)

@@ -174,7 +174,7 @@ def left_inverse(channel: Float, weights: Float) -> Float:
         problem = (
             "the reports cannot tell the answers apart: epsilon is too small for masses of 2**-53"
         )
-        raise StatementError(problem, do="choose a larger epsilon")
+        raise StatementError(problem, code="small-budget", do="choose a larger epsilon")
     solved = basis @ ((left / sizes) @ right) / np.sqrt(q)
     solved -= np.outer(weights, solved.sum(axis=0))
     inverse = solved + weights[:, None]

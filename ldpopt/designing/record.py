@@ -197,7 +197,9 @@ class FormulaDesign(ProvedDesign):
     def mechanism(self) -> Mechanism:
         """The channel, if it can be listed."""
         problem = f"the channel of {self.workload.shape[1]:,} answers is not listed"
-        raise NotRepresentableError(problem, do="use privatize and estimate, which need no channel")
+        raise NotRepresentableError(
+            problem, code="unlisted", do="use privatize and estimate, which need no channel"
+        )
 
     def audit(self) -> Audit:
         """Exact audit of the draws."""
@@ -266,7 +268,9 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
         """
         if self.certificate.flaws:
             raise ModelFileError(
-                self.certificate.flaws[0], do="use the file as it was written, or design again"
+                self.certificate.flaws[0],
+                code="changed-file",
+                do="use the file as it was written, or design again",
             )
         require_memory(8.0 * self.workload.shape[0] * self.n_reports, "the estimator")
         rows = np.asarray(self.workload.matrix)

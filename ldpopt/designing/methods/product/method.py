@@ -299,7 +299,9 @@ class ProductDesign(DesignMethod):
                 f"sets with all their images would make a channel of more than {ENTRIES:,} entries"
             )
             raise NotRepresentableError(
-                problem, do="design for fewer attributes, or for a simpler workload"
+                problem,
+                code="large-channel",
+                do="design for fewer attributes, or for a simpler workload",
             )
         channel = np.ldexp(masses(orbits, form.epsilon).astype(np.float64), -53)
         weights = form.problem.all_weights

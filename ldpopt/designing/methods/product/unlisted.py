@@ -137,6 +137,6 @@ class UnlistedProduct(DesignMethod):
                 f"epsilon = {float(epsilon):.3g} is too small: no set depends on the answer in "
                 "multiples of 2**-53"
             )
-            raise NotRepresentableError(problem, do="choose a larger epsilon")
+            raise NotRepresentableError(problem, code="small-budget", do="choose a larger epsilon")
         bound = best_bound(levels, least_ratio(epsilon), value, task.gap, task.deadline)
         return QuestionsCertificate.of(workload, PureLDP(epsilon), kinds, bound)

@@ -99,7 +99,9 @@ class SingleMean(DesignMethod):
                 f"no integer masses with exact means were found for {len(numbers)} numbers: "
                 "floats do not suffice"
             )
-            raise NotRepresentableError(problem, do="round the numbers to fewer digits")
+            raise NotRepresentableError(
+                problem, code="exact-means", do="round the numbers to fewer digits"
+            )
         weights = form.problem.all_weights if r is not None else form.weights_of(best.r)
         bounds = _bounds(
             form, weights, numbers, (best.share * best.slope, best.share**2 * best.line), scale
