@@ -24,11 +24,14 @@ SAME = 1e-12
 
 
 def balanced_design(contrasts: Contrasts, cone: Cone, most: int | None = None) -> Optimum | None:
-    """Balanced sets for a workload that no permutation of the answers changes; None if there are
-    none.
+    """Balanced sets for a workload that no permutation of the answers changes.
+
+    Every two answers are together in equally many sets, so the information is a multiple of the
+    identity on contrasts, as it is for all sets of the size. The best size is known in closed form,
+    and so are the multipliers. With a limit ``most`` on the number of sets, another size than the
+    best one may be used; the multipliers stay those of the best size. None if the workload has
+    another form, or if no such sets are known.
     """
-    # Of at most most sets, if that is given, perhaps of another size than the best one; the
-    # multipliers are those of the best size.
     n = len(contrasts.weights)
     scale = _scale(contrasts)
     if not isinstance(cone, Staircases) or scale is None:
@@ -217,7 +220,12 @@ def _searched(n: int, size: int, most: int) -> Float | None:
 
 
 class _DifferenceSearch:
-    """Depth-first search: a number is added while no difference occurs too often."""
+    """Depth-first search for a difference family: blocks of integers modulo ``n``.
+
+    Every difference has to occur equally often among all ordered pairs of a block. Then all shifts
+    of the blocks are balanced sets. A number is added while no difference occurs too often. Each
+    block may begin with 0, since a shift of it gives the same sets.
+    """
 
     def __init__(self, n: int, size: int, count: int) -> None:
         self.n = n

@@ -48,7 +48,13 @@ P = TypeVar("P", bound=Point)
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """The best design found, in the coordinates of its `Contrasts`."""
+    """A design in floats with the multipliers of a bound, before rounding and proof.
+
+    The design is a probability for each column of the cone. Its channel has a report for each
+    column ``v``, with the probabilities ``theta v_x``, where ``theta = q / (r.v)`` turns the
+    probability under the weights ``r`` into a multiple. The multipliers may be those of another
+    design, because value and bound are improved separately: the gap between them is what counts.
+    """
 
     contrasts: Contrasts
     columns: Columns  # those with positive probability, with all their images

@@ -43,7 +43,15 @@ LARGEST = 1200
 
 
 def with_fewer_reports(optimum: Optimum, gap: float, deadline: Deadline = NO_LIMIT) -> Optimum:
-    """Drop columns that are not needed, unless that costs more than a share of the gap."""
+    """Drop columns that are not needed, unless that costs more than a share of the gap.
+
+    The value depends on total, center and information of a design only: ``1 + d + d (d + 1) / 2``
+    numbers that are linear in the probabilities, for ``d = n - 1`` contrasts. A basic solution of
+    these equations has at most as many columns (Caratheodory). It is found by
+    the simplex method with a random objective, and its probabilities are then optimized once more.
+    Last, columns of next to no probability are dropped: an
+    interior point never sets them to 0.
+    """
     rows = _equations(optimum.contrasts.scores(optimum.columns))
     places = _basic(rows, optimum.q, deadline) if rows.shape[1] > len(rows) else None
     if places is not None:
@@ -82,8 +90,10 @@ def _on_columns(
 def with_fewer_reports_for_all(
     optimum: Optimum, gap: float, deadline: Deadline = NO_LIMIT
 ) -> Optimum:
-    """Drop columns that are not needed, keeping the variance of every answer; for the worst
-    case.
+    """Drop columns that are not needed, keeping the variance of every answer.
+
+    For the worst case: there are ``n`` more equations, one for the second moment under each answer.
+    The design is returned unchanged if the largest variance or the equations would suffer.
     """
     contrasts = optimum.contrasts
     columns = optimum.columns
@@ -236,8 +246,12 @@ def _for_all(optimum: Optimum, private: PrivateColumns, most: int, deadline: Dea
 
 @dataclass(frozen=True, eq=False)
 class _Space:
-    """Coordinates ``z = (q, e)`` of columns, ``n`` of each, with the ties as rows: ``z . row >=
-    0``.
+    """Coordinates ``z = (q, e)`` of columns, in which value and privacy are simple.
+
+    ``q`` is the probability of a report and ``e`` its score times ``q``, so that a column has ``n``
+    coordinates. Both are linear in the column, and so is a tie of two answers: ``z . row >= 0``
+    for each row of ``rows``. The information is the sum of ``e e^T / q``, which is convex in ``z``;
+    a sum of columns is the column of the joined reports.
     """
 
     gram: Float
@@ -279,7 +293,12 @@ def _coordinates(contrasts: Contrasts, design: Optimum) -> Float:
 
 
 def _clusters(space: _Space, optimum: Optimum, most: int, start: int) -> Float:
-    """Clusters of the reports of the optimum; two starts by Ward's rule, the others by k-means."""
+    """Clusters of the reports of the optimum; two starts by Ward's rule, the others by k-means.
+
+    Joining two reports loses information: in the coordinates of the points, the value grows by the
+    weighted squared distance of the two, to first order. So the best clusters are those of least
+    squares.
+    """
     scores = optimum.contrasts.scores(optimum.columns)
     q = optimum.q
     inverse = np.linalg.pinv((scores.T * q) @ scores, hermitian=True)
@@ -349,7 +368,12 @@ def _k_means(points: Float, q: Float, most: int, rng: np.random.Generator) -> In
 
 
 def _descend(space: _Space, z: Float, deadline: Deadline) -> Float:
-    """Newton steps of the convex function above the value, with a barrier of decreasing weight."""
+    """Newton steps of the convex function above the value, with a barrier of decreasing weight.
+
+    The function touches the value at the point, with the same gradient, and lies above it
+    everywhere: whatever lowers it lowers the value (majorization). The steps end at a point where
+    the value has no direction of descent, which may be a local minimum.
+    """
     best = z
     weight = WIDE
     while weight >= NARROW and not deadline.is_over:

@@ -34,7 +34,12 @@ ALL_TAKEN = 400  # number of listed rays up to which all are initial columns
 
 @dataclass(frozen=True, eq=False)
 class Price:
-    """The cost ``g N g - slope g`` of a column ``v``, with ``g = v / (r.v) - 1``."""
+    """The cost ``g N g - slope g`` of a column ``v``, with ``g = v / (r.v) - 1``.
+
+    This is the sensitivity function of optimal design: the rate at which the value falls if some
+    probability moves to the column. At an optimum it is the same for all columns in use, and at
+    most that for all others; the slope accounts for the equation ``sum q g = 0``.
+    """
 
     form: Float  # N, shape (n, n)
     slope: Float  # (n,)
@@ -56,8 +61,18 @@ class Priced:
 
 @dataclass(frozen=True, eq=False)
 class Dual:
-    """Multipliers in floats, before they are scaled and checked in rationals: ``S``, and the
-    largest column cost.
+    """Multipliers in floats, before they are scaled and checked in rationals.
+
+    For every design with information ``M`` and every symmetric ``S``,
+
+    .. code-block:: text
+
+        tr(G M^-1) >= 2 tr(G S) - tr(S G S M),
+
+    because the difference is ``tr(G (M^-1 - S) M (M^-1 - S))``. The last term is a mean of costs
+    ``g N g``, hence at most the largest cost of a column. With the best multiple of ``S`` this
+    is the bound ``value**2 / largest``, for any ``S``; it is tight for the inverse information of
+    an optimal design. So any point of a search gives a bound as soon as all columns are priced.
     """
 
     weights: Float  # r, shape (n,)
@@ -255,8 +270,12 @@ def local_maxima(costs: Float, n: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Staircases:
-    """Columns with two values, ``1`` on a set and ``base = e**-epsilon`` elsewhere: extreme rays of
-    pure privacy.
+    """Columns with two values, ``1`` on a set and ``base = e**-epsilon`` elsewhere.
+
+    These are the extreme rays of pure privacy, so that some optimal design has no other columns
+    (Kairouz, Oh and Viswanath 2016). There are ``2**n - 2`` of them: up to 20 answers all are
+    priced at once, as a quadratic function of the indicator; beyond, a local search finds costly
+    ones, and only `costlier` can say that there are no others.
     """
 
     n: int
@@ -342,7 +361,12 @@ class Staircases:
 
 @dataclass(frozen=True, eq=False)
 class ListedRays:
-    """A cone all of whose extreme rays are listed and priced."""
+    """A cone all of whose extreme rays are listed and priced.
+
+    Notions with a graph, a distance or sensitive answers have no formula for their rays; the list
+    comes from `ldpopt.privacy.cones`. Columns are kept in the form of staircases, as shapes from 0
+    to 1 above a base, so that both kinds of cones have the same scores and costs.
+    """
 
     rays: Rays
     listing_seconds: ClassVar[float] = 0.0  # every pricing has all rays

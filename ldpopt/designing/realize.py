@@ -37,7 +37,17 @@ SHARE = 1e-10
 
 
 def raw_design(task: DesignTask, optimum: Optimum) -> RawDesign:
-    """Round an optimum to a private channel with at most the number of reports of the problem."""
+    """Round an optimum to a private channel with at most the number of reports of the problem.
+
+    In order: fewer reports, if the problem limits them; a channel of masses that is exactly private
+    (`repair`); its best left inverse in floats, for the weights of the problem; and the multipliers
+    with growing margins. For the worst case the weights are the least favorable ones that the
+    search has found, at which the bound is largest.
+
+    A channel may fail at the second step or the third: the masses are multiples of ``2**-53``, and
+    answers of weight 0 may get next to no reports. Then other channels are tried, see `_attempts`.
+    At a large budget all of them are compared exactly, because floats do not show which is best.
+    """
     form = task.form
     most = task.form.problem.outputs
     dual = optimum.dual
@@ -159,8 +169,11 @@ def _private_channel(
 
 
 def left_inverse(channel: Float, weights: Float) -> Float:
-    """Left inverse of least variance, ``r + (1 - r 1^T) M^-1 g_y`` for the report ``y``, shape
-    ``(n, m)``.
+    """Left inverse of least variance, ``r + (1 - r 1^T) M^-1 g_y`` for the report ``y``.
+
+    The shape is ``(n, m)``. Column ``y`` is an estimate of the frequencies from one report; its
+    mean over the reports of an answer is the indicator of the answer. It is computed by singular
+    values of the scores and not from ``M``, whose condition is the square of theirs.
     """
     n = len(weights)
     least = channel.min(axis=0)

@@ -20,8 +20,12 @@ Permutations = Int
 
 
 def symmetry_group(contrasts: Contrasts, hints: Sequence[Permutations], cone: Cone) -> Permutations:
-    """A small group of symmetries, one a row, the identity first; the hints and the reversal are
-    tried.
+    """A small group of symmetries, one a row, the identity first.
+
+    The hints and the reversal of the order are tried. The value is convex, so the average of a
+    design over a group of symmetries is at least as good: it is enough to seek designs in which all
+    images of a column have the same probability. That divides the number of columns by the size of
+    the group.
     """
     n = len(contrasts.weights)
     members = [np.arange(n)]

@@ -41,7 +41,7 @@ LEAST_WEIGHT = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class MinimaxDesign:
-    """A point near the saddle point."""
+    """A point near the saddle point: a design, and weights for which no design is much better."""
 
     theta: Float  # multiples of the columns, shape (m,)
     r: Float  # least favorable weights of the answers, shape (n,)
@@ -94,8 +94,12 @@ class _SaddleState:
 
 
 class MinimaxMaster:
-    """The master program for given columns ``v``, shape ``(m, n)``, and ``gram = W^T W`` with trace
-    about 1.
+    """The master program for given columns and ``gram = W^T W`` with trace about 1.
+
+    The columns ``v`` have the shape ``(m, n)``. A design for the least favorable weights is a
+    design for the worst case, as in a game with two players: one chooses the multiples of the
+    columns, the other one the weights of the answers. Neither of them gains by a change at the
+    saddle point, where all answers with weights above the least have the same, largest variance.
 
     Contrasts of the columns are stretched to about 1, and the Gram matrix accordingly, so that
     small budgets lose no digits; sums to 1 stay sums to 1. The objective is divided by the square
@@ -243,7 +247,12 @@ def solve_minimax(
 def minimax_optimum(
     gram: Float, columns: Columns, saddle: MinimaxDesign, *, used: float
 ) -> tuple[Optimum, float]:
-    """Design of a saddle point with its multipliers, and its largest variance."""
+    """Design of a saddle point with its multipliers, and its largest variance.
+
+    The estimator is the best one on average over the weights of the saddle point. The largest
+    variance is computed from its second moments under each answer, not from the saddle point, whose
+    equations hold only up to an error.
+    """
     # Columns with less than used of the largest multiple are left out.
     places = np.flatnonzero(saddle.theta > used * saddle.theta.max())
     columns = columns.take(places)

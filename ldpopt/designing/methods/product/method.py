@@ -62,8 +62,14 @@ class ReducedProgram:
     """A workload whose Gram matrix has given eigenvalues over the sets of attributes, shape ``(2,)
     * d``.
 
-    The eigenvalue of the constant is not used. ``base`` is ``e**-epsilon``, ``spread`` is ``1 -
-    e**-epsilon``.
+    A set is used with all its images under the permutations that leave the problem unchanged, all
+    equally likely. The information is then a multiple of the identity on each eigenspace of the
+    scheme, so that a set is described by few numbers: its information on each *type*, which is a
+    class of subsets of attributes that the workload does not distinguish. The value is the sum of
+    ``cost / information`` over the types, and `solve_reduced` mixes the sets.
+
+    Sets are sought in *spaces*: those that depend on the attributes of a space only. The eigenvalue
+    of the constant is not used. ``base`` is ``e**-epsilon``, ``spread`` is ``1 - e**-epsilon``.
     """
 
     def __init__(self, scheme: Scheme, eigenvalues: Float, base: float, spread: float) -> None:

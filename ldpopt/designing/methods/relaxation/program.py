@@ -239,7 +239,14 @@ def _proved(
 
 
 class _AugmentedLagrangian:
-    """The augmented Lagrangian: objective, penalties and multipliers of the inequalities."""
+    """The augmented Lagrangian: objective, penalties and multipliers of the inequalities.
+
+    The inequalities are those that moments of sets satisfy and moments of unit vectors may violate:
+    no share of the sets that have two answers is negative, and ``(|A| - k)(|A| - k - 1) >= 0`` on
+    average for one whole number ``k``, the size. A violation costs its square. After each descent
+    the slope of this penalty at the point becomes the multiplier, so that the penalty need not
+    grow.
+    """
 
     def __init__(self, program: Program) -> None:
         n = program.n

@@ -83,6 +83,11 @@ class _MeanPoint(CurvedPoint):
 class MeanProgram:
     """Answers with numbers ``w``, report values ``t``, and either weights ``r`` or none for the
     worst case.
+
+    The report values are fixed: what is sought is the law of the reports under each answer. Each
+    law has the sum 1 and the mean ``w_x``, so that the report value itself is an unbiased estimate;
+    privacy ties the laws only through the largest probability ``z`` of each report. ``spent`` are
+    probability and mean of reports that are added later.
     """
 
     def __init__(
@@ -279,8 +284,13 @@ def exact_channel(
     gap: float,
     deadline: Deadline,
 ) -> RoundedChannel | None:
-    """Solve again for report values on the grid, and round so that every mean is exact; None if
-    that fails.
+    """Solve again for report values on the grid, and round so that every mean is exact.
+
+    A mean that is wrong by a rounding error would be a bias, and no certificate holds for that. So
+    the report values become multiples of a step of which all numbers are multiples over ``2**53``;
+    the program is solved for these, with a ratio of masses a little below the allowed one as room
+    for corrections; and each row is corrected by whole masses. None if the numbers do not fit on
+    such a grid, or if no solution is accurate enough.
     """
     # numbers and r have the shape (n,), values and largest the shape (m,).
     bits = grid_bits(numbers, float(np.abs(values).max()))
