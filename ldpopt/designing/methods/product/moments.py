@@ -149,9 +149,10 @@ class Search:
     """The program of moments for a workload, at a ratio ``base = e**-epsilon``.
 
     The moments of a set are the shares of the pairs, triples and some fours of answers, by their
-    distances, that are all in the set. Those of any set form positive semidefinite matrices (the squares) and nonnegative
-    numbers (the lines), so that the least value over all numbers with these properties bounds all
-    designs. ``apart`` chooses which tuples of four answers are among them, as in `Moments`.
+    distances, that are all in the set. Those of any set form positive semidefinite matrices (the
+    squares) and nonnegative numbers (the lines), so that the least value over all numbers with
+    these properties bounds all designs. ``apart`` chooses which fours of answers are among them, as
+    in `Moments`.
     """
 
     def __init__(self, levels: Levels, base: Fraction, apart: tuple[int, ...] = ()) -> None:
