@@ -42,7 +42,7 @@ FACTORED, RANK = 400, 1.5
 VANISHED = 1e-12  # entries, relative to the largest, that are 0 up to rounding
 FAILED = 1e-2  # relative error of the equations at which a start has failed
 # largest share of the information on some direction that a step of a steady master may take away;
-# 0.5 to 0.9 take as many steps, 0.99 four times as many (tests/unit/designing/test_masters.py)
+# on three answers in tests/unit/designing/test_masters.py 0.9 takes as many steps, 0.99 four times
 LOST = 0.5
 
 
