@@ -218,8 +218,8 @@ def executor_of(dask: str | None, jobs: int) -> Iterator[Any]:
         from distributed import Client
         from distributed.comm import get_address_host_port
     except ImportError:
-        what = "--dask needs dask.distributed, which is not installed"
-        raise LdpoptError(what, do='pip install "ldpopt[dask]"') from None
+        problem = "--dask needs dask.distributed, which is not installed"
+        raise LdpoptError(problem, do='pip install "ldpopt[dask]"') from None
     try:
         # a client of an address that cannot be read prints a traceback when it ends
         get_address_host_port(dask)
@@ -236,8 +236,8 @@ def read_model_at(model: str, epsilon: str | None) -> Model:
     """Read a model, at its own budget or another."""
     from ldpopt.problem.modelfile import read_model
 
-    found = read_model(model)
-    return found if epsilon is None else found.at(epsilon)
+    stated = read_model(model)
+    return stated if epsilon is None else stated.at(epsilon)
 
 
 def read_models(
@@ -274,8 +274,8 @@ def require_distinct(names: list[str], message: str, do: str) -> None:
 def _common_value(key: str, values: list[Any]) -> Any:
     """Return the value that all models have."""
     if any(value != values[0] for value in values):
-        what = f"the models have different values of {key}: {', '.join(map(repr, values))}"
-        raise StatementError(what, do=f"give --{key.replace('_', '-')}")
+        problem = f"the models have different values of {key}: {', '.join(map(repr, values))}"
+        raise StatementError(problem, do=f"give --{key.replace('_', '-')}")
     return values[0]
 
 

@@ -88,13 +88,13 @@ def simulate(
         with progress_bar(
             f"simulating {', '.join(dict.fromkeys(name.file for name in settings))}"
         ) as progress:
-            how: Any = {
+            run_options: Any = {
                 "jobs": jobs,
                 "executor": executor,
                 "checkpoint": checkpoint,
                 "progress": progress,
             }
-            grid = simulate_grid(settings, sizes, repeats=repeats, rng=seed, **how)
+            grid = simulate_grid(settings, sizes, repeats=repeats, rng=seed, **run_options)
     rows = [{**record.pop("setting")._asdict(), **record} for record in grid.records()]
     rows = [
         {key: row[key] for key in row if any(other[key] is not None for other in rows)}
@@ -129,16 +129,18 @@ def _settings(
         raise StatementError(
             "deltas are varied together with budgets", where="--delta", do="give --epsilon, too"
         )
-    found: dict[str, list[tuple[Name, Setting]]] = {}
+    settings: dict[str, list[tuple[Name, Setting]]] = {}
     models = [file for file in files if Path(file).suffix.lower() != ".json"]
     solved = (
         _solve_models(*options.read_models(models, solver, limit), epsilon, delta) if models else ()
     )
     for name, setting in solved:
-        found.setdefault(name.file, []).append((name, setting))
+        settings.setdefault(name.file, []).append((name, setting))
     for file_name, file in zip(options.unique_names(files), files, strict=True):
         if file in models:
-            yield from ((name, _with_prior(setting, prior)) for name, setting in found[file_name])
+            yield from (
+                (name, _with_prior(setting, prior)) for name, setting in settings[file_name]
+            )
             continue
         if epsilon is not None:
             do = "leave --epsilon out, or name its model"
@@ -149,7 +151,10 @@ def _settings(
 
 
 def _solve_models(
-    problems: dict[Hashable, Problem], how: dict[str, Any], epsilon: str | None, delta: str | None
+    problems: dict[Hashable, Problem],
+    limits: dict[str, Any],
+    epsilon: str | None,
+    delta: str | None,
 ) -> Iterator[tuple[Name, Setting]]:
     """The solutions of models."""
     from ldpopt.solving.solve import solve
@@ -160,13 +165,17 @@ def _solve_models(
         for name, problem in problems.items():
             yield (
                 Name(str(name)),
-                Setting(solve(problem, **how).mechanism, problem.prior, problem.utility),
+                Setting(solve(problem, **limits).mechanism, problem.prior, problem.utility),
             )
         return
-    found = sweep(
-        problems, options.parse_grid(epsilon), deltas=options.parse_deltas(delta), keep=True, **how
+    solved = sweep(
+        problems,
+        options.parse_grid(epsilon),
+        deltas=options.parse_deltas(delta),
+        keep=True,
+        **limits,
     )
-    for row, mechanism in zip(found.rows, found.mechanisms, strict=True):
+    for row, mechanism in zip(solved.rows, solved.mechanisms, strict=True):
         if mechanism is None:
             where = f"{row.model}, epsilon = {row.epsilon!r}"
             do = "leave this budget out, or give a --time-limit"

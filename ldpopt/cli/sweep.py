@@ -50,17 +50,22 @@ def sweep(
     from ldpopt.studies.sweep import sweep as run
 
     _require_new_folder(keep)
-    problems, how = options.read_models(models, solver, time_limit)
+    problems, limits = options.read_models(models, solver, time_limit)
     names = [str(name) for name in problems]
     alone = next(iter(problems.values()))
     with (
         progress_bar(f"sweeping {', '.join(names)}") as progress,
         options.executor_of(dask, jobs) as executor,
     ):
-        how |= {"keep": keep is not None, "deltas": options.parse_deltas(delta)}
-        how |= {"jobs": jobs, "executor": executor, "checkpoint": checkpoint, "progress": progress}
-        given = alone if len(names) == 1 else problems
-        result = run(given, options.parse_grid(epsilon), _priors(alone, prior_grid), **how)
+        limits |= {"keep": keep is not None, "deltas": options.parse_deltas(delta)}
+        limits |= {
+            "jobs": jobs,
+            "executor": executor,
+            "checkpoint": checkpoint,
+            "progress": progress,
+        }
+        swept = alone if len(names) == 1 else problems
+        result = run(swept, options.parse_grid(epsilon), _priors(alone, prior_grid), **limits)
     # the checkpoint has them: the next run writes all
     if keep is not None and not (result.interrupted and checkpoint):
         _save_mechanisms(result, keep, names)
@@ -95,9 +100,9 @@ def _priors(problem: Problem, count: int | None) -> Any:
     if count is None:
         return None
     if len(problem.inputs) != 2:
-        what = f"--prior-grid is for two answers; this model has {len(problem.inputs)}"
+        message = f"--prior-grid is for two answers; this model has {len(problem.inputs)}"
         raise StatementError(
-            what, do="leave --prior-grid out, or use ldpopt.sweep with a table of priors"
+            message, do="leave --prior-grid out, or use ldpopt.sweep with a table of priors"
         )
     first = np.linspace(0.0, 1.0, count)
     return np.stack([first, 1 - first], axis=1)

@@ -97,8 +97,8 @@ class Budget(float):
             return self._own_enclosure
         multiple = Fraction(multiple)
         if multiple * Fraction(float(self)) > MAX_NATS:
-            what = f"exp(epsilon d) of more than {MAX_NATS:g} nats has too many digits"
-            raise StatementError(what, do="give smaller distances")
+            problem = f"exp(epsilon d) of more than {MAX_NATS:g} nats has too many digits"
+            raise StatementError(problem, do="give smaller distances")
         if self.ratio is not None:
             if multiple.denominator == 1 and multiple <= 64:
                 return self.ratio**multiple.numerator, self.ratio**multiple.numerator

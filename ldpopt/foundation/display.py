@@ -138,16 +138,16 @@ class Facts:
 
     def html(self) -> str:
         """Title, tables and remarks."""
-        found = [f"<b>{escape(self.title)}</b>"]
+        pieces = [f"<b>{escape(self.title)}</b>"]
         for kind, group in groupby(self.parts, type):
             parts: list[Any] = list(group)
             if kind is tuple:
-                found.append(f"<table>{''.join(map(_html_row, parts))}</table>")
+                pieces.append(f"<table>{''.join(map(_html_row, parts))}</table>")
             else:
-                found += [
+                pieces += [
                     part.html() if kind is Table else f"<p>{escape(part)}</p>" for part in parts
                 ]
-        return "".join(found)
+        return "".join(pieces)
 
 
 class HasFacts(ABC):

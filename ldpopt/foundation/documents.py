@@ -49,10 +49,10 @@ class Entry:
     def __init__(self, value: Any, path: str, key: str = "") -> None:
         self.value, self.path, self.key = value, path, key
 
-    def error(self, what: str, do: str = UNCHANGED) -> ModelFileError:
+    def error(self, problem: str, do: str = UNCHANGED) -> ModelFileError:
         """An error that names the file and the key."""
         return ModelFileError(
-            what, where=f"{self.path}: {self.key}" if self.key else self.path, do=do
+            problem, where=f"{self.path}: {self.key}" if self.key else self.path, do=do
         )
 
     def table(self, *keys: str) -> "dict[str, Entry]":
@@ -62,10 +62,10 @@ class Entry:
         missing = [k for k in keys if k not in self.value]
         unknown = [k for k in self.value if k not in keys]
         if missing or unknown:
-            what = (
+            problem = (
                 f"the key {missing[0]!r} is missing" if missing else f"unknown key {unknown[0]!r}"
             )
-            raise self.error(what, f"give exactly these keys: {', '.join(keys)}")
+            raise self.error(problem, f"give exactly these keys: {', '.join(keys)}")
         return {
             key: Entry(self.value[key], self.path, f"{self.key}.{key}".lstrip(".")) for key in keys
         }
@@ -113,9 +113,9 @@ class Entry:
             and len(plain) == shape[0]
             and set(map(type, plain)) == {float}
         ):
-            found = np.array(plain)
-            if np.isfinite(found).all():
-                return found
+            array = np.array(plain)
+            if np.isfinite(array).all():
+                return array
         rows = self.list(shape[0])
         if len(shape) == 1:
             return np.array([row.number() for row in rows])
@@ -159,19 +159,19 @@ class Entry:
 
     def labels(self) -> Sequence[Hashable]:
         """Read labels: text, numbers, and lists of them as tuples."""
-        found: list[Hashable] = []
+        read: list[Hashable] = []
         for row in self.list():
             if isinstance(row.value, list):
-                found.append(tuple(row.labels()))
+                read.append(tuple(row.labels()))
             elif isinstance(row.value, (str, int)):
-                found.append(row.value)
+                read.append(row.value)
             elif isinstance(row.value, float):
-                found.append(row.number())
+                read.append(row.number())
             else:
                 raise row.error(
                     f"the label {row._shown()} is neither text nor a number nor a list of them"
                 )
-        return found
+        return read
 
     def _shown(self) -> str:
         text = (
@@ -184,16 +184,16 @@ class Entry:
 
 def plain_labels(labels: Sequence[Hashable]) -> list[Any]:
     """Return labels as JSON has them: text and numbers as they are, tuples of them as lists."""
-    found: list[Any] = []
+    plain: list[Any] = []
     for label in labels:
         value = label.item() if isinstance(label, np.generic) else label
         if isinstance(value, tuple):
-            found.append(plain_labels(value))
+            plain.append(plain_labels(value))
         elif isinstance(value, (str, int, float)):
-            found.append(value)
+            plain.append(value)
         else:
-            what = f"label {short_repr(label)} is neither text nor a number nor a tuple of them"
+            problem = f"label {short_repr(label)} is neither text nor a number nor a tuple of them"
             raise StatementError(
-                f"{what}: it cannot be written as JSON", do="give labels of these kinds"
+                f"{problem}: it cannot be written as JSON", do="give labels of these kinds"
             )
-    return found
+    return plain

@@ -52,7 +52,7 @@ def replacing(
 
 @contextmanager
 def file_errors(
-    what: str,
+    problem: str,
     path: str | os.PathLike[str],
     do: str = "check the path",
     passed: tuple[type[OSError], ...] = (),
@@ -66,7 +66,7 @@ def file_errors(
         raise
     except OSError as error:
         raise ModelFileError(
-            f"{what}: {error.strerror or error}", where=os.fspath(path), do=do
+            f"{problem}: {error.strerror or error}", where=os.fspath(path), do=do
         ) from None
 
 
@@ -149,12 +149,12 @@ def strict_object(path: str | os.PathLike[str], largest: int) -> dict[str, Any]:
     """Read an object as `strict_json` does; a file with anything else is a ValueError, which does
     not quote it.
     """
-    if not isinstance(found := strict_json(path, largest), dict):
+    if not isinstance(data := strict_json(path, largest), dict):
         kind = {"list": "a list", "str": "a text", "NoneType": "null"}.get(
-            type(found).__name__, "a number"
+            type(data).__name__, "a number"
         )
         raise ValueError(f"the file holds {kind}, not an object with keys")
-    return found
+    return data
 
 
 def strict_json(path: str | os.PathLike[str], largest: int) -> Any:

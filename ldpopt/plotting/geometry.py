@@ -86,12 +86,12 @@ def corners(
     if points.shape == (2, 2):
         return _polygon(points, ax, problem)
     if points.count > MAX_DRAWN_POINTS:
-        what = (
+        message = (
             f"the columns of at most {MAX_DRAWN_POINTS:,} extreme points are drawn, and these "
             f"are {points.count:,}"
         )
         raise StatementError(
-            what, do="take at most four answers, or draw one point: plot(Mechanism(points[0]))"
+            message, do="take at most four answers, or draw one point: plot(Mechanism(points[0]))"
         )
     counts = points.column_counts()
     shown = list(counts.items())[:MAX_COLUMNS]

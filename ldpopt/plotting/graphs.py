@@ -72,9 +72,9 @@ def layers(
 def layered(result: Layered, ax: Axes | None = None) -> Axes:
     """Draw the graph of a mechanism, with the layers around the node that has all values nearby."""
     problem = result.problem
-    own = result.levels.argmin(axis=1).tolist()
+    nearest = result.levels.argmin(axis=1).tolist()
     source = problem.inputs[int(result.levels.sum(axis=1).argmin())]
-    values = {node: problem.outputs[y] for node, y in zip(problem.inputs, own, strict=True)}
+    values = {node: problem.outputs[y] for node, y in zip(problem.inputs, nearest, strict=True)}
     ax = layers(problem.privacy.graph, source, values, ax)
     outcome = f"{problem.utility.sense} {result.value:.4g}, repair '{result.repair}'"
     return finish(
@@ -270,9 +270,9 @@ def _places(graph: nx.Graph[Any]) -> Any:
     """
     import networkx as nx
 
-    given = nx.get_node_attributes(graph, "pos")
-    if len(given) == len(graph):
-        return given
+    positions = nx.get_node_attributes(graph, "pos")
+    if len(positions) == len(graph):
+        return positions
     if all(
         isinstance(node, tuple) and len(node) == 2 and label_numbers(node) is not None
         for node in graph

@@ -65,8 +65,8 @@ def places(
     weights = np.full(n, 1.0 / n) if prior is None else read_prior(prior, mechanism.inputs)[0]
     index = {label: x for x, label in enumerate(mechanism.inputs)}
     if unknown := [label for label in mechanism.outputs if label not in index]:
-        what = f"report {short_repr(unknown[0])} is not a place"
-        raise StatementError(what, do="draw mechanisms whose reports are among their inputs")
+        problem = f"report {short_repr(unknown[0])} is not a place"
+        raise StatementError(problem, do="draw mechanisms whose reports are among their inputs")
     ax, reports = (
         axes_or_new(ax, size=(6.4, 5.2)),
         xy[[index[label] for label in mechanism.outputs]],
@@ -74,14 +74,14 @@ def places(
     if origin is None:
         # an arrow from each place to the mean of its reports
         step = mechanism.channel @ reports - xy
-        how: Any = {
+        arrows: Any = {
             "angles": "xy",
             "scale_units": "xy",
             "scale": 1.0,
             "width": 0.0025,
             "headwidth": 4.5,
         }
-        ax.quiver(*xy.T, *step.T, color=DARK, zorder=2, **how)
+        ax.quiver(*xy.T, *step.T, color=DARK, zorder=2, **arrows)
     else:
         _draw_lines(ax, xy, reports, mechanism, origin)
     values = weights if color == "prior" else _loss_by_input(mechanism, xy, reports, loss)
@@ -116,8 +116,8 @@ def _loss_by_input(mechanism: Mechanism, xy: Float, reports: Float, loss: Any) -
     if loss is None:
         matrix = np.hypot(*(xy[:, None] - reports[None]).transpose(2, 0, 1))
     else:
-        given = loss if isinstance(loss, (str, Utility)) else Utility(loss, "loss")
-        matrix = resolve(given, mechanism.inputs, mechanism.outputs).matrix
+        utility = loss if isinstance(loss, (str, Utility)) else Utility(loss, "loss")
+        matrix = resolve(utility, mechanism.inputs, mechanism.outputs).matrix
     return np.asarray((mechanism.channel * matrix).sum(axis=1))
 
 

@@ -200,9 +200,14 @@ def compare_means(
     >>> compare_means(duchi, data, epsilons=[1.0], sets=2, users=900)
     MeanExperiment(1 algorithms, 1 budgets, 2 sets of 900 users)
     """
-    what: Any = {"users": [users], "epsilons": epsilons, "sets": sets, "seed": seed}
-    how: Any = {"jobs": jobs, "executor": executor, "checkpoint": checkpoint, "progress": progress}
-    return next(iter(compare_means_grid(algorithms, data, **what, **how).values()))
+    grid: Any = {"users": [users], "epsilons": epsilons, "sets": sets, "seed": seed}
+    options: Any = {
+        "jobs": jobs,
+        "executor": executor,
+        "checkpoint": checkpoint,
+        "progress": progress,
+    }
+    return next(iter(compare_means_grid(algorithms, data, **grid, **options).values()))
 
 
 def compare_means_grid(
@@ -247,12 +252,12 @@ def compare_means_grid(
         or not sizes
         or len(set(sizes)) < len(sizes)
     ):
-        what = (
+        problem = (
             f"cannot compare {len(algorithms)} algorithms at the budgets {list(budgets)} with "
             f"{sizes} users"
         )
         raise StatementError(
-            what, do="give at least one algorithm, and distinct budgets and numbers of users"
+            problem, do="give at least one algorithm, and distinct budgets and numbers of users"
         )
     keys = [_Key(*key) for key in product(sizes, range(sets), budgets, algorithms)]
     task = _Runs(algorithms, data, seed)
@@ -273,9 +278,10 @@ def compare_means_grid(
     rmse, theory, seconds = (
         np.reshape([getattr(runs[key], field) for key in keys], shape) for field in fields
     )
-    found = zip(sizes, rmse, theory, seconds, strict=True)
+    numbers_by_size = zip(sizes, rmse, theory, seconds, strict=True)
     return {
-        size: MeanExperiment(tuple(algorithms), budgets, size, *numbers) for size, *numbers in found
+        size: MeanExperiment(tuple(algorithms), budgets, size, *numbers)
+        for size, *numbers in numbers_by_size
     }
 
 
@@ -285,14 +291,16 @@ class _Population:
     def __init__(self, answers: Any, users: int) -> None:
         unit = np.asarray(answers)
         if unit.ndim != 2 or len(unit) != users or unit.dtype.kind != "f":
-            what = (
+            problem = (
                 f"the data are {unit.dtype} of shape {unit.shape}; expected ({users}, "
                 "attributes), as floats"
             )
-            raise StatementError(what, do="let data(users, generator) return one row for each user")
+            raise StatementError(
+                problem, do="let data(users, generator) return one row for each user"
+            )
         if not (unit.min() >= 0 and unit.max() <= 1):
-            what = f"the data are outside [0, 1]: from {unit.min():g} to {unit.max():g}"
-            raise StatementError(what, do="scale every attribute into [0, 1]")
+            problem = f"the data are outside [0, 1]: from {unit.min():g} to {unit.max():g}"
+            raise StatementError(problem, do="scale every attribute into [0, 1]")
         self._scaled = {0.0: unit}
         self.means = unit.mean(axis=0, dtype=np.float64)
         self.squares = np.einsum("ij,ij->j", unit, unit, dtype=np.float64) / users
@@ -312,10 +320,10 @@ def _measure(
     low, high = protocol.domain
     answers = population.answers(float(low))
     start = time.process_time()
-    found = protocol.estimate(protocol.privatize(answers, rng=rng)).values
+    means = protocol.estimate(protocol.privatize(answers, rng=rng)).values
     seconds = time.process_time() - start
     width = high - low
-    rmse = math.sqrt(float(np.mean(((found - (low + width * population.means)) / width) ** 2)))
+    rmse = math.sqrt(float(np.mean(((means - (low + width * population.means)) / width) ** 2)))
     return (
         rmse,
         math.sqrt(float(np.mean(_variances(protocol, population))) / len(answers)) / width,
@@ -425,12 +433,10 @@ def friedman(errors: ArrayLike) -> Friedman:
 
     table = real_array(errors, "table of errors")
     if table.ndim != 2 or table.shape[0] < 2 or table.shape[1] < 3 or not np.isfinite(table).all():
-        what = f"errors of shape {table.shape} cannot be ranked"
-        raise StatementError(what, do="pass 2 or more rows, 3 or more columns, all finite")
-    found = friedmanchisquare(*table.T)
-    return Friedman(
-        float(found.statistic), float(found.pvalue), rankdata(table, axis=1).mean(axis=0)
-    )
+        problem = f"errors of shape {table.shape} cannot be ranked"
+        raise StatementError(problem, do="pass 2 or more rows, 3 or more columns, all finite")
+    test = friedmanchisquare(*table.T)
+    return Friedman(float(test.statistic), float(test.pvalue), rankdata(table, axis=1).mean(axis=0))
 
 
 class Resampled:
@@ -485,12 +491,14 @@ class Resampled:
             answers = read_numbers(column, name, first_row, "answer")
             wrong = np.flatnonzero(~((self.low <= answers) & (answers <= self.high)))
             if len(wrong):
-                what = (
+                problem = (
                     f"the answer{quoted(float(answers[wrong[0]]))} is not from {self.low:g} to "
                     f"{self.high:g}"
                 )
                 do = "pass the range of all possible answers; leave people without an answer out"
-                raise StatementError(what, where=f"{name}, row {first_row + int(wrong[0])}", do=do)
+                raise StatementError(
+                    problem, where=f"{name}, row {first_row + int(wrong[0])}", do=do
+                )
             columns.append((answers - self.low) / (self.high - self.low))
         return np.stack(columns, axis=1).astype(np.float32)
 

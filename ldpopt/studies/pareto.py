@@ -125,9 +125,9 @@ def pareto_front(
         normal = normals[edge]
         if normal.min() > 0:
             normal = normal / normal.sum()
-            found = best(float(normal[0]))
-            if normal @ found[0] < (points[edge : edge + 2] @ normal).min() - TOLERANCE * scale:
-                corners.insert(edge + 1, found)
+            corner = best(float(normal[0]))
+            if normal @ corner[0] < (points[edge : edge + 2] @ normal).min() - TOLERANCE * scale:
+                corners.insert(edge + 1, corner)
                 proved.insert(edge, False)
                 continue
         proved[edge] = True

@@ -106,11 +106,11 @@ class SimulationResult:
 
     def __repr__(self) -> str:
         low, high = self.interval
-        found = (
+        error = (
             f"{self.mean:.6g} +- {self.std_error:.2g} [{low:.6g}, {high:.6g}], expected "
             f"{self.expected:.6g}"
         )
-        return f"SimulationResult({self.repeats} surveys of {self.population}: {found})"
+        return f"SimulationResult({self.repeats} surveys of {self.population}: {error})"
 
     def to_frame(self) -> optional.pandas.DataFrame:
         """Return a table with one row per survey and answer: utility, true share, estimated
@@ -151,13 +151,13 @@ class SimulationGrid:
         """One row for each cell: average utility with its standard error, expected utility, error
         of the estimates.
         """
-        for (name, people), found in self.cells.items():
-            numbers = {key: getattr(found, key) for key in ("std_error", "expected", "error")}
+        for (name, people), result in self.cells.items():
+            numbers = {key: getattr(result, key) for key in ("std_error", "expected", "error")}
             yield {
                 "setting": name,
                 "people": people,
-                "repeats": found.repeats,
-                "utility": found.mean,
+                "repeats": result.repeats,
+                "utility": result.mean,
                 **numbers,
             }
 
@@ -296,8 +296,8 @@ def simulate_grid(
     repeats = whole_number(repeats, "repeats", 2)
     normal_quantile(confidence)
     if not settings or not sizes:
-        what = "a simulation without settings or people"
-        raise StatementError(what, do="pass at least one setting and one number of people")
+        problem = "a simulation without settings or people"
+        raise StatementError(problem, do="pass at least one setting and one number of people")
     models = {name: _Model.of(Setting(*setting)) for name, setting in settings.items()}
     for model in models.values():
         n_bytes = 24 * max(sizes) + 16 * repeats * len(model.weights)
@@ -327,17 +327,17 @@ def simulate_grid(
     )
     cells = {}
     for (name, model), people in product(models.items(), sizes):
-        own = (surveys[_Key(model.digest, people, k)] for k in range(repeats))
-        utilities, frequencies, estimates = zip(*own, strict=True)
+        runs = (surveys[_Key(model.digest, people, k)] for k in range(repeats))
+        utilities, frequencies, estimates = zip(*runs, strict=True)
         estimated = frozen(np.array(estimates)) if model.is_estimable else None
-        found = (
+        numbers = (
             frozen(np.array(utilities, float)),
             model.expected,
             frozen(np.array(frequencies)),
             estimated,
         )
         cells[name, people] = SimulationResult(
-            *found, people, float(confidence), model.mechanism.inputs
+            *numbers, people, float(confidence), model.mechanism.inputs
         )
     return SimulationGrid(cells)
 
@@ -420,8 +420,10 @@ class _Simulation:
         of processes.
         """
         model = self.models[key.model]
-        own = zlib.crc32(f"{key.model} {key.population}".encode()), key.repeat
-        seed = np.random.SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, *own))
+        position = zlib.crc32(f"{key.model} {key.population}".encode()), key.repeat
+        seed = np.random.SeedSequence(
+            self.seed.entropy, spawn_key=(*self.seed.spawn_key, *position)
+        )
         generator = np.random.default_rng(seed)
         counts = generator.multinomial(key.population, model.weights / model.weights.sum())
         answers = np.repeat(np.arange(len(model.mechanism.inputs)), counts)
@@ -441,8 +443,8 @@ def _checkpoint(path: FilePath, rng: Any) -> Checkpoint:
     may share it.
     """
     if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)):
-        what = "a checkpoint needs draws that can be repeated"
-        raise StatementError(what, where="simulate", do="pass a number as rng (--seed)")
+        problem = "a checkpoint needs draws that can be repeated"
+        raise StatementError(problem, where="simulate", do="pass a number as rng (--seed)")
     title = f"surveys, rng = {rng}"
     return Checkpoint(
         path, {"surveys": int(rng)}, title, pack=list, unpack=lambda plain: _Survey(*plain)

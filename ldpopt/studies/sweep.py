@@ -297,19 +297,21 @@ def _cases(problems: Mapping[Any, Problem], deltas: Iterable[float] | None) -> I
         raise StatementError(
             "no problems to sweep", where="sweep", do='pass a problem, or {"name": problem, ...}'
         )
-    given = None if deltas is None else [float(delta) for delta in deltas]
-    if given is not None and not given:
+    wanted = None if deltas is None else [float(delta) for delta in deltas]
+    if wanted is not None and not wanted:
         raise StatementError(
             "no deltas to sweep", where="sweep", do="pass at least one delta, or leave deltas out"
         )
-    if len({(one.utility.sense, one.objective) for one in problems.values()}) > 1:
+    if len({(problem.utility.sense, problem.objective) for problem in problems.values()}) > 1:
         do = "sweep gains and losses, and expected and worst cases, separately"
         raise StatementError("the problems have values of several kinds", where="sweep", do=do)
-    for name, one in problems.items():
-        if given is None:
-            yield Case(str(name), math.nan, one)
-        for delta in given or ():
-            yield Case(str(name), delta, replace(one, privacy=_with_delta(one.privacy, delta)))
+    for name, problem in problems.items():
+        if wanted is None:
+            yield Case(str(name), math.nan, problem)
+        for delta in wanted or ():
+            yield Case(
+                str(name), delta, replace(problem, privacy=_with_delta(problem.privacy, delta))
+            )
 
 
 def _with_delta(privacy: Any, delta: float) -> Any:
@@ -420,8 +422,8 @@ class Grid:
                 for case, (name, delta, _) in enumerate(self.cases)
             ]
         except StatementError as error:
-            what = f"a checkpoint needs a problem that can be written to a file: {error.what}"
-            raise StatementError(what, do=error.do or "sweep without a checkpoint") from None
+            problem = f"a checkpoint needs a problem that can be written to a file: {error.what}"
+            raise StatementError(problem, do=error.do or "sweep without a checkpoint") from None
         priors = [None if prior is None else prior.tolist() for prior in self.priors]
         statement = {
             "problems": problems,

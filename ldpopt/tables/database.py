@@ -59,11 +59,13 @@ def open_database(address: str, *, new: bool = False) -> optional.sqlalchemy.Eng
     try:
         engine = sa.create_engine(url, hide_parameters=True, pool_pre_ping=True)
     except ModuleNotFoundError as error:
-        what = f"a database of PostgreSQL needs {error.name}, which is not installed"
-        raise LdpoptError(what, do='pip install "psycopg[binary]"') from None
+        problem = f"a database of PostgreSQL needs {error.name}, which is not installed"
+        raise LdpoptError(problem, do='pip install "psycopg[binary]"') from None
     if url.drivername == "sqlite":
         sa.event.listen(
-            engine, "connect", lambda connection, _: [connection.execute(one) for one in PRAGMAS]
+            engine,
+            "connect",
+            lambda connection, _: [connection.execute(statement) for statement in PRAGMAS],
         )
     return engine
 
@@ -102,12 +104,12 @@ def origin_in_database(address: str) -> Any:
         with database_errors(without_password(address)), engine.connect() as connection:
             if not sa.inspect(connection).has_table(ABOUT):
                 return None
-            found = connection.execute(
+            origin = connection.execute(
                 sa.select(sa.column("origin")).select_from(sa.table(ABOUT))
             ).scalar()
     finally:
         engine.dispose()
-    return None if found is None else json.loads(found)
+    return None if origin is None else json.loads(origin)
 
 
 class DatabaseRows(TextRows):

@@ -31,9 +31,9 @@ def column_of(
     """Find one column of a dataframe by its name."""
     known = list(frame.columns)
     if known.count(column) != 1:
-        what = "unknown" if column not in known else "duplicate"
-        do = nearest(column, known) if what == "unknown" else "rename one of them"
-        raise StatementError(f"{what} column {column!r}", where="the table", do=do)
+        problem = "unknown" if column not in known else "duplicate"
+        do = nearest(column, known) if problem == "unknown" else "rename one of them"
+        raise StatementError(f"{problem} column {column!r}", where="the table", do=do)
     return frame[column]  # type: ignore[no-any-return]
 
 
@@ -48,16 +48,16 @@ def as_arrow(values: Any) -> optional.pyarrow.Array | None:
         and not hasattr(values, "to_numpy")
     ):
         return None  # neither a series nor an arrow array
-    found = values
+    column = values
     if not isinstance(values, (optional.pyarrow.Array, optional.pyarrow.ChunkedArray)):
         series = optional.narwhals.from_native(values, series_only=True, pass_through=True)
         if not isinstance(series, optional.narwhals.Series):
             return None
         try:
-            found = series.to_arrow()
+            column = series.to_arrow()
         except (optional.pyarrow.ArrowException, TypeError, ValueError, OverflowError):
             return None
-    return found.combine_chunks() if isinstance(found, optional.pyarrow.ChunkedArray) else found
+    return column.combine_chunks() if isinstance(column, optional.pyarrow.ChunkedArray) else column
 
 
 def codes_of(series: Any, coder: Coder, where: str, first_row: int = 0) -> Codes:
@@ -66,11 +66,11 @@ def codes_of(series: Any, coder: Coder, where: str, first_row: int = 0) -> Codes
     if column is not None:
         return coder.codes(column, where, first_row)
     values = series.to_list()
-    found: Codes = np.fromiter(map(coder.code, values), np.int64, len(values))
-    if (found == UNKNOWN).any():
-        row = int(np.argmax(found == UNKNOWN))
+    codes: Codes = np.fromiter(map(coder.code, values), np.int64, len(values))
+    if (codes == UNKNOWN).any():
+        row = int(np.argmax(codes == UNKNOWN))
         raise coder.unknown(values[row], f"{where}, row {first_row + row}")
-    return found
+    return codes
 
 
 def with_labels(

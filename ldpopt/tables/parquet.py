@@ -52,8 +52,11 @@ class ParquetRows:
             for batch in self._file.iter_batches(
                 ROWS, columns=list(dict.fromkeys(names)), use_threads=False
             ):
-                found = zip([batch.column(name) for name in names], kinds, strict=True)
-                yield [one if kind in (None, one.type) else one.cast(kind) for one, kind in found]
+                columns = zip([batch.column(name) for name in names], kinds, strict=True)
+                yield [
+                    column if kind in (None, column.type) else column.cast(kind)
+                    for column, kind in columns
+                ]
         except (optional.pyarrow.ArrowException, OSError) as error:
             raise _invalid(error, self.name) from None
 

@@ -77,8 +77,10 @@ class _Checked:
         return float(program.objective @ outcome.point), program.structure.channel(outcome.point)
 
     def audit(self, channel: Float, notion: Any = None) -> Audit:
-        found: Audit = (notion or self.notion).audit(Mechanism(channel, self.inputs, self.outputs))
-        return found
+        measured: Audit = (notion or self.notion).audit(
+            Mechanism(channel, self.inputs, self.outputs)
+        )
+        return measured
 
 
 class _NoPrivacy(Notion):
@@ -185,11 +187,11 @@ def _result(notion: Notion, method: str, call: Callable[[], Any]) -> Any:
         ) from error
 
 
-def _returned(notion: Notion, method: str, found: Any) -> str:
+def _returned(notion: Notion, method: str, result: Any) -> str:
     value = (
-        short_repr(found)
-        if isinstance(found, (str, int, float, type(None)))
-        else f"a {type(found).__name__}"
+        short_repr(result)
+        if isinstance(result, (str, int, float, type(None)))
+        else f"a {type(result).__name__}"
     )
     return f"{type(notion).__name__}.{method}() returned {value}"
 
@@ -219,11 +221,11 @@ def _rows_and_audit(checked: _Checked) -> None:
     for gain in checked.gains:
         _, channel = checked.best(gain, checked.rows)
         fixed = repair(channel, checked.notion, inputs=checked.inputs, outputs=checked.outputs)
-        what = (
+        problem = (
             f"rows() allow a channel at distance {fixed.moved:.3g} from the channels that "
             "audit() certifies"
         )
-        require(fixed.moved <= TOLERANCE, what)
+        require(fixed.moved <= TOLERANCE, problem)
     _, private = checked.best(checked.gains[0], checked.rows)
     for _ in range(CHANNELS):
         other = checked.rng.dirichlet(np.full(checked.shape[1], 0.5), checked.shape[0])
@@ -231,8 +233,8 @@ def _rows_and_audit(checked: _Checked) -> None:
         excess = float(checked.rows.violation(channel).max(initial=0.0))
         verdict = checked.audit(channel / channel.sum(axis=1, keepdims=True)).verdict
         if excess > 1e-6:
-            what = f"audit() says {verdict!r} for a channel that violates a row by {excess:.3g}"
-            require(verdict == "violated", what)
+            problem = f"audit() says {verdict!r} for a channel that violates a row by {excess:.3g}"
+            require(verdict == "violated", problem)
 
 
 def _tightness(checked: _Checked) -> None:
@@ -242,19 +244,19 @@ def _tightness(checked: _Checked) -> None:
     is_budgeted = is_dataclass(checked.notion) and hasattr(checked.notion, "epsilon")
     gain = checked.gains[0]
     answer = solve(checked.problem(checked.notion, gain))
-    found = checked.audit(answer.mechanism.channel)
-    require(found.verdict == "certified", f"the optimum is {found.verdict} at its own budget")
+    audit = checked.audit(answer.mechanism.channel)
+    require(audit.verdict == "certified", f"the optimum is {audit.verdict} at its own budget")
     if not is_budgeted or float(checked.notion.epsilon) <= EPSILON_STEP:
         return
     epsilon = float(checked.notion.epsilon)
     require(
-        found.epsilon <= epsilon * (1 + 1e-12),
-        f"audit() finds epsilon {found.epsilon:.17g} of {epsilon:.17g}",
+        audit.epsilon <= epsilon * (1 + 1e-12),
+        f"audit() finds epsilon {audit.epsilon:.17g} of {epsilon:.17g}",
     )
     less = with_epsilon(checked.notion, Budget(epsilon - EPSILON_STEP))
     lower = solve(checked.problem(less, gain))
-    what = f"epsilon - {EPSILON_STEP} has a larger value: {lower.value} > {answer.value}"
-    require(lower.value <= answer.value + TOLERANCE, what)
+    problem = f"epsilon - {EPSILON_STEP} has a larger value: {lower.value} > {answer.value}"
+    require(lower.value <= answer.value + TOLERANCE, problem)
     if lower.value < answer.value - 1e-9:
         verdict = checked.audit(answer.mechanism.channel, less).verdict
         require(
@@ -274,18 +276,18 @@ def _ties(checked: _Checked) -> None:
         definition = problem.definition()
         assert definition is not None
         value, _ = checked.best(gain, ties.rows(m))
-        found = {"definition()": checked.best(gain, definition.rows(m))[0]}
+        values = {"definition()": checked.best(gain, definition.rows(m))[0]}
         if not ties.is_shared and checked.inputs == checked.outputs:
-            found["rows()"] = checked.best(gain, checked.notion.rows(checked.inputs, m))[0]
+            values["rows()"] = checked.best(gain, checked.notion.rows(checked.inputs, m))[0]
         if ties.is_compact:
             program = formulate(problem, relaxed_form(problem))
             point = find("highs").solve(program).point
-            found["the compact program"] = (
+            values["the compact program"] = (
                 np.nan if point is None else float(program.objective @ point)
             )
-        for name, other in found.items():
-            what = f"the optimum is {value:.12g} by ties(), {other:.12g} by {name}"
-            require(bool(abs(other - value) <= TOLERANCE), what)
+        for name, other in values.items():
+            message = f"the optimum is {value:.12g} by ties(), {other:.12g} by {name}"
+            require(bool(abs(other - value) <= TOLERANCE), message)
 
 
 def _events(checked: _Checked) -> None:
@@ -355,11 +357,11 @@ def _post_processing(checked: _Checked) -> None:
             fixed = repair(
                 channel @ after, checked.notion, inputs=checked.inputs, outputs=checked.outputs
             )
-            what = (
+            problem = (
                 f"the channel with randomized reports is at distance {fixed.moved:.3g} from "
                 "private channels"
             )
-            require(fixed.moved <= 1e-9, what)
+            require(fixed.moved <= 1e-9, problem)
 
 
 _CHECKS: dict[str, Callable[[_Checked], None]] = {

@@ -85,9 +85,11 @@ class _Checked:
             violation <= self.tolerances.residual,
             f"the point violates a row or bound by {violation:.3g}",
         )
-        found = float(program.objective @ outcome.point)
-        relative_error = abs(found - expected) / max(1.0, abs(expected))
-        require(relative_error <= self.tolerances.value, f"value {found:.15g}, not {expected:.15g}")
+        objective = float(program.objective @ outcome.point)
+        relative_error = abs(objective - expected) / max(1.0, abs(expected))
+        require(
+            relative_error <= self.tolerances.value, f"value {objective:.15g}, not {expected:.15g}"
+        )
         return outcome
 
 
@@ -114,8 +116,8 @@ def check_solver(
     --------
     >>> check_solver("highs", only=["optimum of a maximum", "infeasible"])
     """
-    found = find(solver) if isinstance(solver, str) else require_solver(solver)
-    checked = _Checked(found, tolerances or Tolerances())
+    adapter = find(solver) if isinstance(solver, str) else require_solver(solver)
+    checked = _Checked(adapter, tolerances or Tolerances())
     failures = []
     for title in chosen_checks(only, _CHECKS):
         try:
@@ -126,7 +128,7 @@ def check_solver(
             failures.append(f"  {title}: {error}")
         except Exception as error:  # of the solver itself: every check has to be named
             failures.append(f"  {title}: the solver raised {type(error).__name__}: {error}")
-    require_none(failures, f"solver {found.name!r}")
+    require_none(failures, f"solver {adapter.name!r}")
 
 
 def checks() -> tuple[str, ...]:
@@ -266,13 +268,13 @@ def _unknown_option(solver: _Checked) -> None:
 
 def _duals(solver: _Checked) -> None:
     for program in (factory(), diet(), mixed(True), mixed(False)):
-        found = solver.expect_status(program, Status.OPTIMAL).row_duals
-        if found is None:
+        duals = solver.expect_status(program, Status.OPTIMAL).row_duals
+        if duals is None:
             raise AssertionError("there are no row duals, which certificates need")
         for row in range(program.shape[0]):
             slope = _slope(solver, program, "row", row)
-            what = f"dual {found[row]:.9g} of row {row}, but the value moves by {slope:.9g}"
-            require(_near(found[row], slope, solver), what)
+            problem = f"dual {duals[row]:.9g} of row {row}, but the value moves by {slope:.9g}"
+            require(_near(duals[row], slope, solver), problem)
 
 
 def _reduced_costs(solver: _Checked) -> None:
@@ -288,8 +290,10 @@ def _reduced_costs(solver: _Checked) -> None:
         for column in range(program.shape[1]):
             slope = _slope(solver, program, "column", column)
             cost = outcome.column_duals[column]
-            what = f"reduced cost {cost:.9g} of column {column}, but the value moves by {slope:.9g}"
-            require(_near(cost, slope, solver), what)
+            problem = (
+                f"reduced cost {cost:.9g} of column {column}, but the value moves by {slope:.9g}"
+            )
+            require(_near(cost, slope, solver), problem)
 
 
 def _slope(solver: _Checked, program: LinearProgram, kind: str, index: int) -> float:
@@ -309,9 +313,9 @@ def _slope(solver: _Checked, program: LinearProgram, kind: str, index: int) -> f
     return (values[1] - values[0]) / (2 * BOUND_STEP)
 
 
-def _near(found: float, expected: float, solver: _Checked) -> bool:
+def _near(value: float, expected: float, solver: _Checked) -> bool:
     roughness = solver.tolerances.value * 36 / BOUND_STEP
-    return abs(found - expected) <= solver.tolerances.dual * max(1.0, abs(expected)) + roughness
+    return abs(value - expected) <= solver.tolerances.dual * max(1.0, abs(expected)) + roughness
 
 
 _CHECKS: dict[str, Callable[[_Checked], object]] = {

@@ -225,6 +225,6 @@ def tight_constraints(problem: Any) -> Mechanism:
     worst = int(np.argmin(weights))
     if not weights[worst] >= -ROUNDING * np.abs(weights).max():
         report = f"report {problem.inputs[worst]!r} would have the weight {weights[worst]:.3g}"
-        what = f"no mechanism has all constraints tight at this epsilon: {report}"
-        raise NotRepresentableError(what, do="use a larger epsilon")
+        message = f"no mechanism has all constraints tight at this epsilon: {report}"
+        raise NotRepresentableError(message, do="use a larger epsilon")
     return exactly_private(problem, kernel * np.maximum(weights, 0.0), problem.inputs)

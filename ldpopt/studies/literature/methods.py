@@ -194,11 +194,11 @@ def _best_extreme_point(problem: Problem) -> dict[str, Any]:
     n, m = problem.utility.shape
     ties = problem.ties() if n * m <= max(MAX_ENTRIES.values()) else None
     if ties is None or n * m > MAX_ENTRIES[ties.delta > 0]:
-        what = (
+        message = (
             f"{n} x {m} channels have too many extreme points to list here, or the notion "
             "has no ties"
         )
-        raise NotRepresentableError(what)
+        raise NotRepresentableError(message)
     best = extreme_points(problem.privacy, n, m, inputs=problem.inputs).best(problem)
     formula = best.vertices[0].formula
     more = "" if best.is_unique else f" and {len(best.vertices) - 1} more"
@@ -242,16 +242,16 @@ def _literature(
 def _evaluated(problem: Problem, mechanism: Mechanism) -> dict[str, Any]:
     """Fields of a mechanism with the inputs of a problem and some of its outputs, in any order."""
     if mechanism.inputs != problem.inputs:
-        what = (
+        message = (
             f"the mechanism has the inputs {short_repr(mechanism.inputs)}, the problem "
             f"{short_repr(problem.inputs)}"
         )
-        raise StatementError(what, do="pass a mechanism for the same problem")
+        raise StatementError(message, do="pass a mechanism for the same problem")
     place = {label: y for y, label in enumerate(problem.outputs)}
     unknown = next((label for label in mechanism.outputs if label not in place), None)
     if unknown is not None:
-        what = f"report {unknown!r} of the mechanism is not an output of the problem"
-        raise StatementError(what, do="pass a mechanism for the same problem")
+        message = f"report {unknown!r} of the mechanism is not an output of the problem"
+        raise StatementError(message, do="pass a mechanism for the same problem")
     channel = np.zeros(problem.utility.shape)
     channel[:, [place[label] for label in mechanism.outputs]] = mechanism.channel
     return {"value": value_of(problem, channel), "mechanism": mechanism}

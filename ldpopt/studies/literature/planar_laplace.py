@@ -107,8 +107,10 @@ def points_in_plane(problem: Problem) -> Float:
     """
     if not isinstance(problem.privacy, MetricDP):
         kind = type(problem.privacy).__name__
-        what = f"planar noise needs two coordinates of each input, and {kind} has none"
-        raise NotRepresentableError(what, do="pass points, a row of two coordinates for each input")
+        message = f"planar noise needs two coordinates of each input, and {kind} has none"
+        raise NotRepresentableError(
+            message, do="pass points, a row of two coordinates for each input"
+        )
     distance = problem.privacy.matrix(problem.inputs)
     centered = distance**2 - (distance**2).mean(axis=0)
     centered = -(centered - centered.mean(axis=1, keepdims=True)) / 2
@@ -139,9 +141,11 @@ def coordinates(points: Any, inputs: Sequence[Hashable]) -> Float:
         inputs, None
     )
     if places.shape != (len(inputs), 2):
-        what = f"the points have shape {places.shape}; {len(inputs)} places in the plane are needed"
+        problem = (
+            f"the points have shape {places.shape}; {len(inputs)} places in the plane are needed"
+        )
         raise StatementError(
-            what, do="pass one row of two coordinates, east and north, for each input"
+            problem, do="pass one row of two coordinates, east and north, for each input"
         )
     return places
 
@@ -153,7 +157,7 @@ def cell_masses(points: Float, epsilon: float) -> Float:
     masses = np.eye(len(points))
     for wall in walls(points):
         flow = wall.flow(points, epsilon)
-        masses[:, wall.one] -= flow
+        masses[:, wall.cell] -= flow
         masses[:, wall.other] += flow
     return np.maximum(masses, 0.0)
 
@@ -164,7 +168,7 @@ class Wall:
     high``.
     """
 
-    one: int
+    cell: int
     other: int
     middle: Float
     along: Float
@@ -172,8 +176,8 @@ class Wall:
     high: float
 
     def flow(self, sources: Float, epsilon: float) -> Float:
-        """Mass of the noise that flows from the cell of ``one`` into that of ``other``, for each
-        source, shape (n,).
+        """Mass of the noise that flows from ``cell`` into ``other``, for each source, shape
+        (n,).
         """
         height = (self.middle - sources) @ np.array([-self.along[1], self.along[0]])
         foot = (sources - self.middle) @ self.along
@@ -198,12 +202,12 @@ class Wall:
 
 def walls(points: Float) -> Iterator[Wall]:
     """Yield the walls between the cells of the places: segments, rays or lines."""
-    for one, other in _neighbors(points):
-        step = points[other] - points[one]
+    for cell, other in _neighbors(points):
+        step = points[other] - points[cell]
         length = float(np.hypot(*step))
         # `Wall.flow` turns it to the left: from one to the other
         along = np.array([step[1], -step[0]]) / length
-        others = np.delete(points, [one, other], axis=0) - points[one]
+        others = np.delete(points, [cell, other], axis=0) - points[cell]
         slope = 2 * others @ along
         room = (others**2).sum(axis=1) - others @ step
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -211,7 +215,7 @@ def walls(points: Float) -> Iterator[Wall]:
         low = ends[slope < 0].max(initial=-np.inf)
         high = ends[slope > 0].min(initial=np.inf)
         if low < high and (room[slope == 0] >= 0).all():
-            yield Wall(one, other, points[one] + step / 2, along, float(low), float(high))
+            yield Wall(cell, other, points[cell] + step / 2, along, float(low), float(high))
 
 
 def _neighbors(points: Float) -> list[tuple[int, int]]:
