@@ -24,9 +24,9 @@ from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.processes.checkpoint import Checkpoint
 from ldpopt.processes.child import DO_IMPORTABLE, answer, describe_exit, packed, result_of
+from ldpopt.processes.run import Progress, RunOptions
 
 Task = Callable[[Any], Any]
-Progress = Callable[[int, int], None]
 
 ATTEMPTS = 3  # workers that may die at a point before it is given up
 # seconds that a chunk of short points should take; a long point is a chunk by itself
@@ -35,6 +35,7 @@ MAX_CHUNK = 64  # largest number of points in a chunk
 MAX_RUNNING = 64  # largest number of chunks that an executor of the caller has at a time
 POLL_SECONDS = 0.2  # longest wait without a look at signals, so that Ctrl-C works on every system
 WATCH_SECONDS = 0.1  # seconds between a worker's checks that its parent is alive
+DEFAULT = RunOptions()
 
 
 @dataclass(frozen=True)
@@ -66,26 +67,16 @@ class Finished:
         return self.results
 
 
-def run(
-    task: Task,
-    points: Mapping[Any, Any],
-    *,
-    jobs: int = 1,
-    executor: Any = None,
-    checkpoint: Checkpoint | None = None,
-    progress: Progress | None = None,
-) -> Finished:
-    """Call a task with every point, and keep each result as soon as it is there.
-
-    ``progress`` is called with the numbers of finished points and of all points.
-    """
-    size = count_of(jobs)
+def run(task: Task, points: Mapping[Any, Any], options: RunOptions = DEFAULT) -> Finished:
+    """Call a task with every point, and keep each result as soon as it is there."""
+    size = count_of(options.jobs)
+    checkpoint = options.checkpoint
     with nullcontext() if checkpoint is None else checkpoint, sigterm_as_interrupt():
-        this = _Run(task, points, checkpoint, progress)
+        this = _Run(task, points, checkpoint, options.progress)
         size = min(size, len(this.waiting))
         try:
-            if executor is not None:
-                this.submit_all(_submitter(executor), MAX_RUNNING)
+            if options.executor is not None:
+                this.submit_all(_submitter(options.executor), MAX_RUNNING)
             elif size > 1:
                 with _Workers(size) as workers:
                     this.submit_all(workers, size)

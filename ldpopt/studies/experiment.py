@@ -34,6 +34,7 @@ from ldpopt.foundation.numbers import (
 )
 from ldpopt.processes.checkpoint import Checkpoint
 from ldpopt.processes.pool import run
+from ldpopt.processes.run import RunOptions
 from ldpopt.tables.files import position_of, reading
 
 # Protocols of `ldpopt.mean` whose only parameter is the budget
@@ -265,10 +266,7 @@ def compare_means_grid(
     done = run(
         task,
         {key: key for key in keys},
-        jobs=jobs,
-        executor=executor,
-        checkpoint=record,
-        progress=progress,
+        RunOptions(jobs, executor, record, progress),
     )
     runs = done.complete(
         "runs", lambda key: f"{key.name}, epsilon = {key.epsilon!r}, data set {key.data_set}"

@@ -21,6 +21,7 @@ from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.privatizing import columns_of_answers, privatize_file
 from ldpopt.mechanism.sampling import Random, child_seed, seed_of
 from ldpopt.processes.pool import run
+from ldpopt.processes.run import RunOptions
 from ldpopt.surveys.survey import Survey
 from ldpopt.tables.coding import Missing
 from ldpopt.tables.origin import merged, read_origin, require_raw
@@ -115,7 +116,7 @@ def privatize_folder(
     total = len(names)
     before_run = len(rows)
     report = None if progress is None else lambda done, _: progress(before_run + done, total)
-    rows |= run(task, points, jobs=jobs, executor=executor, progress=report).complete("files", str)
+    rows |= run(task, points, RunOptions(jobs, executor, None, report)).complete("files", str)
     shutil.rmtree(reports / PARTS, ignore_errors=True)  # with the parts of killed workers
     return sum(rows.values())
 
@@ -161,9 +162,7 @@ def count_folder(
     survey = survey_of(questions)
     weights = survey.weights if weights is None else weights
     task = partial(_count, Path(folder).resolve(), survey.columns, weights, shows_values())
-    results = run(task, points, jobs=jobs, executor=executor, progress=progress).complete(
-        "files", str
-    )
+    results = run(task, points, RunOptions(jobs, executor, None, progress)).complete("files", str)
     return {
         column: sum((counts[column] for counts in results.values()), 0) for column in survey.columns
     }

@@ -25,6 +25,7 @@ from ldpopt.problem.prior import read_prior
 from ldpopt.problem.utility import Utility, resolve
 from ldpopt.processes.checkpoint import Checkpoint
 from ldpopt.processes.pool import run
+from ldpopt.processes.run import RunOptions
 
 __all__ = ["Setting", "SimulationGrid", "SimulationResult", "simulate", "simulate_grid"]
 
@@ -317,10 +318,7 @@ def simulate_grid(
     done = run(
         task,
         {key: key for key in keys},
-        jobs=jobs,
-        executor=executor,
-        checkpoint=record,
-        progress=progress,
+        RunOptions(jobs, executor, record, progress),
     )
     surveys = done.complete(
         "surveys", lambda key: f"survey {key.repeat} of {key.population} people"

@@ -26,6 +26,7 @@ from ldpopt.problem.prior import read_priors
 from ldpopt.problem.problem import Problem
 from ldpopt.processes.checkpoint import Checkpoint
 from ldpopt.processes.pool import Lost, count_of, run
+from ldpopt.processes.run import RunOptions
 from ldpopt.solvers import Status
 from ldpopt.solving.certify import certify
 from ldpopt.solving.solve import solve
@@ -273,7 +274,7 @@ def sweep(
     grid = Grid(cases, budgets, tuple(valid_priors), solver, time_limit, keep)
     points = dict(enumerate(grid.points()))
     record = None if checkpoint is None else grid.checkpoint(checkpoint)
-    done = run(grid, points, jobs=jobs, executor=executor, checkpoint=record, progress=progress)
+    done = run(grid, points, RunOptions(jobs, executor, record, progress))
     positions = sorted(done.results)
     solved = [
         grid.failed(points[position], found.reason)

@@ -19,6 +19,7 @@ from builders import sample_or_all, seconds
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
 from ldpopt.processes.checkpoint import Checkpoint
 from ldpopt.processes.pool import Lost, run
+from ldpopt.processes.run import RunOptions
 
 sys.path.insert(0, str(Path(__file__).parent))
 import tasks
@@ -41,16 +42,15 @@ def record(path: Path, statement: str = "squares") -> Checkpoint:
 
 def test_processes_and_executors_give_the_same(tmp_path: Path) -> None:
     assert run(tasks.square, POINTS).results == SQUARES
-    assert run(tasks.square, POINTS, jobs=3).results == SQUARES
+    assert run(tasks.square, POINTS, RunOptions(jobs=3)).results == SQUARES
     with ThreadPoolExecutor(2) as pool:
-        assert run(tasks.square, POINTS, executor=pool).results == SQUARES
+        assert run(tasks.square, POINTS, RunOptions(executor=pool)).results == SQUARES
     offset = 3  # a function of this place is sent, too
     seen: list[tuple[int, int]] = []
     found = run(
         lambda x: x + offset,
         POINTS,
-        jobs=2,
-        progress=lambda done, total: seen.append((done, total)),
+        RunOptions(jobs=2, progress=lambda done, total: seen.append((done, total))),
     )
     assert found.results == {k: k + 3 for k in POINTS}
     assert seen == [(k + 1, 60) for k in range(60)]
@@ -60,7 +60,8 @@ def test_processes_and_executors_give_the_same(tmp_path: Path) -> None:
 def test_large_results_do_not_block() -> None:
     points = {k: (k, bytes(5000)) for k in range(200)}
     assert (
-        sum(map(len, run(lambda p: bytes(100_000), points, jobs=2).results.values())) == 20_000_000
+        sum(map(len, run(lambda p: bytes(100_000), points, RunOptions(jobs=2)).results.values()))
+        == 20_000_000
     )
 
 
@@ -69,7 +70,7 @@ def test_a_worker_that_is_killed_costs_its_point(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     points = {k: k for k in range(28, 128)}
-    found = run(tasks.deadly, points, jobs=2, checkpoint=record(tmp_path / "out"))
+    found = run(tasks.deadly, points, RunOptions(jobs=2, checkpoint=record(tmp_path / "out")))
     lost = found.results.pop(30)
     assert isinstance(lost, Lost)
     assert "3 workers died" in lost.reason
@@ -83,19 +84,19 @@ def test_an_error_of_a_task_is_raised_as_it_is() -> None:
     with pytest.raises(ValueError, match="x is 20"):
         run(tasks.picky, POINTS)
     with pytest.raises(ValueError, match="x is 20"):
-        run(tasks.picky, {k + 1000: k + 1000 for k in range(200)} | POINTS, jobs=2)
+        run(tasks.picky, {k + 1000: k + 1000 for k in range(200)} | POINTS, RunOptions(jobs=2))
     with ThreadPoolExecutor(2) as pool, pytest.raises(ValueError, match="x is 20"):
-        run(tasks.picky, POINTS, executor=pool)
+        run(tasks.picky, POINTS, RunOptions(executor=pool))
 
 
 def test_what_cannot_be_sent_or_is_no_executor_is_refused() -> None:
     with pytest.raises(StatementError, match="cannot be sent"):
-        run(threading.Lock().acquire, POINTS, jobs=2)
+        run(threading.Lock().acquire, POINTS, RunOptions(jobs=2))
     with pytest.raises(StatementError, match="neither an executor"):
-        run(tasks.square, POINTS, executor="two")
+        run(tasks.square, POINTS, RunOptions(executor="two"))
     for jobs in (0, -2, 1.5, True):
         with pytest.raises(StatementError, match="not a number of processes"):
-            run(tasks.square, POINTS, jobs=jobs)  # type: ignore[arg-type]
+            run(tasks.square, POINTS, RunOptions(jobs=jobs))  # type: ignore[arg-type]
 
 
 def test_a_task_that_no_worker_can_read_and_workers_that_do_not_start_are_named(
@@ -109,12 +110,12 @@ def test_a_task_that_no_worker_can_read_and_workers_that_do_not_start_are_named(
     with pytest.raises(
         StatementError, match=r"cannot read the task: ModuleNotFoundError[\s\S]*a worker can import"
     ):
-        run(of_this_process.task, POINTS, jobs=2)
+        run(of_this_process.task, POINTS, RunOptions(jobs=2))
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(
         LdpoptError, match=r"no worker process could be started: .*exit code 1[\s\S]*jobs=1"
     ):
-        run(tasks.square, POINTS, jobs=2)
+        run(tasks.square, POINTS, RunOptions(jobs=2))
 
 
 def test_a_broken_pool_keeps_what_is_finished(tmp_path: Path) -> None:
@@ -125,7 +126,7 @@ def test_a_broken_pool_keeps_what_is_finished(tmp_path: Path) -> None:
         ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool,
         pytest.raises(LdpoptError, match="executor failed"),
     ):
-        run(tasks.deadly, points, executor=pool, checkpoint=record(tmp_path / "out"))
+        run(tasks.deadly, points, RunOptions(executor=pool, checkpoint=record(tmp_path / "out")))
     with record(tmp_path / "out") as kept:
         assert kept.finished
 
@@ -146,7 +147,7 @@ def test_a_lost_chunk_is_submitted_again_point_by_point(monkeypatch: pytest.Monk
 
     monkeypatch.setattr("ldpopt.processes.pool.CHUNK_SECONDS", 10.0)
     with Losing(2) as pool:
-        found = run(tasks.square, POINTS, executor=pool)
+        found = run(tasks.square, POINTS, RunOptions(executor=pool))
     assert found.results.pop(7) == Lost(
         "3 workers died at this point; the last one: OSError: the worker is gone"
     )
@@ -161,9 +162,10 @@ sys.path.insert(0, {folder!r})
 import tasks
 from ldpopt.processes.checkpoint import Checkpoint
 from ldpopt.processes.pool import run
+from ldpopt.processes.run import RunOptions
 same = lambda x: x
 record = Checkpoint("out", {{"task": "squares"}}, "squares of 60 numbers", pack=same, unpack=same)
-found = run(tasks.square, {{k: k for k in range(4000)}}, jobs=2, checkpoint=record)
+found = run(tasks.square, {{k: k for k in range(4000)}}, RunOptions(jobs=2, checkpoint=record))
 print(found.interrupted, len(found.results))
 """
 
@@ -232,24 +234,26 @@ def test_a_checkpoint_goes_on_where_it_was(tmp_path: Path) -> None:
         if done == 10:
             raise KeyboardInterrupt
 
-    found = run(tasks.square, POINTS, checkpoint=record(path), progress=stop)
+    found = run(tasks.square, POINTS, RunOptions(checkpoint=record(path), progress=stop))
     assert found.interrupted
     assert len(found.results) == 10
     with path.open("ab") as file:
         file.write(b"[10,10")  # the write of a full disk
     called: list[int] = []
-    again = run(lambda x: called.append(x) or x * x, POINTS, checkpoint=record(path))
+    again = run(lambda x: called.append(x) or x * x, POINTS, RunOptions(checkpoint=record(path)))
     assert again.results == SQUARES
     assert called == list(range(10, 60))
     assert (
-        run(lambda x: pytest.fail("done before"), POINTS, checkpoint=record(path)).results
+        run(
+            lambda x: pytest.fail("done before"), POINTS, RunOptions(checkpoint=record(path))
+        ).results
         == SQUARES
     )
 
 
 def test_foreign_and_damaged_checkpoints_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "out"
-    run(tasks.square, POINTS, checkpoint=record(path))
+    run(tasks.square, POINTS, RunOptions(checkpoint=record(path)))
     before = path.read_bytes()
     with (
         pytest.raises(ModelFileError, match=r"another run: 'squares of .* not 'cubes of"),
