@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ldpopt.cli import options
 from ldpopt.cli.options import argument, option
-from ldpopt.cli.printing import progress_bar, show
+from ldpopt.cli.printing import show
 from ldpopt.errors import StatementError
 from ldpopt.foundation.display import Facts, Table, shown, thinned
 
@@ -64,18 +64,10 @@ def experiment(
     names = protocols(protocol or PROTOCOLS, len(column))
     require_other_file(answers, output or "-")
     data = Resampled(answers, column, low, high)
-    with (
-        progress_bar(f"comparing {len(names)} protocols") as progress,
-        options.executor_of(dask, jobs) as executor,
-    ):
-        run_options: Any = {
-            "jobs": jobs,
-            "executor": executor,
-            "checkpoint": checkpoint,
-            "progress": progress,
-        }
+    task = f"comparing {len(names)} protocols"
+    with options.running(task, jobs, dask, checkpoint) as run:
         experiments = compare_means_grid(
-            names, data, users=sizes, epsilons=budgets, sets=sets, seed=seed, **run_options
+            names, data, users=sizes, epsilons=budgets, sets=sets, seed=seed, **vars(run)
         )
     rows = [row for each in experiments.values() for row in _rows(each, high - low)]
     if output is not None:

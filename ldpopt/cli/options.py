@@ -12,10 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from ldpopt.cli.printing import require_picture, require_writable, require_writable_or_stdout
+from ldpopt.cli.printing import (
+    progress_bar,
+    require_picture,
+    require_writable,
+    require_writable_or_stdout,
+)
 from ldpopt.cli.questions import FOR_SURVEYS, is_survey, require_no_survey
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError, showing_values
 from ldpopt.foundation.labels import first_duplicate
+from ldpopt.processes.run import RunOptions
 
 if TYPE_CHECKING:
     from ldpopt.problem.modelfile import Model
@@ -230,6 +236,15 @@ def executor_of(dask: str | None, jobs: int) -> Iterator[Any]:
         raise LdpoptError(f"no scheduler of Dask answers: {why}", where=dask, do=do) from None
     with client:
         yield client
+
+
+@contextmanager
+def running(
+    task: str, jobs: int, dask: str | None, checkpoint: str | None = None
+) -> Iterator[RunOptions]:
+    """Options of a run with a progress bar, on this machine or on a cluster."""
+    with progress_bar(task) as progress, executor_of(dask, jobs) as executor:
+        yield RunOptions(jobs, executor, checkpoint, progress)
 
 
 def read_model_at(model: str, epsilon: str | None) -> Model:

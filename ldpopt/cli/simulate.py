@@ -18,6 +18,7 @@ from ldpopt.cli.questions import read_mechanism
 from ldpopt.errors import NoSolutionError, StatementError
 from ldpopt.foundation.display import Facts, Table, thinned
 from ldpopt.foundation.labels import text_of
+from ldpopt.processes.run import RunOptions
 
 if TYPE_CHECKING:
     from ldpopt.problem.problem import Problem
@@ -88,13 +89,8 @@ def simulate(
         with progress_bar(
             f"simulating {', '.join(dict.fromkeys(name.file for name in settings))}"
         ) as progress:
-            run_options: Any = {
-                "jobs": jobs,
-                "executor": executor,
-                "checkpoint": checkpoint,
-                "progress": progress,
-            }
-            grid = simulate_grid(settings, sizes, repeats=repeats, rng=seed, **run_options)
+            run = vars(RunOptions(jobs, executor, checkpoint, progress))
+            grid = simulate_grid(settings, sizes, repeats=repeats, rng=seed, **run)
     rows = [{**record.pop("setting")._asdict(), **record} for record in grid.records()]
     rows = [
         {key: row[key] for key in row if any(other[key] is not None for other in rows)}

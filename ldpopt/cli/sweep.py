@@ -11,7 +11,7 @@ import typer
 from ldpopt.cli import options
 from ldpopt.cli.interrupts import INTERRUPTED
 from ldpopt.cli.options import new_picture, option
-from ldpopt.cli.printing import NO_SOLUTION, progress_bar, save_picture, say, show
+from ldpopt.cli.printing import NO_SOLUTION, save_picture, say, show
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.files import file_errors
 
@@ -47,25 +47,17 @@ def sweep(
     drawn. With a checkpoint they are kept even if the process is killed, and the same command
     continues.
     """
-    from ldpopt.studies.sweep import sweep as run
+    from ldpopt.studies.sweep import sweep as sweep_grid
 
     _require_new_folder(keep)
     problems, limits = options.read_models(models, solver, time_limit)
     names = [str(name) for name in problems]
     alone = next(iter(problems.values()))
-    with (
-        progress_bar(f"sweeping {', '.join(names)}") as progress,
-        options.executor_of(dask, jobs) as executor,
-    ):
-        limits |= {"keep": keep is not None, "deltas": options.parse_deltas(delta)}
-        limits |= {
-            "jobs": jobs,
-            "executor": executor,
-            "checkpoint": checkpoint,
-            "progress": progress,
-        }
+    with options.running(f"sweeping {', '.join(names)}", jobs, dask, checkpoint) as run:
+        limits |= {"keep": keep is not None, "deltas": options.parse_deltas(delta)} | vars(run)
         swept = alone if len(names) == 1 else problems
-        result = run(swept, options.parse_grid(epsilon), _priors(alone, prior_grid), **limits)
+        budgets = options.parse_grid(epsilon)
+        result = sweep_grid(swept, budgets, _priors(alone, prior_grid), **limits)
     # the checkpoint has them: the next run writes all
     if keep is not None and not (result.interrupted and checkpoint):
         _save_mechanisms(result, keep, names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -240,16 +241,84 @@ def files(folder: Path, coin: str, questions: Path) -> None:
     Mechanism([[0.5, 0.5], [0.5, 0.5]], ["1", 1]).save("twins.json")
 
 
+def _error(text: str) -> dict[str, str]:
+    """The error in the one line of JSON that a refused command writes."""
+    assert text.count("\n") == 1
+    written = json.loads(text)
+    assert list(written) == ["error"]
+    error: dict[str, str] = written["error"]
+    assert list(error) == ["code", "kind", "what", "where", "do"]
+    return error
+
+
 @pytest.mark.parametrize(("command", "words"), REFUSED.items(), ids=REFUSED)
 def test_wrong_commands_are_refused_on_one_line(files: None, command: str, words: str) -> None:
     before = sorted(os.listdir())
     result = run_cli(*command.split())
     assert result.exit_code == 2, result.output
-    assert result.stdout == ""
+    if command.endswith("--json -"):
+        assert _error(result.stdout)["code"] == "usage"
+    else:
+        assert result.stdout == ""
     assert result.stderr.startswith("ldpopt: ")
     assert result.stderr.count("\n") == 1
     assert words in result.stderr
     assert sorted(os.listdir()) == before
+
+
+IN_JSON = {
+    "frobnicate": "usage UsageError",
+    "solve": "usage MissingParameter",
+    "solve coin.toml --form square": "usage BadParameter",
+    "solve coin.toml --nothing": "usage NoSuchOption",
+    "plan coin.json": "usage BadParameter",
+    "models missing": "ModelFileError",
+    "solve coyn": "ModelFileError",
+    "audit coin.toml": "ModelFileError",
+    "estimate coin.json answers.csv -c none": "column ModelFileError",
+    "sweep coin.toml --epsilon 0:1": "grid StatementError",
+    "survey plan coin.toml --people 9": "survey ModelFileError",
+    "plot coin.json -o missing/out.png": "folder ModelFileError",
+    "plot impossible.toml -o out.png": "InfeasibleError",
+    "certify other.json": "ModelFileError",
+}
+"""Code (default: the name of the class) and class of the error, by command."""
+
+
+@pytest.mark.parametrize(("command", "code"), IN_JSON.items(), ids=IN_JSON)
+def test_an_error_is_written_where_the_json_would_have_gone(
+    files: None, command: str, code: str
+) -> None:
+    plain = run_cli(*command.split())
+    result = run_cli(*command.split(), "--json", "-")
+    error = _error(result.stdout)
+    assert [error["code"], error["kind"]] == [code.split()[0], code.split()[-1]]
+    assert (result.exit_code, result.stderr) == (plain.exit_code, plain.stderr)
+    line = [error["what"], error["where"] and f"where: {error['where']}", f"do: {error['do']}"]
+    assert " ".join(" | ".join(filter(None, line)).split()) in result.stderr
+    result = run_cli(*command.split(), "--json=error.json")
+    assert result.stdout == ""
+    assert _error(Path("error.json").read_text()) == error
+
+
+def test_json_has_an_error_or_a_result_and_never_both(files: None) -> None:
+    claim = "certify proof.json --independent --json -"
+    cli_output("solve", "coin.toml", "--certificate", "proof.json")
+    Path("proof.json").write_text(Path("proof.json").read_text().replace("1.0", "0.9"))
+    result = run_cli("solve", "impossible.toml", "--json", "-")
+    assert "status" in json.loads(result.stdout)
+    result = run_cli(*claim.split())
+    assert result.exit_code == 1
+    assert _error(result.stdout)["code"] == "claim"
+
+
+def test_an_error_replaces_no_file_that_the_command_reads(files: None) -> None:
+    before = Path("other.json").read_bytes()
+    assert run_cli("audit", "other.json", "--json", "other.json").exit_code == 2
+    assert Path("other.json").read_bytes() == before
+    before = Path("coin.toml").read_bytes()
+    assert run_cli("solve", "coyn", "--json", "coin.toml").exit_code == 2
+    assert Path("coin.toml").read_bytes() == before
 
 
 TABLES = {
