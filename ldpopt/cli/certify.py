@@ -126,7 +126,7 @@ def _check_independently(file: str, name: str = "") -> None:
     verdict = (done.stdout.strip() or done.stderr.strip()).replace(file, name or file)
     if done.returncode == 2:  # an unknown kind of file
         raise ModelFileError(
-            f"the independent checker: {verdict}", do="pass a certificate of ldpopt"
+            f"the independent checker: {verdict}", code="checker", do="pass a certificate of ldpopt"
         )
     if done.returncode:
         refuse(f"the independent checker: {verdict}", UNTRUSTED)
@@ -152,7 +152,9 @@ def _load(file: str) -> Certificate:
         "write one with `ldpopt solve MODEL --certificate FILE`; for its privacy alone, `ldpopt "
         f"audit {file}`"
     )
-    raise ModelFileError("this is a mechanism, not a certificate", where=file, do=do)
+    raise ModelFileError(
+        "this is a mechanism, not a certificate", code="certificate", where=file, do=do
+    )
 
 
 def _recheck(claimed: Certificate, file: str, gap: float | None, json: str | None) -> None:

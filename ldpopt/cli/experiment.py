@@ -57,7 +57,10 @@ def experiment(
         low, high = map(float, bounds.split(":"))
     except ValueError:
         raise StatementError(
-            f"{bounds!r} is not a range", where="--range", do="write LOW:HIGH, as in 0:9"
+            f"{bounds!r} is not a range",
+            code="range",
+            where="--range",
+            do="write LOW:HIGH, as in 0:9",
         ) from None
     sizes = options.parse_people(people)
     budgets = [float(Budget(budget)) for budget in options.parse_grid(epsilon)]

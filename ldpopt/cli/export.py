@@ -41,7 +41,7 @@ def export(
     if to is None and output != "-" and ending not in ("lp", "mps"):
         problem = f"unknown format {ending!r} of a program"
         do = "use the ending .lp or .mps, or name the format with --to"
-        raise ModelFileError(problem, where=output, do=do)
+        raise ModelFileError(problem, code="format", where=output, do=do)
     kind = to or ("mps" if ending == "mps" else "lp")
     program = formulate(read_model(model).require_problem(model), form)
     if program.form == "relaxation":

@@ -30,7 +30,9 @@ def models(
     if not (paths := sorted(home.glob("*.toml"))):
         problem = "has no model files" if home.is_dir() else "is not a folder"
         raise ModelFileError(
-            f"{home} {problem}", do="name a folder with *.toml files: ldpopt models DIR"
+            f"{home} {problem}",
+            code="folder",
+            do="name a folder with *.toml files: ldpopt models DIR",
         )
     entries = [_entry(path) for path in paths]
     kinds = [entry.pop("kind") for entry in entries]

@@ -80,11 +80,16 @@ def find_survey(context: typer.Context, path: str) -> str:
             "add a question, or write a survey with `ldpopt survey init`; a model has commands "
             "without the word survey"
         )
-        raise ModelFileError("this is not a survey: it has no [question.NAME]", where=path, do=do)
+        raise ModelFileError(
+            "this is not a survey: it has no [question.NAME]", code="survey", where=path, do=do
+        )
     if context.info_name == "solve" and is_survey(path) and Path(path).suffix.lower() != ".toml":
         do = FOR_SURVEYS["solved"].format(path)
         raise ModelFileError(
-            "this is a survey with its mechanisms, not a statement in TOML", where=path, do=do
+            "this is a survey with its mechanisms, not a statement in TOML",
+            code="solved-survey",
+            where=path,
+            do=do,
         )
     return path
 
@@ -225,7 +230,7 @@ def executor_of(dask: str | None, jobs: int) -> Iterator[Any]:
         from distributed.comm import get_address_host_port
     except ImportError:
         problem = "--dask needs dask.distributed, which is not installed"
-        raise LdpoptError(problem, do='pip install "ldpopt[dask]"') from None
+        raise LdpoptError(problem, code="dask", do='pip install "ldpopt[dask]"') from None
     try:
         # a client of an address that cannot be read prints a traceback when it ends
         get_address_host_port(dask)
@@ -233,7 +238,9 @@ def executor_of(dask: str | None, jobs: int) -> Iterator[Any]:
     except (OSError, ValueError, TypeError) as error:
         why = str(error).partition("\n")[0]
         do = "start it with `dask scheduler`, and workers with `dask worker ADDRESS`"
-        raise LdpoptError(f"no scheduler of Dask answers: {why}", where=dask, do=do) from None
+        raise LdpoptError(
+            f"no scheduler of Dask answers: {why}", code="scheduler", where=dask, do=do
+        ) from None
     with client:
         yield client
 
@@ -283,14 +290,14 @@ def unique_names(paths: list[str]) -> list[str]:
 def require_distinct(names: list[str], message: str, do: str) -> None:
     """Refuse a name that occurs again; it replaces the braces in the message."""
     if (twice := first_duplicate(names)) is not None:
-        raise StatementError(message.format(repr(twice[0])), do=do)
+        raise StatementError(message.format(repr(twice[0])), code="duplicate", do=do)
 
 
 def _common_value(key: str, values: list[Any]) -> Any:
     """Return the value that all models have."""
     if any(value != values[0] for value in values):
         problem = f"the models have different values of {key}: {', '.join(map(repr, values))}"
-        raise StatementError(problem, do=f"give --{key.replace('_', '-')}")
+        raise StatementError(problem, code="settings", do=f"give --{key.replace('_', '-')}")
     return values[0]
 
 
@@ -311,7 +318,10 @@ def parse_grid(text: str, option: str = "--epsilon") -> list[str]:
         points = 0
     if not all(map(math.isfinite, ends)) or not 1 <= points <= 1_000_000:
         raise StatementError(
-            f"{text!r} is not a grid", where=option, do="write start:stop:count, such as 0.1:5:25"
+            f"{text!r} is not a grid",
+            code="grid",
+            where=option,
+            do="write start:stop:count, such as 0.1:5:25",
         )
     return [repr(value) for value in np.linspace(*ends, points).tolist()]
 
@@ -343,5 +353,7 @@ def _parse_numbers(
         numbers = []
     if not numbers or not all(map(is_allowed, numbers)):
         do = f"write start:stop:count, or a list such as {example}"
-        raise StatementError(f"{text!r} contains an entry that is not {kind}", where=option, do=do)
+        raise StatementError(
+            f"{text!r} contains an entry that is not {kind}", code="number", where=option, do=do
+        )
     return numbers

@@ -91,7 +91,10 @@ def _design(file: str) -> Any:
     if not is_design(file):
         do = "write one with `ldpopt design MODEL -o FILE`"
         raise StatementError(
-            "--kind design needs a design, and the file contains none", where=file, do=do
+            "--kind design needs a design, and the file contains none",
+            code="design",
+            where=file,
+            do=do,
         )
     design = load_design(file)
     options: dict[str, Any] = {"objective": design.objective, "best": design}
@@ -131,12 +134,14 @@ def _polytope(file: str) -> Any:
 
     if Path(file).suffix.lower() == ".json":
         message = "--kind polytope draws all mechanisms of a model, and a JSON file has one"
-        raise StatementError(message, where=file, do="name the model file (TOML)")
+        raise StatementError(message, code="model", where=file, do="name the model file (TOML)")
     problem = load_model(file)
     n, m = problem.utility.shape
     if (n, m) != (2, 2):
         message = f"a plot in the plane needs two answers and two reports, not {n} and {m}"
-        raise StatementError(message, where=file, do="leave --kind out for a heat map")
+        raise StatementError(
+            message, code="plane", where=file, do="leave --kind out for a heat map"
+        )
     points = extreme_points(problem.privacy, 2, inputs=problem.inputs)
     has_level_lines = problem.prior is not None and not problem.constraints
     return pictures.corners(points, problem=problem if has_level_lines else None)

@@ -163,17 +163,26 @@ def require_writable(path: str | None) -> str | None:
         return None
     if path == "-":
         raise ModelFileError(
-            "'-' is not a file", where=path, do="name a file; --json - writes to stdout"
+            "'-' is not a file",
+            code="stdout",
+            where=path,
+            do="name a file; --json - writes to stdout",
         )
     target = Path(os.path.realpath(path))
     if target.is_dir() or not target.parent.is_dir():
         why = "it is a folder" if target.is_dir() else f"the folder {target.parent} does not exist"
         raise ModelFileError(
-            f"cannot write the file: {why}", where=path, do="name a file in an existing folder"
+            f"cannot write the file: {why}",
+            code="folder",
+            where=path,
+            do="name a file in an existing folder",
         )
     if target.suffix == ".toml" and target.exists():
         raise ModelFileError(
-            "the file would replace a model or a survey", where=path, do="name another file"
+            "the file would replace a model or a survey",
+            code="statement",
+            where=path,
+            do="name another file",
         )
     return path
 
@@ -190,7 +199,9 @@ def require_picture(path: str | None) -> str | None:
         known = optional.matplotlib_figure.Figure().canvas.get_supported_filetypes()
         if (ending := Path(path).suffix.lstrip(".").lower()) not in known:
             do = f"use one of {', '.join(sorted(known))}"
-            raise ModelFileError(f"unknown picture format {ending!r}", where=path, do=do)
+            raise ModelFileError(
+                f"unknown picture format {ending!r}", code="picture-format", where=path, do=do
+            )
     return path
 
 
@@ -199,7 +210,10 @@ def write_new(file: str, text: str) -> Path:
     path = Path(file) if Path(file).suffix else Path(file).with_suffix(".toml")
     if path.exists():
         raise ModelFileError(
-            "the file exists already", where=str(path), do="name another file, or remove this one"
+            "the file exists already",
+            code="existing-file",
+            where=str(path),
+            do="name another file, or remove this one",
         )
     require_writable(str(path))
     with replacing(path) as stream:

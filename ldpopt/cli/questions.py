@@ -155,7 +155,10 @@ def require_no_survey(path: str, command: str | None = None) -> None:
             path
         )
         raise ModelFileError(
-            "this is a survey of several questions, not a model or a mechanism", where=path, do=do
+            "this is a survey of several questions, not a model or a mechanism",
+            code="survey",
+            where=path,
+            do=do,
         )
 
 

@@ -123,7 +123,10 @@ def _settings(
 
     if delta is not None and epsilon is None:
         raise StatementError(
-            "deltas are varied together with budgets", where="--delta", do="give --epsilon, too"
+            "deltas are varied together with budgets",
+            code="delta",
+            where="--delta",
+            do="give --epsilon, too",
         )
     settings: dict[str, list[tuple[Name, Setting]]] = {}
     models = [file for file in files if Path(file).suffix.lower() != ".json"]
@@ -140,7 +143,9 @@ def _settings(
             continue
         if epsilon is not None:
             do = "leave --epsilon out, or name its model"
-            raise StatementError("a mechanism has a budget of its own", where=file, do=do)
+            raise StatementError(
+                "a mechanism has a budget of its own", code="epsilon", where=file, do=do
+            )
         mechanism = read_mechanism(file)
         utility = "identity" if mechanism.inputs == mechanism.outputs else None
         yield Name(file_name), _with_prior(Setting(mechanism, None, utility), prior)
@@ -175,7 +180,9 @@ def _solve_models(
         if mechanism is None:
             where = f"{row.model}, epsilon = {row.epsilon!r}"
             do = "leave this budget out, or give a --time-limit"
-            raise NoSolutionError(f"no mechanism: {row.status}", where=where, do=do)
+            raise NoSolutionError(
+                f"no mechanism: {row.status}", code="mechanism", where=where, do=do
+            )
         problem = problems[row.model]
         varied = None if math.isnan(row.delta) else row.delta
         yield (
@@ -205,11 +212,13 @@ def _parse_prior(text: str, inputs: tuple[Hashable, ...]) -> dict[Hashable, floa
     for part in text.split(","):
         name, _, weight = part.rpartition("=")
         if (label := labels.get(name.strip(), name.strip())) in weights:
-            raise StatementError(f"{name.strip()!r} has two weights", where="--prior", do=do)
+            raise StatementError(
+                f"{name.strip()!r} has two weights", code="duplicate", where="--prior", do=do
+            )
         try:
             weights[label] = float(weight)
         except ValueError:
             raise StatementError(
-                f"{part!r} is not a weight of a label", where="--prior", do=do
+                f"{part!r} is not a weight of a label", code="weights", where="--prior", do=do
             ) from None
     return weights

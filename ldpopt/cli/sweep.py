@@ -81,7 +81,10 @@ def _require_new_folder(folder: str | None) -> None:
         is_new = not any(Path(folder).iterdir())
     if not is_new:
         raise ModelFileError(
-            "the folder is not empty", where=folder, do="name a new folder; no file is replaced"
+            "the folder is not empty",
+            code="folder",
+            where=folder,
+            do="name a new folder; no file is replaced",
         )
 
 
@@ -94,7 +97,9 @@ def _priors(problem: Problem, count: int | None) -> Any:
     if len(problem.inputs) != 2:
         message = f"--prior-grid is for two answers; this model has {len(problem.inputs)}"
         raise StatementError(
-            message, do="leave --prior-grid out, or use ldpopt.sweep with a table of priors"
+            message,
+            code="prior-grid",
+            do="leave --prior-grid out, or use ldpopt.sweep with a table of priors",
         )
     first = np.linspace(0.0, 1.0, count)
     return np.stack([first, 1 - first], axis=1)

@@ -73,7 +73,9 @@ class Budget(float):
         """Read a budget that must be positive, since reports have to depend on the answer."""
         if not (budget := cls(epsilon)) > 0:
             raise StatementError(
-                "at epsilon = 0 reports do not depend on the answer", do="give epsilon > 0"
+                "at epsilon = 0 reports do not depend on the answer",
+                code="zero-epsilon",
+                do="give epsilon > 0",
             )
         return budget
 
@@ -98,7 +100,7 @@ class Budget(float):
         multiple = Fraction(multiple)
         if multiple * Fraction(float(self)) > MAX_NATS:
             problem = f"exp(epsilon d) of more than {MAX_NATS:g} nats has too many digits"
-            raise StatementError(problem, do="give smaller distances")
+            raise StatementError(problem, code="digits", do="give smaller distances")
         if self.ratio is not None:
             if multiple.denominator == 1 and multiple <= 64:
                 return self.ratio**multiple.numerator, self.ratio**multiple.numerator
@@ -208,6 +210,7 @@ def _fraction(value: float | str | Fraction, epsilon: object) -> Fraction:
 def _refusal(epsilon: object, why: str) -> StatementError:
     return StatementError(
         f"epsilon = {short_repr(epsilon)} {why}",
+        code="epsilon",
         do='give epsilon in nats, from 0 to 10000, as a number or as "log(p/q)" with p >= q',
     )
 

@@ -40,7 +40,9 @@ def reading_json(path: str | os.PathLike[str], content: str, do: str) -> Iterato
         why = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
         if isinstance(error, (TypeError, AttributeError, IndexError)):  # in Python's own words
             why = "a value has the wrong type, such as text in place of a number"
-        raise ModelFileError(f"not {content} in JSON: {why}", where=where, do=do) from None
+        raise ModelFileError(
+            f"not {content} in JSON: {why}", code="json", where=where, do=do
+        ) from None
 
 
 class Entry:
@@ -49,23 +51,23 @@ class Entry:
     def __init__(self, value: Any, path: str, key: str = "") -> None:
         self.value, self.path, self.key = value, path, key
 
-    def error(self, problem: str, do: str = UNCHANGED) -> ModelFileError:
+    def error(self, problem: str, do: str = UNCHANGED, *, code: str = "") -> ModelFileError:
         """An error that names the file and the key."""
-        return ModelFileError(
-            problem, where=f"{self.path}: {self.key}" if self.key else self.path, do=do
-        )
+        where = f"{self.path}: {self.key}" if self.key else self.path
+        return ModelFileError(problem, code=code, where=where, do=do)
 
     def table(self, *keys: str) -> "dict[str, Entry]":
         """Read an object that has these keys and no other."""
         if not isinstance(self.value, dict):
-            raise self.error(f"{self._shown()} should be an object with the keys {', '.join(keys)}")
+            problem = f"{self._shown()} should be an object with the keys {', '.join(keys)}"
+            raise self.error(problem, code="object")
         missing = [k for k in keys if k not in self.value]
         unknown = [k for k in self.value if k not in keys]
-        if missing or unknown:
-            problem = (
-                f"the key {missing[0]!r} is missing" if missing else f"unknown key {unknown[0]!r}"
-            )
-            raise self.error(problem, f"give exactly these keys: {', '.join(keys)}")
+        do = f"give exactly these keys: {', '.join(keys)}"
+        if missing:
+            raise self.error(f"the key {missing[0]!r} is missing", do, code="missing-key")
+        if unknown:
+            raise self.error(f"unknown key {unknown[0]!r}", do, code="unknown-key")
         return {
             key: Entry(self.value[key], self.path, f"{self.key}.{key}".lstrip(".")) for key in keys
         }
@@ -73,14 +75,15 @@ class Entry:
     def part(self, key: str) -> "Entry":
         """Read one value of an object that may have others."""
         if not isinstance(self.value, dict) or key not in self.value:
-            raise self.error(f"the key {key!r} is missing")
+            raise self.error(f"the key {key!r} is missing", code="missing-key")
         return Entry(self.value[key], self.path, f"{self.key}.{key}".lstrip("."))
 
     def list(self, size: int | None = None) -> "Sequence[Entry]":
         """Read a list, of the given size if there is one."""
         if not isinstance(self.value, list) or size not in (None, len(self.value)):
             raise self.error(
-                f"{self._shown()} should be a list{'' if size is None else f' of {size}'}"
+                f"{self._shown()} should be a list{'' if size is None else f' of {size}'}",
+                code="list",
             )
         return [Entry(value, self.path, f"{self.key}[{i}]") for i, value in enumerate(self.value)]
 
@@ -88,20 +91,22 @@ class Entry:
         """Read text, one of the choices if there are any."""
         if not isinstance(self.value, str) or (choices and self.value not in choices):
             raise self.error(
-                f"{self._shown()} should be {' or '.join(map(repr, choices)) or 'text'}"
+                f"{self._shown()} should be {' or '.join(map(repr, choices)) or 'text'}",
+                code="text",
             )
         return self.value
 
     def whole(self, stop: int) -> int:
         """Read an integer from 0 to ``stop - 1``."""
         if type(self.value) is not int or not 0 <= self.value < stop:
-            raise self.error(f"{self._shown()} should be an integer from 0 to {stop - 1}")
+            problem = f"{self._shown()} should be an integer from 0 to {stop - 1}"
+            raise self.error(problem, code="whole-number")
         return self.value
 
     def number(self) -> float:
         """Read a finite number."""
         if type(self.value) not in (int, float) or not abs(self.value) <= 1.7976931348623157e308:
-            raise self.error(f"{self._shown()} should be a finite number")
+            raise self.error(f"{self._shown()} should be a finite number", code="number")
         return float(self.value)
 
     def numbers(self, *shape: int) -> Float:
@@ -136,12 +141,13 @@ class Entry:
         """Read a rational that is written as ``"p/q"`` or as a whole number."""
         text = self.text()
         if not _RATIONAL.fullmatch(text):
-            raise self.error(f"{self._shown()} should be a rational such as '3/4'")
+            raise self.error(f"{self._shown()} should be a rational such as '3/4'", code="rational")
         try:
             value = Fraction(text)
             float(value)
         except (ZeroDivisionError, OverflowError):
-            raise self.error(f"{self._shown()} is not a number of a usable size") from None
+            problem = f"{self._shown()} is not a number of a usable size"
+            raise self.error(problem, code="number-size") from None
         return value
 
     def hexadecimals(self, size: int) -> Float:
@@ -153,7 +159,8 @@ class Entry:
         text = self.text()
         if not _HEX.fullmatch(text) or not -1100 <= int(text.split("p")[1]) < 1024:
             raise self.error(
-                f"{self._shown()} should be a finite number in hexadecimal, such as '0x1.8p-1'"
+                f"{self._shown()} should be a finite number in hexadecimal, such as '0x1.8p-1'",
+                code="hexadecimal",
             )
         return float.fromhex(text)
 
@@ -169,7 +176,8 @@ class Entry:
                 read.append(row.number())
             else:
                 raise row.error(
-                    f"the label {row._shown()} is neither text nor a number nor a list of them"
+                    f"the label {row._shown()} is neither text nor a number nor a list of them",
+                    code="label",
                 )
         return read
 
@@ -194,6 +202,8 @@ def plain_labels(labels: Sequence[Hashable]) -> list[Any]:
         else:
             problem = f"label {short_repr(label)} is neither text nor a number nor a tuple of them"
             raise StatementError(
-                f"{problem}: it cannot be written as JSON", do="give labels of these kinds"
+                f"{problem}: it cannot be written as JSON",
+                code="label-kind",
+                do="give labels of these kinds",
             )
     return plain

@@ -63,7 +63,9 @@ def read_labelled(source: Any, name: str, kinds: tuple[str, ...] = ("input", "ou
                 "fit its shape"
             )
             raise StatementError(
-                name, do="give a vector or a matrix with one label for each row and column"
+                name,
+                code="label-count",
+                do="give a vector or a matrix with one label for each row and column",
             )
     return Labelled(values, axes, name, kinds)
 
@@ -85,7 +87,9 @@ def take_labels(
         return source, (rows, None)
     if not all(map(is_labelled, source)):
         raise StatementError(
-            f"some rows of the {name} have labels and others have none", do="label all rows or none"
+            f"some rows of the {name} have labels and others have none",
+            code="partial-labels",
+            do="label all rows or none",
         )
     columns = distinct_labels(source[0].keys(), name, column_kind)
     return [_row(part, columns, name, column_kind) for part in source], (rows, columns)
@@ -138,11 +142,13 @@ def positions_of(
     for label in labels:
         if label not in known:
             wrong = f"the {name} names {short_repr(label)}, which is not an {kind}"
-            raise StatementError(wrong, do=_advice(label, labels, alphabet))
+            raise StatementError(wrong, code="unknown-label", do=_advice(label, labels, alphabet))
     for label in alphabet:
         if label not in position:
             wrong = f"the {name} has no entry for {kind} {short_repr(label)}"
-            raise StatementError(wrong, do=f"add the entry, or leave this {kind} out")
+            raise StatementError(
+                wrong, code="missing-label", do=f"add the entry, or leave this {kind} out"
+            )
     return np.fromiter((position[label] for label in alphabet), np.int64, len(alphabet))
 
 
@@ -196,7 +202,9 @@ def as_counts(
         if values and (is_counted or (names_labels and len(index) <= len(alphabet))):
             problem = f"the Series could hold {kind}s, or counts of the {kind}s in its index"
             raise StatementError(
-                problem, do=f"pass dict(series) for counts, series.to_list() for {kind}s"
+                problem,
+                code="series",
+                do=f"pass dict(series) for counts, series.to_list() for {kind}s",
             )
         return None
     has_row_numbers = len(index) > len(alphabet) and index == list(range(len(index)))
@@ -229,7 +237,7 @@ def _counted_table(source: Any, kind: str) -> Mapping[Hashable, Any] | None:
                 f"pass table['NAME'] for {kind}s, or give column= to Counts.of; or labels "
                 "and 'count'"
             )
-            raise StatementError(problem, do=do)
+            raise StatementError(problem, code="counts-table", do=do)
         (of,) = (name for name in names if name not in counting)
         labels = frame[of].to_list()
         counts = frame[counting[0]].to_list()
@@ -246,4 +254,6 @@ def _by_label(labels: Sequence[Any], counts: Sequence[Any], kind: str) -> Mappin
         if shows_values():
             raise
     problem = f"a {kind} label occurs twice, or is not a label"
-    raise StatementError(problem, where="the counts", do="give each label once")
+    raise StatementError(
+        problem, code="duplicate-label", where="the counts", do="give each label once"
+    )

@@ -37,10 +37,13 @@ def check_labels(
     names = tuple(label.item() if isinstance(label, np.generic) else label for label in labels)
     if size is not None and len(names) != size:
         do = f"give one label for each {kind}"
-        raise error(f"{len(names)} {kind} labels for {size} {kind}s", where=where, do=do)
+        raise error(
+            f"{len(names)} {kind} labels for {size} {kind}s", code="label-count", where=where, do=do
+        )
     if len(set(names)) < len(names) and (duplicate := first_duplicate(names)) is not None:
         raise error(
             f"duplicate {kind} label {short_repr(duplicate[0])}",
+            code="duplicate-label",
             where=where,
             do="give each label once",
         )
@@ -56,7 +59,12 @@ def _require_labels(labels: Any, kind: str, error: Refusal, where: str) -> None:
         and getattr(labels, "ndim", 1) == 1
     )
     if isinstance(labels, (bytes, set, frozenset)) or not is_list:
-        raise error(f"a {type(labels).__name__} is not a list of {kind} labels", where=where, do=do)
+        raise error(
+            f"a {type(labels).__name__} is not a list of {kind} labels",
+            code="label-list",
+            where=where,
+            do=do,
+        )
     require_room(labels, f"list of {kind} labels")
     for position, label in enumerate(labels):
         if type(label) in (int, str):
@@ -66,11 +74,17 @@ def _require_labels(labels: Any, kind: str, error: Refusal, where: str) -> None:
             hash(label)
         except (TypeError, ValueError):
             raise error(
-                f"{name} is not hashable", where=where, do="use texts, numbers or tuples of them"
+                f"{name} is not hashable",
+                code="unhashable-label",
+                where=where,
+                do="use texts, numbers or tuples of them",
             ) from None
         if not _equals_itself(label):
             raise error(
-                f"{name} is not equal to itself, as nan", where=where, do="use a text in its place"
+                f"{name} is not equal to itself, as nan",
+                code="nan-label",
+                where=where,
+                do="use a text in its place",
             )
 
 
@@ -101,7 +115,7 @@ def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
         or getattr(x, "ndim", 1) != 1
     ):
         problem = f"{kind}s are a vector of labels, not a {type(x).__name__}{quoted(x)}"
-        raise StatementError(problem, do="pass a list, also for a single one")
+        raise StatementError(problem, code="label-vector", do="pass a list, also for a single one")
     if tuple(alphabet) == tuple(range(len(alphabet))):  # numbers from 0 are their own positions
         array = any_array(x, f"list of {kind}s")
         is_whole_numbers = array.dtype.kind in "iu" and array.ndim == 1
@@ -128,12 +142,15 @@ def read_positions(x: Any, size: int, kind: str) -> NDArray[np.int64]:
     array = any_array(x, f"list of {kind}s")
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise StatementError(
-            f"{kind}s of shape {array.shape} are not a vector of whole numbers", do="pass a list"
+            f"{kind}s of shape {array.shape} are not a vector of whole numbers",
+            code="position-vector",
+            do="pass a list",
         )
     if len(wrong := np.flatnonzero((array < 0) | (array >= size))):
         problem = f"the {kind}{quoted(int(array[wrong[0]]))} is not in 0 .. {size - 1}"
         raise StatementError(
             problem,
+            code="position",
             where=f"entry {wrong[0]}",
             do=f"correct the entry, or state more than {size} labels",
         )
@@ -146,7 +163,7 @@ def no_label(value: Any, alphabet: Iterable[Hashable], kind: str, where: str) ->
     """
     if value is None or (isinstance(value, float) and value != value):
         do = f"leave missing {kind}s out, or give them a label of their own"
-        return StatementError(f"1 {kind} is missing", where=where, do=do)
+        return StatementError(f"1 {kind} is missing", code="missing-entry", where=where, do=do)
     do = (
         nearest(value, alphabet)
         if shows_values()
@@ -160,7 +177,10 @@ def no_label(value: Any, alphabet: Iterable[Hashable], kind: str, where: str) ->
         else f": the entry is of type {kind_of_value}, the labels are of type {' and '.join(kinds)}"
     )
     return StatementError(
-        f"unknown {kind}{quoted(value)}: not a label of the mechanism{types}", where=where, do=do
+        f"unknown {kind}{quoted(value)}: not a label of the mechanism{types}",
+        code="unknown-label",
+        where=where,
+        do=do,
     )
 
 

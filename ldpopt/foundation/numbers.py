@@ -37,7 +37,7 @@ def real_array(values: ArrayLike, name: str) -> Float:
     if (array := _floats(values)) is None:
         name = f"the {name} is not a rectangular array of real numbers"
         do = "give numbers only, in rows of one length, without missing entries"
-        raise StatementError(name, where=_misfit(values, ()), do=do)
+        raise StatementError(name, code="rectangle", where=_misfit(values, ()), do=do)
     return array
 
 
@@ -118,7 +118,7 @@ def real_number(
             if low > -np.inf or high < np.inf
             else "give a number"
         )
-        raise StatementError(f"{name} = {short_repr(value)} {limits}", do=do)
+        raise StatementError(f"{name} = {short_repr(value)} {limits}", code="number", do=do)
     return number
 
 
@@ -129,7 +129,9 @@ def positive_seconds(time_limit: Any) -> float | None:
     seconds = real_number(time_limit, "time_limit")
     if not 0 < seconds < float("inf"):
         do = "give a number of seconds above 0, or None for no limit"
-        raise StatementError(f"time_limit = {seconds} is not a positive number of seconds", do=do)
+        raise StatementError(
+            f"time_limit = {seconds} is not a positive number of seconds", code="time-limit", do=do
+        )
     return seconds
 
 
@@ -151,7 +153,9 @@ def normalized(weights: Float) -> Float:
     """Finite weights divided by their sum, also if it overflows."""
     if not weights.any():
         raise StatementError(
-            "the weights sum to 0 and cannot be normalized", do="give at least one positive weight"
+            "the weights sum to 0 and cannot be normalized",
+            code="zero-weights",
+            do="give at least one positive weight",
         )
     # Scaling by a power of two is exact.
     weights = np.ldexp(weights, -np.frexp(weights.max())[1])
@@ -163,7 +167,9 @@ def inner_share(value: Any, name: str, *, do: str = "") -> float:
     number = real_number(value, name, do=do)
     if not 0 < number < 1:
         do = do or "give a number above 0 and below 1"
-        raise StatementError(f"{name} = {short_repr(value)} is not between 0 and 1", do=do)
+        raise StatementError(
+            f"{name} = {short_repr(value)} is not between 0 and 1", code="share", do=do
+        )
     return number
 
 
@@ -180,12 +186,15 @@ def rational(value: Any, name: str, kind: str, low: int, high: float = math.inf)
     if number is None or not low <= number <= high:
         raise StatementError(
             f"{name} = {short_repr(value)} is not a {kind}",
+            code="rational",
             do=f"give a number from {low} to {high}",
         )
     if number.denominator.bit_length() > MAX_BITS:
         bits = number.denominator.bit_length()
         raise StatementError(
-            f"{name} has a denominator of {bits} bits", do=f"give at most {MAX_BITS} bits"
+            f"{name} has a denominator of {bits} bits",
+            code="denominator",
+            do=f"give at most {MAX_BITS} bits",
         )
     return number
 
@@ -203,7 +212,9 @@ def whole_number(value: Any, name: str, least: int = 0, most: int = sys.maxsize)
     )
     limits = f", at least {least}" if most == sys.maxsize else f" from {least} to {most}"
     raise StatementError(
-        f"{name} = {short_repr(value)} is {wrong}", do=f"give a whole number{limits}"
+        f"{name} = {short_repr(value)} is {wrong}",
+        code="whole-number",
+        do=f"give a whole number{limits}",
     )
 
 
@@ -253,7 +264,9 @@ def require_kind(value: Any, kind: type | tuple[type, ...], where: str, do: str 
     if not isinstance(value, kind):
         name = " or ".join(each.__name__ for each in (kind if isinstance(kind, tuple) else (kind,)))
         raise StatementError(
-            f"{where} takes a {name}, not a {type(value).__name__}", do=do or f"pass a {name}"
+            f"{where} takes a {name}, not a {type(value).__name__}",
+            code="type",
+            do=do or f"pass a {name}",
         )
 
 
@@ -261,7 +274,9 @@ def require_choice(value: Any, choices: Iterable[str], name: str) -> None:
     """Refuse a value that is not one of some words."""
     if not isinstance(value, str) or value not in choices:
         raise StatementError(
-            f"{name} = {short_repr(value)} is unknown", do=f"use {' or '.join(map(repr, choices))}"
+            f"{name} = {short_repr(value)} is unknown",
+            code="choice",
+            do=f"use {' or '.join(map(repr, choices))}",
         )
 
 
@@ -305,7 +320,7 @@ def require_memory(n_bytes: float, name: str, do: str = SMALLER) -> None:
     if n_bytes > MEMORY_SHARE * (physical := memory()):
         needed, there = (f"{size / 2**30:.3g} GiB" for size in (n_bytes, physical))
         raise StatementError(
-            f"{name} would take {needed} of memory; this machine has {there}", do=do
+            f"{name} would take {needed} of memory; this machine has {there}", code="memory", do=do
         )
 
 
@@ -313,7 +328,9 @@ def read_size(size: int) -> int:
     """Read the number of draws."""
     if not is_whole(size, 0, sys.maxsize):
         raise StatementError(
-            f"size = {short_repr(size)} is not a number of draws", do="give a whole number >= 0"
+            f"size = {short_repr(size)} is not a number of draws",
+            code="draws",
+            do="give a whole number >= 0",
         )
     require_memory(64.0 * size, f"{size:.3g} draws")
     return int(size)

@@ -36,4 +36,4 @@ def __getattr__(name: str) -> Any:
             raise
         extra, use = EXTRAS[package]
         problem = f"{use} needs {package}, which is not installed"
-        raise LdpoptError(problem, do=f'pip install "ldpopt[{extra}]"') from None
+        raise LdpoptError(problem, code="package", do=f'pip install "ldpopt[{extra}]"') from None

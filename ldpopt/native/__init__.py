@@ -34,14 +34,17 @@ def library() -> ctypes.CDLL:
         loaded = ctypes.CDLL(str(LIBRARY))
     except OSError as error:
         problem = f"the library of the loops in C is missing: {error}"
-        raise LdpoptError(problem, where=str(LIBRARY), do=REBUILD) from None
+        raise LdpoptError(problem, code="library", where=str(LIBRARY), do=REBUILD) from None
     sources = sorted(LIBRARY.parent.glob("*.[ch]"))
     if (
         sources
         and loaded.sources() != crc32(b"".join(path.read_bytes() for path in sources)) & 0x7FFFFFFF
     ):
         raise LdpoptError(
-            "the C files have changed since their library was built", where=str(LIBRARY), do=REBUILD
+            "the C files have changed since their library was built",
+            code="old-library",
+            where=str(LIBRARY),
+            do=REBUILD,
         )
     return loaded
 

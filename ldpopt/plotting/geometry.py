@@ -57,7 +57,9 @@ def polytope(privacy: Any, ax: Axes | None = None, *, prior: ArrayLike | None = 
     )
     if ties is None or not ties.is_complete:
         raise StatementError(
-            f"{privacy!r} has no picture in the plane", do="pass PureLDP or ApproximateLDP"
+            f"{privacy!r} has no picture in the plane",
+            code="notion",
+            do="pass PureLDP or ApproximateLDP",
         )
     problem = None if prior is None else Problem(prior, "identity", privacy)
     return corners(extreme_points(privacy, 2), ax, problem=problem)
@@ -91,7 +93,9 @@ def corners(
             f"are {points.count:,}"
         )
         raise StatementError(
-            message, do="take at most four answers, or draw one point: plot(Mechanism(points[0]))"
+            message,
+            code="points",
+            do="take at most four answers, or draw one point: plot(Mechanism(points[0]))",
         )
     counts = points.column_counts()
     shown = list(counts.items())[:MAX_COLUMNS]
@@ -151,7 +155,9 @@ def regions(regions: Sequence[Region], ax: Axes | None = None) -> Axes:
     """
     if not regions or len(regions[0].utilities) != 3:
         raise StatementError(
-            "a triangle shows the priors of three answers", do="pass prior_regions(privacy, 3)"
+            "a triangle shows the priors of three answers",
+            code="triangle",
+            do="pass prior_regions(privacy, 3)",
         )
     ax = axes_or_new(ax, size=(7.0, 6.2))
     for region in regions:

@@ -94,7 +94,9 @@ def notion(privacy: Notion, ax: Axes | None = None) -> Axes:
     if isinstance(privacy, MetricDP):
         if callable(privacy.distance):
             raise StatementError(
-                "a metric that is a function has no picture", do="pass a matrix of distances"
+                "a metric that is a function has no picture",
+                code="distance-function",
+                do="pass a matrix of distances",
             )
         inputs = range(len(privacy.distance)) if privacy.inputs is None else privacy.inputs
     elif hasattr(privacy, "sensitive"):
@@ -234,7 +236,9 @@ def _draw(
     n = len(graph)
     if n > MAX_DRAWN_NODES:
         raise StatementError(
-            f"{n} nodes are too many to draw: more than {MAX_DRAWN_NODES}", do="draw a subgraph"
+            f"{n} nodes are too many to draw: more than {MAX_DRAWN_NODES}",
+            code="nodes",
+            do="draw a subgraph",
         )
     side = max(4.5, min(11.0, 2.5 + 0.55 * n**0.5))
     ax = axes_or_new(ax, size=(1.25 * side, side))

@@ -66,7 +66,9 @@ def places(
     index = {label: x for x, label in enumerate(mechanism.inputs)}
     if unknown := [label for label in mechanism.outputs if label not in index]:
         problem = f"report {short_repr(unknown[0])} is not a place"
-        raise StatementError(problem, do="draw mechanisms whose reports are among their inputs")
+        raise StatementError(
+            problem, code="place", do="draw mechanisms whose reports are among their inputs"
+        )
     ax, reports = (
         axes_or_new(ax, size=(6.4, 5.2)),
         xy[[index[label] for label in mechanism.outputs]],
@@ -129,7 +131,9 @@ def _draw_lines(
 
     if origin not in mechanism.inputs:
         raise StatementError(
-            f"the origin {short_repr(origin)} is not an input", do="name a place of the mechanism"
+            f"the origin {short_repr(origin)} is not an input",
+            code="origin",
+            do="name a place of the mechanism",
         )
     x = mechanism.inputs.index(origin)
     share = mechanism.channel[x]

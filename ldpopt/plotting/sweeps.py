@@ -78,7 +78,7 @@ def surface(result: SweepResult, ax: Axes | None = None, *, column: str = "value
     priors = result.priors
     if priors is None or priors.shape[1] != 2 or min(len(priors), len(result.epsilons)) < 2:
         problem = "a surface needs two answers, several budgets and several priors"
-        raise StatementError(problem, do="sweep with priors=[[p, 1 - p], ...]")
+        raise StatementError(problem, code="surface", do="sweep with priors=[[p, 1 - p], ...]")
     ax = axes_or_new(ax, projection="3d", size=(7.0, 5.2))
     across, along = np.meshgrid(priors[:, 0], result.epsilons)
     height = result.grid(column)

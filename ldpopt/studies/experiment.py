@@ -93,13 +93,17 @@ class MeanExperiment:
         """
         if epsilon not in self.epsilons:
             raise StatementError(
-                f"epsilon = {epsilon!r} was not run", do=f"pass one of {list(self.epsilons)}"
+                f"epsilon = {epsilon!r} was not run",
+                code="epsilon",
+                do=f"pass one of {list(self.epsilons)}",
             )
         chosen = algorithms or self.algorithms
         for name in chosen:
             if name not in self.algorithms:
                 raise StatementError(
-                    f"algorithm {name!r} was not run", do=nearest(name, self.algorithms)
+                    f"algorithm {name!r} was not run",
+                    code="algorithm",
+                    do=nearest(name, self.algorithms),
                 )
         return friedman(
             self.rmse[:, self.epsilons.index(epsilon)][
@@ -258,7 +262,9 @@ def compare_means_grid(
             f"{sizes} users"
         )
         raise StatementError(
-            problem, do="give at least one algorithm, and distinct budgets and numbers of users"
+            problem,
+            code="comparison",
+            do="give at least one algorithm, and distinct budgets and numbers of users",
         )
     keys = [_Key(*key) for key in product(sizes, range(sets), budgets, algorithms)]
     task = _Runs(algorithms, data, seed)
@@ -294,11 +300,13 @@ class _Population:
                 "attributes), as floats"
             )
             raise StatementError(
-                problem, do="let data(users, generator) return one row for each user"
+                problem,
+                code="data-shape",
+                do="let data(users, generator) return one row for each user",
             )
         if not (unit.min() >= 0 and unit.max() <= 1):
             problem = f"the data are outside [0, 1]: from {unit.min():g} to {unit.max():g}"
-            raise StatementError(problem, do="scale every attribute into [0, 1]")
+            raise StatementError(problem, code="data-range", do="scale every attribute into [0, 1]")
         self._scaled = {0.0: unit}
         self.means = unit.mean(axis=0, dtype=np.float64)
         self.squares = np.einsum("ij,ij->j", unit, unit, dtype=np.float64) / users
@@ -432,7 +440,9 @@ def friedman(errors: ArrayLike) -> Friedman:
     table = real_array(errors, "table of errors")
     if table.ndim != 2 or table.shape[0] < 2 or table.shape[1] < 3 or not np.isfinite(table).all():
         problem = f"errors of shape {table.shape} cannot be ranked"
-        raise StatementError(problem, do="pass 2 or more rows, 3 or more columns, all finite")
+        raise StatementError(
+            problem, code="ranks", do="pass 2 or more rows, 3 or more columns, all finite"
+        )
     test = friedmanchisquare(*table.T)
     return Friedman(float(test.statistic), float(test.pvalue), rankdata(table, axis=1).mean(axis=0))
 
@@ -447,14 +457,21 @@ class Resampled:
         self.high = real_number(high, "high")
         if not self.low < self.high:
             raise StatementError(
-                f"the range from {low!r} to {high!r} is empty", do="pass the least answer first"
+                f"the range from {low!r} to {high!r} is empty",
+                code="empty-range",
+                do="pass the least answer first",
             )
         if not math.isfinite(self.high - self.low):
             do = "pass bounds of the answers; protocols for means need them"
-            raise StatementError(f"the range from {low!r} to {high!r} is infinite", do=do)
+            raise StatementError(
+                f"the range from {low!r} to {high!r} is infinite", code="infinite-range", do=do
+            )
         if (twice := first_duplicate(columns)) is not None:
             raise StatementError(
-                f"column {twice[0]!r} is named twice", where=path, do="name each column once"
+                f"column {twice[0]!r} is named twice",
+                code="duplicate-column",
+                where=path,
+                do="name each column once",
             )
         with reading(path) as table:
             positions = [position_of(table, column) for column in columns]
@@ -468,7 +485,10 @@ class Resampled:
         self._answers = np.concatenate(chunks)
         if not len(self._answers):
             raise StatementError(
-                "the table has no rows", where=path, do="pass a table with at least one person"
+                "the table has no rows",
+                code="empty-table",
+                where=path,
+                do="pass a table with at least one person",
             )
 
     def __len__(self) -> int:
@@ -495,7 +515,10 @@ class Resampled:
                 )
                 do = "pass the range of all possible answers; leave people without an answer out"
                 raise StatementError(
-                    problem, where=f"{name}, row {first_row + int(wrong[0])}", do=do
+                    problem,
+                    code="answer-range",
+                    where=f"{name}, row {first_row + int(wrong[0])}",
+                    do=do,
                 )
             columns.append((answers - self.low) / (self.high - self.low))
         return np.stack(columns, axis=1).astype(np.float32)
@@ -505,7 +528,9 @@ def protocols(names: Sequence[str], attributes: int) -> Mapping[str, Callable[[f
     """Protocols by name in which each person reports one of several attributes."""
     for name in names:
         if name not in PROTOCOLS:
-            raise StatementError(f"unknown protocol {name!r}", do=nearest(name, PROTOCOLS))
+            raise StatementError(
+                f"unknown protocol {name!r}", code="protocol", do=nearest(name, PROTOCOLS)
+            )
     return {name: partial(_protocol, name, attributes) for name in names}
 
 

@@ -98,7 +98,9 @@ def privatize_folder(
     names = _names(answers)
     if reports.resolve() == answers.resolve():
         problem = "the reports would be written among the answers"
-        raise ModelFileError(problem, where=str(reports), do="name another folder")
+        raise ModelFileError(
+            problem, code="same-folder", where=str(reports), do="name another folder"
+        )
     before = {name: read_origin(str(answers / name)) for name in names}
     for name, origin in before.items():
         if origin is not None and not again:
@@ -176,7 +178,9 @@ def survey_of(questions: Mapping[str, Any] | Survey) -> Survey:
         return questions
     if not isinstance(questions, Mapping):
         raise StatementError(
-            "there are no questions", do='pass {"column": mechanism, ...} or a Survey'
+            "there are no questions",
+            code="no-questions",
+            do='pass {"column": mechanism, ...} or a Survey',
         )
     return Survey(questions)
 
@@ -238,7 +242,10 @@ def _names(folder: Path) -> list[str]:
         names = sorted(path.name for path in folder.iterdir() if _is_table(path))
     if not names:
         raise ModelFileError(
-            "the folder has no Parquet files", where=str(folder), do=f"files end in {ENDINGS[0]}"
+            "the folder has no Parquet files",
+            code="empty-folder",
+            where=str(folder),
+            do=f"files end in {ENDINGS[0]}",
         )
     return names
 
@@ -263,7 +270,10 @@ def _finished_rows(target: Path, origins: Mapping[str, dict[str, Any]]) -> dict[
                 "questions or keys"
             )
             raise ModelFileError(
-                problem, where=str(path), do="name an empty folder; reports are never replaced"
+                problem,
+                code="foreign-file",
+                where=str(path),
+                do="name an empty folder; reports are never replaced",
             )
         rows[path.name] = _rows(path)
     return rows

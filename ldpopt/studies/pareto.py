@@ -93,7 +93,9 @@ def pareto_front(
     max_points = whole_number(max_points, "max_points", 2)
     if problem.prior is None:
         raise StatementError(
-            "the worst case has no prior within the groups", do='use objective="expected"'
+            "the worst case has no prior within the groups",
+            code="worst-case",
+            do='use objective="expected"',
         )
     members = read_labels(group, "the group")
     require_known(members, problem.inputs, "the group", "input")
@@ -102,6 +104,7 @@ def pareto_front(
     if not all(prior.any() for prior in priors):
         raise StatementError(
             "the group or the other inputs have prior 0",
+            code="zero-prior",
             do="put an input with a positive prior into each",
         )
     first, second = (prior / prior.sum() for prior in priors)

@@ -298,7 +298,9 @@ def simulate_grid(
     normal_quantile(confidence)
     if not settings or not sizes:
         problem = "a simulation without settings or people"
-        raise StatementError(problem, do="pass at least one setting and one number of people")
+        raise StatementError(
+            problem, code="empty-grid", do="pass at least one setting and one number of people"
+        )
     models = {name: _Model.of(Setting(*setting)) for name, setting in settings.items()}
     for model in models.values():
         n_bytes = 24 * max(sizes) + 16 * repeats * len(model.weights)
@@ -442,7 +444,9 @@ def _checkpoint(path: FilePath, rng: Any) -> Checkpoint:
     """
     if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)):
         problem = "a checkpoint needs draws that can be repeated"
-        raise StatementError(problem, where="simulate", do="pass a number as rng (--seed)")
+        raise StatementError(
+            problem, code="seed", where="simulate", do="pass a number as rng (--seed)"
+        )
     title = f"surveys, rng = {rng}"
     return Checkpoint(
         path, {"surveys": int(rng)}, title, pack=list, unpack=lambda plain: _Survey(*plain)

@@ -95,7 +95,9 @@ def supposed_shares(survey: Survey, shares: Mapping[str, Any] | None) -> dict[st
     if unknown := set(shares or {}) - set(survey.questions):
         name = min(unknown)
         raise StatementError(
-            f"shares of {name!r}, which is not a question", do=nearest(name, survey.questions)
+            f"shares of {name!r}, which is not a question",
+            code="unknown-question",
+            do=nearest(name, survey.questions),
         )
     return {
         name: _prior(question, (shares or {}).get(name))

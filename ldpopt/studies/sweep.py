@@ -246,6 +246,7 @@ def sweep(
     if isinstance(epsilons, str) or not isinstance(epsilons, Iterable):
         raise StatementError(
             f"epsilons = {short_repr(epsilons)} are not a list",
+            code="epsilon-list",
             do="pass a list, such as [0.5, 1.0]",
         )
     budgets = tuple(Budget(epsilon) for epsilon in epsilons)
@@ -258,7 +259,10 @@ def sweep(
     size = len(cases) * len(budgets) * (1 if weights is None else len(weights))
     if not 0 < size <= MAX_POINTS:
         raise StatementError(
-            f"a grid of {size} points", where="sweep", do=f"pass 1 to {MAX_POINTS} points"
+            f"a grid of {size} points",
+            code="grid",
+            where="sweep",
+            do=f"pass 1 to {MAX_POINTS} points",
         )
     # All priors and notions are checked before the first point is solved.
     at_first = [
@@ -296,16 +300,24 @@ def _cases(problems: Mapping[Any, Problem], deltas: Iterable[float] | None) -> I
     """All problems at all deltas."""
     if not problems:
         raise StatementError(
-            "no problems to sweep", where="sweep", do='pass a problem, or {"name": problem, ...}'
+            "no problems to sweep",
+            code="no-problems",
+            where="sweep",
+            do='pass a problem, or {"name": problem, ...}',
         )
     wanted = None if deltas is None else [float(delta) for delta in deltas]
     if wanted is not None and not wanted:
         raise StatementError(
-            "no deltas to sweep", where="sweep", do="pass at least one delta, or leave deltas out"
+            "no deltas to sweep",
+            code="no-deltas",
+            where="sweep",
+            do="pass at least one delta, or leave deltas out",
         )
     if len({(problem.utility.sense, problem.objective) for problem in problems.values()}) > 1:
         do = "sweep gains and losses, and expected and worst cases, separately"
-        raise StatementError("the problems have values of several kinds", where="sweep", do=do)
+        raise StatementError(
+            "the problems have values of several kinds", code="mixed-values", where="sweep", do=do
+        )
     for name, problem in problems.items():
         if wanted is None:
             yield Case(str(name), math.nan, problem)
@@ -325,7 +337,7 @@ def _with_delta(privacy: Any, delta: float) -> Any:
             "use a notion with a delta, such as ApproximateLDP (in a model file: kind = "
             "'approximate')"
         )
-        raise StatementError(f"{short_repr(privacy)} has no delta to sweep", do=do)
+        raise StatementError(f"{short_repr(privacy)} has no delta to sweep", code="delta", do=do)
     return replace(privacy, delta=delta)
 
 
@@ -334,11 +346,15 @@ def _priors(priors: Any, problems: list[Problem]) -> Float:
     inputs = problems[0].inputs
     if any(problem.prior is None for problem in problems):
         raise StatementError(
-            "a worst-case problem has no prior to vary", do="sweep its epsilon only"
+            "a worst-case problem has no prior to vary",
+            code="worst-case",
+            do="sweep its epsilon only",
         )
     if any(problem.inputs != inputs for problem in problems):
         raise StatementError(
-            "the problems have different inputs, so no prior is for all", do="sweep each by itself"
+            "the problems have different inputs, so no prior is for all",
+            code="other-inputs",
+            do="sweep each by itself",
         )
     return read_priors(priors, inputs)[0]
 
@@ -424,7 +440,9 @@ class Grid:
             ]
         except StatementError as error:
             problem = f"a checkpoint needs a problem that can be written to a file: {error.what}"
-            raise StatementError(problem, do=error.do or "sweep without a checkpoint") from None
+            raise StatementError(
+                problem, code="unwritable-problem", do=error.do or "sweep without a checkpoint"
+            ) from None
         priors = [None if prior is None else prior.tolist() for prior in self.priors]
         statement = {
             "problems": problems,

@@ -37,7 +37,9 @@ class Coder:
         if as_text and len(self._texts) < len(texts):
             duplicate = next(text for text, count in Counter(texts).items() if count > 1)
             raise ModelFileError(
-                f"duplicate {kind} label {duplicate!r} as text", do="rename one of them"
+                f"duplicate {kind} label {duplicate!r} as text",
+                code="same-text",
+                do="rename one of them",
             )
         if len(self._texts) < len(texts):
             self._texts = {
@@ -51,7 +53,9 @@ class Coder:
         """Codes of a column; an error names the first unknown entry."""
         if optional.pyarrow.types.is_nested(column.type):
             problem = f"the entries are of type {short_repr(str(column.type))}, not labels"
-            raise StatementError(problem, where=where, do="pass a column of labels")
+            raise StatementError(
+                problem, code="entry-type", where=where, do="pass a column of labels"
+            )
         if not optional.pyarrow.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         table = np.array([*map(self.code, column.dictionary.to_pylist()), MISSING])
@@ -130,6 +134,7 @@ class MissingAnswers:
             )
             raise StatementError(
                 f"{self.count:,} {are} missing",
+                code="missing-answers",
                 where=f"{self.where}, {first}row {self.first}",
                 do=do,
             )

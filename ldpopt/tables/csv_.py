@@ -45,7 +45,9 @@ class CsvRows(TextRows):
         if why:
             raise _no_csv(why, f"{name}, row 1")
         if not self.columns:
-            raise ModelFileError("the table is empty", where=name, do="add a header line")
+            raise ModelFileError(
+                "the table is empty", code="empty-table", where=name, do="add a header line"
+            )
         self._body = _Body(beginning, stream)
 
     def batches(
@@ -102,11 +104,15 @@ class CsvRows(TextRows):
         if bad:
             where = f"{self.name}, row {bad[0].number + 1}"
             problem = f"the row has {bad[0].actual_columns} fields, the header {len(self.columns)}"
-            return ModelFileError(problem, where=where, do="quote commas and line breaks")
+            return ModelFileError(
+                problem, code="fields", where=where, do="quote commas and line breaks"
+            )
         if "straddling" in why:
             problem = f"a line has {BLOCK:,} characters or more"
             do = "pass a table with line breaks, and close all quotes"
-            return ModelFileError(problem, where=f"{self.name}, after row {last}", do=do)
+            return ModelFileError(
+                problem, code="long-line", where=f"{self.name}, after row {last}", do=do
+            )
         row = why.partition("Row #")[2].partition(":")[0]
         where = f"{self.name}, row {int(row) + 1}" if row.isdigit() else self.name
         return _no_csv(
@@ -162,13 +168,16 @@ def _split_header(stream: IO[bytes], name: str) -> tuple[bytes, bytes]:
             return head, b""
         start = max(1, len(head) - 1)
     raise ModelFileError(
-        f"the header has more than {MAX_HEADER:,} bytes", where=name, do="pass a table with lines"
+        f"the header has more than {MAX_HEADER:,} bytes",
+        code="long-header",
+        where=name,
+        do="pass a table with lines",
     )
 
 
 def _no_csv(why: str, where: str) -> ModelFileError:
     return ModelFileError(
-        f"not a CSV table: {why}", where=where, do="save the table as CSV in UTF-8"
+        f"not a CSV table: {why}", code="csv", where=where, do="save the table as CSV in UTF-8"
     )
 
 
@@ -214,7 +223,9 @@ def _quoted(column: optional.pyarrow.Array, alone: bool = False) -> optional.pya
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         do = "write .parquet, or leave the column out"
         raise ModelFileError(
-            f"a column of type {column.type} cannot be written to a CSV table", do=do
+            f"a column of type {column.type} cannot be written to a CSV table",
+            code="column-type",
+            do=do,
         ) from None
     special = pc.match_substring_regex(text, '^$|[",\r\n]' if alone else '[",\r\n]')
     if not pc.any(special).as_py():

@@ -22,7 +22,9 @@ def as_frame(table: Any) -> optional.narwhals.DataFrame[Any]:
         return optional.narwhals.from_native(table, eager_only=True)
     except TypeError:
         do = "pass a dataframe of pandas, polars or pyarrow; collect a lazy one first"
-        raise StatementError(f"a {type(table).__name__} is not a dataframe", do=do) from None
+        raise StatementError(
+            f"a {type(table).__name__} is not a dataframe", code="dataframe", do=do
+        ) from None
 
 
 def column_of(
@@ -31,9 +33,14 @@ def column_of(
     """Find one column of a dataframe by its name."""
     known = list(frame.columns)
     if known.count(column) != 1:
-        problem = "unknown" if column not in known else "duplicate"
-        do = nearest(column, known) if problem == "unknown" else "rename one of them"
-        raise StatementError(f"{problem} column {column!r}", where="the table", do=do)
+        problem = f"unknown column {column!r}"
+        code = "column"
+        do = nearest(column, known)
+        if column in known:
+            problem = f"duplicate column {column!r}"
+            code = "duplicate-column"
+            do = "rename one of them"
+        raise StatementError(problem, code=code, where="the table", do=do)
     return frame[column]  # type: ignore[no-any-return]
 
 
@@ -94,7 +101,10 @@ def with_labels(
             else:
                 do = "use labels of one kind, or a table of pandas"
                 raise StatementError(
-                    "the reports have labels of several kinds", where=f"column {name!r}", do=do
+                    "the reports have labels of several kinds",
+                    code="mixed-labels",
+                    where=f"column {name!r}",
+                    do=do,
                 )
             if not frame.implementation.is_pyarrow():
                 values = (

@@ -48,7 +48,10 @@ def read_origin(path: str) -> dict[str, Any] | None:
         data = strict_json(beside, MAX_FILE_BYTES)
     except (OSError, ValueError) as error:
         raise ModelFileError(
-            f"not the origin of a table: {error}", where=beside, do="remove this file"
+            f"not the origin of a table: {error}",
+            code="origin-file",
+            where=beside,
+            do="remove this file",
         ) from None
     return _checked(data, beside)
 
@@ -94,11 +97,13 @@ def require_raw(
     renamed = set(origin["questions"]) - set(map(str, known))
     for column in map(str, columns):
         if column in origin["questions"]:
+            code = "second-layer"
             problem = (
                 f"column {column!r} has reports already; privatizing them again would spoil "
                 "the estimates"
             )
         elif renamed and column not in origin.get("unprotected", ()):
+            code = "renamed-column"
             was = ", ".join(map(repr, sorted(renamed)))
             problem = (
                 f"column {column!r} may have the reports of {was}, which the table does not "
@@ -110,7 +115,7 @@ def require_raw(
             "pass the table of the answers; or pass --again (again=True), and estimate with "
             "first.then(second)"
         )
-        raise ModelFileError(problem, where=where, do=do)
+        raise ModelFileError(problem, code=code, where=where, do=do)
 
 
 def merged(origin: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]:
@@ -187,7 +192,10 @@ def _parsed(text: str | bytes, where: str) -> dict[str, Any]:
     except ValueError as error:
         do = "restore the table as it was written, or privatize again"
         raise ModelFileError(
-            f"the origin of the table is damaged: {error}", where=where, do=do
+            f"the origin of the table is damaged: {error}",
+            code="damaged-origin",
+            where=where,
+            do=do,
         ) from None
     return _checked(data, where)
 
@@ -204,6 +212,9 @@ def _checked(data: Any, where: str) -> dict[str, Any]:
             f"the origin of the table has another format: {short_repr(stated)}, not {FORMAT!r}"
         )
         raise ModelFileError(
-            problem, where=where, do="estimate with the version of ldpopt that privatized"
+            problem,
+            code="origin-format",
+            where=where,
+            do="estimate with the version of ldpopt that privatized",
         )
     return data

@@ -107,5 +107,8 @@ def writing_parquet(
 def _invalid(error: Exception, name: str) -> ModelFileError:
     why = str(error).splitlines()[0] if str(error) else type(error).__name__
     return ModelFileError(
-        f"not a Parquet table: {why}", where=name, do="save the table as .parquet again, or as .csv"
+        f"not a Parquet table: {why}",
+        code="parquet",
+        where=name,
+        do="save the table as .parquet again, or as .csv",
     )

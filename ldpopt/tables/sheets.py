@@ -43,7 +43,10 @@ def sheet_rows(stream: IO[bytes], path: str) -> ParquetRows:
         why = type(error).__name__
     if why:
         raise ModelFileError(
-            f"the table cannot be read: {why}", where=path, do="save it again, or as CSV in UTF-8"
+            f"the table cannot be read: {why}",
+            code="sheet",
+            where=path,
+            do="save it again, or as CSV in UTF-8",
         )
     rows = ParquetRows(buffer, path)
     rows.first_row = 2 if ending == ".xlsx" else 1

@@ -89,11 +89,15 @@ def report(
     require_kind(problem, (Problem, DesignProblem, Survey), "report()")
     if where not in (None, "device", "office"):
         raise StatementError(
-            f"where = {short_repr(where)} is unknown", do="pass 'device', 'office' or None"
+            f"where = {short_repr(where)} is unknown",
+            code="choice",
+            do="pass 'device', 'office' or None",
         )
     if isinstance(keep, str):
         raise StatementError(
-            f"keep = {keep!r} is one text", do="pass a list of columns, such as ['region']"
+            f"keep = {keep!r} is one text",
+            code="text",
+            do="pass a list of columns, such as ['region']",
         )
     wanted = None if people is None else whole_number(people, "people", 1)
     sizes = list(PEOPLE) if wanted is None else sorted({max(1, wanted // 2), wanted, 2 * wanted})
@@ -113,7 +117,9 @@ def report(
         times = (problem.words.waves or 1) if waves is None else whole_number(waves, "waves", 1)
         return survey_page(problem, sizes, times, **words)
     if waves is not None:
-        raise StatementError("waves are those of a survey", do="leave waves out, or pass a Survey")
+        raise StatementError(
+            "waves are those of a survey", code="waves", do="leave waves out, or pass a Survey"
+        )
     results, index = _results(problem, budgets, time_limit, progress or (lambda message: None))
     words |= {
         "problem": problem,

@@ -83,7 +83,9 @@ def _solve(problem: Problem, time_limit: float | None) -> Result:
         certificate = certify(solution)
     except CertificateError as error:
         raise CertificateError(
-            error.what, do="choose a solver that returns multipliers, such as highs"
+            error.what,
+            code="multipliers",
+            do="choose a solver that returns multipliers, such as highs",
         ) from None
     prior = np.full(n, 1 / n) if problem.prior is None else problem.prior
     aim = (

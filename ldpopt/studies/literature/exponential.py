@@ -220,11 +220,13 @@ def tight_constraints(problem: Any) -> Mechanism:
         weights = np.linalg.solve(kernel, np.ones(len(kernel)))
     except np.linalg.LinAlgError:
         raise NotRepresentableError(
-            "the matrix exp(-epsilon d) is singular", do="use a larger epsilon"
+            "the matrix exp(-epsilon d) is singular",
+            code="singular-matrix",
+            do="use a larger epsilon",
         ) from None
     worst = int(np.argmin(weights))
     if not weights[worst] >= -ROUNDING * np.abs(weights).max():
         report = f"report {problem.inputs[worst]!r} would have the weight {weights[worst]:.3g}"
         message = f"no mechanism has all constraints tight at this epsilon: {report}"
-        raise NotRepresentableError(message, do="use a larger epsilon")
+        raise NotRepresentableError(message, code="tight-constraints", do="use a larger epsilon")
     return exactly_private(problem, kernel * np.maximum(weights, 0.0), problem.inputs)

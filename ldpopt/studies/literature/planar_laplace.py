@@ -86,7 +86,9 @@ def noise_epsilon(ties: Ties, places: Float) -> float:
     """Largest epsilon of noise in the plane that is private for the ties."""
     if not ties.budget:
         raise NotRepresentableError(
-            "at epsilon = 0 there is no planar Laplace noise", do="use epsilon > 0"
+            "at epsilon = 0 there is no planar Laplace noise",
+            code="zero-epsilon",
+            do="use epsilon > 0",
         )
     first, second = ties.pairs()
     if not len(first):
@@ -94,7 +96,10 @@ def noise_epsilon(ties: Ties, places: Float) -> float:
     apart = np.hypot(*(places[first] - places[second]).T)
     if not apart.all():
         raise StatementError(
-            "two places coincide", where="points", do="merge the two inputs or move them apart"
+            "two places coincide",
+            code="coinciding-places",
+            where="points",
+            do="merge the two inputs or move them apart",
         )
     return float(ties.budget) * float(
         ((np.ones(len(first)) if ties.distance is None else ties.distance) / apart).min()
@@ -109,7 +114,7 @@ def points_in_plane(problem: Problem) -> Float:
         kind = type(problem.privacy).__name__
         message = f"planar noise needs two coordinates of each input, and {kind} has none"
         raise NotRepresentableError(
-            message, do="pass points, a row of two coordinates for each input"
+            message, code="coordinates", do="pass points, a row of two coordinates for each input"
         )
     distance = problem.privacy.matrix(problem.inputs)
     centered = distance**2 - (distance**2).mean(axis=0)
@@ -120,7 +125,9 @@ def points_in_plane(problem: Problem) -> Float:
     places[:, :count] = vectors[:, ::-1][:, :count] * np.sqrt(np.maximum(roots[::-1][:count], 0.0))
     if len(distance) > 2 and np.ptp(places[:, 1]) <= PLANAR * PLANAR * np.ptp(places[:, 0]):
         raise NotRepresentableError(
-            "the places lie on a line, and the noise is for the plane", do="pass points"
+            "the places lie on a line, and the noise is for the plane",
+            code="line",
+            do="pass points",
         )
     if not np.allclose(
         np.hypot(*(places[:, None] - places[None]).transpose(2, 0, 1)),
@@ -129,7 +136,7 @@ def points_in_plane(problem: Problem) -> Float:
         atol=0.0,
     ):
         raise NotRepresentableError(
-            "the distances are not those of points in a plane", do="pass points"
+            "the distances are not those of points in a plane", code="distances", do="pass points"
         )
     return places
 
@@ -145,7 +152,9 @@ def coordinates(points: Any, inputs: Sequence[Hashable]) -> Float:
             f"the points have shape {places.shape}; {len(inputs)} places in the plane are needed"
         )
         raise StatementError(
-            problem, do="pass one row of two coordinates, east and north, for each input"
+            problem,
+            code="shape",
+            do="pass one row of two coordinates, east and north, for each input",
         )
     return places
 

@@ -26,6 +26,7 @@ def read_problem(source: Any) -> Problem:
         )
         raise StatementError(
             f"a {kind} is not a problem",
+            code="problem",
             do="pass a Problem, or a MetricDP with a table of distances",
         )
     n = len(source.distance)
@@ -41,7 +42,9 @@ def require_mutual_ties(problem: Problem) -> Ties:
     if problem.constraints:
         names = ", ".join(block.name for block in problem.constraints)
         message = f"the mechanism does not satisfy side constraints ({names})"
-        raise NotRepresentableError(message, do="remove the constraints from the problem")
+        raise NotRepresentableError(
+            message, code="constraints", do="remove the constraints from the problem"
+        )
     ties = problem.ties()
     kind = type(problem.privacy).__name__
     if ties is None or ties.delta or not ties.is_mutual:
@@ -49,7 +52,9 @@ def require_mutual_ties(problem: Problem) -> Ties:
             "the mechanism is for notions that bound the ratios of pairs both ways, and the "
             f"notion is {kind}"
         )
-        raise NotRepresentableError(message, do="use PureLDP, GraphDP or MetricDP")
+        raise NotRepresentableError(
+            message, code="one-way-ties", do="use PureLDP, GraphDP or MetricDP"
+        )
     return ties
 
 

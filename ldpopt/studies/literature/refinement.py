@@ -109,7 +109,9 @@ def find_refinement(first: Any, second: Any, *, tolerance: float = 1e-12) -> Ref
     target = other.counts[_order(mechanism, other)]
     outcome = find("highs").solve(_program(source / WHOLE, target / WHOLE))
     if outcome.point is None or outcome.row_duals is None:
-        raise NoSolutionError(f"the program of the refinement ended with {outcome.raw_status!r}")
+        raise NoSolutionError(
+            f"the program of the refinement ended with {outcome.raw_status!r}", code="program"
+        )
     m = source.shape[1]
     k = target.shape[1]
     high, rule = _best_rule(source, target, np.maximum(outcome.point[: m * k].reshape(m, k), 0.0))
@@ -134,7 +136,9 @@ def _order(first: Mechanism, second: Mechanism) -> list[int]:
             f"the channels have different inputs: {short_repr(first.inputs)} and "
             f"{short_repr(second.inputs)}"
         )
-        raise StatementError(problem, do="compare channels for the same answers")
+        raise StatementError(
+            problem, code="other-inputs", do="compare channels for the same answers"
+        )
     return [place[label] for label in first.inputs]
 
 
