@@ -266,7 +266,7 @@ def compare_means_grid(
             code="comparison",
             do="give at least one algorithm, and distinct budgets and numbers of users",
         )
-    keys = [_Key(*key) for key in product(sizes, range(sets), budgets, algorithms)]
+    keys = [_RunKey(*key) for key in product(sizes, range(sets), budgets, algorithms)]
     task = _Runs(algorithms, data, seed)
     record = None if checkpoint is None else _checkpoint(checkpoint, data, min(sizes), seed)
     done = run(
@@ -354,7 +354,7 @@ def _variances(protocol: Any, population: _Population) -> Float:
     return np.asarray(average)
 
 
-class _Key(NamedTuple):
+class _RunKey(NamedTuple):
     """A run: number of users, number of the data set, budget, name of the algorithm."""
 
     users: int
@@ -375,7 +375,7 @@ class _Runs:
         self._protocols: dict[tuple[float, str], Any] = {}
         self._last: tuple[tuple[int, int], _Population] | None = None
 
-    def __call__(self, key: _Key) -> Run:
+    def __call__(self, key: _RunKey) -> Run:
         users, index, epsilon, name = key
         if self._last is None or self._last[0] != (users, index):
             rng = np.random.default_rng([self._seed, index])

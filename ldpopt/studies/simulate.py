@@ -312,7 +312,7 @@ def simulate_grid(
     task = _Simulation({model.digest: model for model in models.values()}, seed)
     record = None if checkpoint is None else _checkpoint(checkpoint, rng)
     keys = [
-        _Key(digest, people, repeat)
+        _SurveyKey(digest, people, repeat)
         for digest in task.models
         for people in sizes
         for repeat in range(repeats)
@@ -327,7 +327,7 @@ def simulate_grid(
     )
     cells = {}
     for (name, model), people in product(models.items(), sizes):
-        runs = (surveys[_Key(model.digest, people, k)] for k in range(repeats))
+        runs = (surveys[_SurveyKey(model.digest, people, k)] for k in range(repeats))
         utilities, frequencies, estimates = zip(*runs, strict=True)
         estimated = frozen(np.array(estimates)) if model.is_estimable else None
         numbers = (
@@ -352,7 +352,7 @@ class _Survey(NamedTuple):
     estimates: list[float] | None
 
 
-class _Key(NamedTuple):
+class _SurveyKey(NamedTuple):
     """A survey of a simulation: the digest of its model, its number of people, its number among the
     repeats.
     """
@@ -415,7 +415,7 @@ class _Simulation:
     models: Mapping[str, _Model]
     seed: np.random.SeedSequence
 
-    def __call__(self, key: _Key) -> _Survey:
+    def __call__(self, key: _SurveyKey) -> _Survey:
         """Simulate one survey from its own seed, so the result does not depend on order or number
         of processes.
         """

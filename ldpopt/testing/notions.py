@@ -33,7 +33,7 @@ CHANNELS = 12  # number of random channels on which rows and audit must agree
 
 
 @dataclass
-class _Checked:
+class _CheckedNotion:
     """A notion under test, with its alphabets."""
 
     notion: Any
@@ -129,7 +129,7 @@ def check_notion(
     """
     require_notion(notion)
     first = tuple(inputs) if inputs is not None else notion.alphabet or (0, 1, 2)
-    checked = _Checked(notion, first, first if outputs is None else tuple(outputs))
+    checked = _CheckedNotion(notion, first, first if outputs is None else tuple(outputs))
     usual = [name for name in _CHECKS if post_processing or name != "post-processing"]
     chosen = usual if only is None else chosen_checks(only, _CHECKS)
     wrong = _failure("results", checked) if "results" in chosen else ""
@@ -138,7 +138,7 @@ def check_notion(
     require_none([failure for failure in failures if failure], repr(notion))
 
 
-def _failure(title: str, checked: _Checked) -> str:
+def _failure(title: str, checked: _CheckedNotion) -> str:
     """Run one check; return how it failed, or nothing."""
     try:
         _CHECKS[title](checked)
@@ -147,7 +147,7 @@ def _failure(title: str, checked: _Checked) -> str:
     return ""
 
 
-def _results(checked: _Checked) -> None:
+def _results(checked: _CheckedNotion) -> None:
     """Every method returns an object of the right type and size."""
     notion, (n, m) = checked.notion, checked.shape
     uniform = Mechanism(np.full((n, m), 1 / m), checked.inputs, checked.outputs)
@@ -216,7 +216,7 @@ def _require_rows(notion: Notion, method: str, block: Any, n: int, m: int) -> No
     require(not wrong, f"{returned}: {wrong}")
 
 
-def _rows_and_audit(checked: _Checked) -> None:
+def _rows_and_audit(checked: _CheckedNotion) -> None:
     """Rows and audit agree on which channels are private."""
     for gain in checked.gains:
         _, channel = checked.best(gain, checked.rows)
@@ -237,7 +237,7 @@ def _rows_and_audit(checked: _Checked) -> None:
             require(verdict == "violated", problem)
 
 
-def _tightness(checked: _Checked) -> None:
+def _tightness(checked: _CheckedNotion) -> None:
     """The optimum is private at epsilon, and not at epsilon - 0.01 if the value there is
     smaller.
     """
@@ -265,7 +265,7 @@ def _tightness(checked: _Checked) -> None:
         )
 
 
-def _ties(checked: _Checked) -> None:
+def _ties(checked: _CheckedNotion) -> None:
     """Ties, their definition, the rows and the compact program have the same optimum."""
     for gain in checked.gains:
         problem = checked.problem(checked.notion, gain)
@@ -290,7 +290,7 @@ def _ties(checked: _Checked) -> None:
             require(bool(abs(other - value) <= TOLERANCE), message)
 
 
-def _events(checked: _Checked) -> None:
+def _events(checked: _CheckedNotion) -> None:
     """``separate`` finds violated rows if and only if there are any."""
     if not checked.notion.is_separated:
         return
@@ -314,7 +314,7 @@ def _events(checked: _Checked) -> None:
     )
 
 
-def _table(checked: _Checked) -> None:
+def _table(checked: _CheckedNotion) -> None:
     """The notion's table, written as JSON and read again, gives the same notion."""
     notion = checked.notion
     kind = type(checked.notion)
@@ -331,13 +331,13 @@ def _table(checked: _Checked) -> None:
     require(table == plain, f"to_plain() returned values that change in JSON: {plain}")
     again = kind.from_plain(table, checked.inputs)
     require(type(again) is kind, f"from_plain() returned a {type(again).__name__}")
-    rows = _Checked(again, checked.inputs, checked.outputs).rows
+    rows = _CheckedNotion(again, checked.inputs, checked.outputs).rows
     parts = ("row", "x", "y", "coefficient", "lower", "upper")
     same = all(np.array_equal(getattr(rows, part), getattr(checked.rows, part)) for part in parts)
     require(same, "the notion read from its table has different rows")
 
 
-def _certificate(checked: _Checked) -> None:
+def _certificate(checked: _CheckedNotion) -> None:
     """The optimum is certified."""
     for gain in checked.gains:
         proof = certify(solve(checked.problem(checked.notion, gain)))
@@ -345,7 +345,7 @@ def _certificate(checked: _Checked) -> None:
         require(proof.relative_gap <= TOLERANCE, f"the certified gap is {proof.relative_gap:.3g}")
 
 
-def _post_processing(checked: _Checked) -> None:
+def _post_processing(checked: _CheckedNotion) -> None:
     """A private channel stays private when its reports are randomized."""
     m = checked.shape[1]
     for gain in checked.gains:
@@ -364,7 +364,7 @@ def _post_processing(checked: _Checked) -> None:
             require(fixed.moved <= 1e-9, problem)
 
 
-_CHECKS: dict[str, Callable[[_Checked], None]] = {
+_CHECKS: dict[str, Callable[[_CheckedNotion], None]] = {
     "results": _results,
     "rows and audit": _rows_and_audit,
     "tightness": _tightness,

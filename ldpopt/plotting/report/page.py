@@ -121,20 +121,33 @@ def report(
             "waves are those of a survey", code="waves", do="leave waves out, or pass a Survey"
         )
     results, index = _results(problem, budgets, time_limit, progress or (lambda message: None))
-    words |= {
+    return _problem_page(problem, results, index, sizes, **words)
+
+
+def _problem_page(
+    problem: Problem | DesignProblem,
+    results: Sequence[Result],
+    index: int,
+    sizes: Sequence[int],
+    **words: Any,
+) -> str:
+    """The page of a problem as HTML; ``index`` is the place of its result among those for other
+    budgets.
+    """
+    prior = problem.weights if isinstance(problem, DesignProblem) else problem.prior
+    facts: dict[str, Any] = {
         "problem": problem,
         "is_design": isinstance(problem, DesignProblem),
         "results": results,
         "own": index,
+        "people": sizes,
+        "most_likely_reports": most_likely_reports,
+        "guesses": guesses,
+        "is_uniform": prior is None or bool(np.ptp(prior) < UNIFORM_TOLERANCE),
+        "precision_rows": lambda result: precision_rows(result, sizes),
+        "power": lambda privacy, distance: math.exp(min(float(privacy.epsilon) * distance, 700.0)),
     }
-    words |= {"people": sizes, "most_likely_reports": most_likely_reports, "guesses": guesses}
-    prior = problem.weights if isinstance(problem, DesignProblem) else problem.prior
-    words["is_uniform"] = prior is None or bool(np.ptp(prior) < UNIFORM_TOLERANCE)
-    words["precision_rows"] = lambda result: precision_rows(result, sizes)
-    words["power"] = lambda privacy, distance: math.exp(
-        min(float(privacy.epsilon) * distance, 700.0)
-    )
-    return filled(Path(__file__).parent, **words)
+    return filled(Path(__file__).parent, **facts, **words)
 
 
 def guesses(mechanism: Mechanism | None) -> list[str]:

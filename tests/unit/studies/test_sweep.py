@@ -26,7 +26,7 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.privacy import Notion
 from ldpopt.processes.pool import Finished, Lost
 from ldpopt.solvers import Status
-from ldpopt.studies.sweep import Case, Grid, Point, sweep
+from ldpopt.studies.sweep import Case, Grid, GridPoint, sweep
 
 BINARY = Problem([0.3, 0.7], "identity", PureLDP(1.0), inputs=["no", "yes"])
 
@@ -196,7 +196,7 @@ def test_a_point_whose_workers_died_says_so(monkeypatch: pytest.MonkeyPatch) -> 
     from ldpopt.studies import sweep as module
 
     grid = Grid((Case("", math.nan, BINARY),), (Budget(1.0),), (None,), "auto", None, False)
-    ended = Finished({0: Lost("3 workers died"), 2: grid(Point(0, 0, 0))}, True, 3)
+    ended = Finished({0: Lost("3 workers died"), 2: grid(GridPoint(0, 0, 0))}, True, 3)
     monkeypatch.setattr(module, "run", lambda *_, **__: ended)
     found = sweep(BINARY, [0.5, 0.7, 1.0])
     assert [row.status for row in found.rows] == ["failed: 3 workers died", "optimal"]
