@@ -354,6 +354,6 @@ def _parse_numbers(
     if not numbers or not all(map(is_allowed, numbers)):
         do = f"write start:stop:count, or a list such as {example}"
         raise StatementError(
-            f"{text!r} contains an entry that is not {kind}", code="number", where=option, do=do
+            f"{text!r} contains an entry that is not {kind}", code="entry", where=option, do=do
         )
     return numbers

@@ -106,7 +106,7 @@ class Entry:
     def number(self) -> float:
         """Read a finite number."""
         if type(self.value) not in (int, float) or not abs(self.value) <= 1.7976931348623157e308:
-            raise self.error(f"{self._shown()} should be a finite number", code="number")
+            raise self.error(f"{self._shown()} should be a finite number", code="finite-number")
         return float(self.value)
 
     def numbers(self, *shape: int) -> Float:
@@ -177,7 +177,7 @@ class Entry:
             else:
                 raise row.error(
                     f"the label {row._shown()} is neither text nor a number nor a list of them",
-                    code="label",
+                    code="labels",
                 )
         return read
 
@@ -203,7 +203,7 @@ def plain_labels(labels: Sequence[Hashable]) -> list[Any]:
             problem = f"label {short_repr(label)} is neither text nor a number nor a tuple of them"
             raise StatementError(
                 f"{problem}: it cannot be written as JSON",
-                code="label-kind",
+                code="label-kinds",
                 do="give labels of these kinds",
             )
     return plain

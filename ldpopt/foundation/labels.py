@@ -150,7 +150,7 @@ def read_positions(x: Any, size: int, kind: str) -> NDArray[np.int64]:
         problem = f"the {kind}{quoted(int(array[wrong[0]]))} is not in 0 .. {size - 1}"
         raise StatementError(
             problem,
-            code="position",
+            code="positions",
             where=f"entry {wrong[0]}",
             do=f"correct the entry, or state more than {size} labels",
         )

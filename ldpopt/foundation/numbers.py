@@ -118,7 +118,7 @@ def real_number(
             if low > -np.inf or high < np.inf
             else "give a number"
         )
-        raise StatementError(f"{name} = {short_repr(value)} {limits}", code="number", do=do)
+        raise StatementError(f"{name} = {short_repr(value)} {limits}", code="real-number", do=do)
     return number
 
 

@@ -31,6 +31,11 @@ def estimate(estimate: Estimate, ax: Axes | None = None) -> Axes:
         Of shares or of other numbers.
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
+
+    Raises
+    ------
+    StatementError
+        If it is not an `Estimate`, or ``ax`` is not axes.
     """
     require_kind(estimate, Estimate, "plotting.estimate()")
     positions = np.arange(len(estimate.values))
@@ -122,6 +127,11 @@ def design(design: Design | FormulaDesign | DesignComparison, ax: Axes | None = 
         drawn.
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
+
+    Raises
+    ------
+    StatementError
+        If it is not a design or a comparison of designs, or ``ax`` is not axes.
     """
     require_kind(design, (Design, FormulaDesign, DesignComparison), "plotting.design()")
     best, others = (

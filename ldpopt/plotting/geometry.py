@@ -47,6 +47,11 @@ def polytope(privacy: Any, ax: Axes | None = None, *, prior: ArrayLike | None = 
         Axes to draw on (default: new ones).
     prior : array_like, shape (2,), optional
         Also draw the level line :math:`\pi_0 p_{00} + \pi_1 p_{11} = u^*` through the best point.
+
+    Raises
+    ------
+    StatementError
+        If the notion has no picture in the plane, the prior is invalid, or ``ax`` is not axes.
     """
     from ldpopt.privacy import Notion
 
@@ -83,6 +88,11 @@ def corners(
         Axes to draw on (default: new ones).
     problem : Problem, optional
         Also draw level lines of its utility, and the best points (two answers only).
+
+    Raises
+    ------
+    StatementError
+        If these are not extreme points, or too many, or ``ax`` is not axes.
     """
     require_kind(points, ExtremePoints, "plotting.corners()")
     if points.shape == (2, 2):
@@ -152,6 +162,11 @@ def regions(regions: Sequence[Region], ax: Axes | None = None) -> Axes:
         Result of `ldpopt.regions.prior_regions` for three inputs.
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
+
+    Raises
+    ------
+    StatementError
+        If the regions are not those of three answers, or ``ax`` is not axes.
     """
     if not regions or len(regions[0].utilities) != 3:
         raise StatementError(

@@ -58,6 +58,12 @@ def places(
         For the title; default: no title.
     unit : str
         Unit of the points, for axes and title; default: ``"km"``.
+
+    Raises
+    ------
+    StatementError
+        If a report or the origin is not an input, the points do not fit the inputs, or ``ax`` is
+        not axes.
     """
     require_choice(color, ("prior", "loss"), "color")
     xy = coordinates(points, mechanism.inputs)

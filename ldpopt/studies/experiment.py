@@ -206,13 +206,8 @@ def compare_means(
     MeanExperiment(1 algorithms, 1 budgets, 2 sets of 900 users)
     """
     grid: Any = {"users": [users], "epsilons": epsilons, "sets": sets, "seed": seed}
-    options: Any = {
-        "jobs": jobs,
-        "executor": executor,
-        "checkpoint": checkpoint,
-        "progress": progress,
-    }
-    return next(iter(compare_means_grid(algorithms, data, **grid, **options).values()))
+    options = RunOptions(jobs, executor, checkpoint, progress)
+    return next(iter(compare_means_grid(algorithms, data, **grid, **vars(options)).values()))
 
 
 def compare_means_grid(
@@ -246,6 +241,14 @@ def compare_means_grid(
     dict int -> MeanExperiment
         The experiment with each number of users. Every run is the same as in an experiment of its
         own.
+
+    Raises
+    ------
+    StatementError
+        If there is no algorithm, the budgets or numbers of users are not distinct, or the data do
+        not fit.
+    ModelFileError
+        If the checkpoint is that of another experiment, or cannot be written.
     """
     budgets = tuple(float(Budget(epsilon)) for epsilon in epsilons)
     sets, sizes = whole_number(sets, "sets", 1), [whole_number(size, "users", 1) for size in users]
@@ -426,6 +429,11 @@ def friedman(errors: ArrayLike) -> Friedman:
         The statistic (corrected for ties), its p-value by chi-square with ``k - 1`` degrees of
         freedom, mean ranks.
 
+    Raises
+    ------
+    StatementError
+        If there are fewer than two rows or three columns, or an error is not finite.
+
     References
     ----------
     Friedman 1937; Liu and Zhou 2023, equations (22) and (23).
@@ -441,7 +449,7 @@ def friedman(errors: ArrayLike) -> Friedman:
     if table.ndim != 2 or table.shape[0] < 2 or table.shape[1] < 3 or not np.isfinite(table).all():
         problem = f"errors of shape {table.shape} cannot be ranked"
         raise StatementError(
-            problem, code="ranks", do="pass 2 or more rows, 3 or more columns, all finite"
+            problem, code="rank-table", do="pass 2 or more rows, 3 or more columns, all finite"
         )
     test = friedmanchisquare(*table.T)
     return Friedman(float(test.statistic), float(test.pvalue), rankdata(table, axis=1).mean(axis=0))

@@ -242,15 +242,10 @@ def simulate(
     >>> abs(found.mean - found.expected) < 4 * found.std_error
     True
     """
-    how: Any = {"repeats": repeats, "confidence": confidence, "rng": rng, "checkpoint": checkpoint}
-    how |= {"jobs": jobs, "executor": executor, "progress": progress}
-    return next(
-        iter(
-            simulate_grid(
-                {"": Setting(mechanism, prior, utility)}, [population], **how
-            ).cells.values()
-        )
-    )
+    options: Any = {"repeats": repeats, "confidence": confidence, "rng": rng}
+    options |= vars(RunOptions(jobs, executor, checkpoint, progress))
+    setting = Setting(mechanism, prior, utility)
+    return next(iter(simulate_grid({"": setting}, [population], **options).cells.values()))
 
 
 def simulate_grid(
@@ -285,6 +280,14 @@ def simulate_grid(
     -------
     SimulationGrid
         A `SimulationResult` for each setting and number of people.
+
+    Raises
+    ------
+    StatementError
+        If there are no settings or numbers of people, a number is invalid, or a checkpoint has no
+        draws that can be repeated.
+    ModelFileError
+        If the checkpoint is that of another simulation, or cannot be written.
 
     Examples
     --------

@@ -134,7 +134,7 @@ class MissingAnswers:
             )
             raise StatementError(
                 f"{self.count:,} {are} missing",
-                code="missing-answers",
+                code="missing-answer",
                 where=f"{self.where}, {first}row {self.first}",
                 do=do,
             )

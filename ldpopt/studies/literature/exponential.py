@@ -87,6 +87,13 @@ def sharpened_exponential(problem: Any) -> Mechanism:
         and bisection find a factor above which the channel is no longer private. If every factor is
         private, the best report is certain.
 
+    Raises
+    ------
+    StatementError
+        If it is neither a problem nor a metric that is a matrix.
+    NotRepresentableError
+        If the problem has side constraints, or the notion bounds ratios in one direction only.
+
     Notes
     -----
     The largest difference of gains of a pair is computed once; each of about 100 trials takes

@@ -136,7 +136,7 @@ def points_in_plane(problem: Problem) -> Float:
         atol=0.0,
     ):
         raise NotRepresentableError(
-            "the distances are not those of points in a plane", code="distances", do="pass points"
+            "the distances are not those of points in a plane", code="distance", do="pass points"
         )
     return places
 

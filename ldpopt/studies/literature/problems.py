@@ -43,7 +43,7 @@ def require_mutual_ties(problem: Problem) -> Ties:
         names = ", ".join(block.name for block in problem.constraints)
         message = f"the mechanism does not satisfy side constraints ({names})"
         raise NotRepresentableError(
-            message, code="constraints", do="remove the constraints from the problem"
+            message, code="side-constraints", do="remove the constraints from the problem"
         )
     ties = problem.ties()
     kind = type(problem.privacy).__name__
