@@ -185,9 +185,10 @@ def _number_or_text(epsilon: Any) -> int | float | Fraction | str:
 
 def _require_range(epsilon: object, nats: Fraction | float) -> None:
     if nats < 0:
-        raise _refusal(epsilon, "is negative")
+        raise _refusal(epsilon, "is negative", code="negative-epsilon")
     if nats > LARGEST:
-        raise _refusal(epsilon, "is above 10000 nats, which gives no privacy")
+        why = "is above 10000 nats, which gives no privacy"
+        raise _refusal(epsilon, why, code="large-epsilon")
 
 
 def _fraction(value: float | str | Fraction, epsilon: object) -> Fraction:
@@ -197,20 +198,20 @@ def _fraction(value: float | str | Fraction, epsilon: object) -> Fraction:
                 "is infinite: without a bound on privacy the best mechanism reports the "
                 "answer itself"
             )
-            raise _refusal(epsilon, why)
+            raise _refusal(epsilon, why, code="infinite-epsilon")
         raise _refusal(epsilon, "is not a finite number")
     if isinstance(value, str) and ("e" in value.lower() and len(value.lower().split("e")[-1]) > 4):
-        raise _refusal(epsilon, "is not a number of reasonable size")
+        raise _refusal(epsilon, "is not a number of reasonable size", code="epsilon-size")
     try:
         return Fraction(value)
     except (ValueError, ZeroDivisionError, TypeError):
         raise _refusal(epsilon, "is not a number") from None
 
 
-def _refusal(epsilon: object, why: str) -> StatementError:
+def _refusal(epsilon: object, why: str, *, code: str = "epsilon") -> StatementError:
     return StatementError(
         f"epsilon = {short_repr(epsilon)} {why}",
-        code="epsilon",
+        code=code,
         do='give epsilon in nats, from 0 to 10000, as a number or as "log(p/q)" with p >= q',
     )
 

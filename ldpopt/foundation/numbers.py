@@ -113,12 +113,13 @@ def real_number(
         number = float("nan")
     if not low <= number <= high:
         limits = "is not a number" if np.isnan(number) else f"is not in [{low:g}, {high:g}]"
+        code = "real-number" if np.isnan(number) else "range"
         do = do or (
             f"give a number from {low:g} to {high:g}"
             if low > -np.inf or high < np.inf
             else "give a number"
         )
-        raise StatementError(f"{name} = {short_repr(value)} {limits}", code="real-number", do=do)
+        raise StatementError(f"{name} = {short_repr(value)} {limits}", code=code, do=do)
     return number
 
 
@@ -210,10 +211,11 @@ def whole_number(value: Any, name: str, least: int = 0, most: int = sys.maxsize)
         if value < least
         else f"more than {most}"
     )
+    code = "range" if is_whole(value) else "whole-number"
     limits = f", at least {least}" if most == sys.maxsize else f" from {least} to {most}"
     raise StatementError(
         f"{name} = {short_repr(value)} is {wrong}",
-        code="whole-number",
+        code=code,
         do=f"give a whole number{limits}",
     )
 

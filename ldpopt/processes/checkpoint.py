@@ -75,7 +75,9 @@ class Checkpoint:
             self._close()
             why = error.strerror or str(error)
             raise self._error(
-                f"cannot use the checkpoint: {why}", "check the folder and its permissions"
+                f"cannot use the checkpoint: {why}",
+                "check the folder and its permissions",
+                code="file",
             ) from None
         except BaseException:
             self._close()
@@ -93,7 +95,9 @@ class Checkpoint:
                 self._write([key, plain])
         except OSError as error:
             raise self._error(
-                f"cannot write the checkpoint: {error.strerror}", "make room, and start again"
+                f"cannot write the checkpoint: {error.strerror}",
+                "make room, and start again",
+                code="full-disk",
             ) from None
 
     def _write(self, value: Any) -> None:
@@ -118,7 +122,9 @@ class Checkpoint:
             found = {_key(key): self._unpack(plain) for key, plain in rows}
         except (ValueError, KeyError, TypeError) as error:
             raise self._error(
-                f"the checkpoint is damaged: {error}", "name another file to start again"
+                f"the checkpoint is damaged: {error}",
+                "name another file to start again",
+                code="damaged-checkpoint",
             ) from None
         if rest:
             os.truncate(self.path, len(whole) + 1)
@@ -133,9 +139,8 @@ class Checkpoint:
         except (ValueError, KeyError, TypeError):
             is_known = False
         if not is_known:
-            raise self._error(
-                f"the file is not a checkpoint of version {VERSION}", "name another file"
-            )
+            problem = f"the file is not a checkpoint of version {VERSION}"
+            raise self._error(problem, "name another file", code="checkpoint")
         if digest != self._header["statement"]:
             what = (
                 f"the checkpoint is of another run: {title!r} ({digest[:12]}), not "
@@ -144,6 +149,7 @@ class Checkpoint:
             raise self._error(
                 f"{what} ({self._header['statement'][:12]})",
                 "repeat the same run, or name another file",
+                code="other-run",
             )
 
     def _lock_file(self) -> None:
@@ -157,7 +163,9 @@ class Checkpoint:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise self._error(
-                "another run is writing this checkpoint", "wait for it, or name another file"
+                "another run is writing this checkpoint",
+                "wait for it, or name another file",
+                code="busy-checkpoint",
             ) from None
 
     def _close(self) -> None:
@@ -167,8 +175,8 @@ class Checkpoint:
             os.close(self._handle)
             self._handle = None
 
-    def _error(self, what: str, do: str) -> ModelFileError:
-        return ModelFileError(what, where=str(self.path), do=do)
+    def _error(self, what: str, do: str, *, code: str) -> ModelFileError:
+        return ModelFileError(what, code=code, where=str(self.path), do=do)
 
 
 def _key(plain: Any) -> Any:
