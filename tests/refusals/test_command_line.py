@@ -272,15 +272,15 @@ IN_JSON = {
     "solve coin.toml --form square": "usage BadParameter",
     "solve coin.toml --nothing": "usage NoSuchOption",
     "plan coin.json": "usage BadParameter",
-    "models missing": "ModelFileError",
+    "models missing": "folder ModelFileError",
     "solve coyn": "ModelFileError",
-    "audit coin.toml": "ModelFileError",
+    "audit coin.toml": "json ModelFileError",
     "estimate coin.json answers.csv -c none": "column ModelFileError",
     "sweep coin.toml --epsilon 0:1": "grid StatementError",
-    "survey plan coin.toml --people 9": "survey ModelFileError",
+    "survey solve coin.toml": "survey ModelFileError",
     "plot coin.json -o missing/out.png": "folder ModelFileError",
     "plot impossible.toml -o out.png": "InfeasibleError",
-    "certify other.json": "ModelFileError",
+    "certify other.json": "missing-key ModelFileError",
 }
 """Code (default: the name of the class) and class of the error, by command."""
 
