@@ -53,7 +53,7 @@ class LdpoptError(Exception):
         What is wrong, with the wrong number.
     code : str
         A noun for the cause, such as ``"grid"``; it stays when the sentence gets better, so
-        programs and tests match it; default: the name of the class.
+        programs and tests match it; default: ``""``, which stands for the name of the class.
     where : str
         The label, or the file and key; default: ``""``.
     do : str
