@@ -4,8 +4,8 @@ In: channels, and how often each is used, or by how many people if their reports
 a `PrivacyCurve`, a proved bound of delta at every epsilon.
 """
 
-from ldpopt.accounting.certificate import CurveCertificate, certificate_of
-from ldpopt.accounting.curve import PrivacyCurve, compose
+from ldpopt.accounting.certificate import CurveCertificate
+from ldpopt.accounting.curve import PrivacyCurve, certificate_of, compose
 from ldpopt.accounting.memoised import permanent
 from ldpopt.accounting.shuffling import shuffled, target
 

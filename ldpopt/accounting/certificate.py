@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ldpopt.accounting.curve import PrivacyCurve, compose
-from ldpopt.accounting.memoised import Permanent
-from ldpopt.accounting.privacy_loss import BITS, Channel, OneOf, Ratios, Source, all_pairs
-from ldpopt.accounting.shuffling import MAX_PEOPLE, Shuffled, curve_of
+from ldpopt.accounting.excess import Excesses, excesses_of
+from ldpopt.accounting.permanent_reports import Permanent
+from ldpopt.accounting.privacy_loss import BITS, ChannelSource, OneOf, Ratios, Source, all_pairs
+from ldpopt.accounting.shuffled_reports import MAX_PEOPLE, Shuffled
 from ldpopt.certificate.documents import UNIT, digest_of, flaws_of, open_document, text_of
-from ldpopt.errors import StatementError
 from ldpopt.foundation.display import Facts, HasFacts, Table
 from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.files import FilePath, beginning, replacing
@@ -50,52 +49,44 @@ class CurveCertificate(HasFacts):
     flaws: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, curve: PrivacyCurve, epsilons: list[float]) -> "CurveCertificate":
-        """Claim the deltas of a curve at some epsilons, slightly larger."""
-        factor = 1 + (
-            SHUFFLED_SLACK
-            if any(isinstance(source, Shuffled) for source, _ in curve.sources)
-            else SLACK
-        )
+    def of(cls, excesses: Excesses, epsilons: list[float]) -> "CurveCertificate":
+        """Claim the deltas of a curve at some epsilons, slightly larger.
+
+        A claimed delta is at least ``1 + slack`` times the computed one, so that whoever checks it
+        by another computation may round up where this one did not.
+        """
+        has_shuffle = any(isinstance(source, Shuffled) for source, _ in excesses.sources)
+        factor = 1 + (SHUFFLED_SLACK if has_shuffle else SLACK)
         claims = []
         for epsilon in sorted({0.0, *epsilons}):
-            delta = min(curve.delta(epsilon) * factor, Fraction(1))
-            shift = max(64 + delta.denominator.bit_length() - delta.numerator.bit_length(), 0)
-            claims.append(
-                (epsilon, Fraction(-(-(delta.numerator << shift) // delta.denominator), 1 << shift))
-            )
-        return cls(curve.sources, tuple(claims))
+            delta = min(excesses.delta(epsilon) * factor, Fraction(1))
+            claims.append((epsilon, _few_digits(delta)))
+        return cls(excesses.sources, tuple(claims))
 
     @property
-    def curve(self) -> PrivacyCurve:
-        """The curve, computed from the statement."""
-        (source, times), *others = self.sources
-        return (
-            curve_of(source)
-            if isinstance(source, Shuffled) and times == 1 and not others
-            else compose(self.sources)
-        )
+    def excesses(self) -> Excesses:
+        """The deltas, computed from the statement."""
+        return excesses_of(self.sources)
 
     def recheck(self) -> tuple[str, ...]:
         """Compute every claimed delta again; return what does not hold."""
-        curve = self.curve
+        excesses = self.excesses
         failures = list(self.flaws)
         for epsilon, delta in self.claims:
-            if (found := curve.delta(epsilon)) > delta:
-                what = (
-                    f"{float(delta):.9g} is claimed at epsilon {epsilon:.9g}, "
-                    f"{float(found):.9g} is proved"
+            proved = excesses.delta(epsilon)
+            if proved > delta:
+                failures.append(
+                    f"delta: {float(delta):.9g} is claimed at epsilon {epsilon:.9g}, "
+                    f"{float(proved):.9g} is proved"
                 )
-                failures.append(f"delta: {what}")
         return tuple(failures)
 
     def facts(self) -> Facts:
         """The claims."""
         rows = [[epsilon, float(delta)] for epsilon, delta in self.claims]
         table = Table(["epsilon", "delta at most"], rows, digits=12)
-        return Facts(
-            f"what {sum(times for _, times in self.sources)} reports of a person reveal", [table]
-        )
+        reports = sum(times for _, times in self.sources)
+        return Facts(f"what {reports} reports of a person reveal", [table])
 
     def to_dict(self) -> dict[str, Any]:
         """Statement and claims as JSON data, with their digest."""
@@ -129,9 +120,11 @@ class CurveCertificate(HasFacts):
         table["format"].text(FORMAT)
         table["made_by"].text()
         flaws = flaws_of(entry)
-        sources = tuple(_read_source(one) for one in table["reports"].list())
-        claimed = (one.table("epsilon", "delta") for one in table["claims"].list())
-        claims = [(claim["epsilon"].number(), claim["delta"].rational()) for claim in claimed]
+        sources = tuple(_read_source(source) for source in table["reports"].list())
+        claims = []
+        for part in table["claims"].list():
+            claim = part.table("epsilon", "delta")
+            claims.append((claim["epsilon"].number(), claim["delta"].rational()))
         if not sources or not claims or min(epsilon for epsilon, _ in claims) < 0:
             raise entry.error("there are no reports, no claims, or an epsilon is negative")
         return cls(sources, tuple(claims), flaws)
@@ -142,38 +135,56 @@ def is_account(path: FilePath) -> bool:
     return FORMAT in beginning(path, 100)
 
 
+def _few_digits(delta: Fraction) -> Fraction:
+    """The number, rounded up to 64 significant bits."""
+    shift = max(64 + delta.denominator.bit_length() - delta.numerator.bit_length(), 0)
+    above = -(-(delta.numerator << shift) // delta.denominator)
+    return Fraction(above, 1 << shift)
+
+
 def _read_source(entry: Entry) -> tuple[Source, int]:
     """Read a source with its number of repetitions."""
     kind = entry.part("kind").text("reports", "shuffled", "permanent", "ratios", "one_of")
     times = entry.part("times").whole(MAX_TIMES)
     if kind == "one_of":
-        parts = entry.table("kind", "times", "sources")["sources"].list()
-        if not parts:
-            raise entry.error("one of no sources is drawn")
-        found = [
-            _read_source(Entry({"times": 1, **one.value}, one.path, one.key))[0] for one in parts
-        ]
-        return OneOf(tuple(found), is_attained=False), times
+        return _read_mixture(entry), times
     if kind == "ratios":
-        table = entry.table("kind", "times", "odds", "share")
-        odds = table["odds"].rational()
-        share = table["share"].rational()
-        if not (odds >= 1 and 0 <= share * (1 + 1 / odds) <= 1):
-            raise entry.error("the odds are below 1, or the share is out of range")
-        return Ratios(odds, share, is_attained=False), times
-    own = {"reports": (), "shuffled": ("people",), "permanent": ("fresh", "publications")}[kind]
-    table = entry.table("kind", "times", "masses", "pairs", "ratios", *own)
+        return _read_ratios(entry), times
+    more = {"reports": (), "shuffled": ("people",), "permanent": ("fresh", "publications")}[kind]
+    table = entry.table("kind", "times", "masses", "pairs", "ratios", *more)
     channel = _read_channel(table["masses"], table["pairs"])
     if kind == "shuffled":
         return Shuffled(channel, max(1, table["people"].whole(MAX_PEOPLE + 1))), times
     if kind == "permanent":
         fresh = _read_masses(table["fresh"])
-        if len(fresh) != channel.counts.shape[1]:
+        reports = channel.counts.shape[1]
+        if len(fresh) != reports:
             raise table["fresh"].error(
-                f"there are {len(fresh)} rows for {channel.counts.shape[1]} permanent reports"
+                f"there are {len(fresh)} rows for {reports} permanent reports"
             )
         return Permanent(channel, fresh, max(1, table["publications"].whole(MAX_TIMES))), times
     return channel, times
+
+
+def _read_mixture(entry: Entry) -> OneOf:
+    """Read sources of which one is drawn for each person."""
+    parts = entry.table("kind", "times", "sources")["sources"].list()
+    if not parts:
+        raise entry.error("one of no sources is drawn")
+    # a part has no number of repetitions: it is used once
+    entries = (Entry({"times": 1, **part.value}, part.path, part.key) for part in parts)
+    sources = tuple(_read_source(part)[0] for part in entries)
+    return OneOf(sources, is_attained=False)
+
+
+def _read_ratios(entry: Entry) -> Ratios:
+    """Read the largest ratio and its share; the three masses must be probabilities."""
+    table = entry.table("kind", "times", "odds", "share")
+    odds = table["odds"].rational()
+    share = table["share"].rational()
+    if not (odds >= 1 and 0 <= share * (1 + 1 / odds) <= 1):
+        raise entry.error("the odds are below 1, or the share is out of range")
+    return Ratios(odds, share, is_attained=False)
 
 
 def _read_masses(entry: Entry) -> Int:
@@ -185,22 +196,13 @@ def _read_masses(entry: Entry) -> Int:
     return counts
 
 
-def _read_channel(masses: Entry, pairs: Entry) -> Channel:
+def _read_channel(masses: Entry, pairs: Entry) -> ChannelSource:
     """Read a channel and the ordered pairs that are compared; null for all."""
     counts = _read_masses(masses)
     n = len(counts)
     if pairs.value is None:
-        return Channel(counts, *all_pairs(n))
+        return ChannelSource(counts, *all_pairs(n))
     table = pairs.counts(len(pairs.list()), 2, n - 1).reshape(-1, 2)
     if not len(table):
         raise pairs.error("there are no pairs of answers")
-    return Channel(counts, table[:, 0], table[:, 1])
-
-
-def certificate_of(curve: PrivacyCurve, *deltas: float) -> CurveCertificate:
-    """The certificate of a curve at its least epsilons for some deltas."""
-    found = [curve.epsilon(delta) for delta in deltas]
-    if not any(epsilon < float("inf") for epsilon in found):
-        what = "no epsilon is enough for any of the deltas"
-        raise StatementError(what, do="give a larger delta, or channels without impossible reports")
-    return CurveCertificate.of(curve, [epsilon for epsilon in found if epsilon < float("inf")])
+    return ChannelSource(counts, table[:, 0], table[:, 1])

@@ -7,16 +7,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from math import ceil, inf, prod
-from typing import TYPE_CHECKING, Any, Protocol
+from math import ceil, inf
+from typing import Any
 
 import numpy as np
 
-from ldpopt.accounting.privacy_loss import Channel, Ratios, Source, all_pairs
-from ldpopt.accounting.product import Product, product
+from ldpopt.accounting.certificate import CurveCertificate
+from ldpopt.accounting.excess import Excesses
+from ldpopt.accounting.privacy_loss import ChannelSource, Ratios, Source, all_pairs
 from ldpopt.errors import StatementError
-from ldpopt.foundation.budget import Budget, epsilon_above, log_enclosure, round_down, round_up
+from ldpopt.foundation.budget import epsilon_above, log_enclosure, round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table
 from ldpopt.foundation.labels import codes
 from ldpopt.foundation.numbers import Float, real_number, short_repr, whole_number
@@ -24,28 +24,12 @@ from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import Notion
 
-if TYPE_CHECKING:
-    from ldpopt.accounting.certificate import CurveCertificate
-
 SHOWN_DELTAS = (1e-3, 1e-6, 1e-9)
 MAX_EXPONENT = 700.0  # larger powers are infinite in floats
 
 
-class Bound(Protocol):
-    """Bound on the excess of all reports at every ``a``, rounded one way."""
-
-    @property
-    def certain(self) -> Fraction:
-        """Mass of reports that are impossible under another answer."""
-
-    def excess(self, a: Fraction) -> Fraction:
-        """Bound on the delta at ``e**epsilon = a``: the sum of ``max(p - a p', 0)`` over the
-        reports.
-        """
-
-
 @dataclass(frozen=True, eq=False)
-class PrivacyCurve(HasFacts):
+class PrivacyCurve(Excesses, HasFacts):
     r"""What reports of a person reveal together about one answer in place of another: the least
     delta at each epsilon.
 
@@ -67,71 +51,37 @@ class PrivacyCurve(HasFacts):
     idea of a dominating pair is that of Zhu, Dong and Wang 2022.
     """
 
-    sources: tuple[tuple[Source, int], ...]  # with repetitions
     is_attained: bool
-
-    @cached_property
-    def _product(self) -> Product:
-        """The product of the upper losses."""
-        return product([(source.losses[0], times) for source, times in self.sources], is_upper=True)
-
-    @property
-    def upper(self) -> Bound:
-        """Upper bound on the excess."""
-        return self._product
-
-    @cached_property
-    def lower(self) -> Bound:
-        """Excess that one pair of answers to each question attains."""
-        return product(
-            [(source.losses[1], times) for source, times in self.sources], is_upper=False
-        )
-
-    def delta(self, epsilon: float | str) -> Fraction:
-        """Least delta at an epsilon in nats, rounded up: a proved upper bound, with a relative
-        error below 1e-10.
-        """
-        odds = Budget(epsilon).enclosure()[0]
-        return (
-            self.upper.certain
-            if odds >= self._largest_odds
-            else min(self.upper.excess(odds), Fraction(1))
-        )
-
-    def delta_lower(self, epsilon: float | str) -> float:
-        """A delta that one pair of answers attains, rounded down."""
-        return max(round_down(self.lower.excess(Budget(epsilon).enclosure()[1])), 0.0)
 
     def epsilon(self, delta: float) -> float:
         """Least epsilon at a delta in [0, 1], rounded up; infinite if none is enough."""
         limit = Fraction(real_number(delta, "delta", 0, 1))
-        most = epsilon_above(
-            sum((times * log_enclosure(one.odds)[1] for one, times in self.sources), Fraction(0))
-        )
+        budgets = (times * log_enclosure(source.odds)[1] for source, times in self.sources)
+        most = epsilon_above(sum(budgets, Fraction(0)))
         if self.upper.certain > limit:
             return inf
-        if self.upper.certain == limit or self.delta(0.0) <= limit:
-            return most if self.upper.certain == limit else 0.0
-        high = self._crossing(limit, most)
-        step = 1e-13 * max(high, 1e-3)
-        while high < most and self.delta(high) > limit:
-            high, step = min(high + step, most), 4 * step
-        return high
+        if self.upper.certain == limit:
+            return most
+        if self.delta(0.0) <= limit:
+            return 0.0
+        # what is found is not proved: it is raised until the upper bound keeps the delta
+        epsilon = self._crossing(limit, most)
+        step = 1e-13 * max(epsilon, 1e-3)
+        while epsilon < most and self.delta(epsilon) > limit:
+            epsilon = min(epsilon + step, most)
+            step *= 4
+        return epsilon
 
     def _crossing(self, limit: Fraction, most: float) -> float:
         """An epsilon near the least one, not proved."""
         if most < MAX_EXPONENT:
             return self._product.crossing(float(limit - self.upper.certain), most)
-        low, high = 0.0, most
+        low = 0.0
+        high = most
         for _ in range(50):
             middle = (low + high) / 2
             low, high = (middle, high) if self.delta(middle) > limit else (low, middle)
         return high
-
-    @cached_property
-    def _largest_odds(self) -> Fraction:
-        """The largest finite ratio of the probabilities of all reports together."""
-        return prod((source.odds**times for source, times in self.sources), start=Fraction(1))
 
     def guess(self, prior: float = 0.5) -> float:
         r"""Probability that the best guess between two answers is right, after all reports, rounded
@@ -143,13 +93,24 @@ class PrivacyCurve(HasFacts):
         ----------
         prior : float
             Probability :math:`\pi` of the first answer, in (0, 1); default: ``0.5``.
+
+        Returns
+        -------
+        float
+            At most 1. Without reports it is ``max(prior, 1 - prior)``.
+
+        Raises
+        ------
+        StatementError
+            If the prior is not between 0 and 1.
         """
         share = Fraction(real_number(prior, "prior", 0, 1))
         if not 0 < share < 1:
-            raise StatementError(
-                f"prior = {prior:g} leaves nothing to guess", do="give a number between 0 and 1"
-            )
-        return min(round_up(1 - share + share * self.upper.excess((1 - share) / share)), 1.0)
+            problem = f"prior = {prior:g} leaves nothing to guess"
+            raise StatementError(problem, code="prior", do="give a number between 0 and 1")
+        # max(s p, (1 - s) q) = (1 - s) q + s max(p - a q, 0) with a = (1 - s) / s
+        excess = self.upper.excess((1 - share) / share)
+        return min(round_up(1 - share + share * excess), 1.0)
 
     def tradeoff(self) -> Float:
         """Points (false alarms, misses) of the best tests between two answers, shape (m, 2), in
@@ -157,11 +118,12 @@ class PrivacyCurve(HasFacts):
         """
         misses = 1 - float(self._product.certain)
         masses, others = self._product.above(self._product.levels())
-        table = np.column_stack([np.append(0.0, others), np.append(misses, misses - masses)])
+        # a test decides for the first answer above a level: all reports below it are missed
+        alarms = np.append(0.0, others)
+        table = np.column_stack([alarms, np.append(misses, misses - masses)])
         table = np.clip(np.append(table, [[1.0, 0.0]], axis=0), 0.0, 1.0)
-        return np.asarray(
-            table[np.append(True, np.abs(np.diff(table, axis=0)).max(axis=1) > 1e-12)]
-        )
+        is_new = np.abs(np.diff(table, axis=0)).max(axis=1) > 1e-12
+        return np.asarray(table[np.append(True, is_new)])
 
     def renyi(self, order: float) -> float:
         r"""Renyi divergence of an order of at least 1, in nats, the sum over the questions.
@@ -192,9 +154,13 @@ class PrivacyCurve(HasFacts):
         StatementError
             If no epsilon is enough for any of the deltas.
         """
-        import ldpopt
-
-        return ldpopt.accounting.certificate_of(self, *deltas)
+        epsilons = [self.epsilon(delta) for delta in deltas]
+        finite = [epsilon for epsilon in epsilons if epsilon < inf]
+        if not finite:
+            problem = "no epsilon is enough for any of the deltas"
+            do = "give a larger delta, or channels without impossible reports"
+            raise StatementError(problem, code="delta", do=do)
+        return CurveCertificate.of(self, finite)
 
     @property
     def in_words(self) -> str:
@@ -279,50 +245,56 @@ def compose(
     """
     group = whole_number(group, "group", 1)
     if isinstance(channels, (Mechanism, str)) or not isinstance(channels, Iterable):
-        raise StatementError(
-            f"a {type(channels).__name__} is not a list of channels", do="pass [mechanism, ...]"
-        )
-    known: dict[int, Source] = {}
-    found: list[tuple[Source, int]] = []
-    for one in channels:
-        given, times = one if isinstance(one, tuple) and len(one) == 2 else (one, 1)
+        problem = f"a {type(channels).__name__} is not a list of channels"
+        raise StatementError(problem, code="channel-list", do="pass [mechanism, ...]")
+    known: dict[int, Source] = {}  # a channel that is used again is one source
+    sources: list[tuple[Source, int]] = []
+    for item in channels:
+        channel, times = item if isinstance(item, tuple) and len(item) == 2 else (item, 1)
         times = whole_number(times, "the number of times", 0) * group
-        if isinstance(given, PrivacyCurve):
-            found += [(source, times * own) for source, own in given.sources]
+        if isinstance(channel, PrivacyCurve):
+            sources += [(source, times * repeated) for source, repeated in channel.sources]
             continue
-        if id(given) not in known:
-            known[id(given)] = _source(given, pairs)
-        found.append((known[id(given)], times))
-    if not found:
-        raise StatementError("there is no channel to compose", do="give a list of mechanisms")
-    return PrivacyCurve(tuple(found), all([source.losses[0].is_attained for source, _ in found]))
+        if id(channel) not in known:
+            known[id(channel)] = _source(channel, pairs)
+        sources.append((known[id(channel)], times))
+    if not sources:
+        problem = "there is no channel to compose"
+        raise StatementError(problem, code="empty-list", do="give a list of mechanisms")
+    is_attained = all([source.losses[0].is_attained for source, _ in sources])
+    return PrivacyCurve(tuple(sources), is_attained)
 
 
-def _source(given: Any, pairs: Any) -> Source:
+def certificate_of(curve: PrivacyCurve, *deltas: float) -> CurveCertificate:
+    """The certificate of a curve at its least epsilons for some deltas."""
+    return curve.prove(*deltas)
+
+
+def _source(channel: Any, pairs: Any) -> Source:
     """What draws the reports; sets of answers and other reports that are not listed are known by
     their ratios.
     """
-    if isinstance(given, Source):
-        return given
-    drawn = given if isinstance(given, SubsetSelection) else getattr(given, "randomizer", given)
+    if isinstance(channel, Source):
+        return channel
+    is_subset = isinstance(channel, SubsetSelection)
+    drawn = channel if is_subset else getattr(channel, "randomizer", channel)
     if isinstance(drawn, SubsetSelection):
+        # a report is a set: it has the largest ratio if it has the first answer and not the second
         n = len(drawn.inputs)
-        size = drawn.size
-        return Ratios(
-            drawn.distribution.odds, drawn.p * Fraction(n - size, n - 1), is_attained=True
-        )
+        share = drawn.p * Fraction(n - drawn.size, n - 1)
+        return Ratios(drawn.distribution.odds, share, is_attained=True)
     odds = getattr(drawn, "odds", None)
     if not isinstance(drawn, Mechanism) and isinstance(odds, Fraction):
         # as binary randomized response, which reveals most
         return Ratios(odds, odds / (1 + odds), is_attained=False)
-    mechanism = read_channel(given)
-    return Channel(mechanism.counts, *read_pairs(mechanism, pairs))
+    mechanism = read_channel(channel)
+    return ChannelSource(mechanism.counts, *read_pairs(mechanism, pairs))
 
 
-def read_channel(given: Any) -> Mechanism:
+def read_channel(channel: Any) -> Mechanism:
     """The mechanism of a channel, a design or an array."""
-    channel = getattr(given, "mechanism", given)
-    return channel if isinstance(channel, Mechanism) else Mechanism(channel)
+    mechanism = getattr(channel, "mechanism", channel)
+    return mechanism if isinstance(mechanism, Mechanism) else Mechanism(mechanism)
 
 
 def read_pairs(mechanism: Mechanism, pairs: Any) -> Any:
@@ -332,12 +304,12 @@ def read_pairs(mechanism: Mechanism, pairs: Any) -> Any:
     if isinstance(pairs, Notion):
         tied = pairs.definition(mechanism.inputs, mechanism.outputs)
         if tied is None:
-            raise StatementError(
-                f"{type(pairs).__name__} does not name pairs of answers", do="give the pairs"
-            )
+            problem = f"{type(pairs).__name__} does not name pairs of answers"
+            raise StatementError(problem, code="pairs-of-notion", do="give the pairs")
         return tied.pairs()
     if not len(pairs) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
-        raise StatementError(
-            f"pairs = {short_repr(pairs)} are not pairs of answers", do='give [("yes", "no"), ...]'
-        )
-    return tuple(codes([pair[k] for pair in pairs], mechanism.inputs, "answer") for k in (0, 1))
+        problem = f"pairs = {short_repr(pairs)} are not pairs of answers"
+        raise StatementError(problem, code="pairs", do='give [("yes", "no"), ...]')
+    first = codes([pair[0] for pair in pairs], mechanism.inputs, "answer")
+    second = codes([pair[1] for pair in pairs], mechanism.inputs, "answer")
+    return first, second

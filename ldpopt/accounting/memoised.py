@@ -1,63 +1,17 @@
-r"""Memoised reports with a fresh layer: each answer has one permanent report, and every publication
-is drawn from it.
-
-.. math:: \Pr[y_1 \dots y_T \mid x] = \sum_z P_{xz} \prod_t R_{z y_t}
-
-The numbers of the published reports are enough; their probabilities are integers over ``2**(53 (T +
-1))``.
+"""Memoised reports with a fresh layer: each answer has one permanent report, and every publication
+is drawn from it; the curve of `Permanent`.
 """
 
-from dataclasses import dataclass
-from fractions import Fraction
-from functools import cached_property
-from itertools import combinations_with_replacement
-from math import comb, factorial, prod
-from operator import mul
-from typing import Any, ClassVar
-
-import numpy as np
+from math import comb
+from typing import Any
 
 from ldpopt.accounting.curve import PrivacyCurve, compose, read_channel, read_pairs
-from ldpopt.accounting.privacy_loss import BITS, Channel, PrivacyLoss, Source, losses_of
+from ldpopt.accounting.permanent_reports import MAX_TERMS, Permanent
+from ldpopt.accounting.privacy_loss import ChannelSource
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import is_labelled
-from ldpopt.foundation.numbers import Int, whole_number
+from ldpopt.foundation.numbers import whole_number
 from ldpopt.mechanism.mechanism import Mechanism
-
-MAX_TERMS = 3_000_000  # probabilities of reports that are compared: a few seconds
-
-
-@dataclass(frozen=True, eq=False)
-class Permanent(Source):
-    """The published reports of one person."""
-
-    channel: Channel  # draws the permanent report once
-    fresh: Int  # masses of the fresh layer, (k, m)
-    times: int
-
-    kind: ClassVar[str] = "permanent"
-
-    @cached_property
-    def losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:
-        """An upper loss of all pairs, and that of one pair."""
-        weights = []
-        for reports in combinations_with_replacement(range(self.fresh.shape[1]), self.times):
-            numbers = [reports.count(y) for y in range(self.fresh.shape[1])]
-            ways = factorial(self.times) // prod(map(factorial, numbers))
-            weights.append([ways * prod(map(pow, row, numbers)) for row in self.fresh.tolist()])
-        rows = [
-            [sum(map(mul, row, each)) for each in weights] for row in self.channel.counts.tolist()
-        ]
-        unit = 1 << BITS * (self.times + 1)
-        return losses_of(
-            np.array(rows, object), self.channel.first, self.channel.second, unit, MAX_TERMS
-        )
-
-    def plain(self) -> dict[str, Any]:
-        """The statement as JSON data."""
-        ratios = [str(Fraction(float(r)).limit_denominator(1 << 60)) for r in self.losses[0].ratios]
-        own = {"kind": self.kind, "fresh": self.fresh.tolist(), "publications": self.times}
-        return {**self.channel.plain(), **own, "ratios": ratios}
 
 
 def permanent(first: Any, fresh: Any, times: int, *, pairs: Any = None) -> PrivacyCurve:
@@ -100,23 +54,22 @@ def permanent(first: Any, fresh: Any, times: int, *, pairs: Any = None) -> Priva
     >>> round(curve.epsilon(0.0), 4)
     1.0986
     """
-    mechanism, layer, times = (
-        read_channel(first),
-        read_channel(fresh),
-        whole_number(times, "times", 1),
-    )
-    (n, k), (inputs, m) = mechanism.counts.shape, layer.counts.shape
+    mechanism = read_channel(first)
+    layer = read_channel(fresh)
+    times = whole_number(times, "times", 1)
+    n, k = mechanism.counts.shape
+    inputs, m = layer.counts.shape
     if inputs != k:
-        what = f"the fresh layer has {inputs} inputs, and the permanent report is one of {k}"
-        raise StatementError(what, do="give a fresh layer for the outputs of the first mechanism")
-    channel = Channel(mechanism.counts, *read_pairs(mechanism, pairs))
+        problem = f"the fresh layer has {inputs} inputs, and the permanent report is one of {k}"
+        do = "give a fresh layer for the outputs of the first mechanism"
+        raise StatementError(problem, code="fresh-layer", do=do)
+    channel = ChannelSource(mechanism.counts, *read_pairs(mechanism, pairs))
     terms = comb(times + m - 1, m - 1) * (n * k + len(channel.first))
     if terms > MAX_TERMS:
-        what = f"{times} publications of {m} reports are {terms:,} probabilities to compare"
-        raise StatementError(
-            what, do="take fewer publications, or a fresh layer with fewer reports"
-        )
+        problem = f"{times} publications of {m} reports are {terms:,} probabilities to compare"
+        do = "take fewer publications, or a fresh layer with fewer reports"
+        raise StatementError(problem, code="publications", do=do)
+    # without labels the rows of the layer are in the order of the permanent reports
     has_labels = is_labelled(fresh) or isinstance(getattr(fresh, "mechanism", fresh), Mechanism)
-    return compose(
-        [Permanent(channel, layer.counts_after(mechanism) if has_labels else layer.counts, times)]
-    )
+    masses = layer.counts_after(mechanism) if has_labels else layer.counts
+    return compose([Permanent(channel, masses, times)])

@@ -29,6 +29,7 @@ ONE = 1 << BITS
 MAX_ENTRIES = 50_000_000
 # number of ratios at which the excess is computed; others lie between two of them
 MAX_RATIOS = 1000
+BLOCK = 4096  # pairs that are compared at once in floats
 T = TypeVar("T")
 # ratios that differ by less are raised to the largest; so are those within their rounding
 RESOLUTION = 2.0**-44
@@ -36,16 +37,21 @@ RESOLUTION = 2.0**-44
 
 def summed(pairs: Iterable[tuple[T, Fraction]]) -> dict[T, Fraction]:
     """The sum of the numbers of each key, in the order of the keys."""
-    found: dict[T, Fraction] = {}
+    sums: dict[T, Fraction] = {}
     for key, number in pairs:
-        found[key] = found.get(key, Fraction(0)) + number
-    return found
+        before = sums.get(key, Fraction(0))
+        sums[key] = before + number
+    return sums
 
 
 @dataclass(frozen=True)
 class PrivacyLoss:
     """A privacy loss distribution whose excess bounds that of all pairs of answers, or that of one
     pair from below.
+
+    An atom ``(r, p)`` stands for reports of probability ``p`` under one answer and ``p / r`` under
+    the other; its excess at ``a`` is ``max(p - a p / r, 0)``. The loss of a report is ``log r``.
+    Losses of independent reports are multiplied: ratios and masses of every combination of atoms.
     """
 
     ratios: tuple[Fraction, ...]  # positive, ascending
@@ -68,7 +74,8 @@ class PrivacyLoss:
     def excess(self, a: Fraction) -> Fraction:
         """The right side of the bound on ``h(a)`` in the module's docstring."""
         atoms = zip(self.ratios, self.masses, strict=True)
-        return self.certain + sum((p * (1 - a / r) for r, p in atoms if r > a), Fraction(0))
+        parts = (p * (1 - a / r) for r, p in atoms if r > a)
+        return self.certain + sum(parts, Fraction(0))
 
     def renyi(self, order: float) -> float:
         """Renyi divergence of an order of at least 1, in nats and in floats: an upper bound for an
@@ -80,9 +87,10 @@ class PrivacyLoss:
         masses = np.array([float(p) for p in self.masses])
         if order == 1:
             return float(masses @ logs)
-        return (
-            float(np.log(masses @ np.exp((order - 1) * logs)) / (order - 1)) if len(logs) else 0.0
-        )
+        if not len(logs):
+            return 0.0
+        moment = masses @ np.exp((order - 1) * logs)
+        return float(np.log(moment) / (order - 1))
 
 
 # of reports that do not depend on the answer
@@ -90,7 +98,11 @@ NOTHING = PrivacyLoss((Fraction(1),), (Fraction(1),), Fraction(0))
 
 
 class Source(ABC):
-    """What one or more reports of a person are drawn from."""
+    """What one or more reports of a person are drawn from.
+
+    A source knows two losses, from which it is composed with others, and what it is drawn from as
+    plain data, from which a certificate is read. Its ``kind`` is its name there.
+    """
 
     kind: ClassVar[str]
 
@@ -114,7 +126,7 @@ class Source(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Channel(Source):
+class ChannelSource(Source):
     """One report: a channel, and the ordered pairs of answers that are compared."""
 
     counts: Int  # masses over 2**53
@@ -135,13 +147,14 @@ class Channel(Source):
         q = shares[self.second]
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.log(p) - np.log(q)
+            # p log(p / q) and p (p / q)**(s - 1) are 0 for p = 0, also if q = 0
             if order == 1:
-                terms = np.where(p > 0, p * logs, 0.0).sum(axis=1)
+                divergence = np.where(p > 0, p * logs, 0.0).sum(axis=1)
             else:
-                terms = np.log(np.where(p > 0, p * np.exp((order - 1) * logs), 0.0).sum(axis=1)) / (
-                    order - 1
-                )
-        return float(terms.max(initial=0.0))
+                powers = np.exp((order - 1) * logs)
+                moments = np.where(p > 0, p * powers, 0.0).sum(axis=1)
+                divergence = np.log(moments) / (order - 1)
+        return float(divergence.max(initial=0.0))
 
     def plain(self) -> dict[str, Any]:
         """The statement as JSON data: masses, pairs (null for all), and ratios at which a loss
@@ -149,18 +162,21 @@ class Channel(Source):
         """
         n = len(self.counts)
         pairs = list(zip(self.first.tolist(), self.second.tolist(), strict=True))
-        named = None if len(set(pairs)) == n * (n - 1) else [list(pair) for pair in pairs]
+        is_all = len(set(pairs)) == n * (n - 1)
+        named = None if is_all else [list(pair) for pair in pairs]
         ratios = [str(ratio) for ratio in self.losses[0].ratios]
         return {"kind": self.kind, "masses": self.counts.tolist(), "pairs": named, "ratios": ratios}
 
 
 @dataclass(frozen=True, eq=False)
 class Ratios(Source):
-    """Reports that are not listed; with the largest possible share, all channels with this ratio
-    reveal less.
+    """Reports that are not listed, with three ratios: the largest, 1, and the inverse of the
+    largest.
+
+    With the largest possible share, ``largest / (1 + largest)``, all channels with this ratio
+    reveal less (Kairouz, Oh and Viswanath 2015).
     """
 
-    # ratio; all other reports have the ratio 1 or its inverse (Kairouz, Oh and Viswanath 2015)
     largest: Fraction
     share: Fraction  # mass of the reports that attain the ratio
     is_attained: bool
@@ -172,11 +188,16 @@ class Ratios(Source):
         """An upper loss, and the same if one pair attains the excess, or one that reveals
         nothing.
         """
-        top, share = self.largest, self.share
-        atoms = [(top, share), (1 / top, share / top), (Fraction(1), 1 - share * (1 + 1 / top))]
-        loss = PrivacyLoss.of(
-            [(ratio, mass) for ratio, mass in atoms if mass], is_attained=self.is_attained
-        )
+        # the two answers have the same law up to their names: the inverse ratio has share / largest
+        inverse = 1 / self.largest
+        equal = 1 - self.share * (1 + inverse)
+        atoms = [
+            (self.largest, self.share),
+            (inverse, self.share * inverse),
+            (Fraction(1), equal),
+        ]
+        used = [(ratio, mass) for ratio, mass in atoms if mass]
+        loss = PrivacyLoss.of(used, is_attained=self.is_attained)
         return loss, loss if self.is_attained else NOTHING
 
     def plain(self) -> dict[str, Any]:
@@ -200,22 +221,20 @@ class OneOf(Source):
         """Upper and lower loss: means of those of the sources; the lower one reveals nothing if it
         is not attained.
         """
-        upper, lower = (
-            self._mean([source.losses[side] for source in self.sources]) for side in (0, 1)
-        )
+        upper = self._mean([source.losses[0] for source in self.sources])
+        lower = self._mean([source.losses[1] for source in self.sources])
         return upper, lower if self.is_attained else NOTHING
 
-    def _mean(self, each: Sequence[PrivacyLoss]) -> PrivacyLoss:
+    def _mean(self, losses: Sequence[PrivacyLoss]) -> PrivacyLoss:
         """The loss whose excess is the mean of those of some losses."""
-        atoms = [
-            (r, p / len(each))
-            for loss in each
-            for r, p in zip(loss.ratios, loss.masses, strict=True)
-        ]
-        certain = sum((loss.certain for loss in each), Fraction(0)) / len(each)
-        return PrivacyLoss.of(
-            atoms, certain, is_attained=self.is_attained and all(loss.is_attained for loss in each)
-        )
+        number = len(losses)
+        atoms = []
+        for loss in losses:
+            for ratio, mass in zip(loss.ratios, loss.masses, strict=True):
+                atoms.append((ratio, mass / number))
+        certain = sum((loss.certain for loss in losses), Fraction(0)) / number
+        is_attained = self.is_attained and all(loss.is_attained for loss in losses)
+        return PrivacyLoss.of(atoms, certain, is_attained=is_attained)
 
     def plain(self) -> dict[str, Any]:
         """The statement as JSON data."""
@@ -236,25 +255,29 @@ def losses_of(
     """
     m = counts.shape[1]
     if not len(first):
-        return (PrivacyLoss((), (), Fraction(0)),) * 2
+        nothing = PrivacyLoss((), (), Fraction(0))
+        return nothing, nothing
     if len(first) * m > MAX_ENTRIES:
-        what = (
+        problem = (
             f"{len(first):,} pairs of {len(counts)} answers with {m} reports are too many "
             "to compare"
         )
-        raise StatementError(what, do="merge answers or reports, or name the pairs to compare")
+        do = "merge answers or reports, or name the pairs to compare"
+        raise StatementError(problem, code="many-pairs", do=do)
     values, places = np.unique(counts, return_inverse=True)
     places = places.reshape(counts.shape)
-    # the order of reports does not matter
+    # A pair of entries is one number. The order of reports does not matter: pairs of rows that
+    # differ in it only are one pair.
     codes = np.sort(places[first] * len(values) + places[second], axis=1)
-    pairs = _Pairs(values, *np.divmod(np.unique(codes, axis=0), len(values)), unit)
+    distinct = np.unique(codes, axis=0)
+    pairs = _Pairs(values, *np.divmod(distinct, len(values)), unit)
     points = [Fraction(0), *pairs.ratios(most)]
     excesses, attained = zip(*map(pairs.largest_excess, points), strict=True)
     hits = np.bincount(np.concatenate(attained), minlength=len(pairs.first))
     best = int(hits.argmax())
-    return interpolated(points, excesses, is_attained=bool(hits[best] == len(points))), pairs.loss(
-        best
-    )
+    # a pair that attains the largest excess at every ratio attains it between them, too
+    is_attained = bool(hits[best] == len(points))
+    return interpolated(points, excesses, is_attained=is_attained), pairs.loss(best)
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,54 +298,71 @@ class _Pairs:
         """Ratios of entries, ascending; of close ones the largest, and of many some, the largest of
         all among them.
         """
-        entries = np.divmod(
-            np.unique(self.first * len(self.values) + self.second), len(self.values)
-        )
-        p, q = (self.values[each] for each in entries)
+        size = len(self.values)
+        over, under = np.divmod(np.unique(self.first * size + self.second), size)
+        p = self.values[over]
+        q = self.values[under]
         is_finite = (p > 0) & (q > 0)
         if not is_finite.any():
             return []
-        p, q = p[is_finite], q[is_finite]
+        p = p[is_finite]
+        q = q[is_finite]
         order = np.argsort((p / q).astype(float))
-        p, q = p[order], q[order]
-        found = (p / q).astype(float)
+        p = p[order]
+        q = q[order]
+        floats = (p / q).astype(float)
         # masses are rounded to a unit
         spread = np.clip((8 / np.minimum(p, q)).astype(float), RESOLUTION, 2.0**-30)
-        ends = np.flatnonzero(
-            np.append(found[1:] > found[:-1] * (1 + np.maximum(spread[1:], spread[:-1])), True)
-        )
+        gap = np.maximum(spread[1:], spread[:-1])
+        is_apart = floats[1:] > floats[:-1] * (1 + gap)
+        ends = np.flatnonzero(np.append(is_apart, True))
         if len(ends) > most:
-            ends = np.unique(np.append(ends[:: -(-len(ends) // most)], ends[-1]))
-        # floats cannot tell which of these is largest
-        starts = np.searchsorted(found, found[ends] * (1 - 2.0**-50))
-        close = [slice(*pair) for pair in zip(starts.tolist(), (ends + 1).tolist(), strict=True)]
-        return [max(map(Fraction, p[part].tolist(), q[part].tolist())) for part in close]
+            step = -(-len(ends) // most)
+            ends = np.unique(np.append(ends[::step], ends[-1]))
+        # floats cannot tell which of the ratios near an end is the largest: rationals decide
+        starts = np.searchsorted(floats, floats[ends] * (1 - 2.0**-50))
+        largest = []
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+            close = slice(start, end + 1)
+            largest.append(max(map(Fraction, p[close].tolist(), q[close].tolist())))
+        return largest
 
     def largest_excess(self, a: Fraction) -> tuple[Fraction, Int]:
         """Largest excess of the pairs at ``a``, exactly, and the pairs that attain it up to
         rounding.
         """
-        parts = (slice(begin, begin + 4096) for begin in range(0, len(self.first), 4096))
-        pairs = ((self.shares[self.first[part]], self.shares[self.second[part]]) for part in parts)
-        rough = np.concatenate([np.maximum(p - float(a) * q, 0).sum(axis=1) for p, q in pairs])
+        rough = []
+        for begin in range(0, len(self.first), BLOCK):
+            part = slice(begin, begin + BLOCK)
+            p = self.shares[self.first[part]]
+            q = self.shares[self.second[part]]
+            rough.append(np.maximum(p - float(a) * q, 0).sum(axis=1))
+        floats = np.concatenate(rough)
         # A term is counted if p >= a q, so its error is below p 2**-50.6; those of all terms and of
         # their sum, twice.
-        near = np.flatnonzero(rough >= rough.max() - (self.first.shape[1] + 8) * 2.0**-50)
-        p, q = (self.values[places[near]].astype(object) for places in (self.first, self.second))
-        exact = np.maximum(p * a.denominator - q * a.numerator, 0).sum(axis=1)
+        margin = (self.first.shape[1] + 8) * 2.0**-50
+        near = np.flatnonzero(floats >= floats.max() - margin)
+        over = self.values[self.first[near]].astype(object)
+        under = self.values[self.second[near]].astype(object)
+        terms = over * a.denominator - under * a.numerator
+        exact = np.maximum(terms, 0).sum(axis=1)
         best = exact.max()
-        # masses are rounded to a unit
+        # masses are rounded to a unit: a pair that is this close attains it, too
         attained = exact >= best - (best >> 40) - (a.denominator << 3)
         return Fraction(int(best), self.unit * a.denominator), near[attained.astype(bool)]
 
     def loss(self, k: int) -> PrivacyLoss:
         """The exact loss of a pair."""
-        rows = zip(
-            self.values[self.first[k]].tolist(), self.values[self.second[k]].tolist(), strict=True
-        )
-        masses = [(p, q) for p, q in rows if p]
-        atoms = [(Fraction(p, q), Fraction(p, self.unit)) for p, q in masses if q]
-        return PrivacyLoss.of(atoms, Fraction(sum(p for p, q in masses if not q), self.unit))
+        first = self.values[self.first[k]].tolist()
+        second = self.values[self.second[k]].tolist()
+        atoms = []
+        certain = 0
+        for p, q in zip(first, second, strict=True):
+            if p and q:
+                atoms.append((Fraction(p, q), Fraction(p, self.unit)))
+            elif p:
+                certain += p
+        return PrivacyLoss.of(atoms, Fraction(certain, self.unit))
 
 
 def interpolated(
@@ -330,16 +370,24 @@ def interpolated(
 ) -> PrivacyLoss:
     """The loss whose excess is the lower hull of values at points, 0 the first; the last value
     holds from there on.
+
+    Theorem of the module: an excess is convex in ``a``, and linear between likelihood ratios. An
+    atom ``(r, p)`` is a bend of the excess at ``r`` by ``p / r``.
     """
     corners: list[tuple[Fraction, Fraction]] = []
     slopes: list[Fraction] = []  # between corners
     for a, value in zip(points, values, strict=True):
+        # a corner on or above the line from the one before it to the new one is not on the hull
         while slopes and value - corners[-1][1] <= slopes[-1] * (a - corners[-1][0]):
-            del corners[-1], slopes[-1]
+            del corners[-1]
+            del slopes[-1]
         if corners:
-            slopes.append((value - corners[-1][1]) / (a - corners[-1][0]))
+            before, height = corners[-1]
+            slopes.append((value - height) / (a - before))
         corners.append((a, value))
+    atoms = []
     # the last bend is to a level line
-    bends = zip(corners[1:], slopes, [*slopes[1:], Fraction(0)], strict=False)
-    atoms = [(a, a * (after - before)) for (a, _), before, after in bends]
+    after = [*slopes[1:], Fraction(0)]
+    for (a, _), left, right in zip(corners[1:], slopes, after, strict=False):
+        atoms.append((a, a * (right - left)))
     return PrivacyLoss.of(atoms, values[-1], is_attained=is_attained)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from functools import cached_property, partial
-from itertools import accumulate
 from math import exp, floor, log, prod
 from typing import TypeVar
 
@@ -40,7 +39,12 @@ class _TooManyAtomsError(Exception):
 
 @dataclass(frozen=True)
 class Product:
-    """Two lists of atoms, whose products are the atoms of all reports."""
+    """Two lists of atoms, whose products are the atoms of all reports.
+
+    Of ``k`` and ``l`` atoms the ``k l`` products are never listed: for each atom of the left list,
+    those of the right list above a ratio are sums that are known, so that an excess takes ``k log
+    l`` steps.
+    """
 
     left: Atoms
     right: Atoms
@@ -49,95 +53,115 @@ class Product:
 
     def excess(self, a: Fraction) -> Fraction:
         """Excess at ``a``, rounded as the atoms."""
-        mass, other, (ratios, sums) = 0, 0, self._tails
+        mass = 0  # under the one answer
+        other = 0  # under the other answer
+        ratios, sums = self._tails
         over = a.numerator * UNIT * UNIT
         under = a.denominator
         for ratio, p in self.left:
-            first, second = sums[bisect_right(ratios, over // (under * ratio))]
+            # the product of two ratios is above a
+            place = bisect_right(ratios, over // (under * ratio))
+            first, second = sums[place]
             mass += p * first
+            # the excess falls with the other mass: it is rounded against the direction
             other += rounded(p * second * UNIT, ratio, up=not self.is_upper)
-        return self.certain + Fraction(under * mass - a.numerator * other, under * UNIT * UNIT)
+        excess = under * mass - a.numerator * other
+        return self.certain + Fraction(excess, under * UNIT * UNIT)
 
     @cached_property
     def _tails(self) -> tuple[list[int], Atoms]:
         """Ratios of the right list, and its masses under both answers from each atom on."""
-        pairs = [
-            (p, rounded(p * UNIT, ratio, up=not self.is_upper)) for ratio, p in reversed(self.right)
-        ]
-        sums = accumulate(
-            pairs, lambda one, two: (one[0] + two[0], one[1] + two[1]), initial=(0, 0)
-        )
-        return [ratio for ratio, _ in self.right], list(sums)[::-1]
+        mass = 0
+        other = 0
+        sums = [(mass, other)]
+        for ratio, p in reversed(self.right):
+            mass += p
+            other += rounded(p * UNIT, ratio, up=not self.is_upper)
+            sums.append((mass, other))
+        return [ratio for ratio, _ in self.right], sums[::-1]
 
     @cached_property
     def _floats(self) -> list[tuple[Float, Float, Float]]:
         """Of both lists the logarithms of the ratios, and the masses under both answers, in
         floats.
         """
-        found = []
+        lists = []
         for part in (self.left, self.right):
             logs, masses = np.array([(log(r) - log(UNIT), p / UNIT) for r, p in part]).T
             with np.errstate(over="ignore", under="ignore"):
-                found.append((logs, masses, masses * np.exp(-logs)))
-        return found
+                others = masses * np.exp(-logs)
+            lists.append((logs, masses, others))
+        return lists
 
     def above(self, levels: Float) -> tuple[Float, Float]:
         """Masses under both answers of the atoms with a logarithm of the ratio above some levels,
         in floats.
         """
-        left, right = self._floats
-        where = np.searchsorted(right[0], levels[:, None] - left[0], side="right")
-        first, second = (
-            np.append(np.cumsum(masses[::-1])[::-1], 0.0)[where] for masses in right[1:]
-        )
-        return first @ left[1], second @ left[2]
+        left_logs, left_masses, left_others = self._floats[0]
+        logs, masses, others = self._floats[1]
+        places = np.searchsorted(logs, levels[:, None] - left_logs, side="right")
+        mass_above = np.append(np.cumsum(masses[::-1])[::-1], 0.0)
+        other_above = np.append(np.cumsum(others[::-1])[::-1], 0.0)
+        return mass_above[places] @ left_masses, other_above[places] @ left_others
 
     def levels(self) -> Float:
         """Logarithms between the ratios of the atoms, or some of them, descending."""
-        left, right = (part[0] for part in self._floats)
+        left = self._floats[0][0]
+        right = self._floats[1][0]
         if len(left) * len(right) > 8 * MAX_PRODUCTS:
-            return np.linspace(left[0] + right[0] - 1e-12, left[-1] + right[-1], MAX_LEVELS)[::-1]
-        each = np.unique((left[:, None] + right).ravel().round(11))[::-1]
-        each = each[:: -(-len(each) // (10 * MAX_LEVELS))]
-        return np.append(each - 1e-10, each[-1] - 1)
+            lowest = left[0] + right[0] - 1e-12
+            highest = left[-1] + right[-1]
+            return np.linspace(lowest, highest, MAX_LEVELS)[::-1]
+        logs = np.unique((left[:, None] + right).ravel().round(11))[::-1]
+        step = -(-len(logs) // (10 * MAX_LEVELS))
+        logs = logs[::step]
+        # just below each ratio, and below all of them
+        return np.append(logs - 1e-10, logs[-1] - 1)
 
     def crossing(self, limit: float, most: float) -> float:
         """An epsilon up to ``most`` at which the excess is about the limit, without proof."""
-        low, high = 0.0, most
+        low = 0.0
+        high = most
         for _ in range(60):
             middle = (low + high) / 2
-            mass, other = (values[0] for values in self.above(np.array([middle])))
-            low, high = (middle, high) if mass - exp(middle) * other > limit else (low, middle)
+            masses, others = self.above(np.array([middle]))
+            is_low = masses[0] - exp(middle) * others[0] > limit
+            low, high = (middle, high) if is_low else (low, middle)
         return high
 
 
 def product(questions: Questions, *, is_upper: bool) -> Product:
     """The product of losses, each with its number of repetitions."""
-    certain = 1 - prod(
-        ((1 - loss.certain) ** times for loss, times in questions), start=Fraction(1)
-    )
+    # no report is impossible under the other answer with the product of these probabilities
+    possible = ((1 - loss.certain) ** times for loss, times in questions)
+    certain = 1 - prod(possible, start=Fraction(1))
     questions = [(loss, times) for loss, times in questions if times and loss.ratios]
     try:
-        halves = _listed(questions, up=is_upper)
+        left, right = _listed(questions, up=is_upper)
     except _TooManyAtomsError:
-        halves = [(UNIT, UNIT)], _on_powers(questions, up=is_upper)
-    return Product(*halves, certain, is_upper)
+        left = [(UNIT, UNIT)]
+        right = _on_powers(questions, up=is_upper)
+    return Product(left, right, certain, is_upper)
 
 
 def _listed(questions: Questions, *, up: bool) -> tuple[Atoms, Atoms]:
     """Atoms of two halves of the questions."""
     halves = [[(UNIT, UNIT)], [(UNIT, UNIT)]]
     multiply = partial(_products, up=up)
-    for loss, times in sorted(questions, key=lambda one: -one[1]):
+    for loss, times in sorted(questions, key=lambda question: -question[1]):
         atoms = [
-            (scaled(r, up=up), scaled(p, up=up))
-            for r, p in zip(loss.ratios, loss.masses, strict=True)
+            (scaled(ratio, up=up), scaled(mass, up=up))
+            for ratio, mass in zip(loss.ratios, loss.masses, strict=True)
         ]
-        for factor in [power(atoms, times // 2, multiply)] * 2 * (times > 1) + [atoms] * (
-            times % 2
-        ):
-            smaller = len(halves[0]) > len(halves[1])
-            halves[smaller] = multiply(halves[smaller], factor)
+        # both halves get half of the repetitions, and the shorter one that is left over
+        factors = []
+        if times > 1:
+            factors += [power(atoms, times // 2, multiply)] * 2
+        if times % 2:
+            factors.append(atoms)
+        for factor in factors:
+            shorter = len(halves[0]) > len(halves[1])
+            halves[shorter] = multiply(halves[shorter], factor)
     return halves[0], halves[1]
 
 
@@ -147,18 +171,22 @@ def _products(left: Atoms, right: Atoms, *, up: bool) -> Atoms:
     """
     if len(left) * len(right) > MAX_PRODUCTS:
         raise _TooManyAtomsError
-    pairs = (
-        (rounded(r * s, UNIT, up=up), rounded(p * q, UNIT, up=up))
-        for r, p in left
-        for s, q in right
-    )
-    found: Atoms = []
-    for ratio, mass in sorted(pairs, reverse=up):
-        if found and abs(ratio - found[-1][0]) <= found[-1][0] >> CLOSE:
-            found[-1] = (found[-1][0], found[-1][1] + mass)
+    pairs = []
+    for r, p in left:
+        for s, q in right:
+            ratio = rounded(r * s, UNIT, up=up)
+            mass = rounded(p * q, UNIT, up=up)
+            pairs.append((ratio, mass))
+    pairs.sort(reverse=up)
+    merged: Atoms = []
+    # descending if rounded up, so that the first of close ratios is the largest
+    for ratio, mass in pairs:
+        last, sum_of_masses = merged[-1] if merged else (0, 0)
+        if merged and abs(ratio - last) <= last >> CLOSE:
+            merged[-1] = (last, sum_of_masses + mass)
         elif ratio and mass:
-            found.append((ratio, mass))
-    return found[::-1] if up else found
+            merged.append((ratio, mass))
+    return merged[::-1] if up else merged
 
 
 def _on_powers(questions: Questions, *, up: bool) -> Atoms:
@@ -166,29 +194,36 @@ def _on_powers(questions: Questions, *, up: bool) -> Atoms:
     under 1.
     """
     base = _base(questions)
+    # below, powers are lowered a little, so that rounding of the base cannot raise a ratio
     slack = Fraction(1) if up else 1 - Fraction(1, 1 << 44)
     least = 0
     masses = [UNIT]
     multiply = partial(multiplied, up=up)
     for loss, times in questions:
-        first, own = _moved(loss, base, slack, up=up)
-        least, masses = least + first * times, multiply(masses, power(own, times, multiply))
+        first, coefficients = _moved(loss, base, slack, up=up)
+        least += first * times
+        masses = multiply(masses, power(coefficients, times, multiply))
     ratios = _powers(base, least, least + len(masses), up=up)
     shift = scaled(slack ** sum(times for _, times in questions), up=up)
-    shifted = (rounded(ratio * shift, UNIT, up=up) for ratio in ratios)
-    return [(ratio, mass) for ratio, mass in zip(shifted, masses, strict=True) if ratio and mass]
+    atoms = []
+    for power_of_base, mass in zip(ratios, masses, strict=True):
+        ratio = rounded(power_of_base * shift, UNIT, up=up)
+        if ratio and mass:
+            atoms.append((ratio, mass))
+    return atoms
 
 
 def _base(questions: Questions) -> Fraction:
     """A number of which all ratios are about powers, if there is one, or else a small one."""
     logs = [abs(log(ratio)) for loss, _ in questions for ratio in loss.ratios]
+    largest = max(logs)
     width = sum(times * (log(loss.ratios[-1]) - log(loss.ratios[0])) for loss, times in questions)
-    finest = max(logs) * MAX_POWERS / width
+    finest = largest * MAX_POWERS / width
     for count in range(1, min(9, floor(finest) + 1)):
-        parts = np.array(logs) * count / max(logs)
+        parts = np.array(logs) * count / largest
         if np.abs(parts - parts.round()).max() < 1e-9:
-            return Fraction(exp(max(logs) / count))
-    return Fraction(exp(max(logs) / finest))
+            return Fraction(exp(largest / count))
+    return Fraction(exp(largest / finest))
 
 
 def _moved(
@@ -203,61 +238,66 @@ def _moved(
     points = [
         rounded(point * over, under, up=not up) for point in _powers(base, first, last, up=not up)
     ]
-    found = [0] * len(points)
+    moved = [0] * len(points)
     for ratio, mass in zip(loss.ratios, loss.masses, strict=True):
         r = scaled(ratio, up=up)
         p = scaled(mass, up=up)
         k = bisect_right(points, r) - 1
-        raised = (
-            rounded(p * (r - points[k]) * points[k + 1], r * (points[k + 1] - points[k]), up=True)
-            if up
-            else 0
-        )
-        found[k] += p - raised
-        found[k + 1] += raised
-    return first, found
+        raised = 0
+        if up:
+            # p = u + v and p / r = u / s + v / t between s <= r <= t: v = p (r - s) t / (r (t - s))
+            s = points[k]
+            t = points[k + 1]
+            raised = rounded(p * (r - s) * t, r * (t - s), up=True)
+        moved[k] += p - raised
+        moved[k + 1] += raised
+    return first, moved
 
 
 def _powers(base: Fraction, first: int, last: int, *, up: bool) -> list[int]:
     """Powers of a number for exponents from ``first`` to before ``last``, in fixed point."""
-    below = [UNIT]
-    above = [UNIT]
     over, under = base.as_integer_ratio()
+    below = [UNIT]
     for _ in range(first, 0):
-        below.append(rounded(below[-1] * under, over, up=up))
+        smaller = rounded(below[-1] * under, over, up=up)
+        below.append(smaller)
+    above = [UNIT]
     for _ in range(1, last):
-        above.append(rounded(above[-1] * over, under, up=up))
-    found = [*below[:0:-1], *above]
+        larger = rounded(above[-1] * over, under, up=up)
+        above.append(larger)
+    powers = [*below[:0:-1], *above]
     start = min(first, 0)
-    return found[first - start : last - start]
+    return powers[first - start : last - start]
 
 
 def power(value: T, times: int, multiply: Callable[[T, T], T]) -> T:
     """Power of atoms or of a polynomial, at least the first, by repeated squares."""
-    found = value
+    result = value
     for bit in bin(times)[3:]:
-        found = multiply(found, found)
+        result = multiply(result, result)
         if bit == "1":
-            found = multiply(found, value)
-    return found
+            result = multiply(result, value)
+    return result
 
 
 def multiplied(left: list[int], right: list[int], *, up: bool) -> list[int]:
     """Product of two polynomials with coefficients in fixed point."""
-    return [rounded(value, UNIT, up=up) for value in convolved(left, right, WIDTH)]
+    products = convolved(left, right, WIDTH)
+    return [rounded(value, UNIT, up=up) for value in products]
 
 
 def convolved(left: list[int], right: list[int], width: int) -> list[int]:
     """Coefficients of the product of two polynomials, of at most ``width`` digits, by one product
     of long decimals.
     """
-    texts = ("".join(f"{value:0{width}d}" for value in reversed(part)) for part in (left, right))
+    # Kronecker's substitution: a coefficient has its own digits, as no product reaches the next
+    first, second = (
+        Decimal("".join(f"{value:0{width}d}" for value in reversed(part))) for part in (left, right)
+    )
     count = len(left) + len(right) - 1
-    digits = str(MULTIPLY(*map(Decimal, texts))).zfill(width * count)
-    return [
-        int(digits[max(end - width, 0) : end])
-        for end in range(len(digits), len(digits) - width * count, -width)
-    ]
+    digits = str(MULTIPLY(first, second)).zfill(width * count)
+    ends = range(len(digits), len(digits) - width * count, -width)
+    return [int(digits[max(end - width, 0) : end]) for end in ends]
 
 
 def rounded(number: int, unit: int, *, up: bool) -> int:

@@ -51,13 +51,12 @@ class Audit(HasFacts):
     def __post_init__(self) -> None:
         """Refuse other numbers and verdicts, for audits of plug-ins."""
         if self.verdict not in get_args(Verdict) or not (self.epsilon >= 0 and self.delta >= 0):
-            what = (
+            problem = (
                 f"not an audit: epsilon {self.epsilon}, delta {self.delta}, verdict "
                 f"{short_repr(self.verdict)}"
             )
-            raise StatementError(
-                what, do=f"give numbers >= 0, and one of {', '.join(get_args(Verdict))}"
-            )
+            do = f"give numbers >= 0, and one of {', '.join(get_args(Verdict))}"
+            raise StatementError(problem, code="audit", do=do)
 
     def facts(self) -> Facts:
         """The claim, the verdict, the numbers and the witness."""
@@ -92,6 +91,10 @@ class Audit(HasFacts):
 def verdict_of_ratio(ratio: Fraction | float, budget: Budget) -> tuple[float, Verdict]:
     """Epsilon, rounded up, of the exact largest ratio of two probabilities; and the verdict on the
     budget.
+
+    The number ``e**epsilon`` is irrational. It is enclosed by rationals, ``low <= e**epsilon <=
+    high``, and a ratio is certified at most ``low``, violated above ``high``, and undecided
+    between. A certified ratio has at most the claimed epsilon: rounding up may not make it larger.
     """
     low, high = budget.enclosure()
     verdict: Verdict = "certified" if ratio <= low else "violated" if ratio > high else "undecided"
@@ -105,15 +108,15 @@ def audit_by_odds(
     odds: Fraction, epsilon: Budget, delta: Callable[[Fraction], Fraction], witness: Witness
 ) -> Audit:
     """Audit of a randomizer whose largest ratio ``odds`` of two probabilities of a report is known
-    exactly.
+    exactly, and whose least delta at ``e**epsilon = a`` is ``delta(a)``.
     """
     least, verdict = verdict_of_ratio(odds, epsilon)
 
     def curve(at: Budget) -> float:
         return max(0.0, round_up(delta(at.enclosure()[0])))
 
-    found = 0.0 if verdict == "certified" else curve(epsilon)
-    return Audit(least, found, witness, verdict, f"{float(epsilon):.6g}-LDP", curve)
+    delta_there = 0.0 if verdict == "certified" else curve(epsilon)
+    return Audit(least, delta_there, witness, verdict, f"{float(epsilon):.6g}-LDP", curve)
 
 
 class Pairs(NamedTuple):

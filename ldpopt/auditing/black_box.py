@@ -70,8 +70,10 @@ def audit_sampler(
     True
     """
     if not is_whole(draws, 100):
-        raise StatementError(f"draws = {short_repr(draws)} is too few", do="give 10 000 or more")
-    draws, confidence = read_size(draws), inner_share(confidence, "confidence")
+        problem = f"draws = {short_repr(draws)} is too few"
+        raise StatementError(problem, code="draws", do="give 10 000 or more")
+    draws = read_size(draws)
+    confidence = inner_share(confidence, "confidence")
     generator = np.random.default_rng(rng)
     reports = [_reports(randomize, answer, draws, generator) for answer in (x, x_prime)]
     codes = _value_codes(*reports)
@@ -83,8 +85,10 @@ def audit_sampler(
     # each.
     risk = (1 - confidence) / 2
     over, event = _best_event(seen, half, risk)
-    low = lower_limit(int(held[over][event].sum()), draws - half, risk)
-    high = upper_limit(int(held[1 - over][event].sum()), draws - half, risk)
+    hits = int(held[over][event].sum())
+    false_hits = int(held[1 - over][event].sum())
+    low = lower_limit(hits, draws - half, risk)
+    high = upper_limit(false_hits, draws - half, risk)
     return max(0.0, math.log(low / high)) if low > 0 else 0.0
 
 
@@ -93,8 +97,9 @@ def _reports(
 ) -> NDArray[Any]:
     array = np.asarray(randomize(answer, draws, rng))
     if array.shape != (draws,):
-        what = f"the randomizer returned an array of shape {array.shape} for {draws} reports"
-        raise StatementError(what, do="return one label or number for each report, shape (size,)")
+        problem = f"the randomizer returned an array of shape {array.shape} for {draws} reports"
+        do = "return one label or number for each report, shape (size,)"
+        raise StatementError(problem, code="report-count", do=do)
     return array
 
 
@@ -104,13 +109,16 @@ def _value_codes(
     """Codes of the reports' values; too many distinct numbers are grouped by quantiles of the first
     halves.
     """
-    values, inverse = np.unique(np.concatenate([first, second]), return_inverse=True)
+    reports = np.concatenate([first, second])
+    values, cells = np.unique(reports, return_inverse=True)
     if len(values) > MAX_CELLS and values.dtype.kind in "fiu":
+        # edges from the first halves only: the second halves must not choose their own event
         half = len(first) // 2
         chosen = np.concatenate([first[:half], second[:half]])
-        edges = np.unique(np.quantile(chosen, np.linspace(0, 1, MAX_CELLS + 1)[1:-1]))
-        inverse = np.searchsorted(edges, np.concatenate([first, second]), side="right")
-    return inverse[: len(first)], inverse[len(first) :]
+        levels = np.linspace(0, 1, MAX_CELLS + 1)[1:-1]
+        edges = np.unique(np.quantile(chosen, levels))
+        cells = np.searchsorted(edges, reports, side="right")
+    return cells[: len(first)], cells[len(first) :]
 
 
 def _best_event(
@@ -125,25 +133,36 @@ def _best_event(
     for over in (0, 1):
         likely = seen[over]
         rare = seen[1 - over]
-        order = np.argsort(-(likely + 0.5) / (rare + 0.5), kind="stable")
+        ratio = (likely + 0.5) / (rare + 0.5)  # 0.5: a cell that was not seen is not impossible
+        order = np.argsort(-ratio, kind="stable")
         hits = np.cumsum(likely[order])
-        misses = np.cumsum(rare[order])
+        false_hits = np.cumsum(rare[order])
+        low = lower_limit(hits, size, risk)
+        high = upper_limit(false_hits, size, risk)
         with np.errstate(divide="ignore"):
-            bound = np.log(lower_limit(hits, size, risk)) - np.log(upper_limit(misses, size, risk))
+            bound = np.log(low) - np.log(high)
         at = int(np.argmax(bound))
         if bound[at] > best[0]:
             best = (float(bound[at]), over, order[: at + 1])
-    return best[1], best[2]
+    _, over, event = best
+    return over, event
 
 
 def lower_limit(hits: Any, size: float, risk: float) -> Any:
-    """Clopper and Pearson's lower limit of a probability, from hits in ``size`` trials."""
+    r"""Clopper and Pearson's lower limit of a probability, from hits in ``size`` trials.
+
+    The probability ``p`` at which so many hits or more have the probability ``risk``: a true
+    probability is below the limit with probability at most ``risk``.
+
+    .. math:: \Pr[\mathrm{Bin}(n, p) \ge k] = I_p(k, n - k + 1) = \text{risk}
+    """
     from scipy.special import betaincinv
 
     count: Float = np.asarray(hits, float)
-    return np.where(count > 0, betaincinv(np.maximum(count, 1), size - count + 1, risk), 0.0)
+    limit = betaincinv(np.maximum(count, 1), size - count + 1, risk)
+    return np.where(count > 0, limit, 0.0)
 
 
 def upper_limit(hits: Any, size: float, risk: float) -> Any:
-    """Clopper and Pearson's upper limit of a probability."""
+    """Clopper and Pearson's upper limit of a probability: 1 minus the lower limit of the misses."""
     return 1.0 - lower_limit(size - np.asarray(hits, float), size, risk)

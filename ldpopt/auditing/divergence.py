@@ -2,6 +2,16 @@ r"""Divergences of rows, rounded up: the true privacy of a channel, computed fro
 
 A float is a rational, so every channel is audited as exact numbers. The audit shares no code with
 the constraint rows of privacy notions: it is an independent check.
+
+Two divergences of a row ``P`` from a row ``Q`` are computed. The max-divergence is the least
+epsilon of a pure claim, and the hockey-stick divergence the least delta at an epsilon:
+
+.. math:: D_\infty = \max_y \ln \frac{P(y)}{Q(y)},
+          \qquad H_\epsilon = \sum_y \max(P(y) - e^\epsilon Q(y), 0)
+
+Both are largest over the pairs of inputs. Where ``e**epsilon`` occurs, it is replaced by a rational
+just below it in numbers that are reported, which makes them larger; a claim is certified with the
+rational below, and violated only if it fails with the one above, too.
 """
 
 import math
@@ -12,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.auditing.audits import AnyPairs, Audit, Verdict, Worst
-from ldpopt.auditing.exact_matrices import ULPS, Exact, exact
+from ldpopt.auditing.exact_matrices import ULPS, ExactChannel, exact
 from ldpopt.auditing.row_ratios import row_ratios
 from ldpopt.auditing.tied_pairs import decide_pairs, least_epsilon_pairs
 from ldpopt.errors import StatementError
@@ -67,7 +77,7 @@ def max_divergence(
 
 
 def pure_audit(
-    matrix: Exact,
+    matrix: ExactChannel,
     worst: Worst,
     decide: Decide,
     pairs: AnyPairs | None,
@@ -77,6 +87,9 @@ def pure_audit(
 ) -> Audit:
     """Audit of a pure claim, from the least epsilon with its witness, the verdict, and the decision
     at any budget.
+
+    A certified claim has delta 0, and an epsilon of at most the claimed one; the delta of a claim
+    that fails is the hockey-stick divergence.
     """
 
     def curve(at: Budget) -> float:
@@ -105,7 +118,7 @@ def approximate_divergence(channel: Any, budget: Budget, delta: float, form: str
     slack = Fraction(delta)
     worst_excess = _worst_entry if form == "entry" else _worst_event
     upper, where = worst_excess(matrix, low)
-    found, witness = _rounded_up(matrix, upper, where)
+    least_delta, witness = _rounded_up(matrix, upper, where)
     if witness is not None and form == "entry":
         witness = (*witness[:2], witness[2][0])
     verdict: Verdict = "certified" if upper <= slack else "undecided"
@@ -115,10 +128,12 @@ def approximate_divergence(channel: Any, budget: Budget, delta: float, form: str
     if verdict == "certified":
         epsilon = min(epsilon, budget.above)
     claim = f"epsilon = {budget!r}, delta = {delta!r}, {form}-wise"
-    return Audit(epsilon, found, witness, verdict, claim, lambda at: hockey_stick(matrix, at)[0])
+    return Audit(
+        epsilon, least_delta, witness, verdict, claim, lambda at: hockey_stick(matrix, at)[0]
+    )
 
 
-def hockey_stick(matrix: Exact, budget: Budget, pairs: AnyPairs | None = None) -> Worst:
+def hockey_stick(matrix: ExactChannel, budget: Budget, pairs: AnyPairs | None = None) -> Worst:
     """Worst excess over all (or the given) ordered pairs, rounded up, and the pair and event that
     attain it.
     """
@@ -126,7 +141,9 @@ def hockey_stick(matrix: Exact, budget: Budget, pairs: AnyPairs | None = None) -
     return _rounded_up(matrix, *_worst_event(matrix, budget.enclosure()[0], pairs, fast=fast))
 
 
-def _rounded_up(matrix: Exact, excess: Fraction, where: tuple[int, int, Event] | None) -> Worst:
+def _rounded_up(
+    matrix: ExactChannel, excess: Fraction, where: tuple[int, int, Event] | None
+) -> Worst:
     """An excess rounded up, and its witness as labels."""
     if where is None:
         return 0.0, None
@@ -138,11 +155,14 @@ def _rounded_up(matrix: Exact, excess: Fraction, where: tuple[int, int, Event] |
     )
 
 
-def least_epsilon_all(matrix: Exact, rows: Int | None = None) -> Worst:
+def least_epsilon_all(matrix: ExactChannel, rows: Int | None = None) -> Worst:
     """Smallest pure epsilon over all pairs (or those from some rows): only the extremes of each
     column matter.
+
+    The largest ratio of a column is that of its largest and its smallest entry. A column of equal
+    entries has the ratio 1; one with a zero and a positive entry has no finite epsilon.
     """
-    entries = matrix.whole
+    entries = matrix.numerators
     top = entries.argmax(axis=0)
     bottom = entries.argmin(axis=0)
     if rows is not None:
@@ -163,14 +183,14 @@ def least_epsilon_all(matrix: Exact, rows: Int | None = None) -> Worst:
     return epsilon_above(log_enclosure(best)[1]), where
 
 
-def decide_all(matrix: Exact, budget: Budget, rows: Int | None = None) -> Verdict:
+def decide_all(matrix: ExactChannel, budget: Budget, rows: Int | None = None) -> Verdict:
     """Decide a pure claim for all pairs (or those from some rows) by the extremes of each
     column.
     """
     low, high = budget.enclosure()
-    over = matrix.whole if rows is None else matrix.whole[rows]
+    over = matrix.numerators if rows is None else matrix.numerators[rows]
     largest, smallest = (
-        extreme.astype(object) for extreme in (over.max(axis=0), matrix.whole.min(axis=0))
+        extreme.astype(object) for extreme in (over.max(axis=0), matrix.numerators.min(axis=0))
     )
     if all(
         u * low.denominator <= low.numerator * v for u, v in zip(largest, smallest, strict=True)
@@ -183,10 +203,15 @@ def decide_all(matrix: Exact, budget: Budget, rows: Int | None = None) -> Verdic
 
 
 def _worst_event(
-    matrix: Exact, ratio: Fraction, pairs: AnyPairs | None = None, *, fast: bool = False
+    matrix: ExactChannel, ratio: Fraction, pairs: AnyPairs | None = None, *, fast: bool = False
 ) -> Excess:
     """Exact maximum of ``sum_y (P[x,y] - ratio P[x',y])^+``, and the pair and event that attain
     it.
+
+    The sum is the largest value of ``P_x(S) - ratio P_x'(S)`` over all events ``S``: that of the
+    outputs with positive terms. Floats are wrong by less than the margin, ``m`` times ``ULPS``, so
+    pairs that are farther than it below the largest are not the worst; the others are compared in
+    integers.
     """
     # If fast, an upper bound within about 1e-13: only one of the pairs that are equal in floats is
     # compared.
@@ -211,25 +236,26 @@ def _worst_event(
 def _near_worst_pairs(rows: Iterable[RowExcess], margin: float) -> list[tuple[float, int, int]]:
     """Pairs ``(excess, x, x')`` within ``margin`` of the largest approximate excess."""
     best = 0.0
-    found = []
+    near = []
     for x, others, excess in rows:
         best = max(best, float(excess.max(initial=0.0)))
-        found += [
+        near += [
             (float(excess[k]), x, int(others[k])) for k in np.flatnonzero(excess >= best - margin)
         ]
-    return [entry for entry in found if entry[0] >= best - margin]
+    return [entry for entry in near if entry[0] >= best - margin]
 
 
-def _worst_entry(matrix: Exact, ratio: Fraction) -> Excess:
+def _worst_entry(matrix: ExactChannel, ratio: Fraction) -> Excess:
     """Exact maximum of ``P[x,y] - ratio P[x',y]`` over all pairs, found from the extremes of each
     column.
     """
-    top = matrix.whole.argmax(axis=0).tolist()
-    bottom = matrix.whole.argmin(axis=0).tolist()
+    top = matrix.numerators.argmax(axis=0).tolist()
+    bottom = matrix.numerators.argmin(axis=0).tolist()
     worst, where = 0, None
     for y, (x, k) in enumerate(zip(top, bottom, strict=True)):
         excess = (
-            int(matrix.whole[x, y]) * ratio.denominator - int(matrix.whole[k, y]) * ratio.numerator
+            int(matrix.numerators[x, y]) * ratio.denominator
+            - int(matrix.numerators[k, y]) * ratio.numerator
         )
         if excess > worst and x != k:
             worst = excess
@@ -251,7 +277,9 @@ def _float_excess(floats: Float, ratio: Fraction, pairs: AnyPairs | None) -> Ite
         yield x, others, np.maximum(floats[x] - scaled[others], 0).sum(axis=1)
 
 
-def _row_excess(matrix: Exact, ratio: Fraction, x: int, others: Int) -> tuple[Fraction, int, Event]:
+def _row_excess(
+    matrix: ExactChannel, ratio: Fraction, x: int, others: Int
+) -> tuple[Fraction, int, Event]:
     """Exact largest excess of one row over others, with the other row and the event."""
     terms = matrix.entries[x] * ratio.denominator - matrix.entries[others] * ratio.numerator
     totals = np.maximum(terms, 0).sum(axis=1)
@@ -261,10 +289,14 @@ def _row_excess(matrix: Exact, ratio: Fraction, x: int, others: Int) -> tuple[Fr
 
 
 def _least_epsilon(
-    matrix: Exact, delta: Fraction, worst_excess: Callable[[Exact, Fraction], Excess]
+    matrix: ExactChannel, delta: Fraction, worst_excess: Callable[[ExactChannel, Fraction], Excess]
 ) -> float:
     """Smallest epsilon at a given delta, by Newton steps in rationals on the convex excess of the
     worst pair.
+
+    With the worst pair and its event ``S`` held fixed, ``P_x(S) - ratio P_x'(S) = delta`` has one
+    solution, at most the one that is sought: the excess is a maximum of such lines. Ratios rise
+    until the excess is at most delta, so that the last one is the solution.
     """
     ratio = Fraction(1)
     for _ in range(1000):
@@ -311,11 +343,11 @@ def audit(channel: Any, privacy: Any = None) -> Audit:
         return max_divergence(channel)
     if isinstance(privacy, type) or not callable(getattr(privacy, "audit", None)):
         do = "pass PureLDP(epsilon), ApproximateLDP, GraphDP or MetricDP"
-        raise StatementError(f"{short_repr(privacy)} is not a privacy notion", do=do)
-    found = privacy.audit(channel)
-    if not isinstance(found, Audit):
-        what = f"{type(privacy).__name__}.audit() returned {short_repr(found)}, not an Audit"
-        raise StatementError(
-            what, do="correct the notion; ldpopt.testing.check_notion tests all of its methods"
-        )
-    return found
+        problem = f"{short_repr(privacy)} is not a privacy notion"
+        raise StatementError(problem, code="notion", do=do)
+    result = privacy.audit(channel)
+    if not isinstance(result, Audit):
+        problem = f"{type(privacy).__name__}.audit() returned {short_repr(result)}, not an Audit"
+        do = "correct the notion; ldpopt.testing.check_notion tests all of its methods"
+        raise StatementError(problem, code="returned-audit", do=do)
+    return result

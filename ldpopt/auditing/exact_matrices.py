@@ -1,4 +1,9 @@
-"""A channel as exact numbers: integers over one denominator."""
+"""A channel as exact numbers: integers over one denominator.
+
+A float is a rational number: ``0.1`` is 3602879701896397 over ``2**55``. Whoever passes floats is
+audited for these numbers, and not for those that were meant; a mechanism is audited for the masses
+that it draws from. Nothing is normalized: rows that sum to 1 within 1e-9 are compared as they are.
+"""
 
 import math
 from dataclasses import dataclass
@@ -25,16 +30,20 @@ ROW_SUM_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
-class Exact:
+class ExactChannel:
     """A channel as integers over one denominator, with labels; outputs of probability 0 are left
     out.
 
-    ``whole`` has int64 or Python integers, ``entries`` always Python integers, both (n, m).
+    The probability ``P[x, y]`` is ``numerators[x, y] / denominator``. Since all entries have one
+    denominator, ``P[x, y] <= r P[x', y]`` for a rational ``r = a / b`` is a comparison of integers,
+    ``b numerators[x, y] <= a numerators[x', y]``.
+
+    ``numerators`` has int64 or Python integers, ``entries`` always Python integers, both (n, m).
     ``floats`` are the same numbers rounded to nearest, for screening only; ``is_rounded`` is False
     if they are known to be equal.
     """
 
-    whole: NDArray[Any]
+    numerators: NDArray[Any]
     denominator: int
     floats: NDArray[np.float64]
     inputs: tuple[Any, ...]
@@ -43,8 +52,8 @@ class Exact:
 
     @cached_property
     def entries(self) -> NDArray[np.object_]:
-        """`whole` as Python integers, which do not overflow."""
-        return self.whole.astype(object)
+        """`numerators` as Python integers, which do not overflow."""
+        return self.numerators.astype(object)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -52,7 +61,7 @@ class Exact:
         return self.floats.shape[0], self.floats.shape[1]
 
 
-def exact(channel: Any) -> Exact:
+def exact(channel: Any) -> ExactChannel:
     """Read a mechanism's masses, or any array of floats, ints or Fractions, exactly."""
     if hasattr(channel, "counts") and hasattr(channel, "denominator"):
         return _masses(channel)
@@ -66,24 +75,27 @@ def exact(channel: Any) -> Exact:
         entries = np.array([[int(v * denominator) for v in row] for row in array], dtype=object)
     else:
         entries, denominator = _dyadics(floats)
-    used = np.flatnonzero((entries != 0).any(axis=0))  # rationals may be too small for a float
-    names = inputs or tuple(range(len(floats))), outputs or tuple(range(floats.shape[1]))
-    outputs = tuple(names[1][y] for y in used)
-    return Exact(entries[:, used], denominator, floats[:, used], names[0], outputs, is_rounded)
+    # decided by the integers: a positive rational may be 0 as a float
+    used = np.flatnonzero((entries != 0).any(axis=0))
+    rows = inputs or tuple(range(len(floats)))
+    columns = outputs or tuple(range(floats.shape[1]))
+    reports = tuple(columns[y] for y in used)
+    return ExactChannel(entries[:, used], denominator, floats[:, used], rows, reports, is_rounded)
 
 
-def _masses(mechanism: Any) -> Exact:
+def _masses(mechanism: Any) -> ExactChannel:
     """Integer masses of a mechanism."""
     used = mechanism.counts.any(axis=0)
     counts = mechanism.counts if used.all() else mechanism.counts[:, used]
     names = tuple(mechanism.outputs[y] for y in np.flatnonzero(used))
     denominator = mechanism.denominator
+    # counts up to 2**53 over a power of two are floats
     is_rounded = denominator > 2**53 or bool(denominator & (denominator - 1))
     # shared if it has the same numbers, as a large one takes much memory
     floats = vars(mechanism).get("channel")
     if floats is None or not used.all() or not _is_quotient(floats, counts, float(denominator)):
         floats = counts / float(denominator)
-    return Exact(counts, denominator, floats, mechanism.inputs, names, is_rounded)
+    return ExactChannel(counts, denominator, floats, mechanism.inputs, names, is_rounded)
 
 
 def _is_quotient(floats: NDArray[np.float64], counts: NDArray[Any], denominator: float) -> bool:
@@ -101,10 +113,9 @@ def _real_matrix(channel: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
             raise ValueError
         array = np.asarray(channel)
     except ValueError:
-        what = "the channel is not a rectangular array of real numbers"
-        raise MechanismError(
-            what, do="give rows of one length, of floats, integers or Fractions"
-        ) from None
+        problem = "the channel is not a rectangular array of real numbers"
+        do = "give rows of one length, of floats, integers or Fractions"
+        raise MechanismError(problem, code="rectangle", do=do) from None
     try:
         return array, real_array(array, "channel")
     except StatementError as error:
@@ -114,8 +125,9 @@ def _real_matrix(channel: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
 def require_matrix(array: NDArray[Any]) -> None:
     """Require rows and columns."""
     if array.ndim != 2 or 0 in array.shape:
-        what = f"the channel has shape {array.shape}; expected (inputs, outputs)"
-        raise MechanismError(what, do="give one row for each input, one column for each output")
+        problem = f"the channel has shape {array.shape}; expected (inputs, outputs)"
+        do = "give one row for each input, one column for each output"
+        raise MechanismError(problem, code="shape", do=do)
 
 
 def require_stochastic(array: NDArray[np.float64], tolerance: float = ROW_SUM_TOLERANCE) -> None:
@@ -124,19 +136,22 @@ def require_stochastic(array: NDArray[np.float64], tolerance: float = ROW_SUM_TO
     is_probability = (array >= 0) & (array < np.inf)
     if not is_probability.all():
         x, y = map(int, np.argwhere(~is_probability)[0])
-        raise MechanismError(
-            f"P[{x}, {y}] = {array[x, y]} is not a probability", do="give numbers from 0 to 1"
-        )
+        problem = f"P[{x}, {y}] = {array[x, y]} is not a probability"
+        raise MechanismError(problem, code="probability", do="give numbers from 0 to 1")
     sums = summed(array, axis=1)
     worst = int(np.argmax(np.abs(sums - 1)))
     if abs(sums[worst] - 1) > tolerance:
-        what = f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1"
-        raise MechanismError(what, do="normalize the rows, or find the missing mass")
+        problem = f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1"
+        do = "normalize the rows, or find the missing mass"
+        raise MechanismError(problem, code="row-sum", do=do)
 
 
 def _dyadics(floats: NDArray[np.float64]) -> tuple[NDArray[Any], int]:
     """Integers over a power of two, for floats read exactly; of int64 if they have at most 62
     bits.
+
+    A float is ``m 2**(e - 53)`` with a whole number ``m`` of at most 53 bits. With the smallest of
+    all exponents as the common one, the others become shifts to the left.
     """
     mantissa, exponent = np.frexp(floats)
     lowest = int(exponent[floats != 0].min(initial=1)) - 53

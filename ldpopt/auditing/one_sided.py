@@ -1,5 +1,17 @@
 r"""Divergence of some rows from all rows: the true one-sided or utility-optimized privacy of a
 channel.
+
+One-sided privacy (Kotsogiannis and others 2020) protects sensitive inputs: for each of them, ``x``,
+and every input ``x'``,
+
+.. math:: P(y \mid x) \le e^\epsilon P(y \mid x') .
+
+Nothing is claimed of the other inputs. Utility-optimized privacy (Murakami and Kawamoto 2019) also
+has invertible reports, each of which one input alone may send: these are not compared, and any mass
+of another input on them violates the claim for every epsilon.
+
+All ``x'`` count, so only two numbers of a column matter: the largest entry of the sensitive rows,
+and the smallest of all rows.
 """
 
 import math
@@ -13,7 +25,7 @@ from numpy.typing import NDArray
 
 from ldpopt.auditing.audits import Audit, Pairs, Witness
 from ldpopt.auditing.divergence import decide_all, least_epsilon_all, pure_audit
-from ldpopt.auditing.exact_matrices import Exact, exact
+from ldpopt.auditing.exact_matrices import ExactChannel, exact
 from ldpopt.foundation.budget import Budget, round_up
 
 
@@ -26,7 +38,8 @@ def one_sided_divergence(
     r"""Audit of ``P[x, y] <= e**epsilon P[x', y]`` for the inputs ``x`` in ``over`` and all ``x'``,
     in O(n m).
 
-    ``owners`` maps outputs to the only input that may report them; they are not compared.
+    ``owners`` maps outputs to the only input that may report them; they are not compared. Mass of
+    another input on such an output is added to delta, and is the witness.
     """
     matrix, foreign = _without_owned(exact(channel), owners or {})
     rows = range(matrix.shape[0]) if over is None else sorted(over)
@@ -37,16 +50,15 @@ def one_sided_divergence(
         claim += f" except for {len(owners)} invertible reports"
     first = np.repeat(np.array(rows, np.int64), matrix.shape[0])
     second = np.tile(np.arange(matrix.shape[0]), len(rows))
-    pairs = Pairs(
-        first[first != second], second[first != second], np.ones(int((first != second).sum()))
-    )
-    found = _columns_audit(matrix, budget, np.array(rows, np.int64), pairs, claim)
+    is_pair = first != second
+    pairs = Pairs(first[is_pair], second[is_pair], np.ones(int(is_pair.sum())))
+    compared = _columns_audit(matrix, budget, np.array(rows, np.int64), pairs, claim)
     if foreign is None:
-        return found
+        return compared
     mass, witness = foreign
-    delta = min(found.delta + mass, 1.0)
+    delta = min(compared.delta + mass, 1.0)
     return replace(
-        found,
+        compared,
         epsilon=math.inf,
         delta=delta,
         witness=witness,
@@ -56,7 +68,7 @@ def one_sided_divergence(
 
 
 def _columns_audit(
-    matrix: Exact, budget: Budget, rows: NDArray[np.int64], pairs: Pairs, claim: str
+    matrix: ExactChannel, budget: Budget, rows: NDArray[np.int64], pairs: Pairs, claim: str
 ) -> Audit:
     """Compare the largest entry of some rows with the smallest entry of all rows, column by
     column.
@@ -71,28 +83,28 @@ def _columns_audit(
 
 
 def _without_owned(
-    matrix: Exact, owners: Mapping[Hashable, int]
-) -> tuple[Exact, tuple[float, Witness] | None]:
+    matrix: ExactChannel, owners: Mapping[Hashable, int]
+) -> tuple[ExactChannel, tuple[float, Witness] | None]:
     """Leave out the outputs with owners; also return their largest mass at other inputs, with a
     witness.
     """
     owned = [y for y, label in enumerate(matrix.outputs) if label in owners]
     kept = [y for y, label in enumerate(matrix.outputs) if label not in owners]
     names = tuple(matrix.outputs[y] for y in kept)
-    rest = replace(
-        matrix, whole=matrix.whole[:, kept], floats=matrix.floats[:, kept], outputs=names
+    others = replace(
+        matrix, numerators=matrix.numerators[:, kept], floats=matrix.floats[:, kept], outputs=names
     )
     worst, where = 0, None
     by_input = np.zeros(matrix.shape[0], dtype=object)
     for y in owned:
         owner = owners[matrix.outputs[y]]
-        for x in np.flatnonzero(matrix.whole[:, y] != 0):
+        for x in np.flatnonzero(matrix.numerators[:, y] != 0):
             if x != owner:
-                by_input[x] += int(matrix.whole[x, y])
+                by_input[x] += int(matrix.numerators[x, y])
                 if by_input[x] > worst:
                     worst = by_input[x]
                     where = (matrix.inputs[x], matrix.inputs[owner], matrix.outputs[y])
-    return rest, None if where is None else (
+    return others, None if where is None else (
         round_up(Fraction(int(worst), matrix.denominator)),
         where,
     )

@@ -4,6 +4,10 @@ r"""Screening of many pairs of inputs at once, by the largest ratio of every two
 
 is computed in floats by a max-product. Pairs that certainly satisfy the claim, or are not the
 worst, are left out.
+
+A float here is wrong by a few units in the last place at most, and every comparison leaves a margin
+above that: a pair is left out only if it satisfies the claim, or is beaten by another pair, with
+exact numbers too. What is kept is decided elsewhere, in integers. So no verdict depends on a float.
 """
 
 from collections.abc import Iterator
@@ -11,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ldpopt.auditing.audits import AnyPairs, Pairs
-from ldpopt.auditing.exact_matrices import ULPS, Exact
+from ldpopt.auditing.exact_matrices import ULPS, ExactChannel
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.threads import max_product
@@ -27,7 +31,7 @@ LARGEST_EXPONENT = 700.0
 PRODUCT_ERROR = ULPS
 
 
-def row_ratios(matrix: Exact, pairs: AnyPairs) -> Float | None:
+def row_ratios(matrix: ExactChannel, pairs: AnyPairs) -> Float | None:
     """Largest ratio of every two rows, shape (n, n); None if there are few pairs or entries, or an
     entry is tiny.
     """
@@ -35,7 +39,8 @@ def row_ratios(matrix: Exact, pairs: AnyPairs) -> Float | None:
     n, m = matrix.shape
     if pairs.number < MIN_SHARE * n * n or pairs.number * m < MIN_ENTRIES:
         return None
-    if ((matrix.floats < SMALLEST) & (matrix.whole != 0)).any():
+    is_tiny = (matrix.floats < SMALLEST) & (matrix.numerators != 0)
+    if is_tiny.any():
         return None
     with np.errstate(divide="ignore"):
         inverse = np.divide(1.0, matrix.floats.T, order="C")
@@ -55,11 +60,12 @@ def pairs_near_bound(ratios: Float, budget: Budget, pairs: AnyPairs) -> Pairs:
     """Pairs whose largest ratio is near or above ``exp(epsilon d)``; all others satisfy the
     claim.
     """
-    found = []
+    parts = []
     for x, others, distance in pairs.by_first(1):
+        # R exp(-epsilon d) < 1, by more than all roundings: the pair satisfies the claim
         near = ratios[x, others] * factors_above(budget, distance) >= 1
-        found.append((x, others[near], distance[near]))
-    return _joined(found)
+        parts.append((x, others[near], distance[near]))
+    return _joined(parts)
 
 
 def pairs_near_worst(
@@ -71,16 +77,19 @@ def pairs_near_worst(
     # The bound is 0 if all such pairs are returned, which then decide.
     lower = upper = 0.0
     for _, _, _, at_least, at_most in _losses(ratios, pairs, rounding):
-        lower, upper = max(lower, float(at_least.max())), max(upper, float(at_most.max()))
-    found = []
+        lower = max(lower, float(at_least.max()))
+        upper = max(upper, float(at_most.max()))
+    parts = []
     left = int(most)
     for x, others, distance, _, at_most in _losses(ratios, pairs, rounding):
+        # below the largest lower bound, a pair cannot be the worst
         near = np.flatnonzero(at_most >= lower)
-        found.append((x, others[near[:left]], distance[near[:left]]))
+        kept = near[:left]
+        parts.append((x, others[kept], distance[kept]))
         if len(near) > left:
-            return _joined(found), upper
+            return _joined(parts), upper
         left -= len(near)
-    return _joined(found), 0.0
+    return _joined(parts), 0.0
 
 
 def _losses(
@@ -92,7 +101,8 @@ def _losses(
     error = rounding + PRODUCT_ERROR
     for x, others, distance in pairs.by_first(1):
         loss = np.log(np.maximum(ratios[x, others], 1.0))
-        least, most = ((loss * (1 + side * 4 * ULPS) + side * error) / distance for side in (-1, 1))
+        least = (loss * (1 - 4 * ULPS) - error) / distance
+        most = (loss * (1 + 4 * ULPS) + error) / distance
         yield x, others, distance, least, most
 
 

@@ -18,7 +18,7 @@ MIN_COARSE_ENTRIES = 20_000
 
 
 @dataclass(frozen=True)
-class Prices:
+class OutputSums:
     r"""Sums over the inputs of each output: :math:`\sum d^+`, :math:`\sum d`, and how many
     :math:`d` are positive.
     """
@@ -28,7 +28,7 @@ class Prices:
     count: Any
 
     @classmethod
-    def of(cls, costs: Any, duals: Any) -> "Prices":
+    def of(cls, costs: Any, duals: Any) -> "OutputSums":
         """Price columns, a chunk of inputs at a time; the sums of integers are Python's, of any
         size.
         """
@@ -63,18 +63,18 @@ def least_shift(costs: Any, duals: Any, b: Any, beta: Any, *, may_fall: bool) ->
     is_exact = costs.dtype.kind != "f"
 
     # Newton: the largest gain / slope, rounded up in integers
-    def step(prices: Prices, b: Any, chosen: Any) -> Any:
+    def step(prices: OutputSums, b: Any, chosen: Any) -> Any:
         gains = prices.gains(b, beta)[chosen]
         slopes = (beta * prices.count + b * n)[chosen]
         return (-(-gains // slopes) if is_exact else gains / slopes).max()
 
     if may_fall:
-        prices = Prices.of(costs, duals)
+        prices = OutputSums.of(costs, duals)
         shift = step(prices, max(b, 1 if is_exact else np.finfo(float).eps), ...)
         # A gain grows by at most n (b + beta) per unit of a negative shift.
         columns = np.flatnonzero(prices.gains(b, beta) > min(shift, 0) * n * (b + beta))
     while len(columns):
-        prices = Prices.of(costs[:, columns], duals + shift)
+        prices = OutputSums.of(costs[:, columns], duals + shift)
         has_gain = np.asarray(prices.gains(b, beta) > 0, dtype=bool)
         if not has_gain.any() or shift + (move := step(prices, b, has_gain)) == shift:
             break
@@ -91,11 +91,11 @@ def coarse_integers(weights: Float, utility: Float, duals: Float) -> tuple[Any, 
     largest = max(float(costs.max()), -float(costs.min()), float(np.abs(duals).max()))
     available_bits = min(52, 60 - int(np.ceil(np.log2(len(duals) + 1))))
     bits = min(available_bits - int(np.frexp(largest)[1]), 1070) if largest else 0
-    whole = np.floor(np.ldexp(costs, bits, out=costs), out=costs).astype(np.int64)
+    scaled = np.floor(np.ldexp(costs, bits, out=costs), out=costs).astype(np.int64)
     # A product is off by half a unit of its last place (2**-1075 at least), less than one unit of
     # up to 52 bits: the next integer is above it. Zeros are exact.
-    whole += (weights != 0)[:, None] & (utility != 0)
-    return whole, np.rint(np.ldexp(duals, bits)).astype(np.int64), bits
+    scaled += (weights != 0)[:, None] & (utility != 0)
+    return scaled, np.rint(np.ldexp(duals, bits)).astype(np.int64), bits
 
 
 def columns_bound(costs: Integers, duals: Integers, ties: Ties) -> int:
@@ -119,7 +119,7 @@ def columns_bound(costs: Integers, duals: Integers, ties: Ties) -> int:
     shift: int = least_shift(costs, duals, b, -beta, may_fall=not ties.delta and ties.is_complete)
     total = sum(map(int, duals)) + len(duals) * shift
     if ties.delta:
-        slack = sum(map(int, Prices.of(costs, duals + shift).positive))
+        slack = sum(map(int, OutputSums.of(costs, duals + shift).positive))
         total += -(-slack * int(integers([ties.delta], up=True)[0]) >> GRID)
     return total
 

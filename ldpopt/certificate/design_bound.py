@@ -63,8 +63,8 @@ def read_bound(entry: Entry, n: int, *kinds: type[Bound]) -> Bound:
     """Read the multipliers of a file, of one of these kinds, for ``n`` answers."""
     named = {bound.kind: bound for bound in kinds}
     kind = entry.part("kind").text(*named)
-    rest = {key: value for key, value in entry.value.items() if key != "kind"}
-    return named[kind].read(Entry(rest, entry.path, entry.key), n)
+    numbers = {key: value for key, value in entry.value.items() if key != "kind"}
+    return named[kind].read(Entry(numbers, entry.path, entry.key), n)
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,8 @@ class FormBound:
         """Plain values for a file."""
         shift = None if self.shift is None else self.shift.tolist()
         inequalities = None if self.inequalities is None else self.inequalities.plain()
-        own = {"inverse": self.inverse.tolist(), "line": self.line.tolist()}
-        return {**own, "shift": shift, "inequalities": inequalities}
+        numbers = {"inverse": self.inverse.tolist(), "line": self.line.tolist()}
+        return {**numbers, "shift": shift, "inequalities": inequalities}
 
     @classmethod
     def read(cls, entry: Entry, n: int) -> "FormBound":
@@ -196,9 +196,9 @@ def least_by_half(constant: float, upper: NDArray[Any]) -> tuple[NDArray[Any], N
         joined = np.concatenate([joined, joined + row])
     for place, linear in enumerate(joined):
         sums = subset_sums(linear[half // 2 :])[:, None] + subset_sums(linear[: half // 2])
-        found = (sums := sums.ravel() + inside).argmin()
-        values[place] += sums[found]
-        numbers[place] += found
+        least = (sums := sums.ravel() + inside).argmin()
+        values[place] += sums[least]
+        numbers[place] += least
     return values, numbers
 
 

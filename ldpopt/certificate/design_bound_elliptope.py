@@ -60,12 +60,14 @@ class Inequalities:
     def exact(self) -> Rationals | None:
         """The form exactly; None if a multiplier is negative or not finite."""
         upper = np.triu(self.pairs, 1)
-        given = np.append(upper.ravel(), self.factor)
-        if not (np.isfinite(given).all() and given.min() >= 0):
+        floats = np.append(upper.ravel(), self.factor)
+        if not (np.isfinite(floats).all() and floats.min() >= 0):
             return None
-        read = Rationals.of(given)
-        whole = read.whole[:-1].reshape(upper.shape)
-        return Rationals(_eighths(whole + whole.T, self.size, read.whole[-1]), 8 * read.denominator)
+        read = Rationals.of(floats)
+        integers = read.whole[:-1].reshape(upper.shape)
+        return Rationals(
+            _eighths(integers + integers.T, self.size, read.whole[-1]), 8 * read.denominator
+        )
 
 
 def _eighths(both: np.ndarray, size: int, factor: float) -> np.ndarray:
@@ -99,8 +101,8 @@ def is_positive(
     """
     # shift is the diagonal, shape (n + 1,), whose first entry is set to minus the sum of the
     # others.
-    given = Rationals.of(shift)
-    diagonal = given.whole.copy()
+    numbers = Rationals.of(shift)
+    diagonal = numbers.whole.copy()
     diagonal[0] = -int(diagonal[1:].sum())
     # Everything times 2: 2 v = (1 + base) + (1 - base) s, over the denominator of base.
     low, high = base.numerator, base.denominator
@@ -110,7 +112,7 @@ def is_positive(
     scale = line.denominator * weights.denominator
     total = (
         twice - 2 * scale * _form_in_signs(form.whole, high + low, high - low)
-    ) * given.denominator
+    ) * numbers.denominator
     unit = 8 * high * high * form.denominator * scale
     total[np.diag_indices_from(total)] += unit * diagonal
     if inequalities is None:
@@ -118,7 +120,7 @@ def is_positive(
     taken = inequalities.exact()
     if taken is None:
         return False
-    return is_semidefinite(total * taken.denominator - (unit * given.denominator) * taken.whole)
+    return is_semidefinite(total * taken.denominator - (unit * numbers.denominator) * taken.whole)
 
 
 def _form_in_signs(form: Integers, constant: int, step: int) -> Integers:
@@ -164,11 +166,11 @@ def is_semidefinite(matrix: Integers) -> bool:
             factor = cholesky(floats - slack * len(floats) * np.eye(len(floats)), lower=True)
         except LinAlgError:
             return False
-        whole: Integers = np.ldexp(factor, BITS - 8).astype(np.int64).astype(object)
-        rest = scaled - (product(whole, whole.T) << (2 * (most - BITS + 8)))
+        root: Integers = np.ldexp(factor, BITS - 8).astype(np.int64).astype(object)
+        remainder = scaled - (product(root, root.T) << (2 * (most - BITS + 8)))
         # The sum contains the absolute value of the diagonal entry, which therefore is not
         # negative.
-        if bool((2 * np.diag(rest) >= np.abs(rest).sum(axis=1)).all()):
+        if bool((2 * np.diag(remainder) >= np.abs(remainder).sum(axis=1)).all()):
             return True
     return False
 

@@ -1,5 +1,10 @@
 """The bound for a single mean, by two vectors.
 
+Why a few sets suffice: columns of pure privacy are mixtures of ``b 1 + (1 - b) 1_S`` for sets ``S``
+of answers, with ``b = e**-epsilon``, and the condition says that the smallest value over ``t`` of
+``sum_x v_x a_x(t)`` is not negative. For each ``t`` the worst set has exactly the answers with
+``a_x(t) < 0``.
+
 With ``k`` and ``y`` such that ``(k.v)^2 <= (y.v)(r.v)`` for all columns, no channel has average
 variance below ``2 k.w_c - 1.y - sum_x r_x w_c,x^2``. Only the sets ``{x : a_x(t) < 0}`` with
 ``a_x(t) = r_x t^2 - 2 k_x t + y_x`` need checking, which change at the roots of the ``a_x``; these
@@ -47,15 +52,20 @@ class MeanBound:
         return cls(*(part.numbers(n) for part in entry.table("numbers", "slope", "line").values()))
 
     def holds(self, statement: Statement, cone: Cone) -> bool:
-        """Whether the workload has these numbers, and no column costs more than allowed."""
+        """Whether the workload has these numbers, and no column costs more than allowed.
+
+        In integers, for a ratio that is at most ``e**-epsilon``: no fewer columns are allowed than
+        by the notion. False if the workload is not a multiple of one row plus constants, or the
+        cone is not that of pure privacy.
+        """
         if isinstance(cone, Rays) or _factor(statement, self.numbers) is None:
             return False
         k = Rationals.of(self.slope)
         y = Rationals.of(self.line)
         r = statement.weights
         common = k.denominator * y.denominator * r.denominator
-        whole = [part.whole * (common // part.denominator) for part in (k, y, r)]
-        return _holds(whole[0], whole[1], whole[2], cone)
+        scaled = [part.whole * (common // part.denominator) for part in (k, y, r)]
+        return _holds(scaled[0], scaled[1], scaled[2], cone)
 
     def value(self, statement: Statement) -> Fraction:
         """``2 k.w_c - 1.y - spread`` for the numbers, times the factor of the workload."""
@@ -82,6 +92,9 @@ def _centered(statement: Statement, numbers: Float) -> Rationals:
 def _factor(statement: Statement, numbers: Float) -> Fraction | None:
     """Factor of the Gram matrix of the numbers in that of the workload; None if it is not a
     multiple.
+
+    Compared entry by entry, and exactly: ``G_xz * w_p^2 = w_x w_z * G_pp`` with the entry ``p`` of
+    the largest number.
     """
     if len(numbers) != len(statement.weights.whole):
         return None
@@ -89,10 +102,10 @@ def _factor(statement: Statement, numbers: Float) -> Fraction | None:
     w = _centered(statement, numbers)
     pivot = int(np.argmax(np.abs(w.whole)))
     square = int(w.whole[pivot]) ** 2
-    own = int(gram.whole[pivot, pivot])
-    if not square or (gram.whole * square != np.outer(w.whole, w.whole) * own).any():
+    diagonal = int(gram.whole[pivot, pivot])
+    if not square or (gram.whole * square != np.outer(w.whole, w.whole) * diagonal).any():
         return None
-    return Fraction(own * w.denominator**2, gram.denominator * square)
+    return Fraction(diagonal * w.denominator**2, gram.denominator * square)
 
 
 class _Root(NamedTuple):
@@ -110,7 +123,13 @@ class _Root(NamedTuple):
 
 
 def _holds(k: Integers, y: Integers, r: Integers, base: Fraction) -> bool:
-    """Whether ``(k.v)^2 <= (y.v)(r.v)`` for the columns of all sets, in integers."""
+    """Whether ``(k.v)^2 <= (y.v)(r.v)`` for the columns of all sets, in integers.
+
+    ``inside`` are the answers of the set for ``t`` below all roots. The three sums are those of
+    ``k``, ``y`` and ``r`` over the column of the current set; at each root one answer enters or
+    leaves, so that all sets together cost no more than sorting. Where ``r_x`` is 0 the parabola is
+    a line, with one root or none.
+    """
     roots: list[_Root] = []
     inside = np.zeros(len(k), dtype=bool)
     for x, (slope, line, weight) in enumerate(zip(k.tolist(), y.tolist(), r.tolist(), strict=True)):
@@ -143,30 +162,46 @@ def _root(p: int, sign: int, d: int, q: int, answer: int, joins: bool) -> _Root:
     return _Root(p, sign, d, q, ((p << BITS) + sign * isqrt(d << (2 * BITS))) // q, answer, joins)
 
 
-def _compare(one: _Root, two: _Root) -> int:
-    """Sign of the difference of two roots, exactly."""
-    if abs(one.place - two.place) > 4:
-        return 1 if one.place > two.place else -1
-    return _sign(one.p * two.q - two.p * one.q, one.sign * two.q, one.d, -two.sign * one.q, two.d)
+def _compare(left: _Root, right: _Root) -> int:
+    """Sign of the difference of two roots, exactly.
+
+    The places are the roots times ``2**200``, rounded down: places that differ by more than 4
+    decide. Roots nearer than that are compared by squaring, without rounding.
+    """
+    if abs(left.place - right.place) > 4:
+        return 1 if left.place > right.place else -1
+    return _sign(
+        left.p * right.q - right.p * left.q,
+        left.sign * right.q,
+        left.d,
+        -right.sign * left.q,
+        right.d,
+    )
 
 
 def _sign(a: int, b: int, d: int, c: int, e: int) -> int:
-    """Sign of ``a + b sqrt(d) + c sqrt(e)``."""
+    """Sign of ``a + b sqrt(d) + c sqrt(e)``.
+
+    ``b`` and ``c`` are any integers, ``d`` and ``e`` are not negative. If ``a`` and the sum of the
+    roots have opposite signs, squares decide, first ``a^2`` against ``(b sqrt(d) + c sqrt(e))^2``
+    and, as this has the root ``sqrt(d e)``, its square once more.
+    """
     first = b * b * d * (1 if b > 0 else -1)
     second = c * c * e * (1 if c > 0 else -1)
     roots = (first + second > 0) - (first + second < 0)
-    whole = (a > 0) - (a < 0)
-    if whole * roots >= 0:
-        return whole or roots
+    sign_of_a = (a > 0) - (a < 0)
+    if sign_of_a * roots >= 0:
+        return sign_of_a or roots
     # Opposite signs: compare the squares, a^2 - b^2 d - c^2 e with 2 b c sqrt(d e).
-    rest = a * a - b * b * d - c * c * e
+    remainder = a * a - b * b * d - c * c * e
     cross = 2 * b * c
-    side = (rest > 0) - (rest < 0)
+    side = (remainder > 0) - (remainder < 0)
     other = (cross > 0) - (cross < 0) if d and e else 0
     if side * other <= 0:
         larger = side or -other
     else:
         larger = side * (
-            (rest * rest > cross * cross * d * e) - (rest * rest < cross * cross * d * e)
+            (remainder * remainder > cross * cross * d * e)
+            - (remainder * remainder < cross * cross * d * e)
         )
-    return whole * larger
+    return sign_of_a * larger

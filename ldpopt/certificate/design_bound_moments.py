@@ -34,14 +34,14 @@ MOST_FOUR = 16
 
 
 @dataclass(frozen=True)
-class Levels:
+class MomentLevels:
     """Eigenvalues of a centered Gram matrix over ``2**d`` answers, by the number of attributes."""
 
     largest: tuple[Fraction, ...]  # largest of each number, shape (d + 1,)
     total: tuple[Fraction, ...]  # their sums
 
     @classmethod
-    def of(cls, spectrum: Spectrum) -> "Levels | None":
+    def of(cls, spectrum: Spectrum) -> "MomentLevels | None":
         """The levels of a spectrum; None if an attribute has more than two values."""
         if set(spectrum.scheme.sizes) != {2}:
             return None
@@ -54,7 +54,7 @@ class Levels:
         )
 
     @classmethod
-    def marginals(cls, d: int, ways: int, unit: Fraction = Fraction(1)) -> "Levels":
+    def marginals(cls, d: int, ways: int, unit: Fraction = Fraction(1)) -> "MomentLevels":
         """Those of all ``ways``-way marginals, times a unit."""
         mu = [
             unit**2 * 2 ** (d - ways) * (comb(d - j, ways - j) if 0 < j <= ways else 0)
@@ -94,15 +94,15 @@ class MomentBound:
         table = entry.table("eigenvalues", "level", "factors", "apart")
         d = n.bit_length() - 1
         if n != 2**d or not 0 < d <= MOST:
-            what = f"{n} answers are not those of 1 to {MOST} questions with two answers each"
-            raise table["eigenvalues"].error(what)
-        apart = tuple(one.whole(d + 1) for one in table["apart"].list())
+            problem = f"{n} answers are not those of 1 to {MOST} questions with two answers each"
+            raise table["eigenvalues"].error(problem)
+        apart = tuple(distance.whole(d + 1) for distance in table["apart"].list())
         if apart != tuple(sorted({*apart} - {0})) or (apart and d > MOST_FOUR):
-            what = (
+            problem = (
                 f"{list(apart)} are not ascending distances from 1 to {d}, of at most "
                 f"{MOST_FOUR} questions"
             )
-            raise table["apart"].error(what)
+            raise table["apart"].error(problem)
         factors = table["factors"].numbers(Moments.of(d, apart).entries)
         return cls(table["eigenvalues"].numbers(d + 1), table["level"].number(), factors, apart)
 
@@ -111,26 +111,31 @@ class MomentBound:
         levels = None if isinstance(cone, Rays) else self._levels(statement)
         return levels is not None and not isinstance(cone, Rays) and self.is_proved_by(levels, cone)
 
-    def _levels(self, statement: Statement) -> Levels | None:
+    def _levels(self, statement: Statement) -> MomentLevels | None:
         spectrum = Spectrum.of(statement, Scheme((2,) * (len(self.eigenvalues) - 1)))
-        return None if spectrum is None else Levels.of(spectrum)
+        return None if spectrum is None else MomentLevels.of(spectrum)
 
-    def is_proved_by(self, levels: Levels, base: Fraction) -> bool:
+    def is_proved_by(self, levels: MomentLevels, base: Fraction) -> bool:
         """As `holds`, for levels that are known already."""
-        given = (self.eigenvalues, self.factors, np.array(self.level))
+        numbers = (self.eigenvalues, self.factors, np.array(self.level))
         d = levels.d
         if len(self.eigenvalues) != d + 1 or not all(0 < a <= d for a in self.apart):
             return False
         is_whole = len(self.factors) == Moments.of(d, self.apart).entries
-        is_finite = all(np.isfinite(part).all() for part in given)
+        is_finite = all(np.isfinite(part).all() for part in numbers)
         return is_whole and is_finite and self.least_level(levels, base) <= Fraction(self.level)
 
-    def least_level(self, levels: Levels, base: Fraction) -> Fraction:
+    def least_level(self, levels: MomentLevels, base: Fraction) -> Fraction:
         """The given level if it proves a bound, else a larger one that does."""
-        rest = self._rest(levels, base)
+        coefficients = self._rest(levels, base)
         n = 2**levels.d
         # Moments are from 0 to m: the rest is at least a linear function of m from 0 to 1.
-        ends = rest[0], rest[0] + rest[1] + sum(min(entry, Fraction(0)) for entry in rest[2:])
+        ends = (
+            coefficients[0],
+            coefficients[0]
+            + coefficients[1]
+            + sum(min(entry, Fraction(0)) for entry in coefficients[2:]),
+        )
         # A larger level adds at least these multiples of it.
         rates = n * base * base, n * base * (2 - base)
         more = max(
@@ -138,7 +143,7 @@ class MomentBound:
         )
         return Fraction(self.level) + more
 
-    def _rest(self, levels: Levels, base: Fraction) -> list[Fraction]:
+    def _rest(self, levels: MomentLevels, base: Fraction) -> list[Fraction]:
         """Coefficients of the moments in ``2**d`` times the condition, less the matrices with their
         multipliers.
         """
@@ -147,7 +152,7 @@ class MomentBound:
         level = Fraction(self.level)
         other = (1 - base) ** 2
         total, denominator = moments.combined(self.factors)
-        rest = [Fraction(-int(entry), denominator) for entry in total]
+        coefficients = [Fraction(-int(entry), denominator) for entry in total]
         shares = [
             level * other,
             *(-other * s * s * m for s, m in zip(sigma[1:], levels.largest[1:], strict=True)),
@@ -155,11 +160,11 @@ class MomentBound:
         for share, row in zip(shares, moments.weights, strict=True):
             if share:
                 for i, factor in enumerate(row.tolist()):
-                    rest[1 + i] += share * factor
+                    coefficients[1 + i] += share * factor
         n = 2**levels.d
-        rest[0] += n * level * base**2
-        rest[1] += n * level * 2 * base * (1 - base)
-        return rest
+        coefficients[0] += n * level * base**2
+        coefficients[1] += n * level * 2 * base * (1 - base)
+        return coefficients
 
     def value(self, statement: Statement) -> Fraction:
         """The bound ``2 tr(S G_c) - 1.y - spread``, exactly."""
@@ -167,7 +172,7 @@ class MomentBound:
         assert levels is not None
         return self.value_of(levels) - statement.spread
 
-    def value_of(self, levels: Levels) -> Fraction:
+    def value_of(self, levels: MomentLevels) -> Fraction:
         """The bound plus the spread, for levels that are known already."""
         parts = zip(self.eigenvalues.tolist(), levels.total, strict=True)
         trace = sum((Fraction(s) * total for s, total in parts), Fraction(0))

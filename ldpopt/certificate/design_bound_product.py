@@ -80,8 +80,8 @@ class Spectrum:
             ]
             sums = _joined(np.array(digits).astype(np.int64))
             common = int(np.lcm.reduce(counts))
-            rest = statement.gram.whole * common - (sums * (common // counts))[scheme.patterns]
-            beside = Fraction(int(np.abs(rest).sum(axis=1).max()), common * statement.scale)
+            remainder = statement.gram.whole * common - (sums * (common // counts))[scheme.patterns]
+            beside = Fraction(int(np.abs(remainder).sum(axis=1).max()), common * statement.scale)
         entries = np.array(
             [Fraction(int(s), int(c) * statement.scale) for s, c in zip(sums, counts, strict=True)]
         )
@@ -112,13 +112,13 @@ class Spectrum:
         self, sigma: Sequence[Fraction], raised: Sequence[Fraction], base: Fraction
     ) -> Fraction:
         """Smallest ``y`` that holds by the pairs of answers in a set, with raised eigenvalues."""
-        own = (s * s * (m + self.beside) for s, m in zip(sigma[1:], self.mu[1:], strict=True))
-        nu = np.array([raised[0], *map(max, own, raised[1:])], dtype=object).reshape(
+        proved = (s * s * (m + self.beside) for s, m in zip(sigma[1:], self.mu[1:], strict=True))
+        nu = np.array([raised[0], *map(max, proved, raised[1:])], dtype=object).reshape(
             self.scheme.shape
         )
-        first, *rest = self.scheme.entries(nu).ravel() * self.scheme.ranks.ravel().astype(object)
-        more = first + sum(c for c in rest if c > 0)
-        less = sum(-c for c in rest if c < 0)
+        first, *others = self.scheme.entries(nu).ravel() * self.scheme.ranks.ravel().astype(object)
+        more = first + sum(c for c in others if c > 0)
+        less = sum(-c for c in others if c < 0)
         costs: Iterator[Fraction] = (
             (m * more - max(2 * m - 1, Fraction(0)) * less - raised[0] * m * m)
             / (base + (1 - base) * m) ** 2
@@ -186,12 +186,12 @@ class ProductBound:
 
     def plain(self) -> dict[str, Any]:
         """Plain values for a file."""
-        found = {
+        plain = {
             "sizes": list(self.sizes),
             "eigenvalues": self.eigenvalues.tolist(),
             "level": self.level,
         }
-        return found if self.raised is None else {**found, "raised": self.raised.tolist()}
+        return plain if self.raised is None else {**plain, "raised": self.raised.tolist()}
 
     @classmethod
     def read(cls, entry: Entry, n: int) -> "ProductBound":

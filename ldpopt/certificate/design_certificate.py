@@ -98,17 +98,17 @@ class DesignCertificate(DesignClaim):
             )
         rows = np.zeros((len(merged.classes), channel.shape[1]))
         rows[merged.first] = inverse
-        given: Any = {
+        parts: Any = {
             "workload": workload,
             "privacy": privacy,
             "objective": objective,
             "multipliers": multipliers,
         }
-        given |= {"weights": frozen(weights), "left_inverse": frozen(rows)}
+        parts |= {"weights": frozen(weights), "left_inverse": frozen(rows)}
         mechanism = Mechanism(channel[merged.classes], workload.inputs, range(channel.shape[1]))
         bound = min(max(multipliers.value(statement), Fraction(0)), value.achieved)
         return cls(
-            **given, mechanism=mechanism, achieved=value.achieved, bound=bound, bias=value.bias
+            **parts, mechanism=mechanism, achieved=value.achieved, bound=bound, bias=value.bias
         )
 
     @cached_property
@@ -171,11 +171,11 @@ class DesignCertificate(DesignClaim):
         workload = Workload(table["workload"].numbers(len(names), n), inputs, names)
         weights = table["weights"].numbers(n)
         if (weights < 0).any() or not weights.any():
-            what = (
+            problem = (
                 f"a weight is negative, or all are 0: they are from {weights.min():g} to "
                 f"{weights.max():g}"
             )
-            raise table["weights"].error(what)
+            raise table["weights"].error(problem)
         privacy = read_notion(table["privacy"], inputs)
         privacy.check(inputs, ())
         mechanism = read_masses(table["masses"], inputs)
@@ -183,13 +183,17 @@ class DesignCertificate(DesignClaim):
         objective = table["objective"].text("average", "worst_case")
         inverse = frozen(table["left_inverse"].numbers(n, len(mechanism.outputs)))
         multipliers = read_bound(table["multipliers"], len(classes.first), *BOUNDS)
-        found = {
+        statement = {
             "workload": workload,
             "privacy": privacy,
             "weights": frozen(weights),
             "objective": objective,
         }
-        return found | {"mechanism": mechanism, "left_inverse": inverse, "multipliers": multipliers}
+        return statement | {
+            "mechanism": mechanism,
+            "left_inverse": inverse,
+            "multipliers": multipliers,
+        }
 
 
 def is_design(path: FilePath) -> bool:
@@ -208,8 +212,8 @@ def load_certificate(path: FilePath) -> DesignClaim:
 def certificate_from_dict(data: Any, name: str) -> DesignClaim:
     """Read what `to_dict` of a certificate returned; ``name`` is the file in error messages."""
     known: dict[str, type[Any]] = {"size": FrequencyCertificate, "kinds": QuestionsCertificate}
-    found = next(
+    claim = next(
         (kind for key, kind in known.items() if isinstance(data, dict) and key in data),
         DesignCertificate,
     )
-    return found.from_dict(data, name)
+    return claim.from_dict(data, name)

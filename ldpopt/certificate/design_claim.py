@@ -36,11 +36,17 @@ LARGEST_FILE = 2**31  # largest file that is read, in bytes
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DesignClaim(HasFacts, ABC):
-    """The common part of certificates of designs."""
+    """The common part of certificates of designs.
 
-    # Mean squared error of the mechanism with its estimator, average or largest, and a lower bound
-    # on the variance of every private mechanism with any number of reports; `recheck` returns the
-    # flaws of the file itself too.
+    A claim has a statement (workload, notion, objective), a mechanism with its estimator,
+    multipliers, and three numbers: the estimator's mean squared error is at most ``achieved``, the
+    norm of its bias at most ``bias``, and no private channel with any number of reports has an
+    unbiased estimator of a smaller error than ``bound``. Nothing is believed that `recheck` does
+    not compute again; ``flaws`` are those of the file from which the claim was read. A subclass
+    says what its mechanism is and how its error is computed: `plain` and `_read` are its part of
+    the file, `_wrong_numbers` its part of the check.
+    """
+
     workload: Workload
     privacy: Any
     achieved: Fraction
@@ -142,17 +148,17 @@ class DesignClaim(HasFacts, ABC):
     @classmethod
     def from_dict(cls, data: Any, name: str) -> Self:
         """Read what `to_dict` returned; ``name`` is the file in error messages."""
-        whole = Entry(data, name)
-        whole.part("format").text(FORMAT)
-        flaws = flaws_of(whole)
-        rest = Entry(
+        document = Entry(data, name)
+        document.part("format").text(FORMAT)
+        flaws = flaws_of(document)
+        stated = Entry(
             {key: value for key, value in data.items() if key not in (ABOUT, "format", "digest")},
             name,
         )
-        table = rest.table(*cls.STATEMENT, "privacy", "objective", "multipliers", *NUMBERS)
+        table = stated.table(*cls.STATEMENT, "privacy", "objective", "multipliers", *NUMBERS)
         claim: dict[str, Any] = {key: table[key].rational() for key in NUMBERS}
         try:
-            found = cls(**cls._read(table), **claim, flaws=flaws)
+            certificate = cls(**cls._read(table), **claim, flaws=flaws)
         except ModelFileError:
             raise
         except LdpoptError as error:
@@ -161,8 +167,8 @@ class DesignClaim(HasFacts, ABC):
             about = Entry(data[ABOUT], name, ABOUT).table(
                 "title", "notion", "epsilon", "delta", "digest", "made_by"
             )
-            require_digest(about["digest"].text(), found.digest, name)
-        return found
+            require_digest(about["digest"].text(), certificate.digest, name)
+        return certificate
 
     @classmethod
     @abstractmethod
@@ -172,14 +178,18 @@ class DesignClaim(HasFacts, ABC):
     def recheck(self) -> tuple[str, ...]:
         """Compute every number again from the file's statement; return the failures, none if the
         certificate holds.
+
+        Privacy is audited exactly, then value, bias and bound are computed from the
+        statement. A claim that is weaker than what is proved holds: a larger error, a larger bias
+        or a smaller bound.
         """
         is_private = self.audit.verdict == "certified"
-        found = (
+        flaws = (
             ()
             if is_private
             else (f"the mechanism is not private: epsilon {self.audit.epsilon:.9g} found",)
         )
-        return (*self.flaws, *found, *self._wrong_numbers())
+        return (*self.flaws, *flaws, *self._wrong_numbers())
 
     @abstractmethod
     def _wrong_numbers(self) -> list[str]:
@@ -188,6 +198,10 @@ class DesignClaim(HasFacts, ABC):
     def _wrong_claims(self, value: DesignValue, proved: Fraction | None) -> list[str]:
         """The numbers of the claim that do not hold, given the computed ones; the bound is None if
         none is proved.
+
+        Each comparison goes one way, because the claim may be weaker: ``achieved >= value``,
+        ``bound <= max(proved, 0)``, ``bias**2 >= bias_squared``. A bias of more than a billionth of
+        a deviation is refused even if it is claimed.
         """
         failures = []
         if proved is None:
@@ -220,6 +234,10 @@ class DesignClaim(HasFacts, ABC):
 class UnlistedClaim(DesignClaim):
     """A claim about random sets, which are not listed, for answers with equal weights; see
     `DesignClaim`.
+
+    Reports are random sets, too many to be listed. Symmetry makes a list unnecessary: the odds of a
+    set decide about privacy, and the error is the same for every answer, so that its average is its
+    worst case too.
     """
 
     privacy: PureLDP
@@ -234,12 +252,12 @@ class UnlistedClaim(DesignClaim):
         claim = cls(**parts, achieved=Fraction(0), bound=Fraction(0))
         spectrum, value, spread = claim._measured()
         bound = claim.multipliers.value_of(spectrum) - spread
-        found = replace(claim, achieved=value, bound=min(max(bound, Fraction(0)), value))
-        if failures := found.recheck():
+        certificate = replace(claim, achieved=value, bound=min(max(bound, Fraction(0)), value))
+        if failures := certificate.recheck():
             raise CertificateError(
                 failures[0], do="report this as a defect of ldpopt, with the problem"
             )
-        return found
+        return certificate
 
     @abstractmethod
     def _measured(self) -> tuple[Any, Fraction, Fraction]:
@@ -272,6 +290,6 @@ def read_pure(entry: Entry, inputs: Names) -> PureLDP:
     return privacy
 
 
-def _two(found: Fraction, claimed: Fraction) -> str:
+def _two(computed: Fraction, claimed: Fraction) -> str:
     """A computed number and the claimed one, which may differ beyond the digits of floats."""
-    return f"{round_up(found):.17g}, not {round_up(claimed):.17g}"
+    return f"{round_up(computed):.17g}, not {round_up(claimed):.17g}"

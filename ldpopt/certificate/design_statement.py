@@ -191,8 +191,10 @@ def value_of(
     """
     rows, (n, m) = statement.rows, channel.shape
     if left_inverse.shape != (n, m):
-        what = f"the left inverse has the shape {left_inverse.shape}, the channel {(n, m)}"
-        raise CertificateError(what, do="give a left inverse with the shape of the channel")
+        problem = f"the left inverse has the shape {left_inverse.shape}, the channel {(n, m)}"
+        raise CertificateError(
+            problem, code="inverse-shape", do="give a left inverse with the shape of the channel"
+        )
     is_small = rows.parts.shape[1] <= n
     # In terms of V: the metric of the numbers is 1. In terms of X: it is their Gram matrix, and X C
     # should be 1.
@@ -213,19 +215,19 @@ def value_of(
         mean = means if mean is None else mean + means
     assert second is not None
     assert mean is not None
-    # Everything over one denominator: 2**mass_bits a mass, 2**bits an entry of X, unit an entry of
-    # the workload.
-    mass = 1 << mass_bits
-    entry = 1 << bits
-    unit = statement.unit**2
+    # Masses are over 2**mass_bits, entries of X over 2**bits, those of the workload over unit.
+    scale = (1 << mass_bits) * (1 << bits)
     wanted = _measured(metric, target)
-    square = _row(target.sums_of_products(wanted))
-    cross = _row(mean.sums_of_products(wanted))
-    own = _row(mean.sums_of_products(_measured(metric, mean)))
-    errors = second.whole()[:, 0] * mass + (square * (mass * entry) - 2 * cross) * (mass * entry)
-    biases = own + (square * (mass * entry) - 2 * cross) * (mass * entry)
-    # Errors are over mass**2 entry**2: second has one mass less, the others are brought to it.
-    total = mass**2 * entry**2 * unit
+    # |v - t|^2 = |v|^2 - 2 v.t + |t|^2 for the estimate v of a respondent and the truth t; all
+    # terms are over scale**2 unit**2.
+    mean_times_truth = _row(mean.sums_of_products(wanted)) * scale
+    truth_squared = _row(target.sums_of_products(wanted)) * scale**2
+    mean_squared = _row(mean.sums_of_products(_measured(metric, mean)))
+    # A sum over reports has the denominator of a mass once only.
+    second_moment = second.whole()[:, 0] * (1 << mass_bits)
+    errors = second_moment - 2 * mean_times_truth + truth_squared
+    biases = mean_squared - 2 * mean_times_truth + truth_squared
+    total = scale**2 * statement.unit**2
     if objective == "worst_case":
         achieved = Fraction(int(errors.max()), total)
     else:
@@ -241,8 +243,8 @@ def value_above(
     """Value of an estimator, to compare designs; `UNBOUNDED` if it is biased by more than
     rounding.
     """
-    found = value_of(statement, channel, left_inverse, objective)
-    return found.achieved if found.is_unbiased else UNBOUNDED
+    value = value_of(statement, channel, left_inverse, objective)
+    return value.achieved if value.is_unbiased else UNBOUNDED
 
 
 def _measured(metric: Digits | None, columns: Digits) -> Digits:
@@ -257,6 +259,6 @@ def _row(digits: Digits) -> Integers:
 
 def with_first_row(left_inverse: Float) -> Float:
     """``X`` whose first row is the float nearest to 1 minus the others; shape ``(n, m)``."""
-    found = left_inverse.copy()
-    found[0] = [fsum([1.0, *others]) for others in (-left_inverse[1:].T).tolist()]
-    return found
+    completed = left_inverse.copy()
+    completed[0] = [fsum([1.0, *others]) for others in (-left_inverse[1:].T).tolist()]
+    return completed

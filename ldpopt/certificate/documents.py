@@ -1,4 +1,11 @@
-"""Certificates as JSON: strict reading, text in parts, and the digest."""
+"""Certificates as JSON: strict reading, text in parts, and the digest.
+
+Reading is strict and writing is reproducible. `open_document` refuses what JSON leaves open (a key
+twice, numbers that are not finite), and an `Entry` knows its file and key, so that each error names
+both. The digest is of the values in one canonical form and not of the bytes, so that a file may be
+formatted anew without losing it; it finds accidents, and proves nothing, because whoever changes a
+number can write the digest anew.
+"""
 
 import hashlib
 import json
@@ -30,6 +37,9 @@ def read_masses(
 ) -> Mechanism:
     """Read integer masses, each row with the sum ``2**53``; outputs are numbered if they have no
     labels.
+
+    The masses are those that are drawn from, not probabilities near them: they are compared with
+    the masses of the mechanism that is made of them.
     """
     rows = entry.list(len(inputs))
     m = len(rows[0].list()) if outputs is None else len(outputs)
@@ -91,20 +101,24 @@ def digest_of(data: dict[str, Any]) -> str:
     """SHA-256 of the sorted, compact JSON text of an object without its key "digest"; a row of a
     matrix at a time.
     """
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for part in _canonical({key: value for key, value in data.items() if key != "digest"}):
-        found.update(part.encode())
-    return found.hexdigest()
+        digest.update(part.encode())
+    return digest.hexdigest()
 
 
 def flaws_of(entry: Entry) -> tuple[str, ...]:
-    """Whether the digest in an object is that of its other values: no flaw, or a sentence."""
+    """Whether the digest in an object is that of its other values: no flaw, or a sentence.
+
+    A wrong digest is a flaw and no error: the numbers can still be checked, and the result names
+    the flaw beside whatever else does not hold.
+    """
     claimed = entry.part("digest").text()
     try:
         is_same = claimed == digest_of(entry.value)
     except (ValueError, RecursionError):
-        what = "a number is not finite, or lists are nested too deep"
-        raise ModelFileError(what, where=entry.path, do=UNCHANGED) from None
+        problem = "a number is not finite, or lists are nested too deep"
+        raise ModelFileError(problem, where=entry.path, do=UNCHANGED) from None
     return (
         () if is_same else ("the file was changed after it was written: its digest does not fit",)
     )

@@ -29,6 +29,11 @@ TOTAL = 1 << 53  # sum of the masses
 class SubsetRandomizer:
     """A random set of ``size`` of ``n`` answers, which contains the truth with probability ``mass /
     2**53``.
+
+    It is subset selection. With probability ``p`` the set is one of the ``C(n - 1, size - 1)`` sets
+    with the truth, else one of the ``C(n - 1, size)`` without, each equally likely. The mass is an
+    integer, so that probabilities, odds and variance are rationals, and the claim is about exactly
+    this randomizer.
     """
 
     n: int
@@ -39,6 +44,9 @@ class SubsetRandomizer:
     def of(cls, n: int, size: int, epsilon: Budget) -> "SubsetRandomizer":
         """Sets of some size in which the true answer has the largest mass that the budget
         allows.
+
+        ``p = size r / (size r + n - size)``, rounded down to ``2**-53``, for a ratio ``r`` that is
+        at most ``e**epsilon``: the odds never exceed the budget.
         """
         ratio = epsilon.enclosure()[0]
         return cls(n, size, int(TOTAL * size * ratio / (size * ratio + n - size)))
@@ -69,6 +77,9 @@ class SubsetRandomizer:
     def total_variance(self) -> Fraction:
         """Variance of one respondent's values, summed over all frequencies: the same for every
         answer.
+
+        A respondent's value of the frequency of an answer is ``(1 - q) / (p - q)`` if the set has
+        the answer, and ``-q / (p - q)`` otherwise: without bias for every truth.
         """
         p, q = self.p, self.q
         return self.n * q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q)
@@ -87,7 +98,12 @@ class SubsetRandomizer:
 
 
 def best_size(n: int, epsilon: Budget) -> int:
-    """Size of the sets with the most information."""
+    """Size of the sets with the most information.
+
+    A set of ``k`` answers has the information ``k (n - k) / (b n + (1 - b) k)^2`` up to a factor,
+    with ``b = e**-epsilon``; it rises and then falls, so that its best size is one of the two
+    integers around the best real number.
+    """
     base = 1 / epsilon.enclosure()[1]
     least = int(n * base / (1 + base))
 
@@ -164,8 +180,8 @@ class FrequencyCertificate(UnlistedClaim):
             )
         drawn = SubsetRandomizer(n, size, mass)
         if not drawn.p > drawn.q:
-            how = f"do not depend on the answer: p = {float(drawn.p):.6g} <= q"
-            raise table["size"].error(f"sets of {size} answers with the mass {mass} {how}")
+            flaw = f"do not depend on the answer: p = {float(drawn.p):.6g} <= q"
+            raise table["size"].error(f"sets of {size} answers with the mass {mass} {flaw}")
         privacy = read_pure(table["privacy"], workload.inputs)
         multipliers = read_bound(table["multipliers"], n, ProductBound)
         return {

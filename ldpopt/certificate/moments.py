@@ -34,7 +34,7 @@ Entry = tuple[int, int, int, int]  # row, column, number of a moment, coefficien
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class MomentMatrix:
     """A symmetric matrix of linear forms of moments, the sum of its entries; each array has one
     number for each.
     """
@@ -79,8 +79,8 @@ class Moments:
         # four answers.
         self.number = {triple: 1 + place for place, triple in enumerate(triples)}
         for a in apart:
-            for own, other in itertools.product(terms(a, 0), terms(d - a, 0)):
-                self.number.setdefault(four_answers(a, own[:3], other[:3]), len(self.number) + 1)
+            for inside, other in itertools.product(terms(a, 0), terms(d - a, 0)):
+                self.number.setdefault(four_answers(a, inside[:3], other[:3]), len(self.number) + 1)
 
     def __len__(self) -> int:
         return 1 + len(self.number)
@@ -97,13 +97,13 @@ class Moments:
         )
 
     @cached_property
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[MomentMatrix]:
         """All matrices, in the order of a certificate: given one answer, given two, then single
         forms.
         """
         pairs = itertools.chain.from_iterable(map(self._given_two, self.apart))
         every = itertools.chain(self._semidefinite(), pairs, self._patterns(), self._sizes())
-        return [Block(size, *np.array(entries, dtype=np.int64).T) for size, entries in every]
+        return [MomentMatrix(size, *np.array(entries, dtype=np.int64).T) for size, entries in every]
 
     @property
     def entries(self) -> int:
@@ -114,12 +114,12 @@ class Moments:
         """``sum tr(L^T M L)`` over the matrices ``M``: integer coefficients of the moments, and
         their denominator.
         """
-        given = Rationals.of(factors)
+        numbers = Rationals.of(factors)
         total = np.zeros(len(self), dtype=object)
         start = 0
         for block in self.blocks:
             lower = np.zeros((block.size, block.size), dtype=object)
-            lower[np.tril_indices(block.size)] = given.whole[start : start + block.entries]
+            lower[np.tril_indices(block.size)] = numbers.whole[start : start + block.entries]
             start += block.entries
             square = product(lower, lower.T) if block.size > 1 else lower * lower
             np.add.at(
@@ -127,7 +127,7 @@ class Moments:
                 block.moments,
                 block.factors.astype(object) * square[block.rows, block.columns],
             )
-        return total, given.denominator**2
+        return total, numbers.denominator**2
 
     def _semidefinite(self) -> Iterator[tuple[int, list[Entry]]]:
         """Blocks of the matrices given an answer in the set, or one outside."""
@@ -152,44 +152,51 @@ class Moments:
         them, or none.
         """
         d = self.d
-        first = self.number[0, a, a]
         for k, other in itertools.product(range(a // 2 + 1), range((d - a) // 2 + 1)):
             width = d - a - 2 * other + 1
             # The row of the second given answer, left out, is that of the first one or is 0.
             left_out = a * width if k == other == 0 else (a + 1) * width
             both: list[Entry] = []
-            one: list[Entry] = []
-            none: list[Entry] = [(0, 0, 0, 1), (0, 0, 1, -2), (0, 0, first, 1)] * (k == other == 0)
-            for own, rest in itertools.product(terms(a, k), terms(d - a, other)):
-                (i, j, t, factor), (u, v, w, more) = own, rest
+            single: list[Entry] = []
+            neither = self._constants(a) * (k == other == 0)
+            for inside, outside in itertools.product(terms(a, k), terms(d - a, other)):
+                (i, j, t, factor), (u, v, w, more) = inside, outside
                 row = (i - k) * width + u - other
                 column = (j - k) * width + v - other
                 if left_out in (row, column):
                     continue
-                place, factor = (
-                    (row - (row > left_out), column - (column > left_out)),
-                    factor * more,
-                )
+                place = (row - (row > left_out), column - (column > left_out))
+                factor *= more
                 pair = 1 + i + u + j + v - 2 * (t + w)
                 near = self._triple(i + u, j + v, pair - 1)
                 far = self._triple(a - i + u, a - j + v, pair - 1)
                 all_four = self.number[four_answers(a, (i, j, t), (u, v, w))]
                 both.append((*place, all_four, factor))
-                one += [(*place, near, factor), (*place, all_four, -factor)]
+                single += [(*place, near, factor), (*place, all_four, -factor)]
                 if min(i + u, j + v) > 0:
-                    none += [
-                        (*place, pair, factor),
-                        (*place, near, -factor),
-                        (*place, far, -factor),
-                    ]
-                    none.append((*place, all_four, factor))
+                    moments: tuple[tuple[int, int], ...]
+                    moments = (pair, 1), (near, -1), (far, -1), (all_four, 1)
                 elif max(i + u, j + v) > 0:  # the constant has the place of the first given answer
-                    ends = (i + j, u + v)
-                    none += [(*place, 1, factor), (*place, 1 + sum(ends), -factor)]
-                    none.append((*place, 1 + a - ends[0] + ends[1], -factor))
-                    none.append((*place, self._triple(a, sum(ends), a - ends[0] + ends[1]), factor))
-            for entries in (both, one, none):
+                    moments = self._beside_constant(a, i + j, u + v)
+                else:
+                    moments = ()
+                neither += [(*place, moment, sign * factor) for moment, sign in moments]
+            for entries in (both, single, neither):
                 yield len({entry[0] for entry in entries}), entries
+
+    def _constants(self, a: int) -> list[Entry]:
+        """The share of pairs of answers at a distance ``a`` with none in the set: ``1 - 2 m +
+        phi_a``.
+        """
+        return [(0, 0, 0, 1), (0, 0, 1, -2), (0, 0, self.number[0, a, a], 1)]
+
+    def _beside_constant(self, a: int, near: int, beside: int) -> tuple[tuple[int, int], ...]:
+        """Moments and their signs for an answer in the set, of ``near`` ones among the ``a``
+        questions and ``beside`` others, if both given answers are not: ``m - phi - phi' + tau``.
+        """
+        distance = near + beside
+        other = a - near + beside  # to the second given answer
+        return (1, 1), (1 + distance, -1), (1 + other, -1), (self._triple(a, distance, other), 1)
 
     def _triple(self, *distances: int) -> int:
         """Number of the moment of three answers at given distances, in any order."""
@@ -202,13 +209,13 @@ class Moments:
                 continue
             a, b, c = distances
             subsets = [0, 1, 1, 1 + a, 1, 1 + b, 1 + c, triple]  # by the bits of the answers in it
-            for own in range(8 * (a > 0)):
+            for pattern in range(8 * (a > 0)):
                 yield (
                     1,
                     [
-                        (0, 0, subsets[q], (-1) ** (q ^ own).bit_count())
+                        (0, 0, subsets[q], (-1) ** (q ^ pattern).bit_count())
                         for q in range(8)
-                        if q & own == own
+                        if q & pattern == pattern
                     ],
                 )
 
@@ -232,11 +239,11 @@ def terms(d: int, k: int) -> Iterator[tuple[int, int, int, int]]:
     """
     for i, j in itertools.product(range(k, d - k + 1), repeat=2):
         for t in range(max(0, i + j - d), min(i, j) + 1):
-            found = 0
+            coefficient = 0
             for u in range(max(t, k), min(i, j, d - k) + 1):
                 ways = comb(d - 2 * k, u - k) * comb(d - k - u, i - u) * comb(d - k - u, j - u)
-                found += (-1) ** (u - t) * comb(u, t) * ways
-            yield i, j, t, found
+                coefficient += (-1) ** (u - t) * comb(u, t) * ways
+            yield i, j, t, coefficient
 
 
 # Four answers are described by the numbers of questions in which some of the last three differ from
@@ -258,15 +265,17 @@ ORDERS = [
 
 
 @lru_cache(maxsize=1 << 16)
-def four_answers(a: int, own: tuple[int, int, int], other: tuple[int, int, int]) -> tuple[int, ...]:
+def four_answers(
+    a: int, inside: tuple[int, int, int], other: tuple[int, int, int]
+) -> tuple[int, ...]:
     """The same tuple for answers ``0, w, y, z`` in any order, shifted, and with questions
     exchanged.
 
-    ``w`` has the weight ``a``; ``own`` are the numbers of ones of ``y``, of ``z`` and of both in
+    ``w`` has the weight ``a``; ``inside`` are the numbers of ones of ``y``, of ``z`` and of both in
     these ``a`` questions, ``other`` those in the other ones. If two answers are equal, it is the
     tuple of three distances.
     """
-    (i, j, t), (u, v, w) = own, other
+    (i, j, t), (u, v, w) = inside, other
     counts = [0, a - i - j + t, u - w, i - t, v - w, j - t, w, t]
     differ = {pair: sum(counts[kind] for kind in kinds) for pair, kinds in DIFFERENT.items()}
     for (_, last), distance in differ.items():

@@ -18,7 +18,8 @@ from typing import Literal
 import numpy as np
 
 from ldpopt.certificate.compact import MIN_COARSE_ENTRIES, coarse_integers, columns_bound
-from ldpopt.certificate.integers import GRID, Integers, exact_grid, integers
+from ldpopt.certificate.integers import GRID, Integers, integers
+from ldpopt.certificate.program_digits import ProgramDigits
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, Int
@@ -77,6 +78,11 @@ class PairRows:
 class Multipliers:
     """Numbers that prove a bound, for the gain to be maximized (a loss counts with the sign
     changed).
+
+    Any numbers are multipliers: the proof needs no feasibility, only the signs that are stated
+    here, and the bound is weak where they are far from optimal. None stands for the multipliers
+    that a form or an objective does not have; ``row_sums`` is needed for the compact form, because
+    its maximum over the channels is not taken input by input.
     """
 
     # privacy is in the structure of the columns (compact), or in rows with multipliers (pairwise)
@@ -94,8 +100,20 @@ def bound(problem: Problem, multipliers: Multipliers, *, coarse: bool = False) -
     """Bound the value of every private channel, from above for a gain; if ``coarse``, by costs
     rounded to 52 bits.
     """
+    return bound_of(ProgramDigits.of(problem), multipliers, coarse=coarse)
+
+
+def bound_of(digits: ProgramDigits, multipliers: Multipliers, *, coarse: bool = False) -> Fraction:
+    """As `bound`, for a problem whose numbers are read already.
+
+    The bound holds for any multipliers: ``u(P) <= bound`` for every private channel ``P`` of a
+    gain, ``u(P) >= bound`` of a loss. Wrong multipliers make it weak, never wrong. Of three ways
+    the first that fits is taken: 64-bit integers for row sums alone, 64-bit integers for pairs
+    alone, Python's integers for everything.
+    """
     # O(n m) integer operations, plus one for each non-zero of the rows with a multiplier. Proofs:
     # docs, "Certificates".
+    problem = digits.problem
     sign = 1 if problem.utility.sense == "gain" else -1
     utility = problem.utility.matrix
     # If the utility does not depend on the report, the gap may have no scale: no rounding error may
@@ -114,15 +132,15 @@ def bound(problem: Problem, multipliers: Multipliers, *, coarse: bool = False) -
         and problem.prior is not None
         and multipliers.row_sums is not None
     ):
-        whole, duals, bits = coarse_integers(sign * problem.prior, utility, multipliers.row_sums)
-        return sign * columns_bound(whole, duals, _compact_ties(problem)) * Fraction(2) ** -bits
+        costs, duals, bits = coarse_integers(sign * problem.prior, utility, multipliers.row_sums)
+        return sign * columns_bound(costs, duals, _compact_ties(problem)) * Fraction(2) ** -bits
     if has_stakes and multipliers.form == "pairwise" and utility.size > MIN_ENTRIES:
-        found = _bound_by_blocks(problem, multipliers, sign)
-        if found is not None:
-            return found
-    cost_grid = exact_grid(utility)  # multipliers are in the utility's unit, which may be tiny
-    shares, grid = weights(problem, multipliers)
-    costs = sign * shares[:, None] * integers(utility, grid=cost_grid)
+        total = _bound_by_blocks(problem, multipliers, sign)
+        if total is not None:
+            return total
+    cost_grid = digits.bits  # multipliers are in the utility's unit, which may be tiny
+    shares, grid = weights(digits, multipliers)
+    costs = sign * shares[:, None] * digits.utility
     cost_grid += grid - GRID
     constant = _relax_pairs(costs, problem, multipliers.pairs, cost_grid)
     for block, values in multipliers.blocks:
@@ -153,21 +171,23 @@ def _bound_by_blocks(problem: Problem, multipliers: Multipliers, sign: int) -> F
     return sign * total * Fraction(2) ** -bits
 
 
-def weights(problem: Problem, multipliers: Multipliers) -> tuple[Integers, int]:
+def weights(digits: ProgramDigits, multipliers: Multipliers) -> tuple[Integers, int]:
     """Prior, for a worst case the multipliers of the inputs, as integers; and their fractional
     bits.
+
+    The weights of a worst case sum to exactly 1: the largest one takes what rounding left. The
+    smallest gain is at most the mean under any such weights, so that they prove a bound.
     """
-    if problem.prior is not None:
-        grid = exact_grid(problem.prior)
-        return integers(problem.prior, grid=grid), grid
+    if digits.prior is not None:
+        return digits.prior
     duals = multipliers.worst_case
-    n = len(problem.inputs)
+    n = len(digits.problem.inputs)
     duals = (
         np.full(n, 1 / n) if duals is None or not 0 < duals.sum() < np.inf else duals / duals.sum()
     )
-    found = integers(duals)
-    found[int(np.argmax(duals))] += (1 << GRID) - int(found.sum())
-    return found, GRID
+    shares = integers(duals)
+    shares[int(np.argmax(duals))] += (1 << GRID) - int(shares.sum())
+    return shares, GRID
 
 
 def _best_entries(costs: Integers, problem: Problem) -> list[int]:
@@ -177,7 +197,8 @@ def _best_entries(costs: Integers, problem: Problem) -> list[int]:
         return [int(largest) for largest in costs.max(axis=1)]
     allowed = ties.allowed(costs.shape[1])
     return [
-        int(row[own if own.any() else ...].max()) for row, own in zip(costs, allowed, strict=True)
+        int(row[permitted if permitted.any() else ...].max())
+        for row, permitted in zip(costs, allowed, strict=True)
     ]
 
 
@@ -192,7 +213,13 @@ def _compact_ties(problem: Problem) -> Ties:
 
 
 def _relax_pairs(costs: Integers, problem: Problem, pairs: PairRows, cost_grid: int) -> int:
-    """Move privacy rows into the objective, in place; return the constant term."""
+    """Move privacy rows into the objective, in place; return the constant term.
+
+    For the row ``b P_x(S) - P_x'(S) <= b delta`` with the multiplier ``v`` the costs of ``x`` fall
+    by ``v b`` in each output of ``S``, those of ``x'`` rise by ``v``, and the constant is ``v b
+    delta``, rounded up. The ratio ``b`` is rounded down: channels are not negative, so that the
+    bound can only rise.
+    """
     if not len(pairs.value):
         return 0
     ratios, delta = _ratios(problem, pairs)
@@ -211,8 +238,8 @@ def _ratios(problem: Problem, pairs: PairRows) -> tuple[Integers, float]:
     """``exp(-epsilon d)`` of each row over ``2**GRID``, rounded down, and delta."""
     ties = problem.definition()
     if ties is None:
-        what = f"{problem.privacy!r} ties no pairs of inputs, but a multiplier belongs to a pair"
-        raise CertificateError(what, do=MULTIPLIERS)
+        message = f"{problem.privacy!r} ties no pairs of inputs, but a multiplier belongs to a pair"
+        raise CertificateError(message, do=MULTIPLIERS)
     levels, row_number = np.unique(_tied_distances(problem, ties, pairs), return_inverse=True)
     return np.array([_ratio(ties.budget, float(d)) for d in levels], dtype=object)[
         row_number
@@ -221,7 +248,7 @@ def _ratios(problem: Problem, pairs: PairRows) -> tuple[Integers, float]:
 
 def _tied_distances(problem: Problem, ties: Ties, pairs: PairRows) -> Float:
     """Distance of the pair of each row; raises if the statement does not imply a row."""
-    what = f"{problem.privacy!r}"
+    notion = f"{problem.privacy!r}"
     table = ties.table
     chosen = np.empty(len(pairs.value))
     for begin in range(0, len(chosen), BLOCK):
@@ -230,19 +257,21 @@ def _tied_distances(problem: Problem, ties: Ties, pairs: PairRows) -> Float:
     if (chosen <= 0).any():
         k = int(np.argmax(chosen <= 0))
         names = problem.inputs[pairs.first[k]], problem.inputs[pairs.second[k]]
-        what = f"{what} does not tie {names[0]!r} to {names[1]!r}, but a multiplier does"
-        raise CertificateError(what, do=MULTIPLIERS)
+        message = f"{notion} does not tie {names[0]!r} to {names[1]!r}, but a multiplier does"
+        raise CertificateError(message, code="untied", do=MULTIPLIERS)
     if ties.delta and not ties.is_shared and (np.bincount(pairs.row) > 1).any():
-        what = (
-            f"{what} has no rows for events of several outputs, but a multiplier belongs "
+        message = (
+            f"{notion} has no rows for events of several outputs, but a multiplier belongs "
             "to such a row"
         )
-        raise CertificateError(what, do=MULTIPLIERS)
+        raise CertificateError(message, code="event", do=MULTIPLIERS)
     owned = ~ties.tied_outputs(len(problem.outputs))[pairs.y]
     if owned.any():
         name = problem.outputs[pairs.y[int(np.argmax(owned))]]
         raise CertificateError(
-            f"{what} has no rows for output {name!r}, but a multiplier for one", do=MULTIPLIERS
+            f"{notion} has no rows for output {name!r}, but a multiplier for one",
+            code="owned",
+            do=MULTIPLIERS,
         )
     return chosen
 
@@ -256,7 +285,11 @@ def _ratio(epsilon: Budget, distance: float) -> int:
 
 
 def _relax(costs: Integers, block: RowBlock, values: Float, cost_grid: int) -> int:
-    """Move other rows into the objective, in place; return the constant term."""
+    """Move other rows into the objective, in place; return the constant term.
+
+    The side is the upper one for a positive multiplier, the lower one for a negative one; a
+    multiplier whose side is infinite counts as 0.
+    """
     side = np.where(values > 0, block.upper, block.lower)
     values = np.where(np.isfinite(side), values, 0.0)
     chosen = values[block.row] != 0
@@ -286,12 +319,12 @@ def exponential_below(exponent: Float) -> Float:
     """
     capped = np.minimum(exponent, LARGEST_EXPONENT)
     halvings = np.floor(capped / LN2[0])
-    rest = (capped - halvings * LN2[0]) - halvings * LN2[1]
-    found = np.ones_like(rest)
+    remainder = (capped - halvings * LN2[0]) - halvings * LN2[1]
+    power = np.ones_like(remainder)
     for k in range(TERMS, 0, -1):
-        found = 1 - found * rest / k
-    found = np.ldexp(found * (1 - (5 + capped) * 2.0**-50), -halvings.astype(np.int64))
-    return np.where(exponent > LARGEST_EXPONENT, 0.0, found)
+        power = 1 - power * remainder / k
+    power = np.ldexp(power * (1 - (5 + capped) * 2.0**-50), -halvings.astype(np.int64))
+    return np.where(exponent > LARGEST_EXPONENT, 0.0, power)
 
 
 def pairs_bound(
@@ -318,12 +351,12 @@ def pairs_bound(
     for begin, part in zip(range(0, m, size), parts, strict=True):
         # The next float is above the product that was rounded; a power of two rounds nothing.
         costs = np.nextafter(weights[:, None] * utility[:, begin : begin + size], np.inf)
-        whole = np.ceil(np.ldexp(costs, bits)).astype(np.int64)
+        scaled = np.ceil(np.ldexp(costs, bits)).astype(np.int64)
         at = y[part] - begin
         row = rows[part]
         value = np.rint(np.ldexp(pairs.value[row], bits))
         less = np.floor(value * exponential_below(budget.rounded_up * distance[row]))
-        np.subtract.at(whole, (pairs.first[row], at), less.astype(np.int64))
-        np.add.at(whole, (pairs.second[row], at), value.astype(np.int64))
-        np.maximum(best, whole.max(axis=1), out=best)
+        np.subtract.at(scaled, (pairs.first[row], at), less.astype(np.int64))
+        np.add.at(scaled, (pairs.second[row], at), value.astype(np.int64))
+        np.maximum(best, scaled.max(axis=1), out=best)
     return sum(best.tolist()), bits

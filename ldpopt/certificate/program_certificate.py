@@ -15,7 +15,8 @@ import numpy as np
 from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate import program_files as files
 from ldpopt.certificate.integers import exact_grid, integers
-from ldpopt.certificate.program_bound import Multipliers, bound, weights
+from ldpopt.certificate.program_bound import Multipliers, bound_of, weights
+from ldpopt.certificate.program_digits import ProgramDigits
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table, privacy_text, shown
@@ -76,8 +77,8 @@ class Certificate(HasFacts):
 
     def facts(self) -> Facts:
         """Value, bound and gap, the residuals of side constraints, and the verdict of the audit."""
-        found = [(name.replace("_", " "), text) for name, text in self._numbers()]
-        return Facts("Certificate", found + self.residual_facts())
+        numbers = [(name.replace("_", " "), text) for name, text in self._numbers()]
+        return Facts("Certificate", numbers + self.residual_facts())
 
     def residual_facts(self) -> list[tuple[str, str]]:
         """Names of the side constraints, and how far the mechanism is from them."""
@@ -88,12 +89,12 @@ class Certificate(HasFacts):
 
     def _numbers(self) -> list[tuple[str, str]]:
         """Names and short values."""
-        found = [
+        numbers = [
             ("achieved", f"{in_float(self.achieved):.12g}"),
             ("bound", f"{in_float(self.bound):.12g}"),
         ]
-        found += [("relative_gap", f"{self.relative_gap:.2g}"), ("exact", str(self.exact))]
-        return [*found, ("audit", self.audit.verdict)]
+        numbers += [("relative_gap", f"{self.relative_gap:.2g}"), ("exact", str(self.exact))]
+        return [*numbers, ("audit", self.audit.verdict)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write statement, masses, multipliers and claim as JSON, every number exactly; atomic.
@@ -107,11 +108,13 @@ class Certificate(HasFacts):
             If the file cannot be written; an old one is left as it was.
         """
         if self.problem is None or self.mechanism is None or self.multipliers is None:
-            what = (
+            message = (
                 "this certificate was constructed by hand and has no problem, mechanism "
                 "or multipliers"
             )
-            raise CertificateError(what, do="save what certify(solution) returned")
+            raise CertificateError(
+                message, code="handmade-certificate", do="save what certify(solution) returned"
+            )
         achieved, bound, gap = self.achieved, self.bound, self.gap
         if not (
             isinstance(achieved, Fraction)
@@ -119,7 +122,9 @@ class Certificate(HasFacts):
             and isinstance(gap, Fraction)
         ):
             raise CertificateError(
-                "the certificate was rounded to floats", do="save what certify(solution) returned"
+                "the certificate was rounded to floats",
+                code="rounded-certificate",
+                do="save what certify(solution) returned",
             )
         claim = {"achieved": str(achieved), "bound": str(bound), "gap": str(gap)}
         claim["relative_gap"] = self.relative_gap.hex()
@@ -136,8 +141,8 @@ class Certificate(HasFacts):
         ModelFileError
             With file and key, if the file is missing or is not a certificate.
         """
-        found = files.read(path)
-        return cls(exact=True, audit=found["mechanism"].audit(found["problem"].privacy), **found)
+        parts = files.read(path)
+        return cls(exact=True, audit=parts["mechanism"].audit(parts["problem"].privacy), **parts)
 
     def recheck(self) -> tuple[str, ...]:
         """Compute every number again; return what does not hold. The function `recheck` returns the
@@ -158,10 +163,11 @@ class Certificate(HasFacts):
 
 def prove(problem: Problem, mechanism: Mechanism, multipliers: Multipliers) -> Certificate:
     """Compute every number of a certificate from the statement, the masses and the multipliers."""
-    achieved = achieved_by(problem, mechanism)
-    best = bound(problem, multipliers)
+    digits = ProgramDigits.of(problem)
+    achieved = achieved_by(digits, mechanism)
+    best = bound_of(digits, multipliers)
     distance = best - achieved if problem.utility.sense == "gain" else achieved - best
-    relative = relative_gap(problem, multipliers, best, distance)
+    relative = relative_gap(digits, multipliers, best, distance)
     audit = mechanism.audit(problem.privacy)
     residuals = {block.name: _residual(block, mechanism) for block in problem.constraints}
     return Certificate(
@@ -169,47 +175,42 @@ def prove(problem: Problem, mechanism: Mechanism, multipliers: Multipliers) -> C
     )
 
 
-def achieved_by(problem: Problem, mechanism: Mechanism) -> Fraction:
+def achieved_by(digits: ProgramDigits, mechanism: Mechanism) -> Fraction:
     """Exact value of the masses under the problem's objective."""
+    problem = digits.problem
     utility, counts = problem.utility.matrix, mechanism.counts
-    grid = exact_grid(utility)
     step = max(1, BLOCK // utility.shape[1])
     by_input = np.zeros(len(utility), dtype=object)
-    unit = Fraction(1, mechanism.denominator << grid)
+    unit = Fraction(1, mechanism.denominator << digits.bits)
     # some rows at a time, to hold few Python integers at once
     for begin in range(0, len(utility), step):
-        masses = counts[begin : begin + step]
-        values = utility[begin : begin + step]
-        used = np.nonzero((masses != 0) & (values != 0))
+        rows = slice(begin, begin + step)
+        masses = counts[rows]
+        used = np.nonzero((masses != 0) & (utility[rows] != 0))
         np.add.at(
-            by_input[begin:],
-            used[0],
-            masses[used].astype(object) * integers(values[used], grid=grid),
+            by_input[begin:], used[0], masses[used].astype(object) * digits.entries(rows, used)
         )
-    if problem.prior is not None:
-        fine = exact_grid(problem.prior)
-        return (
-            Fraction(int((integers(problem.prior, grid=fine) * by_input).sum()), 1 << fine) * unit
-        )
+    if digits.prior is not None:
+        prior, fine = digits.prior
+        return Fraction(int((prior * by_input).sum()), 1 << fine) * unit
     worst = min(by_input) if problem.utility.sense == "gain" else max(by_input)
     return int(worst) * unit
 
 
 def relative_gap(
-    problem: Problem, multipliers: Multipliers, best: Fraction, distance: Fraction
+    digits: ProgramDigits, multipliers: Multipliers, best: Fraction, distance: Fraction
 ) -> float:
     """Gap over the bound, or over a hundredth of the stake if that is larger; infinite if both are
     0 and it is not.
     """
-    matrix = problem.utility.matrix
-    fine = exact_grid(matrix)
-    spread = integers(matrix.max(axis=1), grid=fine) - integers(matrix.min(axis=1), grid=fine)
-    shares, grid = weights(problem, multipliers)
+    fine = digits.bits
+    spread = digits.spread
+    shares, grid = weights(digits, multipliers)
     stake = Fraction(int((shares * spread).sum()), 1 << (grid + fine))
     # only inputs with the same utility for all reports have weight: all inputs count instead
     if not stake:
         stake = Fraction(int(spread.sum()), len(spread) << fine)
-    if problem.prior is None:  # multipliers near 0, even roundoff, must not make the stake vanish
+    if digits.prior is None:  # multipliers near 0, even roundoff, must not make the stake vanish
         stake = max(
             stake, Fraction(min(filter(None, spread.tolist()), default=0), len(spread) << fine)
         )
@@ -341,55 +342,58 @@ def recheck(certificate: Certificate) -> Recheck:
         certificate.multipliers,
     )
     if problem is None or mechanism is None or multipliers is None or not certificate.exact:
-        what = "the certificate is in floats, or has no problem, mechanism or multipliers"
+        message = "the certificate is in floats, or has no problem, mechanism or multipliers"
         raise CertificateError(
-            what, do="check one from certify(solution), or from Certificate.load(path)"
+            message,
+            code="incomplete-certificate",
+            do="check one from certify(solution), or from Certificate.load(path)",
         )
-    found: Certificate | None = None
+    computed: Certificate | None = None
     failures: list[str] = []
     try:
-        found = prove(problem, mechanism, multipliers)
+        computed = prove(problem, mechanism, multipliers)
     except CertificateError as error:
         failures.append(f"bound: {error.what}")
-    audit = mechanism.audit(problem.privacy) if found is None else found.audit
+    audit = mechanism.audit(problem.privacy) if computed is None else computed.audit
     if audit.verdict != "certified":
         numbers = f"epsilon {audit.epsilon:.17g}, delta {audit.delta:.17g}, witness {audit.witness}"
         failures.append(f"privacy: the claim {audit.claim} is {audit.verdict}: {numbers}")
-    if found is not None:
-        failures += _differences(certificate, found, problem, multipliers)
-    return Recheck(certificate, found, tuple(failures))
+    if computed is not None:
+        failures += _differences(certificate, computed, problem, multipliers)
+    return Recheck(certificate, computed, tuple(failures))
 
 
 def _differences(
-    claimed: Certificate, found: Certificate, problem: Problem, multipliers: Multipliers
+    claimed: Certificate, computed: Certificate, problem: Problem, multipliers: Multipliers
 ) -> list[str]:
     """The numbers of a claim that do not hold, each with the recomputed one."""
     sign = 1 if problem.utility.sense == "gain" else -1
     achieved, best, gap = (
         Fraction(value) for value in (claimed.achieved, claimed.bound, claimed.gap)
     )
-    relative = relative_gap(problem, multipliers, best, gap)
+    relative = relative_gap(ProgramDigits.of(problem), multipliers, best, gap)
     # name, claim, number, whether the claim is wrong
     compared: list[tuple[str, Any, Any, bool]] = [
-        ("achieved", achieved, found.achieved, achieved != found.achieved),
-        ("bound", best, found.bound, sign * (best - found.bound) < 0),
+        ("achieved", achieved, computed.achieved, achieved != computed.achieved),
+        ("bound", best, computed.bound, sign * (best - computed.bound) < 0),
         ("gap", gap, sign * (best - achieved), gap != sign * (best - achieved)),
         ("relative_gap", claimed.relative_gap, relative, claimed.relative_gap != relative),
     ]
     claims = {
-        name: (claimed.residuals.get(name, 0.0), off) for name, off in found.residuals.items()
+        name: (claimed.residuals.get(name, 0.0), off) for name, off in computed.residuals.items()
     }
     compared += [
-        (f"residual of {name!r}", one, off, not one >= off) for name, (one, off) in claims.items()
+        (f"residual of {name!r}", stated, off, not stated >= off)
+        for name, (stated, off) in claims.items()
     ]
     return [
         _difference(name, claim, number) for name, claim, number, is_wrong in compared if is_wrong
     ]
 
 
-def _difference(name: str, claimed: Fraction | float, found: Fraction | float) -> str:
+def _difference(name: str, claimed: Fraction | float, computed: Fraction | float) -> str:
     """Format a claimed number with enough digits to differ from the recomputed one."""
-    one = f"{in_float(claimed):.17g}"
-    other = f"{in_float(found):.17g}"
-    unlike = "" if one != other else " (they differ beyond these digits)"
-    return f"{name}: {one} is claimed, {other} was recomputed{unlike}"
+    stated = f"{in_float(claimed):.17g}"
+    other = f"{in_float(computed):.17g}"
+    unlike = "" if stated != other else " (they differ beyond these digits)"
+    return f"{name}: {stated} is claimed, {other} was recomputed{unlike}"

@@ -1,4 +1,14 @@
-"""A program's certificate as JSON: statement, masses, multipliers and claim, each exactly."""
+"""A program's certificate as JSON: statement, masses, multipliers and claim, each exactly.
+
+The file is one object with five keys. ``format`` is the version. ``statement`` is the problem as
+`ldpopt.problem.plain` writes it. ``mechanism`` has the integer masses over ``2**53``, row by row.
+``multipliers`` are floats as hexadecimal text, which loses no bit; each privacy row is a list of
+its first input, its second input, the outputs of its event and its positive multiplier, and follows
+from the statement, so that no coefficient is written. ``claim`` has value, bound and gap as
+fractions in text. A file is read strictly: unknown keys, missing keys, repeated outputs, negative
+weights and numbers of another kind are refused before anything is computed. The checker reads the
+same file by code of its own.
+"""
 
 from typing import Any
 
@@ -32,7 +42,12 @@ def write(
     residuals: dict[str, float],
     path: FilePath,
 ) -> None:
-    """Write a certificate; see `Certificate.save`."""
+    """Write a certificate; see `Certificate.save`.
+
+    ``claim`` has the text of each number of the certificate, ``residuals`` the largest violation of
+    each side constraint. The file is written beside the old one, and takes its place when it is
+    complete.
+    """
     _require_small(problem, multipliers)
     masses = {"bits": mechanism.denominator.bit_length() - 1, "masses": mechanism.counts}
     data = {"format": FORMAT, "statement": _plain_problem(problem), "mechanism": masses}
@@ -49,14 +64,20 @@ def _require_small(problem: Problem, multipliers: Multipliers) -> None:
     size = NUMBER_BYTES * numbers + MULTIPLIER_BYTES * len(multipliers.pairs.value)
     if size > LARGEST_FILE:
         needed = f"about {size / 2**30:.2g} GiB as a file"
-        what = f"the certificate would take {needed}; at most {LARGEST_FILE >> 30} is read"
+        message = f"the certificate would take {needed}; at most {LARGEST_FILE >> 30} is read"
         raise CertificateError(
-            what, do="recheck() it here, and save its mechanism with mechanism.save(path)"
+            message,
+            code="file-size",
+            do="recheck() it here, and save its mechanism with mechanism.save(path)",
         )
 
 
 def read(path: FilePath) -> dict[str, Any]:
-    """Read the fields of a certificate; see `Certificate.load`."""
+    """Read the fields of a certificate; see `Certificate.load`.
+
+    Returns the arguments of `Certificate` but for the audit and ``exact``: problem, mechanism,
+    multipliers, the claimed numbers and residuals. None of the numbers is checked here.
+    """
     table = open_document(path, LARGEST_FILE).table(
         "format", "statement", "mechanism", "multipliers", "claim"
     )
@@ -66,13 +87,14 @@ def read(path: FilePath) -> dict[str, Any]:
     multipliers = _multipliers(table["multipliers"], problem)
     claim = table["claim"].table("achieved", "bound", "gap", "relative_gap", "residuals")
     off = claim["residuals"].table(*(block.name for block in problem.constraints))
-    found: dict[str, Any] = {"problem": problem, "mechanism": mechanism, "multipliers": multipliers}
-    found |= {key: claim[key].rational() for key in ("achieved", "bound", "gap")}
+    parts: dict[str, Any] = {"problem": problem, "mechanism": mechanism, "multipliers": multipliers}
+    parts |= {key: claim[key].rational() for key in ("achieved", "bound", "gap")}
     residuals = {block: entry.hexadecimal() for block, entry in off.items()}
-    return found | {"relative_gap": claim["relative_gap"].hexadecimal(), "residuals": residuals}
+    return parts | {"relative_gap": claim["relative_gap"].hexadecimal(), "residuals": residuals}
 
 
 def _mechanism(entry: Entry, problem: Problem) -> Mechanism:
+    """The mechanism of integer masses over ``2**53``; other denominators are not known."""
     table = entry.table("bits", "masses")
     if table["bits"].value != 53:
         raise table["bits"].error(
@@ -82,6 +104,7 @@ def _mechanism(entry: Entry, problem: Problem) -> Mechanism:
 
 
 def _plain_multipliers(multipliers: Multipliers, problem: Problem) -> dict[str, Any]:
+    """Multipliers as JSON data; None stands for those that a form does not have."""
     pairs = multipliers.pairs
     ends = np.searchsorted(pairs.row, np.arange(len(pairs.value) + 1))
     places = zip(pairs.first.tolist(), pairs.second.tolist(), pairs.value.tolist(), strict=True)
@@ -89,14 +112,20 @@ def _plain_multipliers(multipliers: Multipliers, problem: Problem) -> dict[str, 
         [x, k, pairs.y[ends[r] : ends[r + 1]].tolist(), value.hex()]
         for r, (x, k, value) in enumerate(places)
     )
-    found: dict[str, Any] = {"form": multipliers.form, "row_sums": _hex(multipliers.row_sums)}
-    found |= {"worst_case": _hex(multipliers.worst_case), "privacy": rows}
-    return found | {
+    plain: dict[str, Any] = {"form": multipliers.form, "row_sums": _hex(multipliers.row_sums)}
+    plain |= {"worst_case": _hex(multipliers.worst_case), "privacy": rows}
+    return plain | {
         "constraints": {block.name: _hex(values) for block, values in multipliers.blocks}
     }
 
 
 def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
+    """Read what `_plain_multipliers` wrote.
+
+    Privacy rows must have ascending outputs, each once, and a positive multiplier; row sums are
+    read for the compact form only, weights of inputs for a worst case only. Whether the notion has
+    these rows is for the bound to decide.
+    """
     table = entry.table("form", "row_sums", "worst_case", "privacy", "constraints")
     n, m = problem.utility.shape
     form: Any = table["form"].text("compact", "pairwise")
@@ -126,9 +155,9 @@ def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
         if value[-1] <= 0:
             raise number.error(f"the multiplier {value[-1]} is not positive")
     places: Any = [np.array(part, np.int64) for part in (first, second, row, y)]
-    given = table["constraints"].table(*(block.name for block in problem.constraints))
+    constraints = table["constraints"].table(*(block.name for block in problem.constraints))
     blocks = tuple(
-        (block, given[block.name].hexadecimals(len(block))) for block in problem.constraints
+        (block, constraints[block.name].hexadecimals(len(block))) for block in problem.constraints
     )
     return Multipliers(
         form,
@@ -140,6 +169,7 @@ def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
 
 
 def _hex(values: Float | None) -> list[str] | None:
+    """Floats as hexadecimal text, without rounding; None stays None."""
     return None if values is None else [value.hex() for value in values.tolist()]
 
 
@@ -148,12 +178,12 @@ def _plain_problem(problem: Problem) -> dict[str, Any]:
     to a file.
     """
     if problem.ties() is None:
-        what = (
+        message = (
             f"the privacy notion {type(problem.privacy).__name__} cannot be written to a "
             "certificate file"
         )
         do = "use certify() in Python; files support only notions that derive from TiedNotion"
-        raise CertificateError(what, do=do)
+        raise CertificateError(message, code="notion-rows", do=do)
     try:
         return plain(problem)
     except StatementError as error:

@@ -24,7 +24,7 @@ from typing import Any
 
 from ldpopt.auditing.audits import Witness
 from ldpopt.certificate.design_bound import read_bound
-from ldpopt.certificate.design_bound_moments import Levels, MomentBound
+from ldpopt.certificate.design_bound_moments import MomentBound, MomentLevels
 from ldpopt.certificate.design_claim import UnlistedClaim, read_pure
 from ldpopt.certificate.frequency_certificate import TOTAL
 from ldpopt.certificate.moments import krawtchouk
@@ -36,7 +36,12 @@ from ldpopt.problem.workload import Workload
 
 @dataclass(frozen=True)
 class Kind:
-    """Sets of answers that depend on the numbers of ones in some parts of the questions."""
+    """Sets of answers that depend on the numbers of ones in some parts of the questions.
+
+    The questions on which a set depends are drawn at random, and divided into parts of these sizes;
+    within a part they can be exchanged, so that a set is known by which numbers of ones it has:
+    ``inside``, over the `cells`. An answer is in the set if its cell is.
+    """
 
     parts: tuple[int, ...]  # number of questions of each part
     # 1 if the set has the answers with these numbers of ones, in the order of `cells`
@@ -57,7 +62,9 @@ class Kind:
     def ways(self, inside: int) -> list[int]:
         """Number of patterns of answers for each cell; 0 if it is on the other side."""
         cells = zip(self.cells, self.inside, strict=True)
-        return [prod(map(comb, self.parts, cell)) if own == inside else 0 for cell, own in cells]
+        return [
+            prod(map(comb, self.parts, cell)) if member == inside else 0 for cell, member in cells
+        ]
 
     @property
     def share(self) -> Fraction:
@@ -66,7 +73,11 @@ class Kind:
 
     @property
     def contrast(self) -> Fraction:
-        """Probability of a set over its average, for an answer in it less for another one."""
+        """Probability of a set over its average, for an answer in it less for another one.
+
+        ``p / m - (1 - p) / (1 - m)`` with the probability ``p`` that the set has the true answer
+        and its share ``m`` of all answers. Positive: the set favors the truth.
+        """
         p = Fraction(self.held, TOTAL)
         m = self.share
         return p / m - (1 - p) / (1 - m)
@@ -74,25 +85,32 @@ class Kind:
     @cached_property
     def sums(self) -> dict[tuple[int, ...], int]:
         """Sum of a character over the set, by the number of its questions in each part."""
-        own = [cell for cell, inside in zip(self.cells, self.inside, strict=True) if inside]
+        inside_cells = [
+            cell for cell, inside in zip(self.cells, self.inside, strict=True) if inside
+        ]
         return {
-            j: sum(prod(map(krawtchouk, self.parts, cell, j)) for cell in own) for j in self.cells
+            j: sum(prod(map(krawtchouk, self.parts, cell, j)) for cell in inside_cells)
+            for j in self.cells
         }
 
     def weights(self, most: int) -> list[Fraction]:
         """``W_j`` for ``j`` up to a number of questions."""
-        found = [Fraction(0)] * (most + 1)
+        sums = [Fraction(0)] * (most + 1)
         for j, value in self.sums.items():
             if sum(j) <= most:
-                found[sum(j)] += (
+                sums[sum(j)] += (
                     prod(map(comb, self.parts, j)) * Fraction(value, 2**self.questions) ** 2
                 )
-        return found
+        return sums
 
 
 @dataclass(frozen=True)
 class SetsOfKinds:
-    """A random set of one of several kinds, for answers to ``d`` questions."""
+    """A random set of one of several kinds, for answers to ``d`` questions.
+
+    First a kind is drawn by its mass, then whether the set has the true answer, then questions and
+    answers so that it has or has not. All probabilities are rationals over ``2**53``.
+    """
 
     d: int
     kinds: tuple[Kind, ...]
@@ -109,8 +127,13 @@ class SetsOfKinds:
     def delta(self, ratio: Fraction) -> Fraction:
         """Hockey-stick divergence, the largest over the distances of two answers, before it is
         clipped at 0.
+
+        As sets favor the truth, the excess ``P(S | x) - r P(S | x')`` is positive only for sets
+        with ``x`` and without ``x'``. Of two answers that differ in ``h`` questions these sets are
+        the share ``m - sum_j W_j K_j(h) / C(d, j)`` of a kind; a kind whose odds do not exceed the
+        ratio adds nothing.
         """
-        found = [Fraction(0)] * self.d
+        sums = [Fraction(0)] * self.d
         for kind in self.kinds:
             p = Fraction(kind.held, TOTAL)
             m = kind.share
@@ -122,25 +145,29 @@ class SetsOfKinds:
                 parts = (
                     w * krawtchouk(self.d, j, h) / comb(self.d, j) for j, w in enumerate(weights)
                 )
-                found[h - 1] += excess * (m - sum(parts, Fraction(0)))
-        return max(found)
+                sums[h - 1] += excess * (m - sum(parts, Fraction(0)))
+        return max(sums)
 
     def information(self, most: int) -> list[Fraction]:
         """``M_j`` for ``j`` from 0 to a number of questions; that for 0 is not used."""
-        found = [Fraction(0)] * (most + 1)
+        sums = [Fraction(0)] * (most + 1)
         for kind in self.kinds:
             factor = Fraction(kind.mass, TOTAL) * kind.contrast**2 * 2**self.d
             for j, weight in enumerate(kind.weights(most)):
-                found[j] += factor * weight / comb(self.d, j)
-        return found
+                sums[j] += factor * weight / comb(self.d, j)
+        return sums
 
 
-def levels_of(workload: Workload) -> Levels:
+def levels_of(workload: Workload) -> MomentLevels:
     """Eigenvalues of the Gram matrix of a stack of tables."""
     d = len(workload.attributes)
-    parts = [Levels.marginals(d, ways, Fraction(factor)) for ways, factor in workload.tables or ()]
+    parts = [
+        MomentLevels.marginals(d, ways, Fraction(factor)) for ways, factor in workload.tables or ()
+    ]
     mu = [sum((part.largest[j] for part in parts), Fraction(0)) for j in range(d + 1)]
-    return Levels(tuple(mu), tuple(own * comb(d, j) for j, own in enumerate(mu)))
+    return MomentLevels(
+        tuple(mu), tuple(eigenvalue * comb(d, j) for j, eigenvalue in enumerate(mu))
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -175,14 +202,14 @@ class QuestionsCertificate(UnlistedClaim):
         """Kinds of the reports, in words."""
         return f"sets of {len(self.randomizer.kinds)} kinds"
 
-    def _measured(self) -> tuple[Levels, Fraction, Fraction]:
+    def _measured(self) -> tuple[MomentLevels, Fraction, Fraction]:
         levels = levels_of(self.workload)
         needed = {j: mu for j, mu in enumerate(levels.total) if mu}
-        found = self.randomizer.information(max(needed))
+        information = self.randomizer.information(max(needed))
         spread = sum(needed.values(), Fraction(0)) / 2**levels.d
         return (
             levels,
-            sum((mu / found[j] for j, mu in needed.items()), Fraction(0)) - spread,
+            sum((mu / information[j] for j, mu in needed.items()), Fraction(0)) - spread,
             spread,
         )
 
@@ -224,11 +251,11 @@ class QuestionsCertificate(UnlistedClaim):
         if sum(kind.mass for kind in drawn.kinds) != TOTAL or not all(
             information[j] for j in needed
         ):
-            what = (
+            problem = (
                 "the masses of the kinds do not sum to 2**53, or a wanted table has no report "
                 "that depends on it"
             )
-            raise table["kinds"].error(what)
+            raise table["kinds"].error(problem)
         privacy = read_pure(table["privacy"], workload.inputs)
         bound = read_bound(table["multipliers"], 2 ** len(questions), MomentBound)
         return {"workload": workload, "privacy": privacy, "randomizer": drawn, "multipliers": bound}
@@ -239,15 +266,15 @@ def _kind(entry: Entry, d: int) -> Kind:
     parts, inside, mass, held = entry.list(4)
     sizes = tuple(part.whole(d + 1) for part in parts.list())
     cells = prod(size + 1 for size in sizes)
-    found = Kind(
+    kind = Kind(
         sizes,
         tuple(cell.whole(2) for cell in inside.list(cells)),
         mass.whole(TOTAL + 1),
         held.whole(TOTAL),
     )
-    is_set = sizes and 0 < min(sizes) <= sum(sizes) <= d and 0 < sum(found.inside) < cells
-    if not is_set or not found.mass or not found.held or not found.contrast > 0:
+    is_set = sizes and 0 < min(sizes) <= sum(sizes) <= d and 0 < sum(kind.inside) < cells
+    if not is_set or not kind.mass or not kind.held or not kind.contrast > 0:
         raise entry.error(
             "these are not sets of some answers to some questions that favor the true answer"
         )
-    return found
+    return kind

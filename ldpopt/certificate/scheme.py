@@ -57,10 +57,10 @@ class Scheme:
         """For every pair of answers the flat index of the set of attributes in which they differ,
         shape ``(n, n)``.
         """
-        found = np.zeros((self.n, self.n), dtype=np.int64)
+        patterns = np.zeros((self.n, self.n), dtype=np.int64)
         for digit in self.digits:
-            found = 2 * found + (digit[:, None] != digit)
-        return found
+            patterns = 2 * patterns + (digit[:, None] != digit)
+        return patterns
 
     def eigenvalues(self, matrix: NDArray) -> NDArray | None:  # type: ignore[type-arg]
         """Eigenvalues of a symmetric matrix over all answers; None if it is not in the scheme."""
@@ -87,8 +87,11 @@ class Scheme:
         """The entry for each pattern of differences, from the eigenvalues."""
         for axis, size in enumerate(self.sizes):
             zero = np.take(eigenvalues, 0, axis)
-            one = np.take(eigenvalues, 1, axis)
-            eigenvalues = np.stack([zero + (size - 1) * one, zero - one], axis) / size
+            eigenvalues_of_one = np.take(eigenvalues, 1, axis)
+            eigenvalues = (
+                np.stack([zero + (size - 1) * eigenvalues_of_one, zero - eigenvalues_of_one], axis)
+                / size
+            )
         return eigenvalues
 
     def matrix(self, eigenvalues: Float) -> Float:

@@ -106,11 +106,11 @@ class PatternRandomizer:
         s = self.size
         law = self.agreements()
         counts = ([a * (a - 1) for a in range(s + 1)], [a * (s - a) for a in range(s + 1)])
-        both, one = (
+        both, single = (
             sum((n * p for n, p in zip(count, law, strict=True)), Fraction(0)) for count in counts
         )
         pairs = s * (s - 1)
-        return both / pairs, one / pairs, 1 - both / pairs - 2 * one / pairs
+        return both / pairs, single / pairs, 1 - both / pairs - 2 * single / pairs
 
     @property
     def odds(self) -> Fraction:
@@ -148,6 +148,10 @@ def information(size: int, least: int, ratio: Fraction) -> Fraction:
 def most_information(questions: int, epsilon: Budget) -> Fraction:
     """Upper bound of the information of every set of rows of answers, for the real
     ``e**epsilon``.
+
+    Up to `MAX_LISTED` questions the sets that may be best are listed. Beyond, one question is best
+    for ratios up to 3; for larger ones the even moments of a sum of random signs bound all sets at
+    once, each in its own way, and the smallest of these bounds is taken.
     """
     return _most_information(questions, epsilon.enclosure()[1])
 
@@ -164,12 +168,12 @@ def _most_information(questions: int, ratio: Fraction) -> Fraction:
         )
     if ratio <= 3:  # one question is best
         return information(1, 1, ratio)
-    found = []
+    bounds = []
     for k in range(1, MAX_MOMENT // 2 + 1):
         # E (l - c)^+ <= E l^(2k) (2k-1)^(2k-1) / (2 (2k)^(2k) c^(2k-1))
         share = Fraction((2 * k - 1) ** (2 * k - 1), 2 * (2 * k) ** (2 * k))
-        found.append(_root_up((ratio - 1) * _largest_moment(questions, 2 * k) * share, k))
-    return min(found)
+        bounds.append(_root_up((ratio - 1) * _largest_moment(questions, 2 * k) * share, k))
+    return min(bounds)
 
 
 def least_variance(questions: int, epsilon: Budget) -> Fraction:
@@ -277,11 +281,11 @@ def _listed_sets(questions: int) -> tuple[tuple[int, int], ...]:
     places = {row: place for place, row in enumerate(rows)}
     above = [[places[other] for other in _larger(row)] for row in rows]
     signs = [[2 * answer - 1 for answer in row] for row in rows]
-    found = set()
+    sets = set()
     for chosen in _up_sets(above):
         level = [sum(column) for column in zip(*(signs[place] for place in chosen), strict=True)]
-        found.add((len(chosen), sum(entry * entry for entry in level)))
-    return tuple(sorted(found))
+        sets.add((len(chosen), sum(entry * entry for entry in level)))
+    return tuple(sorted(sets))
 
 
 def _larger(row: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

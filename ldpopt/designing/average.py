@@ -13,7 +13,7 @@ if ``g N g <= eta + slope g`` for every column. A primal-dual interior point.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -22,8 +22,8 @@ from ldpopt.designing import column_generation as generation
 from ldpopt.designing.column_generation import (
     CurvedPoint,
     CurvedSystem,
+    MasterResult,
     Optimum,
-    Solved,
     generate_columns,
 )
 from ldpopt.designing.coordinates import Contrasts
@@ -41,6 +41,9 @@ STARTS = 1.1, 10.0
 FACTORED, RANK = 400, 1.5
 VANISHED = 1e-12  # entries, relative to the largest, that are 0 up to rounding
 FAILED = 1e-2  # relative error of the equations at which a start has failed
+# largest share of the information on some direction that a step of a steady master may take away;
+# on three answers in tests/unit/designing/test_masters.py 0.9 takes as many steps, 0.99 four times
+LOST = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,11 +87,11 @@ class _AverageState:
     def hessian(self) -> Float:
         """Second derivatives of the value by the probabilities, shape ``(m, m)``."""
         m = len(self.prices)
-        own = self.white[:m]
+        representatives = self.white[:m]
         total = np.zeros((m, m))
         for first in range(0, len(self.white), m):
             images = self.white[first : first + m].T
-            part = own @ images
+            part = representatives @ images
             part *= self.priced @ images
             total += part
         total *= 2.0 * m / len(self.white)
@@ -107,9 +110,9 @@ class _AverageState:
         turned = np.ascontiguousarray((self.white @ basis).T)
         total = np.zeros((len(first), m))
         for start in range(0, turned.shape[1], m):
-            own = turned[:, start : start + m]
+            turned_part = turned[:, start : start + m]
             for k, rows in enumerate(np.split(total, np.flatnonzero(np.diff(first)) + 1)):
-                rows += own[k] * own[k:]
+                rows += turned_part[k] * turned_part[k:]
         total *= share[:, None] * (m / turned.shape[1])
         size = np.abs(total).max(axis=1)
         # the others change sign under the images
@@ -117,15 +120,33 @@ class _AverageState:
 
 
 class AverageMaster:
-    """The master program for columns whose scores, shape ``(m, d)``, span the space; ``images`` is
-    ``(h, d, d)``.
+    """The master program for columns whose scores, shape ``(m, d)``, span the space.
+
+    ``images``, shape ``(h, d, d)``, are orthogonal matrices under which the Gram matrix is
+    invariant: each column stands for its images, which share its probability. ``spread`` is the
+    value less the variance.
+
+    A Newton step takes the prices to be linear in the probabilities. They are not if one column
+    gives most of the information on a direction, as does a report that only an answer of weight 0
+    sends, under a large budget: its price changes by orders of magnitude within a step, and the
+    iteration jumps to and fro. A steady master therefore takes steps that keep a share of the
+    information on every direction. It needs a few more steps, so it is used only where the usual
+    steps have failed.
     """
 
-    # The Gram matrix is invariant under the images, orthogonal matrices; spread is the value less
-    # the variance.
-
-    def __init__(self, scores: Float, gram: Float, images: Float, spread: float = 0.0) -> None:
-        self.gram, self.images, self.spread = gram, images, spread
+    def __init__(
+        self,
+        scores: Float,
+        gram: Float,
+        images: Float,
+        spread: float = 0.0,
+        *,
+        is_steady: bool = False,
+    ) -> None:
+        self.gram = gram
+        self.images = images
+        self.spread = spread
+        self.is_steady = is_steady
         self.all_scores = np.vstack([scores @ image for image in images])
         # Equations: the total, and the center in the directions that the group fixes.
         kept, sizes, _ = np.linalg.svd(images.mean(axis=0))
@@ -146,25 +167,25 @@ class AverageMaster:
             else start / start.sum()
         )
         prices = _AverageState(self, q).prices
-        found: AverageDesign | None = None
+        best: AverageDesign | None = None
         for multiple in STARTS:
             dual = np.zeros(len(self.rows))
             dual[0] = multiple * prices.max()
             begin = _AveragePoint(q, dual @ self.rows - prices, dual)
-            how = {"gap": gap, "deadline": deadline}
-
-            def gap_at(point: Any) -> float:
-                return self._measured(point).gap
-
-            steps = (STEPS, generation.STALLED)
-            now = self._measured(
-                generation.follow(begin, gap_at, partial(_AverageSystem, self), steps, **how)
+            end = generation.follow(
+                begin,
+                lambda point: self._measured(point).gap,
+                partial(_AverageSystem, self),
+                (STEPS, generation.STALLED),
+                gap=gap,
+                deadline=deadline,
             )
-            found = now if found is None or now.gap < found.gap else found
-            if found.off <= FAILED:
+            design = self._measured(end)
+            best = design if best is None or design.gap < best.gap else best
+            if best.off <= FAILED:
                 break
-        assert found is not None
-        return found
+        assert best is not None
+        return best
 
     def state(self, point: _AveragePoint) -> _AverageState:
         """Derivatives at a point, computed once."""
@@ -201,6 +222,7 @@ class _AverageSystem(CurvedSystem[_AveragePoint]):
 
     def __init__(self, master: AverageMaster, at: _AveragePoint) -> None:
         self.at = at
+        self.is_steady = master.is_steady
         self.state = master.state(at)
         self.short = master.missing(at.q)
         rows = master.rows
@@ -235,6 +257,20 @@ class _AverageSystem(CurvedSystem[_AveragePoint]):
             right - self.root.T @ cho_solve(self.factor, self.root @ right, check_finite=False)
         )
 
+    def moved(self, step: _AveragePoint, share: float = 1.0) -> _AveragePoint | None:
+        """The point after the step, which a steady master shortens before."""
+        if self.is_steady:
+            length = min(1.0, LOST / max(self._lost(step.q), LOST))
+            step = _AveragePoint(length * step.q, length * step.slack, length * step.dual)
+        return super().moved(step, share)
+
+    def _lost(self, change: Float) -> float:
+        """Largest share of the information on a direction that a change of probabilities takes."""
+        white = self.state.white  # the information at this point is the unit matrix
+        images = len(white) // len(change)
+        matrix = (white.T * np.tile(change / images, images)) @ white
+        return -float(np.linalg.eigvalsh(matrix)[0])
+
     def residual(self) -> float:
         """Dual residual of the probabilities; see `CurvedSystem.residual`."""
         at = self.at
@@ -242,21 +278,27 @@ class _AverageSystem(CurvedSystem[_AveragePoint]):
 
     def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> _AveragePoint:
         """Newton step that changes the products by these amounts."""
-        at, (aim,) = self.at, aims
+        at = self.at
+        (aim,) = aims
         right = self.scale * (self.state.prices - at.dual @ self.rows + at.slack + aim / at.q)
         dq = self.scale * self.solve(right)
         dual = np.zeros_like(self.short)
         for _ in range(1 + refine):
             more = self.size * (self.schur @ (self.size * (self.rows @ dq - self.short)))
-            dual, dq = dual + more, dq - self.scale * (self.solved @ more)
+            dual = dual + more
+            dq = dq - self.scale * (self.solved @ more)
         return _AveragePoint(dq, (aim - at.slack * dq) / at.q, dual)
 
 
 class _Average:
     """The average over given weights, as a `Master`."""
 
-    def __init__(self, contrasts: Contrasts, symmetries: Permutations) -> None:
-        self.contrasts, self.symmetries = contrasts, symmetries
+    def __init__(
+        self, contrasts: Contrasts, symmetries: Permutations, *, is_steady: bool = False
+    ) -> None:
+        self.contrasts = contrasts
+        self.symmetries = symmetries
+        self.is_steady = is_steady
         self.images = contrasts.rotations(symmetries)
         n = len(contrasts.weights)
         # Dimension of the invariant symmetric matrices; by Caratheodory no design needs more
@@ -265,29 +307,52 @@ class _Average:
 
     def solve(
         self, columns: Columns, x: Float | None, r: Float, gap: float, deadline: Deadline
-    ) -> Solved:
+    ) -> MasterResult:
         contrasts = self.contrasts
         symmetries = self.symmetries
         unit = self.contrasts.value(1.0)
         r = contrasts.weights
         master = AverageMaster(
-            contrasts.scores(columns), contrasts.reduced, self.images, contrasts.spread / unit
+            contrasts.scores(columns),
+            contrasts.reduced,
+            self.images,
+            contrasts.spread / unit,
+            is_steady=self.is_steady,
         )
-        found = master.solve(start=x, gap=gap, deadline=deadline)
-        price = Price(
-            contrasts.over_answers(found.price) * unit,
-            contrasts.over_answers(found.slope) * unit,
-            r,
-        )
-        shapes, q = all_images(columns.shapes, found.q, symmetries)
+        if x is None and self.is_steady:
+            x = columns.mass(r)
+        best = master.solve(start=x, gap=gap, deadline=deadline)
+        form = contrasts.over_answers(best.price) * unit
+        slope = contrasts.over_answers(best.slope) * unit
+        value = best.value * unit
+        inverse = contrasts.needed(best.inverse)
+        dual = Dual(r, inverse, value, value, slope - slope.sum() * r)
+        shapes, q = all_images(columns.shapes, best.q, symmetries)
         used = q > generation.UNUSED
-        value = found.value * unit
-        dual = Dual(
-            r, contrasts.needed(found.inverse), value, value, price.slope - price.slope.sum() * r
+        columns = Columns(shapes[used], columns.base, columns.spread)
+        q = q[used] / q[used].sum()
+        return MasterResult(
+            x=best.q,
+            r=r,
+            price=Price(form, slope, r),
+            gap=best.gap,
+            off=best.off,
+            optimum=Optimum(contrasts, columns, q, value, dual),
+            variance=value - contrasts.spread,
         )
-        columns, q = Columns(shapes[used], columns.base, columns.spread), q[used] / q[used].sum()
-        optimum = Optimum(contrasts, columns, q, value, dual)
-        return Solved(found.q, r, price, found.gap, found.off, optimum, value - contrasts.spread)
+
+    def profile(self, columns: Columns) -> Float | float:
+        """All alike, or for steady steps the masses: over all sets these have the center 0."""
+        if not self.is_steady:
+            return 1.0
+        mass = columns.mass(self.contrasts.weights)
+        return np.asarray(mass / mass.mean())
+
+    def steadier(self) -> "_Average | None":
+        """The same with steady steps; see `AverageMaster`."""
+        if self.is_steady:
+            return None
+        return _Average(self.contrasts, self.symmetries, is_steady=True)
 
 
 def optimize_average(

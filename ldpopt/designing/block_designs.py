@@ -24,11 +24,14 @@ SAME = 1e-12
 
 
 def balanced_design(contrasts: Contrasts, cone: Cone, most: int | None = None) -> Optimum | None:
-    """Balanced sets for a workload that no permutation of the answers changes; None if there are
-    none.
+    """Balanced sets for a workload that no permutation of the answers changes.
+
+    Every two answers are together in equally many sets, so the information is a multiple of the
+    identity on contrasts, as it is for all sets of the size. The best size is known in closed form,
+    and so are the multipliers. With a limit ``most`` on the number of sets, another size than the
+    best one may be used; the multipliers stay those of the best size. None if the workload has
+    another form, or if no such sets are known.
     """
-    # Of at most most sets, if that is given, perhaps of another size than the best one; the
-    # multipliers are those of the best size.
     n = len(contrasts.weights)
     scale = _scale(contrasts)
     if not isinstance(cone, Staircases) or scale is None:
@@ -60,7 +63,8 @@ def _scale(contrasts: Contrasts) -> float | None:
     """Factor of the projection onto contrasts in the centered workload's Gram matrix; None if it is
     not a multiple.
     """
-    r, gram = contrasts.weights, contrasts.centered
+    r = contrasts.weights
+    gram = contrasts.centered
     n = len(r)
     scale = float(np.trace(gram)) / (n - 1)
     return (
@@ -78,10 +82,10 @@ def block_design(n: int, size: int) -> Float | None:
     if not 0 < size < n <= LARGEST:
         return None
     best: Float | None = None
-    for one in (size, n - size):
-        for sets in _built(n, one):
-            if is_balanced(sets, one) and (best is None or len(sets) < len(best)):
-                best = sets if one == size else 1 - sets
+    for in_set in (size, n - size):
+        for sets in _built(n, in_set):
+            if is_balanced(sets, in_set) and (best is None or len(sets) < len(best)):
+                best = sets if in_set == size else 1 - sets
     if best is None or len(best) > n:
         count = (n - 1) // 2 if best is None else len(best) // n - (len(best) % n == 0)
         blocks = _searched(n, min(size, n - size), count)
@@ -118,9 +122,11 @@ def _hyperplanes(n: int, size: int) -> Iterator[Float]:
     (Singer).
     """
     for q in range(2, n):
-        power, dimension = q, 1
+        power = q
+        dimension = 1
         while (power - 1) // (q - 1) < n:
-            power, dimension = power * q, dimension + 1
+            power = power * q
+            dimension = dimension + 1
         if (power - 1) // (q - 1) != n or dimension < 3 or (power // q - 1) // (q - 1) != size:
             continue
         finite = field(power) if field(q) is not None else None
@@ -202,7 +208,7 @@ def _searched(n: int, size: int, most: int) -> Float | None:
         return None
     for count in range(1, most + 1):
         if count * size * (size - 1) % (n - 1) == 0:
-            search = _Search(n, size, count)
+            search = _DifferenceSearch(n, size, count)
             sets = (
                 _shifts(n, [np.array(block) for block in search.blocks])
                 if search.extended()
@@ -213,11 +219,18 @@ def _searched(n: int, size: int, most: int) -> Float | None:
     return None
 
 
-class _Search:
-    """Depth-first search: a number is added while no difference occurs too often."""
+class _DifferenceSearch:
+    """Depth-first search for a difference family: blocks of integers modulo ``n``.
+
+    Every difference has to occur equally often among all ordered pairs of a block. Then all shifts
+    of the blocks are balanced sets. A number is added while no difference occurs too often. Each
+    block may begin with 0, since a shift of it gives the same sets.
+    """
 
     def __init__(self, n: int, size: int, count: int) -> None:
-        self.n, self.size, self.count = n, size, count
+        self.n = n
+        self.size = size
+        self.count = count
         self.each = count * size * (size - 1) // (n - 1)
         self.seen = [0] * n
         self.blocks: list[list[int]] = [[0]]

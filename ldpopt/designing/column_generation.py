@@ -9,7 +9,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self, TypeVar
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -21,9 +21,12 @@ from ldpopt.designing.symmetry import Permutations, new_representatives
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float, Int
 from ldpopt.privacy.cones.rays import Columns
-from ldpopt.solving.interior.path_following import NewtonSystem, Point, follow_path
+from ldpopt.solving.interior.path_following import Iterate, NewtonSystem, follow_path
 
 ROUNDS = 120  # limit on rounds of pricing
+# a search is repeated with a steadier master only if its gap is above this multiple of the required
+# one: the methods ask for half of what the user asked for
+MISSED = 2.0
 UNUSED = 1e-13  # probability below which a column is left out of the mechanism
 FINEST = 1e-12  # gap that floats can reach, relative to the value
 FIRST, FOUND = 0.03, 1e-3  # gap of the first master, if the first columns are those of a design
@@ -40,12 +43,18 @@ CENTERING = (1e-3, 0.03)
 LEAST = 1e-10
 NEEDED = 1e-8  # share of a workload in such directions above which the workload needs them
 RESOLVED = 1e-15  # least variance relative to the value that floats can resolve
-P = TypeVar("P", bound=Point)
+P = TypeVar("P", bound=Iterate)
 
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """The best design found, in the coordinates of its `Contrasts`."""
+    """A design in floats with the multipliers of a bound, before rounding and proof.
+
+    The design is a probability for each column of the cone. Its channel has a report for each
+    column ``v``, with the probabilities ``theta v_x``, where ``theta = q / (r.v)`` turns the
+    probability under the weights ``r`` into a multiple. The multipliers may be those of another
+    design, because value and bound are improved separately: the gap between them is what counts.
+    """
 
     contrasts: Contrasts
     columns: Columns  # those with positive probability, with all their images
@@ -62,8 +71,8 @@ class Optimum:
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
-    """Result of a master on its columns."""
+class MasterResult:
+    """Result of a master on its columns: a design, and multipliers with their prices."""
 
     x: Float  # multiples of the columns, in the master's own unit: the next start
     r: Float  # weights of the answers
@@ -76,8 +85,12 @@ class Solved:
 
 
 class Master(Protocol):
-    """A program on some of the columns, with the symmetries of the problem; ``room`` columns are
-    enough for it.
+    """A program on some of the columns, with the symmetries of the problem.
+
+    A master knows what is minimised, the average variance or the largest one, and nothing of the
+    other columns. It takes columns, a start, and a relative gap; it returns a `MasterResult`, whose
+    multipliers price all columns of the cone. ``room`` columns are enough for an optimum, as the
+    invariant matrices have this dimension (Caratheodory).
     """
 
     symmetries: Permutations
@@ -85,10 +98,20 @@ class Master(Protocol):
 
     def solve(
         self, columns: Columns, x: Float | None, r: Float, gap: float, deadline: Deadline
-    ) -> Solved:
-        """Find the best design on the columns up to a relative gap, starting from ``x`` and
-        ``r``.
+    ) -> MasterResult:
+        """Find the best design on the columns up to a relative gap.
+
+        It starts from the multiples ``x`` of the columns and the weights ``r`` of the answers; None
+        for ``x`` means a start of its own.
         """
+        ...
+
+    def profile(self, columns: Columns) -> Float | float:
+        """Relative sizes of the multiples with which unused columns start; 1 if all are alike."""
+        ...
+
+    def steadier(self) -> "Master | None":
+        """The same program with a safer, slower iteration; None if there is no safer one."""
         ...
 
 
@@ -107,62 +130,152 @@ def generate_columns(
     deadline: Deadline,
     first: float = FIRST,
 ) -> tuple[Optimum, float]:
-    """Add columns until the gap of the variance is closed; the best design with the best
-    multipliers, its variance.
+    """The best design of a cone, with the best multipliers, and its variance.
+
+    A round has three parts. (1) The master is solved on the columns so far, up to the gap
+    ``target``, which begins with ``first``. (2) Its multipliers price all columns of the cone. The
+    largest cost gives a bound for every design,
+
+    .. code-block:: text
+
+        bound = value**2 / largest cost - spread,
+
+    and the costliest columns are new. (3) Unused columns are dropped, the new ones are added, and
+    the target is reduced. The search ends if the gap between the least variance and the largest
+    bound, which may be of different rounds, is at most ``gap``; if time is over; or if there is no
+    new column although the master was asked for a quarter of the gap.
+
+    In the last case the master has lost its way if its gap is still larger than what it was asked
+    for. The search is then repeated with its steadier form, and the better of both designs is
+    returned with the better of both bounds.
     """
-    n = len(r)
-    x = None
-    target = first
-    rounds = 0
-    quickest = np.inf
-    best: tuple[Optimum, float] | None = None
-    proof: Optimum | None = None
-    off = np.inf
-    while True:
-        rounds += 1
-        solved = master.solve(
-            columns, x, r, target, deadline.before(PROOF * quickest if rounds > 1 else 0.0)
-        )
-        began = time.perf_counter()
-        dual = solved.optimum.dual
-        most = max(60, 2 * n, master.room // 2)
-        priced = cone.price(solved.price, dual.value * (1 + target / 4), columns, most)
-        quickest = min(quickest, time.perf_counter() - began)
-        # Many sets are priced once more, if a local search finds none, and proved.
-        stop = deadline.before((1 + PROOF) * quickest + 2 * cone.listing_seconds)
-        now = replace(solved.optimum, dual=replace(dual, largest=max(priced.largest, dual.value)))
-        if best is None or off > gap / 4 or solved.variance < best[1]:
-            best = (now, solved.variance)
-            off = solved.off
-        proof, shapes = _stabilized(cone, proof, now, columns, priced, stop)
-        least = max(gap, FINEST * (1 + best[0].contrasts.spread / max(best[1], 1e-300)))
-        is_over = rounds == ROUNDS or stop.is_over
-        if max(gap_of(proof.bound, best[1]), off) <= least or is_over:
-            costlier = cone.costlier(
-                proof.dual.price(proof.contrasts.centered), proof.dual.largest, most
+    search = _ColumnGeneration(master, cone, gap, deadline)
+    search.run(columns, r, first)
+    if search.is_astray and (steadier := master.steadier()) is not None:
+        again = _ColumnGeneration(steadier, cone, gap, deadline)
+        again.run(columns, r, first)
+        search = search.joined_with(again)
+    return search.result()
+
+
+class _ColumnGeneration:
+    """The state of `generate_columns`: the best design, the best multipliers, rounds, and times."""
+
+    def __init__(self, master: Master, cone: Cone, gap: float, deadline: Deadline) -> None:
+        self.master = master
+        self.cone = cone
+        self.gap = gap
+        self.deadline = deadline
+        self.rounds = 0
+        self.quickest = np.inf  # seconds of the quickest pricing
+        self.best: Optimum | None = None
+        self.variance = np.inf  # of the best design
+        self.off = np.inf  # error of the equations of the best design
+        self.proof: Optimum | None = None  # whose multipliers have the largest bound
+        self.is_astray = False  # the last master missed its gap, and so did the search
+
+    def run(self, columns: Columns, r: Float, target: float) -> None:
+        """Solve and price in turn, from these columns and weights."""
+        n = len(r)
+        x = None
+        while True:
+            self.rounds += 1
+            reserve = PROOF * self.quickest if self.rounds > 1 else 0.0
+            result = self.master.solve(columns, x, r, target, self.deadline.before(reserve))
+            shapes, bound, is_over = self._price(columns, result, target)
+            least = self._least_gap
+            if max(self._gap, self.off) <= least or is_over:
+                costlier = self._costlier(columns)
+                if not len(costlier) or is_over:
+                    return
+                shapes = np.vstack([shapes, costlier])
+            fresh = new_representatives(shapes, columns, self.master.symmetries)
+            if not len(fresh) and target <= least / 4:
+                self._costlier(columns)
+                has_missed = max(self._gap, self.off) > MISSED * least
+                self.is_astray = result.gap > target and has_missed
+                return
+            next_target = min(
+                FEWER * gap_of(bound, result.variance), target if len(fresh) else target / 3
             )
-            if not len(costlier):
-                break
-            proof = replace(proof, dual=replace(proof.dual, largest=np.inf))
-            if is_over:
-                break
-            shapes = np.vstack([shapes, costlier])
-        fresh = new_representatives(shapes, columns, master.symmetries)
-        if not len(fresh) and target <= least / 4:
-            if len(
-                cone.costlier(proof.dual.price(proof.contrasts.centered), proof.dual.largest, most)
-            ):
-                proof = replace(proof, dual=replace(proof.dual, largest=np.inf))
-            break
-        target = max(
-            min(FEWER * gap_of(now.bound, solved.variance), target if len(fresh) else target / 3),
-            least / 4,
-        )
-        kept = _kept(columns, solved, master.room)
-        columns = columns.take(kept).with_more(fresh)
-        x = np.concatenate([solved.x[kept], np.zeros(len(fresh))])
-        x, r = 0.7 * x + 0.3 * x.sum() / len(x), 0.9 * solved.r + 0.1 / n
-    return replace(best[0], dual=proof.dual, rounds=rounds), best[1]
+            target = max(next_target, least / 4)
+            kept = _kept(columns, result, self.master.room)
+            columns = columns.take(kept).with_more(fresh)
+            x = np.concatenate([result.x[kept], np.zeros(len(fresh))])
+            # An interior point needs a start away from the boundary.
+            x = 0.7 * x + 0.3 * x.sum() / len(x) * self.master.profile(columns)
+            r = 0.9 * result.r + 0.1 / n
+
+    def result(self) -> tuple[Optimum, float]:
+        """The best design with the best multipliers, and its variance."""
+        assert self.best is not None
+        assert self.proof is not None
+        return replace(self.best, dual=self.proof.dual, rounds=self.rounds), self.variance
+
+    def joined_with(self, other: "_ColumnGeneration") -> "_ColumnGeneration":
+        """The search with the better design and the better bound of both."""
+        assert self.proof is not None
+        assert other.proof is not None
+        # A small variance means nothing while the equations have an error.
+        if (other.off > self.gap / 4, other.variance) < (self.off > self.gap / 4, self.variance):
+            self.best = other.best
+            self.variance = other.variance
+            self.off = other.off
+        if other.proof.bound > self.proof.bound:
+            self.proof = other.proof
+        self.rounds += other.rounds
+        return self
+
+    def _price(
+        self, columns: Columns, result: MasterResult, target: float
+    ) -> tuple[Float, float, bool]:
+        """Shapes of costly columns, the bound of this round, and whether time or rounds are over.
+
+        The best design and the best multipliers are renewed.
+        """
+        began = time.perf_counter()
+        dual = result.optimum.dual
+        most = self._most(columns)
+        priced = self.cone.price(result.price, dual.value * (1 + target / 4), columns, most)
+        self.quickest = min(self.quickest, time.perf_counter() - began)
+        # Many sets are priced once more, if a local search finds none, and proved.
+        stop = self.deadline.before((1 + PROOF) * self.quickest + 2 * self.cone.listing_seconds)
+        largest = max(priced.largest, dual.value)
+        now = replace(result.optimum, dual=replace(dual, largest=largest))
+        if self.best is None or self.off > self.gap / 4 or result.variance < self.variance:
+            self.best = now
+            self.variance = result.variance
+            self.off = result.off
+        self.proof, shapes = _stabilized(self.cone, self.proof, now, columns, priced, stop)
+        return shapes, now.bound, self.rounds == ROUNDS or stop.is_over
+
+    def _most(self, columns: Columns) -> int:
+        """Limit on the new columns of a round."""
+        n: int = columns.shapes.shape[1]
+        return max(60, 2 * n, self.master.room // 2)
+
+    @property
+    def _gap(self) -> float:
+        """Relative gap between the best design and the best bound."""
+        assert self.proof is not None
+        return gap_of(self.proof.bound, self.variance)
+
+    @property
+    def _least_gap(self) -> float:
+        """The gap aimed at, or the smallest one that floats can reach if that is larger."""
+        assert self.best is not None
+        spread = self.best.contrasts.spread
+        return max(self.gap, FINEST * (1 + spread / max(self.variance, 1e-300)))
+
+    def _costlier(self, columns: Columns) -> Float:
+        """Columns above the largest cost of the best multipliers, which have no bound then."""
+        proof = self.proof
+        assert proof is not None
+        price = proof.dual.price(proof.contrasts.centered)
+        costlier = self.cone.costlier(price, proof.dual.largest, self._most(columns))
+        if len(costlier):
+            self.proof = replace(proof, dual=replace(proof.dual, largest=np.inf))
+        return costlier
 
 
 def _stabilized(
@@ -181,32 +294,31 @@ def _stabilized(
     if now.contrasts is not best.contrasts or deadline.is_over:
         return best, priced.shapes
     mixed = best.dual.mean(now.dual)
-    found = cone.price(
+    priced_mixed = cone.price(
         mixed.price(now.contrasts.centered), mixed.value, columns, max(60, len(priced.shapes))
     )
-    mixed = replace(mixed, largest=found.largest)
-    shapes = np.unique(np.vstack([priced.shapes, found.shapes]), axis=0)
+    mixed = replace(mixed, largest=priced_mixed.largest)
+    shapes = np.unique(np.vstack([priced.shapes, priced_mixed.shapes]), axis=0)
     return (replace(now, dual=mixed) if mixed.bound > best.dual.bound else best), shapes
 
 
-def _kept(columns: Columns, solved: Solved, room: int) -> Int:
+def _kept(columns: Columns, result: MasterResult, room: int) -> Int:
     """Places of the columns that are used or cost nearly as much, and of single answers and their
     complements.
     """
-    costs = solved.price.costs(columns)
+    costs = result.price.costs(columns)
     short = 1 - costs / costs.max()
     size = columns.shapes.sum(axis=1)
     # With single answers and their complements, every direction is estimable.
     useful = (size == 1) | (size == columns.shapes.shape[1] - 1)
-    useful |= (short < 10 * max(solved.gap, 1e-9)) | (
-        solved.x > 1e-6 * solved.x.sum() / len(columns)
-    )
+    useful |= short < 10 * max(result.gap, 1e-9)
+    useful |= result.x > 1e-6 * result.x.sum() / len(columns)
     if len(columns) <= room:
         useful |= short < 0.1
     return np.flatnonzero(useful)
 
 
-class CurvedPoint(Point):
+class CurvedPoint(Iterate):
     """A point whose primal and dual variables move by the same length, as in programs whose prices
     are not linear.
     """
@@ -244,13 +356,23 @@ def follow(
     gap_at: Callable[[P], float],
     system: Callable[[P], NewtonSystem[P]],
     steps: tuple[int, int],
-    **how: Any,
+    *,
+    gap: float,
+    deadline: Deadline,
 ) -> P:
     """The best point on the central path by its relative gap; ``steps`` are at most, and without a
     smaller gap.
     """
-    limits: Any = {"steps": steps[0], "stalled_steps": steps[1]}
-    return follow_path(start, lambda point: (gap_at(point),) * 2, system, **limits, **how).point
+    path = follow_path(
+        start,
+        lambda point: (gap_at(point),) * 2,
+        system,
+        gap=gap,
+        steps=steps[0],
+        stalled_steps=steps[1],
+        deadline=deadline,
+    )
+    return path.point
 
 
 def half_inverse(rows: Float, weights: Float, gram: Float) -> Float:

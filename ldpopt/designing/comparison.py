@@ -100,7 +100,10 @@ class DesignComparison(HasFacts):
         return "\n".join(
             [
                 *lines,
-                *(f"  {one.name}: {one.value:.6g}, {one.ratio:.4g} times" for one in self.others),
+                *(
+                    f"  {other.name}: {other.value:.6g}, {other.ratio:.4g} times"
+                    for other in self.others
+                ),
             ]
         )
 
@@ -139,10 +142,12 @@ class DesignComparison(HasFacts):
         """
         best = self.best
         keys = ("name", "value", "ratio", "average", "worst", "note")
-        own = {key: getattr(best, key) for key in ("objective", "value", "bound", "relative_gap")}
-        own |= {"average": best.average_variance, "worst": best.worst_variance}
+        numbers = {
+            key: getattr(best, key) for key in ("objective", "value", "bound", "relative_gap")
+        }
+        numbers |= {"average": best.average_variance, "worst": best.worst_variance}
         literature = [{key: getattr(row, key) for key in keys} for row in self.others]
-        return own | {"literature": literature, "left_out": self.left_out}
+        return numbers | {"literature": literature, "left_out": self.left_out}
 
     def to_frame(self) -> optional.pandas.DataFrame:
         """Return a table: one row for each mechanism, columns value, ratio, average, worst."""
@@ -214,16 +219,16 @@ def compare_designs(
     1.051
     """
     wanted = workload if isinstance(workload, Workload) else Workload(workload)
-    how: dict[str, Any] = {
+    options: dict[str, Any] = {
         "weights": weights,
         "objective": objective,
         "gap": gap,
         "time_limit": time_limit,
     }
-    found = design(wanted, privacy, **how) if best is None else best
+    best = design(wanted, privacy, **options) if best is None else best
     if not isinstance(privacy, PureLDP):
         reason = f"it is for pure privacy, and the notion is {type(privacy).__name__}"
-        return DesignComparison(found, (), dict.fromkeys(NAMES, reason))
+        return DesignComparison(best, (), dict.fromkeys(NAMES, reason))
     r = DesignProblem(wanted, privacy, weights, objective).all_weights  # type: ignore[arg-type]
     case = _Case(wanted, float(privacy.epsilon), None if weights is None else r, objective)
     others: list[OtherMechanism] = []
@@ -242,9 +247,9 @@ def compare_designs(
             continue
         value = case.value(variances)
         average = float(r @ variances)
-        numbers = (average, float(variances.max()), value, value / found.value)
+        numbers = (average, float(variances.max()), value, value / best.value)
         others.append(OtherMechanism(name, frozen(variances), *numbers, note))
-    return DesignComparison(found, tuple(sorted(others, key=lambda other: other.value)), left_out)
+    return DesignComparison(best, tuple(sorted(others, key=lambda other: other.value)), left_out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,8 +283,10 @@ class _Case:
         if name in SETS:
             return self._sets(SETS[name](self.n, self.epsilon), LARGEST.get(name, LISTED))
         if self.n > LARGEST[name]:
-            what = f"{self.n:,} answers take too long: at most {LARGEST[name]:,} are compared"
-            raise LdpoptError(what, do="compare a workload of fewer answers")
+            problem = f"{self.n:,} answers take too long: at most {LARGEST[name]:,} are compared"
+            raise LdpoptError(
+                problem, code="many-answers", do="compare a workload of fewer answers"
+            )
         if name in CHANNELS:
             return self._best_for(CHANNELS[name](self.n, self.epsilon)), ""
         channel = factorization(self.workload, self.epsilon, starts=STARTS, weights=self.weights)
@@ -332,16 +339,16 @@ class _Case:
         favorable weights.
         """
         r = np.full(self.n, 1.0 / self.n) if self.weights is None else self.weights
-        found = literature.variances_of(self.workload, channel, r)
+        variances = literature.variances_of(self.workload, channel, r)
         if self.objective == "average":
-            return found
-        best = found
+            return variances
+        best = variances
         for _ in range(ROUNDS):
-            if best.max() <= (1 + CLOSE) * float(r @ found):
+            if best.max() <= (1 + CLOSE) * float(r @ variances):
                 break
-            r = r * found / (r @ found)
-            found = literature.variances_of(self.workload, channel, r)
-            best = found if found.max() < best.max() else best
+            r = r * variances / (r @ variances)
+            variances = literature.variances_of(self.workload, channel, r)
+            best = variances if variances.max() < best.max() else best
         return best
 
 

@@ -63,10 +63,10 @@ class Contrasts:
     @cached_property
     def size(self) -> float:
         """Trace of the Gram matrix of the centered workload."""
-        found = float(self._directions[1].sum())
-        if not found > CONSTANT * float(np.trace(self.gram)):
+        trace = float(self._directions[1].sum())
+        if not trace > CONSTANT * float(np.trace(self.gram)):
             raise constant_workload()
-        return found
+        return trace
 
     @cached_property
     def spread(self) -> float:
@@ -106,5 +106,7 @@ class Contrasts:
 
 def constant_workload() -> StatementError:
     """The error for a workload that depends on no answer."""
-    what = "every number of the workload is the same for all answers: it is known without asking"
-    return StatementError(what, do="give a workload that depends on the answer")
+    problem = "every number of the workload is the same for all answers: it is known without asking"
+    return StatementError(
+        problem, code="constant-workload", do="give a workload that depends on the answer"
+    )

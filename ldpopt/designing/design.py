@@ -172,14 +172,14 @@ def run_design(steps: tuple[Step[DesignMethod], ...], task: DesignTask) -> AnyDe
                     if short
                     else optimum
                 )
-            found = prove_design(task.form, raw)
+            certificate = prove_design(task.form, raw)
         except FAILURES as error:
             failure = failure or (error if isinstance(error, LdpoptError) else None)
             notes.append(f"{step.method} failed: {getattr(error, 'what', '') or error}")
             continue
-        found = _refined(step, task, found)
-        best = found if best is None else better(best, found)
-        notes += _done(step, raw, found, task)
+        certificate = _refined(step, task, certificate)
+        best = certificate if best is None else better(best, certificate)
+        notes += _done(step, raw, certificate, task)
         if best.relative_gap <= task.gap or task.deadline.is_over:
             break
     if best is None:
@@ -195,25 +195,27 @@ def run_design(steps: tuple[Step[DesignMethod], ...], task: DesignTask) -> AnyDe
 
 
 def _refined(
-    step: Step[DesignMethod], task: DesignTask, found: DesignCertificate
+    step: Step[DesignMethod], task: DesignTask, certificate: DesignCertificate
 ) -> DesignCertificate:
     """Run once more for a tenth of the gap if rounding and proof cost more than the search reserved
     for them.
     """
-    is_near = task.gap < found.relative_gap <= NEAR * task.gap
+    is_near = task.gap < certificate.relative_gap <= NEAR * task.gap
     if not step.method.can_refine or not is_near or task.deadline.is_over:
-        return found
+        return certificate
     try:
         again = step.method.solve(replace(task, gap=task.gap / 10))
         return (
-            better(found, prove_design(task.form, again)) if isinstance(again, RawDesign) else found
+            better(certificate, prove_design(task.form, again))
+            if isinstance(again, RawDesign)
+            else certificate
         )
     except FAILURES:
-        return found
+        return certificate
 
 
 def _done(
-    step: Step[DesignMethod], raw: RawDesign, found: DesignCertificate, task: DesignTask
+    step: Step[DesignMethod], raw: RawDesign, certificate: DesignCertificate, task: DesignTask
 ) -> list[str]:
     """Notes about the run of a method: rounds of pricing, its own notes, and the gap if it is
     larger than required.
@@ -223,7 +225,7 @@ def _done(
         if raw.rounds
         else []
     )
-    left = found.relative_gap
+    left = certificate.relative_gap
     ended = [f"{step.method} ended at a relative gap of {left:.2g}; {task.gap:.2g} was required"]
     return [*rounds, *raw.notes, *(ended if left > task.gap else [])]
 
@@ -241,14 +243,14 @@ def _unreached(certificate: DesignCertificate, task: DesignTask) -> list[str]:
     rays = task.form.private_columns.rays
     depth = epsilon if rays is None else rays.depth
     if depth >= task.limits.large_epsilon:
-        what = (
+        problem = (
             f"probabilities differ by up to e**{depth:.3g}: masses of 2**-53 and floats cannot "
             "close the gap"
         )
         spread = task.form.contrasts.spread
         share = float(certificate.gap / Fraction(spread)) if spread else 0.0
         reasons.append(
-            f"{what}; value minus bound is {share:.1g} of the variance that sampling has "
+            f"{problem}; value minus bound is {share:.1g} of the variance that sampling has "
             "without privacy"
         )
     elif epsilon < SMALL:
@@ -269,7 +271,8 @@ def prove_design(form: DesignForm, raw: RawDesign) -> DesignCertificate:
     rationals.
     """
     # The last multipliers that are tried treat all answers alike. If none hold, the bound is 0.
-    problem, workload = form.problem, form.problem.workload
+    problem = form.problem
+    workload = form.problem.workload
     statement = Statement.of(workload.matrix, raw.weights, form.classes)
     rays = form.private_columns.rays
     cone = cone_of(problem.privacy, workload.inputs) if rays is None else rays
@@ -280,27 +283,30 @@ def prove_design(form: DesignForm, raw: RawDesign) -> DesignCertificate:
     ):
         alike.append(ProductBound.best(spectrum, cone))
     multipliers = next(
-        (one for one in chain(raw.bounds, alike) if one.holds(statement, cone)), NoBound()
+        (bound for bound in chain(raw.bounds, alike) if bound.holds(statement, cone)), NoBound()
     )
-    asked = (workload, problem.privacy, raw.weights, problem.objective)
-    found = (raw.channel, raw.left_inverse)
-    certificate = DesignCertificate.of(*asked, *found, multipliers, form.classes)
+    question = (workload, problem.privacy, raw.weights, problem.objective)
+    estimate = (raw.channel, raw.left_inverse)
+    certificate = DesignCertificate.of(*question, *estimate, multipliers, form.classes)
     if certificate.audit.verdict != "certified":
-        what = (
+        violation = (
             "the channel that was found is not private: epsilon "
             f"{certificate.audit.epsilon:.9g} found"
         )
         where = f"inputs and output {certificate.audit.witness}"
         raise PrivacyViolationError(
-            what, where=where, do="report this as a defect of ldpopt, with the problem"
+            violation,
+            code="audit",
+            where=where,
+            do="report this as a defect of ldpopt, with the problem",
         )
     return certificate
 
 
-def better(one: DesignCertificate, two: DesignCertificate) -> DesignCertificate:
+def better(first: DesignCertificate, second: DesignCertificate) -> DesignCertificate:
     """The design with the smaller value, and the multipliers with the larger bound."""
-    best = one if one.achieved <= two.achieved else two
-    bound = one if one.bound >= two.bound else two
+    best = first if first.achieved <= second.achieved else second
+    bound = first if first.bound >= second.bound else second
     # An estimator with a bias within rounding may be better than the bound by as little.
     return replace(
         best,
@@ -361,5 +367,5 @@ def load_design(path: str | os.PathLike[str]) -> AnyDesign:
     ModelFileError
         If the file is missing or is not a design.
     """
-    found: AnyDesign = ProvedDesign.load(path)
-    return found
+    loaded: AnyDesign = ProvedDesign.load(path)
+    return loaded

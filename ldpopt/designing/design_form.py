@@ -39,22 +39,26 @@ class DesignForm:
         form = cls(problem, deadline)
         if not form.epsilon > 0:
             raise StatementError(
-                "at epsilon = 0 no report can depend on the answer", do="choose epsilon > 0"
+                "at epsilon = 0 no report can depend on the answer",
+                code="zero-budget",
+                do="choose epsilon > 0",
             )
         if form.is_pure and float(form.epsilon) < LEAST_EPSILON:
-            what = (
+            too_small = (
                 f"epsilon = {float(form.epsilon):.3g} is too small for probabilities in "
                 "multiples of 2**-53"
             )
             raise StatementError(
-                f"{what}: no report can depend on the answer", do="choose a larger epsilon"
+                f"{too_small}: no report can depend on the answer",
+                code="small-budget",
+                do="choose a larger epsilon",
             )
         if problem.outputs is not None and problem.workload.shape[1] > LARGEST and form.is_tables:
-            what = (
+            large_channel = (
                 f"a channel of {problem.workload.shape[1]:,} answers is not listed, with few "
                 "reports or many"
             )
-            raise StatementError(what, do="leave out `outputs`")
+            raise StatementError(large_channel, code="unlisted", do="leave out `outputs`")
         is_listed = problem.outputs is not None or problem.workload.shape[1] <= PRICED
         if is_listed or (form.unit is None and not form.is_tables):
             form._require_estimable()
@@ -70,11 +74,13 @@ class DesignForm:
         if outputs is not None and outputs < self.n:
             # For a workload of small rank fewer would suffice, but its rounded channel would not be
             # unbiased.
-            what = (
+            problem = (
                 f"{outputs} reports cannot tell {self.n} answers apart: no estimator is "
                 "unbiased for rounded masses"
             )
-            raise StatementError(what, do=f"choose outputs >= {self.n}, or leave outputs out")
+            raise StatementError(
+                problem, code="few-outputs", do=f"choose outputs >= {self.n}, or leave outputs out"
+            )
         if self.private_columns.rays is not None and not self.is_worst_case:
             require_weights(
                 self.private_columns.rays, self.problem.all_weights, self.private_columns.inputs
@@ -200,9 +206,11 @@ class DesignForm:
         guess = np.outer(centered[:, place] / centered[pivot, place], centered[pivot])
         if np.abs(centered - guess).max() > 1e-9 * np.abs(centered).max():
             return None
-        whole = Rationals.of(matrix).whole
-        whole = whole - whole[:, :1]
-        if (whole * whole[pivot, place] != np.outer(whole[:, place], whole[pivot])).any():
+        integers = Rationals.of(matrix).whole
+        integers = integers - integers[:, :1]
+        if (
+            integers * integers[pivot, place] != np.outer(integers[:, place], integers[pivot])
+        ).any():
             return None
         return np.asarray(matrix[pivot])
 
@@ -234,9 +242,9 @@ class DesignForm:
         """Weights of the answers from weights of the classes: all of a class on its first answer;
         shape ``(n,)``.
         """
-        found = np.zeros(self.problem.workload.shape[1])
-        found[self.classes.first] = class_weights
-        return found
+        weights = np.zeros(self.problem.workload.shape[1])
+        weights[self.classes.first] = class_weights
+        return weights
 
     def objective_gap(self, optimum: Optimum, gap: float) -> float:
         """Relative gap of the objective ``tr(W_c I^-1 W_c^T)`` that is the given gap of the

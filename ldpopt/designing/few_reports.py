@@ -43,7 +43,15 @@ LARGEST = 1200
 
 
 def with_fewer_reports(optimum: Optimum, gap: float, deadline: Deadline = NO_LIMIT) -> Optimum:
-    """Drop columns that are not needed, unless that costs more than a share of the gap."""
+    """Drop columns that are not needed, unless that costs more than a share of the gap.
+
+    The value depends on total, center and information of a design only: ``1 + d + d (d + 1) / 2``
+    numbers that are linear in the probabilities, for ``d = n - 1`` contrasts. A basic solution of
+    these equations has at most as many columns (Caratheodory). It is found by
+    the simplex method with a random objective, and its probabilities are then optimized once more.
+    Last, columns of next to no probability are dropped: an
+    interior point never sets them to 0.
+    """
     rows = _equations(optimum.contrasts.scores(optimum.columns))
     places = _basic(rows, optimum.q, deadline) if rows.shape[1] > len(rows) else None
     if places is not None:
@@ -82,10 +90,13 @@ def _on_columns(
 def with_fewer_reports_for_all(
     optimum: Optimum, gap: float, deadline: Deadline = NO_LIMIT
 ) -> Optimum:
-    """Drop columns that are not needed, keeping the variance of every answer; for the worst
-    case.
+    """Drop columns that are not needed, keeping the variance of every answer.
+
+    For the worst case: there are ``n`` more equations, one for the second moment under each answer.
+    The design is returned unchanged if the largest variance or the equations would suffer.
     """
-    contrasts, columns = optimum.contrasts, optimum.columns
+    contrasts = optimum.contrasts
+    columns = optimum.columns
     scores = contrasts.scores(columns)
     moments = _second_moments(optimum)
     each = columns.vectors / columns.mass(contrasts.weights)[:, None]
@@ -108,7 +119,8 @@ def with_fewer_reports_for_all(
 
 def variances(optimum: Optimum) -> Float:
     """Variance of a report for every answer."""
-    contrasts, columns = optimum.contrasts, optimum.columns
+    contrasts = optimum.contrasts
+    columns = optimum.columns
     share = optimum.q / columns.mass(contrasts.weights)
     return np.asarray(
         columns.vectors.T @ (share * _second_moments(optimum)) - np.diag(contrasts.centered)
@@ -139,14 +151,14 @@ def _basic(rows: Float, q: Float, deadline: Deadline) -> Int | None:
     if deadline.is_over:
         return None
     cost = np.random.default_rng(0).random(len(q))
-    found = linprog(
+    solution = linprog(
         cost,
         A_eq=rows,
         b_eq=rows @ q,
         method="highs-ds",
         options={"time_limit": deadline.left or np.inf},
     )
-    return None if found.status != 0 or found.x is None else np.flatnonzero(found.x > 1e-9)
+    return None if solution.status != 0 or solution.x is None else np.flatnonzero(solution.x > 1e-9)
 
 
 def with_at_most(
@@ -212,7 +224,8 @@ def _for_all(optimum: Optimum, private: PrivateColumns, most: int, deadline: Dea
     """The best design found for the largest variance: weights of answers with a large one grow from
     round to round.
     """
-    gram, r = optimum.contrasts.gram, optimum.contrasts.weights
+    gram = optimum.contrasts.gram
+    r = optimum.contrasts.weights
     share = optimum.q / optimum.columns.mass(r)
     best: tuple[float, Optimum] | None = None
     near: Optimum | None = None
@@ -233,8 +246,12 @@ def _for_all(optimum: Optimum, private: PrivateColumns, most: int, deadline: Dea
 
 @dataclass(frozen=True, eq=False)
 class _Space:
-    """Coordinates ``z = (q, e)`` of columns, ``n`` of each, with the ties as rows: ``z . row >=
-    0``.
+    """Coordinates ``z = (q, e)`` of columns, in which value and privacy are simple.
+
+    ``q`` is the probability of a report and ``e`` its score times ``q``, so that a column has ``n``
+    coordinates. Both are linear in the column, and so is a tie of two answers: ``z . row >= 0``
+    for each row of ``rows``. The information is the sum of ``e e^T / q``, which is convex in ``z``;
+    a sum of columns is the column of the joined reports.
     """
 
     gram: Float
@@ -276,7 +293,12 @@ def _coordinates(contrasts: Contrasts, design: Optimum) -> Float:
 
 
 def _clusters(space: _Space, optimum: Optimum, most: int, start: int) -> Float:
-    """Clusters of the reports of the optimum; two starts by Ward's rule, the others by k-means."""
+    """Clusters of the reports of the optimum; two starts by Ward's rule, the others by k-means.
+
+    Joining two reports loses information: in the coordinates of the points, the value grows by the
+    weighted squared distance of the two, to first order. So the best clusters are those of least
+    squares.
+    """
     scores = optimum.contrasts.scores(optimum.columns)
     q = optimum.q
     inverse = np.linalg.pinv((scores.T * q) @ scores, hermitian=True)
@@ -308,7 +330,9 @@ def _inside(space: _Space, z: Float, most: int, start: int) -> Float:
 
 def _ward(points: Float, q: Float, most: int) -> Int:
     """Join the two clusters that lose least, until there are at most ``most``."""
-    label, q, points = np.arange(len(q)), q.copy(), points.copy()
+    label = np.arange(len(q))
+    q = q.copy()
+    points = points.copy()
     alive = np.ones(len(q), dtype=bool)
     square = (points**2).sum(axis=1)
     loss = (
@@ -318,15 +342,17 @@ def _ward(points: Float, q: Float, most: int) -> Int:
     )
     np.fill_diagonal(loss, np.inf)
     for _ in range(len(q) - most):
-        one, other = np.unravel_index(int(loss.argmin()), loss.shape)
-        points[one] = (q[one] * points[one] + q[other] * points[other]) / (q[one] + q[other])
-        q[one] += q[other]
-        alive[other] = False
-        label[label == other] = one
-        loss[other] = loss[:, other] = np.inf
-        fresh = ((points - points[one]) ** 2).sum(axis=1) * q * q[one] / (q + q[one])
-        loss[one] = loss[:, one] = np.where(alive, fresh, np.inf)
-        loss[one, one] = np.inf
+        first, second = np.unravel_index(int(loss.argmin()), loss.shape)
+        points[first] = (q[first] * points[first] + q[second] * points[second]) / (
+            q[first] + q[second]
+        )
+        q[first] += q[second]
+        alive[second] = False
+        label[label == second] = first
+        loss[second] = loss[:, second] = np.inf
+        fresh = ((points - points[first]) ** 2).sum(axis=1) * q * q[first] / (q + q[first])
+        loss[first] = loss[:, first] = np.where(alive, fresh, np.inf)
+        loss[first, first] = np.inf
     return np.asarray(np.unique(label, return_inverse=True)[1].ravel())
 
 
@@ -342,8 +368,14 @@ def _k_means(points: Float, q: Float, most: int, rng: np.random.Generator) -> In
 
 
 def _descend(space: _Space, z: Float, deadline: Deadline) -> Float:
-    """Newton steps of the convex function above the value, with a barrier of decreasing weight."""
-    best, weight = z, WIDE
+    """Newton steps of the convex function above the value, with a barrier of decreasing weight.
+
+    The function touches the value at the point, with the same gradient, and lies above it
+    everywhere: whatever lowers it lowers the value (majorization). The steps end at a point where
+    the value has no direction of descent, which may be a local minimum.
+    """
+    best = z
+    weight = WIDE
     while weight >= NARROW and not deadline.is_over:
         base = space.value(z)
         level = weight / (len(z) * len(space.rows))
@@ -421,7 +453,8 @@ def _derivatives(space: _Space, z: Float, base: float, level: float) -> tuple[Fl
 
 def _optimum(optimum: Optimum, z: Float) -> Optimum:
     """The design at these coordinates."""
-    contrasts, columns = optimum.contrasts, optimum.columns
+    contrasts = optimum.contrasts
+    columns = optimum.columns
     q = z[:, 0]
     a = z[:, 1:] / z[:, :1]
     over = contrasts.unit * a @ contrasts.basis.T

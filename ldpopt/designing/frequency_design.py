@@ -67,12 +67,15 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
             If the certificate is for another probability of the truth than the protocol has.
         """
         claim = self.certificate
-        found = SubsetSelection(self._labels, claim.privacy.epsilon, size=claim.size)
-        if found.distribution != claim.randomizer:
-            drawn, certified = found.distribution.mass, claim.randomizer.mass
-            what = f"a set contains the truth with the mass {drawn}; certified is {certified}"
-            raise StatementError(what, do="design again: this version of ldpopt draws other sets")
-        return found
+        protocol = SubsetSelection(self._labels, claim.privacy.epsilon, size=claim.size)
+        if protocol.distribution != claim.randomizer:
+            drawn = protocol.distribution.mass
+            certified = claim.randomizer.mass
+            problem = f"a set contains the truth with the mass {drawn}; certified is {certified}"
+            raise StatementError(
+                problem, code="masses", do="design again: this version of ldpopt draws other sets"
+            )
+        return protocol
 
     @cached_property
     def short_protocol(self) -> LinearHash | None:
@@ -82,10 +85,10 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
         Its `largest` estimates the largest of a million frequencies.
         """
         try:
-            found = LinearHash(self._labels, self.privacy.epsilon)
+            short = LinearHash(self._labels, self.privacy.epsilon)
         except StatementError:  # too many labels, or no field is large enough for the budget
             return None
-        return found if found.bits < self.bits and self._ratio(found) <= NEAR else None
+        return short if short.bits < self.bits and self._ratio(short) <= NEAR else None
 
     @property
     def short_reports(self) -> str:
@@ -112,10 +115,10 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
 
     def facts(self) -> Facts:
         """Those of every design, and the short protocol."""
-        found = super().facts()
+        facts = super().facts()
         short = self.short_reports
-        parts = [*found.parts[:-1], ("shorter reports", short), found.parts[-1]]
-        return replace(found, parts=parts) if short else found
+        parts = [*facts.parts[:-1], ("shorter reports", short), facts.parts[-1]]
+        return replace(facts, parts=parts) if short else facts
 
     def __repr__(self) -> str:
         sets = f"{self.workload.shape[1]} answers, sets of {self.protocol.size}"
@@ -163,10 +166,10 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
         n = self.workload.shape[1]
         k = self.protocol.size
         inside = np.where(np.eye(n), p, q)
-        own = np.eye(n, dtype=bool)
+        is_same = np.eye(n, dtype=bool)
         # Both of two answers are in a set: one of them is the true one, or neither is.
         both = np.full((n, n), (k - 1) * (p * (k - 2) + (1 - p) * k) / ((n - 1) * (n - 2)))
-        both[:, place] = both[own] = p * (k - 1) / (n - 1)
+        both[:, place] = both[is_same] = p * (k - 1) / (n - 1)
         both[place] = inside[place]
         scale = (self.workload.unit or 1.0) / (p - q)
         pairs = ((inside, inside), (both, inside[place]))
@@ -199,13 +202,16 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
         """The p-value of the counts under the protocol."""
         return self.protocol.p_value(counts)
 
-    def estimate(self, reports: Any, confidence: float = 0.95, **how: Any) -> Estimate:
+    def estimate(self, reports: Any, confidence: float = 0.95, **options: Any) -> Estimate:
         """Estimate the workload from reports or `Counts`, without bias; see `Design.estimate`."""
-        found = self.protocol.estimate(reports, confidence, **how)
+        frequencies = self.protocol.estimate(reports, confidence, **options)
         unit = self.workload.unit or 1.0
         made: dict[str, Any] = {
-            "values": unit * found.values,
-            "std_error": abs(unit) * found.std_error,
+            "values": unit * frequencies.values,
+            "std_error": abs(unit) * frequencies.std_error,
         }
-        made |= {"interval": np.sort(unit * found.interval, axis=1), "labels": self.workload.names}
-        return replace(found, **made, method="design", covariance=None)
+        made |= {
+            "interval": np.sort(unit * frequencies.interval, axis=1),
+            "labels": self.workload.names,
+        }
+        return replace(frequencies, **made, method="design", covariance=None)

@@ -58,7 +58,9 @@ class SetProtocol:
         """Probabilities of all sets, shape ``(n, m)``."""
         if sum(math.comb(self.n, int(size)) for size in self.sizes) > MAX_SETS:
             raise NotRepresentableError(
-                f"{self.n} answers have too many sets to list", do="compare at most 14 answers"
+                f"{self.n} answers have too many sets to list",
+                code="many-sets",
+                do="compare at most 14 answers",
             )
         places = [
             (k, chosen)
@@ -202,10 +204,10 @@ def factorization(
     # gradient descent.
     n = workload.shape[1]
     r = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
-    found = [
+    channels = [
         _descend(workload.gram, r, epsilon, np.random.default_rng(seed)) for seed in range(starts)
     ]
-    return min(found, key=lambda channel: variance_of(workload, channel, r))
+    return min(channels, key=lambda channel: variance_of(workload, channel, r))
 
 
 def _descend(gram: Float, r: Float, epsilon: float, rng: np.random.Generator) -> Float:
@@ -221,17 +223,19 @@ def _descend(gram: Float, r: Float, epsilon: float, rng: np.random.Generator) ->
     steps = 0
     while steps < STEPS:
         # The objective has corners, at which L-BFGS ends early: it starts again without its memory.
-        how: Any = {
+        options: Any = {
             "jac": True,
             "method": "L-BFGS-B",
             "options": {"maxiter": STEPS - steps, "maxcor": 20},
         }
-        how["bounds"] = [(None, None)] * (n * m) + [(-10.0, 10.0)] * (m + 1)
-        found = cast(Any, minimize)(
-            lambda flat: _through_projection(flat, gram, r, epsilon)[:2], point, **how
+        options["bounds"] = [(None, None)] * (n * m) + [(-10.0, 10.0)] * (m + 1)
+        end = cast(Any, minimize)(
+            lambda flat: _through_projection(flat, gram, r, epsilon)[:2], point, **options
         )
-        steps += max(1, found.nit)
-        point, gained, value = found.x, value - found.fun, float(found.fun)
+        steps += max(1, end.nit)
+        point = end.x
+        gained = value - end.fun
+        value = float(end.fun)
         if gained < WORTHWHILE:
             break
     return _through_projection(point, gram, r, epsilon)[2]
@@ -297,5 +301,5 @@ def _nearest(wanted: Float, low: Float, epsilon: float) -> Float:
     rows = np.arange(len(wanted))
     place = np.minimum((sums < 1).sum(axis=1), 2 * m - 2)
     shift = ends[rows, place + 1] - (sums[rows, place] - 1) / np.maximum(moving[rows, place], 1.0)
-    found = np.clip(wanted + shift[:, None], low, high)
-    return np.asarray(found / found.sum(axis=1, keepdims=True))
+    clipped = np.clip(wanted + shift[:, None], low, high)
+    return np.asarray(clipped / clipped.sum(axis=1, keepdims=True))

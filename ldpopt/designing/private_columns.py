@@ -34,7 +34,12 @@ ALL_TAKEN = 400  # number of listed rays up to which all are initial columns
 
 @dataclass(frozen=True, eq=False)
 class Price:
-    """The cost ``g N g - slope g`` of a column ``v``, with ``g = v / (r.v) - 1``."""
+    """The cost ``g N g - slope g`` of a column ``v``, with ``g = v / (r.v) - 1``.
+
+    This is the sensitivity function of optimal design: the rate at which the value falls if some
+    probability moves to the column. At an optimum it is the same for all columns in use, and at
+    most that for all others; the slope accounts for the equation ``sum q g = 0``.
+    """
 
     form: Float  # N, shape (n, n)
     slope: Float  # (n,)
@@ -56,8 +61,18 @@ class Priced:
 
 @dataclass(frozen=True, eq=False)
 class Dual:
-    """Multipliers in floats, before they are scaled and checked in rationals: ``S``, and the
-    largest column cost.
+    """Multipliers in floats, before they are scaled and checked in rationals.
+
+    For every design with information ``M`` and every symmetric ``S``,
+
+    .. code-block:: text
+
+        tr(G M^-1) >= 2 tr(G S) - tr(S G S M),
+
+    because the difference is ``tr(G (M^-1 - S) M (M^-1 - S))``. The last term is a mean of costs
+    ``g N g``, hence at most the largest cost of a column. With the best multiple of ``S`` this
+    is the bound ``value**2 / largest``, for any ``S``; it is tight for the inverse information of
+    an optimal design. So any point of a search gives a bound as soon as all columns are priced.
     """
 
     weights: Float  # r, shape (n,)
@@ -78,12 +93,16 @@ class Dual:
         """The mean of two sets of multipliers, scaled to the same cost; the largest cost of the
         mean is not known.
         """
-        own = self.value / self.largest
-        its = other.value / other.largest
-        inverse = (own * self.inverse + its * other.inverse) / 2
-        value = (own * self.value + its * other.value) / 2
+        first = self.value / self.largest
+        second = other.value / other.largest
+        inverse = (first * self.inverse + second * other.inverse) / 2
+        value = (first * self.value + second * other.value) / 2
         return Dual(
-            self.weights, inverse, value, np.inf, (own**2 * self.slope + its**2 * other.slope) / 2
+            self.weights,
+            inverse,
+            value,
+            np.inf,
+            (first**2 * self.slope + second**2 * other.slope) / 2,
         )
 
     def price(self, gram: Float) -> Price:
@@ -141,13 +160,15 @@ def _improved(quadratic: tuple[Float, Float, float], sets: Float, steps: int) ->
     most.
     """
     form, linear, constant = quadratic
-    active, sets = np.arange(len(sets)), sets.copy()
+    active = np.arange(len(sets))
+    sets = sets.copy()
     for _ in range(steps):
         part = sets[active]
         gain = (1 - 2 * part) * (2 * part @ form + linear) + np.diag(form)
         place = gain.argmax(axis=1)
         better = gain[np.arange(len(active)), place] > LEAST_GAIN * constant
-        active, place = active[better], place[better]
+        active = active[better]
+        place = place[better]
         if not len(active):
             break
         sets[active, place] = 1 - sets[active, place]
@@ -249,8 +270,12 @@ def local_maxima(costs: Float, n: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Staircases:
-    """Columns with two values, ``1`` on a set and ``base = e**-epsilon`` elsewhere: extreme rays of
-    pure privacy.
+    """Columns with two values, ``1`` on a set and ``base = e**-epsilon`` elsewhere.
+
+    These are the extreme rays of pure privacy, so that some optimal design has no other columns
+    (Kairouz, Oh and Viswanath 2016). There are ``2**n - 2`` of them: up to 20 answers all are
+    priced at once, as a quadratic function of the indicator; beyond, a local search finds costly
+    ones, and only `costlier` can say that there are no others.
     """
 
     n: int
@@ -271,21 +296,21 @@ class Staircases:
         """
         if self.n <= 6:
             return self.columns(all_sets(self.n)[1:-1])
-        one = np.eye(self.n)
+        singles = np.eye(self.n)
         ramp = np.tril(np.ones((self.n, self.n)))[:-1]
         leading = self._thresholds(
             np.linalg.eigh(gram)[1][:, ::-1][:, : min(8, self.n)].T, np.arange(1, self.n)
         )
-        sets = np.vstack([one, ramp, leading])
+        sets = np.vstack([singles, ramp, leading])
         return self.columns(np.unique(np.vstack([sets, 1 - sets]), axis=0))
 
     def price(self, price: Price, at_least: float, known: Columns, most: int) -> Priced:
         """All sets of at most 20 answers; of more answers those that a local search finds."""
         if self.n <= PRICED:
             costs = costs_of_all_sets(price, self.base, self.spread)
-            found = np.flatnonzero(local_maxima(costs, self.n) & (costs > at_least))
-            found = found[np.argsort(-costs[found])][:most]
-            return Priced(float(costs.max()), indicators(found, self.n))
+            places = np.flatnonzero(local_maxima(costs, self.n) & (costs > at_least))
+            places = places[np.argsort(-costs[places])][:most]
+            return Priced(float(costs.max()), indicators(places, self.n))
         sets = search_by_pairs(price, at_least, self._starts(price, known), self.base, self.spread)
         costs = price.costs(self.columns(sets))
         order = np.argsort(-costs)
@@ -308,8 +333,8 @@ class Staircases:
         form, linear, _ = _quadratic(price, at_least, self.base, self.spread)
         costs = -np.triu(2 * form, 1) - np.diag(linear + np.diag(form))
         values, numbers = least_by_half(self.base**2 * at_least, costs)
-        found = np.flatnonzero(values < -ROUNDING * at_least)
-        return indicators(numbers[found[np.argsort(values[found])[:most]]], self.n)
+        places = np.flatnonzero(values < -ROUNDING * at_least)
+        return indicators(numbers[places[np.argsort(values[places])[:most]]], self.n)
 
     def _starts(self, price: Price, known: Columns) -> Float:
         """The costliest columns known, thresholds of the leading directions of the price, and
@@ -336,7 +361,12 @@ class Staircases:
 
 @dataclass(frozen=True, eq=False)
 class ListedRays:
-    """A cone all of whose extreme rays are listed and priced."""
+    """A cone all of whose extreme rays are listed and priced.
+
+    Notions with a graph, a distance or sensitive answers have no formula for their rays; the list
+    comes from `ldpopt.privacy.cones`. Columns are kept in the form of staircases, as shapes from 0
+    to 1 above a base, so that both kinds of cones have the same scores and costs.
+    """
 
     rays: Rays
     listing_seconds: ClassVar[float] = 0.0  # every pricing has all rays
@@ -365,9 +395,9 @@ class ListedRays:
     def price(self, price: Price, at_least: float, known: Columns, most: int) -> Priced:
         """Price every ray; the costliest ones are found."""
         costs = price.costs(self.all)
-        found = np.flatnonzero(costs > at_least)
-        found = found[np.argsort(-costs[found], kind="stable")][:most]
-        return Priced(float(costs.max()), self.all.shapes[found])
+        places = np.flatnonzero(costs > at_least)
+        places = places[np.argsort(-costs[places], kind="stable")][:most]
+        return Priced(float(costs.max()), self.all.shapes[places])
 
     def costlier(self, price: Price, at_least: float, most: int) -> Float:
         """No shapes: `price` finds the costliest ray."""

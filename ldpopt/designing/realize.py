@@ -37,8 +37,20 @@ SHARE = 1e-10
 
 
 def raw_design(task: DesignTask, optimum: Optimum) -> RawDesign:
-    """Round an optimum to a private channel with at most the number of reports of the problem."""
-    form, most, dual = task.form, task.form.problem.outputs, optimum.dual
+    """Round an optimum to a private channel with at most the number of reports of the problem.
+
+    In order: fewer reports, if the problem limits them; a channel of masses that is exactly private
+    (`repair`); its best left inverse in floats, for the weights of the problem; and the multipliers
+    with growing margins. For the worst case the weights are the least favorable ones that the
+    search has found, at which the bound is largest.
+
+    A channel may fail at the second step or the third: the masses are multiples of ``2**-53``, and
+    answers of weight 0 may get next to no reports. Then other channels are tried, see `_attempts`.
+    At a large budget all of them are compared exactly, because floats do not show which is best.
+    """
+    form = task.form
+    most = task.form.problem.outputs
+    dual = optimum.dual
     made = optimum
     is_limited = most is not None and len(_estimable(optimum, form.private_columns, 0.0)[1]) > most
     if most is not None and is_limited:
@@ -60,9 +72,11 @@ def _best(
     """The first attempt that succeeds; at a large budget the first that is good enough exactly,
     else the best one.
     """
-    form, statement, dual = task.form, None, optimum.dual
+    form = task.form
+    statement = None
+    dual = optimum.dual
     enough = (dual.bound - Contrasts(form.gram, dual.weights).spread) / (1 - task.gap)
-    found: list[tuple[Fraction, RawDesign]] = []
+    attempts: list[tuple[Fraction, RawDesign]] = []
     failure: StatementError | None = None
     is_large = float(form.epsilon) >= task.limits.large_epsilon and not is_limited
     for attempt in _attempts(task, made, form.objective_gap(optimum, task.gap), is_limited):
@@ -78,11 +92,11 @@ def _best(
         )
         if value <= enough:
             return attempt
-        found.append((value, attempt))
-    if not found:
+        attempts.append((value, attempt))
+    if not attempts:
         assert failure is not None
         raise failure
-    return min(found, key=lambda pair: pair[0])[1]
+    return min(attempts, key=lambda pair: pair[0])[1]
 
 
 def _attempts(
@@ -120,7 +134,8 @@ def _attempt(
     none.
     """
     try:
-        columns, q = optimum.columns, optimum.q
+        columns = optimum.columns
+        q = optimum.q
         if lift:
             columns, q = _estimable(optimum, form.private_columns, min(SHARE, share / 4))
         channel = _private_channel(optimum.contrasts, columns, q, form.private_columns)
@@ -146,15 +161,19 @@ def _private_channel(
 ) -> Float:
     """The nearest channel that is exactly private."""
     order = np.lexsort(-columns.shapes.T[::-1])
-    columns, q = columns.take(order), q[order]
+    columns = columns.take(order)
+    q = q[order]
     channel = (columns.vectors * (q / columns.mass(contrasts.weights))[:, None]).T
     fixed = repair(channel, private.privacy, inputs=private.inputs, outputs=range(channel.shape[1]))
     return fixed.mechanism.channel[:, fixed.mechanism.channel.max(axis=0) > 0]
 
 
 def left_inverse(channel: Float, weights: Float) -> Float:
-    """Left inverse of least variance, ``r + (1 - r 1^T) M^-1 g_y`` for the report ``y``, shape
-    ``(n, m)``.
+    """Left inverse of least variance, ``r + (1 - r 1^T) M^-1 g_y`` for the report ``y``.
+
+    The shape is ``(n, m)``. Column ``y`` is an estimate of the frequencies from one report; its
+    mean over the reports of an answer is the indicator of the answer. It is computed by singular
+    values of the scores and not from ``M``, whose condition is the square of theirs.
     """
     n = len(weights)
     least = channel.min(axis=0)
@@ -165,15 +184,15 @@ def left_inverse(channel: Float, weights: Float) -> Float:
     basis = np.linalg.qr(weights[:, None], mode="complete")[0][:, 1:]
     left, sizes, right = np.linalg.svd((basis.T @ scores) * np.sqrt(q), full_matrices=False)
     if len(sizes) < n - 1 or not sizes[-1] > 1e-13 * sizes[0]:
-        what = (
+        problem = (
             "the reports cannot tell the answers apart: epsilon is too small for masses of 2**-53"
         )
-        raise StatementError(what, do="choose a larger epsilon")
+        raise StatementError(problem, code="small-budget", do="choose a larger epsilon")
     solved = basis @ ((left / sizes) @ right) / np.sqrt(q)
     solved -= np.outer(weights, solved.sum(axis=0))
-    found = solved + weights[:, None]
+    inverse = solved + weights[:, None]
     # A step of Newton's method: reports that are rare at a large budget lose digits above.
-    return np.asarray(found - (found @ channel.T - np.eye(n)) @ found)
+    return np.asarray(inverse - (inverse @ channel.T - np.eye(n)) @ inverse)
 
 
 def _estimable(optimum: Optimum, private: PrivateColumns, share: float) -> tuple[Columns, Float]:
@@ -182,7 +201,9 @@ def _estimable(optimum: Optimum, private: PrivateColumns, share: float) -> tuple
     """
     # The optimum for a mean may have no information on other contrasts; rounding errors would then
     # decide about them.
-    contrasts, columns, q = optimum.contrasts, optimum.columns, optimum.q
+    contrasts = optimum.contrasts
+    columns = optimum.columns
+    q = optimum.q
     sizes = np.linalg.svd(contrasts.scores(columns) * np.sqrt(q)[:, None], compute_uv=False)
     if len(sizes) == len(contrasts.weights) - 1 and sizes[-1] > CONDITION * sizes[0]:
         return columns, q

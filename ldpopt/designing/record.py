@@ -196,8 +196,10 @@ class FormulaDesign(ProvedDesign):
     @property
     def mechanism(self) -> Mechanism:
         """The channel, if it can be listed."""
-        what = f"the channel of {self.workload.shape[1]:,} answers is not listed"
-        raise NotRepresentableError(what, do="use privatize and estimate, which need no channel")
+        problem = f"the channel of {self.workload.shape[1]:,} answers is not listed"
+        raise NotRepresentableError(
+            problem, code="unlisted", do="use privatize and estimate, which need no channel"
+        )
 
     def audit(self) -> Audit:
         """Exact audit of the draws."""
@@ -232,8 +234,8 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
     def __repr__(self) -> str:
         k, n = self.workload.shape
         aim = self.objective.replace("_", "-")
-        found = f"{aim} variance {self.value:.6g}, relative gap {self.relative_gap:.2g}"
-        return f"Design({k} numbers of {n} answers, {self.n_reports} reports, {found})"
+        result = f"{aim} variance {self.value:.6g}, relative gap {self.relative_gap:.2g}"
+        return f"Design({k} numbers of {n} answers, {self.n_reports} reports, {result})"
 
     @property
     def mechanism(self) -> Mechanism:  # type: ignore[override]
@@ -266,20 +268,25 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
         """
         if self.certificate.flaws:
             raise ModelFileError(
-                self.certificate.flaws[0], do="use the file as it was written, or design again"
+                self.certificate.flaws[0],
+                code="changed-file",
+                do="use the file as it was written, or design again",
             )
         require_memory(8.0 * self.workload.shape[0] * self.n_reports, "the estimator")
         rows = np.asarray(self.workload.matrix)
         inverse = self.certificate.left_inverse
-        found = (rows - rows[:, :1]) @ inverse
-        if LOST * np.abs(inverse).max() * np.abs(rows - rows[:, :1]).max() <= np.abs(found).max():
-            return np.asarray(found)
+        differences = (rows - rows[:, :1]) @ inverse
+        if (
+            LOST * np.abs(inverse).max() * np.abs(rows - rows[:, :1]).max()
+            <= np.abs(differences).max()
+        ):
+            return np.asarray(differences)
         # Entries of contrasts that the workload does not need may be huge and cancel: an exact
         # product, rounded once.
         bits = fraction_bits(rows)
         fine = fraction_bits(inverse)
-        whole = Digits.read(rows, bits)
-        exact = (whole - whole.columns(slice(1))) @ Digits.read(inverse, fine)
+        integers = Digits.read(rows, bits)
+        exact = (integers - integers.columns(slice(1))) @ Digits.read(inverse, fine)
         return np.asarray(exact.whole() / (1 << (bits + fine)), dtype=np.float64)
 
     @property
@@ -387,13 +394,15 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
         channel = self.mechanism.channel
         share = float(confidence)
         constant = self._constant[:, None]
-        names = self.names
         wanted = self.wanted - constant
-        found = linear_estimate(
-            counts, self._differences, wanted, channel, inverse, z, share, "design", names
-        )
+        differences = linear_estimate(counts, self._differences, wanted, channel, inverse, z, share)
         return replace(
-            found, values=found.values + constant[:, 0], interval=found.interval + constant, fit=fit
+            differences,
+            values=differences.values + constant[:, 0],
+            interval=differences.interval + constant,
+            method="design",
+            labels=self.names,
+            fit=fit,
         )
 
     def variances(self, prior: Any = None) -> Float:

@@ -20,8 +20,12 @@ Permutations = Int
 
 
 def symmetry_group(contrasts: Contrasts, hints: Sequence[Permutations], cone: Cone) -> Permutations:
-    """A small group of symmetries, one a row, the identity first; the hints and the reversal are
-    tried.
+    """A small group of symmetries, one a row, the identity first.
+
+    The hints and the reversal of the order are tried. The value is convex, so the average of a
+    design over a group of symmetries is at least as good: it is enough to seek designs in which all
+    images of a column have the same probability. That divides the number of columns by the size of
+    the group.
     """
     n = len(contrasts.weights)
     members = [np.arange(n)]
@@ -33,7 +37,8 @@ def symmetry_group(contrasts: Contrasts, hints: Sequence[Permutations], cone: Co
 
 def _is_symmetry(contrasts: Contrasts, order: Permutations) -> bool:
     """Whether a permutation leaves the weights and the Gram matrix of the workload unchanged."""
-    r, gram = contrasts.weights, contrasts.centered
+    r = contrasts.weights
+    gram = contrasts.centered
     if not np.array_equal(r[order], r):
         return False
     return bool(np.abs(gram[np.ix_(order, order)] - gram).max() <= SAME * np.abs(gram).max())
@@ -45,23 +50,25 @@ def _is_in(order: Permutations, members: Sequence[Permutations]) -> bool:
 
 def _closure(members: list[Permutations]) -> list[Permutations] | None:
     """All products; None if there are too many."""
-    found = list(members)
-    for first in found:
+    products = list(members)
+    for first in products:
         for second in members:
             product = first[second]
-            if not _is_in(product, found):
-                found.append(product)
-            if len(found) > LARGEST_GROUP:
+            if not _is_in(product, products):
+                products.append(product)
+            if len(products) > LARGEST_GROUP:
                 return None
-    return found
+    return products
 
 
 def involutions(permutations: Permutations) -> Permutations:
     """A group of permutations if each is its own inverse; else the identity and one that is, if
     any.
     """
-    own = [order for order in permutations if np.array_equal(order[order], np.arange(len(order)))]
-    return np.array(own if len(own) == len(permutations) else own[:2])
+    involutory = [
+        order for order in permutations if np.array_equal(order[order], np.arange(len(order)))
+    ]
+    return np.array(involutory if len(involutory) == len(permutations) else involutory[:2])
 
 
 def representatives(shapes: Float, permutations: Permutations) -> Float:
@@ -108,7 +115,8 @@ class Blocks:
         bases = [contrasts.basis]
         for order in permutations[1:]:
             bases = [half for basis in bases for half in _halves(basis, order)]
-        self.weights, self.unit = contrasts.weights, unit
+        self.weights = contrasts.weights
+        self.unit = unit
         self.bases = [basis for basis in bases if basis.shape[1]]
         self.has_fixed = bool(bases[0].shape[1])
         self.grams = [basis.T @ contrasts.centered @ basis / unit**2 for basis in self.bases]

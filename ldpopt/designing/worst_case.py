@@ -20,8 +20,8 @@ from ldpopt.designing import column_generation as generation
 from ldpopt.designing.column_generation import (
     CurvedPoint,
     CurvedSystem,
+    MasterResult,
     Optimum,
-    Solved,
     generate_columns,
 )
 from ldpopt.designing.coordinates import Contrasts
@@ -41,7 +41,7 @@ LEAST_WEIGHT = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class MinimaxDesign:
-    """A point near the saddle point."""
+    """A point near the saddle point: a design, and weights for which no design is much better."""
 
     theta: Float  # multiples of the columns, shape (m,)
     r: Float  # least favorable weights of the answers, shape (n,)
@@ -94,8 +94,12 @@ class _SaddleState:
 
 
 class MinimaxMaster:
-    """The master program for given columns ``v``, shape ``(m, n)``, and ``gram = W^T W`` with trace
-    about 1.
+    """The master program for given columns and ``gram = W^T W`` with trace about 1.
+
+    The columns ``v`` have the shape ``(m, n)``. A design for the least favorable weights is a
+    design for the worst case, as in a game with two players: one chooses the multiples of the
+    columns, the other one the weights of the answers. Neither of them gains by a change at the
+    saddle point, where all answers with weights above the least have the same, largest variance.
 
     Contrasts of the columns are stretched to about 1, and the Gram matrix accordingly, so that
     small budgets lose no digits; sums to 1 stay sums to 1. The objective is divided by the square
@@ -108,7 +112,9 @@ class MinimaxMaster:
         middle = v.mean(axis=1, keepdims=True)
         self.stretch = 1 / float(np.abs(v - middle).max())
         self.map = self.stretch * np.eye(n) + np.full((n, n), (1 - self.stretch) / n)
-        self.v, self.vectors, self.least = v, middle + self.stretch * (v - middle), least
+        self.v = v
+        self.vectors = middle + self.stretch * (v - middle)
+        self.least = least
         self.gram = self.map @ gram @ self.map / self.stretch**2
         self.own = np.diag(gram) / self.stretch**2
         self._known: tuple[_SaddlePoint, _SaddleState] | None = None
@@ -186,24 +192,31 @@ class _SaddleSystem(CurvedSystem[_SaddlePoint]):
 
     def residual(self) -> float:
         """Dual residual of multiples and weights; see `CurvedSystem.residual`."""
-        at, state = self.at, self.state
+        at = self.at
+        state = self.state
         first = state.by_theta + self.master.vectors @ at.line - at.slack
         return float(at.theta @ np.abs(first) + at.r @ np.abs(state.by_r - at.total + at.spare))
 
     def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> _SaddlePoint:
         """Newton step that changes the products by these amounts."""
-        at, state, v = self.at, self.state, self.master.vectors
+        at = self.at
+        state = self.state
+        v = self.master.vectors
         n = len(at.r)
         upper = self.scale * (at.slack - state.by_theta - v @ at.line + aims[0] / at.theta)
         short = 1 - v.T @ at.theta, [at.r.sum() + n * self.master.least - 1]
         lower = np.concatenate([at.total - state.by_r - at.spare - aims[1] / at.r, *short])
         base = cho_solve(self.factor, upper, check_finite=False)
-        found = self.size * np.linalg.solve(self.small, self.size * (lower - self.across.T @ base))
-        dtheta = self.scale * (base - self.solved @ found)
-        dr = found[:n]
+        solved_small = self.size * np.linalg.solve(
+            self.small, self.size * (lower - self.across.T @ base)
+        )
+        dtheta = self.scale * (base - self.solved @ solved_small)
+        dr = solved_small[:n]
         dslack = (aims[0] - at.slack * dtheta) / at.theta
         dspare = (aims[1] - at.spare * dr) / at.r
-        return _SaddlePoint(dtheta, dr, dslack, dspare, found[n : 2 * n], found[2 * n :])
+        return _SaddlePoint(
+            dtheta, dr, dslack, dspare, solved_small[n : 2 * n], solved_small[2 * n :]
+        )
 
 
 def least_weight(n: int, gap: float) -> float:
@@ -227,31 +240,36 @@ def solve_minimax(
     v = columns.vectors
     unit = float(np.trace(gram))
     start = np.full(len(v), 1 / v.sum(axis=0).max()) if theta is None else theta
-    found = MinimaxMaster(v, gram / unit, least).solve(start, r, gap=gap, deadline=deadline)
-    return replace(found, r=found.r / found.r.sum(), line=found.line * unit)
+    saddle = MinimaxMaster(v, gram / unit, least).solve(start, r, gap=gap, deadline=deadline)
+    return replace(saddle, r=saddle.r / saddle.r.sum(), line=saddle.line * unit)
 
 
 def minimax_optimum(
-    gram: Float, columns: Columns, found: MinimaxDesign, *, used: float
+    gram: Float, columns: Columns, saddle: MinimaxDesign, *, used: float
 ) -> tuple[Optimum, float]:
-    """Design of a saddle point with its multipliers, and its largest variance."""
+    """Design of a saddle point with its multipliers, and its largest variance.
+
+    The estimator is the best one on average over the weights of the saddle point. The largest
+    variance is computed from its second moments under each answer, not from the saddle point, whose
+    equations hold only up to an error.
+    """
     # Columns with less than used of the largest multiple are left out.
-    places = np.flatnonzero(found.theta > used * found.theta.max())
+    places = np.flatnonzero(saddle.theta > used * saddle.theta.max())
     columns = columns.take(places)
-    contrasts = Contrasts(gram, found.r).scaled_to(columns)
-    r = found.r
+    contrasts = Contrasts(gram, saddle.r).scaled_to(columns)
+    r = saddle.r
     scores = contrasts.scores(columns)
-    mass = columns.mass(found.r)
-    q = found.theta[places] * mass
+    mass = columns.mass(saddle.r)
+    q = saddle.theta[places] * mass
     q /= q.sum()
     half = generation.half_inverse(scores, q, contrasts.reduced)
     inverse = half @ half.T
     value = contrasts.value(float(np.sum(inverse * contrasts.reduced)))
-    whole = contrasts.needed(inverse)
+    needed = contrasts.needed(inverse)
     # the saddle point is for the workload itself: subtract its average over the weights
     mean = gram @ r
-    line = found.line - 2 * whole.T @ (mean - r @ mean)
-    dual = Dual(r, whole, value, value, line - r * line.sum())
+    line = saddle.line - 2 * needed.T @ (mean - r @ mean)
+    dual = Dual(r, needed, value, value, line - r * line.sum())
     estimator = contrasts.basis / contrasts.unit @ (half @ (scores @ half).T)
     moments = np.einsum("xa,xa->a", contrasts.centered @ estimator, estimator)
     theta = q / mass
@@ -273,15 +291,23 @@ class _WorstCase:
 
     def solve(
         self, columns: Columns, x: Float | None, r: Float, gap: float, deadline: Deadline
-    ) -> Solved:
-        found = solve_minimax(
+    ) -> MasterResult:
+        saddle = solve_minimax(
             self.gram, columns, x, r, gap=gap, least=self.least, deadline=deadline
         )
-        optimum, variance = minimax_optimum(self.gram, columns, found, used=generation.UNUSED)
+        optimum, variance = minimax_optimum(self.gram, columns, saddle, used=generation.UNUSED)
         price = optimum.dual.price(optimum.contrasts.centered)
-        return Solved(
-            found.theta, optimum.dual.weights, price, found.gap, found.off, optimum, variance
+        return MasterResult(
+            saddle.theta, optimum.dual.weights, price, saddle.gap, saddle.off, optimum, variance
         )
+
+    def profile(self, columns: Columns) -> Float | float:
+        """All columns start alike."""
+        return 1.0
+
+    def steadier(self) -> None:
+        """There is no steadier form: no case is known that needs one."""
+        return None
 
 
 def optimize_worst_case(

@@ -10,7 +10,8 @@ which its estimate differs from 0 by at most ``z`` standard errors (Fieller 1954
 that it has if its mean is 0.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ STEPS = 26  # bisections of an interval's end: to less than a ten-millionth of t
 
 
 def among_answered(
-    found: Estimate, source: Any, counts: Counts, missing: int, *, simultaneous: bool = False
+    estimates: Estimate, source: Any, counts: Counts, missing: int, *, simultaneous: bool = False
 ) -> Estimate:
     """Divide estimates, shape (k,), by the share of those who answered; the last one is the share
     of missing answers.
@@ -33,51 +34,90 @@ def among_answered(
     Numbers that are equal for all who answered are left out; intervals end one span beyond the
     possible ones. O(k n).
     """
-    is_missing = source.wanted[missing]
-    squares, products = source.second_moments(missing)
-    own = source.wanted[:, is_missing == 0]
-    rows = np.flatnonzero((np.ptp(own, axis=1) > 0) & (np.arange(len(own)) != missing))
-    own, above, estimates = own[rows], source.wanted[rows], found.values[rows]
-    low = own.min(axis=1)
-    span = np.ptp(own, axis=1)
-    squares, products, square = (
-        squares[rows],
-        2 * (products[rows] - above),
-        squares[missing] - 2 * is_missing + 1,
+    answered = source.wanted[:, source.wanted[missing] == 0]
+    differs = np.ptp(answered, axis=1) > 0
+    rows = np.flatnonzero(differs & (np.arange(len(answered)) != missing))
+    ratios = _Ratios.of(estimates, source, counts, missing, rows)
+    z = interval_quantile(estimates.confidence, len(rows) + 1, simultaneous)
+    ends = ratios.ends(z, answered[rows].min(axis=1), np.ptp(answered[rows], axis=1))
+    places = np.append(rows, missing)
+    error = np.sqrt(ratios.variances(ratios.values)) / ratios.answered
+    labels = estimates.labels
+    return replace(
+        estimates,
+        values=np.append(ratios.values, estimates.values[missing]),
+        std_error=np.append(error, estimates.std_error[missing]),
+        interval=np.vstack([ends.T, estimates.interval[missing]]),
+        labels=None if labels is None else tuple(labels[place] for place in places),
+        covariance=None,
+        method=ANSWERED,
     )
-    frequencies = source.frequencies(counts)
-    rest = 1 - float(found.values[missing])
-    z = interval_quantile(found.confidence, len(rows) + 1, simultaneous)
 
-    def variances(t: Float) -> Float:
+
+@dataclass(frozen=True, eq=False)
+class _Ratios:
+    """The ratios ``t = a / (1 - f)`` of some numbers, shape (k,), and what their intervals need.
+
+    A person's value in ``a - t (1 - f)`` has a second moment that is a polynomial in ``t``, of
+    which ``second_moments`` has the three coefficients by answer.
+    """
+
+    numbers: Float  # (k,): estimates of a
+    answered: float  # estimate of 1 - f
+    wanted: Float  # (k, n): the numbers a
+    is_missing: Float  # (n,): 1 for the missing answer
+    second_moments: tuple[Float, Float, Float]  # (k, n), (k, n), (n,)
+    frequencies: Float  # (n,): of the answers
+    scale: float  # one over the number of reports
+
+    @classmethod
+    def of(
+        cls, estimates: Estimate, source: Any, counts: Counts, missing: int, rows: Any
+    ) -> "_Ratios":
+        """The ratios of the numbers in some rows."""
+        wanted = source.wanted[rows]
+        is_missing = source.wanted[missing]
+        squares, products = source.second_moments(missing)
+        # (v - t (1 - u))^2 = v^2 + 2 t (v u - v) + t^2 (u^2 - 2 u + 1) for values v, u in a, f
+        second_moments = (
+            squares[rows],
+            2 * (products[rows] - wanted),
+            squares[missing] - 2 * is_missing + 1,
+        )
+        return cls(
+            estimates.values[rows],
+            1 - float(estimates.values[missing]),
+            wanted,
+            is_missing,
+            second_moments,
+            source.frequencies(counts),
+            counts.scale,
+        )
+
+    @cached_property
+    def values(self) -> Float:
+        """The ratios; if nobody seems to have answered, nothing is known."""
+        if self.answered > 0:
+            return self.numbers / self.answered
+        return np.full(len(self.numbers), np.nan)
+
+    def variances(self, t: Float) -> Float:
         """Variances of the estimates of ``a - t (1 - f)`` if their means are 0."""
-        second = squares + t[:, None] * products + t[:, None] ** 2 * square
-        return counts.scale * null_variances(
-            above - t[:, None] * (1 - is_missing), second, frequencies
-        )
+        constant, linear, square = self.second_moments
+        second = constant + t[:, None] * linear + t[:, None] ** 2 * square
+        wanted = self.wanted - t[:, None] * (1 - self.is_missing)
+        return self.scale * null_variances(wanted, second, self.frequencies)
 
-    # If nobody seems to have answered, nothing is known.
-    values = estimates / rest if rest > 0 else np.full(len(rows), np.nan)
-    far = np.stack([np.fmin(values, low - span), np.fmax(values, low + 2 * span)])
-    near = np.broadcast_to(values, far.shape)
-    for _ in range(STEPS if rest > 0 else 0):
-        middle = (near + far) / 2
-        is_out = (estimates - middle * rest) ** 2 > z * z * np.stack(
-            [variances(side) for side in middle]
-        )
-        near, far = np.where(is_out, near, middle), np.where(is_out, middle, far)
-    parts = (values, found.values), (np.sqrt(variances(values)) / rest, found.std_error)
-    values, error = (np.append(shares, whole[missing]) for shares, whole in parts)
-    interval = np.vstack([far.T, found.interval[missing]])
-    labels = (
-        None
-        if found.labels is None
-        else tuple(found.labels[place] for place in np.append(rows, missing))
-    )
-    how: dict[str, Any] = {
-        "interval": interval,
-        "labels": labels,
-        "covariance": None,
-        "method": ANSWERED,
-    }
-    return replace(found, values=values, std_error=error, **how)
+    def ends(self, z: float, low: Float, span: Float) -> Float:
+        """Ends of the score intervals, shape (2, k), by bisection; the possible ratios begin at
+        ``low``.
+        """
+        far = np.stack([np.fmin(self.values, low - span), np.fmax(self.values, low + 2 * span)])
+        near = np.broadcast_to(self.values, far.shape)
+        for _ in range(STEPS if self.answered > 0 else 0):
+            middle = (near + far) / 2
+            spread = np.stack([self.variances(side) for side in middle])
+            is_out = (self.numbers - middle * self.answered) ** 2 > z * z * spread
+            near = np.where(is_out, near, middle)
+            far = np.where(is_out, middle, far)
+        return far

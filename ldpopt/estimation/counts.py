@@ -130,7 +130,9 @@ class Counts:
         if isinstance(reports, Counts):
             if weights is not None:
                 raise StatementError(
-                    "counts take no weights", do="pass the reports, with their weights"
+                    "counts take no weights",
+                    code="weights-of-counts",
+                    do="pass the reports, with their weights",
                 )
             return reports.require(source.digest)
         if column is None:
@@ -185,15 +187,20 @@ class Counts:
     def require(self, source: str) -> Counts:
         """Return the counts if they are of this source; refuse those of another one."""
         if self.source != source:
-            what = f"the counts are of another mechanism: {self.source[:12]}, not {source[:12]}"
-            raise StatementError(what, do="count the reports with the mechanism that drew them")
+            raise StatementError(
+                f"the counts are of another mechanism: {self.source[:12]}, not {source[:12]}",
+                code="source",
+                do="count the reports with the mechanism that drew them",
+            )
         return self
 
     def require_some(self) -> Counts:
         """Return the counts if there are reports with a positive weight."""
         if not self.total > 0:
             raise StatementError(
-                "there are no reports", do="collect reports first; weights must not all be 0"
+                "there are no reports",
+                code="no-reports",
+                do="collect reports first; weights must not all be 0",
             )
         return self
 
@@ -327,8 +334,11 @@ class ListedSource(ReportSource):
         """Count reports that are labels, a stream of labels, or numbers by label."""
         if isinstance(reports, Iterator):
             if weights is not None:
-                do = "count lists of reports with their weights, and add"
-                raise StatementError("a stream takes no weights", do=do)
+                raise StatementError(
+                    "a stream takes no weights",
+                    code="weights-of-stream",
+                    do="count lists of reports with their weights, and add",
+                )
             each = (
                 self.counts_of(part, None, missing)
                 for part in iter(lambda: list(islice(reports, STREAM)), [])
@@ -338,9 +348,9 @@ class ListedSource(ReportSource):
             raise no_names()
         if (seen := counted(reports, self.mechanism.outputs, weights)) is not None:
             return self._counts(seen, seen, int(seen.sum()))
-        found, there = codes_in(reports, self.mechanism.outputs, missing)
+        positions, there = codes_in(reports, self.mechanism.outputs, missing)
         numbers = report_weights(weights, reports, len(there))
-        return self.counts_of_array(found, None if numbers is None else numbers[there])
+        return self.counts_of_array(positions, None if numbers is None else numbers[there])
 
     def counts_of_array(self, reports: Any, weights: Float | None = None) -> Counts:
         """Count reports that are positions of outputs."""
@@ -399,16 +409,18 @@ class MechanismSource(ListedSource):
         return left_inverse(self.mechanism)
 
 
-def source_of(given: Any, where: str) -> ReportSource:
+def source_of(source: Any, where: str) -> ReportSource:
     """Return a mechanism, protocol or design as a source of reports; anything else is refused."""
-    if isinstance(given, ReportSource):
-        return given
-    if not isinstance(given, Mechanism):
-        what = f"a {type(given).__name__} cannot draw reports"
+    if isinstance(source, ReportSource):
+        return source
+    if not isinstance(source, Mechanism):
         raise StatementError(
-            what, where=where, do="pass a mechanism, a design or a frequency protocol"
+            f"a {type(source).__name__} cannot draw reports",
+            code="randomizer",
+            where=where,
+            do="pass a mechanism, a design or a frequency protocol",
         )
-    return MechanismSource(given)
+    return MechanismSource(source)
 
 
 def _numbers(values: Any, size: int) -> Any:

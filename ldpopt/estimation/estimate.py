@@ -5,7 +5,7 @@ reports.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any
 
@@ -92,9 +92,10 @@ class Estimate(HasFacts):
             checked = np.array(array, dtype=np.float64)
             shape = shapes[name]
             if checked.shape != shape:
-                what = f"{name} of an estimate has shape {checked.shape}; it needs {shape}"
                 raise StatementError(
-                    what, do=f"give one entry of {name} for each of the {n} values"
+                    f"{name} of an estimate has shape {checked.shape}; it needs {shape}",
+                    code="shape",
+                    do=f"give one entry of {name} for each of the {n} values",
                 )
             object.__setattr__(self, name, frozen(checked))
         if self.labels is not None:
@@ -102,6 +103,7 @@ class Estimate(HasFacts):
             if len(self.labels) != n:
                 raise StatementError(
                     f"{len(self.labels)} labels for {n} estimates",
+                    code="labels",
                     do="give one label for each value",
                 )
 
@@ -162,25 +164,18 @@ class Estimate(HasFacts):
             If these are not frequencies of at least two labels.
         """
         if len(self.values) < 2 or self.labels is None:
-            what = (
-                "Norm-Sub is for frequencies of at least two labels; these are "
-                f"{len(self.values)} values"
-            )
             raise StatementError(
-                what + ("" if self.labels else " without labels"), do="estimate frequencies first"
+                "Norm-Sub is for frequencies of at least two labels; these are "
+                f"{len(self.values)} values{'' if self.labels else ' without labels'}",
+                code="frequencies",
+                do="estimate frequencies first",
             )
-        clipped = np.clip(self.interval, 0.0, 1.0)
-        method = f"{self.method}, norm_sub"
-        rest = (
-            self.n_reports,
-            self.confidence,
-            method,
-            self.labels,
-            self.covariance,
-            clipped,
-            self.fit,
+        return replace(
+            self,
+            values=norm_sub(self.values),
+            method=f"{self.method}, norm_sub",
+            interval=np.clip(self.interval, 0.0, 1.0),
         )
-        return Estimate(norm_sub(self.values), self.std_error, *rest)
 
     def to_frame(self) -> optional.pandas.DataFrame:
         """Return a table: one row for each value, columns estimate, std_error, low, high."""
@@ -200,8 +195,6 @@ def linear_estimate(
     inverse: Float,
     z: float,
     confidence: float,
-    method: str,
-    names: tuple[Hashable, ...],
 ) -> Estimate:
     """Estimate ``wanted @ p``, shape (k,), by an ``estimator``, shape (k, m), with score intervals
     of quantile ``z``.
@@ -236,7 +229,7 @@ def linear_estimate(
         ends = binomial_intervals(part[is_count] @ share, counts.scale, z)
         interval[is_count] = low[is_count, None] + span[is_count, None] * ends
     return Estimate(
-        values, error, counts.n_reports, confidence, method, names, covariance, interval
+        values, error, counts.n_reports, confidence, covariance=covariance, interval=interval
     )
 
 

@@ -22,8 +22,8 @@ from ldpopt.errors import LimitReachedError, StatementError
 from ldpopt.estimation.counts import Counts, ReportSource, source_of
 from ldpopt.mechanism.mechanism import Mechanism
 
-# p-values below which estimates come with a warning, and are refused
-DOUBTFUL, IMPOSSIBLE = 1e-3, 1e-6
+DOUBTFUL = 1e-3  # p-value below which estimates come with a warning
+IMPOSSIBLE = 1e-6  # p-value below which they are refused
 
 
 def goodness_of_fit(source: Mechanism | ReportSource, reports: Any) -> float:
@@ -59,7 +59,9 @@ def goodness_of_fit(source: Mechanism | ReportSource, reports: Any) -> float:
     counts = Counts.of(source, reports).require_some()
     if counts.is_weighted:
         raise StatementError(
-            "weighted counts have no p-value", do="count the reports without weights"
+            "weighted counts have no p-value",
+            code="weights",
+            do="count the reports without weights",
         )
     return source_of(source, "goodness_of_fit").p_value(counts)
 
@@ -71,19 +73,19 @@ def checked_fit(source: ReportSource, counts: Counts, check: bool) -> float | No
     if counts.is_weighted:
         return None
     try:
-        found = source.p_value(counts)
+        p_value = source.p_value(counts)
     except LimitReachedError:
         return None
-    if check and found < DOUBTFUL:
-        what = (
+    if check and p_value < DOUBTFUL:
+        problem = (
             "the reports do not look like reports of this mechanism (p-value "
-            f"{max(found, 1e-300):.0e})"
+            f"{max(p_value, 1e-300):.0e})"
         )
         do = (
             "pass reports and the mechanism that drew them, no raw answers; check_fit=False "
             "estimates all the same"
         )
-        if found < IMPOSSIBLE:
-            raise StatementError(what, do=do)
-        warnings.warn(f"{what}; {do}", stacklevel=3)
-    return found
+        if p_value < IMPOSSIBLE:
+            raise StatementError(problem, code="fit", do=do)
+        warnings.warn(f"{problem}; {do}", stacklevel=3)
+    return p_value

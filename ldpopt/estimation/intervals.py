@@ -68,14 +68,14 @@ def score_intervals(
     half = np.sqrt(
         c * np.maximum(np.where(is_above, high_moment - high**2, low_moment - low**2), 0.0)
     )
-    found = []
+    sides = []
     for slope, side in zip(slopes, (-1, 1), strict=True):
         middle = estimates + c * slope / 2
         intercept = moment - slope * mean
         inside = middle**2 - (1 + c) * (estimates**2 - c * intercept)
         root = (middle + side * np.sqrt(np.maximum(inside, 0.0))) / (1 + c)
-        found.append(np.where(inside < 0, estimates + side * half, root))
-    return np.stack(found, axis=-1)
+        sides.append(np.where(inside < 0, estimates + side * half, root))
+    return np.stack(sides, axis=-1)
 
 
 def null_variances(wanted: Float, second: Float, frequencies: Float) -> Float:
@@ -101,8 +101,8 @@ def _moments(
         none = ~(weights.sum(axis=1) > 0)
         weights[none] = at_end[none]
         ends.append((best, (second * weights).sum(axis=1) / weights.sum(axis=1)))
-    whole = _slope(*ends[0], *ends[1], np.zeros(len(mean)))
-    return mean, moment, ends, [_slope(mean, moment, *end, whole) for end in ends]
+    chord = _slope(*ends[0], *ends[1], np.zeros(len(mean)))
+    return mean, moment, ends, [_slope(mean, moment, *end, chord) for end in ends]
 
 
 def _slope(at: Float, moment: Float, end: Float, there: Float, otherwise: Float) -> Float:

@@ -118,17 +118,20 @@ def estimate_frequencies(
     if len(impossible):
         report = mechanism.outputs[impossible[0]]
         times = counts.values[impossible[0]]
-        what = f"report {report!r} has probability 0 under every input, yet was seen {times} times"
-        raise StatementError(what, do="pass the mechanism that made these reports")
+        raise StatementError(
+            f"report {report!r} has probability 0 under every input, yet was seen {times} times",
+            code="impossible-report",
+            do="pass the mechanism that made these reports",
+        )
     fit = checked_fit(source_of(mechanism, "estimate_frequencies"), counts, check_fit)
     inverse = left_inverse(mechanism)  # refuses linearly dependent rows
     if method == "inversion":
-        found = linear_estimate(
-            counts, inverse, np.eye(len(names)), channel, inverse, z, share, method, names
-        )
+        wanted = np.eye(len(names))
+        estimate = linear_estimate(counts, inverse, wanted, channel, inverse, z, share)
+        interval = estimate.interval
         if intervals == "normal":
-            found = replace(found, interval=_normal_intervals(found.values, found.std_error, z))
-        return replace(found, fit=fit)
+            interval = _normal_intervals(estimate.values, estimate.std_error, z)
+        return replace(estimate, labels=names, interval=interval, fit=fit)
     values = most_likely(channel, counts.values / counts.total)
     covariance = likelihood_covariance(channel, values, counts.scale)
     error = np.sqrt(np.maximum(np.diag(covariance), 0.0))

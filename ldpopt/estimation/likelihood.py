@@ -57,15 +57,20 @@ def most_likely(
         slack = slack + _length(slack, slack_step) * slack_step
     # Entries that only the barrier keeps above zero are set to 0, unless that reduces the
     # likelihood.
-    rest = np.where(best > 1 - channel @ (q / (best @ channel)), best, 0.0)
-    rest /= rest.sum()
-    if (rest @ channel > 0).all():
-        gap = float((channel @ (q / (rest @ channel))).max()) - 1
+    sparse = np.where(best > 1 - channel @ (q / (best @ channel)), best, 0.0)
+    sparse /= sparse.sum()
+    if (sparse @ channel > 0).all():
+        gap = float((channel @ (q / (sparse @ channel))).max()) - 1
         if gap <= max(1e-11, best_gap):
-            best, best_gap = rest, gap
+            best = sparse
+            best_gap = gap
     if not best_gap <= LIKELIHOOD_GAP:
-        what = f"the likelihood may still be {best_gap:.3g} nats per report below its maximum"
-        raise LimitReachedError(f"{what} after {NEWTON_STEPS} steps", do='use method="inversion"')
+        raise LimitReachedError(
+            f"the likelihood may still be {best_gap:.3g} nats per report below its maximum "
+            f"after {NEWTON_STEPS} steps",
+            code="likelihood",
+            do='use method="inversion"',
+        )
     return best
 
 

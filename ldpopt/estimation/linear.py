@@ -44,15 +44,14 @@ def weighted_left_inverse(
     left, singular, right = np.linalg.svd(channel * root, full_matrices=False)
     rank = int(np.sum(singular > singular[0] * max(n, m) * tolerance))
     if rank < n:
-        what = (
+        raise StatementError(
             f"the channel has rank {rank} for {n} inputs: different answers give the same "
-            "distribution of reports"
+            "distribution of reports",
+            code="rank",
+            where=f"channel of shape ({n}, {m})",
+            do="use a mechanism with linearly independent rows (a constant one has rank 1), or "
+            "merge inputs",
         )
-        do = (
-            "use a mechanism with linearly independent rows (a constant one has rank 1), or "
-            "merge inputs"
-        )
-        raise StatementError(what, where=f"channel of shape ({n}, {m})", do=do)
     return (left / singular) @ right * root  # type: ignore[no-any-return]
 
 
@@ -101,7 +100,9 @@ def worst_variance(means: Float, second: Float) -> float:
 
 
 def _turns_up(
-    one: tuple[float, float], middle: tuple[float, float], last: tuple[float, float]
+    first: tuple[float, float], middle: tuple[float, float], last: tuple[float, float]
 ) -> bool:
     """Whether the middle point is on or below the line between the others."""
-    return (middle[0] - one[0]) * (last[1] - one[1]) >= (middle[1] - one[1]) * (last[0] - one[0])
+    return (middle[0] - first[0]) * (last[1] - first[1]) >= (middle[1] - first[1]) * (
+        last[0] - first[0]
+    )

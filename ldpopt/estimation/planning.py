@@ -73,27 +73,28 @@ class Precision:
             wanted = np.broadcast_to(real_array(half_width, "half-width"), self.variances.shape)
         if not (wanted > 0).all():
             raise StatementError(
-                f"the half-width {wanted.min():g} is not positive", do="pass a number such as 0.02"
+                f"the half-width {wanted.min():g} is not positive",
+                code="sign",
+                do="pass a number such as 0.02",
             )
         if (is_useless := (wanted >= self.spans) & (self.spans > 0)).any():
             place = int(is_useless.argmax())
-            what = (
-                f"the half-width {wanted[place]:g} is not below {self.spans[place]:g}, the "
-                "whole range of the number"
-            )
-            do = (
-                "percentage points are hundredths: pass 0.05 or '5%' for five; did you mean "
-                f"{wanted[place] / 100:g}?"
-            )
-            raise StatementError(what, where=f"number {short_repr(self.names[place])}", do=do)
-        found = np.maximum(
-            1.0, np.ceil(self.variances * (self.quantile / wanted) ** 2 * (1 - 1e-12))
-        )
-        if not (found <= MOST_PEOPLE).all():
             raise StatementError(
-                f"{found.max():.3g} people are needed", do="pass a larger half-width or epsilon"
+                f"the half-width {wanted[place]:g} is not below {self.spans[place]:g}, the "
+                "whole range of the number",
+                code="range",
+                where=f"number {short_repr(self.names[place])}",
+                do="percentage points are hundredths: pass 0.05 or '5%' for five; did you mean "
+                f"{wanted[place] / 100:g}?",
             )
-        return found.astype(np.int64)
+        people = np.ceil(self.variances * (self.quantile / wanted) ** 2 * (1 - 1e-12))
+        if not (people <= MOST_PEOPLE).all():
+            raise StatementError(
+                f"{people.max():.3g} people are needed",
+                code="people",
+                do="pass a larger half-width or epsilon",
+            )
+        return np.maximum(1.0, people).astype(np.int64)
 
     def half_width(self, people: int) -> Float:
         """Half-width of each interval that a number of people gives."""
@@ -109,14 +110,10 @@ def precision(
     The worst distribution of a number has at most two answers, since the variance is concave in its
     value and its second moment, and is found exactly.
     """
-    found = source_of(source, "plan_sample")
-    variances = found.variances(prior)
-    return Precision(
-        found.names,
-        variances,
-        interval_quantile(confidence, len(variances), simultaneous),
-        found.spans,
-    )
+    numbers = source_of(source, "plan_sample")
+    variances = numbers.variances(prior)
+    z = interval_quantile(confidence, len(variances), simultaneous)
+    return Precision(numbers.names, variances, z, numbers.spans)
 
 
 def plan_sample(
@@ -169,5 +166,5 @@ def plan_sample(
     >>> plan_sample(coin, half_width=0.02, prior={"no": 0.9, "yes": 0.1})
     8068
     """
-    found = precision(source, confidence=confidence, prior=prior, simultaneous=simultaneous)
-    return int(found.people(half_width).max())
+    plan = precision(source, confidence=confidence, prior=prior, simultaneous=simultaneous)
+    return int(plan.people(half_width).max())

@@ -49,17 +49,18 @@ def counted(reports: Any, alphabet: Names, weights: Any = None) -> NDArray[np.in
     """Return counts by label in the order of an alphabet; None if the reports are labels
     themselves.
     """
-    given = as_counts(reports, alphabet, "report")
-    if given is None:
+    counts = as_counts(reports, alphabet, "report")
+    if counts is None:
         return None
     if weights is not None:
         raise StatementError(
-            "counts by label take no weights", do="pass the reports, with their weights"
+            "counts by label take no weights",
+            code="weights-of-counts",
+            do="pass the reports, with their weights",
         )
     seen = np.zeros(len(alphabet), dtype=np.int64)
-    for place, (label, count) in zip(
-        codes(list(given), alphabet, "report"), given.items(), strict=True
-    ):
+    places = codes(list(counts), alphabet, "report")
+    for place, (label, count) in zip(places, counts.items(), strict=True):
         seen[place] += _whole_count(label, count, sys.maxsize // len(alphabet))
     return seen
 
@@ -74,17 +75,16 @@ def codes_in(
     if isinstance(reports, (str, os.PathLike)):
         raise _no_column(os.fspath(reports))
     if not isinstance(reports, (list, tuple, np.ndarray)) and as_arrow(reports) is not None:
-        found = codes_of(reports, Coder(alphabet, "report"), "the reports")
+        positions = codes_of(reports, Coder(alphabet, "report"), "the reports")
     else:
-        found = codes(
-            reports.to_list() if hasattr(reports, "to_list") else reports, alphabet, "report"
-        )
+        labels = reports.to_list() if hasattr(reports, "to_list") else reports
+        positions = codes(labels, alphabet, "report")
     if missing == "refuse":
         absent = MissingAnswers("the reports", "report")
-        absent.add(found, 0)
+        absent.add(positions, 0)
         absent.require_none()
-    there = found != MISSING
-    return found[there], there
+    there = positions != MISSING
+    return positions[there], there
 
 
 def count_frame(
@@ -100,15 +100,15 @@ def count_frame(
         for part in gathered(
             table, lambda part, _: count_frame(source, part, column, weights, missing, by)
         ):
-            merged |= {group: one + merged.get(group, 0) for group, one in part.items()}
+            merged |= {group: counts + merged.get(group, 0) for group, counts in part.items()}
         return merged
     frame = as_frame(table)
     numbers = column_of(frame, weights).to_numpy() if isinstance(weights, str) else weights
     numbers = report_weights(numbers, table, len(frame))
-    found = _Column(source, missing, f"column {column!r}", False)
+    counter = _ColumnCounter(source, missing, f"column {column!r}", False)
     groups = None if by is None else _groups(column_of(frame, by), f"column {by!r}", False)
-    found.add(column_of(frame, column), numbers, 0, groups)
-    return found.finished()
+    counter.add(column_of(frame, column), numbers, 0, groups)
+    return counter.finished()
 
 
 def count_file(
@@ -133,8 +133,10 @@ def count_file(
         places = [position_of(table, name) for name in columns]
         places += [] if by is None else [position_of(table, by, kept)]
         beside = [] if weights is None else [position_of(table, weights)]
-        found = {
-            name: _Column(source, missing, f"{table.name}, column {name}", table.is_text(place))
+        counters = {
+            name: _ColumnCounter(
+                source, missing, f"{table.name}, column {name}", table.is_text(place)
+            )
             for place, (name, (source, missing)) in zip(places, columns.items(), strict=False)
         }
         row = table.first_row
@@ -144,10 +146,10 @@ def count_file(
             )
             about = f"{table.name}, column {by}", table.is_text(places[-1])
             groups = None if by is None else _groups(batch[len(columns)], *about)
-            for one, part in zip(found.values(), batch, strict=False):
-                one.add(part, numbers, row, groups)
+            for counter, part in zip(counters.values(), batch, strict=False):
+                counter.add(part, numbers, row, groups)
             row += len(batch[0])
-        return {name: one.finished() for name, one in found.items()}
+        return {name: counter.finished() for name, counter in counters.items()}
 
 
 def _groups(column: Any, where: str, as_text: bool) -> dict[Hashable, NDArray[np.bool_]]:
@@ -158,6 +160,7 @@ def _groups(column: Any, where: str, as_text: bool) -> dict[Hashable, NDArray[np
     if values is None or str(values.type).startswith(("list", "struct")):
         raise StatementError(
             "the entries are not names of groups",
+            code="group",
             where=where,
             do="pass a column of texts or numbers",
         )
@@ -167,25 +170,31 @@ def _groups(column: Any, where: str, as_text: bool) -> dict[Hashable, NDArray[np
         for name in [*coded.dictionary.to_pylist(), None]
     ]
     codes = coded.indices.fill_null(len(names) - 1).to_numpy(zero_copy_only=False)
-    found: dict[Hashable, Any] = {}
+    groups: dict[Hashable, Any] = {}
     for code in np.unique(codes):
         name = (
             int(names[code])
             if isinstance(names[code], float) and names[code].is_integer()
             else names[code]
         )
-        found[name] = found.get(name, False) | (codes == code)
-        if len(found) > MAX_GROUPS:
-            do = "name a column with fewer values, such as a region"
-            raise StatementError(f"there are more than {MAX_GROUPS} groups", where=where, do=do)
-    return found
+        groups[name] = groups.get(name, False) | (codes == code)
+        if len(groups) > MAX_GROUPS:
+            raise StatementError(
+                f"there are more than {MAX_GROUPS} groups",
+                code="group-count",
+                where=where,
+                do="name a column with fewer values, such as a region",
+            )
+    return groups
 
 
 def no_names() -> StatementError:
     """Return the error for a table of Dask without the names of its columns."""
-    do = "pass column=, and weights= by name"
     return StatementError(
-        "a table of Dask needs the names of its columns", where="Counts.of", do=do
+        "a table of Dask needs the names of its columns",
+        code="column-of-dask",
+        where="Counts.of",
+        do="pass column=, and weights= by name",
     )
 
 
@@ -194,17 +203,18 @@ def _no_column(path: str) -> StatementError:
     it names a file.
     """
     where = path if shows_values() or os.path.exists(path) else ""
-    what = (
-        "a file needs the names of its columns"
-        if where
-        else "a text names a file, which needs its columns"
-    )
+    problem = "a text names a file, which needs its columns"
+    if where:
+        problem = "a file needs the names of its columns"
     return StatementError(
-        what, where=where, do="pass column=, and weights= by name; or the reports as a list"
+        problem,
+        code="column-of-file",
+        where=where,
+        do="pass column=, and weights= by name; or the reports as a list",
     )
 
 
-class _Column:
+class _ColumnCounter:
     """Counts the reports of one column, batch by batch."""
 
     def __init__(self, source: ReportSource, missing: Missing, where: str, as_text: bool) -> None:
@@ -223,11 +233,11 @@ class _Column:
             self.absent.add(np.where(there, 0, MISSING), first_row)
         numbers = None if weights is None else weights[there]
         for group, rows in ({ALL: there} if groups is None else groups).items():
-            own = rows[there]
-            counted = self.source.counts_of_array(
-                reports[own], None if numbers is None else numbers[own]
+            is_member = rows[there]
+            counts = self.source.counts_of_array(
+                reports[is_member], None if numbers is None else numbers[is_member]
             )
-            self.counts[group] = counted + self.counts.get(group, 0)
+            self.counts[group] = counts + self.counts.get(group, 0)
 
     def finished(self) -> dict[Hashable, Counts]:
         """Return the counts of each group; refuse missing reports that must not be missing."""
@@ -246,7 +256,9 @@ def read_effect(path: str, column: str) -> float:
             [np.empty(0), *(read_weights(batch, where, table.first_row) for (batch,) in batches)]
         )
     if not weights.sum() > 0:
-        raise StatementError("there are no weights above 0", where=where, do="name another column")
+        raise StatementError(
+            "there are no weights above 0", code="weights", where=where, do="name another column"
+        )
     return float(len(weights) * (weights**2).sum() / weights.sum() ** 2)
 
 
@@ -255,7 +267,7 @@ def read_weights(column: optional.pyarrow.Array, where: str, first_row: int) -> 
     return _checked(read_numbers(column, where, first_row, "weight"), where, first_row)
 
 
-def read_numbers(column: optional.pyarrow.Array, where: str, first_row: int, what: str) -> Float:
+def read_numbers(column: optional.pyarrow.Array, where: str, first_row: int, kind: str) -> Float:
     """Read numbers in a column of a file; nan if one is missing in a file with missing values."""
     try:
         return np.asarray(
@@ -267,8 +279,12 @@ def read_numbers(column: optional.pyarrow.Array, where: str, first_row: int, wha
         if row is None:
             raise
     # Raised outside the block: the error of arrow contains the entry, and would stay in the chain.
-    where, do = f"{where}, row {first_row + row}", "correct the entry, or name a column of numbers"
-    raise StatementError(f"the {what}{quoted(values[row])} is not a number", where=where, do=do)
+    raise StatementError(
+        f"the {kind}{quoted(values[row])} is not a number",
+        code="non-number",
+        where=f"{where}, row {first_row + row}",
+        do="correct the entry, or name a column of numbers",
+    )
 
 
 def _is_float(value: Any) -> bool:
@@ -287,7 +303,9 @@ def report_weights(weights: Any, reports: Any, size: int) -> Float | None:
         return None
     if isinstance(weights, str):
         raise StatementError(
-            f"the weights are the text {weights!r}", do="pass a column of the table, table['NAME']"
+            f"the weights are the text {weights!r}",
+            code="weights-text",
+            do="pass a column of the table, table['NAME']",
         )
     if is_labelled(weights):
         index = (
@@ -299,8 +317,11 @@ def report_weights(weights: Any, reports: Any, size: int) -> Float | None:
             weights = _ordered(weights, index)
     values = real_array(weights.to_numpy() if is_series(weights) else weights, "weights")
     if values.shape != (size,):
-        what = f"the weights have shape {values.shape}; there are {size} reports"
-        raise StatementError(what, do="give one weight for each report")
+        raise StatementError(
+            f"the weights have shape {values.shape}; there are {size} reports",
+            code="weights-shape",
+            do="give one weight for each report",
+        )
     return _checked(values, "the weights", 0)
 
 
@@ -313,9 +334,10 @@ def _ordered(weights: Any, index: Any) -> Float:
     except StatementError:
         if shows_values():
             raise
-    do = "label each weight as its report; or pass .to_numpy(), which goes by position"
     raise StatementError(
-        "the weights have other labels than the index of the reports, or a label twice", do=do
+        "the weights have other labels than the index of the reports, or a label twice",
+        code="weights-index",
+        do="label each weight as its report; or pass .to_numpy(), which goes by position",
     )
 
 
@@ -323,22 +345,26 @@ def _checked(weights: Float, where: str, first_row: int) -> Float:
     """Return the weights if all are finite and >= 0."""
     bad = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
     if len(bad):
-        what = f"the weight{quoted(float(weights[bad[0]]))} is not a finite number >= 0"
-        where, do = (
-            f"{where}, row {first_row + int(bad[0])}",
-            "give a weight >= 0, or leave the report out",
+        raise StatementError(
+            f"the weight{quoted(float(weights[bad[0]]))} is not a finite number >= 0",
+            code="weight-value",
+            where=f"{where}, row {first_row + int(bad[0])}",
+            do="give a weight >= 0, or leave the report out",
         )
-        raise StatementError(what, where=where, do=do)
     return weights
 
 
 def _whole_count(label: Hashable, count: Any, most: int) -> int:
     """Return a count as an integer; a float such as 2.0 is accepted."""
     try:
-        whole = int(count) if real_number(count, "count", 0, most) == count else -1
+        number = int(count) if real_number(count, "count", 0, most) == count else -1
     except StatementError:
-        whole = -1
-    if whole < 0 or whole != count:
-        what = f"the count{quoted(count)} is not a whole number >= 0"
-        raise StatementError(what, where=f"report {short_repr(label)}", do="pass raw counts")
-    return whole
+        number = -1
+    if number < 0 or number != count:
+        raise StatementError(
+            f"the count{quoted(count)} is not a whole number >= 0",
+            code="count",
+            where=f"report {short_repr(label)}",
+            do="pass raw counts",
+        )
+    return number

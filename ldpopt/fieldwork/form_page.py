@@ -65,6 +65,12 @@ def page(survey: Survey, to: str | None = None, language: str | None = None) -> 
         One file that loads nothing. The same survey gives the same text; `Survey.form` is inside
         it.
 
+    Raises
+    ------
+    StatementError
+        If reports cannot be sent to the address, the page lacks words of the language, or the
+        survey has no form; see `Survey.form`.
+
     Notes
     -----
     A content security policy admits the page's own script and style by their hashes, and
@@ -83,14 +89,14 @@ def page(survey: Survey, to: str | None = None, language: str | None = None) -> 
     require_kind(survey, Survey, "page()")
     if not isinstance(to, (str, type(None))):
         raise StatementError(
-            f"to = {short_repr(to)} is not text", do="pass the address of a collector, or None"
+            f"to = {short_repr(to)} is not text",
+            code="text",
+            do="pass the address of a collector, or None",
         )
     form = survey.form()
     stated = survey.words
-    to, language = (
-        stated.to if to is None else to,
-        stated.language if language is None else language,
-    )
+    to = stated.to if to is None else to
+    language = stated.language if language is None else language
     words = read_words(language, survey)
     questions = [_question(name, asked, survey, words) for name, asked in form["questions"].items()]
     # All modules as one, since a page cannot import a part of itself.
@@ -115,60 +121,73 @@ def page(survey: Survey, to: str | None = None, language: str | None = None) -> 
     data["parts"] = shown if survey.joint is None else [_joint_part(survey, shown, words)]
     data["words"] = {key: words[key] for key in sorted(set(USED_BY_SCRIPT.findall(script)))}
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-    found: dict[str, Any] = {
-        "policy": policy,
-        "style": style,
-        "script": script,
-        "data": text,
-        "to": to,
-    }
-    found |= {"language": language, "title": survey.title or words["untitled"], "digest": digest}
-    found |= {"promise": _promise(survey, words), "questions": questions}
-    found |= {"consent": stated.consent, "contact": stated.contact}
-    # a word may have the name of a method of dict
-    return filled(HERE, words=SimpleNamespace(**words), **found)
+    return filled(
+        HERE,
+        words=SimpleNamespace(**words),  # a word may have the name of a method of dict
+        policy=policy,
+        style=style,
+        script=script,
+        data=text,
+        to=to,
+        language=language,
+        title=survey.title or words["untitled"],
+        digest=digest,
+        promise=_promise(survey, words),
+        questions=questions,
+        consent=stated.consent,
+        contact=stated.contact,
+    )
 
 
 def draw_module(form: dict[str, Any]) -> str:
     """Return the module that draws the reports of a form in other pages: ``draw.js``, with
     ``joint.js`` if needed.
     """
-    found = (HERE / "draw.js").read_text(encoding="utf-8")
+    module = (HERE / "draw.js").read_text(encoding="utf-8")
     if form["scheme"] == "joint":
-        found += re.sub(
-            r"^import .*\n", "", (HERE / "joint.js").read_text(encoding="utf-8"), flags=re.MULTILINE
-        )
-    return found
+        joint = (HERE / "joint.js").read_text(encoding="utf-8")
+        module += re.sub(r"^import .*\n", "", joint, flags=re.MULTILINE)
+    return module
 
 
 def read_words(language: str, survey: Survey) -> Words:
     """Return the words of a language, with those of the survey if it is in this language."""
-    known = next((one for one in (language, language.split("-")[0]) if one in LANGUAGES), None)
+    names = (language, language.split("-")[0])
+    known = next((name for name in names if name in LANGUAGES), None)
     reference = _words_file("en")
-    found = {} if known is None else _words_file(known)
-    own = survey.words.words if language == survey.words.language else {}
-    for key, text in own.items():
-        if key not in reference:
-            raise StatementError(
-                f"the page has no word {key!r}", where="form.words", do=nearest(key, reference)
-            )
-        if set(PLACE.findall(text)) != set(PLACE.findall(reference[key])):
-            places = (
-                " ".join(f"{{{place}}}" for place in PLACE.findall(reference[key]))
-                or "no places in braces"
-            )
-            what = f"the word {key!r} lacks a place for a number, or has another"
-            raise StatementError(what, where="form.words", do=f"use {places}")
-    found |= own
-    if missing := [key for key in reference if key not in found]:
-        what = (
-            f"the page has no language {short_repr(language)}: {len(missing)} words are "
-            f"missing, as {missing[0]!r}"
-        )
+    words = {} if known is None else _words_file(known)
+    if language == survey.words.language:
+        for key, text in survey.words.words.items():
+            _require_word(key, text, reference)
+        words |= survey.words.words
+    if missing := [key for key in reference if key not in words]:
         raise StatementError(
-            what, do=f"use {', '.join(LANGUAGES)}, or give all words in [form.words]"
+            f"the page has no language {short_repr(language)}: {len(missing)} words are "
+            f"missing, as {missing[0]!r}",
+            code="language",
+            do=f"use {', '.join(LANGUAGES)}, or give all words in [form.words]",
         )
-    return found
+    return words
+
+
+def _require_word(key: str, text: str, reference: Words) -> None:
+    """Refuse a word that the page does not have, or without the places for its numbers."""
+    if key not in reference:
+        raise StatementError(
+            f"the page has no word {key!r}",
+            code="word",
+            where="form.words",
+            do=nearest(key, reference),
+        )
+    places = PLACE.findall(reference[key])
+    if set(PLACE.findall(text)) != set(places):
+        shown = " ".join(f"{{{place}}}" for place in places) or "no places in braces"
+        raise StatementError(
+            f"the word {key!r} lacks a place for a number, or has another",
+            code="place",
+            where="form.words",
+            do=f"use {shown}",
+        )
 
 
 def _words_file(language: str) -> Words:
@@ -189,9 +208,9 @@ def _source(to: str) -> str:
         return f"{parts.scheme}://{parts.netloc}{parts.path}"
     if PATH.fullmatch(to):
         return "'self'"
-    what = f"{short_repr(to)} is not an address that reports can be sent to"
     raise StatementError(
-        what,
+        f"{short_repr(to)} is not an address that reports can be sent to",
+        code="address",
         do='give one such as "https://collect.example.org/reports", or a path such as "reports"',
     )
 
@@ -200,9 +219,10 @@ def _question(name: str, asked: dict[str, Any], survey: Survey, words: Words) ->
     """What the template and the script show of a question."""
     stated = survey.words.questions.get(name)
     ticks = getattr(survey.questions[name], "ticks", ())
-    own = {} if stated is None else stated.answers
+    stated_texts = {} if stated is None else stated.answers
     decline = asked["missing_answer"]
-    texts = {decline: words["no_answer"]} | ({NONE: words["none"]} if ticks else {}) | own
+    texts = {decline: words["no_answer"]} | ({NONE: words["none"]} if ticks else {})
+    texts |= stated_texts
     answers = [texts.get(text, text) for text in asked["answers"]]
     hint = words["may_decline"] if decline is not None else ""
     if asked["missing"] == "leave_out":
@@ -222,13 +242,11 @@ def _question(name: str, asked: dict[str, Any], survey: Survey, words: Words) ->
         # no answer comes last
         choices.sort(key=lambda choice: asked["answers"][choice[0]] == decline)
         choices += [("", words["leave_out"])] if asked["missing"] == "leave_out" else []
-    found = {
+    return {
         "name": name,
         "text": _question_text(survey, name),
         "answers": answers,
         "choices": choices,
-    }
-    return found | {
         "ticks": list(ticks),
         "is_menu": not ticks and len(choices) > MAX_BUTTONS,
         "hint": hint,
@@ -239,18 +257,15 @@ def _joint_part(survey: Survey, shown: list[dict[str, Any]], words: Words) -> di
     """What the script shows of a joint report: the answers that the report names, or the rows of
     its channel.
     """
-    found = {"name": JOINT, "text": words["together"]}
+    part = {"name": JOINT, "text": words["together"]}
     drawn = survey.asked[JOINT].randomizer
     if isinstance(drawn, YesNoPatterns):
         named = [
             f"{question['text']} {answer}" for question in shown for answer in question["answers"]
         ]
-        return found | {"answers": named, "agreement": int((1 + drawn.pattern.bias) / 2 * 2**53)}
-    return found | {
-        "answers": [
-            " + ".join(row) for row in product(*(question["answers"] for question in shown))
-        ]
-    }
+        return part | {"answers": named, "agreement": int((1 + drawn.pattern.bias) / 2 * 2**53)}
+    combinations = product(*(question["answers"] for question in shown))
+    return part | {"answers": [" + ".join(row) for row in combinations]}
 
 
 def _promise(survey: Survey, words: Words) -> list[str]:
@@ -258,22 +273,22 @@ def _promise(survey: Survey, words: Words) -> list[str]:
     each = max(Fraction(question.randomizer.odds or 0) for question in survey.asked.values())
     total = Fraction(survey.odds)
     count = len(survey.questions)
-    found = [words["random"]]
+    sentences = [words["random"]]
     if survey.one_question is not None:
-        found.append(fill(words[survey.scheme], count=count))
+        sentences.append(fill(words[survey.scheme], count=count))
     bound = words["bound_joint" if survey.joint else "bound_one" if each == total else "bound_all"]
-    found.append(fill(bound, odds=bound_text(each, words), total=bound_text(total, words)))
+    sentences.append(fill(bound, odds=bound_text(each, words), total=bound_text(total, words)))
     wave = survey.words.wave
     waves = survey.words.waves or survey.words.wave
     if waves > 1:
-        found.append(
+        sentences.append(
             fill(words["waves"], wave=wave, waves=waves, total=bound_text(total**waves, words))
         )
-    found += [
+    sentences += [
         fill(words["unprotected"], question=_question_text(survey, name))
         for name in survey.unprotected
     ]
-    return [*found, words["estimates"]]
+    return [*sentences, words["estimates"]]
 
 
 def _question_text(survey: Survey, name: str) -> str:
@@ -294,7 +309,7 @@ def bound_text(ratio: Fraction, words: Words) -> str:
     digits = len(str(floor(ratio)))
     places = max(0, 3 - digits)
     unit = Fraction(10) ** (digits - 3)
-    whole, rest = divmod(ceil(ratio / unit) * unit, 1)
-    fraction = str(int(rest * 10**places)).zfill(places).rstrip("0") if places else ""
-    text = f"{int(whole):,}".replace(",", words["thousands"])
+    integer, remainder = divmod(ceil(ratio / unit) * unit, 1)
+    fraction = str(int(remainder * 10**places)).zfill(places).rstrip("0") if places else ""
+    text = f"{int(integer):,}".replace(",", words["thousands"])
     return f"{text}{words['decimal']}{fraction}" if fraction else text

@@ -58,24 +58,24 @@ class MessageReader:
         `InvalidMessageError`.
         """
         try:
-            found = parse_strictly(body)
+            message = parse_strictly(body)
         except ValueError:
             raise InvalidMessageError(
                 "the message is not JSON in UTF-8, or has a key twice"
             ) from None
-        if not isinstance(found, dict) or found.keys() != self._keys:
+        if not isinstance(message, dict) or message.keys() != self._keys:
             raise InvalidMessageError(
                 f"the message is not an object with the keys {', '.join(sorted(self._keys))}"
             )
-        if found["form"] != self.digest:
+        if message["form"] != self.digest:
             raise InvalidMessageError("the message is for another form")
         for key in sorted(self._keys - {"form", "reports"}):
-            if not isinstance(found[key], str) or not RANDOM.fullmatch(found[key]):
+            if not isinstance(message[key], str) or not RANDOM.fullmatch(message[key]):
                 raise InvalidMessageError(f"the {key} is not 32 hexadecimal digits")
-        self._require_reports(found["reports"])
-        invitation = found.get("invitation")
+        self._require_reports(message["reports"])
+        invitation = message.get("invitation")
         return Message(
-            found["id"], found["reports"], None if invitation is None else hash_of(invitation)
+            message["id"], message["reports"], None if invitation is None else hash_of(invitation)
         )
 
     def _require_reports(self, reports: Any) -> None:

@@ -75,11 +75,9 @@ class Store:
         require_kind(survey, Survey, "Store()")
         form = survey.form()
         self.reader = MessageReader(form, invited)
-        self.digest, self.invited, self._where = (
-            self.reader.digest,
-            invited,
-            without_password(str(url)),
-        )
+        self.digest = self.reader.digest
+        self.invited = invited
+        self._where = without_password(str(url))
         _require_columns(columns_of(form))
         self._engine = open_database(url, new=True)
         tables = sa.MetaData()
@@ -108,29 +106,38 @@ class Store:
     def _require_this_form(self, connection: Any, about: dict[str, str]) -> None:
         """Write which form a new database is for; refuse the database of another one."""
         sa = optional.sqlalchemy
-        found = connection.execute(sa.select(self._about.c.digest)).scalar()
+        digest = connection.execute(sa.select(self._about.c.digest)).scalar()
         known = [column["name"] for column in sa.inspect(connection).get_columns(REPORTS)]
-        what = ""
-        if found not in (None, self.digest):
-            what = (
-                f"the database has the reports of another survey or wave: its form is {found[:16]}"
-            )
-        elif known != list(self._reports.c.keys()):
-            what = f"the database has another table {REPORTS!r}"
-        elif (
-            not self.invited
-            and connection.execute(sa.select(self._invitations.c.hash).limit(1)).scalar()
-            is not None
-        ):
+        another = f"name another database for the form {self.digest[:16]}"
+        if digest not in (None, self.digest):
             raise ModelFileError(
-                "the database has invitations", where=self._where, do="add --invited (invited=True)"
+                "the database has the reports of another survey or wave: its form is "
+                f"{digest[:16]}",
+                code="form",
+                where=self._where,
+                do=another,
             )
-        if what:
+        if known != list(self._reports.c.keys()):
             raise ModelFileError(
-                what, where=self._where, do=f"name another database for the form {self.digest[:16]}"
+                f"the database has another table {REPORTS!r}",
+                code="table",
+                where=self._where,
+                do=another,
             )
-        if found is None:
+        if not self.invited and self._has_invitations(connection):
+            raise ModelFileError(
+                "the database has invitations",
+                code="invitations",
+                where=self._where,
+                do="add --invited (invited=True)",
+            )
+        if digest is None:
             connection.execute(self._about.insert(), about)
+
+    def _has_invitations(self, connection: Any) -> bool:
+        """Whether invitations were made that are not used yet."""
+        first = optional.sqlalchemy.select(self._invitations.c.hash).limit(1)
+        return connection.execute(first).scalar() is not None
 
     def __enter__(self) -> "Store":
         return self
@@ -161,10 +168,11 @@ class Store:
             If something else is given.
         """
         if isinstance(messages, (str, bytes)) or not all(
-            isinstance(one, Message) for one in messages
+            isinstance(message, Message) for message in messages
         ):
             raise StatementError(
                 "these are not messages of a form",
+                code="messages",
                 do="pass what store.reader.read returned, in a list",
             )
         sa = optional.sqlalchemy
@@ -177,14 +185,16 @@ class Store:
         with database_errors(self._where), self._engine.begin() as connection:
             if self._engine.dialect.name == "postgresql":
                 connection.execute(sa.text("SET LOCAL synchronous_commit = on"))
-            new = [
-                one for one in ordered if not self.invited or self._use(connection, one.invitation)
+            rows = [
+                _row(message)
+                for message in ordered
+                if not self.invited or self._use(connection, message.invitation)
             ]
-            if new:
-                connection.execute(self._insert, [{ID: one.id, **one.reports} for one in new])
-            found = {row[ID]: dict(row) for row in connection.execute(wanted).mappings()}
+            if rows:
+                connection.execute(self._insert, rows)
+            kept = {row[ID]: dict(row) for row in connection.execute(wanted).mappings()}
         # Compared with what is there, since databases count conflicting rows in different ways.
-        return [found.get(one.id) == {ID: one.id, **one.reports} for one in messages]
+        return [kept.get(message.id) == _row(message) for message in messages]
 
     def _use(self, connection: Any, invitation: str | None) -> bool:
         """Delete an invitation; return whether there was one."""
@@ -206,16 +216,20 @@ class Store:
         list of str
             Random texts of 32 hexadecimal digits; the page takes one from the end of its address,
             ``#i=...``.
+
+        Raises
+        ------
+        StatementError
+            If the number is not whole, or out of range.
+        ModelFileError
+            If the database cannot be used.
         """
-        made = [
-            secrets.token_hex(16)
-            for _ in range(whole_number(count, "number of invitations", 1, MAX_INVITATIONS))
-        ]
+        number = whole_number(count, "number of invitations", 1, MAX_INVITATIONS)
+        invitations = [secrets.token_hex(16) for _ in range(number)]
+        hashes = [{"hash": hashed} for hashed in sorted(map(hash_of, invitations))]
         with database_errors(self._where), self._engine.begin() as connection:
-            connection.execute(
-                self._invitations.insert(), [{"hash": one} for one in sorted(map(hash_of, made))]
-            )
-        return made
+            connection.execute(self._invitations.insert(), hashes)
+        return invitations
 
     def count(self) -> int:
         """Number of reports."""
@@ -228,20 +242,27 @@ class Store:
             )
 
 
+def _row(message: Message) -> dict[str, str | None]:
+    """The row of a message in the database."""
+    return {ID: message.id, **message.reports}
+
+
 def _require_columns(questions: dict[str, Any]) -> None:
     """Refuse names of questions that no two databases can have as names of columns."""
     seen = {ID: f"the column {ID!r} of the ids"}
     for name in questions:
-        what = ""
+        do = f"rename the question: 1 to {MAX_NAME_BYTES} bytes of letters and signs"
         if name.casefold() in seen:
-            what = (
-                f"question {name!r} has the same name as {seen[name.casefold()]}, in upper "
-                "or lower case"
-            )
-        elif not name or len(name.encode()) > MAX_NAME_BYTES or not name.isprintable():
-            what = f"the name {name!r} cannot be the name of a column: {len(name.encode())} bytes"
-        if what:
             raise StatementError(
-                what, do=f"rename the question: 1 to {MAX_NAME_BYTES} bytes of letters and signs"
+                f"question {name!r} has the same name as {seen[name.casefold()]}, in upper "
+                "or lower case",
+                code="same-name",
+                do=do,
+            )
+        if not name or len(name.encode()) > MAX_NAME_BYTES or not name.isprintable():
+            raise StatementError(
+                f"the name {name!r} cannot be the name of a column: {len(name.encode())} bytes",
+                code="name",
+                do=do,
             )
         seen[name.casefold()] = f"question {name!r}"

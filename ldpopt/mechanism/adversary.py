@@ -111,6 +111,11 @@ class AdversaryMeasures(ABC):
             ``gain[x, z]`` is the adversary's gain for the guess ``z``; default: ``"identity"``,
             which makes them the Bayes vulnerabilities, the probabilities of a correct guess.
 
+        Raises
+        ------
+        StatementError
+            If the prior or the gain does not fit the inputs, or a loss is given.
+
         Examples
         --------
         >>> from ldpopt import Mechanism
@@ -122,6 +127,7 @@ class AdversaryMeasures(ABC):
         if payoff.sense != "gain":
             raise StatementError(
                 "vulnerability is a gain, and a loss is given",
+                code="loss",
                 do="use inference_error(prior, loss)",
             )
         weights = read_prior(prior, self.inputs)[0]
@@ -154,19 +160,26 @@ class AdversaryMeasures(ABC):
         float
             In the unit of the loss; for distances the expected inference error of location privacy.
 
+        Raises
+        ------
+        StatementError
+            If the prior or the loss does not fit the inputs, or a gain is given.
+
         Examples
         --------
         >>> from ldpopt import Mechanism
         >>> Mechanism([[0.75, 0.25], [0.25, 0.75]]).inference_error([0.5, 0.5], [[0, 3], [3, 0]])
         0.75
         """
-        given: Any = loss
+        stated: Any = loss
         payoff, _ = _read_utility(
-            self.inputs, given if isinstance(given, (str, Utility)) else Utility(given, "loss")
+            self.inputs, stated if isinstance(stated, (str, Utility)) else Utility(stated, "loss")
         )
         if payoff.sense != "loss":
             raise StatementError(
-                "the inference error is a loss, and a gain is given", do="use leakage(prior, gain)"
+                "the inference error is a loss, and a gain is given",
+                code="gain",
+                do="use leakage(prior, gain)",
             )
         joint = read_prior(prior, self.inputs)[0][:, None] * self.channel
         return math.fsum((joint.T @ payoff.matrix).min(axis=1).tolist())
@@ -206,6 +219,11 @@ class AdversaryMeasures(ABC):
             Nats between the bounds at which to stop, positive; default: ``1e-9``. After 20 000
             steps the gap that is reached is returned.
 
+        Raises
+        ------
+        StatementError
+            If ``gap`` is not a positive number.
+
         Examples
         --------
         >>> from ldpopt import Mechanism
@@ -244,6 +262,11 @@ class AdversaryMeasures(ABC):
             As private as this one, since only the reports are read; no other rule for the reports
             has a better expected value, up to the rounding of sums. Masses are added as integers.
 
+        Raises
+        ------
+        StatementError
+            If the prior, the utility or the labels do not fit.
+
         Examples
         --------
         >>> from ldpopt import Mechanism
@@ -265,14 +288,18 @@ def _read_utility(
     """Return a utility of guesses and their labels: those given, the utility's own, the inputs, or
     positions.
     """
-    given = utility if isinstance(utility, (str, Utility)) else Utility(utility, "gain")
+    payoff = utility if isinstance(utility, (str, Utility)) else Utility(utility, "gain")
     guesses = inputs if outputs is None else tuple(outputs)
-    if outputs is None and isinstance(given, Utility):
-        own = (
-            given.outputs if given.outputs is None or set(given.outputs) != set(inputs) else inputs
+    if outputs is None and isinstance(payoff, Utility):
+        labels = (
+            payoff.outputs
+            if payoff.outputs is None or set(payoff.outputs) != set(inputs)
+            else inputs
         )
-        guesses = own or (inputs if given.shape[1] == len(inputs) else tuple(range(given.shape[1])))
-    return resolve(given, inputs, guesses), guesses
+        guesses = labels or (
+            inputs if payoff.shape[1] == len(inputs) else tuple(range(payoff.shape[1]))
+        )
+    return resolve(payoff, inputs, guesses), guesses
 
 
 def divergences(channel: Float, prior: Float) -> Float:

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpopt.auditing.audits import Audit
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
 from ldpopt.tables.coding import MISSING, Coder, Codes, label_column
 from ldpopt.tables.frames import codes_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from ldpopt.auditing.divergence import Audit
 
 # Reads a column, its name in messages and its first row: the reports in it, and which entries are
 # not missing

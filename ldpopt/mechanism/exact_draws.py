@@ -34,10 +34,10 @@ def toss_lazily(
 
     ``heads``, shape (N,), is written; ``first`` are uniform bytes, one for each coin.
     """
-    leading, rest = divmod(mass, 1 << (BITS - 8))
+    leading, trailing = divmod(mass, 1 << (BITS - 8))
     np.less(first, np.uint8(leading), out=heads)
     undecided = np.flatnonzero(first == np.uint8(leading))
-    heads[undecided] = source(len(undecided)) >> np.uint64(8) < np.uint64(rest)
+    heads[undecided] = source(len(undecided)) >> np.uint64(8) < np.uint64(trailing)
 
 
 def fair_bits(size: int, source: Source) -> NDArray[np.uint8]:

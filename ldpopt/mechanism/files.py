@@ -9,24 +9,22 @@ import math
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ldpopt.auditing.audits import Audit
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation.budget import epsilon_above, log_enclosure
 from ldpopt.foundation.documents import Entry, reading_json
 from ldpopt.foundation.files import replacing, require_path, strict_object
 from ldpopt.foundation.labels import nearest
+from ldpopt.mechanism.channels import Channel
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.questions import OneQuestion, Question
 from ldpopt.mechanism.sampling import BITS
 from ldpopt.tables.database import without_password
 from ldpopt.tables.origin import merged, read_origin
-
-if TYPE_CHECKING:
-    from ldpopt.auditing.divergence import Audit
-    from ldpopt.mechanism.mechanism import Mechanism
 
 # largest size of a mechanism's file in bytes; 5000 x 5000 probabilities take half of it
 MAX_FILE_BYTES = 2**30
@@ -38,7 +36,7 @@ UNSOLVED = "a model is solved first: `ldpopt solve MODEL -o FILE` writes its mec
 
 
 def write_mechanism(
-    mechanism: Mechanism, path: str | os.PathLike[str], title: str, audit: Audit
+    mechanism: Channel, path: str | os.PathLike[str], title: str, audit: Audit
 ) -> None:
     """Write a mechanism and its origin, with an audit that was made before; see
     `Mechanism.save`.
@@ -88,9 +86,8 @@ def require_digest(written: Any, actual: str, where: str) -> None:
     """Refuse a file whose written digest, if there is one, is not that of its mechanism."""
     if written not in (None, actual):
         do = "restore the file as it was saved, or save the mechanism again"
-        raise ModelFileError(
-            "labels or channel do not match the digest: the file was changed", where=where, do=do
-        )
+        problem = "labels or channel do not match the digest: the file was changed"
+        raise ModelFileError(problem, code="digest", where=where, do=do)
 
 
 def made_by() -> str:
@@ -110,13 +107,13 @@ def origin_of_mechanism(digest: str, title: str, audit: Audit) -> dict[str, Any]
     privacy.
     """
     notion = audit.claim or "the smallest epsilon of its masses"
-    found = {
+    privacy = {
         "title": title,
         "notion": notion,
         "epsilon": finite_or_none(audit.epsilon),
         "delta": audit.delta,
     }
-    return {**found, "digest": digest, "made_by": made_by()}
+    return {**privacy, "digest": digest, "made_by": made_by()}
 
 
 def odds_of_person(
@@ -125,11 +122,11 @@ def odds_of_person(
     """Return the largest ratio of the probabilities of a person's reports under other answers,
     exactly: the product over the questions, or the largest if one is drawn; perhaps infinite.
     """
-    each = [question.randomizer.odds for question in questions]
-    found = [ratio for ratio in each if ratio is not None]
-    if len(found) < len(each):
+    ratios = [question.randomizer.odds for question in questions]
+    finite = [ratio for ratio in ratios if ratio is not None]
+    if len(finite) < len(ratios):
         return math.inf
-    return math.prod(found) if one_question is None else max(found)
+    return math.prod(finite) if one_question is None else max(finite)
 
 
 def epsilon_of_odds(odds: Fraction | float) -> float:
@@ -153,19 +150,19 @@ def origin_of_reports(
     drawn = {name: question.randomizer for name, question in questions.items()}
     scheme = "all"
     if one_question is not None:
-        drawn = {name: one_question.randomizer(one) for name, one in drawn.items()}
+        drawn = {name: one_question.randomizer(mechanism) for name, mechanism in drawn.items()}
         scheme = "one, with fake data for the others" if one_question.fake_data else "one"
-    whole = finite_or_none(epsilon_of_odds(odds_of_person(questions.values(), one_question)))
+    epsilon = finite_or_none(epsilon_of_odds(odds_of_person(questions.values(), one_question)))
     origin: dict[str, Any] = {
         "made_by": made_by(),
-        "epsilon": whole,
+        "epsilon": epsilon,
         "asked": scheme,
         "questions": {},
     }
     for name, question in questions.items():
-        own = {"digest": drawn[name].digest, "epsilon": finite_or_none(epsilons[name])}
+        record = {"digest": drawn[name].digest, "epsilon": finite_or_none(epsilons[name])}
         missing = "answer" if question.missing_answer is not None else question.missing
-        origin["questions"][name] = own | {"missing": missing}
+        origin["questions"][name] = record | {"missing": missing}
     origin |= {"unprotected": list(keep), "key": None if keyed is None else keyed.key.name}
     return merged(origin, before)
 
@@ -180,27 +177,24 @@ def require_drawn_by(path: str, column: str, digest: str) -> None:
     questions = origin["questions"]
     where = f"{without_password(path)}, column {column}"
     if column not in questions:
-        what = "this column was copied unprotected, or added later: it has no reports"
-        raise ModelFileError(
-            what, where=where, do=f"name a column of reports; {nearest(column, questions)}"
-        )
+        problem = "this column was copied unprotected, or added later: it has no reports"
+        do = f"name a column of reports; {nearest(column, questions)}"
+        raise ModelFileError(problem, code="copied-column", where=where, do=do)
     drawn = str(questions[column].get("digest"))
     layers = drawn.split("+")
     if len(layers) > 1:
         if digest not in layers:
             return  # privatized again; the digest of the composition is not known
-        what = (
+        problem = (
             f"these reports were privatized {len(layers)} times, one of them by the mechanism "
             f"given ({digest[:12]})"
         )
-        raise ModelFileError(
-            what, where=where, do="estimate with first.then(second), saved as a mechanism"
-        )
+        do = "estimate with first.then(second), saved as a mechanism"
+        raise ModelFileError(problem, code="layers", where=where, do=do)
     if drawn != digest:
-        what = (
+        problem = (
             f"these reports were drawn by another mechanism (digest {drawn[:12]}) than the one "
             f"given ({digest[:12]})"
         )
-        raise ModelFileError(
-            what, where=where, do="estimate with the file that privatize was given"
-        )
+        do = "estimate with the file that privatize was given"
+        raise ModelFileError(problem, code="other-mechanism", where=where, do=do)

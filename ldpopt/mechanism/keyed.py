@@ -65,8 +65,8 @@ class SecretKey:
                 if isinstance(secret, bytes)
                 else f"a {type(secret).__name__}"
             )
-            what = f"a key has {LEAST} to {MOST} secret bytes, not {size}"
-            raise StatementError(what, do="make one with SecretKey.new()")
+            problem = f"a key has {LEAST} to {MOST} secret bytes, not {size}"
+            raise StatementError(problem, code="secret", do="make one with SecretKey.new()")
         self._secret = secret
 
     @classmethod
@@ -112,14 +112,14 @@ class SecretKey:
                 )
         except FileExistsError:
             do = "name another file; reports drawn with a key that is lost cannot be repeated"
-            raise ModelFileError(
-                "the file exists already; a key is never replaced", where=str(path), do=do
-            ) from None
+            problem = "the file exists already; a key is never replaced"
+            raise ModelFileError(problem, code="existing-file", where=str(path), do=do) from None
         except ValueError as error:
             if isinstance(error, ModelFileError):
                 raise
+            problem = f"cannot write the key: {error}"
             raise ModelFileError(
-                f"cannot write the key: {error}", where=str(path), do="check the path"
+                problem, code="unwritable-key", where=str(path), do="check the path"
             ) from None
 
     @classmethod
@@ -137,32 +137,36 @@ class SecretKey:
         try:
             mode = os.stat(path).st_mode
             if os.name == "posix" and stat.S_ISREG(mode) and mode & OTHERS:
-                what = f"others than its owner may use the key (mode {stat.S_IMODE(mode):o})"
-                raise ModelFileError(what, where=where, do=f"chmod 600 {where}")
+                problem = f"others than its owner may use the key (mode {stat.S_IMODE(mode):o})"
+                do = f"chmod 600 {where}"
+                raise ModelFileError(problem, code="permissions", where=where, do=do)
             data = strict_object(path, MAX_FILE_BYTES)
-            found = cls(bytes.fromhex(data["key"])) if data["format"] == FORMAT else None
+            loaded = cls(bytes.fromhex(data["key"])) if data["format"] == FORMAT else None
             name = data["name"]
         except OSError as error:
-            what = f"cannot read the key: {error.strerror or error}"
-            raise ModelFileError(what, where=where, do="check the path") from None
+            problem = f"cannot read the key: {error.strerror or error}"
+            raise ModelFileError(
+                problem, code="unreadable-key", where=where, do="check the path"
+            ) from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             if isinstance(error, ModelFileError):
                 raise
-            found = None
+            loaded = None
         # raised outside the block, so that neither message nor chain can contain a secret
-        if found is None:
-            raise ModelFileError("not a key", where=where, do="write one with `ldpopt key FILE`")
-        if name != found.name:
-            what = (
-                f"the key was changed: its name is {found.name} now, not {short_repr(name)} "
+        if loaded is None:
+            do = "write one with `ldpopt key FILE`"
+            raise ModelFileError("not a key", code="key", where=where, do=do)
+        if name != loaded.name:
+            problem = (
+                f"the key was changed: its name is {loaded.name} now, not {short_repr(name)} "
                 "as written"
             )
             do = (
                 "restore the file as it was written: another key draws all reports anew, and "
                 "budgets add up"
             )
-            raise ModelFileError(what, where=where, do=do)
-        return found
+            raise ModelFileError(problem, code="key-name", where=where, do=do)
+        return loaded
 
 
 class Streams:
@@ -176,13 +180,13 @@ class Streams:
 
     def __call__(self, rows: Int, count: int) -> Words:
         """Return the next ``count`` words of some records, shape ``(rows, count)``."""
-        found = []
+        words = []
         for row in rows.tolist():
             request = self._requests[row].to_bytes(8, "little")
-            found.append(hashlib.shake_256(self._secrets[row] + request).digest(8 * count))
+            words.append(hashlib.shake_256(self._secrets[row] + request).digest(8 * count))
             self._requests[row] += 1
         return (
-            np.frombuffer(b"".join(found), dtype="<u8").astype(np.uint64).reshape(len(rows), count)
+            np.frombuffer(b"".join(words), dtype="<u8").astype(np.uint64).reshape(len(rows), count)
         )
 
 
@@ -222,15 +226,15 @@ class KeyedDraws:
         start.update(len(text).to_bytes(8, "little") + text + bytes.fromhex(digest))
         copies = {}
         for code in np.unique(codes).tolist():
-            own = start.copy()
-            own.update(code.to_bytes(8, "little"))
-            copies[code] = own.copy
-        found = []
+            start_of_answer = start.copy()
+            start_of_answer.update(code.to_bytes(8, "little"))
+            copies[code] = start_of_answer.copy
+        hashes = []
         for code, name in zip(codes.tolist(), self.ids, strict=True):
             record = copies[code]()
             record.update(name)
-            found.append(record.digest())
-        return found
+            hashes.append(record.digest())
+        return hashes
 
 
 Draws = Random | KeyedDraws  # source of the draws of a column
@@ -248,23 +252,22 @@ class Keyed:
         """Read the arguments of a call; None if draws are not keyed."""
         if key is None and id is None:
             return None
-        if key is None or id is None:
-            given, missing = ("id", "key") if key is None else ("key", "id")
-            do = "pass key=SecretKey.load(path) and id='the column of the ids', or neither"
-            raise StatementError(f"{given} is given without {missing}", do=do)
+        do = "pass key=SecretKey.load(path) and id='the column of the ids', or neither"
+        if key is None:
+            raise StatementError("id is given without key", code="ids-without-key", do=do)
+        if id is None:
+            raise StatementError("key is given without id", code="key-without-ids", do=do)
         if rng is not None:
-            raise StatementError(
-                "draws come from a key or from rng, not from both", do="leave rng out"
-            )
+            problem = "draws come from a key or from rng, not from both"
+            raise StatementError(problem, code="key-and-rng", do="leave rng out")
         return cls(SecretKey.read(key), id)
 
     def draws(self, question: str, size: int) -> KeyedDraws:
         """Return the draws for answers whose ids are a vector of this size."""
         ids = ids_of(self.id, "the ids")
         if len(ids) != size:
-            raise StatementError(
-                f"{len(ids)} ids for {size} answers", do="give one id for each answer"
-            )
+            problem = f"{len(ids)} ids for {size} answers"
+            raise StatementError(problem, code="id-count", do="give one id for each answer")
         return KeyedDraws(self.key, question, ids)
 
 
@@ -286,22 +289,22 @@ class Ids:
         pa = optional.pyarrow
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if not (is_text(kind) or pa.types.is_integer(kind)):
-            what = f"ids are texts or whole numbers, not {short_repr(str(kind))}"
-            raise StatementError(what, where=self.where, do="write all ids as texts")
+            problem = f"ids are texts or whole numbers, not {short_repr(str(kind))}"
+            do = "write all ids as texts"
+            raise StatementError(problem, code="id-type", where=self.where, do=do)
         texts = (
             column.cast(kind).cast(pa.large_string())
             if kind != pa.large_string()
             else column.cast(kind)
         )
-        found: list[bytes] = texts.cast(pa.large_binary()).to_numpy(zero_copy_only=False).tolist()
-        if texts.null_count or b"" in found:
-            row = next(row for row, name in enumerate(found) if not name)
-            raise StatementError(
-                "an id is missing", where=f"{self.where}, row {self._row + row}", do=DO
-            )
-        self._hashes.append(np.fromiter(map(hash, found), np.int64, len(found)))
-        self._row += len(found)
-        return found
+        names: list[bytes] = texts.cast(pa.large_binary()).to_numpy(zero_copy_only=False).tolist()
+        if texts.null_count or b"" in names:
+            row = next(row for row, text in enumerate(names) if not text)
+            where = f"{self.where}, row {self._row + row}"
+            raise StatementError("an id is missing", code="missing-id", where=where, do=DO)
+        self._hashes.append(np.fromiter(map(hash, names), np.int64, len(names)))
+        self._row += len(names)
+        return names
 
     def require_distinct(self) -> None:
         """Refuse a table with duplicate ids."""
@@ -309,11 +312,10 @@ class Ids:
         ordered = np.sort(hashes)
         again = np.flatnonzero(ordered[1:] == ordered[:-1])
         if len(again):
-            one, two = (np.flatnonzero(hashes == ordered[again[0]])[:2] + self._first).tolist()
+            first, second = (np.flatnonzero(hashes == ordered[again[0]])[:2] + self._first).tolist()
             more = f"; {len(again):,} rows repeat an id" if len(again) > 1 else ""
-            raise StatementError(
-                f"rows {one} and {two} have the same id{more}", where=self.where, do=DO
-            )
+            problem = f"rows {first} and {second} have the same id{more}"
+            raise StatementError(problem, code="duplicate-id", where=self.where, do=DO)
 
 
 def ids_of(column: Any, where: str) -> list[bytes]:
@@ -330,10 +332,9 @@ def ids_of(column: Any, where: str) -> list[bytes]:
         array = None
     # outside the block: the error of arrow has an id, and would be shown as the cause
     if array is None:
-        raise StatementError(
-            "the ids are of several kinds", where=where, do="write all ids as texts"
-        )
+        do = "write all ids as texts"
+        raise StatementError("the ids are of several kinds", code="id-kinds", where=where, do=do)
     ids = Ids(where)
-    found = ids.take(array)
+    names = ids.take(array)
     ids.require_distinct()
-    return found
+    return names

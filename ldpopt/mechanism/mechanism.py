@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable
-from dataclasses import FrozenInstanceError
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
@@ -15,17 +14,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.auditing.divergence import Audit, audit
-from ldpopt.auditing.exact_matrices import require_stochastic
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts
-from ldpopt.foundation.documents import plain_labels, reading_json
+from ldpopt.foundation.documents import reading_json
 from ldpopt.foundation.labelled import is_series
-from ldpopt.foundation.labels import Names, codes, label_array, listed
-from ldpopt.foundation.numbers import Float, frozen, require_kind
+from ldpopt.foundation.labels import Names, codes, label_array
+from ldpopt.foundation.numbers import Float, require_kind
 from ldpopt.mechanism import sampling
 from ldpopt.mechanism.adversary import AdversaryMeasures
-from ldpopt.mechanism.channels import channel_table, digest, read_channel
+from ldpopt.mechanism.channels import Channel, channel_table, read_channel
 from ldpopt.mechanism.codec import LabelCodec
 from ldpopt.mechanism.files import read_mechanism, require_digest, write_mechanism
 from ldpopt.mechanism.keyed import Keyed
@@ -37,7 +35,7 @@ from ldpopt.problem.prior import read_prior
 from ldpopt.problem.utility import Utility, resolve
 
 
-class Mechanism(AdversaryMeasures, HasFacts):
+class Mechanism(Channel, AdversaryMeasures, HasFacts):
     r"""A channel ``P[x, y] = Pr(report y | answer x)`` with labelled inputs and outputs.
 
     A mechanism is frozen and its arrays are read-only. Two mechanisms are equal if labels and
@@ -69,61 +67,6 @@ class Mechanism(AdversaryMeasures, HasFacts):
     >>> coin.sample(["yes", "yes", "no"], rng=1).tolist()
     ['yes', 'yes', 'no']
     """
-
-    channel: Float
-    inputs: tuple[Hashable, ...]
-    outputs: tuple[Hashable, ...]
-    notes: tuple[str, ...] = ()  # what `private` changed
-
-    def __init__(
-        self, channel: Any, inputs: Names | None = None, outputs: Names | None = None
-    ) -> None:
-        values, names, reports = read_channel(channel, inputs, outputs)
-        require_stochastic(values)
-        vars(self).update(channel=frozen(values), inputs=names, outputs=reports)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise FrozenInstanceError(
-            f"a Mechanism is frozen: {name!r} cannot be set; make a new Mechanism(channel)"
-        )
-
-    def __delattr__(self, name: str) -> None:
-        raise FrozenInstanceError(f"a Mechanism is frozen: {name!r} cannot be deleted")
-
-    def __eq__(self, other: object) -> bool:
-        """Whether both have the same labels in the same order and the same channel, and so the same
-        masses.
-        """
-        if not isinstance(other, Mechanism):
-            return NotImplemented
-        same_labels = (self.inputs, self.outputs) == (other.inputs, other.outputs)
-        return same_labels and np.array_equal(self.channel, other.channel)
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.inputs, self.outputs, (self.channel + 0.0).tobytes()))  # -0.0 equals 0.0
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (
-            Mechanism,
-            (self.channel, self.inputs, self.outputs),
-            {"notes": self.notes} if self.notes else None,
-        )
-
-    def __copy__(self, memo: Any = None) -> Mechanism:
-        return self
-
-    __deepcopy__ = __copy__
-
-    def __repr__(self) -> str:
-        n, m = self.channel.shape
-        return (
-            f"Mechanism({n} inputs, {m} outputs, inputs={listed(self.inputs)}, "
-            f"outputs={listed(self.outputs)})"
-        )
 
     def __str__(self) -> str:
         return self.summary()
@@ -179,47 +122,15 @@ class Mechanism(AdversaryMeasures, HasFacts):
             audit: Audit = privacy.audit(cls(rounded, names, reports))
             return audit
 
-        found, notes = nearest_private(values, privacy, names, reports, decide)
-        mechanism = cls(found.channel, names, reports)
-        vars(mechanism)["notes"] = notes
+        nearest, notes = nearest_private(values, privacy, names, reports, decide)
+        mechanism = cls(nearest.channel, names, reports)
+        object.__setattr__(mechanism, "notes", notes)
         return mechanism
-
-    @property
-    def denominator(self) -> int:
-        """``2**53``, the sum of the masses of a row."""
-        return 1 << sampling.BITS
-
-    @cached_property
-    def counts(self) -> NDArray[np.int64]:
-        """The masses as an int64 array, for arithmetic that cannot overflow."""
-        return frozen(sampling.round_rows(self.channel))
-
-    @property
-    def masses(self) -> NDArray[np.object_]:
-        """Integer masses, shape ``(n, m)`` of Python ints; a row sums to exactly `denominator`."""
-        return frozen(self.counts.astype(object))
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of labels and masses, by which files of reports and counts are recognized."""
-        return digest("mechanism", (self.inputs, self.outputs), (self.counts,))
 
     @cached_property
     def sampler(self) -> sampling.AliasTable:
         """The integer alias tables that `sample` draws from."""
         return sampling.AliasTable(self.counts)
-
-    @property
-    def odds(self) -> Fraction | None:
-        """Largest ratio of the probabilities of a report under two inputs, exactly; None if it is
-        unbounded.
-        """
-        ratios = [
-            (int(column.max()), int(column.min())) for column in self.counts.T if column.any()
-        ]
-        return (
-            max(Fraction(*pair) for pair in ratios) if all(least for _, least in ratios) else None
-        )
 
     @property
     def randomizer(self) -> Mechanism:
@@ -341,11 +252,13 @@ class Mechanism(AdversaryMeasures, HasFacts):
         if columns is None:
             if hasattr(table, "columns"):
                 do = 'name them: privatize(table, "question")'
-                raise StatementError("the columns of the answers are missing", do=do)
-            if missing != "refuse" or missing_answer is not None:
                 raise StatementError(
-                    "missing answers are for columns of a table", do='pass a table, and "question"'
+                    "the columns of the answers are missing", code="answer-columns", do=do
                 )
+            if missing != "refuse" or missing_answer is not None:
+                problem = "missing answers are for columns of a table"
+                do = 'pass a table, and "question"'
+                raise StatementError(problem, code="treatment-of-list", do=do)
             return self.sample(table, rng=rng, key=key, id=id)
         names = list(columns) if isinstance(columns, list) else [columns]
         questions = dict.fromkeys(names, Question(self, missing, missing_answer))
@@ -365,6 +278,11 @@ class Mechanism(AdversaryMeasures, HasFacts):
         -------
         float
             In the utility's own unit and sense.
+
+        Raises
+        ------
+        StatementError
+            If the prior or the utility does not fit the labels.
         """
         matrix = resolve(utility, self.inputs, self.outputs).matrix
         return float(read_prior(prior, self.inputs)[0] @ (matrix * self.channel).sum(axis=1))
@@ -405,10 +323,9 @@ class Mechanism(AdversaryMeasures, HasFacts):
         """
         if set(first.outputs) - set(self.inputs):
             missing = next(label for label in first.outputs if label not in set(self.inputs))
-            what = f"output {missing!r} is not an input of the next channel"
-            raise MechanismError(
-                what, do="relabel the outputs, or give the next channel an input for each of them"
-            )
+            problem = f"output {missing!r} is not an input of the next channel"
+            do = "relabel the outputs, or give the next channel an input for each of them"
+            raise MechanismError(problem, code="next-input", do=do)
         return self.counts[codes(list(first.outputs), self.inputs, "output")]
 
     def to_frame(self) -> optional.pandas.DataFrame:
@@ -420,11 +337,6 @@ class Mechanism(AdversaryMeasures, HasFacts):
     def facts(self) -> Facts:
         """The channel as a table; of a large one the likeliest reports of the first answers."""
         return Facts("", [channel_table(self.channel, self.inputs, self.outputs), *self.notes])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the keys inputs, outputs and channel, with plain Python values."""
-        labels = {"inputs": plain_labels(self.inputs), "outputs": plain_labels(self.outputs)}
-        return {**labels, "channel": self.channel.tolist()}
 
     def save(self, path: str | os.PathLike[str], *, title: str = "", privacy: Any = None) -> None:
         """Write labels, channel and origin as JSON, atomically; every float reads back as the same

@@ -28,7 +28,7 @@ MAX_SECONDS = 20.0  # time for the linear programs; a channel of 30 answers take
 
 
 def nearest_private(
-    given: Float,
+    channel: Float,
     privacy: Any,
     inputs: Sequence[Hashable],
     outputs: Sequence[Hashable],
@@ -36,13 +36,13 @@ def nearest_private(
 ) -> tuple[Rounded, tuple[str, ...]]:
     """The nearest private rounding of a row-stochastic channel, (n, m), and notes on its cost."""
     ties = privacy.ties(inputs, outputs)
-    best, last = round_private(given, ties, audit)
+    best, last = round_private(channel, ties, audit)
     if best is None:
         raise no_private_channel(privacy, last)
-    notes, given = [], np.maximum(given, 0.0)
-    given = given / given.sum(axis=1, keepdims=True)
+    notes, channel = [], np.maximum(channel, 0.0)
+    channel = channel / channel.sum(axis=1, keepdims=True)
     if best.moved > SMALL_MOVE:
-        found, is_finished = _Program(given, privacy, ties, inputs).solved(
+        solution, is_finished = _Program(channel, privacy, ties, inputs).solved(
             Deadline.after(MAX_SECONDS)
         )
         if not is_finished:
@@ -50,10 +50,10 @@ def nearest_private(
                 "a nearer channel may exist: the linear program was not solved within "
                 f"{MAX_SECONDS:g} s"
             )
-        other = None if found is None else round_private(found, ties, audit)[0]
-        if other is not None and (moved := largest_move(other.channel, given)) < best.moved:
+        other = None if solution is None else round_private(solution, ties, audit)[0]
+        if other is not None and (moved := largest_move(other.channel, channel)) < best.moved:
             best = Rounded(other.channel, other.audit, moved)
-    average = float(np.maximum(best.channel - given, 0).sum(axis=1).mean())
+    average = float(np.maximum(best.channel - channel, 0).sum(axis=1).mean())
     cost = (
         f"at most {best.moved:.3g} of a row's probability moved (total variation), "
         f"{average:.3g} on average"
@@ -67,10 +67,10 @@ class _Program:
     """
 
     def __init__(
-        self, given: Float, privacy: Any, ties: Ties | None, inputs: Sequence[Hashable]
+        self, channel: Float, privacy: Any, ties: Ties | None, inputs: Sequence[Hashable]
     ) -> None:
-        self.given, self.privacy, self.ties, self.inputs = given, privacy, ties, inputs
-        self.shape = given.shape
+        self.given, self.privacy, self.ties, self.inputs = channel, privacy, ties, inputs
+        self.shape = channel.shape
 
     def solved(self, deadline: Deadline) -> tuple[Float | None, bool]:
         """The nearest channel up to the solver's tolerances or that of the last relaxation; whether
@@ -102,11 +102,11 @@ class _Program:
                 vstack([rows for rows, _ in blocks]),
                 np.concatenate([side for _, side in blocks]),
             )
-            how: Any = {"method": "highs", "options": {"time_limit": deadline.left}}
-            found = solve(cost, rows, sides, sums, np.ones(n), bounds, **how)
-            if found.status != 0:
+            options: Any = {"method": "highs", "options": {"time_limit": deadline.left}}
+            solution = solve(cost, rows, sides, sums, np.ones(n), bounds, **options)
+            if solution.status != 0:
                 break
-            channel = np.maximum(found.x[:size].reshape(n, m), 0.0)
+            channel = np.maximum(solution.x[:size].reshape(n, m), 0.0)
             channel /= channel.sum(axis=1, keepdims=True)
             violated = (
                 self.privacy.separate(channel, self.inputs) if self.privacy.is_separated else None

@@ -16,7 +16,7 @@ from ldpopt.mechanism.questions import OneQuestion, Question
 from ldpopt.mechanism.sampling import Random, child_seed, generators, seed_of
 from ldpopt.tables.coding import Coder, Codes, MissingAnswers
 from ldpopt.tables.files import Rows, kind_of, position_of, reading, require_other_file, writing
-from ldpopt.tables.frames import as_frame, codes_of, column_of, is_partitioned, mapped, with_labels
+from ldpopt.tables.frames import Frame, Partitions, frame_of
 from ldpopt.tables.origin import origin_of_table, read_origin, require_raw, with_origin
 
 if TYPE_CHECKING:
@@ -32,15 +32,15 @@ def privatize_frame(
     again: bool = False,
 ) -> Any:
     """Replace columns of a dataframe by reports; see `Mechanism.privatize`."""
-    if is_partitioned(table):
-        return _privatize_partitions(table, questions, rng, keyed, one_question)
-    frame = as_frame(table)
+    frame = frame_of(table)
+    if isinstance(frame, Partitions):
+        return _privatize_partitions(frame, questions, rng, keyed, one_question)
     before = origin_of_table(table)
     read = columns_of_answers(questions)
     if not again:
         require_raw(before, read, frame.columns, "the table")
     _require_other_column(keyed, read)
-    ids = [] if keyed is None else ids_of(column_of(frame, keyed.id), f"column {keyed.id!r}")
+    ids = [] if keyed is None else ids_of(frame.column(keyed.id), f"column {keyed.id!r}")
     streams = _streams(rng, questions, one_question)
     records = _Records(len(frame), keyed, ids, one_question, streams[-1])
     drawn = {}
@@ -53,19 +53,20 @@ def privatize_frame(
         drawn[column] = question.randomizer.codec.entries(codes, source)
     keep = [name for name in frame.columns if name not in read]
     if set(keep) & set(questions):
-        what = f"the table has a column {next(iter(set(keep) & set(questions)))!r} already"
-        raise StatementError(what, do="rename this column: the reports get its name")
-    frame = frame.drop([name for name in read if name not in questions])
-    reports = with_labels(frame, drawn)
+        problem = f"the table has a column {next(iter(set(keep) & set(questions)))!r} already"
+        raise StatementError(
+            problem, code="report-column", do="rename this column: the reports get its name"
+        )
+    reports = frame.replaced([name for name in read if name not in questions], drawn)
     return with_origin(
         reports, lambda: origin_of_reports(questions, keep, keyed, one_question, before)
     )
 
 
-def _answers_in(frame: Any, column: Any, question: Question) -> Codes:
+def _answers_in(frame: Frame, column: Any, question: Question) -> Codes:
     """Codes of the answers in a column of a dataframe."""
     missing = MissingAnswers(f"column {column!r}", "answer")
-    codes = codes_of(column_of(frame, column), question.coder(), missing.where)
+    codes = frame.codes(column, question.coder(), missing.where)
     codes = question.fill_missing(codes, missing)
     missing.require_none()
     return codes
@@ -84,15 +85,17 @@ def _streams(
     """Return independent sources of the draws for each question, and one more for the question of
     each person.
     """
-    found = generators(rng, len(questions) + (one_question is not None))
-    return found if one_question is not None else [*found, None]
+    sources = generators(rng, len(questions) + (one_question is not None))
+    return sources if one_question is not None else [*sources, None]
 
 
 def _require_other_column(keyed: Keyed | None, columns: Sequence[Any]) -> None:
     """Refuse a column of answers as ids."""
     if keyed is not None and keyed.id in columns:
         raise StatementError(
-            f"column {keyed.id!r} has answers, not ids", do="name the column of the ids"
+            f"column {keyed.id!r} has answers, not ids",
+            code="ids-column",
+            do="name the column of the ids",
         )
 
 
@@ -131,7 +134,7 @@ class _Records:
 
 
 def _privatize_partitions(
-    table: Any,
+    table: Partitions,
     questions: Mapping[Any, Question],
     rng: Random,
     keyed: Keyed | None,
@@ -141,7 +144,7 @@ def _privatize_partitions(
     reports.
     """
     if keyed is None and rng is None:
-        what = (
+        problem = (
             "a table of Dask is computed again whenever it is needed, and each time other "
             "reports would be drawn"
         )
@@ -149,29 +152,29 @@ def _privatize_partitions(
             "pass key= and id=, which give each person the same report again; or use "
             "ldpopt.privatize_folder once"
         )
-        raise StatementError(what, do=do)
+        raise StatementError(problem, code="drawn-again", do=do)
     seed = None if rng is None else seed_of(rng)
-    task = partial(_privatize_partition, dict(questions), seed, keyed, one_question)
-    return mapped(table, task, task(table._meta, 0))
+    return table.mapped(partial(_privatize_partition, dict(questions), seed, keyed, one_question))
 
 
 def _privatize_partition(
     questions: dict[Any, Question],
     seed: Any,
     keyed: Keyed | None,
-    one: OneQuestion | None,
+    one_question: OneQuestion | None,
     part: Any,
     number: int,
 ) -> Any:
     """Draw the reports of one partition of a dataframe."""
-    reports = privatize_frame(
-        part, questions, None if seed is None else child_seed(seed, number), keyed, one
-    )
+    rng = None if seed is None else child_seed(seed, number)
+    reports = privatize_frame(part, questions, rng, keyed, one_question)
     # A column that may have missing reports has the same type in all partitions, whether or not
     # some are missing.
-    may_miss = one is not None and not one.fake_data
+    may_miss = one_question is not None and not one_question.fake_data
     left_out = [
-        column for column, asked in questions.items() if may_miss or asked.missing == "leave_out"
+        column
+        for column, question in questions.items()
+        if may_miss or question.missing == "leave_out"
     ]
     return reports.astype(dict.fromkeys(left_out, object))
 
@@ -188,69 +191,158 @@ def privatize_file(
     again: bool = False,
     announce: Callable[[Sequence[str]], None] | None = None,
 ) -> int:
-    """Write the reports of a file of answers, in batches, whole or not at all; return the number of
-    rows.
+    """Write the reports of a file of answers, in batches, whole or not at all; see
+    `Survey.privatize_file`.
+
+    Parameters
+    ----------
+    source, target : path-like
+        Tables; ``-`` is stdin or stdout.
+    questions : mapping of column to Question
+        What is asked in each column of reports.
+    keep : sequence of str
+        Columns that are copied unprotected; default: ``()``.
+    rng : numpy.random.Generator, SeedSequence or int, optional
+        Makes the draws repeatable, as for `Mechanism.privatize`.
+    keyed : Keyed, optional
+        A key and the column of the ids, in place of ``rng``.
+    one_question : OneQuestion, optional
+        If one question is drawn for each person.
+    again : bool
+        Whether reports may be privatized once more; default: ``False``.
+    announce : callable, optional
+        Gets the columns that are dropped, before anything is written.
+
+    Returns
+    -------
+    int
+        Number of rows.
+
+    Raises
+    ------
+    StatementError
+        If a column is unknown or named twice, has reports already, or has an answer that is
+        unknown or missing.
     """
-    # As `Survey.privatize_file`; - is stdin or stdout. announce gets the dropped columns, before
-    # anything is written.
     name = os.fspath(source)
     output = os.fspath(target)
-    rows = 0
     kind_of(output)
     require_other_file(name, output)
     read = columns_of_answers(questions)
-    twice = [column for column in keep if column in read or column in questions]
-    if twice:
-        raise ModelFileError(
-            f"column {twice[0]!r} would be kept and protected", do="do not keep this column"
-        )
+    _require_protected_once(keep, read, questions)
     _require_other_column(keyed, read)
-    copied = [*keep, *([] if keyed is None or keyed.id in keep else [keyed.id])]
     before = read_origin(name)
     with reading(name) as table:
         if not again:
             require_raw(before, read, table.columns, name)
-        places, others = [
-            [position_of(table, column) for column in columns] for columns in (read, copied)
-        ]
-        streams = _streams(rng, questions, one_question)
-        drawn = zip(questions.items(), streams, strict=False)
-        columns = [
-            _Column.of(table, column, question, stream) for (column, question), stream in drawn
-        ]
-        own = zip(
-            table.fields([position_of(table, column.reads[0].name) for column in columns]),
-            columns,
-            strict=True,
-        )
-        fields = [
-            field.with_name(column.name).with_type(column.labels.type) for field, column in own
-        ]
-        ids = None if keyed is None else Ids(f"{name}, column {keyed.id}", table.first_row)
+        answers = _FileOfAnswers.of(table, questions, keep, rng, keyed, one_question)
         if announce is not None:
-            announce([column for column in table.columns if column not in (*read, *copied)])
+            used = (*read, *answers.copied)
+            announce([column for column in table.columns if column not in used])
         origin = origin_of_reports(questions, keep, keyed, one_question, before)
-        with writing(output, [*fields, *table.fields(others[: len(keep)])], origin) as write:
-            for batch in table.batches(places, others):
-                first = table.first_row + rows
-                rest = batch[len(read) :]
-                answers = iter(batch)
-                names = (
-                    [] if keyed is None or ids is None else ids.take(rest[copied.index(keyed.id)])
-                )
-                records = _Records(len(batch[0]), keyed, names, one_question, streams[-1])
-                reports = [
-                    column.reports(answers, first, records, place)
-                    for place, column in enumerate(columns)
-                ]
-                if not any(column.is_missing for column in columns):
-                    write([*reports, *rest[: len(keep)]])
+        with writing(output, answers.fields, origin) as write:
+            rows = 0
+            for batch in table.batches(answers.places, answers.copied_places):
+                reports = answers.reports(batch, table.first_row + rows)
+                if reports is not None:
+                    write(reports)
                 rows += len(batch[0])
-            for part in (part for column in columns for part in column.reads):
-                part.missing.require_none()
-            if ids is not None:
-                ids.require_distinct()
+            answers.require_complete()
     return rows
+
+
+def _require_protected_once(
+    keep: Sequence[str], read: Sequence[str], questions: Mapping[str, Question]
+) -> None:
+    """Refuse to copy a column that is protected."""
+    twice = [column for column in keep if column in read or column in questions]
+    if twice:
+        problem = f"column {twice[0]!r} would be kept and protected"
+        raise ModelFileError(problem, code="kept-column", do="do not keep this column")
+
+
+@dataclass
+class _FileOfAnswers:
+    """What is read from a file, and written in its place: reports, then the columns that are kept.
+
+    A batch has the columns of answers first, and then the copied ones: those that are kept and the
+    ids, which are copied too.
+    """
+
+    columns: list[_ReportColumn]
+    places: list[int]  # of the columns of answers, in the file
+    copied: list[str]
+    copied_places: list[int]
+    kept: int  # number of copied columns that are written
+    fields: list[pa.Field]
+    ids: Ids | None
+    keyed: Keyed | None
+    one_question: OneQuestion | None
+    rng: Random  # draws the question of each person
+
+    @classmethod
+    def of(
+        cls,
+        table: Rows,
+        questions: Mapping[str, Question],
+        keep: Sequence[str],
+        rng: Random,
+        keyed: Keyed | None,
+        one_question: OneQuestion | None,
+    ) -> _FileOfAnswers:
+        """Find the columns in a file."""
+        copied = [*keep, *([] if keyed is None or keyed.id in keep else [keyed.id])]
+        places = [position_of(table, column) for column in columns_of_answers(questions)]
+        copied_places = [position_of(table, column) for column in copied]
+        streams = _streams(rng, questions, one_question)
+        columns = [
+            _ReportColumn.of(table, column, question, stream)
+            for (column, question), stream in zip(questions.items(), streams, strict=False)
+        ]
+        sources = table.fields([position_of(table, column.reads[0].name) for column in columns])
+        fields = [
+            field.with_name(column.name).with_type(column.labels.type)
+            for field, column in zip(sources, columns, strict=True)
+        ]
+        fields += table.fields(copied_places[: len(keep)])
+        ids = None if keyed is None else Ids(f"{table.name}, column {keyed.id}", table.first_row)
+        return cls(
+            columns,
+            places,
+            copied,
+            copied_places,
+            len(keep),
+            fields,
+            ids,
+            keyed,
+            one_question,
+            streams[-1],
+        )
+
+    def reports(self, batch: Sequence[pa.Array], first_row: int) -> list[pa.Array] | None:
+        """Draw the columns that are written for a batch; None if answers are missing."""
+        copied = batch[len(self.places) :]
+        ids: list[bytes] = []
+        if self.keyed is not None and self.ids is not None:
+            ids = self.ids.take(copied[self.copied.index(self.keyed.id)])
+        records = _Records(len(batch[0]), self.keyed, ids, self.one_question, self.rng)
+        answers = iter(batch)
+        # every column is read, so that the count of missing answers is that of the file
+        reports = [
+            column.reports(answers, first_row, records, place)
+            for place, column in enumerate(self.columns)
+        ]
+        if any(column.is_missing for column in self.columns):
+            return None
+        return [*reports, *copied[: self.kept]]
+
+    def require_complete(self) -> None:
+        """Refuse a file with missing answers or duplicate ids, at its end."""
+        for column in self.columns:
+            for part in column.reads:
+                part.missing.require_none()
+        if self.ids is not None:
+            self.ids.require_distinct()
 
 
 @dataclass
@@ -275,7 +367,7 @@ class _Answers:
 
 
 @dataclass
-class _Column:
+class _ReportColumn:
     """A column of reports, and the columns of a file whose answers they are drawn from."""
 
     question: Question
@@ -285,7 +377,7 @@ class _Column:
     rng: Random
 
     @classmethod
-    def of(cls, table: Rows, name: str, question: Question, rng: Random) -> _Column:
+    def of(cls, table: Rows, name: str, question: Question, rng: Random) -> _ReportColumn:
         """Find the columns of the answers."""
         reads = [
             _Answers.of(table, column, part)

@@ -12,20 +12,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labels import nearest, text_of
 from ldpopt.foundation.numbers import require_choice, short_repr
+from ldpopt.mechanism.codec import Randomizer
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
 from ldpopt.mechanism.sampling import BITS, bit_source
 from ldpopt.problem.workload import Workload
 from ldpopt.tables.coding import MISSING, TREATMENTS, Coder, Codes, Missing, MissingAnswers
-
-if TYPE_CHECKING:
-    from ldpopt.mechanism.codec import Randomizer
 
 # largest number of questions, and of answers to one: a product with 53 bits fits into 64
 MOST = 2048
@@ -49,6 +47,11 @@ class Question:
         did not answer. Default: ``"refuse"``.
     missing_answer : hashable, optional
         The input that stands for a missing answer; default: none.
+
+    Raises
+    ------
+    StatementError
+        If the treatment is unknown, or the missing answer is not an input.
     """
 
     source: Any
@@ -58,18 +61,20 @@ class Question:
     def __post_init__(self) -> None:
         require_choice(self.missing, TREATMENTS, "missing")
         if self.missing_answer is not None and self.missing_code is None:
-            what = (
+            problem = (
                 f"the missing answer {short_repr(self.missing_answer)} is not an input of "
                 "the mechanism"
             )
-            raise StatementError(what, do=nearest(self.missing_answer, self.inputs))
+            do = nearest(self.missing_answer, self.inputs)
+            raise StatementError(problem, code="missing-input", do=do)
 
     @property
     def randomizer(self) -> Randomizer:
         """What draws the reports of the column."""
         if isinstance(self.source, Workload):
-            what = "a question of a joint survey has no report of its own"
-            raise StatementError(what, do="use the joint report of the survey: survey.asked")
+            problem = "a question of a joint survey has no report of its own"
+            do = "use the joint report of the survey: survey.asked"
+            raise StatementError(problem, code="joint-part", do=do)
         return self.source.randomizer  # type: ignore[no-any-return]
 
     @property
@@ -145,8 +150,9 @@ class OneQuestion:
 
     def __post_init__(self) -> None:
         if not 2 <= self.count <= MOST:
-            what = f"one of {self.count} questions cannot be drawn"
-            raise StatementError(what, do=f"ask from 2 to {MOST}, or split the budget")
+            problem = f"one of {self.count} questions cannot be drawn"
+            do = f"ask from 2 to {MOST}, or split the budget"
+            raise StatementError(problem, code="question-count", do=do)
 
     def draw(self, size: int, source: Draws) -> Codes:
         """Draw the position of the question for each of ``size`` persons."""
@@ -159,9 +165,8 @@ class OneQuestion:
         if not self.fake_data:
             return np.where(is_drawn, codes, MISSING)
         if inputs > MOST:
-            raise StatementError(
-                f"fake answers are of at most {MOST} labels, not {inputs}", do="split the budget"
-            )
+            problem = f"fake answers are of at most {MOST} labels, not {inputs}"
+            raise StatementError(problem, code="fake-answers", do="split the budget")
         return np.where(is_drawn, codes, _uniform(inputs, len(codes), source, FAKE_ANSWER))
 
     def randomizer(self, mechanism: Any) -> Any:

@@ -52,9 +52,9 @@ def repair(
         audit: Audit = privacy.audit(audited[0])
         return audit
 
-    found, last = round_private(values, ties, decide)
-    if found is None:
+    nearest, last = round_private(values, ties, decide)
+    if nearest is None:
         raise no_private_channel(privacy, last)
-    is_last = np.array_equal(audited[0].channel, found.channel)
-    mechanism = audited[0] if is_last else Mechanism(found.channel, names, reports)
-    return Repaired(mechanism, found.audit, found.moved)
+    is_last = np.array_equal(audited[0].channel, nearest.channel)
+    mechanism = audited[0] if is_last else Mechanism(nearest.channel, names, reports)
+    return Repaired(mechanism, nearest.audit, nearest.moved)

@@ -63,11 +63,11 @@ class Rounded:
 
 
 def round_private(
-    given: Float, ties: Ties | None, audit: ChannelAudit
+    original: Float, ties: Ties | None, audit: ChannelAudit
 ) -> tuple[Rounded | None, Audit | None]:
     """The nearest rounding of a channel, (n, m), that passes the audit, and the last audit."""
-    values = _normalize(given, ties)
-    normalized = values if ties is None or ties.owner is None else _normalize(given, None)
+    values = _normalize(original, ties)
+    normalized = values if ties is None or ties.owner is None else _normalize(original, None)
     noise = SMALL_CHANNEL_MAX_NOISE if values.size <= SMALL_CHANNEL_ENTRIES else MAX_NOISE
     used = np.flatnonzero(values.max(axis=0) >= noise)
     if 2 * len(used) > values.shape[1]:
@@ -76,48 +76,49 @@ def round_private(
         ties = replace(ties, owner=ties.owner[used])
     values = values if len(used) == values.shape[1] else _normalize(values[:, used], ties)
 
-    def whole(channel: Float) -> Float:
-        if channel.shape == given.shape:
+    def with_unused(channel: Float) -> Float:
+        if channel.shape == original.shape:
             return channel
-        found = np.zeros(given.shape)
-        found[:, used] = channel
-        return found
+        widened = np.zeros(original.shape)
+        widened[:, used] = channel
+        return widened
 
-    best, last = _nearest(values, ties, lambda channel: audit(whole(channel)), MAX_NOISE)
+    best, last = _nearest(values, ties, lambda channel: audit(with_unused(channel)), MAX_NOISE)
     largest = values.max(axis=0)
     if (
         values.size <= SMALL_CHANNEL_ENTRIES
         and ((largest >= SMALL_CHANNEL_MAX_NOISE) & (largest < MAX_NOISE)).any()
     ):
         other, _ = _nearest(
-            values, ties, lambda channel: audit(whole(channel)), SMALL_CHANNEL_MAX_NOISE
+            values, ties, lambda channel: audit(with_unused(channel)), SMALL_CHANNEL_MAX_NOISE
         )
         best = min(
-            (one for one in (best, other) if one is not None),
-            key=lambda one: one.moved,
+            (rounded for rounded in (best, other) if rounded is not None),
+            key=lambda rounded: rounded.moved,
             default=None,
         )
     if best is None:
         return None, last
-    channel = whole(best.channel)
+    channel = with_unused(best.channel)
     return Rounded(channel, best.audit, largest_move(channel, normalized)), last
 
 
 def no_private_channel(privacy: Any, audit: Audit | None) -> PrivacyViolationError:
     """Error for a notion whose audit rejects every rounding."""
-    what = "no channel near the given one is private"
+    problem = "no channel near the given one is private"
     do = f"check the notion {privacy!r}: constant channels satisfy it"
-    if audit is None:
-        return PrivacyViolationError(what, do=do)
-    found = f"{what}: epsilon {audit.epsilon:.6g}, delta {audit.delta:.6g} found"
-    return PrivacyViolationError(found, where=f"inputs and output {audit.witness}", do=do)
+    where = ""
+    if audit is not None:
+        problem += f": epsilon {audit.epsilon:.6g}, delta {audit.delta:.6g} found"
+        where = f"inputs and output {audit.witness}"
+    return PrivacyViolationError(problem, code="no-private-channel", where=where, do=do)
 
 
-def largest_move(channel: Float, given: Float) -> float:
+def largest_move(channel: Float, original: Float) -> float:
     """The largest probability mass by which a row differs from the given one (total variation)."""
     blocks = row_blocks(channel)
     return max(
-        float(np.maximum(channel[rows] - given[rows], 0).sum(axis=1).max()) for rows in blocks
+        float(np.maximum(channel[rows] - original[rows], 0).sum(axis=1).max()) for rows in blocks
     )
 
 
@@ -159,8 +160,9 @@ def _normalize(channel: Float, ties: Ties | None) -> Float:
     values = np.maximum(channel, 0.0)
     sums = summed(values, axis=1)
     if not ((sums > 0) & (sums < np.inf)).all():
-        what = f"an array of shape {values.shape} with empty or infinite rows is not a channel"
-        raise MechanismError(what, do="give every row at least one positive, finite entry")
+        problem = f"an array of shape {values.shape} with empty or infinite rows is not a channel"
+        do = "give every row at least one positive, finite entry"
+        raise MechanismError(problem, code="empty-rows", do=do)
     if ties is not None and ties.owner is not None:
         allowed = ties.allowed(values.shape[1])
         values *= allowed
@@ -368,34 +370,34 @@ def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: boo
         return _by_columns(values, ties, COLUMNS, lambda block: raise_columns(block, *fixed))
     tied = ties.tied_outputs(values.shape[1])
     order = list(range(len(values)))
-    found = values.copy()
+    lifted = values.copy()
     for _ in range(2 * len(values) + 2):
-        before = found.copy()
+        before = lifted.copy()
         for x in order:
             if len(pairs := by_target[ends[x] : ends[x + 1]]):
-                floor = (found[first[pairs]] - slack[first[pairs], x]) * ratio[pairs, None]
+                floor = (lifted[first[pairs]] - slack[first[pairs], x]) * ratio[pairs, None]
                 floor = (np.ceil(floor) if is_whole else floor).max(axis=0)
-                np.maximum(found[x], floor * tied, out=found[x])
+                np.maximum(lifted[x], floor * tied, out=lifted[x])
         order.reverse()
-        if np.array_equal(before, found):
+        if np.array_equal(before, lifted):
             break
-    return found
+    return lifted
 
 
 def _by_columns(
     values: Float, ties: Ties, count: int, raise_in_place: Callable[[Float], object]
 ) -> Float:
     """Raise ``count`` tied columns at a time, on all cores, by a function of a block of columns."""
-    found = values.copy()
+    lifted = values.copy()
     tied = np.flatnonzero(ties.tied_outputs(values.shape[1]))
 
     def work(columns: Any) -> None:
-        block = np.ascontiguousarray(found[:, columns])
+        block = np.ascontiguousarray(lifted[:, columns])
         raise_in_place(block)
-        found[:, columns] = block
+        lifted[:, columns] = block
 
     in_threads(work, np.array_split(tied, max(1, -(-len(tied) // count))))
-    return found
+    return lifted
 
 
 def _by_products(

@@ -50,6 +50,13 @@ def round_rows(channel: NDArray[np.float64], bits: int = BITS) -> Counts:
         raised first. Each mass is less than 1 away from the normalized row, up to float rounding.
         O(n m log m) time.
 
+    Raises
+    ------
+    MechanismError
+        If an entry is not a probability, or a row does not sum to 1 within 1e-6.
+    StatementError
+        If ``bits`` is out of range.
+
     Examples
     --------
     >>> round_rows(np.array([[0.1, 0.2, 0.7]]), bits=4)
@@ -59,10 +66,10 @@ def round_rows(channel: NDArray[np.float64], bits: int = BITS) -> Counts:
     array = np.asarray(channel, dtype=np.float64)
     require_stochastic(array, MAX_ROW_SUM_ERROR)
     sums = array.sum(axis=1)
-    found = np.empty(array.shape, np.int64)
+    masses = np.empty(array.shape, np.int64)
     for part in chunks(len(array), max(1, BLOCK // array.shape[1])):
-        found[part] = _rounded(array[part], sums[part], total)
-    return found
+        masses[part] = _rounded(array[part], sums[part], total)
+    return masses
 
 
 def _rounded(array: NDArray[np.float64], sums: NDArray[np.float64], total: int) -> Counts:
@@ -70,9 +77,9 @@ def _rounded(array: NDArray[np.float64], sums: NDArray[np.float64], total: int) 
     # Scaling by a power of two, the floor and the subtraction are exact: only the small remainders
     # are rounded.
     scaled = array * float(total)
-    whole = np.floor(scaled)
-    masses = whole.astype(np.int64)
-    remainder = scaled - whole
+    floors = np.floor(scaled)
+    masses = floors.astype(np.int64)
+    remainder = scaled - floors
     missing = total - masses.sum(axis=1)
     if not missing.any() and not remainder.any():
         return masses
@@ -112,6 +119,13 @@ class AliasTable:
     bits : int
         Bits of a word, ``a <= bits <= 62``; default: ``53``.
 
+    Raises
+    ------
+    MechanismError
+        If the masses are not whole numbers, are out of range, or a row has another sum.
+    StatementError
+        If ``bits`` is out of range.
+
     Attributes
     ----------
     threshold : ndarray of int64, shape (n, 2**a)
@@ -132,31 +146,30 @@ class AliasTable:
         total = _total(bits)
         masses = np.asarray(counts)
         if masses.ndim != 2 or 0 in masses.shape or masses.dtype.kind not in "iu":
-            what = (
+            problem = (
                 f"masses are {masses.dtype} of shape {masses.shape}; expected whole numbers "
                 "(inputs, outputs)"
             )
-            raise MechanismError(
-                what, do="round a channel of floats with ldpopt.mechanism.sampling.round_rows"
-            )
+            do = "round a channel of floats with ldpopt.mechanism.sampling.round_rows"
+            raise MechanismError(problem, code="mass-array", do=do)
         # with bounded masses, no sum is right by overflow
         bad = np.argwhere((masses < 0) | (masses > total))
         if len(bad):
             x, y = map(int, bad[0])
-            what = f"mass {masses[x, y]} lies outside 0 .. 2**{bits}"
+            problem = f"mass {masses[x, y]} lies outside 0 .. 2**{bits}"
             where = f"row {x}, column {y}"
-            raise MechanismError(what, where=where, do="round a channel of floats with round_rows")
+            do = "round a channel of floats with round_rows"
+            raise MechanismError(problem, code="mass", where=where, do=do)
         for x, row in enumerate(masses):
-            if (found := sum(row.tolist())) != total:
-                what = f"the masses sum to {found}, not 2**{bits} = {total}"
-                raise MechanismError(
-                    what, where=f"row {x}", do="round with ldpopt.mechanism.sampling.round_rows"
-                )
+            if (row_total := sum(row.tolist())) != total:
+                problem = f"the masses sum to {row_total}, not 2**{bits} = {total}"
+                do = "round with ldpopt.mechanism.sampling.round_rows"
+                raise MechanismError(problem, code="mass-sum", where=f"row {x}", do=do)
         self.bits, (self.inputs, self.outputs) = bits, masses.shape
         self._cell_bits = max(1, (self.outputs - 1).bit_length())
         if self._cell_bits > bits:
-            what = f"{self.outputs} outputs need words of {self._cell_bits} bits, not {bits}"
-            raise MechanismError(what, do=f"give bits >= {self._cell_bits}")
+            problem = f"{self.outputs} outputs need words of {self._cell_bits} bits, not {bits}"
+            raise MechanismError(problem, code="cell-bits", do=f"give bits >= {self._cell_bits}")
         self._low_bits = bits - self._cell_bits
         padded = np.zeros((self.inputs, 1 << self._cell_bits), dtype=np.int64)
         padded[:, : self.outputs] = masses
@@ -238,12 +251,12 @@ def generator_of(rng: np.random.Generator | np.random.SeedSequence | int) -> np.
     if is_whole(rng, 0) or isinstance(rng, np.random.SeedSequence):
         return np.random.default_rng(rng)
     if not isinstance(rng, np.random.Generator):
-        what = f"rng = {short_repr(rng)} is not a source of random bits"
+        problem = f"rng = {short_repr(rng)} is not a source of random bits"
         do = (
             "pass numpy.random.default_rng(seed), a seed >= 0, or None for the operating "
             "system's generator"
         )
-        raise StatementError(what, do=do)
+        raise StatementError(problem, code="rng", do=do)
     return rng
 
 
@@ -305,6 +318,7 @@ def _alias_tables(masses: Counts, weight: int) -> tuple[Counts, NDArray[np.int32
 def _total(bits: int) -> int:
     """Number of different words of so many bits."""
     if not is_whole(bits, 1, MAX_BITS):
-        what = f"bits = {short_repr(bits)} is not a word length"
-        raise StatementError(what, do=f"pass a whole number from 1 to {MAX_BITS}")
+        problem = f"bits = {short_repr(bits)} is not a word length"
+        do = f"pass a whole number from 1 to {MAX_BITS}"
+        raise StatementError(problem, code="word-length", do=do)
     return 1 << int(bits)

@@ -161,7 +161,7 @@ WIDE static void solve_block(int64_t size, const double *block, double *restrict
     }
 }
 
-/* The levels of a graph; in Python the class Levels. */
+/* The levels of a graph; in Python the class VertexLevels. */
 typedef struct {
     int64_t count, n;
     int64_t widest;                          /* size of the largest level */

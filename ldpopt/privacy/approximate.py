@@ -62,7 +62,9 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
         budget = Budget(epsilon)
         value = real_number(delta, "delta", 0, 1, do="give a probability, usually far below 0.1")
         require_choice(form, ("event", "entry"), "form")
-        vars(self).update(epsilon=budget, delta=value, form=form)
+        object.__setattr__(self, "epsilon", budget)
+        object.__setattr__(self, "delta", value)
+        object.__setattr__(self, "form", form)
 
     @property
     def is_separated(self) -> bool:
@@ -107,7 +109,7 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
         """
         if not self.is_separated:
             return None
-        found: list[tuple[int, int, np.ndarray[Any, Any]]] = []
+        events: list[tuple[int, int, np.ndarray[Any, Any]]] = []
         min_excess = float(np.clip(1e-9 * self.epsilon, *MIN_EXCESS))
         ratio = float(min(self.epsilon.enclosure()[0], Fraction(10**300)))
         for x in range(len(inputs)):
@@ -115,12 +117,12 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
             worse = np.flatnonzero(
                 np.maximum(excess_by_output, 0).sum(axis=1) > self.delta + min_excess
             )
-            found += [(x, int(k), excess_by_output[k] > 0) for k in worse if k != x]
-        if not found:
+            events += [(x, int(k), excess_by_output[k] > 0) for k in worse if k != x]
+        if not events:
             return None
-        first = np.array([f[0] for f in found])
-        second = np.array([f[1] for f in found])
-        return self.ties(inputs).rows_of_events(first, second, np.array([f[2] for f in found]))
+        first = np.array([f[0] for f in events])
+        second = np.array([f[1] for f in events])
+        return self.ties(inputs).rows_of_events(first, second, np.array([f[2] for f in events]))
 
     @classmethod
     def example(cls, epsilon: float | str, inputs: Names) -> Self:

@@ -71,7 +71,9 @@ class GraphDP(TiedNotion):
         require_choice(parts, ("connected", "separate"), "parts")
         if parts == "connected":
             _require_connected(graph)
-        vars(self).update(epsilon=budget, graph=graph, parts=parts)
+        object.__setattr__(self, "epsilon", budget)
+        object.__setattr__(self, "graph", graph)
+        object.__setattr__(self, "parts", parts)
 
     def __repr__(self) -> str:
         nodes = self.graph.number_of_nodes()
@@ -90,16 +92,16 @@ class GraphDP(TiedNotion):
 
     def notes(self, inputs: Names) -> tuple[str, ...]:
         """A note on the parts of the graph that reports may distinguish."""
-        found = _components(self.graph) if self.parts == "separate" else []
-        if len(found) < 2:
+        components = _components(self.graph) if self.parts == "separate" else []
+        if len(components) < 2:
             return ()
         shown = ", ".join(
             "{" + ", ".join(map(str, part[:6])) + (", ..." * (len(part) > 6)) + "}"
-            for part in found[:6]
+            for part in components[:6]
         )
-        more = ", ..." if len(found) > 6 else ""
+        more = ", ..." if len(components) > 6 else ""
         return (
-            f"the neighbor graph has {len(found)} parts, which reports may distinguish: "
+            f"the neighbor graph has {len(components)} parts, which reports may distinguish: "
             f"{shown}{more}",
         )
 
@@ -108,6 +110,9 @@ class GraphDP(TiedNotion):
     ) -> Ties:
         """Both directions of every edge, which imply all other pairs; ties without pairs if the
         graph is complete.
+
+        Along a path of ``k`` edges the ratios multiply to ``e**(k epsilon)``: what the notion
+        demands of pairs farther apart follows from their edges, and costs no rows.
         """
         n = len(inputs)
         first, second = self._edges(inputs)
@@ -191,10 +196,11 @@ def _components(graph: nx.Graph[Any]) -> list[list[Any]]:
 
 def _require_connected(graph: nx.Graph[Any]) -> None:
     if len(parts := _components(graph)) > 1:
-        one, other = (part[0] for part in parts[:2])
+        first, other = (part[0] for part in parts[:2])
         raise StatementError(
-            f"the neighbor graph falls into {len(parts)} parts: {one!r} and {other!r} would not "
+            f"the neighbor graph falls into {len(parts)} parts: {first!r} and {other!r} would not "
             "be protected "
             "from each other",
+            code="graph-parts",
             do='join the parts by edges, or give parts = "separate" if reports may tell them apart',
         )

@@ -20,13 +20,15 @@ Value = Mapping[Any, Hashable] | Callable[[Any], Hashable]
 def require_undirected(graph: Graph) -> None:
     """Require an undirected, non-empty networkx graph."""
     if not (hasattr(graph, "is_directed") and hasattr(graph, "adj")):
-        what = f"{type(graph).__name__} is not a networkx graph"
-        raise StatementError(what, do="pass a networkx.Graph on the inputs")
+        problem = f"{type(graph).__name__} is not a networkx graph"
+        raise StatementError(problem, code="graph", do="pass a networkx.Graph on the inputs")
     if graph.is_directed():
-        what = "the graph is directed; being neighbors is mutual"
-        raise StatementError(what, do="pass graph.to_undirected() if both ways are meant")
+        problem = "the graph is directed; being neighbors is mutual"
+        raise StatementError(
+            problem, code="directed-graph", do="pass graph.to_undirected() if both ways are meant"
+        )
     if len(graph) == 0:
-        raise StatementError("the graph is empty", do="add the inputs as nodes")
+        raise StatementError("the graph is empty", code="empty-graph", do="add the inputs as nodes")
 
 
 def bfs_partition(
@@ -75,14 +77,14 @@ def bfs_partition(
     """
     require_undirected(graph)
     if not is_among(source, graph):
-        what = f"the source {short_repr(source)} is not a node of the graph"
-        raise StatementError(what, do="start from one of its nodes")
+        problem = f"the source {short_repr(source)} is not a node of the graph"
+        raise StatementError(problem, code="source", do="start from one of its nodes")
     nearest: dict[Any, int] = {}
     for node, number in steps_from(graph, [source]).items():
         nearest.setdefault(value_of(node, value), number)
     layers: list[set[Any]] = [set() for _ in range(max(nearest.values()) + 1)]
-    for found, number in nearest.items():
-        layers[number].add(found)
+    for member, number in nearest.items():
+        layers[number].add(member)
     return tuple(map(frozenset, layers))
 
 
@@ -105,16 +107,20 @@ def value_of(node: Any, value: Value | None) -> Hashable:
     if value is None:
         return node  # type: ignore[no-any-return]
     if callable(value):
-        found = value(node)
+        answer = value(node)
     else:
         try:
-            found = value[node]
+            answer = value[node]
         except (KeyError, IndexError, TypeError):
-            what = f"node {short_repr(node)} has no query value"
-            raise StatementError(what, do="give a value to every node") from None
+            problem = f"node {short_repr(node)} has no query value"
+            raise StatementError(
+                problem, code="query-value", do="give a value to every node"
+            ) from None
     try:
-        hash(found)
+        hash(answer)
     except TypeError:
-        what = f"the query value of node {short_repr(node)} is not hashable: {short_repr(found)}"
-        raise StatementError(what, do="return a number, a text or a tuple") from None
-    return found
+        problem = (
+            f"the query value of node {short_repr(node)} is not hashable: {short_repr(answer)}"
+        )
+        raise StatementError(problem, do="return a number, a text or a tuple") from None
+    return answer

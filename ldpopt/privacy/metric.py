@@ -82,7 +82,9 @@ class MetricDP(TiedNotion):
             table = read_distance(distance, names)
             distance = frozen(table.values)
             names = table.axes[0]
-        vars(self).update(epsilon=Budget(epsilon), distance=distance, inputs=names)
+        object.__setattr__(self, "epsilon", Budget(epsilon))
+        object.__setattr__(self, "distance", distance)
+        object.__setattr__(self, "inputs", names)
 
     @classmethod
     def of_points(
@@ -166,8 +168,8 @@ class MetricDP(TiedNotion):
         if callable(self.distance):
             return read_distance([[self.distance(x, k) for k in inputs] for x in inputs]).values
         if len(self.distance) != len(inputs):
-            what = f"the distance is {self.distance.shape} but there are {len(inputs)} inputs"
-            raise StatementError(what, do="give the distances of these inputs")
+            problem = f"the distance is {self.distance.shape} but there are {len(inputs)} inputs"
+            raise StatementError(problem, do="give the distances of these inputs")
         if self.inputs is None or self.inputs == tuple(inputs):
             return self.distance
         return Labelled(self.distance, (self.inputs,) * 2, "distance", ("input",) * 2).to(
@@ -195,8 +197,8 @@ class MetricDP(TiedNotion):
         """
         if inputs is None and self.inputs is None and not callable(self.distance):
             inputs = range(len(self.distance))
-        found: Float = super().ratios(inputs)
-        return found
+        ratios: Float = super().ratios(inputs)
+        return ratios
 
     def definition(self, inputs: Names, outputs: Names | None = None) -> Ties:
         """All pairs of inputs."""
@@ -223,27 +225,33 @@ class MetricDP(TiedNotion):
         if not isinstance(distance, str):
             if values is not None or points is not None:
                 raise StatementError(
-                    "values and points are not used with a distance matrix", do="remove both"
+                    "values and points are not used with a distance matrix",
+                    code="unused-values",
+                    do="remove both",
                 )
             return cls(epsilon, real_array(distance, "distance matrix"))
         if distance not in NAMES:
             known = ", ".join(map(repr, NAMES))
-            what = (
+            problem = (
                 f"privacy.distance = {short_repr(distance)}: should be one of {known}, or a matrix"
             )
-            raise MisstatedError(what, "distance", do="see `Model files` in the documentation")
+            raise MisstatedError(problem, "distance", do="see `Model files` in the documentation")
         if distance == "absolute" and points is not None:
             raise StatementError(
-                "points are for distance = 'euclidean'", do="give values, one number for each input"
+                "points are for distance = 'euclidean'",
+                code="points",
+                do="give values, one number for each input",
             )
         if distance != "absolute" and (points is None) == (values is None):
-            what = f"distance = {distance!r} needs points"
-            raise StatementError(what, do="give points = [[x, y], ...], one for each input")
-        given = _values_of_inputs(values, inputs) if points is None else points
+            problem = f"distance = {distance!r} needs points"
+            raise StatementError(
+                problem, code="no-points", do="give points = [[x, y], ...], one for each input"
+            )
+        coordinates = _values_of_inputs(values, inputs) if points is None else points
         return cls(
             epsilon,
             point_distances(
-                given, "euclidean" if distance == "absolute" else distance, inputs
+                coordinates, "euclidean" if distance == "absolute" else distance, inputs
             ).values,
         )
 
@@ -279,8 +287,8 @@ def read_distance(distance: Any, inputs: Labels | None = None) -> Labelled:
     names = inputs or table.axes[0]
     matrix = table.to(names, names)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
-        what = f"the distance has shape {matrix.shape}; it needs (n, n)"
-        raise StatementError(what, do="give one row and one column for each input")
+        problem = f"the distance has shape {matrix.shape}; it needs (n, n)"
+        raise StatementError(problem, do="give one row and one column for each input")
     is_off_diagonal = ~np.eye(len(matrix), dtype=bool)
     checks = (
         (
@@ -307,35 +315,37 @@ def read_distance(distance: Any, inputs: Labels | None = None) -> Labelled:
     for bad, why in checks:
         if bad.any():
             x, k = map(int, np.argwhere(bad)[0])
-            one, two = (
+            first, second = (
                 short_repr(names[i]) if names is not None and len(names) > i else i for i in (x, k)
             )
-            what = f"distance[{one}, {two}] = {matrix[x, k]:g} {why}"
+            problem = f"distance[{first}, {second}] = {matrix[x, k]:g} {why}"
             raise StatementError(
-                what, do="correct the entry, or the function that computes distances"
+                problem, do="correct the entry, or the function that computes distances"
             )
     if names is not None and len(names) != len(matrix):
-        what = f"{len(names)} input labels for a distance of shape {matrix.shape}"
-        raise StatementError(what, do="give one label for each row")
+        problem = f"{len(names)} input labels for a distance of shape {matrix.shape}"
+        raise StatementError(problem, do="give one label for each row")
     return Labelled(matrix, (names, names), "distance", ("input", "input"))
 
 
 def _named_distance(name: Any, points: Any, inputs: Names | None) -> tuple[Any, Names | None]:
     """Distance of a name, and its labels if it is a table."""
     if name not in NAMES:
-        what = (
+        problem = (
             f"unknown distance {short_repr(name)}"
             if isinstance(name, str)
             else "points beside a distance"
         )
         raise StatementError(
-            what, do=f"name one of {', '.join(map(repr, NAMES))}; or pass a matrix, without points"
+            problem,
+            code="unknown-distance",
+            do=f"name one of {', '.join(map(repr, NAMES))}; or pass a matrix, without points",
         )
     if points is None and name == "absolute":
         return _difference, inputs
     if points is None:
         do = "pass points={label: (x, y), ...}, one for each input"
-        raise StatementError(f"distance = {name!r} needs points", do=do)
+        raise StatementError(f"distance = {name!r} needs points", code="no-points", do=do)
     table = point_distances(points, "euclidean" if name == "absolute" else name, inputs)
     return table.values, table.axes[0]
 
@@ -343,11 +353,11 @@ def _named_distance(name: Any, points: Any, inputs: Names | None) -> tuple[Any, 
 def _difference(x: Hashable, other: Hashable) -> float:
     """Absolute difference of two labels that are numbers."""
     if (numbers := label_numbers([x, other])) is None:
-        what = (
+        problem = (
             f"distance = 'absolute' needs numbers, and {short_repr(x)} or {short_repr(other)} "
             "is not a number"
         )
-        raise StatementError(what, do="pass points={label: number, ...}")
+        raise StatementError(problem, code="numbers", do="pass points={label: number, ...}")
     return float(abs(numbers[0] - numbers[1]))
 
 

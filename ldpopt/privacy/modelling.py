@@ -33,17 +33,23 @@ def distinct_ratios(ties: Ties) -> Float:
     """
     ratios = _ratios(ties)
     if not np.isfinite(ratios).all():
-        what = (
+        problem = (
             f"exp(epsilon d) overflows: epsilon {float(ties.budget):g}, "
             f"{np.isinf(ratios).sum()} distances too large"
         )
-        raise StatementError(what, do="leave such distant pairs out, or choose a smaller epsilon")
+        raise StatementError(
+            problem, do="leave such distant pairs out, or choose a smaller epsilon"
+        )
     return ratios
 
 
 def ratio_parameter(ties: Ties) -> Any:
     """The ratios of the ties as a cvxpy parameter; as fixed numbers if one is infinite as a
     float.
+
+    With a parameter a user changes the budget without building the model again. A ratio that is
+    infinite as a float cannot be a parameter; as a number it is divided by, and its reciprocal is
+    0.
     """
     import cvxpy as cp
 
@@ -63,7 +69,12 @@ def _ratios(ties: Ties) -> Float:
 
 
 class CvxpyRows:
-    """Constraints on an expression of shape (n, m), each with a label."""
+    """Constraints on an expression of shape (n, m), each with a label.
+
+    The channel is an expression whose entries the user's model decides. Constraints are collected
+    in the order in which they are made, and labelled by what they state: nonnegative, row_sum,
+    column_minimum, privacy, privacy_zero, or the name of a block of rows.
+    """
 
     def __init__(self, channel: Any) -> None:
         import cvxpy as cp
@@ -98,7 +109,11 @@ class CvxpyRows:
             self._add_pairs(ties, channel, ratio)
 
     def _add_minima(self, ties: Ties, channel: Any, ratio: Any, m: int) -> None:
-        """Rows between every entry and the minimum of its column."""
+        """Rows between every entry and the minimum of its column.
+
+        The new variable ``M[y]`` is at most every entry of its column; the best choice is the
+        minimum. Capped inputs only are compared with it.
+        """
         minima = self.cp.reshape(self.cp.Variable(m, name="M", nonneg=True), (1, m), order="C")
         capped = np.flatnonzero(ties.capped_inputs())
         self.add(self.cp.vstack([minima] * ties.n) <= channel, "column_minimum")
@@ -157,43 +172,47 @@ def read_ratio(ratio: Any, ties: Ties | None) -> Any:
         if ratio is None:
             return None
         raise StatementError(
-            "this notion writes fixed rows, which have no ratio", do="leave ratio out"
+            "this notion writes fixed rows, which have no ratio",
+            code="no-ratio",
+            do="leave ratio out",
         )
-    own = distinct_ratios(ties)
-    k = len(own)
+    ratios = distinct_ratios(ties)
+    k = len(ratios)
     if ratio is None:
-        return own[0] if ties.distance is None else own
+        return ratios[0] if ties.distance is None else ratios
     if (shape := getattr(ratio, "shape", np.shape(ratio))) == () and ties.distance is not None:
         if hasattr(ratio, "value") and k > 1:
-            what = f"one parameter cannot stand for the ratios at {k} distances"
+            problem = f"one parameter cannot stand for the ratios at {k} distances"
             do = f"pass a cp.Parameter({k}, pos=True), with values as notion.ratios() has them"
-            raise StatementError(what, do=do)
+            raise StatementError(problem, code="single-ratio", do=do)
         if not hasattr(ratio, "value"):
             return _number(ratio) ** np.unique(ties.distance)
         import cvxpy as cp
 
         return cp.reshape(ratio, (1,), order="C")
     if ties.distance is None and shape not in ((), (1,)):
-        what = f"ratio has shape {shape}, but this notion has one ratio"
-        raise StatementError(what, do="pass a number, or a scalar cp.Parameter")
+        problem = f"ratio has shape {shape}, but this notion has one ratio"
+        raise StatementError(problem, do="pass a number, or a scalar cp.Parameter")
     if ties.distance is not None and shape != (k,):
         raise StatementError(
             f"ratio has shape {shape}, but there are {k} distances", do="see notion.ratios()"
         )
     if hasattr(ratio, "value"):
         return ratio
-    return _number(ratio) if ties.distance is None else np.array([_number(one) for one in ratio])
+    return (
+        _number(ratio) if ties.distance is None else np.array([_number(entry) for entry in ratio])
+    )
 
 
 def _number(ratio: Any) -> float:
     try:
         value = float(ratio)
     except (TypeError, ValueError):
-        what = f"ratio = {short_repr(ratio)} is not a number"
-        raise StatementError(what, do="pass e**epsilon, or a cp.Parameter") from None
+        problem = f"ratio = {short_repr(ratio)} is not a number"
+        raise StatementError(problem, do="pass e**epsilon, or a cp.Parameter") from None
     if not 1 <= value < np.inf:
-        what = f"ratio = {value:g} is not e**epsilon of a budget"
-        raise StatementError(what, do="pass a finite number of at least 1")
+        problem = f"ratio = {value:g} is not e**epsilon of a budget"
+        raise StatementError(problem, code="ratio", do="pass a finite number of at least 1")
     return value
 
 
@@ -206,9 +225,13 @@ def shape_of_channel(channel: Any) -> tuple[int, int]:
         or len(shape) != 2
         or not channel.is_affine()
     ):
-        what = f"{short_repr(channel)} is not an affine cvxpy expression of shape (inputs, outputs)"
+        problem = (
+            f"{short_repr(channel)} is not an affine cvxpy expression of shape (inputs, outputs)"
+        )
         raise StatementError(
-            what, do="pass cp.Variable((n, m)), or an affine expression of variables"
+            problem,
+            code="expression",
+            do="pass cp.Variable((n, m)), or an affine expression of variables",
         )
     n, m = shape
     return n, m
@@ -237,7 +260,9 @@ def own_ratios(privacy: Any, inputs: Names | None) -> Float:
     names = privacy.alphabet if inputs is None else tuple(inputs)
     if (ties := exact_ties(privacy, privacy.ties((0, 1) if names is None else names))) is None:
         raise StatementError(
-            "this notion writes fixed rows, which have no ratio", do="leave ratio out"
+            "this notion writes fixed rows, which have no ratio",
+            code="no-ratio",
+            do="leave ratio out",
         )
     return distinct_ratios(ties)
 
@@ -257,10 +282,10 @@ def labels_of(
         inputs = privacy.alphabet if privacy.alphabet is not None else range(n)
     if outputs is None:
         outputs = inputs if m == n else range(m)
-    for labels, size, what in ((inputs, n, "input"), (outputs, m, "output")):
+    for labels, size, kind in ((inputs, n, "input"), (outputs, m, "output")):
         if len(labels) != size:
-            wrong = f"there are {len(labels)} {what} labels, but P has shape ({n}, {m})"
-            raise StatementError(wrong, do=f"give one label for each {what}")
+            wrong = f"there are {len(labels)} {kind} labels, but P has shape ({n}, {m})"
+            raise StatementError(wrong, do=f"give one label for each {kind}")
     return tuple(inputs), tuple(outputs)
 
 
@@ -289,18 +314,20 @@ def axes_of(channel: Mapping[Any, Any]) -> tuple[tuple[Hashable, ...], tuple[Has
     """
     is_table = isinstance(channel, Mapping) and len(channel) > 0
     if not is_table or not all(isinstance(key, tuple) and len(key) == 2 for key in channel):
-        what = f"P is {short_repr(channel)}, not a mapping (input, output) -> variable"
+        problem = f"P is {short_repr(channel)}, not a mapping (input, output) -> variable"
         raise StatementError(
-            what, do='pass pulp.LpVariable.dicts("P", [(x, y) for x in inputs for y in outputs])'
+            problem, do='pass pulp.LpVariable.dicts("P", [(x, y) for x in inputs for y in outputs])'
         )
     inputs = tuple(dict.fromkeys(x for x, _ in channel))
     outputs = tuple(dict.fromkeys(y for _, y in channel))
     for x in inputs:
         for y in outputs:
             if (x, y) not in channel:
-                what = f"P has no variable for input {x!r} and output {y!r}"
+                problem = f"P has no variable for input {x!r} and output {y!r}"
                 raise StatementError(
-                    what, do="give a variable for every pair of an input and an output"
+                    problem,
+                    code="variable",
+                    do="give a variable for every pair of an input and an output",
                 )
     return inputs, outputs
 
@@ -317,7 +344,7 @@ class PulpRows:
 
         self.pulp, self.model, self.inputs, self.outputs = pulp, model, inputs, outputs
         self.channel = [[channel[x, y] for y in outputs] for x in inputs]
-        self.names = {one.name for one in model.variables()}
+        self.names = {variable.name for variable in model.variables()}
 
     def add(self, constraint: Any, name: str) -> None:
         """Add a constraint; its name gets a number if it is taken."""
@@ -370,6 +397,10 @@ class PulpRows:
     def _add_pair(self, ties: Ties, x: int, k: int, b: float, tied: Sequence[int]) -> None:
         """Rows between two inputs, divided by the ratio; of their sum over outputs for an
         event-wise delta.
+
+        For an event-wise delta each output gets an excess variable of at least ``b P[x, y] - P[x',
+        y]`` and at least 0; their sum over the outputs is at most ``b delta``, which is the
+        hockey-stick divergence divided by the ratio.
         """
         names = f"{self.inputs[x]},{self.inputs[k]}"
         excesses = []

@@ -123,8 +123,10 @@ def cycle(labels: Iterable[Hashable]) -> Graph:
     True
     """
     if len(names := _distinct(labels)) < 3:
-        what = f"a cycle of {len(names)} labels does not exist"
-        raise StatementError(what, do="give at least three labels, or use a path")
+        problem = f"a cycle of {len(names)} labels does not exist"
+        raise StatementError(
+            problem, code="cycle-length", do="give at least three labels, or use a path"
+        )
     return _graph_of(names, zip(names, (*names[1:], names[0]), strict=True))
 
 
@@ -155,13 +157,15 @@ def grid(rows: int, columns: int, labels: Iterable[Hashable] | None = None) -> G
     """
     rows, columns = whole_number(rows, "rows", 1), whole_number(columns, "columns", 1)
     if rows * columns > MOST_CELLS:
-        what = f"a grid of {rows} x {columns} cells has more than {MOST_CELLS}"
-        raise StatementError(what, do="merge cells: no channel has so many inputs")
+        problem = f"a grid of {rows} x {columns} cells has more than {MOST_CELLS}"
+        raise StatementError(problem, do="merge cells: no channel has so many inputs")
     cells = [(i, j) for i in range(rows) for j in range(columns)]
     names: tuple[Any, ...] = _distinct(cells if labels is None else labels)
     if len(names) != len(cells):
-        what = f"{len(names)} labels for a grid of {rows} x {columns} = {len(cells)} cells"
-        raise StatementError(what, do="give one label for each cell, row by row")
+        problem = f"{len(names)} labels for a grid of {rows} x {columns} = {len(cells)} cells"
+        raise StatementError(
+            problem, code="grid-labels", do="give one label for each cell, row by row"
+        )
     down = ((names[k], names[k + columns]) for k in range(len(names) - columns))
     across = ((names[k], names[k + 1]) for k in range(len(names) - 1) if (k + 1) % columns)
     return _graph_of(names, [*down, *across])
@@ -214,12 +218,12 @@ def histograms(bins: int, most: int, *, replace: bool = False) -> Graph:
     for k in range(1, few + 1):
         count = count * (many + k) // k  # C(many + k, k)
         if count > MOST_CELLS or count * bins > MOST_COUNTS:
-            what = (
+            problem = (
                 f"there are too many histograms of {short_repr(bins)} bins and up to "
                 f"{short_repr(most)} records"
             )
             raise StatementError(
-                what, do="merge bins, or take fewer records: no channel has so many inputs"
+                problem, do="merge bins, or take fewer records: no channel has so many inputs"
             )
     if replace:
         # The tables that become equal without one of their records are neighbors of each other.
@@ -284,8 +288,8 @@ def cayley(elements: int | range, generators: Iterable[int]) -> Graph:
             ((x, x + int(s)) for x in elements for s in steps if s and x + int(s) in elements),
         )
     if not is_whole(elements, 2):
-        what = f"{short_repr(elements)} is not a group of integers"
-        raise StatementError(what, do="pass N >= 2 for 0 .. N-1, or a range")
+        problem = f"{short_repr(elements)} is not a group of integers"
+        raise StatementError(problem, do="pass N >= 2 for 0 .. N-1, or a range")
     n = int(elements)
     return _graph_of(range(n), ((x, (x + int(s)) % n) for x in range(n) for s in steps if s % n))
 
@@ -330,21 +334,21 @@ def within(
     """
     do = "give a positive finite r in the unit of the distance"
     if not ((radius := real_number(r, "r", do=do)) > 0 and np.isfinite(radius)):
-        raise StatementError(f"r = {radius} is not a radius", do=do)
+        raise StatementError(f"r = {radius} is not a radius", code="radius", do=do)
     if callable(metric):
         if not isinstance(points, Mapping) and is_labelled(points):
             coordinates, names = read_points(points)
             points = dict(zip(names or range(len(coordinates)), coordinates, strict=True))
         if isinstance(points, Mapping):
-            given: Any = points
+            values: Any = points
         else:
-            given = dict(enumerate(points))  # type: ignore[arg-type]
-        nodes = _distinct(given)
+            values = dict(enumerate(points))  # type: ignore[arg-type]
+        nodes = _distinct(values)
         pairs = ((x, y) for i, x in enumerate(nodes) for y in nodes[:i])
         near = (
             (x, y)
             for x, y in pairs
-            if real_number(metric(given[x], given[y]), "distance") <= radius
+            if real_number(metric(values[x], values[y]), "distance") <= radius
         )
         return _graph_of(nodes, near)
     require_metric(metric)
@@ -358,14 +362,16 @@ def within(
 def _distinct(labels: Iterable[Hashable]) -> tuple[Any, ...]:
     """Labels as a tuple; refuse duplicates, labels that are not hashable, None and nan."""
     require_room(labels, "list of labels")
-    given: Any = (
+    stated: Any = (
         tuple(labels)
         if isinstance(labels, Iterable) and getattr(labels, "ndim", 1) == 1
         else labels
     )
-    names = check_labels(given, None, "input", StatementError)
+    names = check_labels(stated, None, "input", StatementError)
     if not names:
-        raise StatementError("a graph without labels is empty", do="give at least one label")
+        raise StatementError(
+            "a graph without labels is empty", code="no-labels", do="give at least one label"
+        )
     if None in names:
         raise StatementError(
             "None cannot name an input", do="name inputs by numbers, texts or tuples of them"

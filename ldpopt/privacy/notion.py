@@ -170,15 +170,17 @@ class Notion(ABC):
         if not is_dataclass(self):
             do = "make it a dataclass of plain values, or give it to_plain() and from_plain()"
             raise StatementError(
-                f"the privacy notion {type(self).__name__} cannot be written to a file", do=do
+                f"the privacy notion {type(self).__name__} cannot be written to a file",
+                code="notion-fields",
+                do=do,
             )
         return fields_to_plain(self)
 
     @classmethod
     def from_plain(cls, table: Table, inputs: Names) -> Self:
         """Read a table that `to_plain` returned, or that a user wrote."""
-        found: Self = fields_from_plain(cls, table)
-        return found
+        notion: Self = fields_from_plain(cls, table)
+        return notion
 
     @classmethod
     def example(cls, epsilon: float | str, inputs: Names) -> Self:
@@ -239,11 +241,11 @@ def installed() -> dict[str, type[Notion]]:
         try:
             point.load()
         except Exception as error:
-            what = (
+            problem = (
                 f"the plug-in notion {point.name!r} cannot be loaded: "
                 f"{type(error).__name__}: {error}"
             )
-            warnings.warn(what, stacklevel=2)
+            warnings.warn(problem, stacklevel=2)
     return dict(KINDS)
 
 
@@ -252,7 +254,10 @@ def notion_of(kind: Any) -> type[Notion]:
     known = KINDS if isinstance(kind, str) and kind in KINDS else installed()
     if not isinstance(kind, str) or kind not in known:
         raise MisstatedError(
-            f"unknown privacy notion {short_repr(kind)}", "kind", do=nearest(kind, known)
+            f"unknown privacy notion {short_repr(kind)}",
+            "kind",
+            code="unknown-notion",
+            do=nearest(kind, known),
         )
     return known[kind]
 
@@ -265,15 +270,19 @@ def to_table(privacy: Notion, inputs: Names, *, explicit: bool = False) -> dict[
             "give its class a kind of its own, and name it under the entry point group "
             "ldpopt.privacy"
         )
-        raise StatementError(f"the privacy notion {name} cannot be written to a file", do=do)
+        raise StatementError(
+            f"the privacy notion {name} cannot be written to a file", code="notion-kind", do=do
+        )
     table = privacy.to_plain(inputs, explicit=explicit)
     for key, value in table.items():
         if not is_plain(value):
-            what = (
+            problem = (
                 f"{name}.to_plain() returned {short_repr(value)} for {key!r}, which no file "
                 "can hold"
             )
-            raise StatementError(what, do="return numbers, text, lists and tables only")
+            raise StatementError(
+                problem, code="file-value", do="return numbers, text, lists and tables only"
+            )
     return {"kind": privacy.kind} | table
 
 
@@ -285,19 +294,21 @@ def from_table(table: Table, inputs: Names) -> Notion:
         if not isinstance(inputs, range)
         else set()
     )
-    given = {key: _with_tuples(value, tuples) for key, value in table.items() if key != "kind"}
+    keys = {key: _with_tuples(value, tuples) for key, value in table.items() if key != "kind"}
     known = notion.keys()
-    for key in given:
+    for key in keys:
         if key not in known:
             raise MisstatedError(f"unknown key {key!r}", key, do=nearest(key, known))
     try:
-        return notion.from_plain(given, inputs)
+        return notion.from_plain(keys, inputs)
     except (LdpoptError, ArithmeticError):
         raise
     except Exception as error:
-        what = f"{notion.__name__} refused its keys: {type(error).__name__}: {error}"
+        problem = f"{notion.__name__} refused its keys: {type(error).__name__}: {error}"
         raise StatementError(
-            what, do="correct the values of the keys, or the notion's from_plain()"
+            problem,
+            code="notion-keys",
+            do="correct the values of the keys, or the notion's from_plain()",
         ) from error
 
 
@@ -326,7 +337,7 @@ def require_notion(privacy: Any) -> None:
     if privacy is None:
         raise StatementError("the problem has no privacy notion", do=do)
     if not isinstance(privacy, Notion):
-        raise StatementError(f"{short_repr(privacy)} is not a privacy notion", do=do)
+        raise StatementError(f"{short_repr(privacy)} is not a privacy notion", code="notion", do=do)
 
 
 def with_epsilon(privacy: Any, epsilon: Budget) -> Any:
@@ -335,14 +346,14 @@ def with_epsilon(privacy: Any, epsilon: Budget) -> Any:
         field.name == "epsilon" and field.init for field in fields(privacy)
     )
     if not is_budgeted or isinstance(privacy, type):
-        what = f"{short_repr(privacy)} has no epsilon to sweep"
-        raise StatementError(what, do="use a notion that is a dataclass with epsilon")
+        problem = f"{short_repr(privacy)} has no epsilon to sweep"
+        raise StatementError(problem, do="use a notion that is a dataclass with epsilon")
     return replace(privacy, epsilon=epsilon)
 
 
-def match_labels(labels: Names, inputs: Names, what: str) -> dict[Hashable, int]:
+def match_labels(labels: Names, inputs: Names, subject: str) -> dict[Hashable, int]:
     """Position of each input; refuse labels of a graph or table that are not exactly the inputs."""
-    positions_of(labels, inputs, what, "input")
+    positions_of(labels, inputs, subject, "input")
     return {label: x for x, label in enumerate(inputs)}
 
 
@@ -356,25 +367,31 @@ def shape_of(channel: Any) -> tuple[tuple[Hashable, ...], bool]:
     if rows is not None:
         return rows, True
     if not hasattr(channel, "__len__") or getattr(channel, "ndim", 1) == 0:
-        what = f"{short_repr(channel)} is not a channel"
-        raise MechanismError(what, do="pass a Mechanism or an array (inputs, outputs)")
+        problem = f"{short_repr(channel)} is not a channel"
+        raise MechanismError(
+            problem, code="channel", do="pass a Mechanism or an array (inputs, outputs)"
+        )
     return tuple(range(len(channel))), False
 
 
-def read_labels(given: Any, what: str) -> tuple[Hashable, ...]:
+def read_labels(labels: Any, name: str) -> tuple[Hashable, ...]:
     """Read a list of distinct labels of a notion, such as the sensitive inputs."""
-    if isinstance(given, (str, bytes, dict)) or not (
-        hasattr(given, "__iter__") and getattr(given, "ndim", 1) == 1
+    if isinstance(labels, (str, bytes, dict)) or not (
+        hasattr(labels, "__iter__") and getattr(labels, "ndim", 1) == 1
     ):
-        what = f"{what} = {short_repr(given)} is not a list of labels"
-        raise StatementError(what, do="pass a list, also for a single label")
-    return check_labels(tuple(given), None, what, StatementError)
+        name = f"{name} = {short_repr(labels)} is not a list of labels"
+        raise StatementError(name, code="label-list", do="pass a list, also for a single label")
+    return check_labels(tuple(labels), None, name, StatementError)
 
 
-def require_known(names: Names, alphabet: Names, what: str, kind: str) -> None:
+def require_known(names: Names, alphabet: Names, subject: str, kind: str) -> None:
     """Refuse labels of a notion that are not in the alphabet."""
     known = set(alphabet)
     for name in names:
         if name not in known:
             do = f"the {kind}s are {list(alphabet)[:8]}"
-            raise StatementError(f"{what} names {short_repr(name)}, which is not an {kind}", do=do)
+            raise StatementError(
+                f"{subject} names {short_repr(name)}, which is not an {kind}",
+                code="unknown-label",
+                do=do,
+            )

@@ -53,7 +53,8 @@ class OneSided(TiedNotion):
     sensitive: tuple[Hashable, ...]
 
     def __init__(self, epsilon: float | str, sensitive: Names) -> None:
-        vars(self).update(epsilon=Budget(epsilon), sensitive=read_labels(sensitive, "sensitive"))
+        object.__setattr__(self, "epsilon", Budget(epsilon))
+        object.__setattr__(self, "sensitive", read_labels(sensitive, "sensitive"))
 
     def check(self, inputs: Names, outputs: Names) -> None:
         """Refuse a sensitive label that is not an input."""

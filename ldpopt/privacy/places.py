@@ -44,16 +44,19 @@ def point_distances(points: Any, metric: str, inputs: Sequence[Hashable] | None 
         names = distinct_labels(inputs, "list of points", "input")
         coordinates = table.to(names, None)
     if names is not None and len(names) != len(coordinates):
-        what = f"{len(names)} input labels for {len(coordinates)} points"
-        raise StatementError(what, do="give one label for each point")
+        problem = f"{len(names)} input labels for {len(coordinates)} points"
+        raise StatementError(problem, code="label-count", do="give one label for each point")
     distance = distances(coordinates, names, metric)
     x, k = next(
         iter(np.argwhere((distance == 0) & ~np.eye(len(distance), dtype=bool)).tolist()), (0, 0)
     )
     if x != k:
-        what = f"the points of {_name(names, x)} and {_name(names, k)} coincide"
+        problem = f"the points of {_name(names, x)} and {_name(names, k)} coincide"
         raise StatementError(
-            what, where="the list of points", do="merge the two inputs or move them apart"
+            problem,
+            code="coincident-points",
+            where="the list of points",
+            do="merge the two inputs or move them apart",
         )
     return Labelled(distance, (names, names), "distance", ("input", "input"))
 
@@ -62,11 +65,15 @@ def require_metric(metric: Any) -> None:
     """Require the name of a distance between coordinates."""
     if not isinstance(metric, str) or metric not in METRICS:
         do = f"name one of {', '.join(map(repr, METRICS))}, or pass a function"
-        raise StatementError(f"unknown metric {short_repr(metric)}", do=do)
+        raise StatementError(f"unknown metric {short_repr(metric)}", code="unknown-metric", do=do)
 
 
 def distances(coordinates: Float, names: Labels | None, metric: str) -> Float:
-    """Return all distances, shape (n, n); infinite on overflow."""
+    """Return all distances, shape (n, n); infinite on overflow.
+
+    ``coordinates`` has shape (n, d), and ``names`` serve errors only. An overflow is left to the
+    reader of the distance, who refuses what is not finite.
+    """
     from scipy.spatial.distance import pdist, squareform
 
     if metric == "great_circle":
@@ -86,7 +93,12 @@ def distances(coordinates: Float, names: Labels | None, metric: str) -> Float:
 
 
 def network_distances(graph: nx.Graph[Any], weight: str) -> Labelled:
-    """Lengths of the shortest paths between the nodes, and the nodes."""
+    """Lengths of the shortest paths between the nodes, and the nodes.
+
+    Every node is an input, so that all must be connected. Lengths are put on a grid before they are
+    added: then the distance of two nodes is the same whichever path and direction it is added
+    along, and ties along edges imply all others exactly.
+    """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra
 
@@ -99,8 +111,12 @@ def network_distances(graph: nx.Graph[Any], weight: str) -> Labelled:
     )
     if not np.isfinite(distance).all():
         x, k = map(int, np.argwhere(~np.isfinite(distance))[0])
-        what = f"no path of the network joins {names[x]!r} and {names[k]!r}"
-        raise StatementError(what, do="join the parts by edges, or give a problem for each part")
+        problem = f"no path of the network joins {names[x]!r} and {names[k]!r}"
+        raise StatementError(
+            problem,
+            code="network-parts",
+            do="join the parts by edges, or give a problem for each part",
+        )
     return Labelled(
         np.minimum(distance, distance.T), (names, names), "distance", ("input", "input")
     )
@@ -115,12 +131,22 @@ def _edges(graph: nx.Graph[Any], names: Labels, weight: str) -> tuple[Int, Int, 
             continue
         where = f"the edge from {u!r} to {v!r}"
         if weight not in data:
-            what = f"the edge has no {weight!r}"
-            raise StatementError(what, where=where, do="give weight=, the attribute with lengths")
+            problem = f"the edge has no {weight!r}"
+            raise StatementError(
+                problem,
+                code="edge-length",
+                where=where,
+                do="give weight=, the attribute with lengths",
+            )
         length = float(real_array(data[weight], f"{weight} of an edge"))
         if not 0 < length < np.inf:
-            what = f"the {weight} of the edge is {length}, which is not a positive length"
-            raise StatementError(what, where=where, do="give every edge a positive, finite length")
+            problem = f"the {weight} of the edge is {length}, which is not a positive length"
+            raise StatementError(
+                problem,
+                code="negative-length",
+                where=where,
+                do="give every edge a positive, finite length",
+            )
         ends = (min(position[u], position[v]), max(position[u], position[v]))
         shortest[ends] = min(length, shortest.get(ends, np.inf))
     ends_of = np.array(list(shortest), np.int64).reshape(-1, 2)
@@ -139,12 +165,14 @@ def read_points(points: Any, metric: str = "euclidean") -> tuple[Float, Labels |
     """Coordinates as an array of shape (n, d), latitude first on the globe, and the labels of the
     points.
     """
-    given, (names, columns) = take_labels(points, "list of points", ("input", "coordinate"))
-    coordinates = real_array(given, "list of points")
+    labels, (names, columns) = take_labels(points, "list of points", ("input", "coordinate"))
+    coordinates = real_array(labels, "list of points")
     coordinates = coordinates[:, None] if coordinates.ndim == 1 else coordinates
     if coordinates.ndim != 2 or not coordinates.size or not np.isfinite(coordinates).all():
-        what = "the points need finite coordinates, one row per point"
-        raise StatementError(what, do="give one row of finite numbers for each point")
+        problem = "the points need finite coordinates, one row per point"
+        raise StatementError(
+            problem, code="coordinates", do="give one row of finite numbers for each point"
+        )
     if (
         metric == "great_circle"
         and columns is not None
@@ -152,9 +180,11 @@ def read_points(points: Any, metric: str = "euclidean") -> tuple[Float, Labels |
     ):
         axes = [GLOBE.get(str(name).casefold()) for name in columns]
         if axes not in ([0, 1], [1, 0]):
-            what = f"the coordinates {short_repr(columns)} are not a latitude and a longitude"
+            problem = f"the coordinates {short_repr(columns)} are not a latitude and a longitude"
             raise StatementError(
-                what, do="name them 'latitude' and 'longitude', or pass .to_numpy(), latitude first"
+                problem,
+                code="column-names",
+                do="name them 'latitude' and 'longitude', or pass .to_numpy(), latitude first",
             )
         coordinates = coordinates[:, [axes.index(0), axes.index(1)]]
     return coordinates, names
@@ -163,15 +193,18 @@ def read_points(points: Any, metric: str = "euclidean") -> tuple[Float, Labels |
 def _great_circle(coordinates: Float, names: Labels | None) -> Float:
     """Distances on a sphere, by the haversine formula, which is accurate for close points."""
     if coordinates.shape[1] != 2:
-        what = f"a point on the globe has {coordinates.shape[1]} coordinates"
-        raise StatementError(what, do="give latitude, longitude")
+        problem = f"a point on the globe has {coordinates.shape[1]} coordinates"
+        raise StatementError(problem, code="dimension", do="give latitude, longitude")
     for axis, (kind, limit) in enumerate((("latitude", 90), ("longitude", 360))):
         if len(wrong := np.flatnonzero(np.abs(coordinates[:, axis]) > limit)):
             value = coordinates[wrong[0], axis]
             where = f"the point of {_name(names, int(wrong[0]))}"
             do = "give (latitude, longitude) in degrees"
             raise StatementError(
-                f"{kind} {value} is not within {limit} degrees of 0", where=where, do=do
+                f"{kind} {value} is not within {limit} degrees of 0",
+                code="degrees",
+                where=where,
+                do=do,
             )
     latitude, longitude = np.radians(coordinates).T
     distance = np.empty((len(coordinates),) * 2)

@@ -1,5 +1,9 @@
 """Values and neighbor graphs of a privacy notion as files hold them: numbers, text, lists and
 tables.
+
+A notion is written as a table of plain values, and read from one that a user wrote by hand. Hence
+two requirements: what is written is exact (a budget keeps its text, such as ``log(3)``), and what
+is read is refused with the key that is wrong, because the file's author has nothing else to go by.
 """
 
 from __future__ import annotations
@@ -37,8 +41,8 @@ KEYS_OF_NEIGHBORS = ("kind", "rows", "columns", "edges")
 class MisstatedError(StatementError):
     """A value of a table is wrong; ``key`` leads to it from the table."""
 
-    def __init__(self, what: str, *key: str | int, do: str = "") -> None:
-        super().__init__(what, do=do)
+    def __init__(self, what: str, *key: str | int, code: str = "", do: str = "") -> None:
+        super().__init__(what, code=code, do=do)
         self.key = key
 
 
@@ -48,13 +52,19 @@ def parameters(kind: type) -> tuple[str, ...]:
 
 
 def fields_to_plain(notion: Any) -> dict[str, Any]:
-    """Fields of a dataclass as plain values; a field that is None is left out."""
+    """Fields of a dataclass as plain values; a field that is None is left out.
+
+    A field that is None is left out rather than written, so that a reader takes the default.
+    """
     values = {field.name: getattr(notion, field.name) for field in fields(notion) if field.init}
     return {name: to_plain(value) for name, value in values.items() if value is not None}
 
 
 def fields_from_plain(kind: type, table: Table) -> Any:
-    """Object of a class whose parameters are the keys of a table."""
+    """Object of a class whose parameters are the keys of a table.
+
+    Keys without a default must be there; unknown keys are refused before, by the caller.
+    """
     for name, parameter in inspect.signature(kind).parameters.items():
         if parameter.default is parameter.empty:
             required(table, name)
@@ -78,13 +88,21 @@ def to_plain(value: Any) -> Any:
 
 
 def plain_budget(epsilon: Budget) -> float | str:
-    """Return a number if that number means exactly the budget, else the text of its exact value."""
+    """Return a number if that number means exactly the budget, else the text of its exact value.
+
+    A number is the decimal that is written: ``0.4`` for 4/10, but ``log(3)`` as text, because the
+    decimals next to it are other budgets.
+    """
     is_number = epsilon.nats is not None and epsilon.nats == decimal_of(epsilon)
     return float(epsilon) if is_number else epsilon.exact_text
 
 
 def is_plain(value: Any) -> bool:
-    """Whether a file can hold the value."""
+    """Whether a file can hold the value.
+
+    Text, booleans, integers, finite floats, and lists and tables of these; None is not one, as TOML
+    has no word for it.
+    """
     if isinstance(value, (list, tuple)):
         return all(map(is_plain, value))
     if isinstance(value, dict):
@@ -123,11 +141,11 @@ def read_neighbors(table: Any, inputs: Sequence[Hashable]) -> nx.Graph[Any]:
     kind = table.get("kind", "edges")
     edges = table.get("edges")
     if not isinstance(kind, str) or kind not in KINDS_OF_NEIGHBORS:
-        what = (
+        problem = (
             f"privacy.neighbors.kind = {short_repr(kind)}: should be "
             f"{', '.join(map(repr, KINDS_OF_NEIGHBORS))}"
         )
-        raise _wrong(what, "kind", do=nearest(kind, KINDS_OF_NEIGHBORS))
+        raise _wrong(problem, "kind", do=nearest(kind, KINDS_OF_NEIGHBORS))
     sizes: Any = (table.get("rows"), table.get("columns"))
     if (None in sizes) if kind == "grid" else (sizes != (None, None)):
         do = "give rows and columns with kind = 'grid' and nowhere else"
@@ -154,12 +172,12 @@ def graph_of_positions(edges: Any, inputs: Sequence[Hashable]) -> nx.Graph[Any]:
             and len(edge) == 2
             and all(type(x) is int and 0 <= x < n for x in edge)
         ):
-            what = (
+            problem = (
                 f"the edge {short_repr(edge)} should be a pair of integers from 0 to {n - 1}, "
                 "positions of inputs"
             )
             raise MisstatedError(
-                what, "edges", k, do="give labels as neighbors = { edges = [[label, label]] }"
+                problem, "edges", k, do="give labels as neighbors = { edges = [[label, label]] }"
             )
     return _by_edges([[inputs[x] for x in edge] for edge in pairs], inputs, "edges")
 
@@ -168,18 +186,18 @@ def _by_edges(edges: Any, inputs: Sequence[Hashable], *key: str) -> nx.Graph[Any
     import networkx as nx
 
     if not isinstance(edges, list):
-        what = f"{short_repr(edges)} should be a list of pairs of labels"
-        raise MisstatedError(what, *key, do='write [["a", "b"], ...]')
+        problem = f"{short_repr(edges)} should be a list of pairs of labels"
+        raise MisstatedError(problem, *key, do='write [["a", "b"], ...]')
     graph: nx.Graph[Any] = nx.Graph()
     graph.add_nodes_from(inputs)
     for k, edge in enumerate(edges):
         if not isinstance(edge, list) or len(edge) != 2:
-            what = f"the edge {short_repr(edge)} should be a pair of labels"
-            raise MisstatedError(what, *key, k, do='write ["a", "b"]')
+            problem = f"the edge {short_repr(edge)} should be a pair of labels"
+            raise MisstatedError(problem, *key, k, do='write ["a", "b"]')
         for label in edge:
             if isinstance(label, (list, dict)) or label not in graph:
-                what = f"the edge {edge} names {label!r}, which is not an input"
-                raise MisstatedError(what, *key, k, do=nearest(label, inputs))
+                problem = f"the edge {edge} names {label!r}, which is not an input"
+                raise MisstatedError(problem, *key, k, do=nearest(label, inputs))
         if edge[0] == edge[1]:
             raise MisstatedError(
                 f"the edge {edge} ties an input to itself", *key, k, do="remove this edge"
@@ -188,5 +206,5 @@ def _by_edges(edges: Any, inputs: Sequence[Hashable], *key: str) -> nx.Graph[Any
     return graph
 
 
-def _wrong(what: str, *key: str | int, do: str = "") -> MisstatedError:
-    return MisstatedError(what, "neighbors", *key, do=do)
+def _wrong(problem: str, *key: str | int, do: str = "") -> MisstatedError:
+    return MisstatedError(problem, "neighbors", *key, do=do)

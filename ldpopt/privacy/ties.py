@@ -1,5 +1,12 @@
 r"""Ties: pairs of inputs whose rows a notion compares, their distances, and the outputs that are
 compared.
+
+Ties are the meaning of a notion in numbers, from which its rows in programs, the compact form,
+cones of columns and bounds are made. There are four shapes: all inputs against all others
+(``first`` is None), some inputs against all others (``capped``), listed ordered pairs with
+distances, and a table of all distances (`TableTies`). Rows of programs and bounds round each ratio
+in the direction that keeps every channel feasible that is private for the real ``e**epsilon``: what
+is solved may be a little too wide, never too narrow.
 """
 
 from dataclasses import dataclass
@@ -62,8 +69,8 @@ class Ties:
         }
         object.__setattr__(self, "budget", Budget(self.budget))
         for name, kind in kinds.items():
-            if (given := getattr(self, name)) is not None and not isinstance(given, np.ndarray):
-                object.__setattr__(self, name, np.array(given, kind))
+            if (array := getattr(self, name)) is not None and not isinstance(array, np.ndarray):
+                object.__setattr__(self, name, np.array(array, kind))
         self._check_pairs()
         if not 0 <= self.delta <= 1:
             raise _unfit(f"delta = {self.delta!r} is not in [0, 1]")
@@ -73,6 +80,7 @@ class Ties:
             raise _unfit(f"an owner is neither one of the {self.n} inputs nor -1")
 
     def _check_pairs(self) -> None:
+        """Refuse pairs that do not fit together, name no input, or tie an input to itself."""
         first, second, distance = self.first, self.second, self.distance
         if first is None or second is None:
             if not (first is None and second is None and distance is None):
@@ -117,10 +125,14 @@ class Ties:
 
     @property
     def table(self) -> Float:
-        """Distance of each ordered pair, shape (n, n); 0 without a tie."""
-        found = np.zeros((self.n, self.n))
-        found[self.pairs()] = 1.0 if self.distance is None else self.distance
-        return found
+        """Distance of each ordered pair, shape (n, n); 0 without a tie.
+
+        Of the pair ``(x, x')`` at ``[x, x']``; distances of ties are positive, so that 0 has one
+        meaning.
+        """
+        table = np.zeros((self.n, self.n))
+        table[self.pairs()] = 1.0 if self.distance is None else self.distance
+        return table
 
     @property
     def is_complete(self) -> bool:
@@ -129,7 +141,11 @@ class Ties:
 
     @property
     def is_mutual(self) -> bool:
-        """Whether each pair is tied both ways at the same distance, for every output."""
+        """Whether each pair is tied both ways at the same distance, for every output.
+
+        Rays of columns are listed and generated for mutual ties alone, or for all inputs against
+        all.
+        """
         if self.owner is not None or self.is_complete:
             return self.is_complete
         tied = self.distances()
@@ -154,6 +170,9 @@ class Ties:
     def allowed(self, m: int) -> Mask:
         """Mask of the entries that may be positive, shape (n, m): only the owner reports an output
         with an owner.
+
+        An entry that may not be positive is 0 in every private channel: an output with an owner
+        reveals its owner, so that no other input may give it.
         """
         if self.owner is None:
             return np.ones((self.n, m), bool)
@@ -169,6 +188,10 @@ class Ties:
     def ratio(self, *, up: bool) -> Float:
         r""":math:`e^{-\epsilon d}` of each pair, bounded from above or below; shape () if all are
         equal.
+
+        ``up`` false is for rows and bounds, which must not exclude a private channel; true is for
+        repairs, whose result must be private. The margin covers the error of an exponential and of
+        the product in its argument.
         """
         if self.distance is None:
             b = self.budget.b
@@ -179,9 +202,9 @@ class Ties:
         """The ratios as a table, shape (n, n): that of the pair ``(x, x')`` at ``[x', x]``; 0
         without a tie.
         """
-        found = np.zeros((self.n, self.n))
-        found[self.pairs()[::-1]] = self.ratio(up=up)
-        return found
+        ratios = np.zeros((self.n, self.n))
+        ratios[self.pairs()[::-1]] = self.ratio(up=up)
+        return ratios
 
     def _ratio(self, distance: Float, up: bool) -> Float:
         """The ratio at some distances."""
@@ -229,6 +252,8 @@ class Ties:
         """Write ``b P_x(S) - P_x'(S) <= b delta`` for the pairs and events given, of ties at
         distance 1.
 
+        The upper side ``b delta`` is rounded up, for the same reason as ``b`` is rounded down.
+
         ``b = e**-epsilon`` is rounded down, so that no private channel is excluded. ``member``,
         shape (rows, m), is a mask of the outputs of each row's event.
         """
@@ -250,20 +275,25 @@ class TableTies(Ties):
 
     is_compact = is_complete = False
     has_all_pairs = True
+    _table: Float
 
     def __new__(cls, *_: Any, **fields: Any) -> Any:
         """Plain ties if fields are given, as by `dataclasses.replace`."""
         return Ties(**fields) if fields else super().__new__(cls)
 
     def __init__(self, budget: Budget, table: Float) -> None:
-        fixed: dict[str, Any] = {"delta": 0.0, "is_shared": False, "capped": None, "owner": None}
-        vars(self).update(budget=budget, n=len(table), _table=table, **fixed)
+        object.__setattr__(self, "budget", budget)
+        object.__setattr__(self, "n", len(table))
+        object.__setattr__(self, "delta", 0.0)
+        object.__setattr__(self, "is_shared", False)
+        object.__setattr__(self, "capped", None)
+        object.__setattr__(self, "owner", None)
+        object.__setattr__(self, "_table", table)
 
     @property
     def table(self) -> Float:
         """Distance of each ordered pair, shape (n, n)."""
-        found: Float = vars(self)["_table"]
-        return found
+        return self._table
 
     @cached_property
     def first(self) -> Int:
@@ -301,20 +331,21 @@ class TableTies(Ties):
 
     def ratio_table(self, *, up: bool) -> Float:
         """The ratios as a table, computed a row at a time."""
-        found = np.empty_like(self.table)
+        ratios = np.empty_like(self.table)
         for x, row in enumerate(self.table.T):
-            found[x] = self._ratio(row, up)
-        np.fill_diagonal(found, 0.0)
-        return found
+            ratios[x] = self._ratio(row, up)
+        np.fill_diagonal(ratios, 0.0)
+        return ratios
 
 
-def _unfit(what: str) -> StatementError:
-    return StatementError(what, where="the ties of a privacy notion", do="correct the notion")
+def _unfit(problem: str) -> StatementError:
+    return StatementError(problem, where="the ties of a privacy notion", do="correct the notion")
 
 
-def no_rows(what: str, count: float) -> NotRepresentableError:
+def no_rows(subject: str, count: float) -> NotRepresentableError:
     """Error for a definition that has too many rows to write down."""
     return NotRepresentableError(
-        f"{what} has {count:.3g} rows",
+        f"{subject} has {count:.3g} rows",
+        code="rows",
         do="let solve() generate the violated ones, or take fewer outputs",
     )

@@ -67,8 +67,10 @@ class UtilityOptimizedLDP(TiedNotion):
     def __init__(
         self, epsilon: float | str, sensitive: Names, protected: Names | None = None
     ) -> None:
-        vars(self).update(epsilon=Budget(epsilon), sensitive=read_labels(sensitive, "sensitive"))
-        vars(self)["protected"] = None if protected is None else read_labels(protected, "protected")
+        object.__setattr__(self, "epsilon", Budget(epsilon))
+        object.__setattr__(self, "sensitive", read_labels(sensitive, "sensitive"))
+        reports = None if protected is None else read_labels(protected, "protected")
+        object.__setattr__(self, "protected", reports)
 
     def check(self, inputs: Names, outputs: Names) -> None:
         """Refuse labels that are not in the alphabets, and inputs that have neither an own nor a
@@ -92,12 +94,14 @@ class UtilityOptimizedLDP(TiedNotion):
         if set(inputs) == set(self.sensitive) and self.protected is None:
             # all outputs are protected, whatever their labels
             return Ties(self.epsilon, len(inputs)).rows(n_outputs)
-        what = (
+        problem = (
             f"which reports are protected depends on their labels, and {n_outputs} outputs are "
             "not those of the "
         )
         raise NotRepresentableError(
-            f"{what}{len(inputs)} inputs", do="use ties(inputs, outputs).rows(n_outputs)"
+            f"{problem}{len(inputs)} inputs",
+            code="output-labels",
+            do="use ties(inputs, outputs).rows(n_outputs)",
         )
 
     @classmethod
@@ -135,17 +139,19 @@ class UtilityOptimizedLDP(TiedNotion):
             is_own = {y: y not in chosen for y in outputs}
         owner = np.array([position[y] if is_own[y] else -1 for y in outputs], np.int64)
         if (owner >= 0).all() and (silent := sorted(set(range(len(inputs))) - set(owner.tolist()))):
-            what = (
+            problem = (
                 f"no report is protected, so input {short_repr(inputs[silent[0]])} has "
                 "nothing to report"
             )
-            raise StatementError(what, do="add an output, or name a protected one")
+            raise StatementError(
+                problem, code="silent-input", do="add an output, or name a protected one"
+            )
         return owner
 
 
 def _unfit(label: Hashable) -> StatementError:
-    what = (
+    problem = (
         f"report {short_repr(label)} is neither protected nor the label of an input that is "
         "not sensitive"
     )
-    return StatementError(what, do="add this report to protected")
+    return StatementError(problem, code="unowned-report", do="add this report to protected")

@@ -75,7 +75,9 @@ class Checkpoint:
             self._close()
             why = error.strerror or str(error)
             raise self._error(
-                f"cannot use the checkpoint: {why}", "check the folder and its permissions"
+                f"cannot use the checkpoint: {why}",
+                "check the folder and its permissions",
+                code="file",
             ) from None
         except BaseException:
             self._close()
@@ -93,7 +95,9 @@ class Checkpoint:
                 self._write([key, plain])
         except OSError as error:
             raise self._error(
-                f"cannot write the checkpoint: {error.strerror}", "make room, and start again"
+                f"cannot write the checkpoint: {error.strerror}",
+                "make room, and start again",
+                code="full-disk",
             ) from None
 
     def _write(self, value: Any) -> None:
@@ -108,21 +112,24 @@ class Checkpoint:
     def _read(self) -> dict[Any, Any]:
         """Finished points of an earlier run; an unfinished last line is cut off."""
         raw = self.path.read_bytes()
-        whole, _, rest = raw.rpartition(b"\n")
-        if not whole and json.dumps(self._header, separators=(",", ":")).encode().startswith(rest):
+        written, _, cut_off = raw.rpartition(b"\n")
+        header = json.dumps(self._header, separators=(",", ":")).encode()
+        if not written and header.startswith(cut_off):
             os.truncate(self.path, 0)
             return {}
-        self._require_header(whole.split(b"\n", 1)[0])
+        self._require_header(written.split(b"\n", 1)[0])
         try:
-            rows = [json.loads(line) for line in whole.split(b"\n")[1:]]
-            found = {_key(key): self._unpack(plain) for key, plain in rows}
+            rows = [json.loads(line) for line in written.split(b"\n")[1:]]
+            results = {_key(key): self._unpack(plain) for key, plain in rows}
         except (ValueError, KeyError, TypeError) as error:
             raise self._error(
-                f"the checkpoint is damaged: {error}", "name another file to start again"
+                f"the checkpoint is damaged: {error}",
+                "name another file to start again",
+                code="damaged-checkpoint",
             ) from None
-        if rest:
-            os.truncate(self.path, len(whole) + 1)
-        return found
+        if cut_off:
+            os.truncate(self.path, len(written) + 1)
+        return results
 
     def _require_header(self, line: bytes) -> None:
         try:
@@ -134,16 +141,16 @@ class Checkpoint:
             is_known = False
         if not is_known:
             raise self._error(
-                f"the file is not a checkpoint of version {VERSION}", "name another file"
+                f"the file is not a checkpoint of version {VERSION}",
+                "name another file",
+                code="checkpoint",
             )
         if digest != self._header["statement"]:
-            what = (
-                f"the checkpoint is of another run: {title!r} ({digest[:12]}), not "
-                f"{self._header['title']!r}"
-            )
             raise self._error(
-                f"{what} ({self._header['statement'][:12]})",
+                f"the checkpoint is of another run: {title!r} ({digest[:12]}), not "
+                f"{self._header['title']!r} ({self._header['statement'][:12]})",
                 "repeat the same run, or name another file",
+                code="other-run",
             )
 
     def _lock_file(self) -> None:
@@ -157,7 +164,9 @@ class Checkpoint:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise self._error(
-                "another run is writing this checkpoint", "wait for it, or name another file"
+                "another run is writing this checkpoint",
+                "wait for it, or name another file",
+                code="busy-checkpoint",
             ) from None
 
     def _close(self) -> None:
@@ -167,8 +176,8 @@ class Checkpoint:
             os.close(self._handle)
             self._handle = None
 
-    def _error(self, what: str, do: str) -> ModelFileError:
-        return ModelFileError(what, where=str(self.path), do=do)
+    def _error(self, problem: str, do: str, *, code: str) -> ModelFileError:
+        return ModelFileError(problem, code=code, where=str(self.path), do=do)
 
 
 def _key(plain: Any) -> Any:

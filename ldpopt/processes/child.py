@@ -224,7 +224,9 @@ def packed(value: Any) -> bytes:
         raw: bytes = cloudpickle.dumps(value)
     except Exception as error:
         raise StatementError(
-            f"an argument cannot be sent to another process: {error}", do=DO_IMPORTABLE
+            f"an argument cannot be sent to another process: {error}",
+            code="argument",
+            do=DO_IMPORTABLE,
         ) from None
     return raw
 
@@ -242,10 +244,10 @@ def answer(function: Callable[..., Any], *arguments: Any) -> bytes:
 
 def result_of(raw: bytes) -> Any:
     """Return the result in the bytes of `answer`, or raise its error."""
-    is_result, found = pickle.loads(raw)
+    is_result, reply = pickle.loads(raw)
     if not is_result:
-        raise found
-    return found
+        raise reply
+    return reply
 
 
 def _packed_error(error: Exception) -> bytes:

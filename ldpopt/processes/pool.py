@@ -24,9 +24,9 @@ from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.processes.checkpoint import Checkpoint
 from ldpopt.processes.child import DO_IMPORTABLE, answer, describe_exit, packed, result_of
+from ldpopt.processes.run import Progress, RunOptions
 
 Task = Callable[[Any], Any]
-Progress = Callable[[int, int], None]
 
 ATTEMPTS = 3  # workers that may die at a point before it is given up
 # seconds that a chunk of short points should take; a long point is a chunk by itself
@@ -35,6 +35,7 @@ MAX_CHUNK = 64  # largest number of points in a chunk
 MAX_RUNNING = 64  # largest number of chunks that an executor of the caller has at a time
 POLL_SECONDS = 0.2  # longest wait without a look at signals, so that Ctrl-C works on every system
 WATCH_SECONDS = 0.1  # seconds between a worker's checks that its parent is alive
+DEFAULT = RunOptions()
 
 
 @dataclass(frozen=True)
@@ -59,33 +60,23 @@ class Finished:
         """
         if self.interrupted:
             raise KeyboardInterrupt(f"{len(self.results)} of {self.total} {unit} are finished")
-        for key, found in self.results.items():
-            if isinstance(found, Lost):
+        for key, result in self.results.items():
+            if isinstance(result, Lost):
                 do = "start again; results that are written are kept"
-                raise LdpoptError(found.reason, where=describe(key), do=do)
+                raise LdpoptError(result.reason, code="lost", where=describe(key), do=do)
         return self.results
 
 
-def run(
-    task: Task,
-    points: Mapping[Any, Any],
-    *,
-    jobs: int = 1,
-    executor: Any = None,
-    checkpoint: Checkpoint | None = None,
-    progress: Progress | None = None,
-) -> Finished:
-    """Call a task with every point, and keep each result as soon as it is there.
-
-    ``progress`` is called with the numbers of finished points and of all points.
-    """
-    size = count_of(jobs)
+def run(task: Task, points: Mapping[Any, Any], options: RunOptions = DEFAULT) -> Finished:
+    """Call a task with every point, and keep each result as soon as it is there."""
+    size = count_of(options.jobs)
+    checkpoint = options.checkpoint
     with nullcontext() if checkpoint is None else checkpoint, sigterm_as_interrupt():
-        this = _Run(task, points, checkpoint, progress)
+        this = _Run(task, points, checkpoint, options.progress)
         size = min(size, len(this.waiting))
         try:
-            if executor is not None:
-                this.submit_all(_submitter(executor), MAX_RUNNING)
+            if options.executor is not None:
+                this.submit_all(_submitter(options.executor), MAX_RUNNING)
             elif size > 1:
                 with _Workers(size) as workers:
                     this.submit_all(workers, size)
@@ -100,8 +91,11 @@ def run(
 def count_of(jobs: int) -> int:
     """Number of processes for ``jobs``; -1 means one for each core that this process may use."""
     if not isinstance(jobs, int) or isinstance(jobs, bool) or jobs == 0 or jobs < -1:
-        what = f"jobs = {short_repr(jobs)} is not a number of processes"
-        raise StatementError(what, do="pass 1, 2, ..., or -1 for all cores")
+        raise StatementError(
+            f"jobs = {short_repr(jobs)} is not a number of processes",
+            code="jobs",
+            do="pass 1, 2, ..., or -1 for all cores",
+        )
     if jobs > 0:
         return jobs
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -123,12 +117,10 @@ class _Run:
         checkpoint: Checkpoint | None,
         progress: Progress | None,
     ) -> None:
-        self._task, self._points, self._checkpoint, self._progress = (
-            task,
-            points,
-            checkpoint,
-            progress,
-        )
+        self._task = task
+        self._points = points
+        self._checkpoint = checkpoint
+        self._progress = progress
         known = {} if checkpoint is None else checkpoint.finished
         self.results = {key: known[key] for key in points if key in known}
         self.waiting = deque(key for key in points if key not in self.results)
@@ -190,13 +182,16 @@ class _Run:
         error = CancelledError() if future.cancelled() else future.exception()
         if isinstance(error, BrokenExecutor) and not is_own:
             do = "start again with a new executor; a checkpoint keeps the finished points"
-            raise LdpoptError(f"the executor failed: {error}", do=do) from None
+            raise LdpoptError(
+                f"the executor failed: {error}", code="executor-failed", do=do
+            ) from None
         if error is None:
             seconds, answers = pickle.loads(future.result())
-            self._seconds, self._measured = self._seconds + seconds, self._measured + len(answers)
-            for key, found in zip(keys, answers, strict=True):
+            self._seconds += seconds
+            self._measured += len(answers)
+            for key, reply in zip(keys, answers, strict=True):
                 if key not in self.results:
-                    self._record(key, result_of(found))
+                    self._record(key, result_of(reply))
         del self._running[future]
         if error is not None:
             self._suspect(keys, _reason(error))
@@ -241,8 +236,11 @@ def _call(task: bytes, point: Any) -> Any:
     try:
         function = _unpacked(task)
     except Exception as error:
-        what = f"a worker process cannot read the task: {type(error).__name__}: {error}"
-        raise StatementError(what, do=DO_IMPORTABLE) from None
+        raise StatementError(
+            f"a worker process cannot read the task: {type(error).__name__}: {error}",
+            code="task",
+            do=DO_IMPORTABLE,
+        ) from None
     return function(point)
 
 
@@ -265,9 +263,10 @@ def _submitter(executor: Any) -> _Submitter:
         executor.get_executor(pure=False) if hasattr(executor, "get_executor") else executor
     )
     if not hasattr(pool, "submit"):
-        what = f"{short_repr(executor)} is neither an executor nor a client of Dask"
         raise StatementError(
-            what, do="pass a concurrent.futures.Executor or a dask.distributed.Client"
+            f"{short_repr(executor)} is neither an executor nor a client of Dask",
+            code="executor",
+            do="pass a concurrent.futures.Executor or a dask.distributed.Client",
         )
     return pool
 
@@ -314,7 +313,7 @@ class _Workers:
             except BrokenExecutor as error:
                 reason = _reason(error)
         do = "pass jobs=1 to work in this process"
-        raise LdpoptError(f"no worker process could be started: {reason}", do=do)
+        raise LdpoptError(f"no worker process could be started: {reason}", code="workers", do=do)
 
 
 def _started(size: int) -> Any:

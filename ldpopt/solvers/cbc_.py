@@ -57,9 +57,9 @@ class Cbc(Solver):
                 solver.tmpDir = folder
                 problem.solve(solver)
         except TypeError as error:
-            what = f"PuLP refuses an option for CBC: {error}"
+            message = f"PuLP refuses an option for CBC: {error}"
             raise SolverOptionError(
-                what, do="leave the option out, or see the documentation of PuLP"
+                message, do="leave the option out, or see the documentation of PuLP"
             ) from None
         except pulp.PulpSolverError as error:
             return Outcome(Status.FAILED, str(error))
@@ -97,8 +97,8 @@ def _command() -> Any:
             return command
     if path := _from_cbcbox():
         return lambda **options: pulp.COIN_CMD(path=path, **options)
-    what = "solver 'cbc' needs the program cbc, which this version of PuLP does not contain"
-    raise SolverNotFoundError(what, do='pip install cbcbox, or "pulp<4"')
+    message = "solver 'cbc' needs the program cbc, which this version of PuLP does not contain"
+    raise SolverNotFoundError(message, do='pip install cbcbox, or "pulp<4"')
 
 
 def _from_cbcbox() -> str | None:

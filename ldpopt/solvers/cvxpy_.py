@@ -53,8 +53,10 @@ class Cvxpy(Solver):
 
         installed = cp.installed_solvers()
         if self._solver not in installed:
-            what = f"cvxpy has no solver {self._solver!r} here"
-            raise SolverNotFoundError(what, do=f"name one of {', '.join(sorted(installed))}")
+            problem = f"cvxpy has no solver {self._solver!r} here"
+            raise SolverNotFoundError(
+                problem, code="cvxpy-solver", do=f"name one of {', '.join(sorted(installed))}"
+            )
 
     def solve(
         self, program: LinearProgram, *, time_limit: float | None = None, **options: Any
@@ -77,9 +79,9 @@ class Cvxpy(Solver):
                 warnings.filterwarnings("ignore", "Solution may be inaccurate")
                 problem.solve(solver=self._solver, **settings)
         except (TypeError, KeyError, AttributeError, ValueError) as error:
-            what = f"{self._solver} refuses an option: {error}"
+            message = f"{self._solver} refuses an option: {error}"
             raise SolverOptionError(
-                what, do="leave the option out, or see the documentation of the solver"
+                message, do="leave the option out, or see the documentation of the solver"
             ) from None
         except cp.SolverError as error:
             return Outcome(Status.FAILED, str(error))

@@ -113,8 +113,10 @@ class Guarded(Solver):
         try:
             plain = json.loads(json.dumps(options, default=_plain))
         except TypeError as error:
-            what = f"an option cannot be sent to the process of {self.name}: {error}"
-            raise SolverOptionError(what, do="pass numbers, text and lists") from None
+            problem = f"an option cannot be sent to the process of {self.name}: {error}"
+            raise SolverOptionError(
+                problem, code="option-value", do="pass numbers, text and lists"
+            ) from None
         return plain, {} if warm_start is None else self.solver.pack_warm_start(warm_start)
 
 
@@ -130,7 +132,7 @@ Address = tuple[str, str]
 
 
 def _without_names(program: LinearProgram) -> LinearProgram:
-    parts = {one.name: getattr(program, one.name) for one in fields(LinearProgram)}
+    parts = {field.name: getattr(program, field.name) for field in fields(LinearProgram)}
     return LinearProgram(**parts | {"rows": (), "columns": ()})
 
 
@@ -253,7 +255,7 @@ def _process_error(why: str) -> LdpoptError:
         f"set {PROCESS_VARIABLE}=0 to solve in this process, where time limits and Ctrl-C may not "
         "work at once"
     )
-    return LdpoptError(f"no process could be started for the solver: {why}", do=do)
+    return LdpoptError(f"no process could be started for the solver: {why}", code="process", do=do)
 
 
 def with_unit_costs(program: LinearProgram) -> tuple[LinearProgram, int]:

@@ -97,7 +97,8 @@ class Highs(Solver):
         """States of columns and rows, numbered as in HiGHS."""
         states = {"columns": warm_start.col_status, "rows": warm_start.row_status}
         return {
-            f"basis_{kind}": np.array(list(map(int, given)), int) for kind, given in states.items()
+            f"basis_{kind}": np.array(list(map(int, statuses)), int)
+            for kind, statuses in states.items()
         }
 
     def unpack_warm_start(self, arrays: Arrays) -> highspy.HighsBasis | None:
@@ -173,22 +174,22 @@ class _Refinement:
     def _residual(self, step: LinearProgram) -> Outcome:
         if self.last is not None:
             self.start, self.last = _with_slacks(self.last), None
-        found = _run(
+        correction = _run(
             step, 1.0, {**TOLERANCES, **SIMPLEX, **self._limits}, self.deadline, self.start
         )
-        if found.status is not Status.OPTIMAL:
-            found = _run(step, 1.0, self._limits, self.deadline, None)
-        self.start = found.warm_start
-        return found
+        if correction.status is not Status.OPTIMAL:
+            correction = _run(step, 1.0, self._limits, self.deadline, None)
+        self.start = correction.warm_start
+        return correction
 
     def _fallback_answers(self) -> Iterator[Outcome]:
         for basis, fallback in product((self.outcome.warm_start, None), FALLBACK_OPTIONS):
             if self.deadline.is_over:
                 return
             settings = {**TOLERANCES, **SIMPLEX, **fallback, **self._limits, **self.options}
-            found = _run(self.program, SCALE, settings, self.deadline, basis)
-            self.start, self.last = None, found.warm_start
-            yield found
+            answer = _run(self.program, SCALE, settings, self.deadline, basis)
+            self.start, self.last = None, answer.warm_start
+            yield answer
 
 
 def _run(
@@ -225,7 +226,7 @@ def _outcome(highs: highspy.Highs, scale: float, cost_scale: float) -> Outcome:
     status = _STATUS.get(raw.name, Status.FAILED)
     text = highs.modelStatusToString(raw)
     solution = highs.getSolution()
-    found = highs.getBasis()
+    basis = highs.getBasis()
     if not solution.value_valid:
         return Outcome(status, text)
     point = np.fromiter(solution.col_value, float) / scale
@@ -236,7 +237,7 @@ def _outcome(highs: highspy.Highs, scale: float, cost_scale: float) -> Outcome:
             in_floats(np.fromiter(v, float) / cost_scale)
             for v in (solution.row_dual, solution.col_dual)
         )
-    return Outcome(status, text, point, duals, costs, found if found.valid else None)
+    return Outcome(status, text, point, duals, costs, basis if basis.valid else None)
 
 
 def _with_new_rows(
@@ -262,5 +263,7 @@ def _with_slacks(basis: highspy.HighsBasis) -> highspy.HighsBasis:
 
 def _set(highs: highspy.Highs, option: str, value: Any) -> None:
     if highs.setOptionValue(option, value) != highspy.HighsStatus.kOk:
-        what = f"HiGHS refuses the option {option} = {value!r}"
-        raise SolverOptionError(what, do="see its name, type and range in HiGHS's manual")
+        message = f"HiGHS refuses the option {option} = {value!r}"
+        raise SolverOptionError(
+            message, code="option", do="see its name, type and range in HiGHS's manual"
+        )

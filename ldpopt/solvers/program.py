@@ -131,12 +131,12 @@ class LinearProgram:
         direction = "maximize" if self.maximize else "minimize"
         used = np.flatnonzero(self.objective)
         lines = [self._sizes]
-        for what, spans in (("columns ", self.columns), ("rows    ", self.rows)):
+        for kind, spans in (("columns ", self.columns), ("rows    ", self.rows)):
             sizes: dict[str, int] = {}
             for span in spans:
                 sizes[span.name] = sizes.get(span.name, 0) + span.stop - span.start
             lines.append(
-                f"{what} " + ", ".join(f"{name}: {size:,}" for name, size in sizes.items())
+                f"{kind} " + ", ".join(f"{name}: {size:,}" for name, size in sizes.items())
             )
         lines.append(f"{direction} {_sum_of_terms(self.objective[used], used, names)}")
         for span in self.rows:
@@ -171,22 +171,22 @@ class LinearProgram:
     # By numpy alone: scipy takes as long to import as all else that a small problem needs.
     def activity(self, point: Float) -> Float:
         """Value of each row at a point, in its precision: ``A v``."""
-        found = np.zeros(self.shape[0], point.dtype)
+        sums = np.zeros(self.shape[0], point.dtype)
         used = self.start[:-1] < self.start[1:]
-        found[used] = np.add.reduceat(self.value * point[self.index], self.start[:-1][used])
-        return found
+        sums[used] = np.add.reduceat(self.value * point[self.index], self.start[:-1][used])
+        return sums
 
     def adjoint(self, duals: Float) -> Float:
         """Weight of each column under multipliers of the rows, in their precision: ``A^T y``; some
         rows at a time.
         """
-        found = np.zeros(self.shape[1], duals.dtype)
+        sums = np.zeros(self.shape[1], duals.dtype)
         for begin in range(0, len(duals), BLOCK):
             starts = self.start[begin : begin + BLOCK + 1]
             entries = slice(starts[0], starts[-1])
             weights = np.repeat(duals[begin : begin + BLOCK], np.diff(starts))
-            np.add.at(found, self.index[entries], self.value[entries] * weights)
-        return found
+            np.add.at(sums, self.index[entries], self.value[entries] * weights)
+        return sums
 
     def row_names(self) -> list[str]:
         """One readable name for each row."""
@@ -221,7 +221,9 @@ class LinearProgram:
         text = os.fspath(path)
         if not text.lower().endswith((".lp", ".mps")):
             raise StatementError(
-                f"unknown format of the file {text!r}", do="end the file name in .lp or .mps"
+                f"unknown format of the file {text!r}",
+                code="file-format",
+                do="end the file name in .lp or .mps",
             )
         target = Path(text)
         try:
@@ -280,8 +282,10 @@ class LinearProgram:
             ),
         )
         if highspy.HighsStatus.kError in statuses:
-            what = f"HiGHS refuses the program with {rows} rows and {columns} columns"
-            raise StatementError(what, do="check that its numbers are finite and below 1e20")
+            problem = f"HiGHS refuses the program with {rows} rows and {columns} columns"
+            raise StatementError(
+                problem, code="program", do="check that its numbers are finite and below 1e20"
+            )
         if named:
             for column, name in enumerate(plain_names(self.column_names())):
                 highs.passColName(column, name)

@@ -29,38 +29,40 @@ def find(name: str | Solver) -> Solver:
     if isinstance(name, Solver):
         return name if isinstance(name, Guarded) else Guarded(require_solver(name), "")
     head, _, detail = name.partition(":") if isinstance(name, str) else ("", "", "")
-    own = registered(GROUP)
-    if head in own:
-        address = own[head]
+    plugins = registered(GROUP)
+    if head in plugins:
+        address = plugins[head]
         factory = at_address(address)
     else:
         others = plug_ins(GROUP)
         if head not in others:
-            names = f"auto, {', '.join(sorted({*own, *others}))}, or cvxpy:SOLVER"
+            names = f"auto, {', '.join(sorted({*plugins, *others}))}, or cvxpy:SOLVER"
             do = (
                 f"name one of {names}; or pass an instance of a class derived from "
                 "ldpopt.solvers.Solver"
             )
-            raise SolverNotFoundError(f"there is no solver {short_repr(name)}", do=do)
+            raise SolverNotFoundError(
+                f"there is no solver {short_repr(name)}", code="unknown-solver", do=do
+            )
         address = getattr(others[head], "value", "").partition("[")[0].strip()
         factory = others[head].load()
     solver = require_solver(factory(detail) if detail else factory())
     return (
         solver
-        if head in own and solver.in_process_nonzeros == math.inf
+        if head in plugins and solver.in_process_nonzeros == math.inf
         else Guarded(solver, address, detail)
     )
 
 
 def installed() -> dict[str, str]:
     """Every known solver, with ``"installed"`` or the package to install."""
-    found = {}
+    available = {}
     for name in sorted({*registered(GROUP), *plug_ins(GROUP)}):
         try:
             find(name)
-            found[name] = "installed"
+            available[name] = "installed"
         except SolverNotFoundError as error:
-            found[name] = error.do or error.what
+            available[name] = error.do or error.what
         except Exception as error:  # a plug-in that is broken must not hide the others
-            found[name] = f"cannot be loaded: {type(error).__name__}: {error}"
-    return found
+            available[name] = f"cannot be loaded: {type(error).__name__}: {error}"
+    return available

@@ -70,18 +70,18 @@ class Solver(ABC):
         return None
 
 
-def require_solver(given: Any) -> Solver:
+def require_solver(solver: Any) -> Solver:
     """Return a solver with a name; refuse anything else."""
-    if not isinstance(given, Solver) or not getattr(given, "name", ""):
+    if not isinstance(solver, Solver) or not getattr(solver, "name", ""):
         do = "derive its class from ldpopt.solvers.Solver, and give it a name"
-        raise SolverNotFoundError(f"{short_repr(given)} is not a solver", do=do)
-    return given
+        raise SolverNotFoundError(f"{short_repr(solver)} is not a solver", do=do)
+    return solver
 
 
 def missing(name: str, package: str, extra: str) -> SolverNotFoundError:
     """Error for a solver whose package is not installed."""
-    what = f"solver {name!r} needs {package}, which is not installed"
-    return SolverNotFoundError(what, do=f'pip install "ldpopt[{extra}]"')
+    problem = f"solver {name!r} needs {package}, which is not installed"
+    return SolverNotFoundError(problem, do=f'pip install "ldpopt[{extra}]"')
 
 
 def check_outcome(outcome: Any, solver: Solver, program: LinearProgram) -> Outcome:
@@ -94,23 +94,25 @@ def check_outcome(outcome: Any, solver: Solver, program: LinearProgram) -> Outco
         raise _wrong(solver, "the status OPTIMAL without a point")
     rows, columns = program.shape
     for name, size in (("point", columns), ("row_duals", rows), ("column_duals", columns)):
-        if (given := getattr(outcome, name)) is not None:
-            _require_numbers(solver, name, given, size)
+        if (numbers := getattr(outcome, name)) is not None:
+            _require_numbers(solver, name, numbers, size)
     return outcome
 
 
-def _require_numbers(solver: Solver, name: str, given: Any, size: int) -> None:
-    if not isinstance(given, np.ndarray) or given.dtype.kind not in "fiu":
-        raise _wrong(solver, f"{name} = {short_repr(given)}, which is not an array of numbers")
-    if given.shape != (size,):
-        raise _wrong(solver, f"{name} of shape {given.shape}; the program needs ({size},)")
-    if name == "point" and not np.isfinite(given).all():
+def _require_numbers(solver: Solver, name: str, numbers: Any, size: int) -> None:
+    if not isinstance(numbers, np.ndarray) or numbers.dtype.kind not in "fiu":
+        raise _wrong(solver, f"{name} = {short_repr(numbers)}, which is not an array of numbers")
+    if numbers.shape != (size,):
+        raise _wrong(solver, f"{name} of shape {numbers.shape}; the program needs ({size},)")
+    if name == "point" and not np.isfinite(numbers).all():
         raise _wrong(solver, "a point with a number that is not finite")
 
 
-def _wrong(solver: Solver, what: str) -> LdpoptError:
+def _wrong(solver: Solver, problem: str) -> LdpoptError:
     do = "test it with ldpopt.testing.check_solver"
-    return LdpoptError(f"solve() of the solver {solver.name!r} returned {what}", do=do)
+    return LdpoptError(
+        f"solve() of the solver {solver.name!r} returned {problem}", code="outcome", do=do
+    )
 
 
 class Status(Enum):

@@ -59,20 +59,22 @@ def certify(solution: Solution, *, exact: bool = True, gap: float | None = None)
     )
     require_kind(solution, Solution, "certify()", do)
     gap = None if gap is None else real_number(gap, "gap")
-    found = prove(solution.problem, solution.mechanism, multipliers_of(solution))
-    if gap is not None and found.relative_gap > gap:
+    certificate = prove(solution.problem, solution.mechanism, multipliers_of(solution))
+    if gap is not None and certificate.relative_gap > gap:
         raise CertificateError(
-            f"the certified gap is {found.relative_gap:.3g}, more than the requested {gap:.3g}",
-            where=f"{solution.solver}: {in_float(found.achieved):.12g} achieved, bound "
-            f"{in_float(found.bound):.12g}",
+            f"the certified gap is {certificate.relative_gap:.3g}, more than the requested "
+            f"{gap:.3g}",
+            code="gap",
+            where=f"{solution.solver}: {in_float(certificate.achieved):.12g} achieved, bound "
+            f"{in_float(certificate.bound):.12g}",
             do="solve again with solver='highs', or with tighter tolerances",
         )
     if exact:
-        return found
+        return certificate
     achieved, best, distance = (
-        in_float(value) for value in (found.achieved, found.bound, found.gap)
+        in_float(value) for value in (certificate.achieved, certificate.bound, certificate.gap)
     )
-    return replace(found, exact=False, achieved=achieved, bound=best, gap=distance)
+    return replace(certificate, exact=False, achieved=achieved, bound=best, gap=distance)
 
 
 def multipliers_of(solution: Solution) -> Multipliers:

@@ -76,10 +76,10 @@ def relaxed_form(problem: Problem) -> ProgramForm:
 def available_forms(problem: Problem) -> tuple[ProgramForm, ...]:
     """Forms that a problem has, the default first."""
     ties = problem.ties()
-    found: tuple[ProgramForm, ...] = (default_form(problem), "pairwise")
+    forms: tuple[ProgramForm, ...] = (default_form(problem), "pairwise")
     if problem.privacy.is_separated and ties is not None and ties.is_compact:
-        found = (*found, "relaxation")
-    return tuple(dict.fromkeys(found))
+        forms = (*forms, "relaxation")
+    return tuple(dict.fromkeys(forms))
 
 
 def size(problem: Problem, form: ProgramForm) -> Size:
@@ -197,10 +197,9 @@ def formulate(
 
 def add_rows(program: ChannelProgram, block: RowBlock, problem: Problem) -> ChannelProgram:
     """Append a block of rows over the channel to a program."""
-    start, index, value = program.structure.compressed(block)
-    return _append(
-        program, block.name, start, index, value, block.lower, block.upper, _axes(problem), block
-    )
+    matrix = program.structure.compressed(block)
+    sides = block.lower, block.upper
+    return _append(program, block.name, matrix, sides, _axes(problem), block)
 
 
 def _weighted(problem: Problem) -> Float:
@@ -218,11 +217,13 @@ def _ties_of(problem: Problem, form: ProgramForm) -> Ties | None:
     forms = available_forms(problem)
     if form in forms:
         return problem.ties()
-    what = f"{problem.privacy!r} has no {form} form"
+    message = f"{problem.privacy!r} has no {form} form"
     if form == "compact" and "relaxation" in forms:
-        what = f"the compact form of {problem.privacy!r} is a relaxation"
-        raise NotRepresentableError(what, do=f'use form="{forms[0]}", or request form="relaxation"')
-    raise NotRepresentableError(what, do=f'use form="{forms[0]}"')
+        message = f"the compact form of {problem.privacy!r} is a relaxation"
+        raise NotRepresentableError(
+            message, code="relaxation", do=f'use form="{forms[0]}", or request form="relaxation"'
+        )
+    raise NotRepresentableError(message, code="form", do=f'use form="{forms[0]}"')
 
 
 def _n_pairs(ties: Ties) -> float:
@@ -243,6 +244,32 @@ def _compact(problem: Problem, form: ProgramForm) -> ChannelProgram:
     )
     capped = np.flatnonzero(ties.capped_inputs())
     shared = np.flatnonzero(ties.tied_outputs(m))
+    size = len(capped) * len(shared)
+    axes = tuple(inputs[x] for x in capped), tuple(outputs[y] for y in shared)
+    weighted = structure.weighted
+    return _without_zeros(
+        ChannelProgram(
+            np.concatenate([weighted.reshape(-1), structure.b * weighted.sum(axis=0)]),
+            structure.maximize,
+            *_compact_matrix((n, m), structure, capped, shared),
+            np.concatenate([np.ones(n), np.full(size, -np.inf)]),
+            np.concatenate([np.ones(n), np.full(size, structure.delta)]),
+            np.zeros(n * m + m),
+            np.where(np.append(ties.allowed(m).reshape(-1), ties.tied_outputs(m)), np.inf, 0.0),
+            (Span("row_sum", 0, n, (inputs,)), Span("privacy", n, n + size, axes)),
+            (Span("Q", 0, n * m, (inputs, outputs)), Span("M", n * m, n * m + m, (outputs,))),
+            structure,
+        )
+    )
+
+
+def _compact_matrix(
+    shape: tuple[int, int], structure: Structure, capped: Int, shared: Int
+) -> tuple[Int, Int, Float]:
+    """Starts, columns and coefficients of the rows: ``sum_y (Q[x, y] + b M[y]) = 1`` for every
+    input, then ``Q[x, y] - beta M[y] <= delta`` for capped inputs and shared outputs.
+    """
+    n, m = shape
     q = np.arange(n * m).reshape(n, m)
     floors = n * m + np.arange(m)
     size = len(capped) * len(shared)
@@ -254,24 +281,7 @@ def _compact(problem: Problem, form: ProgramForm) -> ChannelProgram:
         caps = array[2 * n * m :].reshape(len(capped), len(shared), 2)
         sums[:, 0], sums[:, 1], caps[:, :, 0], caps[:, :, 1] = parts
     start = np.concatenate([np.arange(n) * 2 * m, n * 2 * m + np.arange(size + 1) * 2])
-    axes = tuple(inputs[x] for x in capped), tuple(outputs[y] for y in shared)
-    weighted = structure.weighted
-    return _without_zeros(
-        ChannelProgram(
-            np.concatenate([weighted.reshape(-1), structure.b * weighted.sum(axis=0)]),
-            structure.maximize,
-            start,
-            index,
-            value,
-            np.concatenate([np.ones(n), np.full(size, -np.inf)]),
-            np.concatenate([np.ones(n), np.full(size, structure.delta)]),
-            np.zeros(n * m + m),
-            np.where(np.append(ties.allowed(m).reshape(-1), ties.tied_outputs(m)), np.inf, 0.0),
-            (Span("row_sum", 0, n, (inputs,)), Span("privacy", n, n + size, axes)),
-            (Span("Q", 0, n * m, (inputs, outputs)), Span("M", n * m, n * m + m, (outputs,))),
-            structure,
-        )
-    )
+    return start, index, value
 
 
 def row_sums(problem: Problem) -> ChannelProgram:
@@ -347,21 +357,10 @@ def _events(problem: Problem) -> ChannelProgram:
         columns=(*program.columns, Span("E", n * m, n * m + size, (pairs, outputs))),
     )
     index = np.stack([*entries, excess], axis=1).reshape(-1)
-    wider = _append(
-        wider,
-        "excess",
-        np.arange(size + 1) * 3,
-        index,
-        value,
-        -infinite,
-        zero,
-        (pairs, outputs),
-        None,
-    )
-    start = np.arange(len(pairs) + 1) * m
-    return _append(
-        wider, "privacy", start, excess, np.ones(size), -infinite[::m], limits, (pairs,), None
-    )
+    matrix = np.arange(size + 1) * 3, index, value
+    wider = _append(wider, "excess", matrix, (-infinite, zero), (pairs, outputs), None)
+    matrix = np.arange(len(pairs) + 1) * m, excess, np.ones(size)
+    return _append(wider, "privacy", matrix, (-infinite[::m], limits), (pairs,), None)
 
 
 def _with_worst_case(program: ChannelProgram, problem: Problem) -> ChannelProgram:
@@ -399,7 +398,7 @@ def _with_worst_case(program: ChannelProgram, problem: Problem) -> ChannelProgra
         if program.maximize
         else (np.zeros(n), np.full(n, np.inf))
     )
-    return _append(wider, "worst_case", start, index, value, lower, upper, (inputs,), None)
+    return _append(wider, "worst_case", (start, index, value), (lower, upper), (inputs,), None)
 
 
 def worst_case_utility(problem: Problem) -> Float:
@@ -425,14 +424,14 @@ def may_be_worst(problem: Problem) -> NDArray[np.bool_]:
 def _append(
     program: ChannelProgram,
     name: str,
-    start: Int,
-    index: Int,
-    value: Float,
-    lower: Float,
-    upper: Float,
+    matrix: tuple[Int, Int, Float],
+    sides: tuple[Float, Float],
     axes: tuple[tuple[str, ...], ...],
     block: RowBlock | None,
 ) -> ChannelProgram:
+    """A program with more rows: starts, columns and coefficients, and lower and upper sides."""
+    start, index, value = matrix
+    lower, upper = sides
     first = program.shape[0]
     return replace(
         program,

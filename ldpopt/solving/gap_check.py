@@ -16,8 +16,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ldpopt.certificate.program_bound import bound
+from ldpopt.certificate.program_bound import bound_of
 from ldpopt.certificate.program_certificate import achieved_by, relative_gap
+from ldpopt.certificate.program_digits import ProgramDigits
 from ldpopt.errors import CertificateError, NotRepresentableError
 from ldpopt.foundation.deadline import OutOfTimeError
 from ldpopt.mechanism.repair import repair
@@ -71,15 +72,16 @@ def _certified_gap(raw: RawSolution, problem: Problem) -> float | None:
     ):
         return None  # also if the multipliers are those of another program
     multipliers = raw.multipliers or read_multipliers(problem, raw.program, duals)
-    achieved = achieved_by(problem, raw.repaired.mechanism)
+    digits = ProgramDigits.of(problem)
+    achieved = achieved_by(digits, raw.repaired.mechanism)
     gap = np.inf
     for coarse in (True, False) if raw.program.is_plain_compact else (False,):
         try:
-            best = bound(problem, multipliers, coarse=coarse)
+            best = bound_of(digits, multipliers, coarse=coarse)
         except CertificateError:
             return None
         distance = best - achieved if problem.utility.sense == "gain" else achieved - best
-        if (gap := relative_gap(problem, multipliers, best, distance)) <= POLISHED_GAP:
+        if (gap := relative_gap(digits, multipliers, best, distance)) <= POLISHED_GAP:
             break
     return gap
 

@@ -18,7 +18,7 @@ from ldpopt.solving.methods.event_interior import EventInteriorPoint
 from ldpopt.solving.methods.graph_interior import GraphInteriorPoint
 from ldpopt.solving.methods.method import Method
 from ldpopt.solving.methods.output_sifting import OutputSifting
-from ldpopt.solving.methods.rays.method import Rays
+from ldpopt.solving.methods.rays.method import RaysMethod
 from ldpopt.solving.methods.row_generation import RowGeneration
 from ldpopt.solving.problem_form import ProblemForm
 
@@ -26,7 +26,7 @@ SolveForm = Literal["compact", "pairwise", "sifted"]
 
 METHODS: tuple[Method, ...] = (
     OutputSifting(),
-    Rays(),
+    RaysMethod(),
     GraphInteriorPoint(),
     RowGeneration(may_switch=True),
     EventInteriorPoint(),
@@ -85,7 +85,9 @@ def plan(
     require_kind(limits, Limits, "limits=")
     if form is not None and not (isinstance(form, str) and form in get_args(SolveForm)):
         raise StatementError(
-            f"unknown form {short_repr(form)}", do="use 'compact', 'pairwise' or 'sifted'"
+            f"unknown form {short_repr(form)}",
+            code="unknown-form",
+            do="use 'compact', 'pairwise' or 'sifted'",
         )
     require_kind(problem, Problem, "plan()")
     facts = ProblemForm.of(problem, deadline)
@@ -99,7 +101,8 @@ def plan(
     if form == "sifted":
         return (Step(OutputSifting(), 'form="sifted" was requested'),)
     allowed = [
-        replace(one, program_form=form) if isinstance(one, Direct) else one for one in METHODS
+        replace(candidate, program_form=form) if isinstance(candidate, Direct) else candidate
+        for candidate in METHODS
     ]
     # Ranks take less time than suiting.
     ranks = {

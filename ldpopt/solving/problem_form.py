@@ -146,11 +146,11 @@ class ProblemForm:
         """Floats that the interior point by outputs stores: factors level by level, and arrays of
         ties.
         """
-        from ldpopt.solving.interior.levels import Levels
+        from ldpopt.solving.interior.levels import VertexLevels
 
         if self.ties is None or self.ties.is_compact:
             return inf
-        return self.m * Levels.of(self.n, *self.ties.pairs()).numbers + self._tie_numbers
+        return self.m * VertexLevels.of(self.n, *self.ties.pairs()).numbers + self._tie_numbers
 
     @cached_property
     def is_connected(self) -> bool:

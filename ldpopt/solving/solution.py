@@ -136,21 +136,22 @@ class Solution(HasFacts):
 
     def no_solution(self) -> NoSolutionError:
         """The error that explains why there is no mechanism; it carries this solution."""
-        what = f"{self.solver} ended with {self.raw_status!r}"
+        problem = f"{self.solver} ended with {self.raw_status!r}"
         if self.status is Status.INFEASIBLE:
             blocks = " and ".join(self.conflict) or "the constraints"
             return InfeasibleError(
                 f"no channel satisfies {blocks} together",
+                code="conflict",
                 do="relax one of them, or raise epsilon",
                 solution=self,
             )
         if self.status is Status.UNBOUNDED:
-            return UnboundedError(what, do="bound the side constraints", solution=self)
+            return UnboundedError(problem, do="bound the side constraints", solution=self)
         if self.status is Status.LIMIT:
             return LimitReachedError(
-                what, do="raise time_limit, or choose another solver", solution=self
+                problem, do="raise time_limit, or choose another solver", solution=self
             )
-        return NoSolutionError(what, do="choose another solver", solution=self)
+        return NoSolutionError(problem, do="choose another solver", solution=self)
 
 
 def value_of(problem: Problem, channel: Float) -> float:

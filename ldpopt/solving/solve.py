@@ -266,13 +266,13 @@ def _conflict(problem: Problem, solver: str | Solver, deadline: Deadline) -> tup
     backend = find("highs" if solver in ("auto", "interior") else solver)
     needed = list(problem.constraints)
     for block in problem.constraints:
-        rest = [other for other in needed if other is not block]
-        trial = replace(problem, constraints=tuple(rest))
+        others = [other for other in needed if other is not block]
+        trial = replace(problem, constraints=tuple(others))
         if (
             backend.solve(formulate(trial, relaxed_form(trial)), time_limit=deadline.left).status
             is Status.INFEASIBLE
         ):
-            needed = rest
+            needed = others
     return (f"privacy ({problem.privacy!r})", *(repr(block.name) for block in needed))
 
 
@@ -316,7 +316,7 @@ def _few_reports(fixed: Repaired) -> tuple[str, ...]:
 def _cost_of_repair(problem: Problem, channel: Float, fixed: Repaired) -> tuple[str, ...]:
     """Note the cost of making the channel exactly private, if it is at least `NOTED_COST`."""
     sign = 1.0 if problem.utility.sense == "gain" else -1.0
-    before, after = (value_of(problem, one) for one in (channel, fixed.mechanism.channel))
+    before, after = (value_of(problem, matrix) for matrix in (channel, fixed.mechanism.channel))
     if not (cost := sign * (before - after)) > NOTED_COST * abs(before):
         return ()
     share = cost / abs(before) if before else float("inf")

@@ -2,48 +2,52 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ldpopt.foundation.labels import text_of
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.surveys.questionnaire import Questionnaire
 
-if TYPE_CHECKING:
-    from ldpopt.surveys.survey import Survey
+Meaning = tuple[Any, str, float]  # report, the answers that give it most often, how much more often
 
 
-def codebook(survey: Survey) -> list[dict[str, Any]]:
+def codebook(survey: Questionnaire) -> list[dict[str, Any]]:
     """Rows: a column, a report (or a number of one), the answers that give it most often, and how
     much more often.
     """
-    found = []
-    for column, drawn in survey.randomizers.items():
-        if isinstance(drawn, Mechanism):
-            channel = np.asarray(drawn.counts / drawn.denominator)
-            most = channel.max(axis=0)
-            least = channel.min(axis=0)
-            likely = channel >= np.sqrt(most * least) * (1 - 1e-12)
-            meanings = [
-                ", ".join(text_of(drawn.inputs[x]) for x in np.argsort(-p, kind="stable") if own[x])
-                for p, own in zip(channel.T, likely.T, strict=True)
-            ]
-            ratios = np.divide(most, least, out=np.full(len(most), np.inf), where=least > 0)
-            rows = list(zip(drawn.outputs, meanings, ratios.tolist(), strict=True))
-        else:
-            odds = float(
-                (1 + drawn.bias) / (1 - drawn.bias)
-                if isinstance(drawn, YesNoPatterns)
-                else drawn.odds
-            )
-            names = [
-                ": ".join(map(text_of, x)) if isinstance(x, tuple) else text_of(x)
-                for x in drawn.inputs
-            ]
-            rows = [(number, f"the list has {name}", odds) for number, name in enumerate(names)]
-        found += [
-            {"column": column, "report": text_of(y), "likely": name, "times": n}
-            for y, name, n in rows
-        ]
-    return found
+    return [
+        {"column": column, "report": text_of(report), "likely": answers, "times": times}
+        for column, law in survey.randomizers.items()
+        for report, answers, times in _meanings(law)
+    ]
+
+
+def _meanings(law: Any) -> list[Meaning]:
+    """What each report of a mechanism means, or each number in the reports of a protocol."""
+    if isinstance(law, Mechanism):
+        return _meanings_of_outputs(law)
+    is_pattern = isinstance(law, YesNoPatterns)
+    odds = float((1 + law.bias) / (1 - law.bias) if is_pattern else law.odds)
+    names = [
+        ": ".join(map(text_of, label)) if isinstance(label, tuple) else text_of(label)
+        for label in law.inputs
+    ]
+    return [(number, f"the list has {name}", odds) for number, name in enumerate(names)]
+
+
+def _meanings_of_outputs(law: Mechanism) -> list[Meaning]:
+    """What each output means: the answers nearer to the most likely one than to the least."""
+    channel = np.asarray(law.counts / law.denominator)
+    most = channel.max(axis=0)
+    least = channel.min(axis=0)
+    is_likely = channel >= np.sqrt(most * least) * (1 - 1e-12)
+    falling = np.argsort(-channel, axis=0, kind="stable")
+    answers = [
+        ", ".join(text_of(law.inputs[x]) for x in order if column[x])
+        for order, column in zip(falling.T, is_likely.T, strict=True)
+    ]
+    ratios = np.divide(most, least, out=np.full(len(most), np.inf), where=least > 0)
+    return list(zip(law.outputs, answers, ratios.tolist(), strict=True))

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from ldpopt.estimation.answered import ANSWERED, among_answered
 from ldpopt.estimation.counts import Counts, MechanismSource, source_of
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.inversion import estimate_frequencies
+from ldpopt.estimation.options import Reading
+from ldpopt.estimation.planning import Precision, precision
 from ldpopt.estimation.reports import ALL, NO_GROUP
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
@@ -24,10 +27,10 @@ from ldpopt.foundation.labels import label_numbers, text_of
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.mechanism.files import require_drawn_by
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.surveys.count import counts_by_group, counts_of_all, counts_of_table
+from ldpopt.surveys.joint import JOINT
+from ldpopt.surveys.questionnaire import Questionnaire
 from ldpopt.tables.coding import Coder
-
-if TYPE_CHECKING:
-    from ldpopt.surveys.survey import Survey
 
 FEW = 100  # number of reports below which a table says that a group is small
 MAX_PAIRS = 1 << 22  # largest number of entries of the channel of two reports
@@ -87,13 +90,13 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         )
         return [
             ({} if self.by is None else {"group": group})
-            | {"question": name, "answer": answer, "estimate": float(one.values[place])}
-            | {"std_error": float(one.std_error[place]), "low": float(low), "high": float(high)}
-            | {"n_reports": one.n_reports}
-            for group, found in tables.items()
-            for name, one in found.items()
+            | {"question": name, "answer": answer, "estimate": float(estimate.values[place])}
+            | {"std_error": float(estimate.std_error[place])}
+            | {"low": float(low), "high": float(high), "n_reports": estimate.n_reports}
+            for group, estimates in tables.items()
+            for name, estimate in estimates.items()
             for place, (answer, (low, high)) in enumerate(
-                zip(one.labels or (), one.interval, strict=True)
+                zip(estimate.labels or (), estimate.interval, strict=True)
             )
         ]
 
@@ -105,33 +108,30 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         """What a reader of the table has to know: shares among those who answered, groups with few
         reports.
         """
-        found = []
-        if answered := [name for name, one in self.questions.items() if one.method == ANSWERED]:
-            last = " or ".join(
-                sorted({repr(text_of((self[name].labels or ("",))[-1])) for name in answered})
+        notes = []
+        answered = [name for name in self if self[name].method == ANSWERED]
+        if answered:
+            last_labels = {repr(text_of((self[name].labels or ("",))[-1])) for name in answered}
+            notes.append(
+                f"{', '.join(answered)}: shares among those who answered; "
+                f"{' or '.join(sorted(last_labels))} is a share of all people"
             )
-            found.append(
-                f"{', '.join(answered)}: shares among those who answered; {last} is a share of "
-                "all people"
-            )
-        small = {
-            text_of(group): number
-            for group, own in self.groups.items()
-            if (number := min((one.n_reports for one in own.values()), default=0)) < FEW
+        numbers = {
+            text_of(group): min((each.n_reports for each in estimates.values()), default=0)
+            for group, estimates in self.groups.items()
         }
+        small = [f"{label(group)} {n}" for group, n in numbers.items() if n < FEW]
         if small:
-            shown = ", ".join(
-                f"{label(group)} {number}" for group, number in list(small.items())[:5]
-            )
-            found.append(
+            shown = ", ".join(small[:5])
+            notes.append(
                 f"groups of fewer than {FEW} reports say little: "
                 f"{shown}{', ...' if len(small) > 5 else ''}"
             )
         if self.by is not None:
-            found.append(
+            notes.append(
                 f"{self.by} is not protected: the groups are those of the table as it was collected"
             )
-        return found
+        return notes
 
     def facts(self) -> Facts:
         """The table and its notes."""
@@ -161,76 +161,80 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
 def in_order(groups: Mapping[Hashable, Any]) -> list[Hashable]:
     """Names of groups in the order of their numbers, or else of their texts."""
     names = list(groups)
-    numbers = label_numbers(names)
-    return [
-        names[place]
-        for place in sorted(
-            range(len(names)), key=(numbers or list(map(text_of, names))).__getitem__
-        )
-    ]
+    keys: list[Any] = label_numbers(names) or list(map(text_of, names))
+    return [names[place] for place in sorted(range(len(names)), key=keys.__getitem__)]
 
 
 def estimate_survey(
-    survey: Survey,
-    counts: Mapping[str, Mapping[Hashable, Counts]],
-    by: str | None,
-    check_fit: bool,
-    **how: Any,
+    survey: Questionnaire, table: Any, weights: Any, by: str | None, reading: Reading
 ) -> SurveyEstimate:
-    """Estimate from counts by column and group; the fit of the reports is checked for all people
-    together.
+    """Estimate every question from a table of reports or their counts; see `Survey.estimate`.
+
+    The fit of the reports is checked for all people together.
     """
-    whole: dict[str, Estimate] = {}
+    counts = counts_of_table(survey, table, weights, by)
+    in_group = replace(reading, check_fit=False)
+    of_all: dict[str, Estimate] = {}
     groups: dict[Hashable, dict[str, Estimate]] = {
-        group: {} for own in counts.values() for group in own if by
+        group: {} for by_group in counts.values() for group in by_group if by
     }
     for name in survey.questions:
-        own = counts[survey.column_of(name)]
-        total: Any = sum(own.values())
-        whole[name] = survey.estimate_question(name, total, check_fit=check_fit, **how)
+        by_group = counts[survey.column_of(name)]
+        total: Any = sum(by_group.values())
+        of_all[name] = estimate_question(survey, name, total, reading)
         for group in groups:
-            if group in own and own[group].total > 0:
-                groups[group][name] = survey.estimate_question(
-                    name, own[group], check_fit=False, **how
-                )
-    return SurveyEstimate(
-        whole, by, {group: groups[group] for group in in_order(groups)}, survey.title
-    )
+            if group in by_group and by_group[group].total > 0:
+                groups[group][name] = estimate_question(survey, name, by_group[group], in_group)
+    ordered = {group: groups[group] for group in in_order(groups)}
+    return SurveyEstimate(of_all, by, ordered, survey.title)
 
 
-def numbers_of(survey: Survey, name: str) -> Any:
+def numbers_of(survey: Questionnaire, name: str) -> Any:
     """What estimates the numbers of a question."""
     column = survey.column_of(name)
-    found = survey.sources[column] if survey.joint is None else survey.joint.numbers_of(name)
-    return found if isinstance(found, YesNoPatterns) else source_of(found, name)
+    if survey.joint is None:
+        return source_of(survey.sources[column], name)
+    numbers = survey.joint.numbers_of(name)
+    return numbers if isinstance(numbers, YesNoPatterns) else source_of(numbers, name)
 
 
 def estimate_question(
-    survey: Survey, name: str, counts: Counts, confidence: float, **how: Any
+    survey: Questionnaire, name: str, counts: Counts, reading: Reading
 ) -> Estimate:
     """Estimate one question, and of one with an answer for missing ones the shares among those who
     answered.
     """
     source = numbers_of(survey, name)
     if isinstance(source, YesNoPatterns):
-        found = source.estimate_one(name, counts, confidence, **how)
+        estimate: Any = partial(source.estimate_one, name)
     elif isinstance(source, MechanismSource):
-        found = estimate_frequencies(source.mechanism, counts, confidence=confidence, **how)
+        estimate = partial(estimate_frequencies, source.mechanism)
     else:
-        found = source.estimate(counts, confidence, **how)
-    missing = survey.questions[name].missing_place(found.labels or ())
+        estimate = source.estimate
+    estimates: Estimate = estimate(counts, **vars(reading))
+    missing = survey.questions[name].missing_place(estimates.labels or ())
     if missing is None:
-        return found
-    return among_answered(
-        found, source, counts, missing, simultaneous=how.get("simultaneous", False)
-    )
+        return estimates
+    return among_answered(estimates, source, counts, missing, simultaneous=reading.simultaneous)
 
 
-def true_numbers(survey: Survey, name: str, prior: Any, found: Estimate) -> list[float]:
+def precision_of(
+    survey: Questionnaire, name: str, confidence: float, prior: Any = None
+) -> Precision:
+    """Variances of the numbers of a question; see `Survey.precision`."""
+    if survey.joint is not None:
+        return survey.joint.precision(survey.require(name), confidence, prior)
+    plan = precision(survey.sources[survey.column_of(name)], confidence=confidence, prior=prior)
+    if survey.has_all_reports:
+        return plan
+    return replace(plan, variances=plan.variances * len(survey.questions))
+
+
+def true_numbers(survey: Questionnaire, name: str, prior: Any, estimate: Estimate) -> list[float]:
     """The numbers of a question that an estimate is about, if the answers have these
     frequencies.
     """
-    names = found.labels or ()
+    names = estimate.labels or ()
     question = survey.questions[name]
     missing = question.missing_place(names)
     joint = question.source if survey.joint is not None else None
@@ -238,53 +242,79 @@ def true_numbers(survey: Survey, name: str, prior: Any, found: Estimate) -> list
     source = numbers_of(survey, name) if joint is None else joint
     wanted = source.wanted if joint is None else joint.matrix
     numbers = dict(zip(source.names, (wanted @ prior).tolist(), strict=True))
-    rest = 1.0 if missing is None else 1 - numbers[names[missing]]
-    return [numbers[key] / (1.0 if place == missing else rest) for place, key in enumerate(names)]
+    answered = 1.0 if missing is None else 1 - numbers[names[missing]]
+    return [
+        numbers[key] / (1.0 if place == missing else answered) for place, key in enumerate(names)
+    ]
 
 
 def estimate_pair(
-    survey: Survey, table: Any, names: tuple[str, str], weights: Any, **how: Any
+    survey: Questionnaire, table: Any, names: tuple[str, str], weights: Any, reading: Reading
 ) -> Estimate:
-    """Estimate the table of two questions from their two reports, which are independent given the
-    answers.
+    """Estimate the table of two questions; see `Survey.estimate_pair`."""
+    if survey.joint is None:
+        pairs, counts = _pairs_of_reports(survey, table, names, weights)
+        return estimate_frequencies(pairs, counts, **vars(reading))
+    name, other = map(survey.require, names)
+    source = survey.joint.pair(name, other)
+    columns = {JOINT: (source, survey.joint.missing)}
+    counts = counts_of_all(survey, columns, table, weights)[JOINT]
+    return source.estimate(counts, **vars(reading))  # type: ignore[no-any-return]
+
+
+def _pairs_of_reports(
+    survey: Questionnaire, table: Any, names: tuple[str, str], weights: Any
+) -> tuple[Mechanism, Counts]:
+    """The mechanism of the pairs of two reports, which are independent given the answers, and its
+    counts.
     """
-    drawn = [survey.randomizers[survey.require(name)] for name in names]
-    why = ""
-    one, two = drawn
-    if survey.one_question is not None:
-        why = f"in the scheme {survey.scheme!r} no report is about two questions"
-    elif names[0] == names[1]:
-        why = f"a table of {names[0]!r} and itself"
-    elif (
-        not all(isinstance(each, Mechanism) for each in drawn)
-        or one.counts.size * two.counts.size > MAX_PAIRS
-    ):
-        why = "the questions have too many answers for a table"
-    if why:
-        raise StatementError(
-            why, do="use the scheme 'joint', or 'split' and two questions of few answers"
-        )
-    # The counts of one report in the groups of the other one are those of pairs.
+    first, second = _mechanisms_of_pair(survey, names)
+    # The counts of the first report in the groups of the second one are those of pairs.
     if isinstance(table, (str, os.PathLike)):
-        require_drawn_by(os.fspath(table), names[1], two.digest)
-    source, own = survey.columns[names[0]]
-    groups = survey.counts_by_group({names[0]: (source, own)}, table, weights, names[1])[names[0]]
+        require_drawn_by(os.fspath(table), names[1], second.digest)
+    source, missing = survey.columns[names[0]]
+    columns = {names[0]: (source, missing)}
+    groups = counts_by_group(survey, columns, table, weights, names[1])[names[0]]
     if survey.columns[names[1]][1] == "leave_out":
         groups.pop(NO_GROUP, None)
-    coder = Coder(two.outputs, "report", as_text=True)
-    none = source.counts_of_array(source.codec.no_reports)
-    by_code = {coder.code(text_of(group)): found for group, found in groups.items()}
+    coder = Coder(second.outputs, "report", as_text=True)
+    by_code = {coder.code(text_of(group)): counts for group, counts in groups.items()}
     if min(by_code, default=0) < 0:
-        what = f"column {names[1]!r} has an entry that is not a report of its question"
-        raise StatementError(what, do="pass what `privatize` returned or wrote")
-    cells = [by_code.get(code, none) for code in range(len(two.outputs))]
-    parts = ([cell[key] for cell in map(vars, cells)] for key in ("values", "squares"))
-    values, squares = (np.stack(part, axis=1).ravel() for part in parts)
-    channel = np.kron(one.counts / one.denominator, two.counts / two.denominator)
+        raise StatementError(
+            f"column {names[1]!r} has an entry that is not a report of its question",
+            code="unknown-report",
+            do="pass what `privatize` returned or wrote",
+        )
+    no_reports = source.counts_of_array(source.codec.no_reports)
+    cells = [by_code.get(code, no_reports) for code in range(len(second.outputs))]
+    values: Any = np.stack([cell.values for cell in cells], axis=1).ravel()
+    squares: Any = np.stack([cell.squares for cell in cells], axis=1).ravel()
     pairs = Mechanism(
-        channel, list(product(one.inputs, two.inputs)), list(product(one.outputs, two.outputs))
+        np.kron(first.counts / first.denominator, second.counts / second.denominator),
+        list(product(first.inputs, second.inputs)),
+        list(product(first.outputs, second.outputs)),
     )
     sums = (float(values.sum()), float(squares.sum()), sum(cell.n_reports for cell in cells))
-    return estimate_frequencies(
-        pairs, Counts(pairs.digest, pairs.outputs, values, squares, *sums), **how
-    )
+    return pairs, Counts(pairs.digest, pairs.outputs, values, squares, *sums)
+
+
+def _mechanisms_of_pair(survey: Questionnaire, names: tuple[str, str]) -> list[Any]:
+    """The mechanisms of two questions of which a table can be estimated from their two reports."""
+    laws = [survey.randomizers[survey.require(name)] for name in names]
+    code = reason = ""
+    if survey.one_question is not None:
+        code = "one-question"
+        reason = f"in the scheme {survey.scheme!r} no report is about two questions"
+    elif names[0] == names[1]:
+        code = "same-question"
+        reason = f"a table of {names[0]!r} and itself"
+    elif (
+        not all(isinstance(law, Mechanism) for law in laws)
+        or laws[0].counts.size * laws[1].counts.size > MAX_PAIRS
+    ):
+        code = "pair-size"
+        reason = "the questions have too many answers for a table"
+    if reason:
+        do = "use the scheme 'joint', or 'split' and two questions of few answers"
+        raise StatementError(reason, code=code, do=do)
+    return laws

@@ -5,44 +5,42 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ldpopt.certificate.design_certificate import certificate_from_dict, is_design
 from ldpopt.designing.design import AnyDesign, load_design
 from ldpopt.designing.record import Design, FormulaDesign, ProvedDesign
 from ldpopt.foundation.documents import plain_labels, reading_json
-from ldpopt.foundation.files import replacing, strict_object
+from ldpopt.foundation.files import FilePath, replacing, strict_object
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.mechanism.files import finite_or_none, labels_of, made_by, require_digest
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import Question
 from ldpopt.problem.workload import Workload
 from ldpopt.surveys.joint import JointQuestion, read_joint
+from ldpopt.surveys.questionnaire import Kind, Questionnaire
 from ldpopt.surveys.ticks import TicksQuestion
-
-if TYPE_CHECKING:
-    from ldpopt.surveys.survey import Survey
 
 FORMAT = "ldpopt survey 1"
 MAX_FILE_BYTES = 2**30
 
 
-def write_survey_file(survey: Survey, path: str | os.PathLike[str]) -> None:
+def write_survey_file(survey: Questionnaire, path: FilePath) -> None:
     """Write a survey; see `Survey.save`."""
     data: dict[str, Any] = {
         "format": FORMAT,
         "title": survey.title,
         "made_by": made_by(),
         "scheme": survey.scheme,
-    }
-    stated = None if survey.limit is None else survey.limit.exact_text
-    data |= {
         "epsilon": finite_or_none(survey.epsilon),
-        "stated_epsilon": stated,
+        "stated_epsilon": None if survey.limit is None else survey.limit.exact_text,
         "weights": survey.weights,
     }
-    data |= {"words": words} if (words := survey.words.to_dict()) else {}
-    data |= {} if survey.joint is None else {"joint": survey.joint.certificate.to_dict()}
+    words = survey.words.to_dict()
+    if words:
+        data["words"] = words
+    if survey.joint is not None:
+        data["joint"] = survey.joint.certificate.to_dict()
     data["questions"] = {
         name: _question_to_dict(question) for name, question in survey.questions.items()
     }
@@ -50,8 +48,8 @@ def write_survey_file(survey: Survey, path: str | os.PathLike[str]) -> None:
         stream.write(json.dumps(data, indent=1) + "\n")
 
 
-def read_survey_file(path: str | os.PathLike[str], survey: type[Survey]) -> Survey:
-    """Read a survey; see `Survey.load`."""
+def read_survey_file(path: FilePath, kind: type[Kind]) -> Kind:
+    """Read a survey of a kind; see `Survey.load`."""
     do = "write one with `ldpopt survey solve SURVEY.toml -o FILE`"
     with reading_json(path, "a survey", do):
         name = os.fspath(path)
@@ -69,10 +67,10 @@ def read_survey_file(path: str | os.PathLike[str], survey: type[Survey]) -> Surv
             questions = JointQuestion.of(
                 questions, read_joint(data["joint"], questions, f"{name}: joint")
             )
-        return survey(questions, epsilon=data["stated_epsilon"], **options)
+        return kind(questions, epsilon=data["stated_epsilon"], **options)
 
 
-def read_source(path: str | os.PathLike[str]) -> Mechanism | AnyDesign:
+def read_source(path: FilePath) -> Mechanism | AnyDesign:
     """Read a file that has a mechanism or a design."""
     return load_design(path) if is_design(path) else Mechanism.load(path)
 

@@ -79,8 +79,8 @@ class JointQuestion(Question):
             return rows  # type: ignore[return-value]
         columns = np.stack(list(codes))
         sizes = [len(question.inputs) for question in self.questions.values()]
-        found = np.ravel_multi_index(tuple(np.maximum(columns, 0)), sizes)
-        return np.where((columns == MISSING).any(axis=0), MISSING, found)
+        places = np.ravel_multi_index(tuple(np.maximum(columns, 0)), sizes)
+        return np.where((columns == MISSING).any(axis=0), MISSING, places)
 
     def numbers_of(self, name: str) -> Any:
         """What estimates one question."""
@@ -90,16 +90,19 @@ class JointQuestion(Question):
         """Variances of the numbers of a question; a prior is for its own answers, beside equally
         common other ones.
         """
-        own = self.questions[name].inputs
-        names = tuple(own)
-        spans = np.ones(len(own))
+        answers = tuple(self.questions[name].inputs)
+        names = answers
+        spans = np.ones(len(answers))
         if not isinstance(self.source, YesNoPatterns):
             names, spans = self._numbers[name].names, self._numbers[name].spans
-        priors = [np.full(len(one.inputs), 1 / len(one.inputs)) for one in self.questions.values()]
+        priors = None
         if prior is not None:
-            priors[list(self.questions).index(name)] = read_prior(prior, tuple(own))[0]
-        found = self.variances(name, None if prior is None else priors)
-        return Precision(names, found, interval_quantile(confidence, len(found), False), spans)
+            sizes = [len(question.inputs) for question in self.questions.values()]
+            priors = [np.full(size, 1 / size) for size in sizes]
+            priors[list(self.questions).index(name)] = read_prior(prior, answers)[0]
+        variances = self.variances(name, priors)
+        z = interval_quantile(confidence, len(variances), False)
+        return Precision(names, variances, z, spans)
 
     def variances(self, name: str, priors: Sequence[Float] | None) -> Float:
         """Variances of the numbers of a question, for independent answers; default: at the worst
@@ -115,39 +118,42 @@ class JointQuestion(Question):
 
     def pair(self, name: str, other: str) -> Any:
         """What counts and estimates the table of two questions."""
-        one = self.questions[name]
-        two = self.questions[other]
         if name == other:
-            raise StatementError(f"a table of {name!r} and itself", do="name two questions")
+            raise StatementError(
+                f"a table of {name!r} and itself", code="same-question", do="name two questions"
+            )
         if isinstance(self.source, YesNoPatterns):
             return self.source.pair(name, other)
+        rows = self.questions[name].inputs
+        columns = self.questions[other].inputs
         combinations = np.indices([len(question.inputs) for question in self.questions.values()])
         first, second = (
             combinations[list(self.questions).index(each)].ravel() for each in (name, other)
         )
-        wanted = np.eye(len(one.inputs) * len(two.inputs))[:, first * len(two.inputs) + second]
+        wanted = np.eye(len(rows) * len(columns))[:, first * len(columns) + second]
         channel = self.source.mechanism.channel
         root = np.sqrt(channel.mean(axis=0))
         estimator = wanted @ (np.linalg.pinv((channel / root).T, rcond=1e-9) / root)
         if np.abs(estimator @ channel.T - wanted).max() > TOLERANCE:
-            what = (
+            raise StatementError(
                 f"the reports do not show how the answers to {name!r} and {other!r} depend "
-                "on each other"
+                "on each other",
+                code="dependence",
+                do="use a larger epsilon, or the scheme 'split'",
             )
-            raise StatementError(what, do="use a larger epsilon, or the scheme 'split'")
-        return JointNumbers(self.source, tuple(product(one.inputs, two.inputs)), wanted, estimator)
+        return JointNumbers(self.source, tuple(product(rows, columns)), wanted, estimator)
 
     @cached_property
     def _numbers(self) -> dict[str, JointNumbers]:
         """What estimates each question."""
-        found = {}
+        numbers = {}
         start = 0
         for name, question in self.questions.items():
             rows = slice(start, start := start + question.source.shape[0])
             wanted = self.source.wanted[rows]
             estimator = self.source.estimator[rows]
-            found[name] = JointNumbers(self.source, question.source.names, wanted, estimator)
-        return found
+            numbers[name] = JointNumbers(self.source, question.source.names, wanted, estimator)
+        return numbers
 
 
 class JointNumbers(ListedSource):
@@ -165,7 +171,8 @@ class JointNumbers(ListedSource):
         self.mechanism = source.mechanism
         self.names = tuple(names)
         self.wanted = wanted
-        self.estimator, self.left_inverse = estimator, source.left_inverse
+        self.estimator = estimator
+        self.left_inverse = source.left_inverse
 
     def estimate(
         self,
@@ -179,18 +186,9 @@ class JointNumbers(ListedSource):
         counts = self.count(reports).require_some()
         fit = checked_fit(self, counts, check_fit)
         z = interval_quantile(confidence, len(self.names), simultaneous)
-        share = float(confidence)
-        how = (
-            self.estimator,
-            self.wanted,
-            self.mechanism.channel,
-            self.left_inverse,
-            z,
-            share,
-            "design",
-            self.names,
-        )
-        return replace(linear_estimate(counts, *how), fit=fit)
+        matrices = (self.estimator, self.wanted, self.mechanism.channel, self.left_inverse)
+        estimate = linear_estimate(counts, *matrices, z, float(confidence))
+        return replace(estimate, method="design", labels=self.names, fit=fit)
 
 
 def joint_source(questions: Mapping[str, Question], epsilon: Budget) -> YesNoPatterns | Design:
@@ -200,19 +198,29 @@ def joint_source(questions: Mapping[str, Question], epsilon: Budget) -> YesNoPat
         return YesNoPatterns(pairs, YesNoCertificate.of(len(pairs), Budget.positive(epsilon)))
     number = prod(len(question.inputs) for question in questions.values())
     if number > MAX_COMBINATIONS:
-        what = f"there are {number:,} combinations of answers, more than {MAX_COMBINATIONS}"
         raise StatementError(
-            what, do="ask yes/no questions or fewer questions, or use the scheme 'one_question'"
+            f"there are {number:,} combinations of answers, more than {MAX_COMBINATIONS}",
+            code="combinations",
+            do="ask yes/no questions or fewer questions, or use the scheme 'one_question'",
         )
-    found = design(product_workload(questions), PureLDP(epsilon), time_limit=DESIGN_SECONDS)
-    if not isinstance(found, Design):
-        raise StatementError("one question has no joint report", do="use the scheme 'split'")
-    return found
+    best = design(product_workload(questions), PureLDP(epsilon), time_limit=DESIGN_SECONDS)
+    if not isinstance(best, Design):
+        raise no_joint_report()
+    return best
+
+
+def no_joint_report() -> StatementError:
+    """Return the error for a joint report on one question."""
+    return StatementError(
+        "one question has no joint report", code="joint", do="use the scheme 'split'"
+    )
 
 
 def is_yes_no(questions: Mapping[str, Question]) -> bool:
     """Whether all questions have two answers whose frequencies are estimated."""
-    return all(len(one.inputs) == 2 and one.source.unit == 1 for one in questions.values())
+    return all(
+        len(question.inputs) == 2 and question.source.unit == 1 for question in questions.values()
+    )
 
 
 def product_workload(questions: Mapping[str, Question]) -> Workload:
@@ -225,8 +233,9 @@ def product_workload(questions: Mapping[str, Question]) -> Workload:
     places = np.indices([len(answers) for answers in alphabets.values()]).reshape(
         len(alphabets), -1
     )
-    rows = [one.source.matrix[:, own] for one, own in zip(questions.values(), places, strict=True)]
-    names = [(name, number) for name, one in questions.items() for number in one.source.names]
+    sources = {name: question.source for name, question in questions.items()}
+    rows = [source.matrix[:, place] for source, place in zip(sources.values(), places, strict=True)]
+    names = [(name, number) for name, source in sources.items() for number in source.names]
     return Workload(np.vstack(rows), list(product(*alphabets.values())), names)
 
 
@@ -241,6 +250,8 @@ def read_joint(data: Any, questions: Mapping[str, Question], where: str) -> YesN
         or claim.workload.inputs != product_workload(questions).inputs
     ):
         raise StatementError(
-            "the joint report is not about these questions", do="restore the file as it was saved"
+            "the joint report is not about these questions",
+            code="joint-questions",
+            do="restore the file as it was saved",
         )
     return Design(claim)

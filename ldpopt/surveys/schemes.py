@@ -65,7 +65,8 @@ class SchemeComparison:
     def average(self) -> dict[str, float]:
         """Average over the questions, for each scheme."""
         return {
-            scheme: float(np.mean(list(found.values()))) for scheme, found in self.variances.items()
+            scheme: float(np.mean(list(variances.values())))
+            for scheme, variances in self.variances.items()
         }
 
     @property
@@ -73,12 +74,13 @@ class SchemeComparison:
         """The scheme with the smallest average; the simplest of nearly equal ones."""
         average = self.average
         limit = min(average.values()) * (1 + CLEARLY)
-        return next(scheme for scheme, found in average.items() if found <= limit)
+        return next(scheme for scheme, variance in average.items() if variance <= limit)
 
     @property
     def why(self) -> str:
         """The reason, in a sentence."""
-        average, best = self.average, self.best
+        average = self.average
+        best = self.best
         others = ", ".join(
             f"{average[name] / average[best]:.3g} times for {name}"
             for name in average
@@ -129,10 +131,12 @@ def compare_schemes(
     'one_question'
     """
     if not isinstance(questions, Mapping) or not questions:
-        raise StatementError("there are no questions", do='pass {"name": labels, ...}')
+        raise StatementError(
+            "there are no questions", code="no-question", do='pass {"name": labels, ...}'
+        )
     budget = Budget(epsilon)
     count = len(questions)
-    found: dict[str, dict[str, float]] = {scheme: {} for scheme in SCHEMES[:3]}
+    variances: dict[str, dict[str, float]] = {scheme: {} for scheme in SCHEMES[:3]}
     parts = {}
     guesses = []
     joint = None
@@ -140,31 +144,32 @@ def compare_schemes(
         if name not in questions:
             raise StatementError(
                 f"there is a prior for {name!r}, which is not a question",
+                code="question",
                 do=nearest(name, questions),
             )
     for name, labels in questions.items():
-        whole = _source(labels, budget)
+        alone = _source(labels, budget)
         part = _source(labels, budget.share(Fraction(1, count)))
-        workload = labels if isinstance(labels, Workload) else Workload.frequencies(whole.inputs)
-        given = None if priors is None else priors.get(name)
+        workload = labels if isinstance(labels, Workload) else Workload.frequencies(alone.inputs)
+        prior = None if priors is None else priors.get(name)
         size = len(workload.inputs)
-        shares = (
-            np.full(size, 1 / size)
-            if given is None
-            else read_prior(given, tuple(workload.inputs))[0]
-        )
+        shares = np.full(size, 1 / size)
+        if prior is not None:
+            shares = read_prior(prior, tuple(workload.inputs))[0]
         parts[name] = Question(workload)
         guesses.append(shares)
-        found["split"][name] = float(precision(part, prior=shares).variances.mean())
-        found["one_question"][name] = count * float(precision(whole, prior=shares).variances.mean())
+        of_part = precision(part, prior=shares).variances
+        of_one = precision(alone, prior=shares).variances
+        variances["split"][name] = float(of_part.mean())
+        variances["one_question"][name] = count * float(of_one.mean())
         if labels is workload:
-            found.pop("fake_data", None)  # which are never better than one question
-        elif "fake_data" in found:
-            found["fake_data"][name] = _variance_among_fakes(whole, shares, count)
+            variances.pop("fake_data", None)  # which are never better than one question
+        elif "fake_data" in variances:
+            variances["fake_data"][name] = _variance_among_fakes(alone, shares, count)
     if count > 1 and (is_yes_no(parts) or prod(map(len, guesses)) <= MAX_COMBINATIONS):
         joint = JointQuestion.of(parts, joint_source(parts, budget))
-        found["joint"] = {name: float(joint.variances(name, guesses).mean()) for name in parts}
-    return SchemeComparison(budget, found, joint)
+        variances["joint"] = {name: float(joint.variances(name, guesses).mean()) for name in parts}
+    return SchemeComparison(budget, variances, joint)
 
 
 def _source(asked: int | Sequence[Hashable] | Workload, epsilon: float | Budget) -> Any:

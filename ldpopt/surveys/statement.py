@@ -4,11 +4,11 @@ answers.
 
 from __future__ import annotations
 
-import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -16,28 +16,31 @@ from ldpopt.designing.design import AnyDesign, design
 from ldpopt.errors import LdpoptError
 from ldpopt.estimation.inversion import why_not_estimable
 from ldpopt.foundation.budget import Budget, decimal_of, log_enclosure
+from ldpopt.foundation.files import FilePath
 from ldpopt.foundation.labels import nearest
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import Question
 from ldpopt.privacy import PureLDP
-from ldpopt.problem.modelfile.page import Page
+from ldpopt.problem.modelfile.page import Key, Page
 from ldpopt.problem.modelfile.schema import Label, OrderTable, Section, check, kinds_of
 from ldpopt.problem.prior import PRIOR_TOLERANCE
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import NAMED
 from ldpopt.problem.workload import Workload
 from ldpopt.solving.solve import solve
+from ldpopt.surveys.account import account_of
 from ldpopt.surveys.files import read_source
-from ldpopt.surveys.form import FormSection, FormWords, QuestionWords, require_words
+from ldpopt.surveys.form_words import FormSection, FormWords, QuestionWords, require_words
 from ldpopt.surveys.joint import JointQuestion
+from ldpopt.surveys.questionnaire import Kind, Questionnaire
 from ldpopt.surveys.schemes import compare_schemes
 from ldpopt.surveys.ticks import TicksQuestion, tick_workload
 
-if TYPE_CHECKING:
-    from ldpopt.surveys.survey import Survey
-
 # names of the workloads that can be estimated for a question
 WORKLOADS = (*kinds_of(OrderTable), "mean")
+DEFINITIONS = ("labels", "ticks", "prior", "utility", "workload", "values")
+OWN_SHARE = ("epsilon", "share")  # how a question has its part of the budget
+OWN_BUDGET = ("mechanism", *OWN_SHARE)
 
 
 class QuestionSection(Section):
@@ -99,8 +102,8 @@ class QuestionSection(Section):
         """The prior by label; keys of a TOML table are text."""
         if not isinstance(self.prior, dict):
             return self.prior
-        found = {str(label): label for label in self.inputs}
-        return {found.get(key, key): weight for key, weight in self.prior.items()}
+        labels = {str(label): label for label in self.inputs}
+        return {labels.get(key, key): weight for key, weight in self.prior.items()}
 
 
 class WavesSection(Section):
@@ -140,76 +143,79 @@ class UnsolvedSurvey:
     sources: dict[str, Any] = field(default_factory=dict)
     joint: Any = None
 
-    def solve(self, survey: type[Survey]) -> Survey:
+    def solve(self, kind: type[Kind]) -> Kind:
         """Find the best mechanism for each question, and return the survey."""
         if self.section.waves is not None:
-            return self._keep_promise(survey, self.section.waves)
+            return self._keep_promise(kind, self.section.waves)
         questions: Any = {}
         for name, section in self.section.question.items():
             with self.page.at("question", name):
-                if self.scheme == "joint":
-                    source: Any = (
-                        _workload(section) if section.ticks is None else _shares_of_ticks(section)
-                    )
-                else:
-                    source = (
-                        self.sources[name]
-                        if name in self.sources
-                        else _solve(section, self.budgets[name])
-                    )
-                questions[name] = section.question(source)
+                questions[name] = section.question(self._source(name, section))
             with self.page.at("question", name, "answers"):
                 require_words(section.page_words, questions[name])
-        asked = {name: question.page_words for name, question in self.section.question.items()}
-        asked = {name: words for name, words in asked.items() if words.text or words.answers}
-        words = FormWords(**self.section.form.model_dump(), questions=asked).to_dict()
-        options: dict[str, Any] = {
-            "title": self.section.title,
-            "weights": self.section.weights,
-            "words": words,
+        asked = {
+            name: section.page_words
+            for name, section in self.section.question.items()
+            if section.text or section.answers
         }
+        words = FormWords(**self.section.form.model_dump(), questions=asked).to_dict()
         with self.page.at("epsilon"):
             if self.joint is not None:
                 questions = JointQuestion.of(questions, self.joint.source)
-            return survey(questions, epsilon=self.section.epsilon, scheme=self.scheme, **options)
+            return kind(
+                questions,
+                epsilon=self.section.epsilon,
+                scheme=self.scheme,
+                title=self.section.title,
+                weights=self.section.weights,
+                words=words,
+            )
 
-    def _keep_promise(self, survey: type[Survey], waves: WavesSection) -> Survey:
+    def _source(self, name: str, section: QuestionSection) -> Any:
+        """What draws the reports of a question, or the workload of its part of a joint report."""
+        if self.scheme == "joint":
+            return _workload(section) if section.ticks is None else _shares_of_ticks(section)
+        if name in self.sources:
+            return self.sources[name]
+        return _solve(section, self.budgets[name])
+
+    def _keep_promise(self, kind: type[Kind], waves: WavesSection) -> Kind:
         """Return the survey with the largest budget of a wave, within 1 %, that keeps the promise
         over all waves.
         """
         with self.page.at("waves"):
             limit = Budget(waves.epsilon)
 
-        def solved(epsilon: float) -> Survey:
+        def solved(epsilon: float) -> Kind:
             form = self.section.form.model_copy(
                 update={"waves": self.section.form.waves or waves.count}
             )
             section = self.section.model_copy(
                 update={"epsilon": epsilon, "waves": None, "form": form}
             )
-            return _unsolved(self.page, section).solve(survey)
+            return _unsolved(self.page, section).solve(kind)
 
         low: float = limit.share(Fraction(1, waves.count))
-        found = solved(low)
+        survey = solved(low)
         high = float(limit)
         while waves.delta and waves.count > 1 and high - low > 0.01 * low:
             middle = (low + high) / 2
             tried = solved(middle)
-            if tried.account(waves.count).delta(limit) <= Fraction(waves.delta):
-                low, found = middle, tried
+            if account_of(tried, waves.count).delta(limit) <= Fraction(waves.delta):
+                low = middle
+                survey = tried
             else:
                 high = middle
-        return found
+        return survey
 
-    def warnings(self, survey: Survey) -> list[str]:
+    def warnings(self, survey: Questionnaire) -> list[str]:
         """Return a warning for each question whose frequencies cannot be estimated."""
-        sources = {name: question.source for name, question in survey.questions.items()}
-        whys = {
-            name: why_not_estimable(one)
-            for name, one in sources.items()
-            if isinstance(one, Mechanism)
+        reasons = {
+            name: why_not_estimable(question.source)
+            for name, question in survey.questions.items()
+            if isinstance(question.source, Mechanism)
         }
-        return [f"question {name}: {why}" for name, why in whys.items() if why]
+        return [f"question {name}: {reason}" for name, reason in reasons.items() if reason]
 
 
 def template() -> str:
@@ -217,7 +223,7 @@ def template() -> str:
     return Path(__file__).with_name("template.toml").read_text(encoding="utf-8")
 
 
-def read_survey(path: str | os.PathLike[str]) -> UnsolvedSurvey:
+def read_survey(path: FilePath) -> UnsolvedSurvey:
     """Read a survey in TOML; messages name file, key and line."""
     page = Page(path)
     survey = check(page, SurveySection, page.data)
@@ -227,7 +233,8 @@ def read_survey(path: str | os.PathLike[str]) -> UnsolvedSurvey:
         return _unsolved(page, survey)
     if survey.epsilon is not None:
         do = "remove this key: the budget of a wave follows from the promise"
-        raise page.error(("epsilon",), "a survey with [waves] has no epsilon of its own", do)
+        problem = "a survey with [waves] has no epsilon of its own"
+        raise page.error(("epsilon",), problem, do, code="waves")
     with page.at("waves", "epsilon"):
         least = Budget(survey.waves.epsilon).share(Fraction(1, survey.waves.count))
     return replace(_unsolved(page, survey.model_copy(update={"epsilon": least})), section=survey)
@@ -238,13 +245,13 @@ def _unsolved(page: Page, survey: SurveySection) -> UnsolvedSurvey:
     with page.at("epsilon"):
         total = None if survey.epsilon is None else Budget(survey.epsilon)
     scheme: str = survey.scheme
-    why, joint = "", None
+    why = ""
+    joint = None
     if scheme == "best":
         scheme, why, joint = _best_scheme(page, survey, total)
     elif scheme == "joint":
-        _require_whole_budget(
-            page, survey, total, "a joint report", "has no joint report", ("utility",)
-        )
+        _require_total_budget(page, survey, total, "a joint report")
+        _require_no_own(page, survey, "has no joint report", (*OWN_BUDGET, "utility"))
     sources = {}
     for name, question in survey.question.items():
         if question.mechanism is not None:
@@ -252,8 +259,8 @@ def _unsolved(page: Page, survey: SurveySection) -> UnsolvedSurvey:
                 sources[name] = read_source(Path(page.path).parent / question.mechanism)
             except LdpoptError as error:
                 key = ("question", name, "mechanism")
-                what = f"{question.mechanism}: {error.what}"
-                raise page.error(key, what, error.do) from None
+                problem = f"{question.mechanism}: {error.what}"
+                raise page.error(key, problem, error.do, code="file") from None
     budgets = _divide_budget(page, survey, total, scheme, sources)
     return UnsolvedSurvey(page, survey, scheme, why, budgets, sources, joint)
 
@@ -262,94 +269,117 @@ def _require_one_definition(page: Page, name: str, question: QuestionSection) ->
     """Refuse a question that is defined twice, or not at all."""
     key = ("question", name)
     if question.mechanism is not None:
-        for other in (
-            "labels",
-            "ticks",
-            "prior",
-            "utility",
-            "workload",
-            "values",
-            "epsilon",
-            "share",
-        ):
-            if getattr(question, other) is not None:
-                raise page.error(
-                    (*key, other),
-                    f"{other} has no effect together with a mechanism",
-                    f"remove {other}",
-                )
+        _require_none_of(page, key, question, (*DEFINITIONS, *OWN_SHARE), "a mechanism")
         return
     if question.ticks is not None:
-        for other in ("labels", "prior", "utility", "workload", "values"):
-            if getattr(question, other) is not None:
-                raise page.error(
-                    (*key, other), f"{other} has no effect together with ticks", f"remove {other}"
-                )
+        others = [other for other in DEFINITIONS if other != "ticks"]
+        _require_none_of(page, key, question, others, "ticks")
         with page.at(*key, "ticks"):
             tick_workload(question.tick_names)
     elif question.labels is None and not isinstance(question.prior, dict):
         raise page.error(
-            (*key, "labels"), "the labels of the answers are missing", "add labels, or a mechanism"
+            (*key, "labels"),
+            "the labels of the answers are missing",
+            "add labels, or a mechanism",
+            code="labels",
         )
     if question.utility is not None and question.workload is not None:
         raise page.error(
-            (*key, "workload"), "a question has a utility or a workload, not both", "remove one"
+            (*key, "workload"),
+            "a question has a utility or a workload, not both",
+            "remove one",
+            code="utility-workload",
         )
     if question.epsilon is not None and question.share is not None:
         raise page.error(
-            (*key, "share"), "a question has an epsilon or a share of it, not both", "remove one"
+            (*key, "share"),
+            "a question has an epsilon or a share of it, not both",
+            "remove one",
+            code="epsilon-share",
         )
-    if question.missing_label is not None and question.missing != "answer":
-        do = 'set missing = "answer", or remove missing_label'
-        raise page.error((*key, "missing_label"), "missing_label has no effect here", do)
-    for kind, value, known in (
-        ("utility", question.utility, NAMED),
-        ("workload", question.workload, WORKLOADS),
-    ):
-        if value is not None and value not in known:
-            raise page.error((*key, kind), f"unknown {kind} {value!r}", nearest(value, known))
+    _require_known_words(page, key, question)
     if isinstance(question.prior, list) and abs(sum(question.prior) - 1) > PRIOR_TOLERANCE:
-        do = (
-            "divide the numbers by their sum, or give weights by label: prior = { yes = 3, no = 1 }"
+        raise page.error(
+            (*key, "prior"),
+            f"the prior sums to {sum(question.prior):.6g}, not 1",
+            "divide the numbers by their sum, or give weights by label: "
+            "prior = { yes = 3, no = 1 }",
+            code="prior",
         )
-        raise page.error((*key, "prior"), f"the prior sums to {sum(question.prior):.6g}, not 1", do)
     if question.values is not None and question.workload != "mean":
         raise page.error(
             (*key, "values"),
             "values are for the workload mean",
             'set workload = "mean", or remove them',
+            code="values",
         )
 
 
-def _require_whole_budget(
-    page: Page,
-    survey: SurveySection,
-    total: Budget | None,
-    what: str,
-    why: str,
-    others: tuple[str, ...] = (),
+def _require_none_of(
+    page: Page, key: Key, question: QuestionSection, others: Iterable[str], kind: str
 ) -> None:
-    """Refuse questions with their own mechanisms or budgets, and a survey without a budget."""
+    """Refuse keys that have no effect together with another one."""
+    for other in others:
+        if getattr(question, other) is not None:
+            raise page.error(
+                (*key, other),
+                f"{other} has no effect together with {kind}",
+                f"remove {other}",
+                code="no-effect",
+            )
+
+
+def _require_known_words(page: Page, key: Key, question: QuestionSection) -> None:
+    """Refuse a label for missing answers that are none, and unknown utilities and workloads."""
+    if question.missing_label is not None and question.missing != "answer":
+        raise page.error(
+            (*key, "missing_label"),
+            "missing_label has no effect here",
+            'set missing = "answer", or remove missing_label',
+            code="missing-label",
+        )
+    for kind, name, known in (
+        ("utility", question.utility, NAMED),
+        ("workload", question.workload, WORKLOADS),
+    ):
+        if name is not None and name not in known:
+            problem = f"unknown {kind} {name!r}"
+            raise page.error((*key, kind), problem, nearest(name, known), code=kind)
+
+
+def _require_total_budget(
+    page: Page, survey: SurveySection, total: Budget | None, subject: str
+) -> Budget:
+    """Return the budget of a person; refuse a survey without it."""
     if total is None:
         raise page.error(
-            ("scheme",), f"{what} depends on the budget of a person", "set epsilon at the top"
+            ("scheme",),
+            f"{subject} depends on the budget of a person",
+            "set epsilon at the top",
+            code="total-budget",
         )
+    return total
+
+
+def _require_no_own(page: Page, survey: SurveySection, reason: str, keys: Sequence[str]) -> None:
+    """Refuse questions that have a mechanism, a budget or something else of their own."""
     for name, question in survey.question.items():
-        for own in (
-            key
-            for key in ("mechanism", "epsilon", "share", *others)
-            if getattr(question, key) is not None
-        ):
-            what = f"a question with its own {own} {why}"
-            raise page.error(("question", name, own), what, "remove it, or name another scheme")
+        for key in keys:
+            if getattr(question, key) is not None:
+                raise page.error(
+                    ("question", name, key),
+                    f"a question with its own {key} {reason}",
+                    "remove it, or name another scheme",
+                    code="own-budget",
+                )
 
 
 def _best_scheme(page: Page, survey: SurveySection, total: Budget | None) -> tuple[str, str, Any]:
     """Return the scheme of least variance, the reason for it, and the joint report if that is the
     best one.
     """
-    _require_whole_budget(page, survey, total, "the best scheme", "fits one scheme only")
-    assert total is not None
+    budget = _require_total_budget(page, survey, total, "the best scheme")
+    _require_no_own(page, survey, "fits one scheme only", OWN_BUDGET)
     labels: dict[str, Any] = {
         name: question.inputs if question.ticks is None else _shares_of_ticks(question)
         for name, question in survey.question.items()
@@ -360,75 +390,78 @@ def _best_scheme(page: Page, survey: SurveySection, total: Budget | None) -> tup
         if question.prior is not None
     }
     with page.at("question"):
-        found = compare_schemes(labels, total, priors=priors)
+        comparison = compare_schemes(labels, budget, priors=priors)
     # The joint report that was compared is about frequencies; other numbers need their own.
     is_same = all(
         question.workload in (None, "frequencies") for question in survey.question.values()
     )
-    return found.best, found.why, found.joint if found.best == "joint" and is_same else None
+    joint = comparison.joint if comparison.best == "joint" and is_same else None
+    return comparison.best, comparison.why, joint
 
 
 def _divide_budget(
     page: Page, survey: SurveySection, total: Budget | None, scheme: str, sources: dict[str, Any]
 ) -> dict[str, Budget]:
     """Return the budgets of the questions to be solved: their own, shares of the total, or equal
-    parts of the rest.
+    parts of what is left.
     """
-    unsolved = {name: one for name, one in survey.question.items() if name not in sources}
-    found: dict[str, Budget] = {}
-    for name, one in unsolved.items():
+    unsolved = {name: each for name, each in survey.question.items() if name not in sources}
+    stated: dict[str, Budget] = {}
+    for name, question in unsolved.items():
         with page.at("question", name, "epsilon"):
-            if one.epsilon is not None:
-                found[name] = Budget(one.epsilon)
-        if one.share is not None and (total is None or scheme != "split"):
-            what = (
-                "a share needs the epsilon of a person"
-                if total is None
-                else f"there are no shares in {scheme!r}"
-            )
-            do = (
-                "set epsilon at the top"
-                if total is None
-                else "remove it: each question has the whole budget"
-            )
-            raise page.error(("question", name, "share"), what, do)
-    waiting = [name for name in unsolved if name not in found]
+            if question.epsilon is not None:
+                stated[name] = Budget(question.epsilon)
+        if question.share is not None:
+            _require_share_possible(page, name, total, scheme)
+    waiting = [name for name in unsolved if name not in stated]
     if total is None:
         if waiting:
-            do = "set epsilon there, or once at the top for all questions"
             raise page.error(
-                ("question", waiting[0], "epsilon"), "the budget of the question is missing", do
+                ("question", waiting[0], "epsilon"),
+                "the budget of the question is missing",
+                "set epsilon there, or once at the top for all questions",
+                code="budget",
             )
-        return found
+        return stated
     if scheme != "split":
-        return found | dict.fromkeys(waiting, total)
+        return stated | dict.fromkeys(waiting, total)
     nats = total.lower_nats
-    shared = {
-        name: nats * decimal_of(share)
-        for name in waiting
-        if (share := unsolved[name].share) is not None
-    }
-    spent = sum((budget.lower_nats for budget in found.values()), Fraction(0)) + sum(
-        shared.values(), Fraction(0)
-    )
+    shares = {name: unsolved[name].share for name in waiting}
+    parts = {name: nats * decimal_of(share) for name, share in shares.items() if share is not None}
+    fixed = [budget.lower_nats for budget in stated.values()]
     for name, source in sources.items():
         odds = source.randomizer.odds
         if odds is None:
             what = "this mechanism is not private for any epsilon"
             do = "name a mechanism with a finite epsilon, or remove the budget of a person"
-            raise page.error(("question", name, "mechanism"), what, do)
-        spent += log_enclosure(odds)[1]
-    rest = [name for name in waiting if name not in shared]
-    if spent > nats or (rest and spent == nats):
-        left = (
-            f"nothing is left for {', '.join(rest)}" if rest else f"epsilon is {float(total):.6g}"
-        )
-        what = f"the questions take {float(spent):.9g}, and {left}"
+            raise page.error(("question", name, "mechanism"), what, do, code="infinite-epsilon")
+        fixed.append(log_enclosure(odds)[1])
+    spent = sum((*fixed, *parts.values()), Fraction(0))
+    others = [name for name in waiting if name not in parts]
+    if spent > nats or (others and spent == nats):
+        left = f"epsilon is {float(total):.6g}"
+        if others:
+            left = f"nothing is left for {', '.join(others)}"
         raise page.error(
-            ("epsilon",), what, "set a larger budget, or smaller ones for the questions"
+            ("epsilon",),
+            f"the questions take {float(spent):.9g}, and {left}",
+            "set a larger budget, or smaller ones for the questions",
+            code="spent",
         )
-    shared |= {name: (nats - spent) / len(rest) for name in rest}
-    return found | {name: Budget(part) for name, part in shared.items()}
+    parts |= {name: (nats - spent) / len(others) for name in others}
+    return stated | {name: Budget(part) for name, part in parts.items()}
+
+
+def _require_share_possible(page: Page, name: str, total: Budget | None, scheme: str) -> None:
+    """Refuse a share of a budget that is not stated, or not divided."""
+    key = ("question", name, "share")
+    if total is None:
+        problem = "a share needs the epsilon of a person"
+        raise page.error(key, problem, "set epsilon at the top", code="share-budget")
+    if scheme != "split":
+        problem = f"there are no shares in {scheme!r}"
+        do = "remove it: each question has the whole budget"
+        raise page.error(key, problem, do, code="share")
 
 
 def _solve(question: QuestionSection, epsilon: Budget) -> Mechanism | AnyDesign:
@@ -458,11 +491,13 @@ def _workload(question: QuestionSection) -> Workload:
     if len(labels) < 2:  # the missing answer is taken for one of two answers
         labels, missing = question.inputs, None
     if question.workload == "mean":
-        found = Workload.mean(labels if question.values is None else question.values, inputs=labels)
+        workload = Workload.mean(
+            labels if question.values is None else question.values, inputs=labels
+        )
     else:
-        found = getattr(Workload, question.workload or "frequencies")(labels)
+        workload = getattr(Workload, question.workload or "frequencies")(labels)
     if missing is None:
-        return found
-    if found.unit == 1:
+        return workload
+    if workload.unit == 1:
         return Workload.frequencies(question.inputs)
-    return found.with_missing(missing).align(question.inputs)
+    return workload.with_missing(missing).align(question.inputs)

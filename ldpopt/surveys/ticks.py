@@ -35,15 +35,17 @@ MAX_TICKS = 16  # largest number of ticks: there are 2^16 answers
 def tick_workload(ticks: Sequence[str]) -> Workload:
     """The shares of people without and with each tick, for all sets of ticks."""
     if not 2 <= len(ticks) <= MAX_TICKS:
-        do = f"give from 2 to {MAX_TICKS}; ask more in two questions"
         raise StatementError(
-            f"a question of {len(ticks)} ticks, with that of a missing answer", do=do
+            f"a question of {len(ticks)} ticks, with that of a missing answer",
+            code="tick-count",
+            do=f"give from 2 to {MAX_TICKS}; ask more in two questions",
         )
     if bad := [
         tick for tick in ticks if SEPARATOR in tick or tick.strip() != tick or tick in ("", NONE)
     ]:
         raise StatementError(
             f"{bad[0]!r} cannot be a tick",
+            code="tick",
             do=f"use texts without {SEPARATOR!r}, other than {NONE!r}",
         )
     labels = tick_labels(ticks) if len(ticks) <= LISTED_TICKS else None
@@ -70,9 +72,10 @@ class TicksQuestion(Question):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.missing_answer is not None and isinstance(self.source, QuestionsDesign):
-            what = f"of more than {LISTED_TICKS} ticks, none can stand for a missing answer"
             raise StatementError(
-                what, do='set missing = "leave" or "refuse", or ask in two questions'
+                f"of more than {LISTED_TICKS} ticks, none can stand for a missing answer",
+                code="missing-tick",
+                do='set missing = "leave" or "refuse", or ask in two questions',
             )
 
     @cached_property
@@ -104,10 +107,10 @@ class TicksQuestion(Question):
         if not self.columns:
             return super().combine(codes)
         columns = np.stack(list(codes))
-        weights = 1 << np.arange(len(self.ticks))[::-1]
-        found = np.maximum(columns, 0).T @ weights[: len(columns)]
+        powers = 1 << np.arange(len(self.ticks))[::-1]
+        places = np.maximum(columns, 0).T @ powers[: len(columns)]
         missing = MISSING if self.missing_code is None else self.missing_code
-        return np.where((columns == MISSING).any(axis=0), missing, found)
+        return np.where((columns == MISSING).any(axis=0), missing, places)
 
     def columns_of(self, codes: Codes) -> dict[str, Any]:
         """Columns of 0 and 1 for positions of sets of ticks; nan for a missing answer."""
@@ -123,14 +126,16 @@ class TicksQuestion(Question):
         other tick.
         """
         each = [shares.get(tick, otherwise) for tick in self.ticks]
-        found = np.array([np.prod(row) for row in product(*((1 - share, share) for share in each))])
+        weights = np.array(
+            [np.prod(row) for row in product(*((1 - share, share) for share in each))]
+        )
         if self.missing_code is not None:
             share = shares.get(self.ticks[-1], 0.0)
-            found *= np.where(
-                np.arange(len(found)) % 2, 0.0, (1 - share) / max(1 - each[-1], 1e-300)
+            weights *= np.where(
+                np.arange(len(weights)) % 2, 0.0, (1 - share) / max(1 - each[-1], 1e-300)
             )
-            found[self.missing_code] = share
-        return read_prior(found.tolist(), tuple(self.inputs))[0]
+            weights[self.missing_code] = share
+        return read_prior(weights.tolist(), tuple(self.inputs))[0]
 
     def coder(self, *, as_text: bool = False) -> Coder:
         """What reads the ticks of a cell in any order, of which none may be there, or one tick as 0
@@ -174,15 +179,18 @@ class TickShares(ReportSource):
         """Variance of one respondent's value for each share."""
         return self.source.variances(prior)[1::2]
 
-    def estimate(self, reports: Any, confidence: float = 0.95, **how: Any) -> Estimate:
+    def estimate(self, reports: Any, confidence: float = 0.95, **options: Any) -> Estimate:
         """Estimate the share of each tick; if all intervals hold at once, those of the people
         without it do, too.
         """
-        found = self.source.estimate(reports, confidence, **how)
-        rows = slice(1, None, 2)
-        parts = (found.values, found.std_error, found.interval)
-        values, error, interval = (part[rows] for part in parts)
-        return replace(found, values=values, std_error=error, interval=interval, labels=self.names)
+        both = self.source.estimate(reports, confidence, **options)
+        return replace(
+            both,
+            values=both.values[1::2],
+            std_error=both.std_error[1::2],
+            interval=both.interval[1::2],
+            labels=self.names,
+        )
 
 
 class _TicksCoder(Coder):
@@ -196,17 +204,12 @@ class _TicksCoder(Coder):
         """Position of a set of ticks."""
         if isinstance(value, str) and not self.ticks:
             return super().code(value.removesuffix(".0"))
-        given = (
-            {part.strip() for part in value.split(SEPARATOR)} - {""}
-            if isinstance(value, str)
-            else {None}
-        )
-        is_known = given <= set(self.ticks)
-        return super().code(
-            SEPARATOR.join(tick for tick in self.ticks if tick in given) or NONE
-            if is_known
-            else value
-        )
+        if not isinstance(value, str):
+            return super().code(value)
+        ticked = {part.strip() for part in value.split(SEPARATOR)} - {""}
+        if not ticked <= set(self.ticks):
+            return super().code(value)
+        return super().code(SEPARATOR.join(tick for tick in self.ticks if tick in ticked) or NONE)
 
     def unknown(self, value: Any, where: str) -> StatementError:
         """Error for an entry that is not a set of ticks."""

@@ -7,7 +7,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from builders import distances, random_problem
+from builders import distances, random_problem, refused
 from ldpopt import (
     ApproximateLDP,
     GraphDP,
@@ -99,5 +99,5 @@ def test_eight_answers_are_solved_exactly_and_plug_ins_refused():
         def audit(self, channel):
             return PureLDP(1.0).audit(channel)
 
-    with pytest.raises(NotRepresentableError, match="plug-in"):
+    with refused("plug-in", NotRepresentableError):
         exact_optimum(Problem([0.5, 0.5], "identity", Homemade()))

@@ -10,13 +10,15 @@ import ldpopt as lo
 from builders import cases
 from cities import synthetic_city
 from ldpopt.foundation.deadline import Deadline
-from ldpopt.solving.methods.rays import coarse, feasibility, generation
+from ldpopt.solving.methods.rays import coarse, feasibility, progress
 from ldpopt.solving.methods.rays.coarse import start_from_coarse
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.feasibility import balanced, cover, cover_entries
 from ldpopt.solving.methods.rays.generation import Generation
-from ldpopt.solving.methods.rays.master import Master
+from ldpopt.solving.methods.rays.master import RayMaster
 from ldpopt.solving.methods.rays.method import _normalized
+from ldpopt.solving.methods.rays.progress import Progress
+from ldpopt.solving.methods.rays.proving import prove_less
 from ldpopt.solving.methods.rays.trees import Trees
 from ldpopt.solving.methods.rays.views import Views
 
@@ -73,7 +75,7 @@ def test_trees_are_covered_by_their_near_entries():
 def city_of_views(monkeypatch, n, rng, epsilon=1.0):
     """Cone, costs and scale of a small city, whose outputs are priced by views as those of a large
     one."""
-    monkeypatch.setattr(generation, "VIEW_INPUTS", 20)
+    monkeypatch.setattr(progress, "VIEW_INPUTS", 20)
     problem = synthetic_city(n, rng=rng).problem(epsilon)
     costs, _, scale = _normalized(problem)
     return problem, Cone.of(problem.ties()), costs, scale
@@ -100,10 +102,10 @@ def test_chosen_inputs_are_near_to_all_on_average_or_a_third(monkeypatch, gap):
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
 def test_an_extended_channel_and_its_bound_enclose_the_optimum(monkeypatch, epsilon):
     problem, cone, costs, scale = city_of_views(monkeypatch, 90, 2, epsilon)
-    work = Generation(cone, costs, np.arange(90), scale)
+    work = Progress(cone, costs, np.arange(90), scale)
     start_from_coarse(work, 0.3, Deadline())
-    plain = Generation(cone, costs, np.arange(90), scale)
-    plain.run(1e-7)
+    plain = Progress(cone, costs, np.arange(90), scale)
+    Generation(plain).run(1e-7)
     assert work.has_channel
     assert work.rounds == 0
     assert plain.bound - 1e-9 <= work.value <= 1.3 * plain.value
@@ -111,7 +113,7 @@ def test_an_extended_channel_and_its_bound_enclose_the_optimum(monkeypatch, epsi
     channel = work.incumbent.channel(90)
     assert channel.sum(axis=1) == pytest.approx(1.0)
     assert np.sum(channel.T * costs) <= work.value + 1e-9  # columns of one output are summed
-    assert work.run(1e-4).ending == "gap"
+    assert Generation(work).run(1e-4).ending == "gap"
     assert work.value <= plain.value * (1 + 2e-4)
     answer = lo.solve(problem, gap=0.3)
     assert answer.status.value == "optimal"
@@ -120,7 +122,7 @@ def test_an_extended_channel_and_its_bound_enclose_the_optimum(monkeypatch, epsi
 
 @pytest.mark.parametrize("gap", [0.1, None])
 def test_one_output_costs_nothing_and_needs_one_chosen_input(monkeypatch, gap):
-    monkeypatch.setattr(generation, "VIEW_INPUTS", 20)
+    monkeypatch.setattr(progress, "VIEW_INPUTS", 20)
     city = synthetic_city(90, rng=2)
     problem = lo.Problem(
         city.prior, lo.Utility(np.zeros((90, 1)), "loss"), city.problem(1.0).privacy
@@ -144,7 +146,7 @@ def test_large_problems_are_extended_again_if_the_gap_is_not_reached(monkeypatch
         return found
 
     monkeypatch.setattr(coarse, "_spread_inputs", noted)
-    work = Generation(cone, costs, np.arange(120), scale)
+    work = Progress(cone, costs, np.arange(120), scale)
     start_from_coarse(work, 0.06, Deadline())
     assert len(sizes) > 1
     assert sizes[:-1] == sorted(set(sizes[:-1]))
@@ -154,13 +156,13 @@ def test_large_problems_are_extended_again_if_the_gap_is_not_reached(monkeypatch
 @pytest.mark.long
 def test_a_bound_is_proved_without_time_for_all_outputs(monkeypatch):
     _, cone, costs, scale = city_of_views(monkeypatch, 90, 2, 0.1)
-    plain = Generation(cone, costs, np.arange(90), scale)
-    plain.run(1e-6)
-    work = Generation(cone, costs, np.arange(90), scale)
+    plain = Progress(cone, costs, np.arange(90), scale)
+    Generation(plain).run(1e-6)
+    work = Progress(cone, costs, np.arange(90), scale)
     work.start_from(np.ones((1, 90)), plain.center)
-    work._prove_less()
+    prove_less(work)
     assert 0.5 * plain.value <= work.bound <= plain.value
-    found = work.run(1e-2, Deadline(0.0))
+    found = Generation(work).run(1e-2, Deadline(0.0))
     assert found.ending == "time"
     assert found.channel.sum(axis=1) == pytest.approx(1.0)
     assert np.isfinite(found.gap)
@@ -169,7 +171,9 @@ def test_a_bound_is_proved_without_time_for_all_outputs(monkeypatch):
 def test_a_master_starts_from_a_channel():
     rng = np.random.default_rng(3)
     columns = rng.random((12, 5)) + 0.1
-    channel = Master.of_columns(columns / columns.sum(axis=1, keepdims=True), rng.random((4, 12)))
+    channel = RayMaster.of_columns(
+        columns / columns.sum(axis=1, keepdims=True), rng.random((4, 12))
+    )
     master = channel.restarted(rng.standard_normal(12))
     assert master.is_feasible
     assert master.value == pytest.approx(channel.value)
@@ -253,6 +257,6 @@ def test_without_time_one_column_fills_the_rows():
 
 def test_columns_of_zeros_are_left_out_of_a_master():
     channel = np.column_stack([np.full((4, 2), 0.5), np.zeros(4)])
-    master = Master.of_columns(channel, np.random.default_rng(1).random((3, 4)))
+    master = RayMaster.of_columns(channel, np.random.default_rng(1).random((3, 4)))
     assert master.rays.shape == (4, 2)
     assert master.is_feasible

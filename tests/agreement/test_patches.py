@@ -14,10 +14,10 @@ from cities import synthetic_city
 from ldpopt.errors import StatementError
 from ldpopt.foundation.deadline import NO_LIMIT
 from ldpopt.solvers import Status
-from ldpopt.solving.methods.rays import coarse, generation, method, patches
+from ldpopt.solving.methods.rays import coarse, method, patches, progress
 from ldpopt.solving.methods.rays.cone import Cone
-from ldpopt.solving.methods.rays.generation import Generation
 from ldpopt.solving.methods.rays.method import _normalized
+from ldpopt.solving.methods.rays.progress import Progress
 from ldpopt.solving.problem_form import ProblemForm
 
 RAYS = lo.Limits(rays_entries=0)
@@ -65,7 +65,7 @@ def test_without_memory_for_rounds_the_channel_of_the_start_is_given(monkeypatch
     problem = synthetic_city(90, rng=2).problem(1.0)
     there = 300 * 90**2
     for module, name, value in (
-        (generation, "VIEW_INPUTS", 20),
+        (progress, "VIEW_INPUTS", 20),
         (method, "WHOLE", 80),
         (method, "memory", lambda: there),
     ):
@@ -75,7 +75,7 @@ def test_without_memory_for_rounds_the_channel_of_the_start_is_given(monkeypatch
     assert answer.status is Status.LIMIT
     assert "memory" in answer.raw_status
     assert 0.05 < lo.certify(answer).relative_gap < 0.6
-    with pytest.raises(StatementError, match="rounds of 90 inputs"):
+    with pytest.raises(StatementError, match="90 inputs"):
         lo.solve(problem, gap=1e-6, limits=RAYS)
 
 
@@ -87,7 +87,7 @@ def test_patches_give_a_private_channel_and_a_bound(monkeypatch, epsilon, loss):
     problem = grid(9, epsilon, 1, loss)
     cone = Cone.of(problem.ties())
     costs, _, scale = _normalized(problem)
-    work = Generation(cone, costs, np.arange(81), scale)
+    work = Progress(cone, costs, np.arange(81), scale)
     graph = csr_array((cone.loss, (cone.first, cone.second)), shape=(81, 81))
     patches._stitch(work, patches._patches(graph, 8.0), 0.01, NO_LIMIT)
     channel = work.stitched

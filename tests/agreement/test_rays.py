@@ -19,8 +19,9 @@ from ldpopt.privacy import Ties
 from ldpopt.solvers import Status
 from ldpopt.solving.methods.rays.coarse import start_from_coarse
 from ldpopt.solving.methods.rays.cone import Cone
-from ldpopt.solving.methods.rays.generation import UNPROVED_SHARE, Generation, Scale, is_closed
+from ldpopt.solving.methods.rays.generation import Generation
 from ldpopt.solving.methods.rays.method import _normalized
+from ldpopt.solving.methods.rays.progress import UNPROVED_SHARE, Progress, Scale, is_closed
 from ldpopt.solving.methods.rays.trees import Trees
 
 RAYS = lo.Limits(rays_entries=0)
@@ -107,7 +108,7 @@ def generation(prior, table, privacy, epsilon):
     least = costs.min(axis=0)
     unit = float((costs - least).max()) or 1.0
     roots = (table - table.min(axis=1, keepdims=True)).argmin(axis=0)
-    work = Generation(
+    work = Progress(
         Cone.of(ties),
         np.ascontiguousarray(costs - least) / unit,
         roots,
@@ -155,11 +156,12 @@ def test_value_and_bound_of_every_round_enclose_the_optimum(statement):
     prior, table, privacy, distance, epsilon = statement
     work, offset, unit = generation(prior, table, privacy, epsilon)
     optimum = plain_optimum(prior, table, distance, epsilon)
-    master = work._first_master()
+    rounds = Generation(work)
+    master = rounds._first_master()
     bounds = [work.bound]
     values = [work.value]
     for _ in range(8):
-        master = work._round(master, 1e-9, Deadline())
+        master = rounds._round(master, 1e-9, Deadline())
         bounds.append(work.bound)
         values.append(work.value)
     slack = 1e-6  # the tolerance of simplex
@@ -209,7 +211,7 @@ class CheckedDeadline(Deadline):
 def test_a_deadline_at_any_moment_leaves_a_channel_and_a_bound(statement, checks):
     prior, table, privacy, distance, epsilon = statement
     work, offset, unit = generation(prior, table, privacy, epsilon)
-    found = work.run(1e-9, CheckedDeadline(checks))
+    found = Generation(work).run(1e-9, CheckedDeadline(checks))
     optimum = plain_optimum(prior, table, distance, epsilon)
     value = float((prior[:, None] * table * found.channel).sum())
     assert offset + unit * work.bound <= optimum + 1e-6
@@ -313,17 +315,17 @@ def test_clustered_points_do_not_stall(epsilon):
 
 @pytest.mark.parametrize("epsilon", [pytest.param(0.3, marks=pytest.mark.long), 1.0])
 def test_a_coarse_start_gives_private_rays_and_a_valid_bound(monkeypatch, epsilon):
-    monkeypatch.setattr("ldpopt.solving.methods.rays.generation.VIEW_INPUTS", 20)
+    monkeypatch.setattr("ldpopt.solving.methods.rays.progress.VIEW_INPUTS", 20)
     city = synthetic_city(90, rng=2)
     problem = city.problem(epsilon)
     cone = Cone.of(problem.ties())
     costs, _, scale = _normalized(problem)
     roots = np.arange(90)
-    work = Generation(cone, costs, roots, scale)
+    work = Progress(cone, costs, roots, scale)
     start_from_coarse(work, 1e-3, Deadline())
     loss = epsilon * np.asarray(problem.privacy.distance)
     # kernel columns, and the rays of the coarse problem
-    assert work._first_master().rays.shape[1] > 2 * 90
+    assert Generation(work)._first_master().rays.shape[1] > 2 * 90
     assert len(work.initial_rays) > 20
     assert (
         work.initial_rays[:, :, None] >= np.exp(-loss) * work.initial_rays[:, None, :] * (1 - 1e-9)
@@ -331,9 +333,9 @@ def test_a_coarse_start_gives_private_rays_and_a_valid_bound(monkeypatch, epsilo
     rays = work.trees.rays(np.arange(90))
     assert rays[np.arange(90), roots] == pytest.approx(1.0)
     assert (rays[:, :, None] >= np.exp(-loss) * rays[:, None, :] * (1 - 1e-8)).all()
-    plain = Generation(cone, costs, roots, scale)
-    found = work.run(1e-3)
-    usual = plain.run(1e-6)
+    plain = Progress(cone, costs, roots, scale)
+    found = Generation(work).run(1e-3)
+    usual = Generation(plain).run(1e-6)
     assert found.ending == usual.ending == "gap"
     assert work.bound <= plain.value + 1e-9
     assert work.value >= plain.bound - 1e-9
@@ -358,8 +360,9 @@ def test_equal_costs_of_all_outputs_leave_numbers_in_range():
     prior = np.array([0.9999998, 0.0000002])
     distance = np.array([[0.0, 3.12], [3.12, 0.0]])
     work, _, _ = generation(prior, np.array([[0.0], [1.0]]), lo.MetricDP(0.05, distance), 0.05)
-    master = work._first_master()
+    rounds = Generation(work)
+    master = rounds._first_master()
     for _ in range(8):
-        master = work._round(master, 1e-9, Deadline())
+        master = rounds._round(master, 1e-9, Deadline())
     assert work.value == work.bound == 0.0
     assert master.at.reduced.min() > 1e-100

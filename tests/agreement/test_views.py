@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import ldpopt as lo
 from builders import cases
 from cities import synthetic_city
-from ldpopt.solving.methods.rays import generation
+from ldpopt.solving.methods.rays import progress
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.trees import Trees
 from ldpopt.solving.methods.rays.views import Views, farthest_first
@@ -154,7 +154,7 @@ def test_each_input_is_the_farthest_from_the_earlier_ones(n, seed):
 
 
 def test_implied_pairs_of_points_on_a_line_are_proved(monkeypatch):
-    monkeypatch.setattr(generation, "VIEW_INPUTS", 20)
+    monkeypatch.setattr(progress, "VIEW_INPUTS", 20)
     city = synthetic_city(64, rng=5)
     points = np.concatenate([city.points, [[0.0, 20.0], [1.0, 20.0], [2.0, 20.0]]])
     privacy = lo.MetricDP.of_points(1.0, points)
@@ -181,7 +181,7 @@ def test_a_nearly_complete_graph_gets_no_further_ties():
 
 
 def test_a_city_is_solved_to_a_small_gap_by_views(monkeypatch):
-    monkeypatch.setattr(generation, "VIEW_INPUTS", 20)
+    monkeypatch.setattr(progress, "VIEW_INPUTS", 20)
     answer = lo.solve(synthetic_city(64, rng=3).problem(0.6), gap=1e-6)
     assert answer.status.value == "optimal"
     assert lo.certify(answer).relative_gap <= 1e-6

@@ -13,7 +13,7 @@ import pytest
 from scipy.optimize import linprog
 
 import ldpopt as lo
-from builders import random_problem
+from builders import random_problem, refused
 from ldpopt import solvers
 from ldpopt.auditing.divergence import Audit
 from ldpopt.auditing.exact_matrices import exact
@@ -121,7 +121,7 @@ def test_every_check_is_named_if_a_solver_raises():
         def solve(self, program, *, time_limit=None, **options):
             raise KeyError("no such thing")
 
-    with pytest.raises(AssertionError, match="infeasible: the solver raised KeyError"):
+    with pytest.raises(AssertionError, match=r"infeasible: .*KeyError"):
         check_solver(Broken(), only=["infeasible"])
 
 
@@ -141,10 +141,13 @@ def test_a_plug_in_cannot_replace_a_solver_of_ours(with_scipy):
 
 
 def test_unknown_solvers_are_named_with_those_that_there_are():
-    with pytest.raises(SolverNotFoundError, match=r"no solver 'hihgs'[\s\S]*cbc, cvxpy, highs"):
+    with refused("unknown-solver", SolverNotFoundError) as caught:
         lo.solve(lo.Problem([1.0], "identity", lo.PureLDP(1)), solver="hihgs")
-    with pytest.raises(SolverNotFoundError, match="cvxpy has no solver 'NONE'"):
+    assert "'hihgs'" in str(caught.value)
+    assert "cbc, cvxpy, highs" in str(caught.value)
+    with refused("cvxpy-solver", SolverNotFoundError) as caught:
         solvers.find("cvxpy:NONE").solve(formulate(lo.Problem([1.0], "identity", lo.PureLDP(1))))
+    assert "'NONE'" in str(caught.value)
 
 
 @pytest.mark.parametrize("limit", [0, -1, float("nan"), float("inf")])

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ldpopt as lo
-from builders import cases
+from builders import cases, refused
 from ldpopt.errors import MechanismError, StatementError
 
 seeds = st.integers(0, 10**6)
@@ -121,9 +121,9 @@ def test_labels_decide_and_gains_are_distinguished_from_losses():
     found = coin.leakage({"yes": 0.4, "no": 0.6}, gain)
     assert found.posterior_vulnerability == pytest.approx(0.65)
     assert (found.guess, found.guesses) == ("no", {"no": "no", "yes": "yes"})
-    with pytest.raises(StatementError, match="a loss is given"):
+    with refused("loss"):
         coin.leakage([0.5, 0.5], lo.Utility([[0, 1], [1, 0]], "loss"))
-    with pytest.raises(StatementError, match="a gain is given"):
+    with refused("gain"):
         coin.inference_error([0.5, 0.5], "identity")
     with pytest.raises(StatementError, match="gap"):
         coin.shannon_capacity(0)

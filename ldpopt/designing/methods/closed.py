@@ -75,7 +75,9 @@ class ListedColumns(DesignMethod):
 
     def solve(self, task: DesignTask) -> RawDesign:
         """Generate columns, then drop those that the value does not need."""
-        form, cone, gap = task.form, task.form.private_columns.cone, task.gap
+        form = task.form
+        cone = task.form.private_columns.cone
+        gap = task.gap
         if form.is_worst_case:
             optimum, _ = optimize_worst_case(form.gram, cone, gap=gap / 2, deadline=task.deadline)
             return raw_design(

@@ -56,7 +56,18 @@ class DesignTask:
 
 @dataclass(frozen=True, eq=False)
 class RawDesign:
-    """Result of a method, all of which `prove_design` checks."""
+    """What a method returns: a private channel, an estimator, and multipliers of a bound.
+
+    Nothing of it is believed. `prove_design` computes the privacy, the bias and the variance of the
+    channel with its estimator in integers, and tries the bounds in order: each is a statement about
+    all private mechanisms that a few inequalities prove, and the first one whose inequalities hold
+    exactly is kept. A method may therefore give multipliers that are optimistic by a rounding
+    error, followed by the same ones with growing margins. Without any that hold, the design has the
+    bound of answers that are all treated alike, or 0.
+
+    Rows are those of classes of answers, which are answers that the workload does not distinguish:
+    they have the same row of the channel. Only the weights are of single answers.
+    """
 
     channel: Float  # (c, m): a row for each class of answers, in multiples of 2**-53
     left_inverse: Float  # X, shape (c, m); the estimator is W X
@@ -68,7 +79,14 @@ class RawDesign:
 
 
 class DesignMethod(ABC):
-    """A way to solve design problems."""
+    """A way to solve design problems.
+
+    A method says by `because` whether it fits a problem, in words for the plan, and by `solve` what
+    it has found. It need not succeed: any of the errors in `design.FAILURES` ends it, the next
+    method of the plan is tried, and the reason is kept as a note. It does not check its result
+    either, since that is proved in one place for all methods. `solve` returns a `RawDesign`, or, if
+    the channel is too large to list, a finished certificate of its own kind.
+    """
 
     name: ClassVar[str]
     # whether the optimum is known in closed form: no other method is planned

@@ -1,5 +1,11 @@
 """All extreme rays of a cone of mutual ties, in logarithms: the vertices of an alcoved polytope.
 
+A ray is known by the numbers ``below[x] = max(u) - u_x``, integers from 0 on with at least one 0:
+its column is ``exp(-epsilon unit below)``. A vertex is a point whose tight ties connect all
+answers. The list is found by walking from vertex to vertex along edges until no new one appears,
+which reaches all of them because the graph of a bounded polytope is connected; ties without a cycle
+need no walk. Everything is compared in integers, so that no ray is missed by rounding.
+
 With ``c = exp(u)`` the ties are ``u_x - u_z <= length(x, z)``. Every edge from a vertex raises a
 set ``S`` of answers; tight ties connect ``S``, connect its complement, and none leads out of ``S``.
 Lengths are integers over one unit, never shorter than the distances of the notion: more columns are
@@ -27,8 +33,13 @@ MAX_ANSWERS = 16  # largest number of answers of which all sets are listed at ea
 CELLS = 2**21  # number of array entries that are computed at once
 
 
-def vertices(ties: Lengths, *, most: int = MAX_RAYS, deadline: Deadline = NO_LIMIT) -> Int:
-    """List the extreme rays of a connected cone, shape (k, n)."""
+def vertices(ties: TieLengths, *, most: int = MAX_RAYS, deadline: Deadline = NO_LIMIT) -> Int:
+    """List the extreme rays of a connected cone, shape (k, n).
+
+    The result has one row for each ray, sorted, each once: the numbers ``below``. More than
+    ``most`` rays, more answers than `MAX_ANSWERS` (unless ties have no cycle) and a deadline that
+    is over are errors: a part of the list would prove a bound for a smaller cone.
+    """
     n = len(ties.paths)
     if len(ties.first) == 2 * (n - 1):
         return _of_tree(ties, most)
@@ -36,31 +47,33 @@ def vertices(ties: Lengths, *, most: int = MAX_RAYS, deadline: Deadline = NO_LIM
         raise _too_many(n, most)
     # The first vertex: the ties along the shortest chains from the first answer are tight.
     frontier = _lowered(ties.paths[None, :, 0])
-    found = {frontier[0].tobytes()}
+    known = {frontier[0].tobytes()}
     while len(frontier):
         fresh: set[bytes] = set()
         size = max(1, CELLS >> n)
         for part in range(0, len(frontier), size):
             if deadline.is_over:
-                what = (
+                problem = (
                     f"the extreme rays of the cone of {n} answers were not listed within "
                     "the time limit"
                 )
-                raise NotRepresentableError(what, do="give a longer time_limit")
+                raise NotRepresentableError(problem, do="give a longer time_limit")
             moved = np.ascontiguousarray(_neighbors(ties, frontier[part : part + size]))
-            fresh.update(set(moved.view(f"V{8 * n}").ravel().tolist()) - found)
-            if len(found) + len(fresh) > most:
+            fresh.update(set(moved.view(f"V{8 * n}").ravel().tolist()) - known)
+            if len(known) + len(fresh) > most:
                 raise _too_many(n, most)
-        found |= fresh
+        known |= fresh
         frontier = _read(fresh, n)
-    return np.unique(_read(found, n), axis=0)
+    return np.unique(_read(known, n), axis=0)
 
 
 def _read(rows: set[bytes], n: int) -> Int:
+    """Rows of integers from their bytes, which a set holds and compares fast."""
     return np.frombuffer(b"".join(rows), np.int64).reshape(-1, n)
 
 
 def _too_many(n: int, most: int) -> NotRepresentableError:
+    """Error for a cone with more extreme rays than are listed."""
     return NotRepresentableError(
         f"the cone of columns of {n} answers has more than {most} extreme rays",
         do="merge answers into at most 10, leave out ties or make distances equal, or use PureLDP",
@@ -72,8 +85,12 @@ def _lowered(rows: Int) -> Int:
     return np.asarray(rows.max(axis=1, keepdims=True) - rows)
 
 
-def _of_tree(ties: Lengths, most: int) -> Int:
-    """Vertices of ties without a cycle: each tie is tight in one of its two directions."""
+def _of_tree(ties: TieLengths, most: int) -> Int:
+    """Vertices of ties without a cycle: each tie is tight in one of its two directions.
+
+    Each new tie doubles the vertices: its farther end lies above or below the nearer one, by the
+    length of the tie.
+    """
     n = len(ties.paths)
     if 2 ** (n - 1) > most:
         raise _too_many(n, most)
@@ -91,8 +108,13 @@ def _of_tree(ties: Lengths, most: int) -> Int:
     return np.unique(_lowered(rows), axis=0)
 
 
-def _neighbors(ties: Lengths, below: Int) -> Int:
-    """The other ends of all edges from some vertices."""
+def _neighbors(ties: TieLengths, below: Int) -> Int:
+    """The other ends of all edges from some vertices.
+
+    At a vertex whose tight ties are a tree, each of them belongs to one edge; at any other, more
+    ties than that are tight, and all sets of answers are tried. Raising a set by the smallest spare
+    length of the ties that lead out of it ends at the next vertex.
+    """
     n = below.shape[1]
     spare = ties.length - (below[:, ties.second] - below[:, ties.first])
     tight = spare == 0
@@ -111,9 +133,12 @@ def _neighbors(ties: Lengths, below: Int) -> Int:
     return np.asarray(moved - moved.min(axis=1, keepdims=True))
 
 
-def _edges_of_trees(ties: Lengths, tight: NDArray[np.bool_], n: int) -> tuple[Int, Int]:
+def _edges_of_trees(ties: TieLengths, tight: NDArray[np.bool_], n: int) -> tuple[Int, Int]:
     """Edges from vertices whose tight ties are a tree: for each tie, the subtree at its lower end
     is raised.
+
+    The subtree grows from its lower end over tight ties, never through the upper end; ``n`` rounds
+    reach every answer.
     """
     bits = np.int64(1) << np.arange(n)
     touching = _touching(ties, tight, n, bits)
@@ -128,7 +153,7 @@ def _edges_of_trees(ties: Lengths, tight: NDArray[np.bool_], n: int) -> tuple[In
     return at, sets
 
 
-def _touching(ties: Lengths, tight: NDArray[np.bool_], n: int, bits: Int) -> Int:
+def _touching(ties: TieLengths, tight: NDArray[np.bool_], n: int, bits: Int) -> Int:
     """Answers with a tight tie to each answer, as bit sets."""
     touching = np.zeros((len(tight), n), bits.dtype)
     for k, (x, z) in enumerate(zip(ties.first, ties.second, strict=True)):
@@ -137,8 +162,13 @@ def _touching(ties: Lengths, tight: NDArray[np.bool_], n: int, bits: Int) -> Int
     return touching
 
 
-def _edges(ties: Lengths, tight: NDArray[np.bool_], n: int) -> tuple[Int, Int]:
-    """Vertices, and sets that may be raised: tight ties connect the set and its complement."""
+def _edges(ties: TieLengths, tight: NDArray[np.bool_], n: int) -> tuple[Int, Int]:
+    """Vertices, and sets that may be raised: tight ties connect the set and its complement.
+
+    Three conditions on a set, as the docstring of this file has them: no tight tie leads out of it,
+    tight ties connect it, and they connect its complement. Without the last two the direction would
+    be a sum of two others, and no edge.
+    """
     bits = np.int64(1) << np.arange(n)
     lower = np.zeros((len(tight), n), np.int64)
     for k, (x, z) in enumerate(zip(ties.first, ties.second, strict=True)):
@@ -156,7 +186,11 @@ def _edges(ties: Lengths, tight: NDArray[np.bool_], n: int) -> tuple[Int, Int]:
 
 
 def _joined(masks: Int) -> Int:
-    """Union of the masks of the answers in each set, by the number of the set."""
+    """Union of the masks of the answers in each set, by the number of the set.
+
+    Set number ``s`` has the answers of the bits of ``s``; one mask after another doubles the table,
+    so that all ``2**n`` unions take as many operations.
+    """
     joined = np.zeros((len(masks), 1), np.int64)
     for mask in masks.T:
         joined = np.concatenate([joined, joined | mask[:, None]], axis=1)
@@ -174,8 +208,14 @@ def _is_connected(reach: Int, at: Int, sets: Int) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True, eq=False)
-class Lengths:
-    """Mutual ties that no chain of other ties implies."""
+class TieLengths:
+    """Mutual ties that no chain of other ties implies.
+
+    ``first`` and ``second`` have every tie in both directions. A length is an integer number of
+    units and never shorter than the distance; of two answers without a chain of ties between them
+    the path has the length `FAR`. Answers of different parts have separate cones, whose rays are 0
+    in the other parts.
+    """
 
     # first, second: pairs of answers, in both orders, shape (t,)
     first: Int
@@ -191,12 +231,12 @@ class Lengths:
         _, part = np.unique(self.paths < FAR, axis=0, return_inverse=True)
         return [np.flatnonzero(part.ravel() == k) for k in range(part.max() + 1)]
 
-    def within(self, part: Int) -> Lengths:
+    def within(self, part: Int) -> TieLengths:
         """The ties of one part, whose answers are renumbered."""
         place = np.full(len(self.paths), -1)
         place[part] = np.arange(len(part))
         kept = place[self.first] >= 0
-        return Lengths(
+        return TieLengths(
             place[self.first[kept]],
             place[self.second[kept]],
             self.length[kept],
@@ -205,17 +245,20 @@ class Lengths:
         )
 
 
-def lengths_of(ties: Ties) -> Lengths:
-    """Lengths of mutual ties."""
+def lengths_of(ties: Ties) -> TieLengths:
+    """Lengths of mutual ties.
+
+    Ties that others imply are left out, and a common factor of all lengths goes into the unit.
+    """
     first, second = ties.pairs()
-    given = np.ones(len(first)) if ties.distance is None else ties.distance
+    distance = np.ones(len(first)) if ties.distance is None else ties.distance
     once = first < second
     first, second = first[once].astype(np.int64), second[once].astype(np.int64)
-    length, unit = _whole(given[once])
+    length, unit = _whole(distance[once])
     kept, paths = _needed(ties.n, first, second, length)
     first, second, length = first[kept], second[kept], length[kept]
     step = int(np.gcd.reduce(length)) if len(length) else 1
-    return Lengths(
+    return TieLengths(
         np.concatenate([first, second]),
         np.concatenate([second, first]),
         np.tile(length // step, 2),
@@ -225,12 +268,16 @@ def lengths_of(ties: Ties) -> Lengths:
 
 
 def _whole(distance: NDArray[np.float64]) -> tuple[Int, Fraction]:
-    """Distances rounded up to integers, nearly equal ones to the largest of them, and the unit."""
+    """Distances rounded up to integers, nearly equal ones to the largest of them, and the unit.
+
+    Both allow more columns, so that a bound stays a bound. Distances are nearly equal if they agree
+    in 38 of their 52 bits.
+    """
     if not len(distance):
         return np.empty(0, np.int64), Fraction(1)
     exponent = int(np.frexp(distance.max())[1]) - BITS
-    whole = np.maximum(np.ceil(np.ldexp(distance, -exponent)), 1.0).astype(np.int64)
-    sizes = np.unique(whole)
+    units = np.maximum(np.ceil(np.ldexp(distance, -exponent)), 1.0).astype(np.int64)
+    sizes = np.unique(units)
     group = np.zeros(len(sizes), np.int64)
     start = 0
     for k in range(1, len(sizes)):
@@ -238,12 +285,16 @@ def _whole(distance: NDArray[np.float64]) -> tuple[Int, Fraction]:
             start = k
         group[k] = start
     return np.array([sizes[group == g].max() for g in group])[
-        np.searchsorted(sizes, whole)
+        np.searchsorted(sizes, units)
     ], Fraction(2) ** exponent
 
 
 def _needed(n: int, first: Int, second: Int, length: Int) -> tuple[Int, Int]:
-    """Positions of the ties that no chain of shorter ones implies, and the shortest chains."""
+    """Positions of the ties that no chain of shorter ones implies, and the shortest chains.
+
+    Ties are taken from the shortest on, so that a chain that implies one consists of ties already
+    taken; nearly equal lengths count as implied.
+    """
     paths = np.full((n, n), FAR)
     np.fill_diagonal(paths, 0)
     kept = []

@@ -75,20 +75,22 @@ def exact_optimum(problem: Problem) -> tuple[Fraction, Fraction]:
     """
     n, m = problem.utility.shape
     if max(n, m) > MAX_SIZE:
-        what = (
+        message = (
             f"{n} answers and {m} reports are too many for pivots in rationals: at most "
             f"{MAX_SIZE} of each"
         )
-        raise NotRepresentableError(what, do="use certify(solution)")
+        raise NotRepresentableError(message, code="size", do="use certify(solution)")
     ties = problem.definition()
     if ties is None:
         raise NotRepresentableError(
-            f"{problem.privacy!r} is a plug-in without ties", do="use certify(solution)"
+            f"{problem.privacy!r} is a plug-in without ties",
+            code="plug-in",
+            do="use certify(solution)",
         )
     farthest = float(max(_distances(ties), default=Fraction(0)))
     if float(ties.budget) * farthest > LARGEST:
-        what = f"epsilon times the distance {farthest:.6g} is beyond {LARGEST:g} nats"
-        raise NotRepresentableError(what, do="use certify(solution)")
+        message = f"epsilon times the distance {farthest:.6g} is beyond {LARGEST:g} nats"
+        raise NotRepresentableError(message, code="distance", do="use certify(solution)")
     # If every needed power of e**epsilon is a known rational, one program is enough.
     is_rational = all(low == high for low, high in map(ties.budget.enclosure, _distances(ties)))
     ends = [_optimum(problem, ties, up) for up in ((False,) if is_rational else (False, True))]
@@ -163,14 +165,14 @@ def _violated(
 def _write_rows(problem: Problem, ties: Ties, up: bool) -> _Rows:
     """Write row sums, the notion by its definition, the worst case and the side constraints."""
     n, m = problem.utility.shape
-    one = Fraction(1)
+    unit = Fraction(1)
     # Columns: entries, a constant 1 (right-hand sides that are not floats), smallest entries, the
     # worst case.
     rows = _Rows(n * m + 1 + (m if ties.is_compact else 0) + (problem.prior is None))
     for x in range(n):
-        rows.add({x * m + y: one for y in range(m)}, 1.0, 1.0)
+        rows.add({x * m + y: unit for y in range(m)}, 1.0, 1.0)
     for x, y in np.argwhere(~ties.allowed(m)).tolist():
-        rows.add({x * m + y: one}, upper=0.0)
+        rows.add({x * m + y: unit}, upper=0.0)
     (_write_columns if ties.is_compact else _write_pairs)(rows, ties, m, up)
     if problem.prior is None:
         _write_worst_case(rows, problem.utility)
@@ -197,15 +199,15 @@ def _write_columns(rows: _Rows, ties: Ties, m: int, up: bool) -> None:
     times that.
     """
     n = ties.n
-    one = Fraction(1)
+    unit = Fraction(1)
     ratio = _ratio(ties.budget, Fraction(1), up)
     delta = Fraction(ties.delta)
     for x in range(n):
         for y in np.flatnonzero(ties.tied_outputs(m)).tolist():
             least = n * m + 1 + y
-            rows.add({x * m + y: one, least: -one}, lower=0.0)
+            rows.add({x * m + y: unit, least: -unit}, lower=0.0)
             if ties.capped_inputs()[x]:
-                rows.add({x * m + y: ratio, least: -one, n * m: -ratio * delta}, upper=0.0)
+                rows.add({x * m + y: ratio, least: -unit, n * m: -ratio * delta}, upper=0.0)
 
 
 def _write_pairs(rows: _Rows, ties: Ties, m: int, up: bool) -> None:

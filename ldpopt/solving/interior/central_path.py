@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from ldpopt.certificate.compact import Prices
+from ldpopt.certificate.compact import OutputSums
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float, Int
 from ldpopt.solvers import Status
-from ldpopt.solving.interior.path_following import Factor, NewtonSystem, Point, follow_path
+from ldpopt.solving.interior.path_following import Factor, Iterate, NewtonSystem, follow_path
 from ldpopt.solving.interior.pricing import best_bound, project_to_private
 
 REFINEMENTS = 2  # number of steps of iterative refinement for each solution of the small system
@@ -32,7 +32,7 @@ MIN_B = 2.0**-52
 
 
 @dataclass(frozen=True)
-class CompactPoint(Point):
+class CompactPoint(Iterate):
     """A point of the path, or a step."""
 
     s: Float  # (n, k): slacks of the floors
@@ -109,21 +109,21 @@ class CompactSystem(NewtonSystem[CompactPoint]):
         across -= theta * et
         f = np.einsum("ij,ij->i", v, across) - self.row_residual
         dy, dm = self._solve_schur(q, f, REFINEMENTS if refine else 0)
-        rest = np.add(es, et, out=across)
-        rest -= beta * dm
+        shared = np.add(es, et, out=across)
+        shared -= beta * dm
         # dw = dy + dz would lose digits if w is small
         dw = tau * dy[:, None]
         dz = theta * -dy[:, None]
         for part in (dw, dz):
-            part += rest
+            part += shared
             part *= v
-        es -= np.multiply(theta, dw, out=rest)
-        et -= np.multiply(tau, dz, out=rest)
+        es -= np.multiply(theta, dw, out=shared)
+        et -= np.multiply(tau, dz, out=shared)
         return type(at)(es, et, dm, dw, dz, eh - at.h / at.m * dm, dy)
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class PathPoint:
     """A point of the path, in the units of the program; ``column`` is the position of each output
     in it, or -1.
     """
@@ -154,7 +154,7 @@ class CentralPath:
         self.beta = beta
         self.delta = delta
         self.steps_taken, self.gap = 0, math.inf
-        self.checkpoints: list[Checkpoint] = []
+        self.checkpoints: list[PathPoint] = []
         # With slack (delta > 0) every new output is used at once, so that no old point is near the
         # path.
         is_near = earlier_path is not None and kept is not None and not (delta and (kept < 0).any())
@@ -193,12 +193,13 @@ class CentralPath:
             s, np.full((n, k), self.delta + beta * m[0]) - s, m, y[:, None] + z - self.c, z, h, y
         )
 
-    def _resume(self, checkpoints: list[Checkpoint], kept: Int) -> CompactPoint | None:
+    def _resume(self, checkpoints: list[PathPoint], kept: Int) -> CompactPoint | None:
         """The last point of another path at which added and removed outputs have little mass, if
         there is one.
         """
         earlier = [
-            replace(one, column=np.where(kept < 0, -1, one.column[kept])) for one in checkpoints
+            replace(point, column=np.where(kept < 0, -1, point.column[kept]))
+            for point in checkpoints
         ]
         while earlier:
             checkpoint = earlier.pop()
@@ -213,7 +214,7 @@ class CentralPath:
                 return self._with_outputs(checkpoint, masses)
         return None
 
-    def _masses(self, checkpoint: Checkpoint) -> Float:
+    def _masses(self, checkpoint: PathPoint) -> Float:
         """Estimate each output's ``M`` near the checkpoint; infinite for an output that violates
         the bound there.
         """
@@ -221,7 +222,7 @@ class CentralPath:
         new = checkpoint.column < 0
         y = checkpoint.at.y
         if new.any():
-            lack = -Prices.of(self.c[:, new] * self.unit + self.offset[:, None], y).gains(
+            lack = -OutputSums.of(self.c[:, new] * self.unit + self.offset[:, None], y).gains(
                 self.b, self.beta
             )
             masses[new] = np.divide(
@@ -229,7 +230,7 @@ class CentralPath:
             )
         return masses
 
-    def _with_outputs(self, checkpoint: Checkpoint, masses: Float) -> CompactPoint:
+    def _with_outputs(self, checkpoint: PathPoint, masses: Float) -> CompactPoint:
         """A checkpoint with new outputs, which are placed exactly on the path."""
         new = checkpoint.column < 0
         old = checkpoint.at
@@ -254,7 +255,7 @@ class CentralPath:
 
     def iterate(self, gap: float, steps: int, deadline: Deadline) -> Status:
         """Take steps until the gap is small enough or no longer improves, or time is over."""
-        found = follow_path(
+        result = follow_path(
             self.at,
             lambda at: self._measure(at, max(3 * gap, LAST_GAP)),
             lambda at: CompactSystem(self, at),
@@ -263,13 +264,13 @@ class CentralPath:
             stalled_steps=STALLED_STEPS,
             deadline=deadline,
         )
-        self.at, self.steps_taken = found.point, self.steps_taken + found.steps
+        self.at, self.steps_taken = result.point, self.steps_taken + result.steps
         self.gap = (
-            found.gap if math.isfinite(found.gap) else self._measure(found.point, math.inf)[1]
+            result.gap if math.isfinite(result.gap) else self._measure(result.point, math.inf)[1]
         )
-        is_stalled = found.steps < steps and not found.timed_out
+        is_stalled = result.steps < steps and not result.timed_out
         if self.gap <= (
-            gap if found.timed_out else max(gap, STALLED_GAP if is_stalled else LAST_GAP)
+            gap if result.timed_out else max(gap, STALLED_GAP if is_stalled else LAST_GAP)
         ):
             return Status.OPTIMAL
         return Status.FAILED if is_stalled else Status.LIMIT
@@ -283,7 +284,7 @@ class CentralPath:
             most = max(1, min(CHECKPOINTS, CHECKPOINT_NUMBERS // (4 * at.s.size)))
             self.checkpoints = [
                 *self.checkpoints,
-                Checkpoint(mu, self.in_units(at), np.arange(len(at.m))),
+                PathPoint(mu, self.in_units(at), np.arange(len(at.m))),
             ][-most:]
         bound = float(at.y.sum() + self.offset.sum() / self.unit)
         scale = max(abs(bound), float(-self.c.min(axis=1).sum()) / 100, 1e-300)

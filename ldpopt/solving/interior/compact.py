@@ -49,11 +49,11 @@ class Interior(Solver):
         # -1.
         check_options({"gap": gap, "steps": steps} | options)
         if not (isinstance(program, ChannelProgram) and program.is_plain_compact):
-            what = (
+            problem = (
                 "the interior point solves compact programs: one constraint for all pairs, an "
                 "expected value"
             )
-            raise NotRepresentableError(what, do='use solver="highs"')
+            raise NotRepresentableError(problem, code="compact-program", do='use solver="highs"')
         structure = program.structure
         sign = 1.0 if structure.maximize else -1.0
         costs = sign * structure.weighted

@@ -18,7 +18,7 @@ import numpy as np
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.solving.interior.graphs import OutputProgram, OutputSystem
-from ldpopt.solving.interior.path_following import Factor, PathResult, Point, follow_path
+from ldpopt.solving.interior.path_following import Factor, Iterate, PathResult, follow_path
 
 GAP = 1e-11  # relative gap between value and bound at which to stop
 MAX_STEPS = 150  # largest number of iterations; 10 to 60 are usual
@@ -27,7 +27,7 @@ REFINEMENTS = 3  # number of steps of iterative refinement for each solution of 
 
 
 @dataclass(frozen=True)
-class EventPoint(Point):
+class EventPoint(Iterate):
     """A point of the iteration, or a step; ``e``, ``prior`` and ``worst`` are used for a worst case
     only.
     """
@@ -154,7 +154,7 @@ class _EventSystem(OutputSystem[EventPoint]):
         """
         (m, n), events, at = self.program.shape, self.program, self.at
         b = events.b
-        own = np.arange(n)
+        diagonal = np.arange(n)
         root = events.as_tables(self.tie_fraction / np.sqrt(self.pair_pivot))
         single = events.as_tables(self.tie_fraction * at.shares / at.s)
         system = np.empty((m, n, m, n))
@@ -165,23 +165,23 @@ class _EventSystem(OutputSystem[EventPoint]):
             )
         by_row = root.transpose(1, 0, 2)
         by_column = root.transpose(2, 0, 1)
-        system[:, own, :, own] = b * b * by_row @ by_row.transpose(
+        system[:, diagonal, :, diagonal] = b * b * by_row @ by_row.transpose(
             0, 2, 1
         ) + by_column @ by_column.transpose(0, 2, 1)
         for j in range(m):
             system[j, :, j, :] -= b * (single[j] + single[j].T)
-            system[j, own, j, own] += (
+            system[j, diagonal, j, diagonal] += (
                 b * b * single[j].sum(axis=1) + single[j].sum(axis=0) + at.z[j] / at.p[j]
             )
         self.factor = Factor(system.reshape(m * n, m * n).T, ridge=1e-15)
         border = np.tile(np.eye(n), (m, 1))
         if events.gain is not None:
             weighed = np.zeros((m, n, n))
-            weighed[:, own, own] = -events.gain
+            weighed[:, diagonal, diagonal] = -events.gain
             border = np.column_stack([border, weighed.reshape(m * n, n)])
         schur = border.T @ self.factor.solve(border)
         if events.gain is not None:
-            schur[own + n, own + n] += at.e / at.prior
+            schur[diagonal + n, diagonal + n] += at.e / at.prior
         self.coupling = Factor(schur)
 
     def _solve_outputs(self, right: Float) -> Float:
@@ -203,8 +203,8 @@ class _EventSystem(OutputSystem[EventPoint]):
             if events.gain is not None:
                 residual = residual + events.gain * step.prior
             sums = self.sum_residual - step.p.sum(axis=0)
-            rest = aims[4] / at.prior - at.e / at.prior * step.prior - step.e
-            more = self._solve_coupled(residual, sums, rest, left - float(step.prior.sum()))
+            worst = aims[4] / at.prior - at.e / at.prior * step.prior - step.e
+            more = self._solve_coupled(residual, sums, worst, left - float(step.prior.sum()))
             parts = tuple(part + change for part, change in zip(parts, more, strict=True))
             step = self._complete_step(parts, aims, *eliminated)
         return step

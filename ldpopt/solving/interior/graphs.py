@@ -20,8 +20,8 @@ from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.threads import few_threads, over_rows
 from ldpopt.native import add_adjoint, add_multiplier_steps, add_weights, write_steps
 from ldpopt.privacy import Ties
-from ldpopt.solving.interior.levels import LevelFactors, Levels
-from ldpopt.solving.interior.path_following import Factor, NewtonSystem, P, Point, follow_path
+from ldpopt.solving.interior.levels import LevelFactors, VertexLevels
+from ldpopt.solving.interior.path_following import Factor, Iterate, NewtonSystem, P, follow_path
 
 ENOUGH_RESIDUAL = 1e-6  # largest error of a row sum at a point with a finite gap
 OPERATIONS = 8.0  # operations of a loop per tie and output
@@ -141,7 +141,7 @@ class GraphProgram(OutputProgram):
     first: Int  # (pairs,)
     second: Int  # (pairs,)
     ratio: Float  # (pairs,)
-    levels: Levels
+    levels: VertexLevels
     unit: float  # the number by which costs and gains were divided
 
     @classmethod
@@ -155,7 +155,7 @@ class GraphProgram(OutputProgram):
         ) > 0 or not math.isfinite(unit):
             return None
         first, second = ties.pairs()
-        levels = Levels.of(n, first, second)
+        levels = VertexLevels.of(n, first, second)
         position = np.argsort(levels.order)
         ratio = np.array(np.broadcast_to(ties.ratio(up=False), first.shape), dtype=float)
 
@@ -179,9 +179,9 @@ class GraphProgram(OutputProgram):
 
     def adjoint(self, ties: Float) -> Float:
         """The transposed slacks, applied to multipliers (m, pairs): shape (m, n)."""
-        found = np.zeros(self.shape)
-        self.over_ties(add_adjoint, self.pairs, ties, found)
-        return found
+        total = np.zeros(self.shape)
+        self.over_ties(add_adjoint, self.pairs, ties, total)
+        return total
 
     def over_ties(
         self, loop: Callable[..., object], fixed: tuple[Any, ...], *arrays: Float
@@ -213,7 +213,7 @@ def solve_graph(
     workspace = np.empty((m, data.levels.numbers))
     # Near the end of the accuracy numbers may overflow; such a step is not used.
     with few_threads(n), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        found = follow_path(
+        result = follow_path(
             GraphPoint.start(data),
             lambda at: data.gap(at.p, at.prior, data.adjoint(at.ties)),
             lambda at: GraphSystem(data, at, workspace),
@@ -222,7 +222,7 @@ def solve_graph(
             stalled_steps=STALLED_STEPS,
             deadline=deadline,
         )
-    at, order = found.point, data.levels.order
+    at, order = result.point, data.levels.order
     place = np.argsort(order)
     ties = _one_way(data, at.ties)
     distance, share = data.gap(at.p, at.prior, data.adjoint(ties))
@@ -236,7 +236,7 @@ def solve_graph(
     )
     rows = order[data.first[pair]], order[data.second[pair]], output, data.ratio[pair]
     return GraphResult(
-        np.maximum(at.p.T[place], 0.0), rows, multipliers, share, found.steps, found.timed_out
+        np.maximum(at.p.T[place], 0.0), rows, multipliers, share, result.steps, result.timed_out
     )
 
 
@@ -253,7 +253,7 @@ def _one_way(data: GraphProgram, ties: Float) -> Float:
 
 
 @dataclass(frozen=True)
-class GraphPoint(Point):
+class GraphPoint(Iterate):
     """A point of the iteration, or a step; ``e``, ``worst`` and ``prior`` are used for a worst case
     only.
     """

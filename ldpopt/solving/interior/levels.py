@@ -17,7 +17,7 @@ SWEEPS = 8  # largest number of searches for a vertex far from all others
 
 
 @dataclass(frozen=True, eq=False)
-class Levels:
+class VertexLevels:
     """Vertices in levels: an edge joins vertices of the same level or of two consecutive levels.
 
     Edges are sorted by the level of their higher end; edges inside level ``i`` are ``inner[i]`` to
@@ -33,7 +33,7 @@ class Levels:
     cross: Int  # (levels + 1,)
 
     @classmethod
-    def of(cls, n: int, first: Int, second: Int) -> "Levels":
+    def of(cls, n: int, first: Int, second: Int) -> "VertexLevels":
         """Breadth-first levels, in each component from a vertex far from all others (George and Liu
         1979).
         """
@@ -85,14 +85,14 @@ class Levels:
         # Both are stored level by level: the columns of the level, whose rows begin with that
         # level.
         n = len(self.order)
-        whole = np.zeros((n, n))
+        matrix = np.zeros((n, n))
         begin = 0
         for left, right in zip(self.start[:-1].tolist(), self.start[1:].tolist(), strict=True):
             end = begin + (n - left) * (right - left)
-            whole[left:right, left:] = upper[begin:end].reshape(n - left, right - left).T
-            whole[left:, left:right] = lower[begin:end].reshape(n - left, right - left)
+            matrix[left:right, left:] = upper[begin:end].reshape(n - left, right - left).T
+            matrix[left:, left:right] = lower[begin:end].reshape(n - left, right - left)
             begin = end
-        return whole
+        return matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ class LevelFactors:
     couples the outputs.
     """
 
-    levels: Levels
+    levels: VertexLevels
     off: Float  # (m, edges): minus the entries off the diagonals
     blocks: Float  # (m, numbers): eliminated pivot blocks
     # (n, n): the sum of the inverses G; with weights w also the sums of G w and w G w
@@ -110,7 +110,7 @@ class LevelFactors:
     @classmethod
     def of(
         cls,
-        levels: Levels,
+        levels: VertexLevels,
         scale: Float,
         excess: Float,
         off: Float,
@@ -145,10 +145,10 @@ class LevelFactors:
 
     def solve(self, right: Float) -> Float:
         """Solve every output's system; right-hand sides and solutions have the shape (m, n)."""
-        found = np.empty(right.shape)
-        arrays = self.off, self.blocks, np.array(right, order="C"), found
+        solution = np.empty(right.shape)
+        arrays = self.off, self.blocks, np.array(right, order="C"), solution
         over_rows(solve_levels, self.levels.shape, arrays, 2.0 * self.levels.numbers)
-        return found
+        return solution
 
 
 def _levels(graph: csr_array) -> Int:
@@ -158,17 +158,17 @@ def _levels(graph: csr_array) -> Int:
     degree = np.diff(graph.indptr)
     level = np.zeros(n, np.int64)
     first_level = 0
-    for one in range(count):
-        members = np.flatnonzero(component == one)
-        found = _search(graph, int(members[degree[members].argmin()]), members)
+    for part in range(count):
+        members = np.flatnonzero(component == part)
+        layers = _search(graph, int(members[degree[members].argmin()]), members)
         for _ in range(SWEEPS):
-            last = members[found == found.max()]
+            last = members[layers == layers.max()]
             tried = _search(graph, int(last[degree[last].argmin()]), members)
-            if _width(tried) >= _width(found):
+            if _width(tried) >= _width(layers):
                 break
-            found = tried
-        level[members] = first_level + found
-        first_level += int(found.max()) + 1
+            layers = tried
+        level[members] = first_level + layers
+        first_level += int(layers.max()) + 1
     return level
 
 

@@ -26,7 +26,7 @@ BLOCK = 1 << 15
 
 
 @dataclass(frozen=True)
-class Point:
+class Iterate:
     """A point of the iteration, or a step: arrays of primal and dual variables."""
 
     PRIMAL: ClassVar[frozenset[str]] = frozenset()  # names of the primal fields
@@ -58,7 +58,9 @@ class Point:
 
     def moved(self, step: Self, primal: float, dual: float) -> Self:
         """The point after a step with these primal and dual lengths."""
-        lengths = {one.name: primal if one.name in self.PRIMAL else dual for one in fields(self)}
+        lengths = {
+            field.name: primal if field.name in self.PRIMAL else dual for field in fields(self)
+        }
         return type(self)(
             *(
                 getattr(self, name) + length * getattr(step, name)
@@ -73,7 +75,7 @@ class Point:
         )
 
 
-P = TypeVar("P", bound=Point)
+P = TypeVar("P", bound=Iterate)
 
 
 class NewtonSystem(ABC, Generic[P]):
@@ -108,7 +110,7 @@ class NewtonSystem(ABC, Generic[P]):
 
     def moved(self, step: P, share: float = 1.0) -> P | None:
         """The point after nearly the longest step from ``at``; None on numerical failure."""
-        if not all(bool(np.isfinite(getattr(step, one.name)).all()) for one in fields(step)):
+        if not all(bool(np.isfinite(getattr(step, field.name)).all()) for field in fields(step)):
             return None
         primal, dual = self.at.lengths(step)
         length = max(STEP_TO_BOUNDARY, 1 - STEP_BACKOFF * share)
@@ -195,11 +197,13 @@ def check_options(options: dict[str, Any]) -> None:
     for name, value in options.items():
         if name not in ("gap", "steps"):
             raise SolverOptionError(
-                f"the interior point has no option {name!r}", do="its options are gap and steps"
+                f"the interior point has no option {name!r}",
+                code="unknown-option",
+                do="its options are gap and steps",
             )
         if not isinstance(value, float if name == "gap" else int) or not value > 0:
             do = "gap is a positive float, steps a positive integer"
-            raise SolverOptionError(f"{name} = {value!r} is not valid", do=do)
+            raise SolverOptionError(f"{name} = {value!r} is not valid", code="option-value", do=do)
 
 
 def longest_step(arrays: tuple[Float, ...], steps: tuple[Float, ...]) -> float:
@@ -218,7 +222,7 @@ def _blocks(*arrays: Float) -> Iterator[tuple[Float, ...]]:
         yield tuple(array[begin : begin + BLOCK] for array in flat)
 
 
-def _products_after(at: Point, step: Point, primal: float, dual: float) -> float:
+def _products_after(at: Iterate, step: Iterate, primal: float, dual: float) -> float:
     """Sum of slacks times multipliers after a step with these lengths."""
     total = 0.0
     for numbers in zip(at.slacks, at.multipliers, step.slacks, step.multipliers, strict=True):

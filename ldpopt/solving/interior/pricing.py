@@ -7,7 +7,7 @@ channels near others.
 
 import numpy as np
 
-from ldpopt.certificate.compact import Prices, least_shift
+from ldpopt.certificate.compact import OutputSums, least_shift
 from ldpopt.foundation.numbers import Float
 
 
@@ -18,7 +18,7 @@ def best_bound(costs: Float, duals: Float, b: float, beta: float, delta: float =
     shift = float(least_shift(costs, duals, b, beta, may_fall=not delta))
     total = float(duals.sum()) + len(duals) * shift
     if delta:
-        total += delta * float(Prices.of(costs, duals + shift).positive.sum())
+        total += delta * float(OutputSums.of(costs, duals + shift).positive.sum())
     return total
 
 

@@ -105,22 +105,22 @@ class _EventSolve:
             if self.in_use.sum() * self.shape[0] > self.task.limits.event_entries:
                 self.refusal = f"{int(self.in_use.sum())} outputs in use need too large a system"
                 break
-            found = self._solve_restricted()
-            if found.timed_out:
+            result = self._solve_restricted()
+            if result.timed_out:
                 return self._without_channel(
-                    Status.LIMIT, f"time limit at a gap of {found.gap:.1e}"
+                    Status.LIMIT, f"time limit at a gap of {result.gap:.1e}"
                 )
-            if found.gap > self.accepted_gap:
-                self.refusal = f"a gap of {found.gap:.1e} is left"
+            if result.gap > self.accepted_gap:
+                self.refusal = f"a gap of {result.gap:.1e} is left"
                 break
-            at = found.point
+            at = result.point
             shares, shortfall = price(
                 self.whole, self.whole.priced(self._prior(at)), at.sums, at.pairs
             )
             bound = abs(float(at.sums.sum())) + self.whole.slack * float(at.pairs.sum())
             added = self.shape[0] * shortfall > MIN_SHORTFALL * bound
             if not (added & ~self.in_use).any():
-                return self._answer(found, shares, shortfall)
+                return self._answer(result, shares, shortfall)
             self.in_use |= added
         return self._without_channel(Status.FAILED, self.refusal)
 
@@ -138,10 +138,10 @@ class _EventSolve:
         return at.prior if self.whole.gain is None else at.prior / at.prior.sum()
 
     def _answer(
-        self, found: PathResult[EventPoint], shares: Float, shortfall: Float
+        self, result: PathResult[EventPoint], shares: Float, shortfall: Float
     ) -> RawSolution:
         """The channel over all outputs, with multipliers of row sums and of events."""
-        at = found.point
+        at = result.point
         channel = np.zeros(self.shape)
         channel[:, self.in_use] = at.p.T
         sums = self.sign * self.unit * (at.sums + float(shortfall.max()))
@@ -150,7 +150,7 @@ class _EventSolve:
         point = _point(self.task.problem, program, channel)
         reduced = program.objective - program.adjoint(duals)
         outcome = Outcome(Status.OPTIMAL, "bound and value agree", point, duals, reduced)
-        return RawSolution(program, outcome, channel, 0, "event interior", found.gap)
+        return RawSolution(program, outcome, channel, 0, "event interior", result.gap)
 
     def _without_channel(self, status: Status, message: str) -> RawSolution:
         return RawSolution(self.program, Outcome(status, message), None, 0, "event interior")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from ldpopt.errors import NotRepresentableError
-from ldpopt.solvers import Status
+from ldpopt.solvers import Outcome, Status
 from ldpopt.solving.formulation import worst_case_utility
 from ldpopt.solving.limits import Limits
 from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, pair_answer
@@ -72,17 +72,22 @@ class GraphInteriorPoint(Method):
         check_options(options)
         left = inf if task.deadline.left is None else task.deadline.left
         deadline = task.deadline.before(min(FINISH_SECONDS * program.cost.size, left / 2))
-        found = solve_graph(program, deadline=deadline, **options)
-        is_optimal = found.gap <= max(options.get("gap", GAP), ACCEPTED_GAP)
+        result = solve_graph(program, deadline=deadline, **options)
+        is_optimal = result.gap <= max(options.get("gap", GAP), ACCEPTED_GAP)
         status = (
-            Status.OPTIMAL if is_optimal else Status.LIMIT if found.timed_out else Status.FAILED
+            Status.OPTIMAL if is_optimal else Status.LIMIT if result.timed_out else Status.FAILED
         )
-        message = f"{found.steps} steps, gap {found.gap:.1e}" + (
-            ", time limit" if found.timed_out else ""
+        message = f"{result.steps} steps, gap {result.gap:.1e}" + (
+            ", time limit" if result.timed_out else ""
         )
-        numbers = found.channel, found.rows, found.multipliers
+        numbers = result.channel, result.rows, result.multipliers
         return pair_answer(
-            task.problem, *numbers, status, message, rounds=0, solver=SOLVER, gap=found.gap
+            task.problem,
+            *numbers,
+            Outcome(status, message),
+            rounds=0,
+            solver=SOLVER,
+            gap=result.gap,
         )
 
 
@@ -107,9 +112,9 @@ def read_problem(task: Task) -> GraphProgram:
                 form.ties, problem.prior[:, None] * problem.utility.gain, None
             )
     if program is None:
-        what = (
+        message = (
             "this method needs two or more inputs, ties of 0.001 nats or more, and no "
             "side constraints"
         )
-        raise NotRepresentableError(what, do='use solver="highs"')
+        raise NotRepresentableError(message, code="graph-problem", do='use solver="highs"')
     return program

@@ -119,14 +119,15 @@ def pair_answer(
     channel: Float,
     rows: PairRows,
     multipliers: Float,
-    status: Status,
-    message: str,
+    outcome: Outcome,
     *,
     rounds: int,
     solver: str,
     gap: float,
 ) -> RawSolution:
-    """The program with the privacy rows that have multipliers, and its outcome."""
+    """The program with the privacy rows that have multipliers, and its outcome, of which status
+    and message are known.
+    """
     # The multipliers are those of the row sums, the privacy rows and, for a worst case, the inputs,
     # with the objective to be maximized.
     sign = 1.0 if problem.utility.sense == "gain" else -1.0
@@ -138,5 +139,6 @@ def pair_answer(
             point, (by_input.min() if sign > 0 else by_input.max()) / program.objective[-1]
         )
     duals = sign * multipliers
-    outcome = Outcome(status, message, point, duals, program.objective - program.adjoint(duals))
+    reduced_costs = program.objective - program.adjoint(duals)
+    outcome = Outcome(outcome.status, outcome.raw_status, point, duals, reduced_costs)
     return RawSolution(program, outcome, channel, rounds, solver, gap)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.certificate.compact import Prices
+from ldpopt.certificate.compact import OutputSums
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.numbers import Float, Int
 from ldpopt.problem.problem import Problem
@@ -97,7 +97,7 @@ class OutputSifting(Method):
         """Solve by sifting."""
         if not self.suits(task.form, task.limits):
             name = 'solver="interior"' if self.solver == "interior" else 'form="sifted"'
-            what = (
+            problem = (
                 f"{task.problem.privacy!r} with this objective and these constraints cannot be "
                 f"solved by {name}"
             )
@@ -105,7 +105,7 @@ class OutputSifting(Method):
                 "use a pure or entry-wise budget, an expected value and no side constraints; or "
                 'solver="highs"'
             )
-            raise NotRepresentableError(what, do=do)
+            raise NotRepresentableError(problem, code="sifted-problem", do=do)
         return _Sifting(task, self.solver).run()
 
 
@@ -132,18 +132,20 @@ class SiftingProblem:
 
     def program(self, chosen: Int) -> ChannelProgram:
         """The program with these outputs only."""
-        whole = self.problem
-        matrix = whole.utility.matrix[:, chosen]
-        names = [whole.outputs[y] for y in chosen]
-        utility = Utility(matrix, whole.utility.sense)
+        problem = self.problem
+        matrix = problem.utility.matrix[:, chosen]
+        names = [problem.outputs[y] for y in chosen]
+        utility = Utility(matrix, problem.utility.sense)
         return formulate(
-            Problem(whole.prior, utility, whole.privacy, inputs=whole.inputs, outputs=names),
+            Problem(problem.prior, utility, problem.privacy, inputs=problem.inputs, outputs=names),
             "compact",
         )
 
     def gains(self, duals: Float) -> Float:
         """How much each output could add to the bound: its reduced cost, at least 0."""
-        return np.asarray(np.maximum(Prices.of(self.costs, duals).gains(self.b, self.beta), 0.0))
+        return np.asarray(
+            np.maximum(OutputSums.of(self.costs, duals).gains(self.b, self.beta), 0.0)
+        )
 
     def initial_outputs(self) -> Int:
         """The outputs with the largest gains at a few guesses of the multipliers, and the best
@@ -153,15 +155,15 @@ class SiftingProblem:
         # slack.
         if self.delta:
             return np.arange(self.costs.shape[1])
-        found = {int(np.argmax(self.costs.sum(axis=0)))}
+        outputs = {int(np.argmax(self.costs.sum(axis=0)))}
         for share in QUANTILES:
             level = (
                 self.costs.max(axis=1) if share == 1.0 else np.quantile(self.costs, share, axis=1)
             )
-            found.update(
+            outputs.update(
                 np.argsort(-self.gains(level))[: INITIAL_OUTPUTS // len(QUANTILES)].tolist()
             )
-        return np.array(sorted(found))
+        return np.array(sorted(outputs))
 
     def helpful(self, duals: Float, chosen: Int) -> Int:
         """Outputs to add: those with the largest gains, no two of which serve nearly the same
@@ -316,11 +318,11 @@ class _Sifting:
     def _drop_unused_outputs(self, now: _Round) -> Float:
         """Solve once more with the used outputs only, and return the result if it costs nothing."""
         channel_part = now.channel_part
-        whole = self.whole
+        full = self.whole
         is_used = now.channel_part.max(axis=0) > MAX_UNUSED_ENTRY
         if is_used.all():
             return channel_part
-        program = whole.program(self.chosen[is_used])
+        program = full.program(self.chosen[is_used])
         start = {"warm_start": now.outcome.warm_start, "kept": np.flatnonzero(is_used)}
         left = self.task.deadline.left
         outcome = self.solver.solve(
@@ -330,10 +332,10 @@ class _Sifting:
             return channel_part
         reduced = np.zeros_like(channel_part)
         reduced[:, is_used] = project_to_private(
-            program.structure.channel(point), whole.b, whole.delta
+            program.structure.channel(point), full.b, full.delta
         )
         return (
             reduced
-            if whole.gap(now.duals, reduced, self.chosen) <= max(2 * now.gap, GAP)
+            if full.gap(now.duals, reduced, self.chosen) <= max(2 * now.gap, GAP)
             else channel_part
         )

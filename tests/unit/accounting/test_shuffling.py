@@ -13,7 +13,7 @@ import pytest
 import ldpopt as lo
 from builders import thorough_or
 from ldpopt.accounting import compose, shuffled, target
-from ldpopt.accounting.shuffling import positive_part
+from ldpopt.accounting.lattice import positive_part
 
 
 def rows_of(mechanism):

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
+from builders import refused
 from ldpopt.auditing.exact_matrices import exact
-from ldpopt.errors import MechanismError, StatementError
+from ldpopt.errors import MechanismError
 
 
 def masses(counts, denominator):
@@ -34,7 +35,7 @@ def test_masses_are_marked_as_rounded_if_floats_may_not_hold_them(denominator, r
     assert (found.denominator, found.inputs) == (denominator, ("a", "b"))
     used = [0, 2] if denominator > 1 else [0]
     assert found.outputs == tuple(used)
-    assert found.whole.tolist() == [[row[y] for y in used] for row in counts]
+    assert found.numerators.tolist() == [[row[y] for y in used] for row in counts]
     assert found.floats.tolist() == [[row[y] / denominator for y in used] for row in counts]
     assert found.shape == (2, len(used))
 
@@ -49,30 +50,31 @@ def test_a_row_sums_to_one_within_a_billionth(kind):
         if fits:
             assert exact(channel).is_rounded == (kind is Fraction)
         else:
-            with pytest.raises(MechanismError, match="row 1 of the channel sums to"):
+            with refused("row-sum", MechanismError) as caught:
                 exact(channel)
+            assert "row 1 " in str(caught.value)
 
 
 def test_floats_of_all_sizes_are_read_exactly():
     for row in ([1.0, 0.0], [1.0, 5e-324], [1 - 2.0**-53, 2.0**-53], [0.1, 0.9], [0.5, 0.5]):
         found = exact(np.array([row, [1.0, 0.0]]))
         kept = [v for v, other in zip(row, [1.0, 0.0], strict=True) if v or other]
-        assert [Fraction(int(v), found.denominator) for v in found.whole[0]] == list(
+        assert [Fraction(int(v), found.denominator) for v in found.numerators[0]] == list(
             map(Fraction, kept)
         )
         assert not found.is_rounded
     # from 1 down to 2**-9, integers have 63 - 1 bits
     for least, kind in ((2.0**-9, np.int64), (2.0**-10, object)):
         found = exact(np.array([[1 - least, least], [1.0, 0.0]]))
-        assert found.whole.dtype == kind
-        assert [Fraction(int(v), found.denominator) for v in found.whole.flat] == [
+        assert found.numerators.dtype == kind
+        assert [Fraction(int(v), found.denominator) for v in found.numerators.flat] == [
             1 - Fraction(least),
             least,
             1,
             0,
         ]
     third = exact([[Fraction(1, 3), Fraction(2, 3)], [Fraction(1, 6), Fraction(5, 6)]])
-    assert (third.whole.tolist(), third.denominator, third.is_rounded) == (
+    assert (third.numerators.tolist(), third.denominator, third.is_rounded) == (
         [[2, 4], [1, 5]],
         6,
         True,
@@ -117,7 +119,7 @@ def test_other_arrays_are_refused(channel):
 
 @pytest.mark.parametrize("channel", [[["a", "b"]], [[0.5, 0.5], [1.0]]], ids=repr)
 def test_ragged_lists_and_text_are_refused(channel):
-    with pytest.raises((MechanismError, StatementError), match="not a rectangular array"):
+    with refused("rectangle", MechanismError):
         lo.audit(channel)
 
 

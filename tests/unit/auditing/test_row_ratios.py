@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from builders import cases
 from ldpopt.auditing import row_ratios
 from ldpopt.auditing.audits import Pairs
-from ldpopt.auditing.exact_matrices import ULPS, Exact, exact
+from ldpopt.auditing.exact_matrices import ULPS, ExactChannel, exact
 from ldpopt.auditing.row_ratios import factors_above, pairs_near_bound, pairs_near_worst
 from ldpopt.foundation.budget import Budget
 
@@ -80,7 +80,7 @@ def test_no_ratios_with_entries_too_small_for_an_inverse(without_threshold):
     for entry, is_compared in ((0.0, True), (least, True), (np.nextafter(least, 0), False)):
         found = row_ratios.row_ratios(exact([[0.5, 0.5], [1.0, entry]]), pairs_of((0, 1, 1.0)))
         assert (found is not None) == is_compared
-    lost = Exact(
+    lost = ExactChannel(
         np.array([[1, 1], [1, 1]]), 2, np.array([[0.5, 0.5], [1.0, 0.0]]), (0, 1), (0, 1), True
     )
     assert row_ratios.row_ratios(lost, pairs_of((0, 1, 1.0))) is None

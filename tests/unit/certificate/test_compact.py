@@ -21,7 +21,7 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.privacy.ties import Ties
 from ldpopt.solving.certify import multipliers_of
 from ldpopt.solving.exact.optimum import exact_optimum
-from ldpopt.solving.interior.pricing import Prices, best_bound
+from ldpopt.solving.interior.pricing import OutputSums, best_bound
 
 EPSILONS = [1e-12, 1e-6, 0.1, 1.0, 5.0, 30.0, 700.0, 1000.0]
 DELTAS = [0.0, 1e-300, 1e-9, 0.1, 1.0]
@@ -163,9 +163,9 @@ def test_prices_are_summed_in_chunks(monkeypatch):
     rng = np.random.default_rng(0)
     costs = rng.normal(size=(50, 7))
     given = rng.normal(size=50)
-    whole = Prices.of(costs, given)
+    whole = OutputSums.of(costs, given)
     monkeypatch.setattr("ldpopt.certificate.compact.CHUNK", 20)
-    parts = Prices.of(costs, given)
+    parts = OutputSums.of(costs, given)
     over = costs - given[:, None]
     assert (parts.count == (over > 0).sum(axis=0)).all()
     assert (whole.count == parts.count).all()

@@ -39,7 +39,7 @@ def test_few_sets_are_listed_and_estimate_without_bias():
 
 
 def test_many_sets_are_refused_in_words():
-    with pytest.raises(LdpoptError, match="too many possible reports"):
+    with pytest.raises(LdpoptError, match="possible reports"):
         _ = lo.design(lo.Workload.frequencies(40), lo.PureLDP(0.5)).estimator
 
 
@@ -104,7 +104,7 @@ def test_another_digest_is_refused(tmp_path):
     design = lo.design(Workload.frequencies(25), PureLDP(1.0))
     design.certificate.save(path)
     path.write_text(path.read_text().replace(design.protocol.digest, "0" * 64))
-    with pytest.raises(LdpoptError, match="do not match the digest"):
+    with pytest.raises(LdpoptError, match="digest"):
         FrequencyCertificate.load(path)
 
 

@@ -12,7 +12,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from builders import hops, run_cli, run_python
+from builders import hops, refused, run_cli, run_python
 from ldpopt import (
     ApproximateLDP,
     GraphDP,
@@ -314,14 +314,14 @@ def test_certificates_that_cannot_be_saved_are_refused(tmp_path):
 
     proof = certify(solve(Problem([0.5, 0.5], "identity", Homemade(1.0))))
     assert proof.relative_gap < 1e-12
-    with pytest.raises(CertificateError, match="Homemade cannot be written to a file"):
+    with refused("notion-kind", CertificateError):
         proof.save(tmp_path / "proof.json")
     cells = Problem([0.5, 0.5], "identity", PureLDP(1.0), inputs=[(0, 0), (0, 1)])
     certify(solve(cells)).save(tmp_path / "proof.json")
     assert Certificate.load(tmp_path / "proof.json").problem.inputs == ((0, 0), (0, 1))
     (tmp_path / "proof.json").unlink()
     odd = Problem([0.5, 0.5], "identity", PureLDP(1.0), inputs=[None, "a"])
-    with pytest.raises(CertificateError, match="neither text nor a number"):
+    with pytest.raises(CertificateError, match="label None"):
         certify(solve(odd)).save(tmp_path / "proof.json")
     rounded = certify(solve(stated()), exact=False)
     for use in (lambda: rounded.save(tmp_path / "proof.json"), lambda: recheck(rounded)):
@@ -423,7 +423,7 @@ def test_a_certificate_that_could_not_be_read_is_not_written(tmp_path, monkeypat
     monkeypatch.setattr(program_files, "LARGEST_FILE", size)
     proof.save(tmp_path / "proof.json")
     monkeypatch.setattr(program_files, "LARGEST_FILE", size - 1)
-    with pytest.raises(CertificateError, match="as a file"):
+    with refused("file-size", CertificateError):
         proof.save(tmp_path / "larger.json")
     assert [path.name for path in tmp_path.iterdir()] == ["proof.json"]
 

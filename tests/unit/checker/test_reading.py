@@ -91,7 +91,7 @@ def test_powers_are_on_their_sides_and_within_a_unit(stated: Any, distance: F) -
             digits.ln(digits.divide(*F(stated.partition("(")[2][:-1]).as_integer_ratio())), 1
         )
     else:
-        exponent = digits.divide(*F(stated).as_integer_ratio())
+        exponent = digits.divide(*F(str(stated)).as_integer_ratio())
     exponent = digits.divide(digits.multiply(exponent, distance.numerator), distance.denominator)
     true = F(digits.exp(exponent))
     close = 1 + F(1, 10**390)

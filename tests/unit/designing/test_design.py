@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from builders import thorough_or
+from builders import refused, thorough_or
 from ldpopt import PureLDP, Workload, design
 from ldpopt.certificate.design_statement import AnswerClasses, Statement, value_above
 from ldpopt.certificate.frequency_certificate import FrequencyCertificate
@@ -149,7 +149,7 @@ def test_large_budgets_are_no_worse_than_randomized_response(objective):
 @pytest.mark.parametrize("objective", ["average", "worst_case"])
 @pytest.mark.parametrize("epsilon", [1e-20, 1e-200, 1e-300])
 def test_budgets_below_the_masses_are_refused(epsilon, objective):
-    with pytest.raises(StatementError, match="no report can depend"):
+    with refused("small-budget"):
         design(Workload.mean(range(5)), PureLDP(epsilon), objective=objective)
 
 

@@ -2,6 +2,7 @@
 limits."""
 
 import itertools
+import math
 import time
 
 import networkx as nx
@@ -13,6 +14,8 @@ from builders import thorough_or
 from ldpopt import GraphDP, MetricDP, OneSided, PureLDP, Workload, design
 from ldpopt.designing.average import AverageMaster
 from ldpopt.designing.column_generation import half_inverse
+from ldpopt.designing.coordinates import Contrasts
+from ldpopt.designing.private_columns import Staircases
 from ldpopt.designing.worst_case import MinimaxMaster
 
 PREFIX = np.tril(np.ones((4, 4)))
@@ -126,6 +129,52 @@ def test_bounds_of_the_relaxation_do_not_depend_on_one_start(n, epsilon):
     # 0.32.
     made = design(Workload.prefix(n), PureLDP(epsilon), gap=1e-3)
     assert made.relative_gap <= 3e-3
+
+
+@pytest.mark.parametrize(
+    "seed, rows, weights, epsilon",
+    [
+        (1, 1, [0, 1, 2], 8.0),
+        (2, 2, [1, 0, 0], 12.0),
+        (3, 2, [0, 0, 0, 1], 12.0),
+        (16, 2, [0, 1, 0, 0], 12.0),
+    ],
+)
+def test_answers_of_weight_0_under_a_large_budget_cost_no_gap(seed, rows, weights, epsilon):
+    """Their prices change by orders of magnitude within a Newton step: gaps of 8e-4 to 1 before."""
+    workload = np.random.default_rng(seed).standard_normal((rows, len(weights)))
+    made = lo.design(workload, lo.PureLDP(epsilon), weights=weights, gap=1e-7)
+    assert made.relative_gap <= 1e-7
+    assert made.certificate.recheck() == ()
+
+
+def test_several_answers_of_weight_0_under_a_large_budget_have_a_bound():
+    """All starts failed: the bound was 0."""
+    rows = [
+        [-0.16, 0.83, 1.10, 1.47, -1.01, 0.41],
+        [1.18, -0.93, 1.12, 0.75, 0.87, 0.05],
+        [-0.64, -2.21, -0.47, 1.04, 0.21, 3.31],
+        [0.12, -0.40, -0.46, -0.54, -0.59, -0.73],
+    ]
+    made = lo.design(rows, lo.PureLDP(9.0), weights=[2, 5, 0, 0, 1, 5], gap=1e-7)
+    assert made.relative_gap <= 1e-7
+
+
+def test_a_steady_master_reaches_a_gap_that_the_usual_one_misses():
+    weights = np.array([0, 1, 2]) / 3
+    rows = np.random.default_rng(1).standard_normal((1, 3))
+    cone = Staircases(3, math.exp(-8.0), -math.expm1(-8.0))
+    columns = cone.initial(rows.T @ rows)
+    contrasts = Contrasts(rows.T @ rows, weights).scaled_to(columns)
+    spread = contrasts.spread / contrasts.value(1.0)
+    plain, steady = (
+        AverageMaster(
+            contrasts.scores(columns), contrasts.reduced, np.eye(2)[None], spread, is_steady=steady
+        ).solve(gap=1e-8)
+        for steady in (False, True)
+    )
+    assert plain.gap > 1e-3
+    assert steady.gap <= 1e-8
 
 
 @pytest.mark.parametrize("epsilon", [7.5, 8.0, 8.1, 9.0, 10.0])

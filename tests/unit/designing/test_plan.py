@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
-from builders import cli_json
+from builders import cli_json, refused
 from ldpopt import DesignLimits, DesignProblem, Workload, plan_design
 from ldpopt.designing.methods.method import DesignMethod, RawDesign
 from ldpopt.designing.plan import METHODS
@@ -123,17 +123,21 @@ def test_a_method_that_fails_is_followed_by_another_one(error, alone, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("problem", "words"),
+    ("problem", "code"),
     [
-        (lambda: DesignProblem(Workload([[1, 1]]), PURE), "same for all answers"),
-        (lambda: DesignProblem(Workload.prefix(3), lo.PureLDP(0.0)), "epsilon = 0"),
-        (lambda: DesignProblem(Workload.prefix(3), PURE, outputs=2), "2 reports"),
-        (lambda: DesignProblem(Workload.prefix(3), PURE, outputs=2.5), "not a whole number"),
+        (lambda: DesignProblem(Workload([[1, 1]]), PURE), "constant-workload"),
+        (lambda: DesignProblem(Workload.prefix(3), lo.PureLDP(0.0)), "zero-budget"),
+        (lambda: DesignProblem(Workload.prefix(3), PURE, outputs=2), "few-outputs"),
     ],
 )
-def test_an_ill_posed_problem_has_no_plan(problem, words):
-    with pytest.raises(StatementError, match=words):
+def test_an_ill_posed_problem_has_no_plan(problem, code):
+    with refused(code):
         plan_design(problem())
+
+
+def test_outputs_are_a_whole_number():
+    with pytest.raises(StatementError, match=r"outputs.* 2\.5"):
+        DesignProblem(Workload.prefix(3), PURE, outputs=2.5)
 
 
 @pytest.mark.parametrize("constant", [1.7e9, 1e12])

@@ -132,7 +132,7 @@ def test_lengths_are_never_shorter_than_the_distances():
 
 def test_too_many_rays_are_refused():
     square = np.triu(1 + np.random.default_rng(0).random((12, 12)), 1)
-    with pytest.raises(NotRepresentableError, match="12 answers has more than 2000"):
+    with pytest.raises(NotRepresentableError, match=r"12 answers.* 2000"):
         rays_of(MetricDP(1.0, square + square.T), range(12), most=2000)
 
 
@@ -144,7 +144,7 @@ def test_too_many_rays_are_refused():
         (GraphDP(1.0, nx.cycle_graph(40)), 40, NotRepresentableError, "40 answers"),
         (GraphDP(1.0, nx.path_graph(20)), 20, NotRepresentableError, "PureLDP"),
         (OneSided(1.0, range(18)), 20, NotRepresentableError, "18 sensitive"),
-        (GraphDP(1.0, nx.path_graph(3)), 4, StatementError, "no entry for input 3"),
+        (GraphDP(1.0, nx.path_graph(3)), 4, StatementError, "input 3"),
         (GraphDP(0.0, nx.path_graph(4)), 4, StatementError, "epsilon = 0"),
         ("pure", 4, StatementError, "not a privacy notion"),
     ],

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import cases
+from builders import cases, refused
 from ldpopt import Counts, Mechanism, PureLDP, Workload, design, estimate_frequencies
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.frequencies import FrequencyProtocol, SubsetSelection, UnaryEncoding
@@ -47,7 +47,7 @@ def test_counts_of_protocols(protocol, tmp_path):
     parts.save(tmp_path / "counts.json")
     assert Counts.load(tmp_path / "counts.json") == parts
     assert protocol.estimate(Counts.load(tmp_path / "counts.json")).n_reports == 200
-    with pytest.raises(StatementError, match="counts are of another mechanism"):
+    with refused("source"):
         type(protocol)(LABELS, 2.0).estimate(parts)
 
 
@@ -107,7 +107,7 @@ def test_every_container_of_counts():
 
 @pytest.mark.parametrize("tally", [pd.Series([1, 2], [1, 0]), pd.Series([1, 2, 0], [2, 1, 0])])
 def test_an_ambiguous_series_is_refused(tally):
-    with pytest.raises(StatementError, match="could hold reports, or counts"):
+    with pytest.raises(StatementError, match="could hold reports"):
         Counts.of(STARS, tally)
     with pytest.raises(StatementError, match="give column="):
         Counts.of(STARS, pl.DataFrame({"a": [1, 2], "b": [0, 1]}))
@@ -146,23 +146,28 @@ def test_weights_go_by_the_index(pairs, random):
 
 
 @pytest.mark.parametrize(
-    ("weights", "words"),
+    ("weights", "code", "shown"),
     [
-        ([1, 2], "4 reports"),
-        ([1, 2, 3, -1], "weight is not a finite number"),
-        ([1, 2, 3, np.inf], "row 3"),
-        (["a"] * 4, "real numbers"),
+        ([1, 2], "weights-shape", " 4 reports"),
+        ([1, 2, 3, -1], "weight-value", "row 3"),
+        ([1, 2, 3, np.inf], "weight-value", "row 3"),
     ],
 )
-def test_bad_weights(weights, words):
-    with pytest.raises(StatementError, match=words):
+def test_bad_weights(weights, code, shown):
+    with refused(code) as error:
         Counts.of(COIN, REPORTS, weights=weights)
+    assert shown in str(error.value)
+
+
+def test_weights_are_numbers():
+    with pytest.raises(StatementError, match="real numbers"):
+        Counts.of(COIN, REPORTS, weights=["a"] * 4)
 
 
 def test_weights_of_another_index_are_refused():
-    with pytest.raises(StatementError, match="weights"):
+    with refused("weights-index"):
         Counts.of(COIN, pd.Series(REPORTS, index=list("abcd")), weights=pd.Series([1.0] * 4))
-    with pytest.raises(StatementError, match="counts by label take no weights"):
+    with refused("weights-of-counts"):
         Counts.of(COIN, {"no": 1}, weights=[1.0])
 
 
@@ -176,28 +181,29 @@ def test_weights_in_files(tmp_path):
         for name in ("r.csv", "r.parquet")
     )
     (tmp_path / "bad.csv").write_text("r,w\nno,1\nyes,heavy\n")
-    with pytest.raises(StatementError, match=r"the weight is not a number(.|\n)*row 3"):
+    with refused("non-number") as error:
         Counts.of(COIN, tmp_path / "bad.csv", column="r", weights="w")
+    assert error.value.where.endswith("row 3")
 
 
 def test_missing_reports_are_refused_or_left_out(tmp_path):
     (tmp_path / "r.csv").write_text("r,n\nno,1\n,2\nNA,3\nyes,4\n")
-    with pytest.raises(StatementError, match=r"2 reports are missing(.|\n)*row 3"):
+    with pytest.raises(StatementError, match=r"2 reports (.|\n)*row 3"):
         Counts.of(COIN, tmp_path / "r.csv", column="r")
     assert Counts.of(COIN, tmp_path / "r.csv", column="r", missing="leave_out").to_dict() == {
         "no": 1,
         "yes": 1,
     }
     frame = pl.DataFrame({"r": ["no", None]})
-    with pytest.raises(StatementError, match="1 report is missing"):
+    with pytest.raises(StatementError, match="1 report "):
         Counts.of(COIN, frame, column="r")
     assert Counts.of(COIN, frame, column="r", missing="leave_out").n_reports == 1
 
 
 def test_only_counts_of_the_same_mechanism_add_up():
-    with pytest.raises(StatementError, match="of another mechanism"):
+    with refused("source"):
         PLAIN + Counts.of(OTHER, REPORTS)
-    with pytest.raises(StatementError, match="of another mechanism"):
+    with refused("source"):
         estimate_frequencies(OTHER, PLAIN)
     again = Mechanism(COIN.channel.copy(), ["no", "yes"])
     assert (PLAIN + Counts.of(again, REPORTS)).n_reports == 8
@@ -214,9 +220,9 @@ def test_designs_take_counts():
 
 
 def test_no_reports_are_refused_where_they_are_needed():
-    with pytest.raises(StatementError, match="no reports"):
+    with refused("no-reports"):
         estimate_frequencies(COIN, Counts.of(COIN, []))
-    with pytest.raises(StatementError, match="no reports"):
+    with refused("no-reports"):
         estimate_frequencies(COIN, Counts.of(COIN, ["no"], weights=[0.0]))
 
 
@@ -259,9 +265,7 @@ def test_sets_in_a_column_are_counted_as_those_in_an_array(ending, tmp_path):
 
 
 def test_reports_without_a_form_in_tables_are_refused():
-    with pytest.raises(
-        StatementError, match="the reports of a protocol are not a column of a table"
-    ):
+    with pytest.raises(StatementError, match="of a protocol"):
         Counts.of(UnaryEncoding(LABELS, 1.0), pd.DataFrame({"a": [1]}), column="a")
-    with pytest.raises(StatementError, match="a int cannot draw reports"):
+    with refused("randomizer"):
         Counts.of(3, ["a"])

@@ -3,12 +3,13 @@ mechanisms."""
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
-from builders import thorough_or
+from builders import refused, thorough_or
 from ldpopt import Mechanism, PureLDP, Survey, Workload, design, estimate_frequencies
-from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.fit import goodness_of_fit
 from ldpopt.frequencies import FrequencyProtocol, UnaryEncoding
@@ -78,9 +79,9 @@ def test_the_bound_by_hand():
 
 
 def test_counts_without_a_p_value_are_refused():
-    with pytest.raises(StatementError, match="no reports"):
+    with refused("no-reports"):
         goodness_of_fit(COIN, [])
-    with pytest.raises(StatementError, match="weighted"):
+    with refused("weights"):
         goodness_of_fit(COIN, Counts.of(COIN, ["no"], weights=[2.0]))
 
 
@@ -90,10 +91,9 @@ class TestFitOfEstimates:
 
     def test_raw_answers_are_refused_unless_the_check_is_off(self):
         reports = {"no": 990, "yes": 10}
-        with pytest.raises(
-            StatementError, match=r"do not look like reports .* \(p-value \d+e-\d+\)"
-        ):
+        with refused("fit") as error:
             estimate_frequencies(COIN, reports)
+        assert re.search(r"p-value \d+e-\d+", error.value.what)
         found = estimate_frequencies(COIN, reports, check_fit=False)
         assert found.fit == goodness_of_fit(COIN, reports) < 1e-100
         assert found.norm_sub().fit == found.fit
@@ -109,15 +109,15 @@ class TestFitOfEstimates:
             design(Workload.frequencies(["a", "b", "c"]), PureLDP(e)) for e in (1.0, 3.0)
         )
         reports = strong.mechanism.privatize(["a"] * 900, rng=1)
-        with pytest.raises(StatementError, match="p-value"):
+        with refused("fit"):
             weak.estimate(reports)
         assert strong.estimate(reports).fit == 1.0
         bits = UnaryEncoding(["a", "b", "c"], 1.0)
-        with pytest.raises(StatementError, match="p-value"):
+        with refused("fit"):
             bits.estimate(np.tile([True, False, False], (900, 1)))
         survey = Survey({"q": COIN})
         counts = {"q": Counts.of(COIN, {"no": 990, "yes": 10})}
-        with pytest.raises(StatementError, match="p-value"):
+        with refused("fit"):
             survey.estimate(counts)
         assert survey.estimate(counts, check_fit=False)["q"].fit < 1e-100
 

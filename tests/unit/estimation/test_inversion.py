@@ -9,6 +9,7 @@ import numpy as np
 import pandas
 import pytest
 
+from builders import refused
 from ldpopt.errors import LimitReachedError, StatementError
 from ldpopt.estimation import likelihood
 from ldpopt.estimation.estimate import Estimate, normal_quantile
@@ -102,7 +103,7 @@ class TestInversion:
     def test_impossible_outputs_do_no_harm(self):
         mechanism = Mechanism([[0.8, 0.0, 0.2], [0.1, 0.0, 0.9]])
         assert estimate_frequencies(mechanism, {0: 8, 2: 2}).values == pytest.approx([1, 0])
-        with pytest.raises(StatementError, match="report 1 has probability 0 under every input"):
+        with refused("impossible-report"):
             estimate_frequencies(mechanism, {0: 8, 1: 2})
 
     def test_coverage(self):
@@ -192,7 +193,7 @@ class TestMaximumLikelihood:
 
     def test_an_unfinished_search_is_refused(self, monkeypatch):
         monkeypatch.setattr(likelihood, "NEWTON_STEPS", 2)
-        with pytest.raises(LimitReachedError, match="nats per report"):
+        with refused("likelihood", LimitReachedError):
             estimate_frequencies(wide(), {0: 5, 1: 3}, method="maximum_likelihood")
 
 
@@ -202,7 +203,7 @@ class TestStatements:
 
     @pytest.mark.parametrize("reports", [[], {}, {"no": 0}])
     def test_no_reports(self, method, reports):
-        with pytest.raises(StatementError, match="no reports"):
+        with refused("no-reports"):
             estimate_frequencies(COIN, reports, method=method)
 
     def test_an_unknown_report_is_named_with_its_place(self, method):
@@ -226,8 +227,10 @@ class TestStatements:
         [([[0.5, 0.5], [0.5, 0.5]], 1), ([[1.0], [1.0]], 1), ([[1, 0], [0, 1], [0.5, 0.5]], 2)],
     )
     def test_dependent_rows_are_refused_with_the_rank(self, method, channel, rank):
-        with pytest.raises(StatementError, match=rf"rank {rank}(.|\n)*do: use a mechanism"):
+        with refused("rank") as error:
             estimate_frequencies(Mechanism(channel), [0, 0], method=method)
+        assert f" {rank} " in error.value.what
+        assert error.value.do
 
     def test_one_input(self, method):
         found = estimate_frequencies(Mechanism([[0.5, 0.5]]), [0, 1, 1], method=method)
@@ -244,7 +247,7 @@ class TestStatements:
 
 
 def test_an_unknown_method_is_refused():
-    with pytest.raises(StatementError, match="'inversion' or 'maximum_likelihood'"):
+    with pytest.raises(StatementError, match="'maximum_likelihood'"):
         estimate_frequencies(COIN, ["no"], method="magic")
 
 
@@ -292,7 +295,7 @@ class TestEstimate:
             {"covariance": np.eye(3)},
             {"interval": np.eye(3)},
         ):
-            with pytest.raises(StatementError):
+            with refused("labels" if "labels" in odd else "shape"):
                 Estimate(**({"values": [1, 2], "std_error": [1, 1], "n_reports": 3} | odd))
         with pytest.raises(StatementError, match="confidence"):
             Estimate([1], [1], 1, confidence=2)
@@ -332,9 +335,9 @@ class TestCountsOrReports:
     def test_an_ambiguous_series_is_refused(self):
         digits = Mechanism(np.eye(10) / 2 + 1 / 20)
         for series in (pandas.Series([3, 1, 2]), pandas.Series([3, 3, 0]).value_counts()):
-            with pytest.raises(
-                StatementError, match=r"do: pass dict\(series\) for counts, series\.to_list\(\)"
-            ):
+            with pytest.raises(StatementError) as error:
                 estimate_frequencies(digits, series)
+            assert "dict(series)" in error.value.do
+            assert "series.to_list()" in error.value.do
             assert estimate_frequencies(digits, dict(series)).n_reports == series.sum()
             assert estimate_frequencies(digits, series.to_list()).n_reports == len(series)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import cases
+from builders import cases, refused
 from ldpopt import Mechanism, PureLDP, Workload, design, estimate_frequencies, plan_sample
 from ldpopt.errors import StatementError
 from ldpopt.estimation.linear import worst_variance
@@ -81,11 +81,16 @@ def test_half_widths_and_people_are_inverse_to_each_other():
 
 
 @pytest.mark.parametrize(
+    ("half_width", "code"), [(0, "sign"), (-1, "sign"), (1e-9, "people"), ("100%", "range")]
+)
+def test_bad_half_widths(half_width, code):
+    with refused(code):
+        plan_sample(COIN, half_width=half_width)
+
+
+@pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"half_width": 0}, "not positive"),
-        ({"half_width": -1}, "not positive"),
-        ({"half_width": 1e-9}, "people are needed"),
         ({"half_width": {"maybe": 0.1}}, "'maybe'"),
         ({"half_width": 0.1, "confidence": 2}, "confidence"),
         ({"half_width": 0.1, "prior": {"maybe": 1}}, "'maybe'"),
@@ -98,19 +103,21 @@ def test_bad_statements(more, words):
 
 
 def test_a_mechanism_without_information_is_refused():
-    with pytest.raises(StatementError, match="rank 1"):
+    with refused("rank") as error:
         plan_sample(Mechanism([[0.5, 0.5], [0.5, 0.5]]), half_width=0.1)
-    with pytest.raises(StatementError, match="cannot draw reports"):
+    assert " 1 " in error.value.what
+    with refused("randomizer"):
         plan_sample("coin", half_width=0.1)
 
 
 def test_half_widths_are_shares_or_percentages_and_never_wider_than_the_number():
     assert plan_sample(COIN, half_width="2%") == plan_sample(COIN, half_width=0.02)
-    with pytest.raises(
-        StatementError, match=r"half-width 5 is not below 1, (.|\n)*; did you mean 0\.05"
-    ):
+    with refused("range") as error:
         plan_sample(COIN, half_width=5)
+    assert " 5 is not below 1," in error.value.what
+    assert error.value.do.endswith("did you mean 0.05?")
     mean = design(Workload.mean([0.0, 10.0]), PureLDP(1.0))
     assert plan_sample(mean, half_width=5) == plan_sample(mean, half_width="50%")
-    with pytest.raises(StatementError, match="not below 10"):
+    with refused("range") as error:
         plan_sample(mean, half_width=10)
+    assert "below 10," in error.value.what

@@ -23,6 +23,7 @@ from builders import (
     cli_json,
     cli_output,
     load_script,
+    refused,
     run_cli,
     run_python,
     seconds,
@@ -30,7 +31,7 @@ from builders import (
     thorough_or,
 )
 from ldpopt import Mechanism, PureLDP, Survey, Workload, design
-from ldpopt.errors import LdpoptError, ModelFileError, StatementError
+from ldpopt.errors import LdpoptError, ModelFileError
 from ldpopt.fieldwork import Store
 from ldpopt.fieldwork.messages import InvalidMessageError
 from ldpopt.mechanism.questions import Question
@@ -223,7 +224,7 @@ def test_one_question_has_at_most_one_report(url):
     with Store(url, Survey({"a": coin, "b": coin}, scheme="one_question")) as store:
         base = {"form": store.digest, "id": 32 * "0"}
         for reports in ({"a": "no", "b": "yes"}, {"a": None, "b": None}):
-            with pytest.raises(InvalidMessageError, match="questions have a report"):
+            with pytest.raises(InvalidMessageError, match="have a report"):
                 store.reader.read(json.dumps(base | {"reports": reports}).encode())
         assert store.add(
             [store.reader.read(json.dumps(base | {"reports": {"a": None, "b": "yes"}}).encode())]
@@ -273,17 +274,27 @@ def test_the_database_of_another_survey_or_wave_is_refused(url):
     later = Survey(SURVEY.questions, title=SURVEY.title, words={"wave": 2})
     coin = Survey({"absence": SURVEY.questions["absence"]})
     for other in (later, coin):
-        with pytest.raises(ModelFileError, match="another survey or wave"):
+        with refused("form", ModelFileError):
             Store(url, other)
     Store(
         url, Survey(SURVEY.questions, title=SURVEY.title, words={"consent": "Yes, I do."})
     ).close()
 
 
-@pytest.mark.parametrize("names", [("id",), ("ID",), ("age", "Age"), ("",), ("x" * 64,), ("a\nb",)])
-def test_names_that_cannot_be_columns_are_refused(url, names):
+@pytest.mark.parametrize(
+    ("names", "code"),
+    [
+        (("id",), "same-name"),
+        (("ID",), "same-name"),
+        (("age", "Age"), "same-name"),
+        (("",), "name"),
+        (("x" * 64,), "name"),
+        (("a\nb",), "name"),
+    ],
+)
+def test_names_that_cannot_be_columns_are_refused(url, names, code):
     coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
-    with pytest.raises(StatementError, match="name"):
+    with refused(code):
         Store(url, Survey(dict.fromkeys(names, coin)))
 
 
@@ -380,7 +391,7 @@ def test_nothing_connects_an_invitation_with_a_report(url):
     assert len(left) == 3
     assert all(len(row) == 1 for row in left)
     assert not {link for link in links if any(link in str(row) for row in left + reports)}
-    with pytest.raises(ModelFileError, match="has invitations"):
+    with refused("invitations", ModelFileError):
         Store(url, SURVEY)
 
 
@@ -433,7 +444,7 @@ def test_reports_of_another_mechanism_are_not_counted(url, bodies):
         dict(SURVEY.questions)
         | {"absence": design(Workload.frequencies(["a", "b", "c"]), PureLDP(2.0))}
     )
-    with pytest.raises(ModelFileError, match="drawn by another mechanism"):
+    with pytest.raises(ModelFileError, match="another mechanism"):
         other.count(url)
     with pytest.raises(ModelFileError, match="no such database"):
         SURVEY.count(url + "x")

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from builders import run_cli
+from builders import refused, run_cli
 from ldpopt import (
     Counts,
     GraphDP,
@@ -56,7 +56,7 @@ def test_a_mechanism_file_that_was_changed_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "m.json"
     COIN.save(path)
     path.write_text(path.read_text().replace("0.75", "0.5").replace("0.25", "0.5"))
-    with pytest.raises(ModelFileError, match="do not match the digest"):
+    with refused("digest", ModelFileError):
         Mechanism.load(path)
 
 
@@ -79,11 +79,11 @@ def test_reports_carry_their_mechanisms_and_the_budget_of_a_person(
     }
     assert (origin["unprotected"], origin["key"]) == (["age"], SecretKey(bytes(32)).name)
     assert SURVEY.estimate(target)["a"].n_reports == 100
-    for column, mechanism, what in (
-        ("a", OTHER, r"drawn by another mechanism \(digest"),
-        ("age", COIN, "copied unprotected.*name a column of reports|it has no reports"),
+    for column, mechanism, code in (
+        ("a", OTHER, "other-mechanism"),
+        ("age", COIN, "copied-column"),
     ):
-        with pytest.raises(ModelFileError, match=what):
+        with refused(code, ModelFileError):
             Counts.of(mechanism, target, column=column)
 
 

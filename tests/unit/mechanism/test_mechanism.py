@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from builders import refused
 from ldpopt import Mechanism, PureLDP, audit, utility
 from ldpopt.errors import MechanismError, ModelFileError, StatementError
 
@@ -20,26 +21,30 @@ COIN = [[0.75, 0.25], [0.25, 0.75]]
 
 
 @pytest.mark.parametrize(
-    "channel, words",
+    "channel, code, value",
     [
-        ([[0.5, 0.5], [0.5, 0.4]], "row 1 of the channel sums to 0.9, not 1"),
-        ([[0.5, 0.5 + 2e-9]], "row 0"),
-        ([[1.25, -0.25]], r"P\[0, 1\] = -0.25"),
-        ([[1.0, 0.0], [math.nan, 1.0]], r"P\[1, 0\] = nan"),
-        ([[math.inf, 0.0]], r"P\[0, 0\] = inf"),
-        ([0.5, 0.5], r"shape \(2,\)"),
-        ([], r"shape \(0,\)"),
-        (np.zeros((2, 0)), r"shape \(2, 0\)"),
-        (np.zeros((0, 2)), r"shape \(0, 2\)"),
-        ([[0.5, 0.5], [1.0]], "not a rectangular array"),
-        ([["a", "b"]], "not a rectangular array"),
-        ([[1j]], "not a rectangular array"),
-        (None, "not a rectangular array|shape"),
+        ([[0.5, 0.5], [0.5, 0.4]], "row-sum", "row 1 of the channel sums to 0.9,"),
+        ([[0.5, 0.5 + 2e-9]], "row-sum", "row 0"),
+        ([[1.25, -0.25]], "probability", "P[0, 1] = -0.25"),
+        ([[1.0, 0.0], [math.nan, 1.0]], "probability", "P[1, 0] = nan"),
+        ([[math.inf, 0.0]], "probability", "P[0, 0] = inf"),
+        ([0.5, 0.5], "shape", "(2,)"),
+        ([], "shape", "(0,)"),
+        (np.zeros((2, 0)), "shape", "(2, 0)"),
+        (np.zeros((0, 2)), "shape", "(0, 2)"),
     ],
     ids=str,
 )
-def test_other_arrays_are_refused(channel, words):
-    with pytest.raises(MechanismError, match=words) as caught:
+def test_other_arrays_are_refused(channel, code, value):
+    with refused(code, MechanismError) as caught:
+        Mechanism(channel)
+    assert value in str(caught.value)
+    assert "\n" not in caught.value.one_line
+
+
+@pytest.mark.parametrize("channel", [[[0.5, 0.5], [1.0]], [["a", "b"]], [[1j]], None], ids=str)
+def test_what_is_no_rectangle_of_numbers_is_refused(channel):
+    with pytest.raises(MechanismError, match="rectangular") as caught:
         Mechanism(channel)
     assert "\n" not in caught.value.one_line
 
@@ -47,9 +52,9 @@ def test_other_arrays_are_refused(channel, words):
 @pytest.mark.parametrize(
     "inputs, outputs, words",
     [
-        (["a"], None, "1 input labels for 2"),
-        (["a", "a"], None, "duplicate input label 'a'"),
-        (None, ["a"], "1 output labels for 2"),
+        (["a"], None, "1 input .* for 2"),
+        (["a", "a"], None, "input label 'a'"),
+        (None, ["a"], "1 output .* for 2"),
         (["a", "b"], ["c", "c"], "output label 'c'"),
         ([1, 1.0], None, "duplicate"),
     ],
@@ -123,8 +128,9 @@ def test_post_processing_meets_by_label():
     both = coin.then(swap)
     assert (both.inputs, both.outputs) == (("no", "yes"), ("YES", "NO"))
     assert both.channel.tolist() == COIN
-    with pytest.raises(MechanismError, match="output 'no'"):
+    with refused("next-input", MechanismError) as caught:
         coin.then(Mechanism(COIN, ["yes", "maybe"]))
+    assert "'no'" in str(caught.value)
 
 
 def test_post_processing_leaves_no_zero_beside_a_positive_entry():
@@ -139,7 +145,7 @@ def test_sampling_is_of_labels():
     certain = Mechanism([[0.0, 1.0], [1.0, 0.0]], ["no", "yes"], [10, 20])
     assert certain.sample(["no", "yes", "no"]).tolist() == [20, 10, 20]
     assert Mechanism(COIN).sample([]).tolist() == []
-    with pytest.raises(StatementError, match=r"unknown answer: .*\n.*entry 1"):
+    with pytest.raises(StatementError, match="entry 1"):
         certain.sample(["no", "maybe"])
     with pytest.raises(StatementError, match="vector of labels"):
         certain.sample("no")
@@ -174,7 +180,7 @@ def test_labels_without_a_json_form_are_refused_and_the_old_file_stays(tmp_path)
     Mechanism(COIN).save(path)
     before = path.read_text()
     for label in (None, frozenset({1}), ("a", None)):
-        with pytest.raises(StatementError, match="cannot be written as JSON"):
+        with pytest.raises(StatementError, match="JSON"):
             Mechanism(COIN, ["b", label]).save(path)
         assert path.read_text() == before
 
@@ -209,7 +215,7 @@ def test_files_without_a_mechanism_are_refused(tmp_path, text):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(ModelFileError, match="cannot read the mechanism"):
+    with pytest.raises(ModelFileError, match="mechanism"):
         Mechanism.load(tmp_path / "none.json")
 
 
@@ -278,7 +284,7 @@ def test_a_labelled_channel_gives_the_alphabets():
     frame = pd.DataFrame([[0.5, 0.5, 0], [0.25, 0.5, 0.25]], ["no", "yes"], ["a", "b", "c"])
     assert (Mechanism(frame).inputs, Mechanism(frame).outputs) == (("no", "yes"), ("a", "b", "c"))
     assert Mechanism(frame, inputs=["yes", "no"]).channel[0].tolist() == [0.25, 0.5, 0.25]
-    with pytest.raises(MechanismError, match="'a', which is not an output"):
+    with pytest.raises(MechanismError, match="'a'"):
         Mechanism(frame, outputs=["A", "b", "c"])
-    with pytest.raises(MechanismError, match="duplicate output label 'a'"):
+    with pytest.raises(MechanismError, match="output label 'a'"):
         Mechanism(frame.set_axis(["a", "a", "c"], axis=1))

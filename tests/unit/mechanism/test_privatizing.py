@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import cases
+from builders import cases, refused
 from ldpopt import Mechanism
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.mechanism.privatizing import privatize_file
@@ -119,7 +119,7 @@ class TestMissing:
 
     def test_refused(self, library):
         table = LIBRARIES[library]({"a": ["no", None, "yes", None]})
-        with pytest.raises(StatementError, match=r"2 answers are missing(.|\n)*row 1"):
+        with pytest.raises(StatementError, match=r"^2 (.|\n)*row 1"):
             COIN.privatize(table, "a")
 
     def test_an_answer_of_their_own(self, library):
@@ -130,8 +130,9 @@ class TestMissing:
             "no answer",
             "yes",
         ]
-        with pytest.raises(StatementError, match="'nothing' is not an input"):
+        with refused("missing-input") as caught:
             truth.privatize(table, "a", missing_answer="nothing")
+        assert "'nothing'" in str(caught.value)
 
     def test_left_out(self, library):
         found = listed(
@@ -147,9 +148,7 @@ class TestMissing:
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_missing_answers_in_files(tmp_path, ending):
     frame = pd.DataFrame({"a": ["no", None, "yes", None], "n": [1, 2, 3, 4]})
-    with pytest.raises(
-        StatementError, match=rf"2 answers are missing(.|\n)*row {3 if ending == 'csv' else 2}"
-    ):
+    with pytest.raises(StatementError, match=rf"^2 (.|\n)*row {3 if ending == 'csv' else 2}"):
         through_files(tmp_path, frame, ending, {"a": Question(COIN)})
     assert not (tmp_path / f"out.{ending}").exists()
     found = through_files(tmp_path, frame, ending, {"a": Question(COIN, "leave_out")}, keep=["n"])
@@ -167,8 +166,8 @@ def test_missing_answers_in_files(tmp_path, ending):
 BAD = {
     "a column of dictionaries": ({"a": [{"b": 1}]}, "not labels"),
     "mixed types": ({"a": ["no", 3]}, "unknown answer: "),
-    "another case": ({"a": ["no", "Yes"]}, r"unknown answer: (.|\n)*row 1(.|\n)*known: no, yes"),
-    "no such column": ({"b": ["no"]}, "unknown column 'a'"),
+    "another case": ({"a": ["no", "Yes"]}, r"row 1(.|\n)*no, yes"),
+    "no such column": ({"b": ["no"]}, "'a'"),
 }
 
 
@@ -191,12 +190,12 @@ def test_files_are_never_read_and_written_at_once_or_kept_and_protected(tmp_path
     path.write_text("a,b\nno,1\n")
     with pytest.raises(ModelFileError, match="replace the file"):
         privatize_file(path, path, {"a": Question(COIN)})
-    with pytest.raises(ModelFileError, match="kept and protected"):
+    with refused("kept-column", ModelFileError):
         privatize_file(path, tmp_path / "b.csv", {"a": Question(COIN)}, keep=["a"])
     with pytest.raises(ModelFileError, match=r"'\.xlsx'"):
         privatize_file(path, tmp_path / "b.xlsx", {"a": Question(COIN)})
     nested = written(tmp_path, pa.table({"a": ["no"], "b": [[1, 2]]}))
-    with pytest.raises(ModelFileError, match="cannot be written to a CSV"):
+    with pytest.raises(ModelFileError, match="CSV"):
         privatize_file(nested, tmp_path / "b.csv", {"a": Question(COIN)}, keep=["b"])
     assert sorted(part.name for part in tmp_path.iterdir()) == ["a.csv", "in.parquet"]
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from builders import cli_json, run_cli
+from builders import cli_json, refused, run_cli
 from ldpopt import (
     Counts,
     Mechanism,
@@ -70,9 +70,9 @@ def test_a_second_time_is_refused_and_leaves_nothing(reports: Path) -> None:
         lambda **how: SURVEY.privatize_file(reports, twice, **how),
     )
     for way in ways:
-        with pytest.raises(ModelFileError, match=ALREADY) as refused:
+        with pytest.raises(ModelFileError, match=ALREADY) as caught:
             way()
-        assert "again=True" in str(refused.value)
+        assert "again=True" in str(caught.value)
         assert not twice.exists()
         assert way(again=True) == 200
         for path in reports.parent.glob("twice*"):
@@ -119,9 +119,9 @@ def test_a_raw_column_beside_reports_is_privatized_and_the_reports_stay_what_the
         == 200
     )
     for column in ("a", "b"):
-        with pytest.raises(ModelFileError, match=f"column '{column}' has reports already"):
+        with pytest.raises(ModelFileError, match=f"'{column}'"):
             privatize_file(both, end, {column: Question(COIN)})
-    with pytest.raises(ModelFileError, match="copied unprotected"):
+    with refused("copied-column", ModelFileError):
         Counts.of(COIN, both, column="age")
 
 
@@ -138,7 +138,7 @@ def test_a_renamed_column_is_refused_and_one_that_is_new_is_not(reports: Path) -
         )
         # which renaming drops
         pq.write_table(changed.replace_schema_metadata(table.schema.metadata), reports)
-    with pytest.raises(ModelFileError, match=r"'smoker' may have the reports of 'a'(.|\n)*again"):
+    with pytest.raises(ModelFileError, match=r"'smoker' .* 'a'(.|\n)*again"):
         privatize_file(reports, end, {"smoker": Question(COIN)})
     assert privatize_file(reports, end, {"b": Question(COIN)}) == 200  # copied as it was
     write(reports, frame.assign(c=frame["b"]))
@@ -152,8 +152,9 @@ def test_both_layers_are_needed_to_estimate(reports: Path) -> None:
     privatize_file(many, one, {"a": Question(COIN)}, rng=3)
     privatize_file(one, two, {"a": Question(FRESH)}, rng=4, again=True)
     for layer in (COIN, FRESH):
-        with pytest.raises(ModelFileError, match="privatized 2 times"):
+        with refused("layers", ModelFileError) as caught:
             Counts.of(layer, two, column="a")
+        assert "2 times" in str(caught.value)
     whole = COIN.then(FRESH)
     found = estimate_frequencies(whole, Counts.of(whole, two, column="a")).values
     assert found[1] == pytest.approx(0.9, abs=0.2)
@@ -180,7 +181,7 @@ def test_tables_of_arrow_carry_their_origin(tmp_path: Path) -> None:
         == 200
     )
     both = COIN.privatize(table, "b")
-    with pytest.raises(ModelFileError, match="column 'b' has reports already"):
+    with pytest.raises(ModelFileError, match="'b'"):
         COIN.privatize(both, "b")
     pq.write_table(both, tmp_path / "both.parquet")
     assert Counts.of(COIN, tmp_path / "both.parquet", column="a").n_reports == 200
@@ -202,7 +203,7 @@ def test_frames_of_pandas_carry_their_origin(tmp_path: Path) -> None:
         for call in (lambda one: COIN.privatize(one, "a"), SURVEY.privatize):
             with pytest.raises(ModelFileError, match=ALREADY):
                 call(table)
-    with pytest.raises(ModelFileError, match=r"'c' may have the reports of 'a'"):
+    with pytest.raises(ModelFileError, match=r"'c' .* 'a'"):
         COIN.privatize(reports.rename(columns={"a": "c"}), "c")
     assert len(COIN.privatize(reports, "a", again=True)) == len(COIN.privatize(reports, "b")) == 200
     assert not answers().attrs

@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from builders import hops
+from builders import hops, refused
 from ldpopt import (
     ApproximateLDP,
     GraphDP,
@@ -22,7 +22,7 @@ from ldpopt import (
     audit,
 )
 from ldpopt.auditing.divergence import Audit
-from ldpopt.errors import MechanismError, PrivacyViolationError, StatementError
+from ldpopt.errors import MechanismError, PrivacyViolationError
 from ldpopt.foundation import numbers
 from ldpopt.mechanism import rounding as module
 from ldpopt.mechanism.repair import repair
@@ -162,12 +162,17 @@ def test_negative_entries_are_cut_and_rows_are_normalized():
 
 
 @pytest.mark.parametrize(
-    "channel", [[[0.0, 0.0]], [[math.nan, 1.0]], [[math.inf, 1.0]], [0.5, 0.5], [[-1.0, 0.0]]]
+    "channel, code",
+    [
+        ([[0.0, 0.0]], "empty-rows"),
+        ([[math.nan, 1.0]], "empty-rows"),
+        ([[math.inf, 1.0]], "empty-rows"),
+        ([0.5, 0.5], "shape"),
+        ([[-1.0, 0.0]], "empty-rows"),
+    ],
 )
-def test_other_arrays_are_refused(channel):
-    with pytest.raises(
-        (MechanismError, StatementError), match=r"not a channel|the channel has shape"
-    ):
+def test_other_arrays_are_refused(channel, code):
+    with refused(code, MechanismError):
         repair(channel, PureLDP(1.0))
 
 
@@ -182,10 +187,10 @@ class Never(Notion):
 
 
 def test_a_notion_that_nothing_satisfies_is_refused_with_the_witness():
-    with pytest.raises(
-        PrivacyViolationError, match=r"epsilon inf, delta 1 found[\s\S]*'a', 'b', 'c'"
-    ) as caught:
+    with refused("no-private-channel", PrivacyViolationError) as caught:
         repair([[0.5, 0.5], [0.5, 0.5]], Never())
+    assert "epsilon inf, delta 1 " in str(caught.value)
+    assert "'a', 'b', 'c'" in str(caught.value)
     assert "\n" not in caught.value.one_line
 
 

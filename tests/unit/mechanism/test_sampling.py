@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from builders import refused
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.mechanism import sampling
 from ldpopt.mechanism.sampling import BITS, AliasTable, bit_source, generators, round_rows
@@ -67,16 +68,17 @@ class TestRoundRows:
 
     @pytest.mark.parametrize("shape", [(0, 2), (2, 0), (4,), (1, 2, 2)])
     def test_other_shapes_are_refused(self, shape):
-        with pytest.raises(MechanismError, match="expected \\(inputs, outputs\\)"):
+        with refused("shape", MechanismError):
             round_rows(np.full(shape, 0.25))
 
     def test_the_position_of_an_invalid_probability_is_named(self):
-        with pytest.raises(MechanismError, match=r"P\[1, 0\] = -0.5 is"):
+        with refused("probability", MechanismError) as caught:
             round_rows(np.array([[0.5, 0.5], [-0.5, 1.5]]))
+        assert "P[1, 0] = -0.5 " in str(caught.value)
 
     @pytest.mark.parametrize("bits", [0, 63, 5.0, True])
     def test_odd_word_lengths_are_refused(self, bits):
-        with pytest.raises(StatementError, match="word length"):
+        with refused("word-length"):
             round_rows(np.eye(2), bits)
 
 
@@ -138,19 +140,20 @@ class TestAliasTable:
         assert abs(int((drawn[1:] == drawn[:-1]).sum()) - 50_000) < 5 * np.sqrt(25_000)
 
     @pytest.mark.parametrize(
-        ("masses", "what"),
+        ("masses", "code", "value"),
         [
-            (np.array([[-1, 17]]), "mass -1"),
-            (np.array([[8, 7]]), "sum to 15"),
-            (np.array([[0.5, 0.5]]), "float64"),
-            (np.array([8, 8]), "shape"),
-            (np.array([[2**63, 2**63, 16]], dtype=np.uint64), "lies outside"),
-            (np.eye(1, 20, dtype=np.int64) * 16, "20 outputs"),
+            (np.array([[-1, 17]]), "mass", "mass -1"),
+            (np.array([[8, 7]]), "mass-sum", "15"),
+            (np.array([[0.5, 0.5]]), "mass-array", "float64"),
+            (np.array([8, 8]), "mass-array", "(2,)"),
+            (np.array([[2**63, 2**63, 16]], dtype=np.uint64), "mass", "0 .. 2**4"),
+            (np.eye(1, 20, dtype=np.int64) * 16, "cell-bits", "20 outputs"),
         ],
     )
-    def test_invalid_masses_are_refused(self, masses, what):
-        with pytest.raises(MechanismError, match=what):
+    def test_invalid_masses_are_refused(self, masses, code, value):
+        with refused(code, MechanismError) as caught:
             AliasTable(masses, bits=4)
+        assert value in str(caught.value)
 
 
 class TestRandomness:
@@ -188,7 +191,7 @@ class TestRandomness:
 
     @pytest.mark.parametrize("rng", [True, -1, 1.0, "7", np.random.RandomState(1), np.random])
     def test_invalid_sources_are_refused(self, rng):
-        with pytest.raises(StatementError, match="default_rng"):
+        with refused("rng"):
             self.table.draw(self.codes, rng=rng)
 
     @pytest.mark.parametrize("codes", [[0, 20], [-1], [0.0], [[0]], ["a"], [True]])

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
+from builders import refused
 from ldpopt.errors import StatementError
 from ldpopt.mechanism.repair import repair
 
@@ -92,8 +93,9 @@ def test_a_complete_graph_is_compact():
 def test_separate_parts_have_to_be_allowed(tmp_path):
     graph = nx.Graph([("a", "b"), ("c", "d")])
     graph.add_node("e")
-    with pytest.raises(StatementError, match="falls into 3 parts"):
+    with refused("graph-parts") as caught:
         lo.GraphDP(1.0, graph)
+    assert "3 parts" in str(caught.value)
     notion = lo.GraphDP("log(3)", graph, parts="separate")
     problem = lo.Problem([0.2] * 5, "identity", notion, inputs=list("abcde"))
     answer = lo.solve(problem)
@@ -109,7 +111,7 @@ def test_separate_parts_have_to_be_allowed(tmp_path):
     assert lo.Certificate.load(tmp_path / "proof.json").problem.privacy.parts == "separate"
     assert repair(np.eye(5), notion, inputs=list("abcde")).audit.verdict == "certified"
     assert lo.GraphDP(1.0, nx.path_graph(3), parts="separate").notes(range(3)) == ()
-    with pytest.raises(StatementError, match="parts = 'both' is unknown"):
+    with pytest.raises(StatementError, match="'both'"):
         lo.GraphDP(1.0, graph, parts="both")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
+from builders import refused
 from ldpopt.errors import StatementError
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy import Notion, SeparableNotion, TiedNotion, Ties
@@ -134,13 +135,13 @@ def test_a_metric_without_labels_has_its_ratios() -> None:
 def test_what_does_not_fit_is_refused() -> None:
     channel = cp.Variable((3, 3))
     metric = lo.MetricDP(1.0, "absolute", points=[0.0, 1.0, 3.0])
-    with pytest.raises(StatementError, match="one parameter cannot stand"):
+    with refused("single-ratio"):
         metric.constraints(channel, cp.Parameter(pos=True))
-    with pytest.raises(StatementError, match="not e\\*\\*epsilon"):
+    with refused("ratio"):
         lo.PureLDP(1.0).constraints(channel, 0.5)
-    with pytest.raises(StatementError, match="not an affine cvxpy expression"):
+    with refused("expression"):
         lo.PureLDP(1.0).constraints(np.eye(3))
-    with pytest.raises(StatementError, match="no variable for input"):
+    with refused("variable"):
         lo.PureLDP(1.0).add_to(pulp.LpProblem(), {("a", "a"): 1, ("b", "b"): 1})
 
 
@@ -169,7 +170,7 @@ def test_a_notion_that_writes_rows_is_a_list_of_constraints_too() -> None:
     Dominated().add_to(linear, entries)
     linear.solve(pulp.PULP_CBC_CMD(msg=0))
     assert best == pytest.approx(pulp.value(linear.objective), abs=1e-7) == pytest.approx(2.0)
-    with pytest.raises(StatementError, match="which have no ratio"):
+    with refused("no-ratio"):
         Dominated().constraints(channel, 2.0)
 
 

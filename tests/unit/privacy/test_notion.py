@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
+from builders import refused
 from ldpopt.auditing.audits import Audit
 from ldpopt.certificate import recheck
 from ldpopt.errors import CertificateError, MechanismError, ModelFileError, StatementError
@@ -90,7 +91,7 @@ def test_a_plug_in_with_a_kind_has_every_form(halved, tmp_path):
     assert low <= proof.bound
     assert proof.achieved <= high
     del module.KINDS["halved"]
-    with pytest.raises(ModelFileError, match="unknown privacy notion 'halved'"):
+    with pytest.raises(ModelFileError, match="'halved'"):
         lo.Certificate.load(tmp_path / "proof.json")
 
 
@@ -105,7 +106,7 @@ def test_notions_are_found_by_entry_points(monkeypatch):
     points.append(types.SimpleNamespace(name="offered", load=load))
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points)
     assert notion_of("pure") is lo.PureLDP
-    with pytest.warns(UserWarning, match="the plug-in notion 'broken' cannot be loaded"):
+    with pytest.warns(UserWarning, match="notion 'broken' cannot"):
         assert notion_of("offered").__name__ == "Offered"
     with pytest.warns(UserWarning, match="broken"):
         assert {"pure", "offered"} <= set(installed())
@@ -113,9 +114,7 @@ def test_notions_are_found_by_entry_points(monkeypatch):
 
 def test_a_kind_belongs_to_one_module(monkeypatch):
     monkeypatch.setattr(module, "KINDS", dict(module.KINDS))
-    with pytest.raises(
-        TypeError, match=r"the kind 'pure' of Mine is that of ldpopt\.privacy\.pure\.PureLDP"
-    ):
+    with pytest.raises(TypeError, match=r"'pure' of Mine .*PureLDP"):
         type("Mine", (lo.PureLDP,), {"kind": "pure"})
     for _ in range(2):  # as when a cell of a notebook is run again
         again = type("Mine", (lo.PureLDP,), {"kind": "mine"})
@@ -124,9 +123,9 @@ def test_a_kind_belongs_to_one_module(monkeypatch):
 
 @pytest.mark.parametrize("other", [1.0, lo.PureLDP, "pure", object()])
 def test_other_objects_are_not_notions(other):
-    with pytest.raises(StatementError, match="is not a privacy notion"):
+    with refused("notion"):
         lo.Problem(UNIFORM, "identity", other)
-    with pytest.raises(StatementError, match="is not a privacy notion"):
+    with pytest.raises(StatementError, match="privacy notion"):
         lo.audit(np.eye(2), other)
 
 
@@ -151,11 +150,13 @@ def test_a_subclass_without_a_kind_is_not_written(tmp_path):
     class Mine(lo.PureLDP):
         pass
 
-    with pytest.raises(StatementError, match="Mine cannot be written to a file"):
+    with refused("notion-kind") as caught:
         to_table(Mine(1.0), range(3))
+    assert "Mine" in str(caught.value)
     proof = lo.certify(lo.solve(lo.Problem(UNIFORM, "identity", RowsOnly(1.0))))
-    with pytest.raises(CertificateError, match="RowsOnly cannot be written to a certificate file"):
+    with refused("notion-rows", CertificateError) as caught:
         proof.save(tmp_path / "proof.json")
+    assert "RowsOnly" in str(caught.value)
 
 
 @pytest.mark.parametrize("value", [{1.0}, float("nan"), None])
@@ -168,11 +169,10 @@ def test_values_that_no_file_can_hold_are_refused(monkeypatch, tmp_path, value):
         {"kind": "odd", "to_plain": lambda self, inputs, explicit=False: plain},
     )
     problem = lo.Problem(UNIFORM, "identity", notion(1.0))
-    with pytest.raises(
-        StatementError, match=r"Odd.to_plain\(\) returned .* for 'epsilon', which no file can hold"
-    ):
+    with refused("file-value") as caught:
         lo.save_model(problem, tmp_path / "model.toml")
-    with pytest.raises(CertificateError, match="which no file can hold"):
+    assert "'epsilon'" in str(caught.value)
+    with refused("file-value", CertificateError):
         lo.certify(lo.solve(problem)).save(tmp_path / "proof.json")
 
 
@@ -183,8 +183,9 @@ def test_errors_of_a_reader_are_named(monkeypatch):
         (lo.PureLDP,),
         {"kind": "read", "from_plain": classmethod(lambda cls, table, inputs: table["delta"])},
     )
-    with pytest.raises(StatementError, match="Read refused its keys: KeyError: 'delta'"):
+    with refused("notion-keys") as caught:
         from_table({"kind": "read", "epsilon": 1.0}, range(3))
+    assert "Read refused" in str(caught.value)
 
 
 GOOD = PURE.rows(range(3), 3)
@@ -306,9 +307,7 @@ def test_check_notion_finds_contradictions(notion, words):
 def test_post_processing_is_checked_on_request():
     notion = lo.ApproximateLDP(0.3, 0.2, "entry")
     check_notion(notion, range(4))
-    with pytest.raises(
-        AssertionError, match="post-processing: the channel with randomized reports"
-    ):
+    with pytest.raises(AssertionError, match="post-processing: "):
         check_notion(notion, range(4), post_processing=True)
 
 
@@ -327,7 +326,7 @@ def test_labels_and_positions_are_matched_one_to_one() -> None:
     for wrong in (3.0, np.array(3.0)):
         with pytest.raises(MechanismError):
             shape_of(wrong)
-    with pytest.raises(StatementError, match="duplicate sensitive label 'b'"):
+    with pytest.raises(StatementError, match="sensitive label 'b'"):
         read_labels(["a", "b", "b"], "sensitive")
     for wrong in ("ab", {"a": 1}, 3, [[]]):
         with pytest.raises(StatementError):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
+from builders import refused
 from ldpopt.certificate import recheck
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.testing import check_notion
@@ -83,17 +84,19 @@ def test_multipliers_of_missing_ties_are_rejected(tmp_path):
 
 
 def test_refusals():
-    with pytest.raises(StatementError, match="sensitive names 'z', which is not an input"):
+    with refused("unknown-label") as caught:
         lo.Problem([0.5, 0.5], "identity", lo.OneSided(1.0, ["z"]), inputs=["a", "b"])
-    with pytest.raises(StatementError, match="duplicate sensitive label 'a'"):
+    assert "'z'" in str(caught.value)
+    with pytest.raises(StatementError, match="sensitive label 'a'"):
         lo.OneSided(1.0, ["a", "a"])
     for odd in ("ab", 3, {"a": 1}, [["a"]]):
         with pytest.raises(StatementError, match=r"sensitive (=|label)"):
             lo.OneSided(1.0, odd)
-    with pytest.raises(StatementError, match="sensitive names 'a'"):
+    with refused("unknown-label") as caught:
         lo.audit(np.eye(2), lo.OneSided(1.0, ["a"]))
+    assert "sensitive names 'a'" in str(caught.value)
     problem = lo.Problem([0.5, 0.5], "identity", lo.OneSided("log(2)", [0]))
-    with pytest.raises(NotRepresentableError, match="a notion that ties pairs both ways"):
+    with pytest.raises(NotRepresentableError, match="both ways"):
         lo.extreme_points(problem.privacy, 2)
-    with pytest.raises(NotRepresentableError, match="cannot be solved by"):
+    with refused("sifted-problem", NotRepresentableError):
         lo.solve(problem, solver="interior")

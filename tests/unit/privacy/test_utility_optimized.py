@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
+from builders import refused
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
@@ -153,8 +154,9 @@ def test_rows_for_other_outputs_need_labels():
     notion = lo.UtilityOptimizedLDP(1.0, ["a"])
     # all pairs for report a, and two zeros for each of b and c
     assert len(notion.rows("abc", 3)) == 6 + 4
-    with pytest.raises(NotRepresentableError, match="4 outputs are not those of the 3 inputs"):
+    with refused("output-labels", NotRepresentableError) as caught:
         notion.rows("abc", 4)
+    assert "4 outputs" in str(caught.value)
     assert len(lo.UtilityOptimizedLDP(1.0, list("abc")).rows("abc", 4)) == 24
 
 
@@ -168,21 +170,26 @@ def test_refusals():
             outputs=outputs,
         )
 
-    with pytest.raises(StatementError, match="sensitive names 'z', which is not an input"):
+    with refused("unknown-label") as caught:
         stated(["z"])
-    with pytest.raises(StatementError, match="protected names 'z', which is not an output"):
+    assert "sensitive names 'z'" in str(caught.value)
+    with refused("unknown-label") as caught:
         stated(["a"], ["z"])
-    with pytest.raises(StatementError, match="report 'a' is neither protected nor"):
+    assert "protected names 'z'" in str(caught.value)
+    with refused("unowned-report") as caught:
         stated(["a"], ["b"])
-    with pytest.raises(StatementError, match="input 'a' has nothing to report"):
+    assert "'a'" in str(caught.value)
+    with refused("silent-input") as caught:
         stated(["a"], outputs="bc")
-    with pytest.raises(StatementError, match="duplicate protected label 'b'"):
+    assert "'a'" in str(caught.value)
+    with pytest.raises(StatementError, match="protected label 'b'"):
         lo.UtilityOptimizedLDP(1.0, ["a"], ["b", "b"])
-    with pytest.raises(StatementError, match="report 'y' is neither"):
+    with refused("unowned-report") as caught:
         Mechanism(np.eye(2), ["a", "b"], ["a", "y"]).audit(
             lo.UtilityOptimizedLDP(1.0, ["a"], ["a"])
         )
-    with pytest.raises(NotRepresentableError, match="a notion that ties pairs both ways"):
+    assert "'y'" in str(caught.value)
+    with pytest.raises(NotRepresentableError, match="both ways"):
         lo.extreme_points(lo.UtilityOptimizedLDP("log(2)", [0]), 2)
 
 
@@ -194,13 +201,16 @@ def test_owners_are_the_inputs_of_unprotected_reports() -> None:
     assert OWN.ties("abc", "xca").owner.tolist() == [-1, 2, -1]  # type: ignore[union-attr]
     assert OWN.ties("bac", "bx").owner.tolist() == [0, -1]  # type: ignore[union-attr]
     assert lo.UtilityOptimizedLDP(1.0, list("abc")).ties("abc").owner is None
-    with pytest.raises(StatementError, match="input 'a' has nothing to report"):
+    with refused("silent-input") as caught:
         OWN.ties("abc", "bc")
-    with pytest.raises(StatementError, match="input 'a' has nothing to report"):
+    assert "'a'" in str(caught.value)
+    with refused("silent-input") as caught:
         OWN.ties("bac", "bc")
+    assert "'a'" in str(caught.value)
     for protected, outputs, label in ((["a"], "axyb", "'x'"), (["b"], "ab", "'a'")):
-        with pytest.raises(StatementError, match=f"report {label}"):
+        with refused("unowned-report") as caught:
             lo.UtilityOptimizedLDP(1.0, ["a"], protected).ties("ab", outputs)
+        assert label in str(caught.value)
 
 
 def test_audits_read_arrays_by_position() -> None:
@@ -211,5 +221,6 @@ def test_audits_read_arrays_by_position() -> None:
     kept = lo.UtilityOptimizedLDP("log(2)", ["a"], ["a", "x"])
     good = lo.Mechanism([[0.5, 0.5, 0.0], [0.25, 0.25, 0.5]], "ab", "axb")
     assert kept.audit(good).verdict == "certified"
-    with pytest.raises(StatementError, match="report 'y'"):
+    with refused("unowned-report") as caught:
         kept.audit(lo.Mechanism([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25]], "ab", "ayz"))
+    assert "'y'" in str(caught.value)

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
-from builders import seconds
+from builders import refused, seconds
 from ldpopt import solvers
 from ldpopt.errors import LdpoptError, SolverOptionError
 from ldpopt.solvers import Status, guarded
@@ -160,10 +160,9 @@ def test_rows_are_generated_in_one_warm_process(monkeypatch, made):
 def test_a_crash_names_the_solver_the_signal_and_what_to_do(faulty, options, words):
     answer = lo.solve(lo.Problem([0.5, 0.5], "identity", lo.PureLDP(1)), solver="faulty", **options)
     assert answer.status is Status.FAILED
-    with pytest.raises(
-        lo.errors.NoSolutionError, match=rf"faulty \(compact\).*{words}[\s\S]*do: choose another"
-    ):
+    with pytest.raises(lo.errors.NoSolutionError, match=rf"faulty \(compact\).*{words}") as caught:
         answer.mechanism  # noqa: B018
+    assert caught.value.do
     # the next one is well again
     assert faulty.solve(formulate(answer.problem)).raw_status.isdecimal()
 
@@ -183,12 +182,13 @@ def test_errors_come_back_as_themselves(faulty, program, how, kind, words):
 
 
 def test_options_are_plain_and_refusals_come_back(program, monkeypatch, faulty):
-    with pytest.raises(SolverOptionError, match="object is not a plain value"):
+    with refused("option-value", SolverOptionError):
         faulty.solve(program, how=object())
     assert faulty.solve(program, number=np.float64(2.5), list=(1, None)).raw_status.isdecimal()
     monkeypatch.setattr(Highs, "in_process_nonzeros", 0)
-    with pytest.raises(SolverOptionError, match="HiGHS refuses the option nonsense"):
+    with refused("option", SolverOptionError) as caught:
         solvers.find("highs").solve(program, nonsense=1)
+    assert "nonsense" in str(caught.value)
 
 
 @pytest.mark.parametrize("how", ["", "signal", "exit", "hang"])
@@ -225,12 +225,10 @@ def test_a_limit_ends_a_solver_that_never_looks_up(faulty, program, tmp_path):
 
 
 def test_an_outcome_of_another_program_is_refused_in_words(faulty, program):
-    what = (
-        r"solve\(\) of the solver 'faulty' returned point of shape \(1,\); the program "
-        r"needs \(12,\)"
-    )
-    with pytest.raises(LdpoptError, match=what):
+    with refused("outcome", LdpoptError) as caught:
         faulty.solve(program, how="nonsense")
+    for part in ("'faulty'", "point of shape (1,)", "(12,)"):
+        assert part in str(caught.value)
 
 
 def test_starting_a_solver_counts_and_is_not_lost(plug_in, program, made):
@@ -308,13 +306,13 @@ def test_without_a_process_the_error_says_so_and_the_switch_helps(program, monke
     monkeypatch.setattr(Highs, "in_process_nonzeros", 0)
     guarded.stop_all()
     monkeypatch.setattr(sys, "executable", str(tmp_path / "missing"))
-    with pytest.raises(
-        LdpoptError, match=f"no process could be started[\\s\\S]*{guarded.PROCESS_VARIABLE}=0"
-    ):
+    with refused("process", LdpoptError) as caught:
         solvers.find("highs").solve(program)
+    assert f"{guarded.PROCESS_VARIABLE}=0" in str(caught.value)
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    with pytest.raises(LdpoptError, match=r"no process could be started.*exit code 1"):
+    with refused("process", LdpoptError) as caught:
         solvers.find("highs").solve(program)
+    assert "exit code 1" in str(caught.value)
     monkeypatch.setenv(guarded.PROCESS_VARIABLE, "0")
     assert solvers.find("highs").solve(program).status is Status.OPTIMAL
 

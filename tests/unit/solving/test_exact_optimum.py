@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
+from builders import refused
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.budget import Budget
 from ldpopt.solving.certify import certify
@@ -52,16 +53,18 @@ def test_the_optimum_of_a_coin_is_enclosed(epsilon, sense):
 
 
 def test_larger_problems_are_refused():
-    with pytest.raises(NotRepresentableError, match="9 answers and 9 reports"):
+    with refused("size", NotRepresentableError) as caught:
         exact_optimum(lo.Problem(np.full(9, 1 / 9), "identity", lo.PureLDP("log(3)")))
-    with pytest.raises(NotRepresentableError, match="2 answers and 9 reports"):
+    assert "9 answers and 9" in str(caught.value)
+    with refused("size", NotRepresentableError) as caught:
         exact_optimum(lo.Problem([0.5, 0.5], lo.Utility(np.ones((2, 9))), lo.PureLDP("log(3)")))
+    assert "2 answers and 9" in str(caught.value)
 
 
 def test_budgets_up_to_10000_nats_are_solved():
     coin = np.eye(2)
     assert exact_optimum(lo.Problem([0.5, 0.5], coin, lo.PureLDP(6000.0)))[1] <= 1
-    with pytest.raises(NotRepresentableError, match="beyond 10000 nats"):
+    with refused("distance", NotRepresentableError):
         exact_optimum(lo.Problem([0.5, 0.5], coin, lo.MetricDP(6000.0, [[0, 2], [2, 0]])))
 
 

@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from builders import refused
 from ldpopt import (
     ApproximateLDP,
     GraphDP,
@@ -146,15 +147,18 @@ def test_default_forms_are_chosen_and_impossible_ones_refused():
     assert default_form(uniform(3, ApproximateLDP(1.0, 0.1))) == "events"
     assert default_form(uniform(3, ApproximateLDP(1.0, 0.1, "entry"))) == "compact"
     assert default_form(graph_problem()) == "pairwise"
-    with pytest.raises(NotRepresentableError, match="no compact form"):
+    with refused("form", NotRepresentableError) as caught:
         formulate(graph_problem(), "compact")
-    with pytest.raises(NotRepresentableError, match="no compact form"):
+    assert "no compact" in str(caught.value)
+    with refused("form", NotRepresentableError) as caught:
         formulate(uniform(2, MetricDP(1.0, [[0, 1], [1, 0]])), "compact")
-    with pytest.raises(NotRepresentableError, match="is a relaxation"):
+    assert "no compact" in str(caught.value)
+    with refused("relaxation", NotRepresentableError):
         formulate(uniform(3, ApproximateLDP(1.0, 0.1)), "compact")
-    with pytest.raises(NotRepresentableError, match="no events form"):
+    with refused("form", NotRepresentableError) as caught:
         formulate(uniform(3, PureLDP(1.0)), "events")
-    with pytest.raises(StatementError, match="form = 'dense' is unknown"):
+    assert "no events" in str(caught.value)
+    with pytest.raises(StatementError, match="'dense'"):
         formulate(uniform(2, PureLDP(1.0)), "dense")
 
 
@@ -172,7 +176,7 @@ def test_a_program_larger_than_memory_is_refused_before_it_is_built(privacy):
     problem = uniform(2, privacy)
     object.__setattr__(problem, "utility", Wide())
     tracemalloc.start()
-    with pytest.raises(StatementError, match=r"would take .* GiB of memory; this machine has"):
+    with pytest.raises(StatementError, match="GiB of memory"):
         formulate(problem)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -181,7 +185,7 @@ def test_a_program_larger_than_memory_is_refused_before_it_is_built(privacy):
 
 def test_a_named_utility_of_a_huge_alphabet_is_refused_before_it_is_built():
     prior = np.full(10**6, 1e-6)
-    with pytest.raises(StatementError, match=r"1000000 x 1000000 utility would take"):
+    with pytest.raises(StatementError, match="1000000 x 1000000"):
         Problem(prior, "identity", PureLDP(1.0))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
-from builders import hops
+from builders import hops, refused
 from ldpopt.errors import NotRepresentableError, SolverOptionError, StatementError
 from ldpopt.foundation.deadline import NO_LIMIT
 from ldpopt.solvers import Status, find
@@ -173,8 +173,9 @@ def test_a_bad_gap_is_refused(form, options):
 @pytest.mark.parametrize("form", ["compact", "sifted"])
 @pytest.mark.parametrize("options", [{"steps": 0}, {"steps": 1.5}, {"steps": "ten"}])
 def test_bad_steps_are_refused(form, options):
-    with pytest.raises(SolverOptionError, match="steps = "):
+    with refused("option-value", SolverOptionError) as caught:
         lo.solve(statement(), solver="interior", form=form, **options)
+    assert "steps = " in str(caught.value)
 
 
 @pytest.mark.parametrize("form", ["compact", "sifted"])
@@ -209,7 +210,7 @@ def test_unsupported_problems_are_refused(problem, form):
 
 
 def test_programs_without_a_channel_are_refused():
-    with pytest.raises(NotRepresentableError, match="compact programs"):
+    with refused("compact-program", NotRepresentableError):
         find("interior").solve(dense_program([3, 5], [[1, 0], [0, 2]], -np.inf, [4, 12]))
 
 
@@ -219,14 +220,14 @@ def test_metrics_are_solved_by_outputs_and_cannot_be_sifted():
         answer = lo.solve(problem, solver="interior", form=form)
         assert answer.solver == "graph interior (pairwise)"
         assert answer.value == pytest.approx(lo.solve(problem, solver="highs").value, rel=1e-10)
-    with pytest.raises(NotRepresentableError, match="cannot be solved by"):
+    with refused("sifted-problem", NotRepresentableError):
         lo.solve(problem, form="sifted")
 
 
 @pytest.mark.parametrize("epsilon", [0, 1e-4])
 def test_a_metric_with_losses_too_small_for_floats_is_refused(epsilon):
     problem = statement(4, lo.MetricDP(epsilon, hops(4)))
-    with pytest.raises(NotRepresentableError, match=r"0\.001 nats"):
+    with refused("graph-problem", NotRepresentableError):
         lo.solve(problem, solver="interior")
     assert lo.solve(problem).status is Status.OPTIMAL
 

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import cases
-from ldpopt.solving.interior.levels import LevelFactors, Levels
+from ldpopt.solving.interior.levels import LevelFactors, VertexLevels
 
 
 def levels_of(graph):
     first, second = np.array([pair for edge in graph.edges for pair in (edge, edge[::-1])]).T
-    return Levels.of(len(graph), first, second), first, second
+    return VertexLevels.of(len(graph), first, second), first, second
 
 
 @given(st.integers(2, 30), st.floats(0.05, 1.0), st.integers(0, 10**6))

@@ -110,9 +110,9 @@ def test_limits_change_the_plan():
 
 def test_limits_of_another_kind_are_refused():
     for limits in ({}, None, 3):
-        with pytest.raises(StatementError, match="limits= takes a Limits"):
+        with pytest.raises(StatementError, match="limits="):
             lo.solve(of_size(3, lo.PureLDP(1.0)), limits=limits)
-    with pytest.raises(StatementError, match="sifting_entries = 'x' is not a number"):
+    with pytest.raises(StatementError, match="sifting_entries"):
         lo.Limits(sifting_entries="x")
 
 

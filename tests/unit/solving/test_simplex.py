@@ -11,6 +11,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from builders import refused
 from ldpopt import ApproximateLDP, GraphDP, Problem, PureLDP, certify, solve
 from ldpopt.errors import InfeasibleError, NotRepresentableError, StatementError, UnboundedError
 from ldpopt.problem.constraints import unbiased
@@ -188,18 +189,18 @@ def test_a_basis_by_name_and_by_position():
 
 
 @pytest.mark.parametrize(
-    ("basis", "words"),
+    ("basis", "code"),
     [
-        (["x1", "x2", "x3", "x4", "x7", "x9"], "unknown column"),
-        ([0, 1, 2, 3, 6, 8], "unknown column"),
-        ([0, 1, 2, 3, 6, -1], "unknown column"),
-        (["x1", "x2"], "6 distinct columns"),
-        (["x1", "x1", "x3", "x4", "x7", "x8"], "6 distinct columns"),
-        (["x3", "x4", "x5", "x6", "x1", "x7"], "singular"),
+        (["x1", "x2", "x3", "x4", "x7", "x9"], "basis-column"),
+        ([0, 1, 2, 3, 6, 8], "basis-column"),
+        ([0, 1, 2, 3, 6, -1], "basis-column"),
+        (["x1", "x2"], "basis-size"),
+        (["x1", "x1", "x3", "x4", "x7", "x8"], "basis-size"),
+        (["x3", "x4", "x5", "x6", "x1", "x7"], "singular-basis"),
     ],
 )
-def test_wrong_bases_are_refused(basis, words):
-    with pytest.raises(StatementError, match=words):
+def test_wrong_bases_are_refused(basis, code):
+    with refused(code):
         canonical_form(binary_standard_form([0.5, 0.5], 1.0), basis)
 
 
@@ -227,9 +228,9 @@ def test_a_form_with_other_shapes_is_refused() -> None:
     for place, wrong in ((0, ((F(1),),)), (0, ()), (1, ()), (2, (F(1),))):
         changed: Any = [*good]
         changed[place] = wrong
-        with pytest.raises(StatementError, match="rows"):
+        with refused("shape"):
             StandardForm(*changed)
-    with pytest.raises(StatementError, match="duplicate column name"):
+    with refused("column-names"):
         StandardForm(*good[:3], ("a", "a"))
 
 
@@ -328,16 +329,17 @@ def test_pivots_prove_that_there_is_no_optimum():
 
 def test_a_solver_without_a_basis_is_refused():
     solution = solve(Problem([0.5, 0.5], "identity", PureLDP(1.0)))
-    with pytest.raises(NotRepresentableError, match="returned no basis"):
+    with refused("no-basis", NotRepresentableError):
         basis_of(replace(solution, outcome=replace(solution.outcome, warm_start=None)))
 
 
 def test_large_programs_are_refused_before_they_are_written():
     large = formulate(Problem(np.full(60, 1 / 60), "identity", PureLDP(1.0)))
-    with pytest.raises(NotRepresentableError, match="3660 rows"):
+    with refused("row-count", NotRepresentableError) as caught:
         standard_form(large)
+    assert "3660 rows" in str(caught.value)
 
 
 def test_a_coefficient_that_is_not_finite_is_refused():
-    with pytest.raises(StatementError, match="is not a finite number"):
+    with refused("finite-number"):
         standard_form(program([np.nan], [[1]], [(0, 1)], [(0, 1)]))

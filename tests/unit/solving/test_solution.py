@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from builders import refused
 from ldpopt import (
     ApproximateLDP,
     MetricDP,
@@ -60,11 +61,11 @@ def test_conflicting_constraints_are_named():
     assert answer.status is Status.INFEASIBLE
     assert math.isnan(answer.value)
     assert answer.conflict[1:] == ("'unbiased'",)
-    with pytest.raises(
-        InfeasibleError, match=r"privacy \(PureLDP.*\) and 'unbiased' together"
-    ) as caught:
+    with refused("conflict", InfeasibleError) as caught:
         _ = answer.mechanism
     assert caught.value.solution is answer
+    assert "privacy (PureLDP" in str(caught.value)
+    assert "'unbiased' together" in str(caught.value)
     assert "harmless" not in str(caught.value)
     assert "\n" not in caught.value.one_line
     assert "infeasible" in repr(answer)
@@ -119,9 +120,9 @@ def test_an_iteration_limit_gives_the_status_limit():
 
 
 def test_only_problems_are_solved():
-    with pytest.raises(StatementError, match="takes a Problem, not a list"):
+    with pytest.raises(StatementError, match="a list"):
         solve([0.5, 0.5])
-    with pytest.raises(StatementError, match="unknown form 'dense'"):
+    with refused("unknown-form"):
         solve(simple(), form="dense")
 
 
@@ -175,7 +176,7 @@ def test_a_gap_that_is_too_large_is_refused():
     answer = solve(Problem(PRIOR, "identity", PureLDP(1.0)), solver="cbc")
     gap = certify(answer).relative_gap
     assert certify(answer, gap=2 * gap + 1e-9).relative_gap == gap
-    with pytest.raises(CertificateError, match="more than the requested -1"):
+    with refused("gap", CertificateError):
         certify(answer, gap=-1.0)
 
 

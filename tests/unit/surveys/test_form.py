@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from builders import refused
 from ldpopt import Mechanism, Survey, UtilityOptimizedLDP, solve
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.problem.problem import Problem
@@ -82,42 +83,46 @@ def test_the_wave_of_the_words_is_the_wave_of_the_form():
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "code", "shown"),
     [
-        ({"weights": "weight"}, "does not know a person's weight, column 'weight'"),
-        ({"words": {"questions": {"smoke": {}}}}, "'smoke', which is not a question"),
+        ({"weights": "weight"}, "weights", "'weight'"),
+        ({"words": {"questions": {"smoke": {}}}}, "question", "'smoke'"),
         (
             {"words": {"questions": {"smokes": {"answers": {"maybe": "Maybe"}}}}},
-            "'maybe', which is not an answer",
+            "answer",
+            "'maybe'",
         ),
         (
             {"words": {"questions": {"smokes": {"answers": {"no": "yes"}}}}},
-            "2 answers have the words 'yes'",
+            "same-words",
+            "'yes'",
         ),
-        ({"words": {"wave": 4, "waves": 3}}, "wave 4 of 3 waves"),
-        ({"words": {"wave": 0}}, "wave: "),
-        ({"words": {"langauge": "de"}}, "langauge"),
-        ({"words": [1]}, "words are a mapping"),
+        ({"words": {"wave": 4, "waves": 3}}, "waves", "4 of 3"),
+        ({"words": {"wave": 0}}, "word", "wave: "),
+        ({"words": {"langauge": "de"}}, "word", "langauge"),
+        ({"words": [1]}, "mapping", ""),
     ],
 )
-def test_unusable_surveys_and_words_are_refused(options, message):
-    with pytest.raises(StatementError, match=message):
+def test_unusable_surveys_and_words_are_refused(options, code, shown):
+    with refused(code) as error:
         Survey({"smokes": COIN}, **options).form()
+    assert shown in str(error.value)
 
 
 def test_laws_that_a_device_cannot_keep_are_refused_by_name():
     open_law = solve(
         Problem([0.5, 0.3, 0.2], "identity", UtilityOptimizedLDP(1.0, sensitive=[0, 1]))
     ).mechanism
-    with pytest.raises(StatementError, match="on party can rule an answer out"):
+    with refused("odds") as error:
         Survey({"smokes": COIN, "party": open_law}).form()
-    with pytest.raises(StatementError, match="2 answers have the text '1'"):
+    assert " party " in error.value.what
+    with refused("same-text"):
         Survey({"x": Mechanism(COIN.channel, inputs=[1, "1"])}).form()
-    with pytest.raises(StatementError, match="question 'x' has 501 answers"):
+    with refused("answer-count"):
         Survey({"x": Mechanism(np.full((501, 2), 0.5))}).form()
-    with pytest.raises(StatementError, match="question 'x' has 250,000 masses"):
+    with refused("masses"):
         Survey({"x": Mechanism(np.full((500, 500), 1 / 500))}).form()
-    with pytest.raises(StatementError, match="the text of an answer has control"):
+    with refused("control-characters"):
         Survey({"x": Mechanism(COIN.channel, inputs=["a\nb", "c"])}).form()
     with pytest.raises(StatementError, match="wave = 0"):
         Survey({"smokes": COIN}).form(0)

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import ldpopt
-from builders import THOROUGH, cli_json, cli_output, run_cli, thorough_or
+from builders import THOROUGH, cli_json, cli_output, refused, run_cli, thorough_or
 from ldpopt import (
     Counts,
     Mechanism,
@@ -25,7 +25,6 @@ from ldpopt import (
     solve,
 )
 from ldpopt.designing.frequency_design import FrequencyDesign
-from ldpopt.errors import StatementError
 from ldpopt.estimation.answered import among_answered
 from ldpopt.estimation.counts import source_of
 from ldpopt.estimation.intervals import null_variances
@@ -116,11 +115,11 @@ def test_groups_are_the_estimates_of_parts_of_the_table_and_add_up():
     whole = one.estimate(reports)
     assert found["smokes"].values.tolist() == whole["smokes"].values.tolist()
     assert found["smokes"].fit is not None
-    with pytest.raises(StatementError, match="more than 1000 groups"):
+    with refused("group-count"):
         one.estimate(reports.assign(name=range(1500)), by="name")
-    with pytest.raises(StatementError, match="counts do not show who is in a group"):
+    with refused("counts-by-group"):
         one.estimate(one.count(reports), by="region")
-    with pytest.raises(StatementError, match="has reports, not groups"):
+    with refused("group"):
         one.estimate(reports, by="smokes")
 
 
@@ -372,9 +371,9 @@ def test_the_commands(folder):
         ),
         (["--by", "region", "--pair", "smokes", "health"], "the rows of one group"),
     ):
-        refused = run_cli("survey", "estimate", "s.toml", "r.csv", *options)
-        assert refused.exit_code == 2
-        assert words in refused.stderr
+        answered = run_cli("survey", "estimate", "s.toml", "r.csv", *options)
+        assert answered.exit_code == 2
+        assert words in answered.stderr
     single = cli_json("survey", "plan", "s.toml", "--people", 2000)["questions"][0]["half_width"]
     effect = 900 * (people(900)["w"] ** 2).sum() / people(900)["w"].sum() ** 2
     for options in (["--weights-effect", effect], ["--weights", "a.csv", "w"]):
@@ -387,16 +386,16 @@ def test_the_commands(folder):
 def test_missing_answers_are_left_out_as_the_reports_say(folder):
     Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"]).save("coin.json")
     pd.DataFrame({"q": ["no", "", "yes"] * 50}).to_csv("q.csv", index=False)
-    refused = run_cli("privatize", "coin.json", "q.csv", "-c", "q", "-o", "r.csv")
-    assert "--missing-answer LABEL" in refused.stderr
-    assert "--missing leave_out" in refused.stderr
+    answered = run_cli("privatize", "coin.json", "q.csv", "-c", "q", "-o", "r.csv")
+    assert "--missing-answer LABEL" in answered.stderr
+    assert "--missing leave_out" in answered.stderr
     cli_output(
         "privatize", "coin.json", "q.csv", "-c", "q", "-o", "r.csv", "--missing", "leave_out"
     )
     assert cli_json("estimate", "coin.json", "r.csv", "-c", "q")["n_reports"] == 100
-    refused = run_cli("estimate", "coin.json", "r.csv", "-c", "q", "--missing", "refuse")
-    assert refused.exit_code == 2
-    assert "50 reports are missing" in refused.stderr
+    answered = run_cli("estimate", "coin.json", "r.csv", "-c", "q", "--missing", "refuse")
+    assert answered.exit_code == 2
+    assert "50 reports are missing" in answered.stderr
 
 
 def test_a_codebook_has_each_report_and_the_answers_that_make_it_likely(folder):
@@ -446,6 +445,6 @@ def test_simulated_surveys_have_the_planned_errors(folder):
     assert "equal shares of the answers are supposed for smokes" in alone.stderr
     assert "health" not in alone.stderr
     Path("shares.toml").write_text("[drinks]\nno = 1\n")
-    refused = run_cli("survey", "simulate", "s.toml", "--people", 50, "--shares", "shares.toml")
-    assert refused.exit_code == 2
-    assert "'drinks', which is not a question" in refused.stderr
+    answered = run_cli("survey", "simulate", "s.toml", "--people", 50, "--shares", "shares.toml")
+    assert answered.exit_code == 2
+    assert "'drinks', which is not a question" in answered.stderr

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from builders import thorough_or
+from builders import refused, thorough_or
 from ldpopt import Mechanism, PureLDP, SecretKey, Survey, Workload, compare_schemes, design
 from ldpopt.errors import StatementError
 from ldpopt.frequencies import RandomizedResponse
@@ -126,7 +126,7 @@ def test_small_budgets_ask_one_question_large_ones_ask_all_and_the_reason_is_nam
         average = compare_schemes(few, epsilon).average
         assert average["one_question"] <= average["fake_data"]
     assert compare_schemes({"a": 2}, 1.0).best == "split"
-    with pytest.raises(StatementError, match="there are no questions"):
+    with refused("no-question"):
         compare_schemes({}, 1.0)
 
 
@@ -151,11 +151,8 @@ def test_one_question_is_drawn_for_each_person_the_same_with_a_key():
 def test_fake_data_need_frequencies_and_no_missing_answers():
     coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
     best = design(Workload.prefix(["low", "middle", "high"]), PureLDP(1.0))
-    for other, what in (
-        (Question(coin, "leave_out"), "people without an answer are left out"),
-        (best, "for other numbers"),
-    ):
-        with pytest.raises(StatementError, match=what):
+    for other, code in ((Question(coin, "leave_out"), "fake-missing"), (best, "fake-numbers")):
+        with refused(code):
             Survey({"a": coin, "b": other}, scheme="fake_data")
-    with pytest.raises(StatementError, match="scheme = 'spilt' is unknown"):
+    with pytest.raises(StatementError, match="'spilt'"):
         Survey({"a": coin}, scheme="spilt")

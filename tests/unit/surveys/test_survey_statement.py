@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from builders import run_cli
+from builders import refused, run_cli
 from ldpopt import Mechanism, SecretKey, Survey
-from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.errors import ModelFileError
 from ldpopt.surveys.statement import read_survey
 
 SURVEY = """
@@ -82,57 +82,66 @@ def test_a_solved_survey_reads_back_equal(folder: Path) -> None:
     changed = json.loads(Path("s.json").read_text())
     changed["questions"]["drinks"]["mechanism"]["channel"][0] = [1.0, 0.0, 0.0]
     Path("s.json").write_text(json.dumps(changed))
-    with pytest.raises(ModelFileError, match="do not match the digest"):
+    with pytest.raises(ModelFileError, match="match the digest"):
         Survey.load("s.json")
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "what"),
+    ("old", "new", "code", "shown"),
     [
-        ("epsilon = 3.0", "epsilon = 3.0\nscheme = 'splt'", r"s.toml:\d+: scheme"),
-        ("share = 0.5", "share = 1.5", r"question.smokes.share"),
-        ("share = 0.5", "share = 1.0", "nothing is left for income, drinks"),
-        ("share = 0.5", "epsilon = 4.0", "nothing is left"),
-        ("share = 0.5", "share = 0.5\nepsilon = 1.0", "an epsilon or a share"),
+        ("epsilon = 3.0", "epsilon = 3.0\nscheme = 'splt'", "", ": scheme"),
+        ("share = 0.5", "share = 1.5", "", "question.smokes.share"),
+        ("share = 0.5", "share = 1.0", "spent", "income, drinks"),
+        ("share = 0.5", "epsilon = 4.0", "spent", "income, drinks"),
+        ("share = 0.5", "share = 0.5\nepsilon = 1.0", "epsilon-share", "smokes.share"),
         (
             "share = 0.5",
             'mechanism = "coin.json"',
-            "labels has no effect together with a mechanism",
+            "no-effect",
+            "smokes.labels",
         ),
-        ('labels = ["no", "yes"]', "", "the labels of the answers are missing"),
+        ('labels = ["no", "yes"]', "", "labels", "smokes.labels"),
         (
             'labels = ["no", "yes"]\nshare = 0.5',
             'mechanism = "none.json"',
-            "none.json: cannot read",
+            "file",
+            "none.json",
         ),
-        ("labels", "lables", "unknown key 'lables'"),
-        ('workload = "prefix"', 'workload = "prefx"', "did you mean 'prefix'"),
-        ('workload = "prefix"', 'utility = "idntity"', "did you mean 'identity'"),
+        ("labels", "lables", "", "'lables'"),
+        ('workload = "prefix"', 'workload = "prefx"', "workload", "did you mean 'prefix'"),
+        ('workload = "prefix"', 'utility = "idntity"', "utility", "did you mean 'identity'"),
         (
             'missing = "leave"',
             'missing = "leave"\nmissing_label = "x"',
-            "missing_label has no effect here",
+            "missing-label",
+            "drinks.missing_label",
         ),
-        ('missing = "leave"', "values = [1, 2, 3]", "values are for the workload mean"),
-        ("epsilon = 3.0\n", "", "a share needs the epsilon of a person"),
-        ("epsilon = 3.0", "epsilon = -1", "epsilon"),
-        ("epsilon = 3.0", 'epsilon = 3.0\nscheme = "one_question"', "there are no shares"),
+        ('missing = "leave"', "values = [1, 2, 3]", "values", "drinks.values"),
+        ("epsilon = 3.0\n", "", "share-budget", "smokes.share"),
+        ("epsilon = 3.0", "epsilon = -1", "", "epsilon"),
+        ("epsilon = 3.0", 'epsilon = 3.0\nscheme = "one_question"', "share", "'one_question'"),
         (
             "epsilon = 3.0",
             'epsilon = 3.0\nscheme = "best"',
-            "a question with its own share fits one scheme only",
+            "own-budget",
+            "smokes.share",
         ),
         (
             "epsilon = 3.0",
             'epsilon = 3.0\nweights = "smokes"',
-            "the column 'smokes' of the weights is a question",
+            "weights",
+            "'smokes'",
         ),
     ],
 )
-def test_mistakes_are_named_by_file_and_key(folder: Path, old: str, new: str, what: str) -> None:
+def test_mistakes_are_named_by_file_and_key(
+    folder: Path, old: str, new: str, code: str, shown: str
+) -> None:
     Path("s.toml").write_text(SURVEY.replace(old, new, 1))
-    with pytest.raises(ModelFileError, match=what) as error:
+    with pytest.raises(ModelFileError) as error:
         Survey.from_toml("s.toml")
+    assert error.value.code == code or not code
+    assert shown in str(error.value)
     assert "s.toml" in error.value.where
 
 
@@ -140,12 +149,12 @@ def test_the_largest_budget_is_checked() -> None:
     coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
     assert Survey({"a": coin, "b": coin}, epsilon="log(9)").odds == 9
     truth = Mechanism([[1.0, 0.0], [0.5, 0.5]], ["no", "yes"])
-    with pytest.raises(StatementError, match="a person would spend epsilon inf"):
+    with refused("budget") as error:
         Survey({"a": coin, "b": truth}, epsilon=100.0)
-    with pytest.raises(
-        StatementError, match=r"a person would spend epsilon 2.19722458, more than the 2.0 allowed"
-    ):
+    assert " inf," in error.value.what
+    with refused("budget") as error:
         Survey({"a": coin, "b": coin}, epsilon=2.0)
+    assert " 2.19722458, more than the 2.0 " in error.value.what
     assert Survey({"a": coin, "b": coin}, epsilon=2.0, scheme="one_question").epsilon < 1.1
 
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from ldpopt.certificate.design_bound import Bound
-from ldpopt.certificate.design_bound_moments import Levels
+from ldpopt.certificate.design_bound_moments import MomentLevels
 from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
 from ldpopt.certificate.design_statement import Statement, least_ratio
 from ldpopt.certificate.scheme import Scheme
@@ -62,12 +62,20 @@ class ReducedProgram:
     """A workload whose Gram matrix has given eigenvalues over the sets of attributes, shape ``(2,)
     * d``.
 
-    The eigenvalue of the constant is not used. ``base`` is ``e**-epsilon``, ``spread`` is ``1 -
-    e**-epsilon``.
+    A set is used with all its images under the permutations that leave the problem unchanged, all
+    equally likely. The information is then a multiple of the identity on each eigenspace of the
+    scheme, so that a set is described by few numbers: its information on each *type*, which is a
+    class of subsets of attributes that the workload does not distinguish. The value is the sum of
+    ``cost / information`` over the types, and `solve_reduced` mixes the sets.
+
+    Sets are sought in *spaces*: those that depend on the attributes of a space only. The eigenvalue
+    of the constant is not used. ``base`` is ``e**-epsilon``, ``spread`` is ``1 - e**-epsilon``.
     """
 
     def __init__(self, scheme: Scheme, eigenvalues: Float, base: float, spread: float) -> None:
-        self.scheme, self.base, self.spread = scheme, base, spread
+        self.scheme = scheme
+        self.base = base
+        self.spread = spread
         self.classes = scheme.interchangeable(eigenvalues)
         flat = eigenvalues.ravel().copy()
         flat[0] = 0.0
@@ -132,17 +140,18 @@ class ReducedProgram:
         scale = q @ information
         weights = np.ones((1, len(q)))
         more = -(information / scale).T
-        found = linprog(sizes, A_ub=more, b_ub=-np.ones(len(scale)), A_eq=weights, b_eq=[1.0])
-        return np.asarray(found.x) if found.status == 0 else q
+        solution = linprog(sizes, A_ub=more, b_ub=-np.ones(len(scale)), A_eq=weights, b_eq=[1.0])
+        return np.asarray(solution.x) if solution.status == 0 else q
 
     def _first(self) -> tuple[list[Key], Float]:
         """Sets that together have information on all types, if there are any."""
         keys, information = self._costliest(1 / np.sqrt(self.cost), 0.0)
         for place in np.flatnonzero(information.max(axis=0, initial=0.0) == 0):
-            one = np.eye(len(self.cost))[place]
-            self._search(one, 0.0, [])
-            more = self._costliest(one, 0.0)
-            keys, information = keys + more[0], np.vstack([information, more[1]])
+            unit = np.eye(len(self.cost))[place]
+            self._search(unit, 0.0, [])
+            more = self._costliest(unit, 0.0)
+            keys = keys + more[0]
+            information = np.vstack([information, more[1]])
         return keys, information
 
     def _costliest(self, prices: Float, least: float) -> tuple[list[Key], Float]:
@@ -152,11 +161,11 @@ class ReducedProgram:
         keys: list[Key] = []
         information: list[Float] = []
         padded = np.append(prices, 0.0)
-        for place, (space, own) in enumerate(zip(self.spaces, self.types, strict=True)):
+        for place, (space, types) in enumerate(zip(self.spaces, self.types, strict=True)):
             if not len(space.sets):
                 continue
             parts = space.information(self.scheme.n, self.base, self.spread)
-            cost = parts @ padded[own]
+            cost = parts @ padded[types]
             added = 0
             for a in np.argsort(-cost):
                 if not cost[a] > least or added == ADDED:
@@ -167,7 +176,7 @@ class ReducedProgram:
                 added += 1
                 keys.append(key)
                 information.append(
-                    np.bincount(own, weights=parts[a], minlength=len(padded))[:-1].astype(
+                    np.bincount(types, weights=parts[a], minlength=len(padded))[:-1].astype(
                         np.float64
                     )
                 )
@@ -176,7 +185,7 @@ class ReducedProgram:
     def _search(self, prices: Float, value: float, used: list[Key]) -> None:
         """Search for sets in the spaces that are not listed; the used sets are among the starts."""
         padded = np.append(prices, 0.0)
-        for space, own in zip(self.spaces, self.types, strict=True):
+        for space, types in zip(self.spaces, self.types, strict=True):
             if space.scheme.n <= LISTED:
                 continue
             starts = [np.zeros((0, space.scheme.n))]
@@ -186,7 +195,7 @@ class ReducedProgram:
                     inner = tuple(space.places.index(attribute) for attribute in part.places)
                     starts.append(lifted(np.frombuffer(indicator)[None], inner, space.scheme))
             space.search(
-                padded[own], value, self.scheme.n, self.base, self.spread, np.vstack(starts)
+                padded[types], value, self.scheme.n, self.base, self.spread, np.vstack(starts)
             )
 
     def _images(self, key: Key) -> Float | None:
@@ -227,7 +236,8 @@ def solve_reduced(cost: Float, information: Float, gap: float) -> tuple[Float, f
 
     """
     scale = information.max(axis=0)
-    information, cost = information / scale, cost / scale
+    information = information / scale
+    cost = cost / scale
     cost, unit = cost / cost.sum(), cost.sum()
     q = np.full(len(information), 1.0 / len(information))
     q *= np.sqrt((cost / (q @ information)).sum())
@@ -251,7 +261,8 @@ def solve_reduced(cost: Float, information: Float, gap: float) -> tuple[Float, f
         dslack = (level - slack * dq) / q - slack
         steepest = max(float((-dq / q).max()), float((-dslack / slack).max()))
         length = min(1.0, TO_BORDER / steepest) if steepest > 0 else 1.0
-        q, slack = q + length * dq, slack + length * dslack
+        q = q + length * dq
+        slack = slack + length * dslack
     return q / q.sum(), value * float(q.sum()) * unit
 
 
@@ -280,7 +291,8 @@ class ProductDesign(DesignMethod):
 
     def solve(self, task: DesignTask) -> RawDesign:
         """Find sets with all their images; multipliers of the scheme prove the bound."""
-        form, scheme = task.form, task.form.scheme
+        form = task.form
+        scheme = task.form.scheme
         assert scheme is not None
         eigenvalues = scheme.eigenvalues(form.problem.workload.gram)
         assert eigenvalues is not None
@@ -289,11 +301,13 @@ class ProductDesign(DesignMethod):
         )
         orbits = reduced.generate(task.gap, task.deadline)
         if orbits is None:
-            what = (
+            problem = (
                 f"sets with all their images would make a channel of more than {ENTRIES:,} entries"
             )
             raise NotRepresentableError(
-                what, do="design for fewer attributes, or for a simpler workload"
+                problem,
+                code="large-channel",
+                do="design for fewer attributes, or for a simpler workload",
             )
         channel = np.ldexp(masses(orbits, form.epsilon).astype(np.float64), -53)
         weights = form.problem.all_weights
@@ -314,14 +328,14 @@ def best_bounds(
     largest first.
     """
     closed = ProductBound.best(spectrum, base)
-    levels = Levels.of(spectrum)
+    levels = MomentLevels.of(spectrum)
     if levels is None:
         # The inverse of the information is best if no set is; between it and equal costs something
         # better may be.
         tried = [inverse.ravel() ** (1 - power) * closed.eigenvalues**power for power in MIXED]
         fits = 1 < len(spectrum.scheme.sizes) <= MOST_PAIRED
-        found = [closed, *(pairs_bound(spectrum, base, sigma) for sigma in tried if fits)]
-        return tuple(sorted(found, key=lambda one: -one.value_of(spectrum)))
+        bounds = [closed, *(pairs_bound(spectrum, base, sigma) for sigma in tried if fits)]
+        return tuple(sorted(bounds, key=lambda bound: -bound.value_of(spectrum)))
     value = float(
         (np.array(spectrum.mu, dtype=np.float64) * spectrum.scheme.ranks.ravel()) @ inverse.ravel()
     )
@@ -334,17 +348,31 @@ def pairs_bound(spectrum: Spectrum, base: Fraction, sigma: Float) -> ProductBoun
     """The bound by pairs for multiples of ``sigma``; a linear program finds which eigenvalues are
     raised.
     """
-    from scipy.optimize import linprog
-
     scheme = spectrum.scheme
     mu = np.array(list(map(float, spectrum.mu)))
-    b = float(base)
     nu = sigma**2 * (mu + float(spectrum.beside))
-    sigma, nu, count, n = sigma / np.sqrt(nu.max()), nu / nu.max(), len(nu), scheme.n
+    sigma = sigma / np.sqrt(nu.max())
+    raised = _raised(scheme, nu / nu.max(), float(base))
+    bound = ProductBound(scheme.sizes, sigma, 0.0, raised)
+    factor = float((sigma * mu) @ scheme.ranks.ravel()) / (
+        scheme.n * float(bound.least_level(spectrum, base))
+    )
+    bound = replace(bound, eigenvalues=sigma * factor, raised=raised * factor**2)
+    return replace(bound, level=round_up(bound.least_level(spectrum, base)))
+
+
+def _raised(scheme: Scheme, nu: Float, b: float) -> Float:
+    """The raised eigenvalues, at least ``nu``, with the smallest level for sets of all sizes.
+
+    A linear program. Its unknowns are the raised eigenvalues, the positive and the negative parts
+    of the coefficients of pairs, and the level; a row for each size of the sets.
+    """
+    from scipy.optimize import linprog
+
+    count = len(nu)
+    n = scheme.n
     columns = [scheme.entries(unit.reshape(scheme.shape)) * scheme.ranks for unit in np.eye(count)]
     entries = np.array([column.ravel() for column in columns]).T
-    # Unknown: the raised eigenvalues, positive and negative parts of the coefficients of pairs, the
-    # level.
     m = np.unique(np.linspace(1, n, min(n, SIZES)).round())[:, None] / n
     ones = np.ones((1, count - 1))
     none = np.zeros((count - 1, 1))
@@ -356,16 +384,10 @@ def pairs_bound(spectrum: Spectrum, base: Fraction, sigma: Float) -> ProductBoun
     rows.append(-((b / (1 - b) + m) ** 2))
     equal = np.hstack([entries[1:], -np.eye(count - 1), np.eye(count - 1), none])
     limits = [(None, None), *((least, None) for least in nu[1:]), *[(0, None)] * (2 * count - 1)]
-    found = linprog(
+    solution = linprog(
         np.eye(3 * count - 1)[-1], np.hstack(rows), np.zeros(len(m)), equal, none.ravel(), limits
     )
-    raised = np.full(count, 1.0) if found.x is None else found.x[:count]
-    made = ProductBound(scheme.sizes, sigma, 0.0, raised)
-    factor = float((sigma * mu) @ scheme.ranks.ravel()) / (
-        n * float(made.least_level(spectrum, base))
-    )
-    made = replace(made, eigenvalues=sigma * factor, raised=raised * factor**2)
-    return replace(made, level=round_up(made.least_level(spectrum, base)))
+    return np.full(count, 1.0) if solution.x is None else np.asarray(solution.x[:count])
 
 
 def masses(orbits: Orbits, epsilon: Budget) -> Int:
@@ -383,18 +405,18 @@ def masses(orbits: Orbits, epsilon: Budget) -> Int:
         high = int(theta * MASSES) - int((1 - share) / (share + (1 - share) * ratio)) - 1
         low = -int(-(high * ratio) // 1)
         columns.append(np.where(images > 0, high, low).astype(np.int64).T)
-    found = np.hstack(columns)
-    rest = MASSES - found.sum(axis=1)
-    return found if not rest.any() else np.column_stack([found, rest])
+    counts = np.hstack(columns)
+    remainders = MASSES - counts.sum(axis=1)
+    return counts if not remainders.any() else np.column_stack([counts, remainders])
 
 
 def left_inverse_of(scheme: Scheme, channel: Float, eigenvalues: Float) -> tuple[Float, Float]:
     """``X`` with ``W X`` the best unbiased estimator: ``1/n + S g_y``; and ``S``, the inverse of
     needed information.
     """
-    found = information(scheme, np.ldexp(channel, 53).astype(np.int64))
-    assert found is not None
-    have = np.array([float(value) for value in found]).reshape(scheme.shape)
+    parts = information(scheme, np.ldexp(channel, 53).astype(np.int64))
+    assert parts is not None
+    have = np.array([float(value) for value in parts]).reshape(scheme.shape)
     needed = (eigenvalues > 1e-12 * eigenvalues.ravel()[1:].max()) & (have > 0)
     needed.flat[0] = False
     inverse = np.where(needed, 1 / np.where(have > 0, have, 1.0), 0.0)
@@ -415,7 +437,7 @@ def information(scheme: Scheme, masses: Int) -> list[Fraction] | None:
     if not (inside | (masses == low)).all():
         return None
     inside &= high > low
-    found = [Fraction(0)] * 2 ** len(scheme.sizes)
+    energies = [Fraction(0)] * 2 ** len(scheme.sizes)
     for key in {*zip(high.tolist(), low.tolist(), inside.sum(axis=0).tolist(), strict=True)}:
         chosen = (high == key[0]) & (low == key[1]) & (inside.sum(axis=0) == key[2])
         sets = inside[:, chosen].astype(np.float64)
@@ -426,7 +448,7 @@ def information(scheme: Scheme, masses: Int) -> list[Fraction] | None:
         mass = key[1] * n + (key[0] - key[1]) * key[2]
         if step:
             share = Fraction(step * step * n, MASSES * mass)
-            found = [
-                have + share * int(more) for have, more in zip(found, pairs.ravel(), strict=True)
+            energies = [
+                have + share * int(more) for have, more in zip(energies, pairs.ravel(), strict=True)
             ]
-    return found
+    return energies

@@ -15,8 +15,8 @@ from math import comb, sqrt
 
 import numpy as np
 
-from ldpopt.certificate.design_bound_moments import Levels, MomentBound
-from ldpopt.certificate.moments import Block, Moments
+from ldpopt.certificate.design_bound_moments import MomentBound, MomentLevels
+from ldpopt.certificate.moments import MomentMatrix, Moments
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float, Int
@@ -54,6 +54,10 @@ class Pair:
         """
         return t * np.eye(len(move)) - move * ((self.theta[:, None] + self.theta) / 2)
 
+    def unframed(self, end: Float) -> Float:
+        """A multiplier of the matrix itself, from one in the frame."""
+        return self.frame.T @ end @ self.frame
+
     def fall(self, end: Float) -> float:
         """Smallest eigenvalue of the change of the multiplier, relative to the multiplier."""
         half = np.sqrt(self.theta)
@@ -71,7 +75,7 @@ class Square:
     scale: Float  # of the rows
 
     @classmethod
-    def of(cls, block: Block) -> "Square":
+    def of(cls, block: MomentMatrix) -> "Square":
         """The matrix of a block."""
         used, place = np.unique(block.moments, return_inverse=True)
         parts = np.zeros((len(used), block.size, block.size))
@@ -93,7 +97,7 @@ class Square:
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class PathStep:
     """Multipliers whose equations hold after a whole step, up to its second order."""
 
     left: float  # gap before the step
@@ -103,20 +107,31 @@ class Step:
     is_positive: bool  # whether none had to be made positive
 
 
+@dataclass(frozen=True, eq=False)
+class _Move:
+    """A Newton step of the moments, the multipliers after a whole step, and the lengths to go."""
+
+    step: Float  # of the moments
+    line: Float  # multipliers of the forms
+    matrices: list[Float]  # those of the matrices, in their frames
+    primal: float  # length at which all moments stay inside
+    dual: float  # length at which all multipliers stay positive
+
+
 def best_bound(
-    levels: Levels, base: Fraction, value: float, gap: float, deadline: Deadline
+    levels: MomentLevels, base: Fraction, value: float, gap: float, deadline: Deadline
 ) -> MomentBound:
     """The bound by three answers and, if a design of this value is not proved by it to ``gap``, by
     four answers.
     """
     best = Search(levels, base).bound(gap / 10, deadline, value)
     for apart in second_answers(levels.d):
-        rest = 1 - float(best.value_of(levels)) / value
-        if rest <= gap or deadline.is_over:
+        open_share = 1 - float(best.value_of(levels)) / value
+        if open_share <= gap or deadline.is_over:
             break
-        found = Search(levels, base, apart).bound(gap / 10, deadline, value)
-        best = max(best, found, key=lambda one: one.value_of(levels))
-        if 1 - float(best.value_of(levels)) / value > HELPS * rest:
+        larger = Search(levels, base, apart).bound(gap / 10, deadline, value)
+        best = max(best, larger, key=lambda bound: bound.value_of(levels))
+        if 1 - float(best.value_of(levels)) / value > HELPS * open_share:
             break
     return best
 
@@ -131,20 +146,28 @@ def second_answers(d: int) -> list[tuple[int, ...]]:
 
 
 class Search:
-    """The program of moments for a workload, at a ratio ``base = e**-epsilon``; ``apart`` as in
-    `Moments`.
+    """The program of moments for a workload, at a ratio ``base = e**-epsilon``.
+
+    The moments of a set are the shares of the pairs, triples and some fours of answers, by their
+    distances, that are all in the set. Those of any set form positive semidefinite matrices (the
+    squares) and nonnegative numbers (the lines), so that the least value over all numbers with
+    these properties bounds all designs. ``apart`` chooses which fours of answers are among them, as
+    in `Moments`.
     """
 
-    def __init__(self, levels: Levels, base: Fraction, apart: tuple[int, ...] = ()) -> None:
-        self.levels, self.base, d = levels, base, levels.d
+    def __init__(self, levels: MomentLevels, base: Fraction, apart: tuple[int, ...] = ()) -> None:
+        self.levels = levels
+        self.base = base
+        d = levels.d
         self.moments = Moments.of(d, apart)
         every = [Square.of(block) for block in self.moments.blocks]
-        self.scales, count = [one.scale for one in every], self.moments.squares
+        self.scales = [square.scale for square in every]
+        count = self.moments.squares
         self.squares = every[:count]
         lines = every[count:]
         self.lines = np.zeros((len(lines), len(self.moments)))
-        for line, one in zip(self.lines, lines, strict=True):
-            line[one.used] = one.parts[:, 0, 0]
+        for line, square in zip(self.lines, lines, strict=True):
+            line[square.used] = square.parts[:, 0, 0]
         b = float(base)
         n = 2.0**d
         weights = np.zeros((d + 1, len(self.moments)))
@@ -176,7 +199,7 @@ class Search:
             shares = np.array([comb(d - u, t) for u in differ]) / comb(d, t) / 2.0**t
             shares[0] = 1.0
             sets.append(shares)
-        return np.asarray(np.mean([one / (self.mass @ one) for one in sets], axis=0))
+        return np.asarray(np.mean([moments / (self.mass @ moments) for moments in sets], axis=0))
 
     def bound(self, gap: float, deadline: Deadline = NO_LIMIT, value: float = 0.0) -> MomentBound:
         """The largest bound that multipliers of one of the last steps prove in rationals.
@@ -184,29 +207,31 @@ class Search:
         A bound that stays far below ``value``, that of a known design, is not computed to the last
         digits.
         """
-        found: list[Step] = []
-        positive: list[Step] = []
+        last: list[PathStep] = []
+        positive: list[PathStep] = []
         # floats too coarse
         with np.errstate(invalid="ignore", divide="ignore"), suppress(np.linalg.LinAlgError):
             for step in self._path(deadline):
-                found, positive = [*found[-2:], step], [step] if step.is_positive else positive
+                last = [*last[-2:], step]
+                positive = [step] if step.is_positive else positive
                 trace = self._eigenvalues(step.prices) @ [
                     float(total) for total in self.levels.total
                 ]
-                rest = (
+                open_share = (
                     1 - trace**2 / 2**self.levels.d / value
                     if value > 0 and step.is_positive
                     else 0.0
                 )
-                if step.left <= max(gap, PRECISION * rest):
+                if step.left <= max(gap, PRECISION * open_share):
                     break
         return max(
-            map(self._multipliers, positive + found), key=lambda one: one.value_of(self.levels)
+            map(self._multipliers, positive + last), key=lambda bound: bound.value_of(self.levels)
         )
 
-    def _path(self, deadline: Deadline) -> Iterator[Step]:
+    def _path(self, deadline: Deadline) -> Iterator[PathStep]:
         """Steps along the central path of the interior point method."""
-        x, share = self.start, 0.5
+        x = self.start
+        share = 0.5  # of the gap, at which the next step aims
         values = self.lines @ x
         degree = len(values) + sum(len(square.scale) for square in self.squares)
         lines = 1 / (degree * values)
@@ -214,49 +239,53 @@ class Search:
         pairs = [Pair.of(matrix, np.linalg.inv(matrix) / degree) for matrix in matrices]
         for count in range(STEPS):
             left = float(lines @ values + sum(pair.theta.sum() for pair in pairs))
-            t = share * left / degree
-            step = self._step(x, lines * values, values, pairs, t)
-            move = self.lines @ step / values
-            changes = [square.at(step) for square in self.squares]
-            moves = [
-                pair.frame @ change @ pair.frame.T
-                for pair, change in zip(pairs, changes, strict=True)
-            ]
-            line = (t / values) - move * lines
-            ends = [pair.moved(own, t) for pair, own in zip(pairs, moves, strict=True)]
-            slopes = [move.min(), (self.weights @ step / (self.weights @ x)).min()]
-            slopes += [np.linalg.eigvalsh(own)[0] for own in moves]
-            falls = [
-                (line / lines).min() - 1,
-                *(pair.fall(end) for pair, end in zip(pairs, ends, strict=True)),
-            ]
-            first, second = (TO_BORDER / max(TO_BORDER, -min(parts)) for parts in (slopes, falls))
-            if second > 1 / 2 or not count:  # what is negative after a whole step is left out
+            move = self._move(x, lines, pairs, share * left / degree)
+            if move.dual > 1 / 2 or not count:  # what is negative after a whole step is left out
                 w = self.weights @ x
-                duals = [p.frame.T @ end @ p.frame for p, end in zip(pairs, ends, strict=True)]
-                prices = self.costs / w**2 * (1 - 2 * (self.weights @ step) / w)
-                yield Step(left, prices, line, duals, second == 1)
+                prices = self.costs / w**2 * (1 - 2 * (self.weights @ move.step) / w)
+                duals = [pair.unframed(end) for pair, end in zip(pairs, move.matrices, strict=True)]
+                yield PathStep(left, prices, move.line, duals, move.dual == 1)
                 if deadline.is_over:
                     return
             parts = [
-                (1 - second) * np.diag(pair.theta) + second * end
-                for pair, end in zip(pairs, ends, strict=True)
+                (1 - move.dual) * np.diag(pair.theta) + move.dual * end
+                for pair, end in zip(pairs, move.matrices, strict=True)
             ]
-            duals = [
-                pair.frame.T @ part @ pair.frame for pair, part in zip(pairs, parts, strict=True)
-            ]
-            x, lines = x + first * step, lines + second * (line - lines)
-            values = self.lines @ x
+            duals = [pair.unframed(part) for pair, part in zip(pairs, parts, strict=True)]
+            x = x + move.primal * move.step
+            lines = lines + move.dual * (move.line - lines)
             matrices = [square.at(x) for square in self.squares]
             pairs = [Pair.of(matrix, dual) for matrix, dual in zip(matrices, duals, strict=True)]
-            share = max(LEAST, 1 - min(first, second))
+            values = self.lines @ x
+            share = max(LEAST, 1 - min(move.primal, move.dual))
+
+    def _move(self, x: Float, lines: Float, pairs: list[Pair], t: float) -> _Move:
+        """The Newton step from moments and multipliers at a parameter ``t`` of centrality."""
+        values = self.lines @ x
+        step = self._step(x, lines * values, values, pairs, t)
+        change = self.lines @ step / values
+        line = (t / values) - change * lines
+        changes = [
+            pair.frame @ square.at(step) @ pair.frame.T
+            for pair, square in zip(pairs, self.squares, strict=True)
+        ]
+        ends = [pair.moved(part, t) for pair, part in zip(pairs, changes, strict=True)]
+        # Relative changes of what has to stay positive; -1 is the boundary.
+        primal = [change.min(), (self.weights @ step / (self.weights @ x)).min()]
+        primal += [np.linalg.eigvalsh(part)[0] for part in changes]
+        dual = [(line / lines).min() - 1]
+        dual += [pair.fall(end) for pair, end in zip(pairs, ends, strict=True)]
+        lengths = [TO_BORDER / max(TO_BORDER, -min(slopes)) for slopes in (primal, dual)]
+        return _Move(step, line, ends, *lengths)
 
     def _step(self, x: Float, theta: Float, values: Float, pairs: list[Pair], t: float) -> Float:
         """Newton step of the moments at a parameter ``t`` of centrality."""
         w = self.weights @ x
-        own = self.lines / values[:, None]
-        gradient = self.mass - (self.costs / w**2) @ self.weights - t * own.sum(axis=0)
-        hessian = (self.weights.T * (2 * self.costs / w**3)) @ self.weights + (own.T * theta) @ own
+        lines = self.lines / values[:, None]
+        gradient = self.mass - (self.costs / w**2) @ self.weights - t * lines.sum(axis=0)
+        hessian = (self.weights.T * (2 * self.costs / w**3)) @ self.weights + (
+            lines.T * theta
+        ) @ lines
         for square, pair in zip(self.squares, pairs, strict=True):
             parts = square.framed(pair.frame)
             gradient[square.used] -= t * np.trace(parts, axis1=1, axis2=2)
@@ -278,7 +307,7 @@ class Search:
         sigma[self.used] = np.sqrt(np.maximum(prices, 0.0) / largest) / (1 - float(self.base))
         return sigma
 
-    def _multipliers(self, step: Step) -> MomentBound:
+    def _multipliers(self, step: PathStep) -> MomentBound:
         """The bound of the multipliers, of which those that are negative are left out."""
         levels = self.levels
         d = self.levels.d

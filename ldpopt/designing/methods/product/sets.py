@@ -121,10 +121,10 @@ def spaces(sizes: Sequence[int], classes: Sequence[int], most: int) -> list[Spac
 
 def masks(space: Space, attributes: int) -> Int:
     """Flat index of every subset of the attributes of a space among the sets of all attributes."""
-    found = np.zeros((), dtype=np.int64)
+    flat = np.zeros((), dtype=np.int64)
     for place in space.places:
-        found = np.add.outer(found, np.array([0, 1 << (attributes - 1 - place)]))
-    return np.asarray(found.ravel())
+        flat = np.add.outer(flat, np.array([0, 1 << (attributes - 1 - place)]))
+    return np.asarray(flat.ravel())
 
 
 def generators(scheme: Scheme, classes: Sequence[int]) -> list[Permutation]:
@@ -135,32 +135,32 @@ def generators(scheme: Scheme, classes: Sequence[int]) -> list[Permutation]:
     every = (
         (axis, order) for axis, size in enumerate(scheme.sizes) for order in value_generators(size)
     )
-    found = [np.take(cube, order, axis=axis).ravel() for axis, order in every]
+    permutations = [np.take(cube, order, axis=axis).ravel() for axis, order in every]
     last: dict[int, int] = {}
     for axis, kind in enumerate(classes):
         if kind in last:
-            found.append(np.swapaxes(cube, last[kind], axis).ravel())
+            permutations.append(np.swapaxes(cube, last[kind], axis).ravel())
         last[kind] = axis
-    return found
+    return permutations
 
 
 def orbit(indicator: Float, moves: Sequence[Permutation], most: int) -> Float | None:
     """All images of a set; None if there are more than ``most``."""
     first = indicator.astype(np.int8)
     seen = {first.tobytes()}
-    found = [first]
+    images = [first]
     place = 0
-    while place < len(found):
+    while place < len(images):
         for move in moves:
-            image = found[place][move]
+            image = images[place][move]
             key = image.tobytes()
             if key not in seen:
                 seen.add(key)
-                found.append(image)
-        if len(found) > most:
+                images.append(image)
+        if len(images) > most:
             return None
         place += 1
-    return np.array(found, dtype=np.float64)
+    return np.array(images, dtype=np.float64)
 
 
 def placements(places: Sequence[int], classes: Sequence[int]) -> list[tuple[int, ...]]:
@@ -169,15 +169,15 @@ def placements(places: Sequence[int], classes: Sequence[int]) -> list[tuple[int,
     """
     wanted = [classes[place] for place in places]
     members = {
-        kind: [place for place, own in enumerate(classes) if own == kind]
+        kind: [place for place, other in enumerate(classes) if other == kind]
         for kind in dict.fromkeys(wanted)
     }
     choices = [itertools.combinations(members[kind], wanted.count(kind)) for kind in members]
-    found = []
+    placed = []
     for chosen in itertools.product(*choices):
         left = {kind: iter(part) for kind, part in zip(members, chosen, strict=True)}
-        found.append(tuple(next(left[kind]) for kind in wanted))
-    return found
+        placed.append(tuple(next(left[kind]) for kind in wanted))
+    return placed
 
 
 def lifted(indicators: Float, places: Sequence[int], scheme: Scheme) -> Float:
@@ -194,19 +194,19 @@ def value_generators(size: int) -> list[Permutation]:
     """
     values = np.arange(size)
     if _is_prime(size):
-        found = [(values + 1) % size, values * _primitive(size) % size]
+        orders = [(values + 1) % size, values * _primitive(size) % size]
     elif _is_prime(size - 1):
         # The projective line: x + 1, g x and -1/x, with the last value for infinity.
         p = size - 1
         inverse = np.array([p, *((-pow(int(x), -1, p)) % p for x in range(1, p)), 0])
-        found = [
+        orders = [
             np.append((values[:-1] + 1) % p, p),
             np.append(values[:-1] * _primitive(p) % p, p),
             inverse,
         ]
     else:
-        found = [np.roll(values, 1), np.array([1, 0, *range(2, size)])]
-    return [np.asarray(order, dtype=np.int64) for order in found if (order != values).any()]
+        orders = [np.roll(values, 1), np.array([1, 0, *range(2, size)])]
+    return [np.asarray(order, dtype=np.int64) for order in orders if (order != values).any()]
 
 
 def _is_prime(number: int) -> bool:

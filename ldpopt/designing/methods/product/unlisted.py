@@ -84,7 +84,7 @@ def kind_of(parts: tuple[int, ...], inside: Float, share: float, epsilon: Budget
     allows.
     """
     ratio = epsilon.enclosure()[0]
-    made = Kind(parts, tuple(int(own) for own in inside), max(1, int(share * TOTAL)), 1)
+    made = Kind(parts, tuple(int(is_inside) for is_inside in inside), max(1, int(share * TOTAL)), 1)
     m = made.share
     return Kind(parts, made.inside, made.mass, int(TOTAL * m * ratio / (m * ratio + 1 - m)))
 
@@ -112,13 +112,14 @@ class UnlistedProduct(DesignMethod):
 
     def solve(self, task: DesignTask) -> QuestionsCertificate:
         """Mix the candidates; then the bound."""
-        workload, epsilon = task.form.problem.workload, task.form.epsilon
+        workload = task.form.problem.workload
+        epsilon = task.form.epsilon
         levels = levels_of(workload)
         used = [j for j, total in enumerate(levels.total) if total]
         base = float(np.exp(-epsilon))
         spread = float(-np.expm1(-epsilon))
         families = list(candidates(levels.d))
-        weights = np.vstack([one.weights(used[-1]) for one in families])
+        weights = np.vstack([family.weights(used[-1]) for family in families])
         kept = np.sort(np.unique(np.round(weights, DIGITS), axis=0, return_index=True)[1])
         kept = kept[(weights[kept, 0] > 0) & (weights[kept, 0] < 1)]
         scale = 2.0**levels.d * (spread / (base + spread * weights[kept, 0])) ** 2
@@ -127,15 +128,15 @@ class UnlistedProduct(DesignMethod):
         gap = min(task.gap / 10, MIXED)
         best = np.flatnonzero(solve_reduced(cost, information, gap)[0] > USED)
         q, value = solve_reduced(cost, information[best], gap)
-        places = [(one.parts, inside) for one in families for inside in one.inside]
+        places = [(family.parts, inside) for family in families for inside in family.inside]
         drawn = [(*places[kept[a]], share) for a, share in zip(best, q.tolist(), strict=True)]
         kinds = [kind_of(parts, inside, share, epsilon) for parts, inside, share in drawn]
         kinds[0] = replace(kinds[0], mass=kinds[0].mass + TOTAL - sum(kind.mass for kind in kinds))
         if not all(kind.contrast > 0 for kind in kinds):
-            what = (
+            problem = (
                 f"epsilon = {float(epsilon):.3g} is too small: no set depends on the answer in "
                 "multiples of 2**-53"
             )
-            raise NotRepresentableError(what, do="choose a larger epsilon")
+            raise NotRepresentableError(problem, code="small-budget", do="choose a larger epsilon")
         bound = best_bound(levels, least_ratio(epsilon), value, task.gap, task.deadline)
         return QuestionsCertificate.of(workload, PureLDP(epsilon), kinds, bound)

@@ -1,12 +1,23 @@
 r"""Designs for many answers: the bound first, then sets drawn from its moments until the value is
 near it.
 
-Each round keeps the likeliest columns, and adds neighbors of sets drawn with their probabilities.
-Near the optimum very many sets cost next to the most that the bound allows. The new ones are among
-these, as their prices are those of the bound with a small share of those of the columns so far; the
-loop of `column_generation`, without that share, takes 35 s in place of 10 s for a prefix workload
-of 40 answers and a gap of 8e-6. Sets are drawn as thresholds of normal variables, with correlations
-by the arcsine law.
+The relaxation (`program`) gives a bound, multipliers that price every set, and for every two
+answers the share of the sets that have both. Near the optimum very many sets cost next to the most
+that the bound allows, and no search lists them; but sets drawn with these shares are among them.
+One round:
+
+(1) The average master is solved on the columns so far, by first-order steps.
+(2) The best design so far is kept with all its images. The search ends at the gap, at the time
+    limit, or if some rounds have gained little: then the bound is perhaps not tight.
+(3) Sets of the design are drawn with their probabilities, and each is replaced by its costliest
+    neighbor: one answer is exchanged, late in a search of few answers two. Prices are those of the
+    bound, with a small share of those of the columns so far. Without that mixture, the loop of
+    `column_generation` takes 35 s in place of 10 s for a prefix workload of 40 answers and a gap
+    of 8e-6.
+(4) The likeliest columns are kept, the costliest new ones are added with a small probability, and
+    the master starts from there.
+
+Sets are drawn as thresholds of normal variables, with correlations by the arcsine law.
 
 The average master takes first-order steps, cheap for tens of thousands of columns. With ``q = w^2 /
 |w|^2`` the only constraint is the center. Its multipliers are updated a few times; L-BFGS minimises
@@ -33,36 +44,53 @@ from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float, Int
 from ldpopt.privacy.cones.rays import Columns
 
-# Limit on steps of L-BFGS for each update of the multipliers, at first and at last: it is doubled
-# after a round that leaves more than this share of the gap
-MASTER_STEPS, MOST_STEPS, GAINED = 100, 800, 0.8
 SINGULAR = 1e9  # logarithm of the objective if the information is singular
-TRIES = 3  # limit on updates of the multipliers
-CURVATURE = 30.0  # curvature of the penalty of the center
-# center, relative to the largest coordinate of a column, that is small enough to be removed
-CENTERED = 1e-4
-ROUNDS = 60  # limit on rounds
-# Columns drawn at first, kept and added in a round, in multiples of the dimension of the invariant
-# matrices
-DRAWN, KEPT, ADDED = 1.0, 1.2, 0.5
-FINISHING = 2e-8  # seconds of rounding and proof per report and square of the number of answers
-SHARE = 0.3  # share of the seconds left that is kept for them: few seconds allow few reports
-# total share of the single answers at first, with which every direction is estimable
-SINGLES = 1e-3
-# largest number of answers for which steps are doubled and two answers are exchanged, after such
-# rounds
-PAIRED = 64
-FINER = 0.1  # tolerances of the bound and of the search for so few answers, in multiples of the gap
-# share of the prices of the columns so far in those of such new columns; the rest are those of the
-# bound
-OWN = 0.02
-FRESH = 0.1  # total probability of the new columns at the start of a round
-# the search ends if the gap falls by less than this factor in so many rounds
-STALLED, PROGRESS = 3, 0.9
-REACHED = 0.95  # share of the gap aimed at that the search may use; the rest is for rounding
-# relative excess of the cost of a new column over the value, in multiples of the gap aimed at
-WORTH = 0.3
-LEAST = 1e-5  # smallest share of an answer that is not rounded up
+
+
+@dataclass(frozen=True)
+class RelaxationLimits:
+    """Thresholds of the search.
+
+    Those of columns, steps and few answers were chosen by runs on prefix sums of 33 to 64 answers
+    (docs/measurements/estimation.md); ``benchmarks/designs.py gaps`` compares the gaps of two
+    states of the library. Those of seconds were measured by ``benchmarks/designs.py limits``.
+    Shares are of the gap aimed at unless said otherwise.
+    """
+
+    # columns, in multiples of the dimension of the invariant matrices
+    drawn: float = 1.0  # drawn from the moments of the bound at first
+    kept: float = 1.2  # kept in a round, the likeliest ones
+    added: float = 0.5  # added in a round, the costliest ones
+    new_columns_share: float = 0.1  # total probability of the columns of a round, at its start
+    singles_share: float = 1e-3  # that of single answers, with which every direction is estimable
+    # share of the prices of the columns so far in the prices of new ones, late in a search; the
+    # others are those of the bound
+    columns_price_share: float = 0.02
+    excess: float = 0.3  # of the cost of a new column over the value, for which it is worth adding
+    least_share: float = 1e-5  # smallest probability of an answer in a set that is drawn
+
+    # steps of the master
+    steps: int = 100  # of L-BFGS for each update of the multipliers of the center
+    most_steps: int = 800  # the same at last: they are doubled after a round of little progress
+    little_progress: float = 0.8  # a round that leaves more than this share of its gap
+    updates: int = 3  # of the multipliers
+    curvature: float = 30.0  # of the penalty of the center
+    center: float = 1e-4  # over the largest coordinate: small enough to be removed by factors
+
+    # few answers
+    paired: int = 64  # most answers of which two are exchanged at once, and whose steps are doubled
+    finer: float = 0.1  # tolerance of bound and search for so few answers
+
+    # the end
+    rounds: int = 60
+    reached: float = 0.95  # share of the gap that the search may use; the rest is for rounding
+    end_rounds: int = 3  # the search ends if the gap falls by less than the next factor in so many
+    end_progress: float = 0.9
+    finishing: float = 2e-8  # seconds of rounding and proof per report and answer squared
+    finishing_share: float = 0.3  # of the seconds left: few seconds allow few reports
+
+
+LIMITS = RelaxationLimits()
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +111,8 @@ class FirstOrderMaster:
     def __init__(self, blocks: Blocks, scores: list[Float], lift: float) -> None:
         total = float(sum(np.trace(gram) for gram in blocks.grams))
         n = sum(len(gram) for gram in blocks.grams)
-        self.scores, self.plain = scores, blocks.grams
+        self.scores = scores
+        self.plain = blocks.grams  # without the lift
         self.grams = [gram + lift * total / n * np.eye(len(gram)) for gram in blocks.grams]
         self.fixed = scores[0] if blocks.has_fixed else np.zeros((len(scores[0]), 0))
         self.unit = max(float(np.abs(self.fixed).max(initial=0.0)), 1e-300)
@@ -93,7 +122,7 @@ class FirstOrderMaster:
         self, q: Float, slope: Float | None, tolerance: float, steps: int, deadline: Deadline
     ) -> Weighted:
         """Minimize from given probabilities and multipliers."""
-        how = {
+        options = {
             "maxiter": steps,
             "maxfun": 2 * steps,
             "maxcor": 30,
@@ -104,12 +133,12 @@ class FirstOrderMaster:
         value, price = self.objective(q, self.grams)
         if slope is not None:
             self.multipliers = slope * self.unit / value
-        for _ in range(TRIES):
-            root, _ = descend(self._evaluate, root, how, deadline)
+        for _ in range(LIMITS.updates):
+            root, _ = descend(self._evaluate, root, options, deadline)
             root = root / np.linalg.norm(root)
             center = (root**2) @ self.fixed / self.unit
-            self.multipliers = self.multipliers + CURVATURE * center
-            if np.abs(center).max(initial=0.0) <= CENTERED or deadline.is_over:
+            self.multipliers = self.multipliers + LIMITS.curvature * center
+            if np.abs(center).max(initial=0.0) <= LIMITS.center or deadline.is_over:
                 break
         q = self.centered(root**2)
         value, price = self.objective(q, self.grams)
@@ -156,11 +185,11 @@ class FirstOrderMaster:
         if not value > 0:  # the information is singular up to rounding: far too long a step
             return SINGULAR, np.zeros_like(root)
         center = q @ self.fixed / self.unit
-        by_center = self.multipliers + CURVATURE * center
+        by_center = self.multipliers + LIMITS.curvature * center
         gradient = self.fixed @ (by_center / self.unit) - self.costs(price) / value
         gradient = 2 * root / total * (gradient - q @ gradient)
         return float(
-            np.log(value) + self.multipliers @ center + CURVATURE / 2 * (center @ center)
+            np.log(value) + self.multipliers @ center + LIMITS.curvature / 2 * (center @ center)
         ), gradient
 
 
@@ -189,56 +218,74 @@ def relaxed_average(
     candidates: Float | None = None,
 ) -> Optimum:
     """Design for the average over many answers; ``candidates`` are sets, shape ``(c, n)``."""
-    permutations = symmetry.involutions(symmetry.symmetry_group(contrasts, hints, cone))
     n = len(contrasts.weights)
-    room = max(n * (n + 1) // 2 // len(permutations), n)
-    if deadline.left is not None:
-        reports = SHARE * deadline.left / (FINISHING * n**2)
-        room = min(room, max(int(reports / len(permutations)), n))
-        deadline = deadline.before(
-            min(room * len(permutations) * FINISHING * n**2, 2 * SHARE * deadline.left)
-        )
-    blocks = symmetry.Blocks(contrasts, permutations, cone.spread)
-    # A search with tolerances near the gap ends before the gap.
-    aim = gap * (FINER if n <= PAIRED else 1.0)
-    dual, shares = relax(contrasts, cone, aim, deadline)
-    # The gap is one of the variance, which is the objective less the spread.
-    share = max(aim * (1 - contrasts.spread / dual.bound), LEAST_GAP)
-    task = _Task(
-        contrasts, cone, permutations, blocks, dual, room, share, deadline, np.random.default_rng(0)
-    )
+    task, shares = _relaxed_task(contrasts, cone, hints, gap, deadline)
     columns, q = _first(task, shares, candidates)
     slope = None
-    best = None
-    history = list[float]()
+    best: Optimum | None = None
+    history: list[float] = []
     end = ""
-    steps = MASTER_STEPS
-    for number in range(1, ROUNDS + 1):
-        master = FirstOrderMaster(blocks, blocks.scores(columns), 1e-3 * share**2)
-        found = master.solve(q, slope, min(1e-7, share * 1e-4), steps, deadline)
-        if best is None or found.value < best.value:
-            shapes, q = symmetry.all_images(
-                columns.shapes[found.q > UNUSED], found.q[found.q > UNUSED], permutations
-            )
-            best = Optimum(contrasts, cone.columns(shapes), q / q.sum(), found.value, dual, number)
-        history.append((best.value - dual.bound) / (best.value - contrasts.spread))
-        end = _reason_to_end(history, gap, deadline)
+    steps = LIMITS.steps
+    for number in range(1, LIMITS.rounds + 1):
+        master = FirstOrderMaster(task.blocks, task.blocks.scores(columns), 1e-3 * task.gap**2)
+        result = master.solve(q, slope, min(1e-7, task.gap * 1e-4), steps, task.deadline)
+        if best is None or result.value < best.value:
+            best = _with_images(task, columns, result, number)
+        history.append((best.value - task.dual.bound) / (best.value - contrasts.spread))
+        end = _reason_to_end(history, gap, task.deadline)
         if end:
             break
-        if n <= PAIRED and len(history) > 1 and history[-1] > GAINED * history[-2]:
-            steps = min(2 * steps, MOST_STEPS)
-        fresh = _fresh(task, columns, found, late=steps > MASTER_STEPS)
-        slope, (columns, q) = found.slope, _renewed(task, columns, found.q, fresh)
+        # Few answers are worth more steps; for many, a round takes too long then.
+        has_gained = len(history) < 2 or history[-1] <= LIMITS.little_progress * history[-2]
+        if n <= LIMITS.paired and not has_gained:
+            steps = min(2 * steps, LIMITS.most_steps)
+        fresh = _fresh(task, columns, result, late=steps > LIMITS.steps)
+        slope = result.slope
+        columns, q = _renewed(task, columns, result.q, fresh)
     assert best is not None
     sets = (
         f"{len(best.columns)} sets, drawn from the moments of the bound and improved step by step"
     )
-    return replace(best, rounds=number, notes=(sets, end or f"ended after {ROUNDS} rounds"))
+    end = end or f"ended after {LIMITS.rounds} rounds"
+    return replace(best, rounds=number, notes=(sets, end))
+
+
+def _relaxed_task(
+    contrasts: Contrasts, cone: Staircases, hints: Sequence[Int], gap: float, deadline: Deadline
+) -> tuple[_Task, Float]:
+    """The data of all rounds, with the bound; and the shares of pairs of answers in its sets."""
+    permutations = symmetry.involutions(symmetry.symmetry_group(contrasts, hints, cone))
+    images = len(permutations)
+    n = len(contrasts.weights)
+    room = max(n * (n + 1) // 2 // images, n)
+    if deadline.left is not None:
+        reports = LIMITS.finishing_share * deadline.left / (LIMITS.finishing * n**2)
+        room = min(room, max(int(reports / images), n))
+        reserve = room * images * LIMITS.finishing * n**2
+        deadline = deadline.before(min(reserve, 2 * LIMITS.finishing_share * deadline.left))
+    blocks = symmetry.Blocks(contrasts, permutations, cone.spread)
+    # A search with tolerances near the gap ends before the gap.
+    aim = gap * (LIMITS.finer if n <= LIMITS.paired else 1.0)
+    dual, shares = relax(contrasts, cone, aim, deadline)
+    # The gap is one of the variance, which is the objective less the spread.
+    objective_gap = max(aim * (1 - contrasts.spread / dual.bound), LEAST_GAP)
+    rng = np.random.default_rng(0)
+    task = _Task(contrasts, cone, permutations, blocks, dual, room, objective_gap, deadline, rng)
+    return task, shares
+
+
+def _with_images(task: _Task, columns: Columns, result: Weighted, rounds: int) -> Optimum:
+    """The design of the master with all images of its columns, and the multipliers of the bound."""
+    used = result.q > UNUSED
+    shapes, q = symmetry.all_images(columns.shapes[used], result.q[used], task.permutations)
+    return Optimum(
+        task.contrasts, task.cone.columns(shapes), q / q.sum(), result.value, task.dual, rounds
+    )
 
 
 def _first(task: _Task, shares: Float, candidates: Float | None) -> tuple[Columns, Float]:
     """Sets drawn from the moments, sets of one answer, and candidates."""
-    drawn = [draw(shares, int(DRAWN * task.room), task.rng)]
+    drawn = [draw(shares, int(LIMITS.drawn * task.room), task.rng)]
     if candidates is not None:
         drawn += [candidates, 1 - candidates]
     singles = symmetry.representatives(np.eye(len(task.contrasts.weights)), task.permutations)
@@ -246,36 +293,46 @@ def _first(task: _Task, shares: Float, candidates: Float | None) -> tuple[Column
     columns = task.cone.columns(
         symmetry.representatives(np.vstack([singles, shapes]), task.permutations)
     )
-    q = np.where(columns.shapes.sum(axis=1) == 1, SINGLES / len(columns), 1 / len(columns))
+    q = np.where(
+        columns.shapes.sum(axis=1) == 1, LIMITS.singles_share / len(columns), 1 / len(columns)
+    )
     return columns, q / q.sum()
 
 
 def _reason_to_end(history: Sequence[float], gap: float, deadline: Deadline) -> str:
     """Why the rounds end after these gaps, in words; empty if they go on."""
-    if history[-1] <= REACHED * gap:
+    if history[-1] <= LIMITS.reached * gap:
         return "ended at the gap aimed at"
     if deadline.is_over:
         return "ended at the time limit"
-    if len(history) > STALLED and history[-1] > PROGRESS * history[-1 - STALLED]:
-        return f"ended because {STALLED} rounds gained little: perhaps the bound is not tight"
+    if (
+        len(history) > LIMITS.end_rounds
+        and history[-1] > LIMITS.end_progress * history[-1 - LIMITS.end_rounds]
+    ):
+        return (
+            f"ended because {LIMITS.end_rounds} rounds gained little: perhaps the bound is not "
+            "tight"
+        )
     return ""
 
 
-def _fresh(task: _Task, columns: Columns, found: Weighted, *, late: bool) -> Float:
+def _fresh(task: _Task, columns: Columns, result: Weighted, *, late: bool) -> Float:
     """Neighbors of sets drawn with their probabilities, the costliest at the prices of the columns
     first.
     """
-    form = task.blocks.over_answers(found.price)
-    line = task.blocks.line_over_answers(found.slope)
+    form = task.blocks.over_answers(result.price)
+    line = task.blocks.line_over_answers(result.slope)
     price = Price(form, line, task.contrasts.weights)
     bounding = task.dual.price(task.contrasts.centered)
-    own = OWN if late else 1.0
-    scale = (1 - own) * (task.dual.value / task.dual.largest) ** 2
+    mixture = LIMITS.columns_price_share if late else 1.0
+    scale = (1 - mixture) * (task.dual.value / task.dual.largest) ** 2
     mixed = replace(
-        price, form=own * form + scale * bounding.form, slope=own * line + scale * bounding.slope
+        price,
+        form=mixture * form + scale * bounding.form,
+        slope=mixture * line + scale * bounding.slope,
     )
-    allowed = own * found.value + scale * task.dual.largest
-    parents = columns.shapes[task.rng.choice(len(columns), 2 * task.room, p=found.q)]
+    allowed = mixture * result.value + scale * task.dual.largest
+    parents = columns.shapes[task.rng.choice(len(columns), 2 * task.room, p=result.q)]
     moved = task.permutations[task.rng.integers(len(task.permutations), size=len(parents))]
     # At an optimum over few columns the prices are reliable only near the columns in use: only
     # neighbors are priced.
@@ -283,8 +340,8 @@ def _fresh(task: _Task, columns: Columns, found: Weighted, *, late: bool) -> Flo
     shapes = neighbors(mixed, allowed, parents, task.cone.base, task.cone.spread, pairs=late)
     shapes = symmetry.new_representatives(shapes, columns, task.permutations)
     costs = price.costs(task.cone.columns(shapes))
-    order = np.argsort(-costs)[: int(ADDED * task.room)]
-    return np.asarray(shapes[order[costs[order] > found.value * (1 + WORTH * task.gap)]])
+    order = np.argsort(-costs)[: int(LIMITS.added * task.room)]
+    return np.asarray(shapes[order[costs[order] > result.value * (1 + LIMITS.excess * task.gap)]])
 
 
 def _renewed(task: _Task, columns: Columns, q: Float, fresh: Float) -> tuple[Columns, Float]:
@@ -292,11 +349,14 @@ def _renewed(task: _Task, columns: Columns, q: Float, fresh: Float) -> tuple[Col
     start.
     """
     kept = np.where(columns.shapes.sum(axis=1) == 1, np.inf, q)
-    places = np.argsort(-kept)[: int(KEPT * task.room)]
+    places = np.argsort(-kept)[: int(LIMITS.kept * task.room)]
     places = places[kept[places] > 3e-3 / len(q)]
-    own = np.maximum(q[places], SINGLES / len(q))
+    likely = np.maximum(q[places], LIMITS.singles_share / len(q))
     start = np.concatenate(
-        [(1 - FRESH) * own / own.sum(), np.full(len(fresh), FRESH / max(len(fresh), 1))]
+        [
+            (1 - LIMITS.new_columns_share) * likely / likely.sum(),
+            np.full(len(fresh), LIMITS.new_columns_share / max(len(fresh), 1)),
+        ]
     )
     return columns.take(places).with_more(fresh), start / start.sum()
 
@@ -304,7 +364,7 @@ def _renewed(task: _Task, columns: Columns, q: Float, fresh: Float) -> tuple[Col
 def draw(shares: Float, count: int, rng: np.random.Generator) -> Float:
     """Draw sets, shape ``(count, n)``, from shares of pairs of answers, shape ``(n, n)``."""
     n = len(shares)
-    single = np.clip(np.diag(shares), LEAST, 1 - LEAST)
+    single = np.clip(np.diag(shares), LIMITS.least_share, 1 - LIMITS.least_share)
     scale = np.sqrt(single * (1 - single))
     # For shares of one half the signs of normal variables with these correlations have the shares
     # exactly.

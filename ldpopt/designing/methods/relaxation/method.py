@@ -4,7 +4,6 @@ moments.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -59,37 +58,58 @@ class Relaxation(DesignMethod):
 
     def solve(self, task: DesignTask) -> RawDesign:
         """Compute the bound, then add columns until the value is near the bound."""
-        form, cone = task.form, task.form.staircases
+        form = task.form
+        cone = task.form.staircases
         assert cone is not None
-        how: dict[str, Any] = {
-            "gap": task.gap,
-            "deadline": task.deadline,
-            "candidates": form.candidates,
-        }
-        found = (
-            relaxed_worst_case(form.gram, cone, form.hints, **how)
-            if form.is_worst_case
-            else _average(form, relaxed_average(form.contrasts, cone, form.hints, **how))
-        )
-        is_reached = gap_of(found[0].bound, found[1]) <= task.gap
+        drawn = self._drawn(task, cone)
+        is_reached = gap_of(drawn[0].bound, drawn[1]) <= task.gap
         if form.n > LISTED or is_reached or task.deadline.before(3 * cone.listing_seconds).is_over:
-            return raw_design(task, found[0])
-        how = {"gap": task.gap / 2, "deadline": task.deadline}
+            return raw_design(task, drawn[0])
+        listed = self._listed(task, cone, drawn[0])
+        best = min(drawn, listed, key=lambda pair: pair[1])[0]
+        proof = max(drawn, listed, key=lambda pair: pair[0].bound)[0]
+        return raw_design(task, replace(best, dual=proof.dual, rounds=listed[0].rounds))
+
+    def _drawn(self, task: DesignTask, cone: Staircases) -> tuple[Optimum, float]:
+        """The design on sets that are drawn from the moments of the bound, and its variance."""
+        form = task.form
+        gap = task.gap
+        deadline = task.deadline
         if form.is_worst_case:
-            other = optimize_worst_case(form.gram, cone, start=found[0], **how)
-        else:
-            other = _average(
-                form,
-                optimize_average(form.contrasts, cone, form.hints, start=found[0].columns, **how),
+            return relaxed_worst_case(
+                form.gram,
+                cone,
+                form.hints,
+                gap=gap,
+                deadline=deadline,
+                candidates=form.candidates,
             )
-        best = min(found, other, key=lambda one: one[1])[0]
-        proof = max(found, other, key=lambda one: one[0].bound)[0]
-        return raw_design(task, replace(best, dual=proof.dual, rounds=other[0].rounds))
+        optimum = relaxed_average(
+            form.contrasts,
+            cone,
+            form.hints,
+            gap=gap,
+            deadline=deadline,
+            candidates=form.candidates,
+        )
+        return _average(form, optimum)
+
+    def _listed(self, task: DesignTask, cone: Staircases, start: Optimum) -> tuple[Optimum, float]:
+        """The design of column generation, whose bound is that of all sets, and its variance."""
+        form = task.form
+        gap = task.gap / 2
+        deadline = task.deadline
+        if form.is_worst_case:
+            return optimize_worst_case(form.gram, cone, gap=gap, deadline=deadline, start=start)
+        optimum = optimize_average(
+            form.contrasts, cone, form.hints, gap=gap, deadline=deadline, start=start.columns
+        )
+        return _average(form, optimum)
 
 
-def _average(form: DesignForm, found: Optimum) -> tuple[Optimum, float]:
+def _average(form: DesignForm, optimum: Optimum) -> tuple[Optimum, float]:
     """A design for the average, and its average variance."""
-    return found, found.value - form.contrasts.spread
+    return optimum, optimum.value - form.contrasts.spread
 
 
 def relaxed_worst_case(
@@ -109,20 +129,25 @@ def relaxed_worst_case(
     n = len(gram)
     r = np.full(n, 1.0 / n)
     rounds = 0
-    own = FIRST * gap
+    round_gap = FIRST * gap
     best: tuple[Optimum, float] | None = None
     dual: Optimum | None = None
     while True:
         rounds += 1
         contrasts = Contrasts(gram, r)
-        found = relaxed_average(
-            contrasts, cone, hints, gap=own, deadline=deadline.share(0.5), candidates=candidates
+        average = relaxed_average(
+            contrasts,
+            cone,
+            hints,
+            gap=round_gap,
+            deadline=deadline.share(0.5),
+            candidates=candidates,
         )
-        if dual is None or found.bound > dual.bound:
-            dual = found
+        if dual is None or average.bound > dual.bound:
+            dual = average
         if best is not None and gap_of(dual.bound, best[1]) <= gap:
             break
-        columns = _pool(cone, found, candidates, deadline)
+        columns = _pool(cone, average, candidates, deadline)
         least = least_weight(n, gap)
         saddle = solve_minimax(
             gram, columns, None, 0.9 * r + 0.1 / n, gap=gap / 10, least=least, deadline=deadline
@@ -133,24 +158,24 @@ def relaxed_worst_case(
             break
         candidates = columns.shapes[saddle.theta > KEPT * saddle.theta.max()]
         r = _symmetric(contrasts, cone, saddle.r, hints)
-        own = gap / 2
+        round_gap = gap / 2
     return replace(best[0], dual=dual.dual, rounds=rounds), best[1]
 
 
 def _pool(
-    cone: Staircases, found: Optimum, candidates: Float | None, deadline: Deadline
+    cone: Staircases, average: Optimum, candidates: Float | None, deadline: Deadline
 ) -> Columns:
     """Columns of the average design, the candidates, and single answers, with which every direction
     is estimable.
     """
-    often = np.argsort(-found.q)[: int((found.q > RARE / len(found.q)).sum())]
+    often = np.argsort(-average.q)[: int((average.q > RARE / len(average.q)).sum())]
     if deadline.left is not None:
         most = int((deadline.left / (STEPS * SECONDS)) ** (1 / 3))
         often = often[: max(most - cone.n, cone.n)]
         candidates = (
             None if candidates is None else candidates[: max(most - cone.n - len(often), 0)]
         )
-    shapes = [found.columns.shapes[often], np.eye(cone.n)]
+    shapes = [average.columns.shapes[often], np.eye(cone.n)]
     if candidates is not None:
         shapes.append(candidates)
     return cone.columns(np.unique(np.vstack(shapes), axis=0))

@@ -71,14 +71,14 @@ def descend(
         if deadline.is_over:
             raise StopIteration
 
-    found = minimize(  # type: ignore[call-overload]
+    end = minimize(  # type: ignore[call-overload]
         function, start, jac=True, method="L-BFGS-B", callback=stop, options=options
     )
-    return np.asarray(found.x), float(found.fun)
+    return np.asarray(end.x), float(end.fun)
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class VectorMoments:
     """Moments of the unit vectors."""
 
     units: Float  # u_x, one a row, shape (n, n)
@@ -101,14 +101,15 @@ class Program:
 
     def __init__(self, contrasts: Contrasts, cone: Staircases, lift: float) -> None:
         n = len(contrasts.weights)
-        self.r, self.n = contrasts.weights, n
+        self.r = contrasts.weights
+        self.n = n
         self.a = cone.base + cone.spread / 2
         self.h = cone.spread / 2
         # A little of every direction, even of those that the workload does not need.
         self.gram = contrasts.reduced + lift / n * np.eye(n - 1)
         self.tilted = contrasts.basis.T @ (np.eye(n) - np.outer(np.ones(n), self.r))
 
-    def moments(self, units: Float, tilt: float) -> Moments:
+    def moments(self, units: Float, tilt: float) -> VectorMoments:
         """Moments of unit vectors, shape (n, n), at the common product ``tilt``, which is t."""
         a = self.a
         h = self.h
@@ -118,14 +119,14 @@ class Program:
         products = units @ units.T
         along = tilt * root / a - (h * spread / a) * (units @ mean)
         shares = (1 + along[:, None] + along + tilt**2 + spread * products) / 4
-        return Moments(units, tilt, mean, root, h * tilt + root, products, shares)
+        return VectorMoments(units, tilt, mean, root, h * tilt + root, products, shares)
 
-    def inverse(self, at: Moments) -> Float:
+    def inverse(self, at: VectorMoments) -> Float:
         """``S`` in the coordinates of the contrasts with unit 1."""
         part = self.tilted @ at.units
         return np.asarray(np.linalg.inv(part @ part.T) * self._scale(at))
 
-    def value(self, at: Moments) -> tuple[float, Float, float, float]:
+    def value(self, at: VectorMoments) -> tuple[float, Float, float, float]:
         """Objective, and its derivatives by the unit vectors, ``|p|`` and ``t``."""
         part = self.tilted @ at.units
         inverse = np.linalg.inv(part @ part.T)
@@ -135,11 +136,16 @@ class Program:
         by_units = -2 * scale * (self.tilted.T @ (inverse @ (through @ part)))
         return value, by_units, 2 * value / at.length, 2 * value * at.tilt / at.spread
 
-    def chain_rule(self, at: Moments, by_shares: Float, by_length: float) -> tuple[Float, float]:
+    def chain_rule(
+        self, at: VectorMoments, by_shares: Float, by_length: float
+    ) -> tuple[Float, float]:
         """Chain rule: derivatives by shares and ``|p|`` become derivatives by the unit vectors and
         ``t``.
         """
-        a, h, t, spread = self.a, self.h, at.tilt, at.spread
+        a = self.a
+        h = self.h
+        t = at.tilt
+        spread = at.spread
         by_along = by_shares.sum(axis=1) / 2
         by_product = -(h * spread / a) * by_along
         by_root = by_length + float(by_along.sum()) * t / a
@@ -155,7 +161,7 @@ class Program:
         by_tilt += h * by_length + h * h * square * t / at.root * by_root
         return by_units, by_tilt
 
-    def _scale(self, at: Moments) -> float:
+    def _scale(self, at: VectorMoments) -> float:
         return at.length**2 / (self.h**2 * at.spread)
 
 
@@ -169,11 +175,11 @@ def relax(
     proving = deadline.share(PROOF)
     best: tuple[Dual, Float] | None = None
     for start in range(STARTS):
-        found = _relaxed_from(contrasts, cone, gap, start, searching, proving)
-        if best is None or found[0].bound > best[0].bound:
-            best = found
-        short = found[0].value - best[0].bound
-        if short <= max(NEAR, gap) * (found[0].value - contrasts.spread) or searching.is_over:
+        relaxed = _relaxed_from(contrasts, cone, gap, start, searching, proving)
+        if best is None or relaxed[0].bound > best[0].bound:
+            best = relaxed
+        short = relaxed[0].value - best[0].bound
+        if short <= max(NEAR, gap) * (relaxed[0].value - contrasts.spread) or searching.is_over:
             break
     assert best is not None
     return best
@@ -193,7 +199,7 @@ def _relaxed_from(
     n = len(contrasts.weights)
     flat = np.append(np.random.default_rng(start).standard_normal(n * n), 0.0)
     for lift in LIFTS:
-        search = _Search(Program(contrasts, cone, lift))
+        search = _AugmentedLagrangian(Program(contrasts, cone, lift))
         flat, value = search.minimize(flat, ROUGH, searching)
     # The gap is one of the variance, which is the objective less the spread.
     gap = max(gap * (1 - contrasts.spread / (value * search.unit * contrasts.size)), LEAST_GAP)
@@ -222,7 +228,8 @@ def _proved(
     """Multipliers with a proved largest cost, from ``S`` in the coordinates of the contrasts with
     unit 1.
     """
-    basis, r = contrasts.basis, contrasts.weights
+    basis = contrasts.basis
+    r = contrasts.weights
     form = basis @ (inverse.T @ contrasts.reduced @ inverse * contrasts.size) @ basis.T
     value = float(np.sum(inverse * contrasts.reduced)) * contrasts.size
     rough = Dual(
@@ -231,19 +238,27 @@ def _proved(
     return raise_cost(rough, form, cone, gap, deadline)
 
 
-class _Search:
-    """The augmented Lagrangian: objective, penalties and multipliers of the inequalities."""
+class _AugmentedLagrangian:
+    """The augmented Lagrangian: objective, penalties and multipliers of the inequalities.
+
+    The inequalities are those that moments of sets satisfy and moments of unit vectors may violate:
+    no share of the sets that have two answers is negative, and ``(|A| - k)(|A| - k - 1) >= 0`` on
+    average for one whole number ``k``, the size. A violation costs its square. After each descent
+    the slope of this penalty at the point becomes the multiplier, so that the penalty need not
+    grow.
+    """
 
     def __init__(self, program: Program) -> None:
         n = program.n
-        self.program, self.unit = program, 1.0
+        self.program = program
+        self.unit = 1.0
         self._share = program.a**2  # unit of shares: they are those of reports of length 1
         self.pairs = np.zeros((n, n))
         self.factor = 0.0
         self.size = 0
         self.penalty = self.size_penalty = 0.0
 
-    def point(self, flat: Float) -> Moments:
+    def point(self, flat: Float) -> VectorMoments:
         """Moments at the variables: directions of the unit vectors, and ``t`` by its inverse
         tanh.
         """
@@ -258,9 +273,15 @@ class _Search:
         value.
         """
         self.unit *= self._evaluate(flat)[0] if not self.penalty else 1.0
-        how = {"maxiter": STEPS, "maxfun": 2 * STEPS, "maxcor": 20, "ftol": tolerance, "gtol": 1e-9}
-        found, value = descend(self._evaluate, flat, how, deadline)
-        return np.append(self.point(found).units.ravel(), found[-1]), value
+        options = {
+            "maxiter": STEPS,
+            "maxfun": 2 * STEPS,
+            "maxcor": 20,
+            "ftol": tolerance,
+            "gtol": 1e-9,
+        }
+        end, value = descend(self._evaluate, flat, options, deadline)
+        return np.append(self.point(end).units.ravel(), end[-1]), value
 
     def move(self, flat: Float, resize: bool) -> None:
         """Update the multipliers from the penalties at a point; perhaps the size too."""
@@ -271,10 +292,12 @@ class _Search:
             self.unit *= self._evaluate(flat)[0]
             self.penalty = PENALTY / n
             self.size_penalty = PENALTY * n
-        self.pairs, self.factor = pairs, factor
+        self.pairs = pairs
+        self.factor = factor
         size = int(np.trace(at.shares))
         if resize and size != self.size:
-            self.size, self.factor = size, 0.0
+            self.size = size
+            self.factor = 0.0
 
     def multipliers(self, flat: Float) -> Inequalities:
         """The updated multipliers, in the unit of the objective."""
@@ -282,11 +305,12 @@ class _Search:
         scale = self.unit * self._share
         return Inequalities(pairs * scale, self.size, factor / self.program.n**2 * scale)
 
-    def _updated(self, at: Moments) -> tuple[Float, float, float]:
+    def _updated(self, at: VectorMoments) -> tuple[Float, float, float]:
         """Updated multipliers of pairs and of the size, and the value of the inequality of the
         size.
         """
-        n, k = self.program.n, self.size
+        n = self.program.n
+        k = self.size
         scale = self._share / at.length**2
         over = float(at.shares.sum() - (2 * k + 1) * np.trace(at.shares) + k * (k + 1))
         left = np.maximum(0.0, self.pairs - self.penalty * scale * at.shares)
@@ -298,7 +322,9 @@ class _Search:
         at = self.point(flat)
         n = self.program.n
         objective, by_units, by_length, by_tilt = self.program.value(at)
-        value, by_length, by_shares = objective / self.unit, by_length / self.unit, np.zeros((n, n))
+        value = objective / self.unit
+        by_length = by_length / self.unit
+        by_shares = np.zeros((n, n))
         if self.penalty:
             left, factor, over = self._updated(at)
             scale = self._share / at.length**2
@@ -361,7 +387,8 @@ def raise_cost(
     """The dual with the smallest cost that is proved for all columns; ``form`` is ``N``, shape
     ``(n, n)``.
     """
-    r, size = dual.weights, dual.value
+    r = dual.weights
+    size = dual.value
     n = len(r)
     a = cone.base + cone.spread / 2
     h = cone.spread / 2

@@ -13,7 +13,7 @@ from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.methods.method import DesignLimits, DesignMethod, DesignTask, RawDesign
 from ldpopt.designing.methods.single_mean.program import (
     MeanProgram,
-    Randomizer,
+    UnbiasedLaw,
     exact_channel,
     grid_bits,
     shifted,
@@ -40,13 +40,13 @@ APART = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
+class _MeanDesign:
     """Report values with the solution of their program, and multipliers with the bound that they
     prove.
     """
 
     values: Float  # (m,): report values
-    solution: Randomizer
+    solution: UnbiasedLaw
     value: float  # variance of the solution
     r: Float  # (n,): weights of the answers
     slope: Float  # (n,): multipliers, for report values less the mean
@@ -87,34 +87,36 @@ class SingleMean(DesignMethod):
         r = None if form.is_worst_case else form.class_weights
         middle = (numbers.max() + numbers.min()) / 2
         scale = WIDEST * float(numbers.max() - numbers.min()) / 2 / float(np.tanh(epsilon / 2))
-        found, rounds = _search((numbers - middle) / scale, float(np.exp(-epsilon)), r, task)
-        used = found.solution.largest > USED / len(found.values)
+        best, rounds = _search((numbers - middle) / scale, float(np.exp(-epsilon)), r, task)
+        used = best.solution.largest > USED / len(best.values)
         used[[0, -1]] = True
-        values = middle + scale * found.values[used]
-        largest = found.solution.largest[used]
+        values = middle + scale * best.values[used]
+        largest = best.solution.largest[used]
         gap = max(task.gap / 100, 1e-10)
         exact = exact_channel(numbers, values, largest, epsilon, r, gap, task.deadline)
         if exact is None:
-            what = (
+            problem = (
                 f"no integer masses with exact means were found for {len(numbers)} numbers: "
                 "floats do not suffice"
             )
-            raise NotRepresentableError(what, do="round the numbers to fewer digits")
-        weights = form.problem.all_weights if r is not None else form.weights_of(found.r)
+            raise NotRepresentableError(
+                problem, code="exact-means", do="round the numbers to fewer digits"
+            )
+        weights = form.problem.all_weights if r is not None else form.weights_of(best.r)
         bounds = _bounds(
-            form, weights, numbers, (found.share * found.slope, found.share**2 * found.line), scale
+            form, weights, numbers, (best.share * best.slope, best.share**2 * best.line), scale
         )
         lever = (numbers - numbers.mean()) / np.sum((numbers - numbers.mean()) ** 2)
-        inverse = found.r[:, None] + np.outer(lever, exact.values - float(found.r @ numbers))
+        inverse = best.r[:, None] + np.outer(lever, exact.values - float(best.r @ numbers))
         return RawDesign(
             np.ldexp(exact.counts.astype(np.float64), -53), inverse, weights, bounds, rounds
         )
 
 
-def _search(w: Float, base: float, r: Float | None, task: DesignTask) -> tuple[_Found, int]:
+def _search(w: Float, base: float, r: Float | None, task: DesignTask) -> tuple[_MeanDesign, int]:
     """Add report values until the gap is closed, or they are too many."""
     t = np.linspace(-1.0, 1.0, FIRST)
-    best: _Found | None = None
+    best: _MeanDesign | None = None
     goal = task.gap / 2
     gap = 1.0
     tight = 1.0
@@ -148,36 +150,39 @@ def _search(w: Float, base: float, r: Float | None, task: DesignTask) -> tuple[_
         if fresh:
             t = np.unique(np.append(kept, fresh))
         else:
-            apart, tight = apart / 4, tight / 10
+            apart = apart / 4
+            tight = tight / 10
     assert best is not None
     return best, rounds
 
 
 def _solved(
     w: Float, t: Float, base: float, r: Float | None, gap: float, deadline: Deadline
-) -> _Found:
+) -> _MeanDesign:
     """Solve the program for the report values ``t``, and raise its multipliers until they prove a
     bound.
     """
-    found = MeanProgram(w, t, base, r).solve(gap, deadline)
-    own = r if r is not None else np.maximum(-found.line[:, 2], 0.0)
-    own, variance = own / own.sum(), found.channel @ t**2 - w**2
-    value = float(own @ variance) if r is not None else float(variance.max())
-    mean = float(own @ w)  # relative to the average, where the bound has the best scale
-    slope = found.line[:, 1] / 2
-    line = -found.line[:, 0]
-    line = line - 2 * slope * mean + own * mean**2
-    slope = slope - own * mean
-    line, linear = raised(slope, line, own, base), float(slope @ (w - mean))
+    solution = MeanProgram(w, t, base, r).solve(gap, deadline)
+    answer_weights = r if r is not None else np.maximum(-solution.line[:, 2], 0.0)
+    answer_weights = answer_weights / answer_weights.sum()
+    variance = solution.channel @ t**2 - w**2
+    value = float(answer_weights @ variance) if r is not None else float(variance.max())
+    mean = float(answer_weights @ w)  # relative to the average, where the bound has the best scale
+    slope = solution.line[:, 1] / 2
+    line = -solution.line[:, 0]
+    line = line - 2 * slope * mean + answer_weights * mean**2
+    slope = slope - answer_weights * mean
+    line = raised(slope, line, answer_weights, base)
+    linear = float(slope @ (w - mean))
     share = linear / max(float(line.sum()), 1e-300)
-    bound = linear * share - float(own @ (w - mean) ** 2)
-    return _Found(t, found, value, own, slope, line, share, mean, bound)
+    bound = linear * share - float(answer_weights @ (w - mean) ** 2)
+    return _MeanDesign(t, solution, value, answer_weights, slope, line, share, mean, bound)
 
 
-def _better(one: _Found, two: _Found) -> _Found:
+def _better(first: _MeanDesign, second: _MeanDesign) -> _MeanDesign:
     """Report values of the better design, multipliers of the better bound."""
-    design = one if one.value <= two.value else two
-    dual = one if one.bound >= two.bound else two
+    design = first if first.value <= second.value else second
+    dual = first if first.bound >= second.bound else second
     return replace(dual, values=design.values, solution=design.solution, value=design.value)
 
 
@@ -245,7 +250,9 @@ def pieces(k: Float, y: Float, r: Float, base: float) -> Pieces:
         [np.ones(hits.sum()), -np.ones(hits.sum()), np.ones(up.sum()), -np.ones(down.sum())]
     )
     order = np.argsort(place, kind="stable")
-    place, answer, sign = place[order], answer[order], sign[order]
+    place = place[order]
+    answer = answer[order]
+    sign = sign[order]
     at_first = down | (flat & (k == 0) & (y < 0))
     sums = []
     for vector in (k, y, r):
@@ -262,7 +269,8 @@ def raised(k: Float, y: Float, r: Float, base: float) -> Float:
         more = float(pieces(k, y, r, base).cost.max())
         if not more > 1e-15 * np.abs(y).sum() or more >= total:
             break
-        y, total = y + more * r, more
+        y = y + more * r
+        total = more
     return y
 
 

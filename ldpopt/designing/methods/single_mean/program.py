@@ -44,7 +44,7 @@ ROOM = 64  # masses by which each common report may move, in multiples of the nu
 
 
 @dataclass(frozen=True, eq=False)
-class Randomizer:
+class UnbiasedLaw:
     """A randomizer with given report values, and the multipliers of its program."""
 
     largest: Float  # z, the largest probability of each report, shape (m,)
@@ -83,12 +83,20 @@ class _MeanPoint(CurvedPoint):
 class MeanProgram:
     """Answers with numbers ``w``, report values ``t``, and either weights ``r`` or none for the
     worst case.
+
+    The report values are fixed: what is sought is the law of the reports under each answer. Each
+    law has the sum 1 and the mean ``w_x``, so that the report value itself is an unbiased estimate;
+    privacy ties the laws only through the largest probability ``z`` of each report. ``spent`` are
+    probability and mean of reports that are added later.
     """
 
     def __init__(
         self, w: Float, t: Float, base: float, r: Float | None, spent: tuple[float, float] = (0, 0)
     ) -> None:
-        self.w, self.t, self.base, self.r = w, t, base, r
+        self.w = w
+        self.t = t
+        self.base = base
+        self.r = r
         self.step = 1 - base
         self.powers = np.column_stack([np.ones(len(t)), t, t**2])
         # Less the probability and the mean of other reports.
@@ -96,7 +104,7 @@ class MeanProgram:
         # With given weights the third multiplier is fixed.
         self.free = 2 if r is not None else 3
 
-    def solve(self, gap: float, deadline: Deadline = NO_LIMIT) -> Randomizer:
+    def solve(self, gap: float, deadline: Deadline = NO_LIMIT) -> UnbiasedLaw:
         """Follow the central path until the duality gap is below a share of the value."""
         n = len(self.w)
         m = len(self.t)
@@ -108,9 +116,15 @@ class MeanProgram:
             np.full(m, 2.0 / m), np.full((n, m), 1.0 / m), even, even, nu, spare, np.ones(1)
         )
         with np.errstate(all="ignore"):
-            how = {"gap": gap, "deadline": deadline}
-            at = follow(begin, self._measured, partial(_MeanSystem, self), (STEPS, STALLED), **how)
-        return Randomizer(at.z, self._polished(at), at.nu)
+            at = follow(
+                begin,
+                self._measured,
+                partial(_MeanSystem, self),
+                (STEPS, STALLED),
+                gap=gap,
+                deadline=deadline,
+            )
+        return UnbiasedLaw(at.z, self._polished(at), at.nu)
 
     def _polished(self, at: _MeanPoint) -> Float:
         """Probabilities that satisfy the equations better: residuals are moved to the entries with
@@ -137,10 +151,10 @@ class MeanProgram:
 
     def short(self, at: _MeanPoint) -> Float:
         """Residuals of the equations of every answer."""
-        found = self.right - self.base * (at.z @ self.powers) - self.step * (at.u @ self.powers)
+        residuals = self.right - self.base * (at.z @ self.powers) - self.step * (at.u @ self.powers)
         if self.r is None:
-            found[:, 2] += at.tau - at.spare
-        return np.asarray(found[:, : self.free])
+            residuals[:, 2] += at.tau - at.spare
+        return np.asarray(residuals[:, : self.free])
 
 
 class _MeanSystem(NewtonSystem[_MeanPoint]):
@@ -166,10 +180,10 @@ class _MeanSystem(NewtonSystem[_MeanPoint]):
         self.inverse = np.linalg.inv(small)
         self.ahead = s * self.share + program.base
         matrix = np.diag((self.stiff_high * (at.low / at.u) / self.stiff).sum(axis=0))
-        for one in range(p):
-            for two in range(p):
-                part = (self.ahead * self.inverse[:, one, two, None]).T @ self.ahead
-                matrix += part * np.outer(powers[:, one], powers[:, two])
+        for i in range(p):
+            for j in range(p):
+                part = (self.ahead * self.inverse[:, i, j, None]).T @ self.ahead
+                matrix += part * np.outer(powers[:, i], powers[:, j])
         if p == 3:
             border = np.sum(self.ahead * (self.inverse[:, :, 2] @ powers.T), axis=0)
             matrix = np.block(
@@ -183,33 +197,24 @@ class _MeanSystem(NewtonSystem[_MeanPoint]):
 
     def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> _MeanPoint:
         """Newton step that changes the products by these amounts."""
-        at, program = self.at, self.program
+        at = self.at
+        program = self.program
         p = program.free
         b = program.base
         s = program.step
-        powers = program.powers[:, : program.free]
+        powers = program.powers[:, :p]
         low = aims[0] / at.u
         high = aims[1] / (at.z - at.u)
         price = -at.nu @ program.powers.T
         right_u = at.low + low - at.high - high - s * price
         right_z = (at.high + high).sum(axis=0) - b * price.sum(axis=0)
-        rest = self.short - s * (right_u / self.stiff) @ powers
+        right_nu = self.short - s * (right_u / self.stiff) @ powers
         spare = -aims[2] / at.nu[:, 2] if p == 3 else np.zeros(0)
         if p == 3:
-            rest[:, 2] -= spare
-        solved = np.einsum("xpq,xq->xp", self.inverse, rest)
-        right = (
-            right_z
-            + (self.share * right_u).sum(axis=0)
-            + np.sum(self.ahead * (solved @ powers.T), axis=0)
-        )
-        if p == 3:
-            right = np.append(right, solved[:, 2].sum() + 1 + at.nu[:, 2].sum())
-        found = self.scale * np.linalg.solve(self.matrix, right * self.scale)
-        dz = found[: len(at.z)]
-        dtau = found[len(at.z) :]
+            right_nu[:, 2] -= spare
+        dz, dtau = self._eliminated(right_u, right_z, right_nu)
         dnu = np.zeros_like(at.nu)
-        moved = rest - (self.ahead * dz) @ powers
+        moved = right_nu - (self.ahead * dz) @ powers
         if p == 3:
             moved[:, 2] += dtau
         dnu[:, :p] = np.einsum("xpq,xq->xp", self.inverse, moved)
@@ -219,9 +224,26 @@ class _MeanSystem(NewtonSystem[_MeanPoint]):
         dspare = spare - at.spare / at.nu[:, 2] * dnu[:, 2] if p == 3 else spare
         return _MeanPoint(dz, du, dlow, dhigh, dnu, dspare, dtau if p == 3 else np.zeros(1))
 
+    def _eliminated(self, right_u: Float, right_z: Float, right_nu: Float) -> tuple[Float, Float]:
+        """Steps of the largest probabilities, and of ``tau`` or none, from the right sides of all
+        equations.
+        """
+        at = self.at
+        p = self.program.free
+        solved = np.einsum("xpq,xq->xp", self.inverse, right_nu)
+        right = (
+            right_z
+            + (self.share * right_u).sum(axis=0)
+            + np.sum(self.ahead * (solved @ self.program.powers[:, :p].T), axis=0)
+        )
+        if p == 3:
+            right = np.append(right, solved[:, 2].sum() + 1 + at.nu[:, 2].sum())
+        steps = self.scale * np.linalg.solve(self.matrix, right * self.scale)
+        return steps[: len(at.z)], steps[len(at.z) :]
+
 
 @dataclass(frozen=True, eq=False)
-class Exact:
+class RoundedChannel:
     """A private channel with masses ``counts / 2**53`` and the report values whose mean is
     exact.
     """
@@ -240,8 +262,8 @@ def shifted(row: Float | None) -> Float | None:
     read = Rationals.of(row)
     moved = read.whole - read.whole[np.argsort(row)[len(row) // 2]]
     numbers = (moved / read.denominator).astype(np.float64)
-    whole = Rationals.of(numbers)
-    same = whole.whole * read.denominator == moved * whole.denominator
+    integers = Rationals.of(numbers)
+    same = integers.whole * read.denominator == moved * integers.denominator
     return numbers if same.all() else row
 
 
@@ -261,9 +283,14 @@ def exact_channel(
     r: Float | None,
     gap: float,
     deadline: Deadline,
-) -> Exact | None:
-    """Solve again for report values on the grid, and round so that every mean is exact; None if
-    that fails.
+) -> RoundedChannel | None:
+    """Solve again for report values on the grid, and round so that every mean is exact.
+
+    A mean that is wrong by a rounding error would be a bias, and no certificate holds for that. So
+    the report values become multiples of a step of which all numbers are multiples over ``2**53``;
+    the program is solved for these, with a ratio of masses a little below the allowed one as room
+    for corrections; and each row is corrected by whole masses. None if the numbers do not fit on
+    such a grid, or if no solution is accurate enough.
     """
     # numbers and r have the shape (n,), values and largest the shape (m,).
     bits = grid_bits(numbers, float(np.abs(values).max()))
@@ -292,8 +319,8 @@ def exact_channel(
         (numbers - middle) / scale, moved, base, r, (spent, (moment - middle * spent) / scale)
     )
     for precision in PRECISIONS:
-        found = program.solve(precision * gap, deadline)
-        exact = _rounded(numbers, steps, bits, found.largest, found.channel, ratio, room, rare)
+        law = program.solve(precision * gap, deadline)
+        exact = _rounded(numbers, steps, bits, law.largest, law.channel, ratio, room, rare)
         if exact is not None or deadline.is_over:
             break
     return exact
@@ -325,17 +352,17 @@ class _Rare:
 
     def counts(self, remainder: int) -> list[int] | None:
         """Masses whose mean differs from the middle ones by the remainder, in steps."""
-        found = []
+        digits = []
         total = 0
         for _ in range(self.digits):
             digit = (remainder + DIGIT // 2) % DIGIT - DIGIT // 2
             remainder = (remainder - digit) // DIGIT
-            found.append(self.mass + digit)
+            digits.append(self.mass + digit)
             total += digit
-        found.insert(0, self.mass - total)
+        digits.insert(0, self.mass - total)
         return (
-            found
-            if all(self.low <= count <= self.high for count in found) and remainder == 0
+            digits
+            if all(self.low <= count <= self.high for count in digits) and remainder == 0
             else None
         )
 
@@ -349,7 +376,7 @@ def _rounded(
     ratio: Fraction,
     room: int,
     rare: _Rare,
-) -> Exact | None:
+) -> RoundedChannel | None:
     """Round a channel to masses with exact means: common reports take most of the remainder, rare
     ones the rest.
     """
@@ -363,15 +390,17 @@ def _rounded(
     wanted = (w.whole << (53 + bits)) // w.denominator
     missing = MASSES - rare.mass * len(rare.steps) - counts.sum(axis=1)
     off = wanted - counts.astype(object) @ steps.astype(object) - rare.mass * int(rare.steps.sum())
-    one, two = pair
-    apart = int(steps[one] - steps[two])
+    first, second = pair
+    apart = int(steps[first] - steps[second])
     rows = []
     for x, (mass, mean) in enumerate(zip(missing.tolist(), off.tolist(), strict=True)):
-        more = (2 * (mean - mass * int(steps[two])) + apart) // (2 * apart)
-        counts[x, one] += more
-        counts[x, two] += mass - more
-        rows.append(rare.counts(mean - more * int(steps[one]) - (mass - more) * int(steps[two])))
+        more = (2 * (mean - mass * int(steps[second])) + apart) // (2 * apart)
+        counts[x, first] += more
+        counts[x, second] += mass - more
+        rows.append(
+            rare.counts(mean - more * int(steps[first]) - (mass - more) * int(steps[second]))
+        )
     if any(row is None for row in rows) or (counts < low).any() or (counts > high).any():
         return None
     values = np.ldexp(np.concatenate([steps, rare.steps]).astype(np.float64), -bits)
-    return Exact(np.column_stack([counts, np.array(rows, dtype=np.int64)]), values)
+    return RoundedChannel(np.column_stack([counts, np.array(rows, dtype=np.int64)]), values)

@@ -99,23 +99,25 @@ def binary_standard_form(
     9/10 9/10 31/10 31/10 1 1
     """
     if (epsilon is None) == (alpha is None):
-        given = "neither epsilon nor alpha is" if epsilon is None else "both epsilon and alpha are"
-        raise StatementError(f"{given} given", do="give either epsilon or alpha = e**epsilon")
+        parameters = (
+            "neither epsilon nor alpha is" if epsilon is None else "both epsilon and alpha are"
+        )
+        raise StatementError(f"{parameters} given", do="give either epsilon or alpha = e**epsilon")
     weights = tuple(exact(weight) for weight in prior)
     slack = exact(delta)
     ratio = exact(alpha) if epsilon is None else Budget(epsilon).enclosure()[0]
     _require_ranges(weights, slack, ratio)
-    one = Fraction(1)
+    unit = Fraction(1)
     zero = Fraction(0)
-    left = [(ratio, one), (one, ratio), (one, ratio), (ratio, one), (one, zero), (zero, one)]
-    signs = [-one, -one, one, one, one, one]
+    left = [(ratio, unit), (unit, ratio), (unit, ratio), (ratio, unit), (unit, zero), (zero, unit)]
+    signs = [-unit, -unit, unit, unit, unit, unit]
     upper = ratio if printed else ratio + slack
     return StandardForm(
         tuple(
             (*pair, *(signs[i] if i == k else zero for k in range(6)))
             for i, pair in enumerate(left)
         ),
-        (1 - slack, 1 - slack, upper, upper, one, one),
+        (1 - slack, 1 - slack, upper, upper, unit, unit),
         (*weights, *[zero] * 6),
         tuple(f"x{k}" for k in range(1, 9)),
     )
@@ -124,16 +126,16 @@ def binary_standard_form(
 def _require_ranges(weights: tuple[Any, ...], delta: Any, alpha: Any) -> None:
     """Refuse numbers out of range; symbols are not checked."""
     if len(weights) != 2:
-        what = f"the binary models have two answers; the prior has {len(weights)}"
-        raise StatementError(what, do="give two probabilities")
+        problem = f"the binary models have two answers; the prior has {len(weights)}"
+        raise StatementError(problem, do="give two probabilities")
     if isinstance(delta, Fraction) and not 0 <= delta <= 1:
         raise StatementError(
             f"delta = {short_repr(float(delta))} is not in [0, 1]", do="give a probability"
         )
     if isinstance(alpha, Fraction) and alpha < 1:
-        what = f"alpha = {short_repr(float(alpha))} is less than 1: epsilon would be negative"
-        raise StatementError(what, do="give alpha = e**epsilon >= 1")
+        problem = f"alpha = {short_repr(float(alpha))} is less than 1: epsilon would be negative"
+        raise StatementError(problem, do="give alpha = e**epsilon >= 1")
     for weight in weights:
         if isinstance(weight, Fraction) and not 0 <= weight <= 1:
-            what = f"the prior weight {float(weight):g} is not a probability"
-            raise StatementError(what, do="give a share from 0 to 1")
+            problem = f"the prior weight {float(weight):g} is not a probability"
+            raise StatementError(problem, do="give a share from 0 to 1")

@@ -28,15 +28,15 @@ def solve_rows(
     """Solve ``matrix @ X = sides`` by sparse elimination and back substitution."""
     rows = [dict(row) for row in matrix]
     right = [list(side) for side in sides]
-    found: list[list[Any]] = [[]] * len(rows)
+    solution: list[list[Any]] = [[]] * len(rows)
     for r, pivot in reversed(_triangularize(rows, right, simplify)):
         value = right[r]
         for k, factor in rows[r].items():
             if k != pivot:
-                value = [v - factor * x for v, x in zip(value, found[k], strict=True)]
+                value = [v - factor * x for v, x in zip(value, solution[k], strict=True)]
         value = [v / rows[r][pivot] for v in value]
-        found[pivot] = [simplify(v) for v in value] if simplify else value
-    return found
+        solution[pivot] = [simplify(v) for v in value] if simplify else value
+    return solution
 
 
 def _triangularize(
@@ -55,9 +55,11 @@ def _triangularize(
         r = min(remaining, key=lambda i: len(rows[i]))
         remaining.discard(r)
         if not rows[r]:
-            what = "the basis is singular: its columns are linearly dependent"
+            problem = "the basis is singular: its columns are linearly dependent"
             raise StatementError(
-                what, do="choose other columns (the bases of the binary models need epsilon > 0)"
+                problem,
+                code="singular-basis",
+                do="choose other columns (the bases of the binary models need epsilon > 0)",
             )
         for k in rows[r]:
             within[k].discard(r)
@@ -352,11 +354,11 @@ def _entering(table: CanonicalForm, leaving: int) -> int:
     steps = {j: sum(weight * form.matrix[r][j] for r, weight in weights) for j in outside}
     ratios = [(sigma[j] / step, j) for j, step in steps.items() if step < 0]
     if not ratios:
-        what = (
+        problem = (
             f"no point satisfies the rows: {form.names[table.basis[leaving]]!r} cannot "
             "be raised to 0"
         )
-        raise InfeasibleError(what, do="relax a row")
+        raise InfeasibleError(problem, do="relax a row")
     return min(ratios)[1]
 
 

@@ -77,15 +77,19 @@ class StandardForm:
             or any(len(row) != columns for row in self.matrix)
             or len(self.cost) != columns
         ):
-            what = (
+            problem = (
                 f"the matrix does not have {rows} rows and {columns} columns, as b and the names do"
             )
             raise StatementError(
-                what, do="give one entry of b for each row, a name and a cost for each column"
+                problem,
+                code="shape",
+                do="give one entry of b for each row, a name and a cost for each column",
             )
         if (twice := first_duplicate(self.names)) is not None:
             raise StatementError(
-                f"duplicate column name {twice[0]!r}", do="give each column its own name"
+                f"duplicate column name {twice[0]!r}",
+                code="column-names",
+                do="give each column its own name",
             )
 
     @property
@@ -103,24 +107,24 @@ class StandardForm:
         """
         rows, columns = self.shape
         position_of = {name: position for position, name in enumerate(self.names)}
-        found = []
+        basic = []
         for column in basis:
             position = position_of.get(column) if isinstance(column, str) else int(column)
             if position is None or not 0 <= position < columns:
-                what = f"unknown column {column!r} in the basis"
+                problem = f"unknown column {column!r} in the basis"
                 do = (
                     f"name some of {', '.join(self.names[:8])}, ... or positions from 0 to "
                     f"{columns - 1}"
                 )
-                raise StatementError(what, do=do)
-            found.append(position)
-        if len(found) != rows or len(set(found)) < rows:
-            what = (
+                raise StatementError(problem, code="basis-column", do=do)
+            basic.append(position)
+        if len(basic) != rows or len(set(basic)) < rows:
+            problem = (
                 f"a basis needs {rows} distinct columns, one per row; this one has "
-                f"{len(set(found))}"
+                f"{len(set(basic))}"
             )
-            raise StatementError(what, do="name each basic column once")
-        return tuple(found)
+            raise StatementError(problem, code="basis-size", do="name each basic column once")
+        return tuple(basic)
 
     def point(self, x: Sequence[Any]) -> dict[str, Any]:
         """Return a point in the program's own variables, by name."""
@@ -202,17 +206,19 @@ def basis_of(solution: Solution) -> tuple[StandardForm, tuple[int, ...]]:
     """
     if solution.program is None or solution.outcome is None:
         raise NotRepresentableError(
-            f"{solution.solver} returned no basis", do="solve with solver='highs'"
+            f"{solution.solver} returned no basis", code="no-basis", do="solve with solver='highs'"
         )
     return basis_in(solution.program, solution.outcome)
 
 
 def basis_in(program: LinearProgram, outcome: Outcome) -> tuple[StandardForm, tuple[int, ...]]:
     """Read HiGHS's final basis of a program."""
-    found = outcome.warm_start
-    if outcome.point is None or not hasattr(found, "col_status"):
-        raise NotRepresentableError("the solver returned no basis", do="solve with solver='highs'")
-    columns, rows = ([s.name for s in part] for part in (found.col_status, found.row_status))
+    basis = outcome.warm_start
+    if outcome.point is None or not hasattr(basis, "col_status"):
+        raise NotRepresentableError(
+            "the solver returned no basis", code="no-basis", do="solve with solver='highs'"
+        )
+    columns, rows = ([s.name for s in part] for part in (basis.col_status, basis.row_status))
     writer = _Writer(
         program,
         split_rows={i for i, status in enumerate(rows) if status == "kBasic"},
@@ -256,10 +262,12 @@ class _Writer:
         split_columns: Collection[int] = (),
     ) -> None:
         if program.shape[0] > MAX_ROWS:
-            what = (
+            problem = (
                 f"the program has {program.shape[0]} rows; rational elimination stops at {MAX_ROWS}"
             )
-            raise NotRepresentableError(what, do="use certify(solution), which needs no basis")
+            raise NotRepresentableError(
+                problem, code="row-count", do="use certify(solution), which needs no basis"
+            )
         self.program = program
         self.names: dict[str, int] = {}
         self.rows: list[Row] = []
@@ -305,7 +313,7 @@ class _Writer:
         upper = float(self.program.column_upper[j])
         low = np.isfinite(lower)
         high = np.isfinite(upper)
-        one = Fraction(1)
+        unit = Fraction(1)
         if not low and not high:
             self.free.add(j)
             plus = self._new(f"{name}+")
@@ -321,7 +329,7 @@ class _Writer:
             return Variable(name, exact(upper), ((position, -1),))
         room = self._new(f"room[{name}]") if high else None
         if room is not None:
-            self._write({position: one, room: one}, exact(upper) - exact(lower))
+            self._write({position: unit, room: unit}, exact(upper) - exact(lower))
         self.column_sides.append((position, room))
         return Variable(name, exact(lower), ((position, 1),))
 
@@ -330,7 +338,7 @@ class _Writer:
         what is split.
         """
         program = self.program
-        one = Fraction(1)
+        unit = Fraction(1)
         row, moved = self._substituted(i, variables)
         lower = float(program.row_lower[i])
         upper = float(program.row_upper[i])
@@ -341,11 +349,11 @@ class _Writer:
         below = self._new(f"below[{name}]") if high and not equation else None
         self.row_sides.append((above, below))
         if low:
-            self._write(row if above is None else {**row, above: -one}, exact(lower) - moved)
+            self._write(row if above is None else {**row, above: -unit}, exact(lower) - moved)
         elif below is not None:
-            self._write({**row, below: one}, exact(upper) - moved)
+            self._write({**row, below: unit}, exact(upper) - moved)
         if above is not None and below is not None:
-            self._write({above: one, below: one}, exact(upper) - exact(lower))
+            self._write({above: unit, below: unit}, exact(upper) - exact(lower))
 
     def _substituted(self, i: int, variables: Sequence[Variable]) -> tuple[Row, Fraction]:
         """A row of the program in the new columns, and the constant that the offsets of its
@@ -373,7 +381,9 @@ def exact(value: Any) -> Any:
             Fraction(value) if isinstance(value, (str, Rational, float)) else Fraction(float(value))
         )
     except (ValueError, OverflowError, ZeroDivisionError):
-        what = f"{short_repr(value)} is not a finite number"
-        raise StatementError(what, do="give numbers, or text such as '1/3'") from None
+        problem = f"{short_repr(value)} is not a finite number"
+        raise StatementError(
+            problem, code="finite-number", do="give numbers, or text such as '1/3'"
+        ) from None
     except TypeError:
         return value

@@ -49,7 +49,7 @@ class SharedData:
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class OutputShare:
     """Some outputs with their trees and views, which a worker changes."""
 
     outputs: Int
@@ -71,8 +71,8 @@ class Cluster:
             self.data = client.scatter(data, broadcast=True)
 
     def improve(
-        self, blocks: list[Block], sums: Float, enough: Float, deadline: Deadline
-    ) -> list[Block]:
+        self, blocks: list[OutputShare], sums: Float, enough: Float, deadline: Deadline
+    ) -> list[OutputShare]:
         """Improve the views of blocks of outputs, in this order; after the deadline they come back
         unchanged.
         """
@@ -100,23 +100,26 @@ def one_line_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        what = f"the cluster failed: {type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        problem = f"the cluster failed: {type(error).__name__}: {str(error).partition(chr(10))[0]}"
         do = "check that it has workers with this version of ldpopt, or solve without an executor"
-        raise LdpoptError(what, do=do) from error
+        raise LdpoptError(problem, code="cluster", do=do) from error
 
 
 def require_client(executor: Any) -> Any:
     """Return a client of Dask; raise an error if it is something else."""
     if all(hasattr(executor, name) for name in ("submit", "scatter", "gather", "nthreads")):
         return executor
-    what = f"executor = {short_repr(executor)} is not a client of Dask"
+    problem = f"executor = {short_repr(executor)} is not a client of Dask"
     raise StatementError(
-        what,
+        problem,
+        code="dask-client",
         do="pass a dask.distributed.Client; without one, solve() uses the cores of this machine",
     )
 
 
-def _improved(data: SharedData, block: Block, sums: Float, enough: Float, until: float) -> Block:
+def _improved(
+    data: SharedData, block: OutputShare, sums: Float, enough: Float, until: float
+) -> OutputShare:
     """Improve a block's views until a time of `time.time`; runs in a worker."""
     rows = np.arange(len(block.outputs))
     # received arrays may be read-only
@@ -133,4 +136,4 @@ def _improved(data: SharedData, block: Block, sums: Float, enough: Float, until:
             pivots += improve_views(
                 part, roots, parent, side, costs, sums, *losses, seen, enough, price
             )
-    return Block(block.outputs, parent, side, seen, price, pivots)
+    return OutputShare(block.outputs, parent, side, seen, price, pivots)

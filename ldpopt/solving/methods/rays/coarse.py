@@ -13,7 +13,11 @@ from ldpopt.native import kernel_tree
 from ldpopt.solving.log import LOG
 from ldpopt.solving.methods.rays.cluster import LEAST_INPUTS
 from ldpopt.solving.methods.rays.cone import Cone
-from ldpopt.solving.methods.rays.generation import Generation, Scale
+from ldpopt.solving.methods.rays.feasibility import balanced
+from ldpopt.solving.methods.rays.generation import LATER_SHARE, Generation
+from ldpopt.solving.methods.rays.master import RayMaster
+from ldpopt.solving.methods.rays.progress import Progress, Scale
+from ldpopt.solving.methods.rays.proving import prove, prove_less, shift
 from ldpopt.solving.methods.rays.views import COST_POWER
 
 MIN_INPUTS = 150  # number of inputs from which a coarse problem is solved first
@@ -35,9 +39,9 @@ USED = 0.99  # share of all entries of a coarse channel that its extended column
 TIME_SHARE = 0.5  # largest share of the remaining time for the coarse problem
 
 
-def start_from_coarse(work: Generation, gap: float, deadline: Deadline, client: Any = None) -> None:
-    """Give a generation rays and multipliers of a coarse problem, for a metric of many inputs;
-    perhaps a channel.
+def start_from_coarse(work: Progress, gap: float, deadline: Deadline, client: Any = None) -> None:
+    """Start from rays and multipliers of a coarse problem, for a metric of many inputs; perhaps
+    from a channel.
     """
     cone, costs = work.trees.cone, work.costs
     if client is not None and work.views is not None and cone.n >= LEAST_INPUTS:
@@ -53,11 +57,38 @@ def start_from_coarse(work: Generation, gap: float, deadline: Deadline, client: 
         columns = _solve_coarse(work, chosen, far, coarse_gap, deadline, client)
         if not is_near or columns is None:
             return
-        work.extend(columns, gap, deadline, rough=ROUGH if is_large else 0.0)
+        _extend(work, columns, gap, deadline, rough=ROUGH if is_large else 0.0)
         LOG.info("rays: extended channel, gap %.2e", work.gap)
         if work.has_gap(gap) or not is_large or deadline.is_over:
             return
         aim *= FURTHER
+
+
+def _extend(
+    work: Progress, columns: Float, gap: float, deadline: Deadline, *, rough: float = 0.0
+) -> None:
+    """Make a channel from columns of the cone, (n, k), whose sums are about 1, and prove a
+    bound at the center.
+
+    Prices are proved as for the expected gap, or as for ``rough`` times this one if that is
+    larger.
+    """
+    assert work.views is not None
+    work.uses_covering = True
+    channel = RayMaster.of_columns(
+        balanced(columns, work.trees.cone.lengths.table, gap, deadline), work.costs
+    )
+    if channel.value < work.value:
+        work.value, work.incumbent = channel.value, channel
+    work.views.expect_covering(work.weights)
+    distance = max(work.value - float(work.center.sum()), rough * gap * work.value)
+    work.views.improve(work.costs, work.center, distance, deadline)
+    prices = work.trees.prices(work.costs, work.center)
+    prove(work, work.center + shift(work, prices), deadline, gap)
+    if not work.bound > 0:
+        prove_less(work)
+    if work.proof is not None:
+        work.center, work.center_value, work.share = work.proof[0], work.bound, LATER_SHARE
 
 
 def _spread_inputs(cone: Cone, weight: Float, near_enough: float) -> tuple[Int, Float, bool]:
@@ -86,7 +117,7 @@ def _spread_inputs(cone: Cone, weight: Float, near_enough: float) -> tuple[Int, 
 
 
 def _solve_coarse(
-    work: Generation, chosen: Int, far: Float, gap: float, deadline: Deadline, client: Any
+    work: Progress, chosen: Int, far: Float, gap: float, deadline: Deadline, client: Any
 ) -> Float | None:
     """Solve the problem of the chosen inputs, and start from its rays and multipliers; return its
     columns, (n, k).
@@ -108,9 +139,9 @@ def _solve_coarse(
     coarser = Scale(scale.offset + scale.unit * float(offset.sum()), scale.unit * unit, scale.floor)
     few = np.ascontiguousarray((few - offset) / unit)
     until = deadline.share(TIME_SHARE)
-    coarse = Generation(ties, few, nearest[work.roots[outputs]], coarser, deadline)
+    coarse = Progress(ties, few, nearest[work.roots[outputs]], coarser, deadline)
     start_from_coarse(coarse, gap, until, client)
-    coarse.run(gap, until)
+    Generation(coarse).run(gap, until)
     if coarse.incumbent is None or not coarse.center_value > 0:
         return None
     LOG.info(

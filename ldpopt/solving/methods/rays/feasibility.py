@@ -54,9 +54,9 @@ def cover_entries(need: Float, rays: Entries, weights: Float) -> Float:
 
     def highest(factors: Float) -> Float:
         """For each input, the largest product of a ray's factor and its share there."""
-        found = np.zeros(len(weights))
-        np.maximum.at(found, column, near * factors[row])
-        return found
+        largest = np.zeros(len(weights))
+        np.maximum.at(largest, column, near * factors[row])
+        return largest
 
     lift = highest(need / np.bincount(row, part))
     best, least = lift, np.inf

@@ -13,7 +13,7 @@ from scipy.linalg.blas import dsyrk
 
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float, Int
-from ldpopt.solving.interior.path_following import Factor, NewtonSystem, Point, follow_path
+from ldpopt.solving.interior.path_following import Factor, Iterate, NewtonSystem, follow_path
 
 STEPS = 100  # largest number of iterations; 4 to 12 are usual
 STALLED_STEPS, STALLED_START_STEPS = 8, 40  # iterations without a smaller gap before stopping
@@ -32,7 +32,7 @@ MAX_SHARE = 0.99  # largest weight of feasible multipliers in the start of the n
 
 
 @dataclass(frozen=True)
-class MasterPoint(Point):
+class MasterPoint(Iterate):
     """Weights of the rays, multipliers of the row sums, and reduced costs of the rays."""
 
     weights: Float
@@ -66,7 +66,7 @@ class MasterSystem(NewtonSystem[MasterPoint]):
 
 
 @dataclass(frozen=True, eq=False)
-class Master:
+class RayMaster:
     """The rays found so far, and a point at which the next solve starts."""
 
     rays: Float  # (n, k): columns of the cone
@@ -75,7 +75,7 @@ class Master:
     at: MasterPoint
 
     @classmethod
-    def start(cls, rays: Float, cost: Float, output: Int) -> Master:
+    def start(cls, rays: Float, cost: Float, output: Int) -> RayMaster:
         """A master at a point with multipliers below all costs."""
         price = cost / rays.sum(axis=0)
         sums = np.full(len(rays), price.min() - (float(np.abs(price).mean()) or 1.0))
@@ -83,7 +83,7 @@ class Master:
         return cls(rays, cost, output, MasterPoint(weights, sums, cost - sums @ rays))
 
     @classmethod
-    def of_rays(cls, rays: Float, costs: Float) -> Master:
+    def of_rays(cls, rays: Float, costs: Float) -> RayMaster:
         """A master of rays (k, n), each for the output with the smallest cost, and of the best
         constant columns.
         """
@@ -95,7 +95,7 @@ class Master:
         return cls.start(rays.T.copy(), cost, output)
 
     @classmethod
-    def of_columns(cls, columns: Float, costs: Float) -> Master:
+    def of_columns(cls, columns: Float, costs: Float) -> RayMaster:
         """A master at a channel (n, k), each column for the output with the smallest cost, with
         multipliers of 0.
         """
@@ -105,7 +105,7 @@ class Master:
         output, cost = cheapest(costs, np.ascontiguousarray(rays.T))
         return cls(rays, cost, output, MasterPoint(weights, np.zeros(len(rays)), cost))
 
-    def restarted(self, sums: Float) -> Master:
+    def restarted(self, sums: Float) -> RayMaster:
         """The same rays and weights, with other multipliers."""
         reduced = np.maximum(self.cost - sums @ self.rays, LEAST_SLACK)
         return replace(self, at=MasterPoint(self.at.weights, sums, reduced))
@@ -120,7 +120,7 @@ class Master:
         """Whether the rows sum to 1, up to rounding."""
         return float(np.abs(1 - self.rays @ self.at.weights).max()) <= MAX_RESIDUAL
 
-    def solved(self, gap: float, floor: float, deadline: Deadline) -> Master:
+    def solved(self, gap: float, floor: float, deadline: Deadline) -> RayMaster:
         """Improve the point to a relative gap, relative to at least ``floor``."""
 
         def measure(at: MasterPoint) -> tuple[float, float]:
@@ -138,7 +138,7 @@ class Master:
                 abs(value), floor
             ) if error.max() <= MAX_RESIDUAL else math.inf
 
-        found = follow_path(
+        result = follow_path(
             self.at,
             measure,
             lambda at: MasterSystem(self.rays, self.cost, at),
@@ -147,7 +147,7 @@ class Master:
             stalled_steps=STALLED_STEPS if self.is_feasible else STALLED_START_STEPS,
             deadline=deadline.before(STEP_SECONDS * self.rays.size * len(self.rays)),
         )
-        return replace(self, at=found.point)
+        return replace(self, at=result.point)
 
     def channel(self, m: int) -> Float:
         """The channel of the weights, shape (n, m)."""
@@ -155,7 +155,7 @@ class Master:
         np.add.at(channel, self.output, (self.rays * self.at.weights).T)
         return np.ascontiguousarray(channel.T)
 
-    def extended(self, rays: Float, cost: Float, output: Int, inner: Float) -> Master:
+    def extended(self, rays: Float, cost: Float, output: Int, inner: Float) -> RayMaster:
         """Add rays, (n, k), and move the multipliers towards feasible ones ``inner``, (n,), until
         they are feasible.
         """
@@ -179,9 +179,9 @@ class Master:
             weights, np.minimum(mean / reduced, 0.01 / float(rays.sum(axis=0).mean()))
         )
         point = MasterPoint(weights, sums, reduced)
-        return Master(rays, cost, np.append(wider.output, output), point)
+        return RayMaster(rays, cost, np.append(wider.output, output), point)
 
-    def _pruned(self) -> Master:
+    def _pruned(self) -> RayMaster:
         """Drop the rays that are least likely to be used, if there are too many."""
         n, k = self.rays.shape
         full, kept = (FULL, KEPT) if n < LARGE else (FEW_FULL, FEW_KEPT)
@@ -191,7 +191,7 @@ class Master:
             np.sort(np.argsort(self.at.reduced / self.at.weights)[: int(kept * n)])
         )
 
-    def largest(self, share: float) -> Master:
+    def largest(self, share: float) -> RayMaster:
         """The master of the largest columns, whose entries sum to a share of all entries."""
         total = self.at.weights * self.rays.sum(axis=0)
         order = np.argsort(-total)
@@ -199,10 +199,10 @@ class Master:
             order[: 1 + np.searchsorted(np.cumsum(total[order]), share * total.sum())]
         )
 
-    def restricted(self, keep: Any) -> Master:
+    def restricted(self, keep: Any) -> RayMaster:
         """The master of some rays, with positions or a mask."""
         at = MasterPoint(self.at.weights[keep], self.at.sums, self.at.reduced[keep])
-        return Master(
+        return RayMaster(
             np.ascontiguousarray(self.rays[:, keep]), self.cost[keep], self.output[keep], at
         )
 

@@ -17,6 +17,7 @@ from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import MEMORY_SHARE, Float, memory, require_memory
 from ldpopt.foundation.threads import cores
+from ldpopt.privacy import Ties
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Outcome, Status
 from ldpopt.solving.formulation import row_sums
@@ -25,7 +26,7 @@ from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, pai
 from ldpopt.solving.problem_form import ProblemForm
 
 if TYPE_CHECKING:
-    from ldpopt.solving.methods.rays.generation import RaysResult, Scale
+    from ldpopt.solving.methods.rays.progress import Progress, RaysResult, Scale
 
 GAP = 1e-9  # relative gap at which to stop, by default
 ACCEPTED_GAP = 1e-7  # relative gap accepted as optimal if it does not shrink any more
@@ -53,7 +54,7 @@ ENDINGS |= {"slow": "slow", "time": "time limit", "memory": "rounds of all input
 
 
 @dataclass(frozen=True)
-class Rays(Method):
+class RaysMethod(Method):
     """Write columns as sums of rays of the cone of private columns, and compute the best ray of
     every output.
     """
@@ -95,111 +96,136 @@ class Rays(Method):
 
     def solve(self, task: Task, start: Switch | None = None) -> RawSolution:
         """Generate rays; the answer always has a private channel and its gap."""
-        from ldpopt.solving.methods.rays.coarse import start_from_coarse
-        from ldpopt.solving.methods.rays.cone import Cone
-        from ldpopt.solving.methods.rays.generation import Generation
-        from ldpopt.solving.methods.rays.patches import start_from_patches
-
         if task.form.ties is None:
-            what = (
+            message = (
                 f"rays need inputs that are tied in pairs, and {task.problem.privacy!r} ties none"
             )
-            raise NotRepresentableError(what, do='use solver="highs"')
+            raise NotRepresentableError(message, code="no-ties", do='use solver="highs"')
         require_memory(_bytes(task.form), f"rays of {task.form.n} inputs and {task.form.m} outputs")
         began = time.perf_counter(), time.process_time()
-        cone = Cone.of(task.form.ties, task.problem.definition)
         costs, least, scale = _normalized(task.problem)
-        gain = task.problem.utility.gain
-        # For every output, the input with the largest gain from it, compared with that input's best
-        # output.
-        roots = (gain - gain.max(axis=1, keepdims=True)).argmax(axis=0)
-        del gain
-        gap = GAP if task.gap is None else task.gap
-        work = Generation(cone, costs, roots, scale, task.deadline)
-        if not work.trees.depth < MAX_LOSS:
-            what = (
-                f"two inputs have a privacy loss of {work.trees.depth:.6g} nats; rays resolve "
-                f"up to {MAX_LOSS:g}"
-            )
-            raise NotRepresentableError(what, do='use solver="highs"')
-        start_from_coarse(
-            work, gap, _before_repair(task.deadline, task.form, 1.0, START_SHARE), task.executor
-        )
-        start_from_patches(work, gap, task.deadline)
-        has_successor = task.form.fits_graph_interior(task.limits)
-        max_pivots = task.limits.rays_pivots * cone.pairs if has_successor else inf
-        seconds = time.perf_counter() - began[0]
-        processor_seconds = time.process_time() - began[1]
-        # Elapsed seconds per second of processor time, on a busy machine; 1 if the time is too
-        # short to measure.
-        slowness = (
-            1.0
-            if seconds < MIN_MEASURED
-            else min(max(seconds / processor_seconds, 1.0), MAX_SLOWNESS)
-        )
-        until = _before_repair(task.deadline, task.form, slowness)
-        if not work.has_channel:
-            until.check("leaving time for repair and audit")
-        needed = (
-            ENTRY_BYTES * task.form.entries
-            if task.form.n > WHOLE and not work.has_gap(gap)
-            else 0.0
-        )
-        if not work.has_channel:
-            require_memory(needed, f"rounds of {task.form.n} inputs and {task.form.m} outputs")
-        is_small = needed <= MEMORY_SHARE * memory()
-        found = work.run(gap, until, max_pivots) if is_small else work.result("memory")
-        is_optimal = found.ending == "gap" or found.gap <= ACCEPTED_GAP
-        status = (
-            Status.OPTIMAL
-            if is_optimal
-            else Status.LIMIT
-            if found.ending in ("time", "memory")
-            else Status.FAILED
-        )
-        message = f"{found.rounds} rounds, gap {found.gap:.1e}, {ENDINGS[found.ending]}"
+        work = _started(task, task.form.ties, costs, scale)
+        until = _before_repair(task.deadline, task.form, _slowness(*began))
+        result = _generated(task, work, until)
         used_executor = work.views is not None and work.views.cluster is not None
         del work, costs  # large arrays
-        sums = -(scale.unit * found.sums + least)
-        if task.form.entries > UNLISTED:
-            raw = _unlisted_answer(task.problem, found, sums, scale.unit, Outcome(status, message))
-            return replace(raw, used_executor=used_executor)
-        pairs, loss = found.pairs, found.pairs.loss
-        raw = pair_answer(
-            task.problem,
-            found.channel,
-            (pairs.first, pairs.second, pairs.output, np.exp(-loss) * (1 - (4 + loss) * ULPS)),
-            np.concatenate([sums, scale.unit * pairs.value]),
-            status,
-            message,
-            rounds=found.rounds,
-            solver=self.name,
-            gap=found.gap,
+        return replace(_answer(task, result, least, scale), used_executor=used_executor)
+
+
+def _started(task: Task, ties: Ties, costs: Float, scale: Scale) -> Progress:
+    """A progress that starts from a coarse problem and from patches, where these help."""
+    from ldpopt.solving.methods.rays.coarse import start_from_coarse
+    from ldpopt.solving.methods.rays.cone import Cone
+    from ldpopt.solving.methods.rays.patches import start_from_patches
+    from ldpopt.solving.methods.rays.progress import Progress
+
+    cone = Cone.of(ties, task.problem.definition)
+    gain = task.problem.utility.gain
+    # For every output, the input with the largest gain from it, compared with that input's best
+    # output.
+    roots = (gain - gain.max(axis=1, keepdims=True)).argmax(axis=0)
+    del gain
+    work = Progress(cone, costs, roots, scale, task.deadline)
+    if not work.trees.depth < MAX_LOSS:
+        message = (
+            f"two inputs have a privacy loss of {work.trees.depth:.6g} nats; rays resolve "
+            f"up to {MAX_LOSS:g}"
         )
-        return replace(raw, used_executor=used_executor)
+        raise NotRepresentableError(message, code="loss", do='use solver="highs"')
+    until = _before_repair(task.deadline, task.form, 1.0, START_SHARE)
+    start_from_coarse(work, _goal(task), until, task.executor)
+    start_from_patches(work, _goal(task), task.deadline)
+    return work
+
+
+def _generated(task: Task, work: Progress, until: Deadline) -> RaysResult:
+    """The result of rounds of all inputs; of the start alone if they need more memory than there
+    is.
+    """
+    from ldpopt.solving.methods.rays.generation import Generation
+
+    form = task.form
+    has_successor = form.fits_graph_interior(task.limits)
+    max_pivots = task.limits.rays_pivots * work.trees.cone.pairs if has_successor else inf
+    if not work.has_channel:
+        until.check("leaving time for repair and audit")
+    needed = ENTRY_BYTES * form.entries if form.n > WHOLE and not work.has_gap(_goal(task)) else 0.0
+    if not work.has_channel:
+        require_memory(needed, f"rounds of {form.n} inputs and {form.m} outputs")
+    if needed > MEMORY_SHARE * memory():
+        return work.result("memory")
+    return Generation(work).run(_goal(task), until, max_pivots)
+
+
+def _answer(task: Task, result: RaysResult, least: Float, scale: Scale) -> RawSolution:
+    """The answer of a result: its costs are brought back to the utility's, and a channel that is
+    small enough gets its privacy rows.
+    """
+    is_optimal = result.ending == "gap" or result.gap <= ACCEPTED_GAP
+    status = (
+        Status.OPTIMAL
+        if is_optimal
+        else Status.LIMIT
+        if result.ending in ("time", "memory")
+        else Status.FAILED
+    )
+    message = f"{result.rounds} rounds, gap {result.gap:.1e}, {ENDINGS[result.ending]}"
+    outcome = Outcome(status, message)
+    sums = -(scale.unit * result.sums + least)
+    if task.form.entries > UNLISTED:
+        return _unlisted_answer(task.problem, result, sums, scale.unit, outcome)
+    pairs, loss = result.pairs, result.pairs.loss
+    # Ratios are rounded down by more than the error of an exponential.
+    ratios = np.exp(-loss) * (1 - (4 + loss) * ULPS)
+    return pair_answer(
+        task.problem,
+        result.channel,
+        (pairs.first, pairs.second, pairs.output, ratios),
+        np.concatenate([sums, scale.unit * pairs.value]),
+        outcome,
+        rounds=result.rounds,
+        solver=RaysMethod.name,
+        gap=result.gap,
+    )
 
 
 def _unlisted_answer(
-    problem: Problem, found: RaysResult, sums: Float, unit: float, outcome: Outcome
+    problem: Problem, result: RaysResult, sums: Float, unit: float, outcome: Outcome
 ) -> RawSolution:
     """An answer whose program has row sums only: privacy rows and reduced costs are not written
     out.
     """
-    pairs = found.pairs
+    pairs = result.pairs
     rows: Any = np.arange(len(pairs.value), dtype=np.int32)
     pairs.value[:] *= unit  # in place, as there are many
     listed = PairRows(pairs.first, pairs.second, rows, pairs.output, pairs.value)
     duals = sums if problem.utility.sense == "gain" else -sums
-    outcome = replace(outcome, point=found.channel.reshape(-1), row_duals=duals)
+    outcome = replace(outcome, point=result.channel.reshape(-1), row_duals=duals)
     program = row_sums(problem)
     multipliers = Multipliers("pairwise", None, None, listed, ())
-    raw = RawSolution(program, outcome, found.channel, found.rounds, Rays.name, found.gap)
+    raw = RawSolution(program, outcome, result.channel, result.rounds, RaysMethod.name, result.gap)
     return replace(raw, multipliers=multipliers)
 
 
 def _bytes(form: ProblemForm) -> float:
     """Memory for a problem, about."""
     return (START_BYTES if form.n > WHOLE else ENTRY_BYTES) * form.entries
+
+
+def _goal(task: Task) -> float:
+    """Relative gap at which to stop."""
+    return GAP if task.gap is None else task.gap
+
+
+def _slowness(began: float, processor_began: float) -> float:
+    """Elapsed seconds per second of processor time, on a busy machine; 1 if the time is too short
+    to measure.
+    """
+    seconds = time.perf_counter() - began
+    processor_seconds = time.process_time() - processor_began
+    if seconds < MIN_MEASURED:
+        return 1.0
+    return min(max(seconds / processor_seconds, 1.0), MAX_SLOWNESS)
 
 
 def _before_repair(
@@ -223,7 +249,7 @@ def _normalized(problem: Problem) -> tuple[Float, Float, Scale]:
     """Costs of the entries by output, from 0 to 1; the smallest cost of every input; and how costs
     were scaled.
     """
-    from ldpopt.solving.methods.rays.generation import Scale
+    from ldpopt.solving.methods.rays.progress import Scale
 
     assert problem.prior is not None
     costs = np.array(problem.utility.gain.T, order="C")

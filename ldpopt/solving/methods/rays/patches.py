@@ -18,8 +18,9 @@ from ldpopt.native import raise_columns
 from ldpopt.solving.log import LOG
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.feasibility import ERROR_SHARE, cover
-from ldpopt.solving.methods.rays.generation import Generation, Scale
-from ldpopt.solving.methods.rays.master import Master
+from ldpopt.solving.methods.rays.generation import Generation
+from ldpopt.solving.methods.rays.master import RayMaster
+from ldpopt.solving.methods.rays.progress import Progress, Scale
 
 MIN_INPUTS = 1500  # number of inputs from which patches pay
 CORE = 200  # largest number of inputs of a core
@@ -45,9 +46,9 @@ class Patch:
     inputs: Int
 
 
-def start_from_patches(work: Generation, gap: float, deadline: Deadline) -> None:
-    """Give a generation a channel, multipliers and trees from patches, if its ties are few and its
-    patches small.
+def start_from_patches(work: Progress, gap: float, deadline: Deadline) -> None:
+    """Start from a channel, multipliers and trees of patches, if the ties are few and the patches
+    small.
     """
     cone = work.trees.cone
     if cone.n < MIN_INPUTS or len(cone.lengths.table):
@@ -67,7 +68,7 @@ def start_from_patches(work: Generation, gap: float, deadline: Deadline) -> None
         accuracy *= FURTHER
 
 
-def _stitch(work: Generation, patches: list[Patch], gap: float, deadline: Deadline) -> None:
+def _stitch(work: Progress, patches: list[Patch], gap: float, deadline: Deadline) -> None:
     """Solve patches, and keep the bound and the channel that they give together, if these are
     better.
     """
@@ -86,11 +87,11 @@ def _stitch(work: Generation, patches: list[Patch], gap: float, deadline: Deadli
 
 def _patches(graph: csr_array, margin: float) -> list[Patch]:
     """Cores of nearly equal size, each with a margin of so many nats."""
-    found = []
+    patches = []
     for core in _halves(graph, np.arange(graph.shape[0])):
         reached = dijkstra(graph, indices=core, min_only=True, limit=margin)
-        found.append(Patch(core, np.flatnonzero(np.isfinite(reached))))
-    return found
+        patches.append(Patch(core, np.flatnonzero(np.isfinite(reached))))
+    return patches
 
 
 def _halves(graph: csr_array, inputs: Int) -> list[Int]:
@@ -118,14 +119,14 @@ def _halves(graph: csr_array, inputs: Int) -> list[Int]:
 @dataclass(frozen=True, eq=False)
 class _Stitched:
     """Multipliers, (n,), and a channel, (n, m), of all patches so far; the trees are those of the
-    generation.
+    whole problem.
     """
 
-    work: Generation
+    work: Progress
     sums: Float
     channel: Float
     # inputs of a patch, and rays of its core's outputs
-    rays: list[tuple[Int, Master]] = field(default_factory=list)
+    rays: list[tuple[Int, RayMaster]] = field(default_factory=list)
 
     @property
     def cone(self) -> Cone:
@@ -144,26 +145,25 @@ class _Stitched:
             return
         costs = work.costs[np.ix_(outputs, inputs)]
         unit = float(costs.max()) or 1.0
-        part = Generation(
+        part = Progress(
             Cone(len(inputs), first[kept], second[kept], cone.loss[kept]),
             costs / unit,
             place[work.roots[outputs]],
             Scale(0.0, unit, work.scale.floor / work.scale.unit * len(inputs) / cone.n),
             deadline,
         )
-        part.log_level = logging.DEBUG
-        found = part.run_within(gap, deadline)
+        result = Generation(part, logging.DEBUG).run_within(gap, deadline)
         self.sums[patch.core] = unit * part.center[place[patch.core]]
         is_core = np.zeros(cone.n, bool)
         is_core[patch.core] = True
         of_core = np.flatnonzero(is_core[work.roots[outputs]])
-        self.channel[np.ix_(inputs, outputs[of_core])] = found.channel[:, of_core]
+        self.channel[np.ix_(inputs, outputs[of_core])] = result.channel[:, of_core]
         if cone.n <= WHOLE and part.incumbent is not None:
             master = part.incumbent
             master = replace(master, output=outputs[master.output])
             self.rays.append((inputs, master.restricted(is_core[work.roots[master.output]])))
 
-    def master(self) -> Master:
+    def master(self) -> RayMaster:
         """A master that starts from the channel, whose many rays keep its multipliers central."""
         output = np.concatenate([master.output for _, master in self.rays])
         rays = np.zeros((self.cone.n, len(output)))
@@ -175,12 +175,12 @@ class _Stitched:
         for part in np.array_split(np.arange(len(output)), 1 + len(output) // COLUMNS):
             rays[:, part] = self._raised(rays[:, part])
         cost = np.einsum("kx,xk->k", self.work.costs[output], rays)
-        start = Master.of_columns(self.channel, self.work.costs).restarted(self.work.center)
+        start = RayMaster.of_columns(self.channel, self.work.costs).restarted(self.work.center)
         return start.extended(rays, cost, output, self.work.center)
 
     def prove(self, deadline: Deadline) -> None:
-        """Lower the multipliers until prices are not negative; the best ones are the generation's
-        center and proof.
+        """Lower the multipliers until prices are not negative; the best ones become center and
+        proof.
         """
         work, sums = self.work, self.sums
         for _ in range(PROOFS):
@@ -217,9 +217,9 @@ class _Stitched:
 
     def _raised(self, columns: Float) -> Float:
         """The smallest column of the cone above each of some columns."""
-        found = np.array(columns, order="C")
-        raise_columns(found, *self._ties, 0.0, 0)
-        return found
+        raised = np.array(columns, order="C")
+        raise_columns(raised, *self._ties, 0.0, 0)
+        return raised
 
     @cached_property
     def _ties(self) -> tuple[Int, NDArray[np.int32], Float]:

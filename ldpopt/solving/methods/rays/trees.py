@@ -125,15 +125,15 @@ class Trees:
 
     def prices(self, costs: Float, priced: Float) -> Prices:
         """Prices of all outputs at the multipliers ``priced``; their trees need not be optimal."""
-        found = np.zeros((2, len(self.roots)))
+        sums = np.zeros((2, len(self.roots)))
 
         def work(outputs: Int) -> Float:
             share = np.zeros(self.cone.n)
-            price_trees(outputs, *self.forest, costs, priced, self.cone.lengths, share, found)
+            price_trees(outputs, *self.forest, costs, priced, self.cone.lengths, share, sums)
             return share
 
         share = np.min(in_threads(work, self.chunks), axis=0)
-        return Prices(share, *found)
+        return Prices(share, *sums)
 
     def multipliers(self, costs: Float, sums: Float, spare: float = 0.0) -> TreeMultipliers:
         """Multipliers of the trees' ties that prove each output's price less ``spare``, or a price

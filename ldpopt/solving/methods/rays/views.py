@@ -8,7 +8,7 @@ from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.threads import in_threads
 from ldpopt.native import improve_views, write_extended_rays
-from ldpopt.solving.methods.rays.cluster import BLOCKS, Block, Cluster, Handover, SharedData
+from ldpopt.solving.methods.rays.cluster import BLOCKS, Cluster, Handover, OutputShare, SharedData
 from ldpopt.solving.methods.rays.trees import Trees
 
 # A seen input represents inputs up to ``WIDTH exp(GROWTH d)`` nats from it, at a loss ``d`` from
@@ -92,7 +92,7 @@ class Views:
         outputs = np.arange(len(enough)) if outputs is None else outputs
         parts = np.array_split(outputs, min(len(outputs), BLOCKS * cluster.threads))
         blocks = [
-            Block(part, trees.parent[part], trees.side[part], self.seen[part], price[part])
+            OutputShare(part, trees.parent[part], trees.side[part], self.seen[part], price[part])
             for part in parts
         ]
         for block in cluster.improve(blocks, sums, enough, deadline):

@@ -1,0 +1,60 @@
+r"""Memoised reports as a source: one permanent report, and publications that are drawn from it.
+
+.. math:: \Pr[y_1 \dots y_T \mid x] = \sum_z P_{xz} \prod_t R_{z y_t}
+
+The numbers of the published reports are enough: their order says nothing about the permanent one.
+Their probabilities are integers over ``2**(53 (T + 1))``.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations_with_replacement
+from math import factorial, prod
+from operator import mul
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ldpopt.accounting.privacy_loss import BITS, ChannelSource, PrivacyLoss, Source, losses_of
+from ldpopt.foundation.numbers import Int
+
+MAX_TERMS = 3_000_000  # probabilities of reports that are compared: a few seconds
+
+
+@dataclass(frozen=True, eq=False)
+class Permanent(Source):
+    """The published reports of one person."""
+
+    channel: ChannelSource  # draws the permanent report once
+    fresh: Int  # masses of the fresh layer, (k, m)
+    times: int
+
+    kind: ClassVar[str] = "permanent"
+
+    @cached_property
+    def losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:
+        """An upper loss of all pairs, and that of one pair."""
+        m = self.fresh.shape[1]
+        weights = []
+        for reports in combinations_with_replacement(range(m), self.times):
+            numbers = [reports.count(y) for y in range(m)]
+            # the publications in every order have these numbers: a multinomial coefficient
+            orders = factorial(self.times) // prod(map(factorial, numbers))
+            weight = [orders * prod(map(pow, row, numbers)) for row in self.fresh.tolist()]
+            weights.append(weight)
+        rows = [
+            [sum(map(mul, row, column)) for column in weights]
+            for row in self.channel.counts.tolist()
+        ]
+        unit = 1 << BITS * (self.times + 1)
+        counts = np.array(rows, object)
+        return losses_of(counts, self.channel.first, self.channel.second, unit, MAX_TERMS)
+
+    def plain(self) -> dict[str, Any]:
+        """The statement as JSON data."""
+        # whoever checks may use any ratios: these need not be exact
+        rough = (Fraction(float(ratio)) for ratio in self.losses[0].ratios)
+        ratios = [str(ratio.limit_denominator(1 << 60)) for ratio in rough]
+        layer = {"kind": self.kind, "fresh": self.fresh.tolist(), "publications": self.times}
+        return {**self.channel.plain(), **layer, "ratios": ratios}

@@ -1,0 +1,41 @@
+"""What the reports of a person reveal together: the privacy curve of a questionnaire."""
+
+from __future__ import annotations
+
+from ldpopt.accounting.curve import PrivacyCurve, compose
+from ldpopt.accounting.privacy_loss import OneOf
+from ldpopt.accounting.shuffling import shuffled
+from ldpopt.errors import StatementError
+from ldpopt.foundation.numbers import whole_number
+from ldpopt.surveys.questionnaire import Questionnaire
+
+
+def account_of(survey: Questionnaire, waves: int = 1, people: int | None = None) -> PrivacyCurve:
+    """Return the curve of all reports of a person; see `Survey.account`."""
+    waves = whole_number(waves, "waves", 1)
+    laws = [question.randomizer for question in survey.asked.values()]
+    if people is not None:
+        _require_shuffled(survey)
+        return compose([(shuffled(law, people), waves) for law in laws])
+    sources = [source for law in laws for source, _ in compose([law]).sources]
+    if survey.one_question is not None:
+        sources = [OneOf(tuple(sources), is_attained=not survey.one_question.fake_data)]
+    return compose([(source, waves) for source in sources])
+
+
+def _require_shuffled(survey: Questionnaire) -> None:
+    """Refuse a survey for whose shuffled reports there is no bound."""
+    if survey.one_question is not None:
+        raise StatementError(
+            "nobody knows how many people answer a question that is drawn",
+            code="one-question",
+            do="shuffle the reports of a survey in which everybody answers all questions",
+        )
+    for name, question in survey.asked.items():
+        if not hasattr(question.randomizer, "counts"):
+            raise StatementError(
+                f"the probabilities of the reports on {name!r} are not listed, which "
+                "the bound needs",
+                code="unlisted",
+                do="leave `people` out: the curve of reports that are not shuffled holds",
+            )

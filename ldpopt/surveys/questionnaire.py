@@ -1,0 +1,301 @@
+"""The facts of a survey: its questions, its scheme, its budgets and the columns of its reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal, TypeVar
+
+from ldpopt.designing.record import Design, FormulaDesign
+from ldpopt.errors import StatementError
+from ldpopt.estimation.counts import ReportSource, source_of
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.labels import nearest
+from ldpopt.foundation.numbers import require_choice, short_repr
+from ldpopt.mechanism.files import epsilon_of_odds, odds_of_person
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.mechanism.questions import OneQuestion, Question
+from ldpopt.problem.problem import Problem
+from ldpopt.problem.workload import Workload
+from ldpopt.solving.solve import solve
+from ldpopt.surveys.form_words import FormWords
+from ldpopt.surveys.joint import JOINT, JointQuestion, joint_source, no_joint_report
+from ldpopt.surveys.schemes import SCHEMES
+from ldpopt.tables.coding import Missing
+
+DESIGNS = (Design, FormulaDesign)
+Scheme = Literal["split", "one_question", "fake_data", "joint"]
+Kind = TypeVar("Kind", bound="Questionnaire")
+
+
+class Questionnaire:
+    """Questions by name, the scheme that divides a person's budget, and what follows from both.
+
+    It has facts only: what draws each column of reports, what estimates it, and what a person
+    spends. The functions beside it act on a questionnaire (`randomize`, `count`, `estimates`,
+    `form`), and so need no `Survey`, which has them all as methods. The arguments are those of
+    `Survey`.
+    """
+
+    def __init__(
+        self,
+        questions: Mapping[str, Any],
+        *,
+        epsilon: float | str | None = None,
+        scheme: Scheme = "split",
+        title: str = "",
+        weights: str | None = None,
+        words: Mapping[str, Any] | None = None,
+    ) -> None:
+        if not isinstance(questions, (Mapping, JointQuestion)) or not questions:
+            raise StatementError(
+                "a survey needs questions", code="no-question", do='pass {"name": mechanism, ...}'
+            )
+        require_choice(scheme, SCHEMES, "scheme")
+        _require_text("title", title, "pass text")
+        _require_text("weights", weights, "name the column of the weights")
+        self.title = title
+        self.scheme = scheme
+        self.weights = weights
+        self.limit = None if epsilon is None else Budget(epsilon)
+        self.joint = _read_joint(questions, self.limit) if scheme == "joint" else None
+        parts = questions if self.joint is None else self.joint.parts
+        self.questions = {name: _read_question(name, question) for name, question in parts.items()}
+        if weights in self.questions or weights in self.asked:
+            raise StatementError(
+                f"the column {weights!r} of the weights is a question",
+                code="weights",
+                do="name another column",
+            )
+        self.one_question: OneQuestion | None = None
+        if scheme in ("one_question", "fake_data") and len(self.questions) > 1:
+            self.one_question = OneQuestion(len(self.questions), scheme == "fake_data")
+        if self.has_fake_data:
+            self._require_fake_data_possible()
+        self.words = FormWords.read(words or {}, self.questions)
+        if not self._fits:
+            each = ", ".join(f"{name} {spent:.6g}" for name, spent in self.budgets.items())
+            total = f"{self.epsilon:.9g}"
+            if float(total) <= float(self.limit or 0.0):  # a difference beyond nine digits
+                total = repr(self.epsilon)
+            raise StatementError(
+                f"a person would spend epsilon {total}, more than the {self.limit!r} allowed "
+                f"({each})",
+                code="budget",
+                do="allow a larger budget, or give the questions smaller ones",
+            )
+
+    def _require_fake_data_possible(self) -> None:
+        """Refuse questions to which no fake data can be added."""
+        for name, question in self.questions.items():
+            source = question.source
+            code = reason = ""
+            if question.randomizer.codec.form != "labels":
+                code = "fake-sets"
+                reason = "its reports are sets"
+            elif question.missing == "leave_out":
+                code = "fake-missing"
+                reason = "people without an answer are left out"
+            elif isinstance(source, Design) and source.workload.names != question.inputs:
+                code = "fake-numbers"
+                reason = "its design is for other numbers than frequencies"
+            if reason:
+                raise StatementError(
+                    f"there is no fake data for question {name!r}: {reason}",
+                    code=code,
+                    do="draw one question without fake data, or split the budget",
+                )
+
+    @property
+    def has_fake_data(self) -> bool:
+        """Whether the questions that are not drawn get the reports of random answers."""
+        return self.one_question is not None and self.one_question.fake_data
+
+    @property
+    def has_all_reports(self) -> bool:
+        """Whether every person has a report in every column."""
+        return self.one_question is None or self.one_question.fake_data
+
+    @property
+    def asked(self) -> dict[str, Question]:
+        """Questions by the columns of their reports: the joint one, or all."""
+        return self.questions if self.joint is None else {JOINT: self.joint}
+
+    @cached_property
+    def epsilon(self) -> float:
+        """Audited budget of a person in nats: the sum over the reports, or the largest if one
+        question is drawn.
+        """
+        spent = epsilon_of_odds(self.odds)
+        if self.limit is None or not self._fits:
+            return spent
+        return min(spent, self.limit.above)
+
+    @property
+    def _fits(self) -> bool:
+        """Whether a person spends at most the budget that is allowed, in exact arithmetic."""
+        return self.limit is None or self.odds <= self.limit.enclosure()[0]
+
+    @cached_property
+    def odds(self) -> Fraction | float:
+        """Largest ratio of the probabilities of a person's reports under other answers, exactly;
+        perhaps infinite.
+        """
+        return odds_of_person(self.asked.values(), self.one_question)
+
+    @cached_property
+    def budgets(self) -> dict[str, float]:
+        """Audited epsilon of each question; infinite if its mechanism is not private for any
+        epsilon.
+
+        Of a joint report, that of all questions together.
+        """
+        return {name: (self.joint or question).epsilon for name, question in self.questions.items()}
+
+    @cached_property
+    def randomizers(self) -> dict[str, Any]:
+        """What draws the reports of each column: with fake data, a mixture of the mechanism and
+        random reports.
+        """
+        laws: dict[str, Any] = {name: question.randomizer for name, question in self.asked.items()}
+        if self.one_question is None:
+            return laws
+        return {name: self.one_question.randomizer(law) for name, law in laws.items()}
+
+    @property
+    def sources(self) -> dict[str, Any]:
+        """The mechanism or design by which each column is estimated; with fake data always a
+        mechanism.
+        """
+        if self.joint is not None:
+            return {JOINT: self.joint.source}
+        return {
+            name: question.numbers
+            if isinstance(question.source, DESIGNS) and not self.has_fake_data
+            else self.randomizers[name]
+            for name, question in self.questions.items()
+        }
+
+    @property
+    def certificates(self) -> dict[str, Any]:
+        """The certificate of each column of reports; a mechanism without a design has none."""
+        sources = {name: question.source for name, question in self.asked.items()}
+        return {
+            name: source.certificate
+            for name, source in sources.items()
+            if getattr(source, "certificate", None) is not None
+        }
+
+    @property
+    def unprotected(self) -> tuple[str, ...]:
+        """Questions whose reports show who did not answer."""
+        return tuple(
+            name for name, question in self.questions.items() if question.missing == "leave_out"
+        )
+
+    @property
+    def columns(self) -> dict[str, tuple[ReportSource, Missing]]:
+        """What drew each column, and how missing reports are treated: left out if not all questions
+        are drawn.
+        """
+        if self.joint is not None:
+            return {JOINT: (self.joint.source, self.joint.missing)}
+        return {
+            name: (
+                source_of(self.randomizers[name], name),
+                question.missing if self.has_all_reports else "leave_out",
+            )
+            for name, question in self.questions.items()
+        }
+
+    def kept(self, keep: Sequence[str] = ()) -> tuple[str, ...]:
+        """Return the unprotected columns of a file of reports: ``keep`` and the weights."""
+        if self.weights is None or self.weights in keep:
+            return tuple(keep)
+        return (*keep, self.weights)
+
+    def require(self, name: str) -> str:
+        """Return the name of a question; any other name is refused."""
+        if name not in self.questions:
+            raise StatementError(
+                f"unknown question {short_repr(name)}",
+                code="question",
+                do=nearest(name, self.questions),
+            )
+        return name
+
+    def column_of(self, name: str) -> str:
+        """Return the column with the reports on a question."""
+        name = self.require(name)
+        return name if self.joint is None else JOINT
+
+
+def _require_text(name: str, text: object, do: str) -> None:
+    """Refuse a title or a name of a column that is not text."""
+    if not isinstance(text, (str, type(None))):
+        raise StatementError(f"{name} = {short_repr(text)} is not text", code="text", do=do)
+
+
+def _read_question(name: Any, stated: Any) -> Question:
+    """Return the question of a mechanism, design, problem, or anything that has a mechanism."""
+    if not isinstance(name, str):
+        raise StatementError(
+            f"the name {name!r} of a question is not text", code="name", do="name the column"
+        )
+    if isinstance(stated, Question):
+        return stated
+    if isinstance(stated, (Workload, list, tuple, range)):
+        raise StatementError(
+            f"question {name!r} has answers, and no mechanism",
+            code="mechanism",
+            do="pass a mechanism or design, or scheme='joint'",
+        )
+    source = solve(stated) if isinstance(stated, Problem) else stated
+    if not isinstance(source, DESIGNS) and not isinstance(source, Mechanism):
+        source = getattr(source, "mechanism", None)
+    if source is None:
+        raise StatementError(
+            f"question {name!r} is a {type(stated).__name__}",
+            code="type",
+            do="pass a mechanism, a design, a problem or a Question",
+        )
+    return Question(source)
+
+
+def _read_joint(questions: Any, epsilon: Budget | None) -> JointQuestion:
+    """Return the joint report on questions that are stated by their answers, or one that was found
+    before.
+    """
+    if isinstance(questions, JointQuestion):
+        return questions
+    if epsilon is None:
+        raise StatementError(
+            "a joint report needs the budget of a person", code="joint-budget", do="pass epsilon="
+        )
+    if len(questions) < 2:
+        raise no_joint_report()
+    parts = {name: _read_part(name, stated) for name, stated in questions.items()}
+    return JointQuestion.of(parts, joint_source(parts, epsilon))
+
+
+def _read_part(name: Any, stated: Any) -> Question:
+    """Return a question of a joint report, whose source is the workload of its numbers."""
+    if not isinstance(name, str) or name == JOINT or bool(getattr(stated, "columns", None)):
+        raise StatementError(
+            f"question {name!r} is not possible in a joint report",
+            code="joint-column",
+            do="name one column of answers, other than the column of the reports",
+        )
+    answers = stated.source if isinstance(stated, Question) else stated
+    if hasattr(answers, "randomizer") or isinstance(answers, Problem):
+        raise StatementError(
+            f"question {name!r} has a mechanism of its own",
+            code="joint-mechanism",
+            do="pass its answers or a Workload: the joint report is found for all questions",
+        )
+    workload = answers if isinstance(answers, Workload) else Workload.frequencies(answers)
+    if isinstance(stated, Question):
+        return replace(stated, source=workload)
+    return Question(workload)
