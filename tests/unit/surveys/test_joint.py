@@ -500,8 +500,12 @@ def test_a_budget_may_be_too_small_for_a_joint_report():
 def test_pairs_that_reports_do_not_show_and_wrong_reports_are_refused():
     small = Survey(HABITS, epsilon=0.5, scheme="joint")
     reports = small.privatize(people(50), rng=1)
-    with pytest.raises(StatementError, match="two answers depend"):
+    with refused("dependence") as error:
         small.estimate_pair(reports, "smokes", "drinks")
+    assert "at epsilon 0.5 " in error.value.what
+    assert "epsilon 1.5 " in error.value.do
+    with refused("dependence"):
+        small.joint.source.pair("smokes", "drinks")
     large = Survey(HABITS, epsilon=2.0, scheme="joint")
     for wrong in ([[0, 1]], [[0, 6]], [[2, 1]], [[0, 2, 4]]):
         with pytest.raises(StatementError, match="2 of 3"):
