@@ -113,9 +113,9 @@ def page(rows: list[dict], surveys: int, repeats: int) -> str:
     command = f"python benchmarks/tables_of_two.py {surveys} {repeats}"
     words = (
         f"{surveys} random surveys of 2 or 3 questions with 2 to 5 answers, epsilon .2 to 8 "
-        f"(evenly by its logarithm), {PEOPLE} people who are drawn and report {repeats} times. A table "
-        "is refused if its numbers are not in the row space of the channel, decided in rationals, or "
-        "if only reports that practically nobody gives show them "
+        f"(evenly by its logarithm), {PEOPLE} people who are drawn and report {repeats} times. "
+        "A table is refused if its numbers are not in the row space of the channel, decided in "
+        "rationals, or if only reports that practically nobody gives show them "
         "(`ldpopt/estimation/identified.py`). Pairs are counted once for each time.",
         f"Made by `{command}`, {date.today()}, Python {platform.python_version()}.",
     )

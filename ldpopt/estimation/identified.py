@@ -259,9 +259,9 @@ def _integers(rows: Float) -> Integers:
     """Rows of floats as integers over one denominator, exactly."""
     fractions = [[Fraction(value) for value in row] for row in np.asarray(rows, float).tolist()]
     scale = lcm(*(value.denominator for row in fractions for value in row))
-    whole = np.empty(np.shape(rows), dtype=object)
-    whole[...] = [[int(value * scale) for value in row] for row in fractions]
-    return whole
+    scaled = np.empty(np.shape(rows), dtype=object)
+    scaled[...] = [[int(value * scale) for value in row] for row in fractions]
+    return scaled
 
 
 def _independent(rows: Int, prime: int) -> tuple[Positions, Positions]:
@@ -298,7 +298,7 @@ def _combinations(
     exact = masses.astype(object)
     square = exact[np.ix_(kept, columns)].T
     inverse = _inverse(square, prime)
-    rest = exact[np.ix_(others, columns)].T  # of the right sides, in units of the modulus
+    remainders = exact[np.ix_(others, columns)].T  # of the right sides, in units of the modulus
     residues = np.zeros((rank, len(others)), dtype=object)
     waiting = np.arange(len(others))
     modulus = 1
@@ -306,9 +306,9 @@ def _combinations(
     bits = 2 * rank * (log2(int(masses.max()) + 1) + log2(rank + 1)) + 2
     step = 0
     while True:
-        digits = _product(inverse, (rest % prime).astype(np.int64), prime).astype(object)
+        digits = _product(inverse, (remainders % prime).astype(np.int64), prime).astype(object)
         residues = residues + digits * modulus
-        rest = (rest - square @ digits) // prime
+        remainders = (remainders - square @ digits) // prime
         modulus *= prime
         step += 1
         is_last = modulus.bit_length() > bits + 1
@@ -316,10 +316,10 @@ def _combinations(
             continue
         solved = []
         for place, row in enumerate(waiting):
-            found = _fractions(residues[:, place].tolist(), modulus)
-            if found is None:
+            fractions = _fractions(residues[:, place].tolist(), modulus)
+            if fractions is None:
                 continue
-            numerators, scale = found
+            numerators, scale = fractions
             combination = np.array(numerators, dtype=object) @ exact[kept]
             if (combination == scale * exact[others[row]]).all():
                 weights[row] = numerators
@@ -332,7 +332,7 @@ def _combinations(
         if is_last:
             return None
         residues = residues[:, left]
-        rest = rest[:, left]
+        remainders = remainders[:, left]
 
 
 def _product(matrix: Int, other: Int, prime: int) -> Int:

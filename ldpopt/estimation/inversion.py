@@ -135,11 +135,7 @@ def estimate_frequencies(
             do="pass the mechanism that made these reports",
         )
     fit = checked_fit(source_of(mechanism, "estimate_frequencies"), counts, check_fit)
-    wanted = np.eye(len(names)) if numbers is None else np.asarray(numbers.matrix, float)
-    if numbers is None:
-        inverse = estimator = left_inverse(mechanism)  # refuses linearly dependent rows
-    else:
-        estimator, inverse = estimator_of(mechanism, wanted, names)
+    wanted, estimator, inverse = _estimators(mechanism, numbers)
     require_shown(estimator, channel, wanted, names, 1 / counts.scale)
     if method == "inversion":
         estimate = linear_estimate(counts, estimator, wanted, channel, inverse, z, share)
@@ -160,6 +156,15 @@ def estimate_frequencies(
 def _normal_intervals(values: Float, error: Float, z: float) -> Float:
     """Intervals ``values -+ z error``, shape ``(n, 2)``."""
     return np.stack([values - z * error, values + z * error], axis=-1)
+
+
+def _estimators(mechanism: Mechanism, numbers: Workload | None) -> tuple[Float, Float, Float]:
+    """What is estimated, shape (k, n), its estimator, (k, m), and that of frequencies, (n, m)."""
+    if numbers is None:
+        inverse = left_inverse(mechanism)  # refuses linearly dependent rows
+        return np.eye(len(inverse)), inverse, inverse
+    wanted = np.asarray(numbers.matrix, dtype=np.float64)
+    return wanted, *estimator_of(mechanism, wanted, numbers.names)
 
 
 def _require_numbers(numbers: Any, mechanism: Mechanism, method: str) -> None:

@@ -159,7 +159,7 @@ class TestNumbersOfADeficientChannel:
             estimate_frequencies(CARELESS, {0: 6}, numbers=Workload([[0, 1]]))
 
     def test_numbers_of_independent_rows_are_those_of_the_frequencies(self):
-        coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+        coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"], [0, 1])
         all_of = estimate_frequencies(coin, {0: 70, 1: 30})
         same = estimate_frequencies(
             coin, {0: 70, 1: 30}, numbers=Workload.frequencies(["no", "yes"])
@@ -169,7 +169,7 @@ class TestNumbersOfADeficientChannel:
         assert same.interval == pytest.approx(all_of.interval)
 
     def test_questions_of_a_survey_are_refused_by_name(self):
-        coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["a", "b"])
+        coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["a", "b"], [0, 1])
         survey = Survey({"coin": coin, "careless": CARELESS})
         reports = pd.DataFrame({"coin": [0, 1] * 50, "careless": [0, 1] * 50})
         for call in (
@@ -194,7 +194,7 @@ class TestRareReports:
     @pytest.mark.parametrize("method", ["inversion", "maximum_likelihood"])
     def test_answers_that_only_rare_reports_tell_apart_are_refused(self, mass, method):
         channel = [[0.5, 0.5, 0], [0.5 - mass, 0.5, mass], [0.25, 0.75, 0]]
-        mechanism = Mechanism(channel, inputs=["a", "b", "c"])
+        mechanism = Mechanism(channel, inputs=["a", "b", "c"], outputs=range(3))
         assert Dependence.of(mechanism.counts).rank == 3
         with refused("silent") as error:
             estimate_frequencies(mechanism, {0: 2500, 1: 2500}, method=method)
@@ -207,7 +207,7 @@ class TestRareReports:
 
     def test_more_people_show_what_few_do_not(self):
         channel = [[0.5, 0.5, 0], [0.499, 0.5, 0.001], [0.25, 0.75, 0]]
-        mechanism = Mechanism(channel, inputs=["a", "b", "c"])
+        mechanism = Mechanism(channel, inputs=["a", "b", "c"], outputs=range(3))
         with refused("silent"):
             estimate_frequencies(mechanism, {0: 20, 1: 20})
         many = {0: 447_000, 1: 552_700, 2: 300}
@@ -226,7 +226,7 @@ class TestRareReports:
         channel = np.array(
             [[0.75, 0.25, 0], [0.25, 0.75, 0], [0.5 - share / 2, 0.5 - share / 2, share]]
         )
-        mechanism = Mechanism(channel, inputs=["no", "yes", "third"])
+        mechanism = Mechanism(channel, inputs=["no", "yes", "third"], outputs=range(3))
         people = 4000
         assert rare_reports(channel, people).tolist() == [False, False, True]
         assert rare_reports(channel, 10 * people).tolist() == [False, False, False]
