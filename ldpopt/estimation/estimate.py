@@ -13,6 +13,7 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts
+from ldpopt.estimation.identified import unseen_variances
 from ldpopt.estimation.intervals import binomial_intervals, norm_sub, score_intervals
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
@@ -217,9 +218,11 @@ def linear_estimate(
     else:
         covariance = None
         spread = centered**2 @ weights
-    error = np.sqrt(np.maximum(spread, 0.0))
+    frequencies = norm_sub(inverse @ share)
+    unseen = unseen_variances(estimator, channel, frequencies, 1 / counts.scale)
+    error = np.sqrt(np.maximum(spread + unseen, 0.0))
     interval = score_intervals(
-        values, wanted, estimator**2 @ channel.T, norm_sub(inverse @ share), counts.scale, z
+        values, wanted, estimator**2 @ channel.T, frequencies, counts.scale, z
     )
     if z > normal_quantile(confidence):
         low = estimator.min(axis=1)

@@ -9,10 +9,12 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts, source_of
 from ldpopt.estimation.estimate import Estimate, interval_quantile, linear_estimate
 from ldpopt.estimation.fit import checked_fit
+from ldpopt.estimation.identified import PEOPLE, require_shown
 from ldpopt.estimation.likelihood import likelihood_covariance, most_likely
-from ldpopt.estimation.linear import left_inverse
+from ldpopt.estimation.linear import estimator_of, left_inverse
 from ldpopt.foundation.numbers import Float, require_choice, require_kind
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.problem.workload import Workload
 
 
 def estimate_frequencies(
@@ -25,6 +27,7 @@ def estimate_frequencies(
     simultaneous: bool = False,
     check_fit: bool = True,
     weights: Any = None,
+    numbers: Workload | None = None,
 ) -> Estimate:
     r"""Estimate the frequency of each true answer from the reports of a mechanism.
 
@@ -43,8 +46,8 @@ def estimate_frequencies(
     Parameters
     ----------
     mechanism : Mechanism
-        The mechanism of the reports; its ``n`` rows must be linearly independent. Its integer
-        masses are used.
+        The mechanism of the reports; for all frequencies, its ``n`` rows must be linearly
+        independent. Its integer masses are used.
     reports : Counts, or sequence of labels, shape (N,), or mapping or Series label -> count
         Counts, or anything that `Counts.of` takes. An ambiguous Series is refused: ``dict(series)``
         are counts, ``series.to_list()`` are reports.
@@ -66,20 +69,25 @@ def estimate_frequencies(
         in any case. Default: ``True``.
     weights : array_like, shape (N,), optional
         Weight of each report, if these are a list; default: all 1.
+    numbers : Workload, optional
+        What is estimated, of the answers ``mechanism.inputs``, by inversion; default: the
+        frequencies. Numbers that the reports show can be estimated even if they do not show all
+        frequencies.
 
     Returns
     -------
     Estimate
-        ``n`` frequencies that sum to 1, in the order of ``mechanism.inputs``; `Estimate.norm_sub`
-        makes them non-negative. Intervals after inversion are not clipped (a negative end is
-        honest); after maximum likelihood they are clipped to [0, 1], and the standard error of an
-        estimate at or near 0 is approximate.
+        ``n`` frequencies that sum to 1, in the order of ``mechanism.inputs``, or the ``numbers``;
+        `Estimate.norm_sub` makes frequencies non-negative. Intervals after inversion are not
+        clipped (a negative end is honest); after maximum likelihood they are clipped to [0, 1], and
+        the standard error of an estimate at or near 0 is approximate.
 
     Raises
     ------
     StatementError
-        If there are no reports, one is impossible, or the rows of the channel are linearly
-        dependent.
+        If there are no reports, one is impossible, or the reports do not show a number: different
+        answers give the same distribution of reports, or only reports tell them apart that
+        practically nobody gives. Theory: docs, "What reports show".
     LimitReachedError
         If the likelihood could not be brought within 1e-9 nats per report of its maximum.
 
@@ -101,15 +109,18 @@ def estimate_frequencies(
     array([0.7, 0.3])
     """
     require_choice(method, ("inversion", "maximum_likelihood"), "method")
-    kind = type(mechanism)
+    cls = type(mechanism)
     do = (
-        f"pass {kind.__name__.lower()}.mechanism"
-        if hasattr(kind, "mechanism")
+        f"pass {cls.__name__.lower()}.mechanism"
+        if hasattr(cls, "mechanism")
         else "pass Mechanism(channel)"
     )
     require_kind(mechanism, Mechanism, "estimate_frequencies()", do)
     require_choice(intervals, ("score", "normal"), "intervals")
     names = mechanism.inputs
+    if numbers is not None:
+        _require_numbers(numbers, mechanism, method)
+        names = numbers.names
     z = interval_quantile(confidence, len(names), simultaneous)
     share = float(confidence)
     channel = mechanism.counts / mechanism.denominator
@@ -124,14 +135,15 @@ def estimate_frequencies(
             do="pass the mechanism that made these reports",
         )
     fit = checked_fit(source_of(mechanism, "estimate_frequencies"), counts, check_fit)
-    inverse = left_inverse(mechanism)  # refuses linearly dependent rows
+    wanted, estimator, inverse = _estimators(mechanism, numbers)
+    require_shown(estimator, channel, wanted, names, 1 / counts.scale)
     if method == "inversion":
-        wanted = np.eye(len(names))
-        estimate = linear_estimate(counts, inverse, wanted, channel, inverse, z, share)
+        estimate = linear_estimate(counts, estimator, wanted, channel, inverse, z, share)
         interval = estimate.interval
         if intervals == "normal":
             interval = _normal_intervals(estimate.values, estimate.std_error, z)
-        return replace(estimate, labels=names, interval=interval, fit=fit)
+        kind = "inversion" if numbers is None else "design"
+        return replace(estimate, labels=names, interval=interval, fit=fit, method=kind)
     values = most_likely(channel, counts.values / counts.total)
     covariance = likelihood_covariance(channel, values, counts.scale)
     error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
@@ -146,12 +158,40 @@ def _normal_intervals(values: Float, error: Float, z: float) -> Float:
     return np.stack([values - z * error, values + z * error], axis=-1)
 
 
+def _estimators(mechanism: Mechanism, numbers: Workload | None) -> tuple[Float, Float, Float]:
+    """What is estimated, shape (k, n), its estimator, (k, m), and that of frequencies, (n, m)."""
+    if numbers is None:
+        inverse = left_inverse(mechanism)  # refuses linearly dependent rows
+        return np.eye(len(inverse)), inverse, inverse
+    wanted = np.asarray(numbers.matrix, dtype=np.float64)
+    return wanted, *estimator_of(mechanism, wanted, numbers.names)
+
+
+def _require_numbers(numbers: Any, mechanism: Mechanism, method: str) -> None:
+    """Refuse numbers that are not of the mechanism's answers, and another method than inversion."""
+    require_kind(numbers, Workload, "estimate_frequencies()", "pass Workload(matrix, inputs)")
+    if numbers.inputs != mechanism.inputs:
+        raise StatementError(
+            "the numbers are not about the answers of the mechanism",
+            code="numbers",
+            do="pass Workload(matrix, inputs=mechanism.inputs)",
+        )
+    if method != "inversion":
+        raise StatementError(
+            "numbers are estimated by inversion only",
+            code="method-of-numbers",
+            do='use method="inversion"',
+        )
+
+
 def why_not_estimable(mechanism: Mechanism) -> str:
     """Return why frequencies cannot be estimated from a mechanism, and what to do; empty if they
     can.
     """
+    channel = mechanism.counts / mechanism.denominator
+    names = mechanism.inputs
     try:
-        left_inverse(mechanism)
+        require_shown(left_inverse(mechanism), channel, np.eye(len(names)), names, PEOPLE)
     except StatementError as error:
         why = f"frequencies cannot be estimated from this mechanism: {error.what.partition(':')[0]}"
         return f"{why}; `ldpopt design` finds the best one for them"

@@ -80,7 +80,7 @@ def likelihood_covariance(channel: Float, values: Float, scale: float) -> Float:
     """
     # An output of estimated probability 0 has infinite information: a small floor keeps it finite.
     expected = np.where(channel.max(axis=0) > 0, np.maximum(values @ channel, 1e-12), 0.0)
-    efficient = weighted_left_inverse(channel, expected, tolerance=0.0)
+    efficient = weighted_left_inverse(channel, expected)
     spread = (efficient * expected) @ efficient.T - np.outer(values, values)
     return np.asarray((spread + spread.T) / 2 * scale)
 

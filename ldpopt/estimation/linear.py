@@ -5,12 +5,14 @@ A number :math:`t = w \cdot p` is estimated by the mean of one value :math:`v_y`
 (k, m).
 """
 
+from collections.abc import Hashable, Sequence
 from itertools import pairwise
 
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import Float
+from ldpopt.estimation.identified import SHOWN, Dependence, has_independent_rows, least_values
+from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
 
 # largest condition number of a square channel that is inverted without its singular values
@@ -20,19 +22,70 @@ MAX_CONDITION = 1e6
 def left_inverse(mechanism: Mechanism) -> Float:
     """Return the estimator of the frequencies, shape ``(n, m)``: least squares weighted for uniform
     answers.
+
+    Linearly dependent rows are refused, by an exact decision: see `ldpopt.estimation.identified`.
     """
     channel = mechanism.counts / mechanism.denominator
-    return weighted_left_inverse(channel, channel.mean(axis=0))
+    inverse = weighted_left_inverse(channel, channel.mean(axis=0))
+    if (dependence := _dependence(mechanism, channel, inverse)) is not None:
+        raise not_identified(mechanism, dependence, np.eye(len(channel)), mechanism.inputs)
+    return inverse
 
 
-def weighted_left_inverse(
-    channel: Float, expected: Float, tolerance: float = float(np.finfo(float).eps)
-) -> Float:
+def _dependence(mechanism: Mechanism, channel: Float, inverse: Float) -> Dependence | None:
+    """The proved dependence of the rows of a channel; None if it is proved that there is none."""
+    if has_independent_rows(channel, inverse):
+        return None
+    dependence = Dependence.of(mechanism.counts)
+    return dependence if len(dependence.others) else None
+
+
+def estimator_of(
+    mechanism: Mechanism, wanted: Float, names: Sequence[Hashable]
+) -> tuple[Float, Float]:
+    """Return the estimator of numbers, shape (k, m), and one of frequencies, shape (n, m), that
+    give the same reports.
+
+    The frequencies are those of answers with independent rows, and 0 for other answers. Numbers
+    that the reports do not identify are refused by name.
+    """
+    channel = mechanism.counts / mechanism.denominator
+    expected = channel.mean(axis=0)
+    inverse = weighted_left_inverse(channel, expected)
+    if (dependence := _dependence(mechanism, channel, inverse)) is None:
+        return least_values(channel, wanted, expected), inverse
+    if len(dependence.hidden(wanted)):
+        raise not_identified(mechanism, dependence, wanted, names)
+    kept = dependence.kept
+    frequencies = np.zeros(channel.shape)
+    frequencies[kept] = weighted_left_inverse(channel[kept], expected)
+    return least_values(channel[kept], wanted[:, kept], expected), frequencies
+
+
+def not_identified(
+    mechanism: Mechanism, dependence: Dependence, wanted: Float, names: Sequence[Hashable]
+) -> StatementError:
+    """Return the error for numbers that reports do not identify, with the reason."""
+    hidden = dependence.hidden(wanted)
+    shown = [short_repr(names[place]) for place in hidden[:SHOWN]]
+    n, m = mechanism.counts.shape
+    return StatementError(
+        f"the channel has rank {dependence.rank} for {n} inputs: the reports do not show "
+        f"{', '.join(shown)}{', ...' if len(hidden) > SHOWN else ''}, because "
+        f"{dependence.reason(wanted[hidden[0]], mechanism.inputs)}",
+        code="rank",
+        where=f"channel of shape ({n}, {m})",
+        do="use a mechanism with linearly independent rows (a constant one has rank 1), merge "
+        "inputs, or estimate numbers that the reports show: numbers=Workload(...)",
+    )
+
+
+def weighted_left_inverse(channel: Float, expected: Float) -> Float:
     r"""Return ``A`` with ``A P^T = I``, shape ``(n, m)``: least squares, output ``y`` weighted by
     ``1 / expected[y]``.
 
     If ``expected`` is a mixture :math:`P^T u` of rows, ``1^T A q = sum(q)``: the estimates sum to
-    1.
+    1. Whether rows are independent is not decided here; entries may be infinite if they are not.
     """
     n, m = channel.shape
     if n == m and (only := _inverse(channel)) is not None:
@@ -42,17 +95,8 @@ def weighted_left_inverse(
     # The singular values of the scaled channel itself; its Gram matrix would square the condition
     # number.
     left, singular, right = np.linalg.svd(channel * root, full_matrices=False)
-    rank = int(np.sum(singular > singular[0] * max(n, m) * tolerance))
-    if rank < n:
-        raise StatementError(
-            f"the channel has rank {rank} for {n} inputs: different answers give the same "
-            "distribution of reports",
-            code="rank",
-            where=f"channel of shape ({n}, {m})",
-            do="use a mechanism with linearly independent rows (a constant one has rank 1), or "
-            "merge inputs",
-        )
-    return (left / singular) @ right * root  # type: ignore[no-any-return]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (left / singular) @ right * root  # type: ignore[no-any-return]
 
 
 def _inverse(channel: Float) -> Float | None:

@@ -341,15 +341,23 @@ class YesNoPatterns(ReportSource):
             fit,
         )
 
+    @cached_property
+    def shows_pairs(self) -> bool:
+        """Whether reports show how the answers to two questions go together: their channel on four
+        pairs has full rank, in rationals.
+        """
+        both, only, none = self.pattern.pair() if self.size > 1 else (0, 0, 0)
+        return both + none != 2 * only
+
     def pair(self, name: str, other: str) -> "PairOfAnswers":
         """What counts and estimates the table of two questions."""
-        both, only, none = self.pattern.pair() if self.size > 1 else (0, 0, 0)
-        if both + none == 2 * only:
+        if not self.shows_pairs:
             problem = (
                 f"the reports, with {self.size} answers each, do not show how two answers "
                 "depend on each other"
             )
-            raise StatementError(problem, do="use a larger epsilon, or the scheme 'split'")
+            do = "use a larger epsilon, or the scheme 'split'"
+            raise StatementError(problem, code="dependence", do=do)
         return PairOfAnswers(self, name, other)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
@@ -18,6 +19,7 @@ from ldpopt.estimation.answered import ANSWERED, among_answered
 from ldpopt.estimation.counts import Counts, MechanismSource, source_of
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.inversion import estimate_frequencies
+from ldpopt.estimation.linear import left_inverse
 from ldpopt.estimation.options import Reading
 from ldpopt.estimation.planning import Precision, precision
 from ldpopt.estimation.reports import ALL, NO_GROUP
@@ -29,6 +31,7 @@ from ldpopt.mechanism.files import require_drawn_by
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.surveys.count import counts_by_group, counts_of_all, counts_of_table
 from ldpopt.surveys.joint import JOINT
+from ldpopt.surveys.pairs import pair_of
 from ldpopt.surveys.questionnaire import Questionnaire
 from ldpopt.tables.coding import Coder
 
@@ -211,7 +214,8 @@ def estimate_question(
         estimate = partial(estimate_frequencies, source.mechanism)
     else:
         estimate = source.estimate
-    estimates: Estimate = estimate(counts, **vars(reading))
+    with of_question(name):
+        estimates: Estimate = estimate(counts, **vars(reading))
     missing = survey.questions[name].missing_place(estimates.labels or ())
     if missing is None:
         return estimates
@@ -256,7 +260,7 @@ def estimate_pair(
         pairs, counts = _pairs_of_reports(survey, table, names, weights)
         return estimate_frequencies(pairs, counts, **vars(reading))
     name, other = map(survey.require, names)
-    source = survey.joint.pair(name, other)
+    source = pair_of(survey.joint, name, other)
     columns = {JOINT: (source, survey.joint.missing)}
     counts = counts_of_all(survey, columns, table, weights)[JOINT]
     return source.estimate(counts, **vars(reading))  # type: ignore[no-any-return]
@@ -298,6 +302,17 @@ def _pairs_of_reports(
     return pairs, Counts(pairs.digest, pairs.outputs, values, squares, *sums)
 
 
+@contextmanager
+def of_question(name: str) -> Iterator[None]:
+    """Name the question whose frequencies cannot be estimated."""
+    try:
+        yield
+    except StatementError as error:
+        if error.code not in ("rank", "silent"):
+            raise
+        raise error.restated(StatementError, where=f"question {name!r}") from None
+
+
 def _mechanisms_of_pair(survey: Questionnaire, names: tuple[str, str]) -> list[Any]:
     """The mechanisms of two questions of which a table can be estimated from their two reports."""
     laws = [survey.randomizers[survey.require(name)] for name in names]
@@ -317,4 +332,8 @@ def _mechanisms_of_pair(survey: Questionnaire, names: tuple[str, str]) -> list[A
     if reason:
         do = "use the scheme 'joint', or 'split' and two questions of few answers"
         raise StatementError(reason, code=code, do=do)
+    # Masses of pairs are rounded, so that the rank is decided for each question.
+    for name, law in zip(names, laws, strict=True):
+        with of_question(name):
+            left_inverse(law)
     return laws

@@ -38,7 +38,6 @@ from ldpopt.tables.coding import MISSING, Codes
 JOINT = "joint report"  # the column of the reports
 MAX_COMBINATIONS = 64  # largest number of combinations of answers for which a channel is designed
 DESIGN_SECONDS = 20.0  # limit of the search for it
-TOLERANCE = 1e-9  # largest bias of an estimator of a pair's table, in shares
 
 
 @dataclass(frozen=True)
@@ -115,33 +114,6 @@ class JointQuestion(Question):
         return self.source.variances_at(
             np.full(2, 0.5) if priors is None else priors[self.source.place(name)]
         )
-
-    def pair(self, name: str, other: str) -> Any:
-        """What counts and estimates the table of two questions."""
-        if name == other:
-            raise StatementError(
-                f"a table of {name!r} and itself", code="same-question", do="name two questions"
-            )
-        if isinstance(self.source, YesNoPatterns):
-            return self.source.pair(name, other)
-        rows = self.questions[name].inputs
-        columns = self.questions[other].inputs
-        combinations = np.indices([len(question.inputs) for question in self.questions.values()])
-        first, second = (
-            combinations[list(self.questions).index(each)].ravel() for each in (name, other)
-        )
-        wanted = np.eye(len(rows) * len(columns))[:, first * len(columns) + second]
-        channel = self.source.mechanism.channel
-        root = np.sqrt(channel.mean(axis=0))
-        estimator = wanted @ (np.linalg.pinv((channel / root).T, rcond=1e-9) / root)
-        if np.abs(estimator @ channel.T - wanted).max() > TOLERANCE:
-            raise StatementError(
-                f"the reports do not show how the answers to {name!r} and {other!r} depend "
-                "on each other",
-                code="dependence",
-                do="use a larger epsilon, or the scheme 'split'",
-            )
-        return JointNumbers(self.source, tuple(product(rows, columns)), wanted, estimator)
 
     @cached_property
     def _numbers(self) -> dict[str, JointNumbers]:

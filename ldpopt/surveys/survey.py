@@ -384,9 +384,16 @@ class Survey(Questionnaire):
         Returns
         -------
         Estimate
-            For each answer to the first question in turn, all answers to the second. For small
-            budgets the best report is about one question: if it does not show how two answers
-            depend on each other, this is an error.
+            For each answer to the first question in turn, all answers to the second. Standard
+            errors are those of the estimator at the most likely frequencies of the answers.
+
+        Raises
+        ------
+        StatementError
+            If the reports do not show how the answers go together: for small budgets the best joint
+            report is about one question, or only reports that practically nobody gives are about
+            two. The message has a budget at which joint reports of as many people show it. Or if a
+            question has answers with linearly dependent rows, or too many answers.
 
         Examples
         --------

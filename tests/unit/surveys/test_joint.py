@@ -3,6 +3,7 @@ estimates, keys."""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import math
@@ -31,6 +32,7 @@ from ldpopt.mechanism.questions import Question
 from ldpopt.studies.folders import count_folder, privatize_folder
 from ldpopt.studies.survey_simulation import simulate_survey
 from ldpopt.surveys.joint import JOINT
+from ldpopt.surveys.pairs import pair_of
 
 # The table of the best joint report: sum of the variances of all 2 d shares, from an independent
 # search
@@ -500,8 +502,12 @@ def test_a_budget_may_be_too_small_for_a_joint_report():
 def test_pairs_that_reports_do_not_show_and_wrong_reports_are_refused():
     small = Survey(HABITS, epsilon=0.5, scheme="joint")
     reports = small.privatize(people(50), rng=1)
-    with pytest.raises(StatementError, match="two answers depend"):
+    with refused("dependence") as error:
         small.estimate_pair(reports, "smokes", "drinks")
+    assert "at epsilon 0.5 " in error.value.what
+    assert "epsilon 1.5 " in error.value.do
+    with refused("dependence"):
+        small.joint.source.pair("smokes", "drinks")
     large = Survey(HABITS, epsilon=2.0, scheme="joint")
     for wrong in ([[0, 1]], [[0, 6]], [[2, 1]], [[0, 2, 4]]):
         with pytest.raises(StatementError, match="2 of 3"):
@@ -640,3 +646,93 @@ def test_simulated_joint_reports_have_the_planned_errors(answers):
         # no distribution of the answers has larger ones
         worst = survey.precision(name).variances / 400
         assert (found["rmse"][name].to_numpy() ** 2 <= worst * (1 + 5 * math.sqrt(2 / 40))).all()
+
+
+@contextlib.contextmanager
+def suppressed(code: str):
+    """Pass over an error of this code."""
+    try:
+        yield
+    except StatementError as error:
+        if error.code != code:
+            raise
+
+
+TWO = {"a": ["no", "yes"], "b": ["low", "mid", "high"]}
+TABLE_OF_TWO = np.array([[0.40, 0.20, 0.05], [0.05, 0.10, 0.20]])
+
+
+def reports_of(survey: Survey, table: np.ndarray, size: int, rng: np.random.Generator):
+    """Reports of people drawn from a table of all answers."""
+    drawn = rng.choice(table.size, size, p=table.ravel())
+    columns = zip(survey.questions, np.unravel_index(drawn, table.shape), strict=True)
+    labels = {name: survey.questions[name].inputs for name in survey.questions}
+    answers = {name: [labels[name][code] for code in codes] for name, codes in columns}
+    return survey.privatize(pd.DataFrame(answers), rng=rng)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+def test_a_table_is_refused_or_right(epsilon):
+    survey = Survey(TWO, epsilon=epsilon, scheme="joint")
+    reports = reports_of(survey, TABLE_OF_TWO, 5000, np.random.default_rng(46))
+    if epsilon > 1:
+        pair = survey.estimate_pair(reports, "a", "b")
+        assert (np.abs(pair.values - TABLE_OF_TWO.ravel()) < 5 * pair.std_error).all()
+        assert (pair.std_error < 0.01).all()
+        return
+    with refused("dependence") as error:
+        survey.estimate_pair(reports, "a", "b")
+    assert f"at epsilon {epsilon:g} " in error.value.what
+    assert "standard error would be" in error.value.what
+    enough = float(error.value.do.split()[2])
+    larger = Survey(TWO, epsilon=enough, scheme="joint")
+    reports = reports_of(larger, TABLE_OF_TWO, 5000, np.random.default_rng(47))
+    pair = larger.estimate_pair(reports, "a", "b")
+    assert (np.abs(pair.values - TABLE_OF_TWO.ravel()) < 5 * pair.std_error).all()
+
+
+@pytest.mark.parametrize("number", range(thorough_or(4, 40)))
+def test_tables_of_random_surveys_are_refused_or_right(number, monkeypatch):
+    # The same kind as benchmarks/tables_of_two.py, which has the figures.
+    monkeypatch.setattr("ldpopt.surveys.pairs.LARGER", ())
+    rng = np.random.default_rng([number, 46])
+    sizes = rng.integers(2, 5, thorough_or(2, rng.integers(2, 4))).tolist()
+    epsilon = round(float(np.exp(rng.uniform(np.log(0.2), np.log(8)))), 3)
+    names = [f"q{place}" for place in range(len(sizes))]
+    survey = Survey(
+        {name: list(range(size)) for name, size in zip(names, sizes, strict=True)},
+        epsilon=epsilon,
+        scheme="joint",
+    )
+    truth = rng.dirichlet(np.ones(math.prod(sizes))).reshape(sizes)
+    reports = reports_of(survey, truth, 5000, rng)
+    shown = 0
+    for one, two in itertools.combinations(range(len(sizes)), 2):
+        table = truth.sum(axis=tuple(set(range(len(sizes))) - {one, two})).ravel()
+        with suppressed("dependence"):
+            pair = survey.estimate_pair(reports, names[one], names[two])
+            assert (np.abs(pair.values - table) < 5 * pair.std_error).all()
+            shown += 1
+    assert shown or epsilon < 5
+
+
+def test_the_standard_error_of_a_table_is_the_deviation_of_its_estimates():
+    # Nobody gives the first two answers together, and few reports of them are expected.
+    survey = Survey({"a": range(3), "b": range(3)}, epsilon=6.5, scheme="joint")
+    truth = np.full((3, 3), 1 / 8)
+    truth[0, 0] = 0
+    pair = pair_of(survey.joint, "a", "b")
+    share = truth.ravel() @ survey.joint.source.mechanism.channel
+    rng = np.random.default_rng(1)
+    rounds = thorough_or(60, 1000)
+    estimates = [
+        pair.estimate(dict(enumerate(rng.multinomial(1000, share))), check_fit=False)
+        for _ in range(rounds)
+    ]
+    values = np.array([each.values for each in estimates])
+    errors = np.array([each.std_error for each in estimates])
+    deviation = np.std(values, axis=0)
+    assert np.abs(errors.mean(axis=0) / deviation - 1).max() < 0.2 + 2 / math.sqrt(rounds)
+    # The share of nobody has an error that does not vanish where none of its reports was given.
+    assert errors[:, 0].min() > 0.4 * deviation[0]
+    assert np.allclose([np.diag(each.covariance) for each in estimates], errors**2)
