@@ -19,9 +19,9 @@ The parts can be read in this order; the numbers are their first lines:
     6f. Questions of two answers each: moments of sets ................................... 2000
     7. Reports: what several reports of a person reveal together ......................... 2307
     7a. One report, as atoms ............................................................. 2466
-    7b. Shuffled reports ................................................................. 2610
-    7c. The mean positive part of a sum of many variables ................................ 2683
-    8. Files, and the command line ....................................................... 2836
+    7b. Shuffled reports ................................................................. 2611
+    7c. The mean positive part of a sum of many variables ................................ 2684
+    8. Files, and the command line ....................................................... 2837
 
 A function begins with its claim, as an inequality or equation where it has one. Names such as
 ``thm-estimation-bound`` are the labels of theorems in the documentation (docs/theory), where the
@@ -2511,6 +2511,7 @@ def corners_of(report):
 
 def ratios_of(report):
     """The ratios in a file, in order; a report that is bounded by itself needs none."""
+    need(isinstance(report["ratios"], list), "ratios are a list")
     points = sorted({sized(text) for text in report["ratios"]})
     need(not points or points[0] > 0, "a ratio is not positive")
     return points

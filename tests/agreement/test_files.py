@@ -232,7 +232,7 @@ def test_exchanged_questions_are_refused(tmp_path: Path, name: str, change: Any)
     changed_survey(tmp_path / "s.json", name, change)
     with refused("joint-questions", ModelFileError):
         lo.Survey.load(tmp_path / "s.json")
-    assert run_cli("certify", tmp_path / "s.json").exit_code == 1
+    assert run_cli("certify", tmp_path / "s.json").exit_code == 2
 
 
 @pytest.mark.parametrize("name", ["split", "patterns", "joint"])
