@@ -108,7 +108,7 @@ def _require_digest(data: dict[str, Any], name: str) -> None:
         problem = "the survey has no digest, which shows that nothing in it was changed"
         raise ModelFileError(problem, code="no-digest", where=name, do=do)
     if flaws := flaws_of(Entry(data, name)):
-        raise ModelFileError(flaws[0], code="digest", where=name, do=do)
+        raise ModelFileError(flaws[0], code="changed-file", where=name, do=do)
 
 
 def _require_budget(survey: Questionnaire, stated: Entry) -> None:
@@ -194,7 +194,7 @@ def _read_source(entry: Entry) -> Any:
     claim = certificate_from_dict(entry.value, f"{entry.path}: {entry.key}")
     design = ProvedDesign.of(claim)
     if claim.flaws:
-        raise ModelFileError(claim.flaws[0], code="digest", where=entry.path, do=UNCHANGED)
+        raise ModelFileError(claim.flaws[0], code="changed-file", where=entry.path, do=UNCHANGED)
     if isinstance(design, FormulaDesign) != (kind == "sets"):
         raise entry.error(
             "a design with a list of reports is no design of sets, nor is one of sets"

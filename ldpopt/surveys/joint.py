@@ -254,7 +254,9 @@ def read_joint(data: Any, questions: Mapping[str, Question], where: str) -> YesN
             do="restore the file as it was saved",
         )
     if claim.flaws:
-        raise StatementError(claim.flaws[0], code="digest", do="restore the file as it was saved")
+        raise StatementError(
+            claim.flaws[0], code="changed-file", do="restore the file as it was saved"
+        )
     return Design(claim)
 
 
