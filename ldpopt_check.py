@@ -6,22 +6,22 @@ one. A certificate that claims more than is proved here is refused.
 The parts can be read in this order; the numbers are their first lines:
 
     1. Reading: files, numbers, labels, masses ...........................................  129
-    2. e**x and ln between rationals .....................................................  253
-    3. Privacy notions ...................................................................  326
-    4. Programs: what the mechanism is worth, and what no private mechanism can pass .....  577
-    5. Designs: error and bias of the estimator that is used .............................  864
-    6. Designs: bounds on all private mechanisms ......................................... 1284
-    6a. Sets of answers, one by one ...................................................... 1361
-    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 1432
-    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 1551
-    6d. A single mean .................................................................... 1752
-    6e. Products: combinations of attributes ............................................. 1842
-    6f. Questions of two answers each: moments of sets ................................... 2022
-    7. Reports: what several reports of a person reveal together ......................... 2333
-    7a. One report, as atoms ............................................................. 2475
-    7b. Shuffled reports ................................................................. 2615
-    7c. The mean positive part of a sum of many variables ................................ 2688
-    8. Files, and the command line ....................................................... 2845
+    2. e**x and ln between rationals .....................................................  269
+    3. Privacy notions ...................................................................  343
+    4. Programs: what the mechanism is worth, and what no private mechanism can pass .....  594
+    5. Designs: error and bias of the estimator that is used .............................  881
+    6. Designs: bounds on all private mechanisms ......................................... 1302
+    6a. Sets of answers, one by one ...................................................... 1379
+    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 1450
+    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 1569
+    6d. A single mean .................................................................... 1770
+    6e. Products: combinations of attributes ............................................. 1860
+    6f. Questions of two answers each: moments of sets ................................... 2040
+    7. Reports: what several reports of a person reveal together ......................... 2351
+    7a. One report, as atoms ............................................................. 2511
+    7b. Shuffled reports ................................................................. 2657
+    7c. The mean positive part of a sum of many variables ................................ 2730
+    8. Files, and the command line ....................................................... 2887
 
 A function begins with its claim, as an inequality or equation where it has one. Names such as
 ``thm-estimation-bound`` are the labels of theorems in the documentation (docs/theory), where the
@@ -202,19 +202,35 @@ def fraction(text):
     return Fraction(text)
 
 
+def sized(text):
+    """The rational of a text; an error if it is beyond all doubles."""
+    value = fraction(text)
+    float(value)
+    return value
+
+
 def labels(names):
-    """Distinct labels of answers or reports, as JSON text: the number 1 is not the text "1"."""
-
-    def plain(name):
-        return type(name) in (str, int, float) or (isinstance(name, list) and all(map(plain, name)))
-
-    need(
-        isinstance(names, list) and names and all(map(plain, names)),
-        "labels are a list of text, numbers and lists",
-    )
-    texts = [json.dumps(name) for name in names]
+    """Distinct labels of answers or reports, as texts; see `label`."""
+    need(isinstance(names, list) and names, "labels are a list")
+    texts = [label(name) for name in names]
     need(len(set(texts)) == len(texts), "a duplicate label")
     return texts
+
+
+def label(name):
+    """JSON text of a label: text, a finite number, or a list of labels.
+
+    Equal numbers have one text, as 1, 1.0 and true have; the number 1 is not the text "1".
+    """
+    if isinstance(name, list):
+        return f"[{', '.join(map(label, name))}]"
+    if isinstance(name, str):
+        return json.dumps(name)
+    need(
+        isinstance(name, (int, float)) and abs(name) < float("inf"),
+        f"the label {name!r:.60} is neither text nor a finite number nor a list of them",
+    )
+    return json.dumps(int(name) if name == int(name) else name)
 
 
 def masses(table, n, m):
@@ -292,7 +308,8 @@ def nats(epsilon, digits=400):
     low = near("ln", number, False, digits) if logarithm else number
     high = near("ln", number, True, digits) if logarithm else number
     need(high <= 10001, "epsilon is above 10000")
-    return (number if logarithm else None), max(low, Fraction(0)), high
+    ratio = number if logarithm else None if number else Fraction(1)  # e**0 is 1
+    return ratio, max(low, Fraction(0)), high
 
 
 @lru_cache(maxsize=None, typed=True)
@@ -486,7 +503,7 @@ def edges_of(table, place):
         "a graph has edges or neighbors",
     )
     if "edges" in stated:
-        number = range(n).index if "edges" in table else lambda name: place[json.dumps(name)]
+        number = range(n).index if "edges" in table else lambda name: place[label(name)]
         return [(number(a), number(b)) for a, b in stated["edges"]]
     need(stated["kind"] in ("path", "cycle", "complete"), "unknown neighbors")
     if stated["kind"] == "complete":
@@ -911,7 +928,8 @@ def check_design(data):
         f"{data['format']!r:.60} is not a known format of ldpopt",
     )
     need_digest(data)
-    # What stands in "about" claims nothing.
+    if "about" in data:  # it claims nothing
+        keys(data["about"], "title notion epsilon delta digest made_by")
     data = {key: data[key] for key in data if key not in ("digest", "about")}
     if "size" in data:
         kind = Frequencies
@@ -921,7 +939,7 @@ def check_design(data):
         kind = Design
     keys(data, f"format privacy objective multipliers achieved bound bias {kind.KEYS}")
     need(data["objective"] in ("average", "worst_case"), "unknown objective")
-    achieved, bound, bias = (fraction(data[key]) for key in ("achieved", "bound", "bias"))
+    achieved, bound, bias = (sized(data[key]) for key in ("achieved", "bound", "bias"))
     design = kind(data)
     error, squared_bias = design.errors()
     need(
@@ -2351,6 +2369,7 @@ def check_account(data):
     """
     keys(data, "format reports claims made_by digest")
     need_digest(data)
+    need(isinstance(data["made_by"], str), "made_by is not text")
     account = Account(data["reports"])
     words = []
     need(isinstance(data["claims"], list) and data["claims"], "there are no claims")
@@ -2358,13 +2377,18 @@ def check_account(data):
         epsilon, delta = keys(claim, "epsilon delta")
         ratio, low, _ = nats(epsilon)
         excess = account.excess(ratio or near("exp", low, up=False))
+        delta = sized(delta)
+        need(delta <= 1, "a delta is above 1")
         need(
-            excess <= fraction(delta),
+            excess <= delta,
             f"delta at epsilon {epsilon}: {decimal(excess)} was found",
             ClaimError,
         )
-        words.append(f"({epsilon:.9g}, {decimal(fraction(delta), 9)})")
-    return f"all reports together are (epsilon, delta)-private with {', '.join(words)}"
+        words.append(f"({epsilon:.9g}, {decimal(delta, 9)})")
+    return (
+        f"all reports together are (epsilon, delta)-private with {', '.join(words)}, "
+        f"comparing {account.compared} of answers"
+    )
 
 
 class Account:
@@ -2375,21 +2399,25 @@ class Account:
     (thm-composition-adaptive). The products of two halves of the reports are multiplied out and
     kept in ``halves``; an excess is summed over the pairs of both. ``certain`` is the probability
     that some report is impossible under the other answer: it counts with its whole mass. A single
-    shuffled report needs no atoms, and is bounded itself: ``alone``.
+    shuffled report needs no atoms, and is bounded itself: ``alone``. ``compared`` says which
+    pairs of answers are told apart: a file may name some for each channel.
     """
 
     def __init__(self, reports):
         need(isinstance(reports, list) and reports, "there are no reports")
-        first = reports[0] if len(reports) == 1 else {}
-        is_alone = (
-            first.get("kind") == "shuffled" and first["times"] == 1 and type(first["times"]) is int
+        stated = [dict(report) for report in reports]
+        counts = [report.pop("times") for report in stated]
+        need(
+            all(type(times) is int and 0 < times < 2**20 for times in counts),
+            "times is not a number of repetitions",
         )
-        self.alone = first if is_alone else None
+        named = sorted({tuple(pair) for report in stated for pair in named_pairs(report)})
+        self.compared = f"only the pairs {named!s:.200}" if named else "all pairs"
+        is_alone = counts == [1] and stated[0].get("kind") == "shuffled"
+        self.alone = stated[0] if is_alone else None
         self.halves = [NOTHING, NOTHING]
         possible = 1
-        for report in [] if is_alone else reports:
-            times = report["times"]
-            need(type(times) is int and 0 <= times < 2**20, "times is not a number of repetitions")
+        for report, times in [] if is_alone else zip(stated, counts):
             atoms, certain = atoms_of(report)
             possible *= (1 - certain) ** times
             for part in (times - times // 2, times // 2):
@@ -2407,6 +2435,7 @@ class Account:
         ``p sum r - a q sum s``.
         """
         if self.alone:
+            ratios_of(self.alone)
             return most_of(self.alone, a)
         left, right = self.halves
         over, under = a.as_integer_ratio()
@@ -2422,6 +2451,13 @@ class Account:
             count = bisect(right, False, key=is_spent)
             total += under * p * sums_r[count] - over * q * sums_s[count]
         return self.certain + Fraction(total, under << 2 * PLACES)
+
+
+def named_pairs(report):
+    """The pairs of answers that a report compares, by position; none if it compares all."""
+    if report["kind"] == "one_of":
+        return [pair for source in report["sources"] for pair in named_pairs(source)]
+    return report.get("pairs") or []
 
 
 def order(atom):
@@ -2506,8 +2542,7 @@ def corners_of(report):
     They are the lower hull of the bounds at the ratios in the file: an excess is convex, so that it
     is below the chord of any two bounds. Other ratios would only bound it less well.
     """
-    points = sorted({fraction(text) for text in report["ratios"]})
-    need(not points or points[0] > 0, "a ratio is not positive")
+    points = ratios_of(report)
     afford(10**5 * len(points))
     bounds = [(Fraction(0), Fraction(1))]
     bounds += [(a, min(most_of(report, a), Fraction(1))) for a in points]
@@ -2517,6 +2552,14 @@ def corners_of(report):
             corners.pop()
         corners.append((a, min(value, corners[-1][1]) if corners else value))
     return corners
+
+
+def ratios_of(report):
+    """The ratios in a file, in order; a report that is bounded by itself needs none."""
+    need(isinstance(report["ratios"], list), "ratios are a list")
+    points = sorted({sized(text) for text in report["ratios"]})
+    need(not points or points[0] > 0, "a ratio is not positive")
+    return points
 
 
 def is_above(left, middle, right):
@@ -2531,11 +2574,8 @@ def atoms_of_sources(report):
 
     Each channel has the same probability, by which its masses are divided.
     """
-    parts = report["sources"]
-    need(
-        isinstance(parts, list) and parts and set(report) == {"kind", "times", "sources"},
-        "no sources",
-    )
+    _, parts = keys(report, "kind sources")
+    need(isinstance(parts, list) and parts, "no sources")
     each = [atoms_of(part) for part in parts]
     atoms = [(-(-p // len(parts)), q // len(parts)) for source, _ in each for p, q in source]
     return atoms, sum(certain for _, certain in each) / len(parts)
@@ -2547,8 +2587,9 @@ def atoms_of_ratios(report):
     Under an answer, it speaks for it with the probability ``share``, for the other one with
     ``share / odds``, and else for none.
     """
-    odds = fraction(report["odds"])
-    share = fraction(report["share"])
+    _, odds, share = keys(report, "kind odds share")
+    odds = sized(odds)
+    share = sized(share)
     need(odds >= 1 and 0 <= share * (1 + 1 / odds) <= 1, "odds or share out of range")
     small = share / odds
     equal = 1 - share - small
@@ -2560,13 +2601,12 @@ def most_of(report, a):
 
     It is a bound of it if shuffled. ``null`` names all pairs. Pairs are ordered: of one-sided
     privacy, a file names those in one direction only. Of pairs that it does not name, it claims
-    nothing.
+    nothing. Shuffled reports show no more than the report itself, from which they can be made.
     """
     kind = report["kind"]
     table = report["masses"]
     extra = {"reports": "", "shuffled": "people", "permanent": "fresh publications"}[kind]
-    names = {"kind", "masses", "pairs", "ratios", *extra.split()}
-    need(set(report) in (names, names | {"times"}), f"reports should have the keys {sorted(names)}")
+    keys(report, f"kind masses pairs ratios {extra}")
     n = len(table)
     masses(table, n, len(table[0]))
     pairs = list(permutations(range(n), 2)) if report["pairs"] is None else report["pairs"]
@@ -2575,8 +2615,7 @@ def most_of(report, a):
         "pairs are of two positions",
     )
     need(pairs and all(0 <= x < n for pair in pairs for x in pair), "a pair names no row")
-    if kind == "shuffled":
-        return most_shuffled(table, pairs, report["people"], a)
+    need(all(x != z for x, z in pairs), "a pair compares an answer with itself")
     unit = UNIT
     if kind == "permanent":
         times = report["publications"]
@@ -2586,7 +2625,10 @@ def most_of(report, a):
         unit = UNIT ** (times + 1)
         table = of_publications(table, fresh, times)
     best = max(excess_of(table[x], table[z], a) for x, z in pairs)
-    return Fraction(best, a.denominator * unit)
+    excess = Fraction(best, a.denominator * unit)
+    if kind == "shuffled":
+        excess = min(excess, most_shuffled(table, pairs, report["people"], a))
+    return excess
 
 
 def excess_of(first, second, a):

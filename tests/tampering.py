@@ -97,6 +97,20 @@ def tamperings(data: Data, most: int | None = None) -> Iterator[tuple[str, Data,
             yield name, other, is_false
 
 
+def account_tamperings(data: Data) -> Iterator[tuple[str, Data, bool]]:
+    """As `tamperings`, for what reports reveal."""
+    text = json.dumps(data)
+    for name, change, is_false in _of_accounts(data):
+        other = json.loads(text)
+        change(other)
+        try:
+            other = with_digest(other)
+        except TypeError:
+            continue
+        if json.dumps(other) != text:
+            yield name, other, is_false
+
+
 Change = tuple[str, Callable[[Data], Any], bool]
 
 
@@ -140,7 +154,16 @@ def _of_any(data: Data) -> Iterator[Change]:
     ):
         for name, odd in ODD.items():
             yield f"{key}: {name}", put(odd, key), True
+    names = "questions" if "kinds" in data else "inputs"
+    for twice in ([1, 1.0], [0.0, -0.0], [1, True], [[1], [1.0]], [["a", 0], ["a", -0.0]]):
+        if "kinds" not in data:
+            change = put(lambda labels, twice=twice: [*twice, *labels[2:]], names)
+        else:
+            change = put(lambda rows, twice=twice: [[rows[0][0], *twice], *rows[1:]], names)
+        yield f"labels {twice}", change, True
     if "about" in data:
+        yield "an unread key in about", put(1, "about", "more"), True
+        yield "a key of about less", lambda other: other["about"].pop("notion"), True
         yield "another title", put("another", "about", "title"), False
         yield "it says nothing of itself", lambda other: other.pop("about"), False
 
@@ -674,3 +697,91 @@ def _of_questions(data: Data) -> Iterator[Change]:
     yield "another answer", put("another", "questions", 0, 2), False
     yield "the worst case", put("worst_case", "objective"), False
     yield "an unknown objective", put("best", "objective"), True
+
+
+def _of_accounts(data: Data) -> Iterator[Change]:
+    """Reports, their repetitions, pairs and ratios, and the claims."""
+    report = data["reports"][0]
+    claims = data["claims"]
+
+    yield "more repetitions", put(report["times"] + 1, "reports", 0, "times"), True
+    for value in (-1, 2.0, True, None, "2", 10**300):
+        yield f"repetitions {value!s:.9}", put(value, "reports", 0, "times"), True
+    yield "a report more", put([*data["reports"], report], "reports"), True
+    yield "no reports", put([], "reports"), True
+    yield "an unknown kind", put("other", "reports", 0, "kind"), True
+    yield "another key", put(1, "reports", 0, "more"), True
+    yield (
+        "a smaller epsilon",
+        put(claims[-1]["epsilon"] - 0.1, "claims", len(claims) - 1, "epsilon"),
+        True,
+    )
+    for value in (None, "x", -1.0):
+        yield f"epsilon {value}", put(value, "claims", 0, "epsilon"), True
+    for value in NUMBERS:
+        yield f"delta {value!s:.9}", put(value, "claims", 0, "delta"), True
+    yield "no claims", put([], "claims"), True
+    yield "another format", put("ldpopt account certificate 9", "format"), True
+    if "masses" in report:
+        first, second = report["masses"][0][:2]
+        sharper = [[1 << 53, *[0] * (len(report["masses"][0]) - 1)], *report["masses"][1:]]
+        yield "a sharper row", put(sharper, "reports", 0, "masses"), True
+        yield "a sum that is not 1", put(first + 1, "reports", 0, "masses", 0, 0), True
+        yield "masses in floats", put(float(first), "reports", 0, "masses", 0, 0), True
+        yield "a negative mass", put(-second, "reports", 0, "masses", 0, 1), True
+        yield (
+            "a pair that is not there",
+            put([[0, len(report["masses"])]], "reports", 0, "pairs"),
+            True,
+        )
+        yield "no pairs", put([], "reports", 0, "pairs"), True
+    if "people" in report:
+        yield "fewer people", put(report["people"] - 10, "reports", 0, "people"), True
+        yield "no people", put(0, "reports", 0, "people"), True
+    if "publications" in report:
+        yield (
+            "more publications",
+            put(report["publications"] + 2, "reports", 0, "publications"),
+            True,
+        )
+        yield "a fresh row less", put(report["fresh"][1:], "reports", 0, "fresh"), True
+    for key in data:
+        if key != "digest":
+            yield f"no {key}", lambda other, key=key: other.pop(key), True
+    yield "an unread key", put(1, "more"), True
+    yield "an unread key of a claim", put(1, "claims", 0, "more"), True
+    yield "made by a number", put(1, "made_by"), True
+    yield "made by another", put("another", "made_by"), False
+    yield "a delta above 1", put("2", "claims", 0, "delta"), True
+    yield "the largest delta", put("1", "claims", 0, "delta"), False
+    for place, part in enumerate(data["reports"]):
+        yield f"report {place}: 0 repetitions", put(0, "reports", place, "times"), True
+        yield (
+            f"report {place}: no repetitions",
+            lambda other, k=place: other["reports"][k].pop("times"),
+            True,
+        )
+        yield from _of_sources(part, "reports", place)
+
+
+def _of_sources(part: Data, *path: Any) -> Iterator[Change]:
+    """One source, or those of which one is drawn."""
+    where = "/".join(map(str, path))
+    yield f"{where}: an unread key", put(1, *path, "more"), True
+    for place, source in enumerate(part.get("sources", [])):
+        for times in (0, 1, 5):
+            yield f"{where}: {times} nested", put(times, *path, "sources", place, "times"), True
+        yield from _of_sources(source, *path, "sources", place)
+    if "masses" in part:
+        for pairs in ([[0, 0]], [[0, 1], [1, 1]], [[0]], [[0, 1.0]], [[False, True]]):
+            yield f"{where}: pairs {pairs}", put(pairs, *path, "pairs"), True
+        for ratios in (["0"], ["-1"], [1.0], "1", ["1/0"], [None]):
+            yield f"{where}: ratios {ratios}", put(ratios, *path, "ratios"), True
+        if part["ratios"]:
+            yield f"{where}: ratios exchanged", put(swapped, *path, "ratios"), False
+            more = [*part["ratios"], "1/3", part["ratios"][0]]
+            yield f"{where}: more ratios", put(more, *path, "ratios"), False
+    if part["kind"] == "ratios":
+        for odds in ("1/2", "0", "-1", 3):
+            yield f"{where}: odds {odds}", put(odds, *path, "odds"), True
+        yield f"{where}: a share above 1", put("2", *path, "share"), True

@@ -5,7 +5,7 @@ JSON.
 computation.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +14,7 @@ from ldpopt.accounting.permanent_reports import Permanent
 from ldpopt.accounting.privacy_loss import BITS, ChannelSource, OneOf, Ratios, Source, all_pairs
 from ldpopt.accounting.shuffled_reports import MAX_PEOPLE, Shuffled
 from ldpopt.certificate.documents import UNIT, digest_of, flaws_of, open_document, text_of
+from ldpopt.errors import StatementError
 from ldpopt.foundation.display import Facts, HasFacts, Table
 from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.files import FilePath, beginning, replacing
@@ -82,11 +83,13 @@ class CurveCertificate(HasFacts):
         return tuple(failures)
 
     def facts(self) -> Facts:
-        """The claims."""
+        """The claims, and which answers they tell apart."""
         rows = [[epsilon, float(delta)] for epsilon, delta in self.claims]
         table = Table(["epsilon", "delta at most"], rows, digits=12)
         reports = sum(times for _, times in self.sources)
-        return Facts(f"what {reports} reports of a person reveal", [table])
+        pairs = sorted({pair for source, _ in self.sources for pair in source.named_pairs})
+        shown = f"only the pairs {pairs!s:.200} of answers" if pairs else "all pairs of answers"
+        return Facts(f"what {reports} reports of a person reveal", [table, ("compared", shown)])
 
     def to_dict(self) -> dict[str, Any]:
         """Statement and claims as JSON data, with their digest."""
@@ -127,6 +130,8 @@ class CurveCertificate(HasFacts):
             claims.append((claim["epsilon"].number(), claim["delta"].rational()))
         if not sources or not claims or min(epsilon for epsilon, _ in claims) < 0:
             raise entry.error("there are no reports, no claims, or an epsilon is negative")
+        if max(delta for _, delta in claims) > 1:
+            raise table["claims"].error("a delta is above 1")
         return cls(sources, tuple(claims), flaws)
 
 
@@ -144,17 +149,34 @@ def _few_digits(delta: Fraction) -> Fraction:
 
 def _read_source(entry: Entry) -> tuple[Source, int]:
     """Read a source with its number of repetitions."""
+    times = _positive(entry.part("times"), MAX_TIMES)
+    stated = {key: value for key, value in entry.value.items() if key != "times"}
+    return _read_law(Entry(stated, entry.path, entry.key)), times
+
+
+def _positive(entry: Entry, stop: int) -> int:
+    """Read a number of repetitions or people, from 1 to before the end."""
+    number = entry.whole(stop)
+    if not number:
+        raise entry.error("0 are none: it would reveal nothing")
+    return number
+
+
+def _read_law(entry: Entry) -> Source:
+    """Read what draws one report of a source."""
     kind = entry.part("kind").text("reports", "shuffled", "permanent", "ratios", "one_of")
-    times = entry.part("times").whole(MAX_TIMES)
     if kind == "one_of":
-        return _read_mixture(entry), times
+        return _read_mixture(entry)
     if kind == "ratios":
-        return _read_ratios(entry), times
+        return _read_ratios(entry)
     more = {"reports": (), "shuffled": ("people",), "permanent": ("fresh", "publications")}[kind]
-    table = entry.table("kind", "times", "masses", "pairs", "ratios", *more)
+    table = entry.table("kind", "masses", "pairs", "ratios", *more)
     channel = _read_channel(table["masses"], table["pairs"])
+    points = sorted({ratio.rational() for ratio in table["ratios"].list()})
+    if points and points[0] <= 0:
+        raise table["ratios"].error("a ratio is not positive")
     if kind == "shuffled":
-        return Shuffled(channel, max(1, table["people"].whole(MAX_PEOPLE + 1))), times
+        return Shuffled(channel, _positive(table["people"], MAX_PEOPLE + 1), points)
     if kind == "permanent":
         fresh = _read_masses(table["fresh"])
         reports = channel.counts.shape[1]
@@ -162,24 +184,21 @@ def _read_source(entry: Entry) -> tuple[Source, int]:
             raise table["fresh"].error(
                 f"there are {len(fresh)} rows for {reports} permanent reports"
             )
-        return Permanent(channel, fresh, max(1, table["publications"].whole(MAX_TIMES))), times
-    return channel, times
+        return Permanent(channel, fresh, _positive(table["publications"], MAX_TIMES), points)
+    return replace(channel, points=points)
 
 
 def _read_mixture(entry: Entry) -> OneOf:
-    """Read sources of which one is drawn for each person."""
-    parts = entry.table("kind", "times", "sources")["sources"].list()
+    """Read sources of which one is drawn for each person, once: they have no repetitions."""
+    parts = entry.table("kind", "sources")["sources"].list()
     if not parts:
         raise entry.error("one of no sources is drawn")
-    # a part has no number of repetitions: it is used once
-    entries = (Entry({"times": 1, **part.value}, part.path, part.key) for part in parts)
-    sources = tuple(_read_source(part)[0] for part in entries)
-    return OneOf(sources, is_attained=False)
+    return OneOf(tuple(map(_read_law, parts)), is_attained=False)
 
 
 def _read_ratios(entry: Entry) -> Ratios:
     """Read the largest ratio and its share; the three masses must be probabilities."""
-    table = entry.table("kind", "times", "odds", "share")
+    table = entry.table("kind", "odds", "share")
     odds = table["odds"].rational()
     share = table["share"].rational()
     if not (odds >= 1 and 0 <= share * (1 + 1 / odds) <= 1):
@@ -200,9 +219,10 @@ def _read_channel(masses: Entry, pairs: Entry) -> ChannelSource:
     """Read a channel and the ordered pairs that are compared; null for all."""
     counts = _read_masses(masses)
     n = len(counts)
-    if pairs.value is None:
-        return ChannelSource(counts, *all_pairs(n))
-    table = pairs.counts(len(pairs.list()), 2, n - 1).reshape(-1, 2)
-    if not len(table):
-        raise pairs.error("there are no pairs of answers")
-    return ChannelSource(counts, table[:, 0], table[:, 1])
+    first, second = all_pairs(n)
+    if pairs.value is not None:
+        first, second = pairs.counts(len(pairs.list()), 2, n - 1).reshape(-1, 2).T
+    try:
+        return ChannelSource(counts, first, second)
+    except StatementError as error:
+        raise pairs.error(error.what) from None

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
 from math import ceil, inf
 from typing import Any
 
@@ -17,13 +18,14 @@ from ldpopt.accounting.excess import Excesses
 from ldpopt.accounting.privacy_loss import ChannelSource, Ratios, Source, all_pairs
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import epsilon_above, log_enclosure, round_up
-from ldpopt.foundation.display import Facts, HasFacts, Part, Table
+from ldpopt.foundation.display import Facts, HasFacts, Part, Table, label
 from ldpopt.foundation.labels import codes
 from ldpopt.foundation.numbers import Float, real_number, short_repr, whole_number
 from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import Notion
 
+SHOWN_PAIRS = 3  # of answers in a sentence
 SHOWN_DELTAS = (1e-3, 1e-6, 1e-9)
 MAX_EXPONENT = 700.0  # larger powers are infinite in floats
 
@@ -169,11 +171,21 @@ class PrivacyCurve(Excesses, HasFacts):
         after = "one report" if reports == 1 else f"all {reports} reports"
         times = 100 * self.guess()
         shown = f"{ceil(times)}" if times <= 99 else f"{ceil(100 * times) / 100:g}"
-        who = (
-            f"After {after} the best possible adversary guesses which of two equally likely "
-            "answers a person has"
-        )
-        return f"{who} right at most {shown} of 100 times (50 without reports)."
+        two, which = self._compared
+        who = f"After {after} the best possible adversary guesses which of {two} equally likely"
+        right = f"right at most {shown} of 100 times (50 without reports)"
+        return f"{who} answers a person has {right}{which}."
+
+    @property
+    def _compared(self) -> tuple[str, str]:
+        """Which answers are told apart, in words: any two, or the pairs that were named."""
+        named = dict.fromkeys(pair for source, _ in self.sources for pair in source.named_pairs)
+        if not named:
+            return "any two", ""
+        shown = [" and ".join(map(label, pair)) for pair in islice(named, SHOWN_PAIRS)]
+        more = [f"{len(named) - SHOWN_PAIRS} more"] if len(named) > SHOWN_PAIRS else []
+        only = "this pair was" if len(named) == 1 else f"these {len(named)} pairs were"
+        return "two", f", if these are {', or '.join([*shown, *more])}: only {only} compared"
 
     def facts(self) -> Facts:
         """Epsilon at some deltas, and the best guess."""
@@ -225,8 +237,8 @@ def compose(
     Raises
     ------
     StatementError
-        If there is no channel, a number of times is not a whole number, or a channel has too many
-        pairs of answers.
+        If there is no channel, a number of times is not a whole number from 1 on, a channel has too
+        many pairs of answers, or no pair of two is compared.
 
     Notes
     -----
@@ -251,7 +263,7 @@ def compose(
     sources: list[tuple[Source, int]] = []
     for item in channels:
         channel, times = item if isinstance(item, tuple) and len(item) == 2 else (item, 1)
-        times = whole_number(times, "the number of times", 0) * group
+        times = whole_number(times, "the number of times", 1) * group
         if isinstance(channel, PrivacyCurve):
             sources += [(source, times * repeated) for source, repeated in channel.sources]
             continue
@@ -287,8 +299,14 @@ def _source(channel: Any, pairs: Any) -> Source:
     if not isinstance(drawn, Mechanism) and isinstance(odds, Fraction):
         # as binary randomized response, which reveals most
         return Ratios(odds, odds / (1 + odds), is_attained=False)
+    return compared(channel, pairs)
+
+
+def compared(channel: Any, pairs: Any) -> ChannelSource:
+    """The channel of a mechanism, a design or an array, with the pairs that are compared."""
     mechanism = read_channel(channel)
-    return ChannelSource(mechanism.counts, *read_pairs(mechanism, pairs))
+    first, second = read_pairs(mechanism, pairs)
+    return ChannelSource(mechanism.counts, first, second, mechanism.inputs)
 
 
 def read_channel(channel: Any) -> Mechanism:

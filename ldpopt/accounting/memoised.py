@@ -5,9 +5,8 @@ is drawn from it; the curve of `Permanent`.
 from math import comb
 from typing import Any
 
-from ldpopt.accounting.curve import PrivacyCurve, compose, read_channel, read_pairs
+from ldpopt.accounting.curve import PrivacyCurve, compared, compose, read_channel
 from ldpopt.accounting.permanent_reports import MAX_TERMS, Permanent
-from ldpopt.accounting.privacy_loss import ChannelSource
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import is_labelled
 from ldpopt.foundation.numbers import whole_number
@@ -63,7 +62,7 @@ def permanent(first: Any, fresh: Any, times: int, *, pairs: Any = None) -> Priva
         problem = f"the fresh layer has {inputs} inputs, and the permanent report is one of {k}"
         do = "give a fresh layer for the outputs of the first mechanism"
         raise StatementError(problem, code="fresh-layer", do=do)
-    channel = ChannelSource(mechanism.counts, *read_pairs(mechanism, pairs))
+    channel = compared(mechanism, pairs)
     terms = comb(times + m - 1, m - 1) * (n * k + len(channel.first))
     if terms > MAX_TERMS:
         problem = f"{times} publications of {m} reports are {terms:,} probabilities to compare"

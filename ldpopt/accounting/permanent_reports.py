@@ -16,9 +16,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ldpopt.accounting.privacy_loss import BITS, ChannelSource, PrivacyLoss, Source, losses_of
+from ldpopt.accounting.privacy_loss import (
+    BITS,
+    ChannelSource,
+    Points,
+    PrivacyLoss,
+    Source,
+    losses_of,
+)
 from ldpopt.foundation.numbers import Int
 
+FINE = 3000  # bits of a ratio that is too long to be written
 MAX_TERMS = 3_000_000  # probabilities of reports that are compared: a few seconds
 
 
@@ -29,6 +37,7 @@ class Permanent(Source):
     channel: ChannelSource  # draws the permanent report once
     fresh: Int  # masses of the fresh layer, (k, m)
     times: int
+    points: Points = None
 
     kind: ClassVar[str] = "permanent"
 
@@ -49,12 +58,27 @@ class Permanent(Source):
         ]
         unit = 1 << BITS * (self.times + 1)
         counts = np.array(rows, object)
-        return losses_of(counts, self.channel.first, self.channel.second, unit, MAX_TERMS)
+        pairs = (self.channel.first, self.channel.second)
+        return losses_of(counts, *pairs, unit, MAX_TERMS, self.points)
+
+    @property
+    def named_pairs(self) -> list[tuple[Any, Any]]:
+        """Those of the permanent report."""
+        return self.channel.named_pairs
 
     def plain(self) -> dict[str, Any]:
         """The statement as JSON data."""
-        # whoever checks may use any ratios: these need not be exact
-        rough = (Fraction(float(ratio)) for ratio in self.losses[0].ratios)
-        ratios = [str(ratio.limit_denominator(1 << 60)) for ratio in rough]
+        ratios = [str(_short(ratio)) for ratio in self.losses[0].ratios]
         layer = {"kind": self.kind, "fresh": self.fresh.tolist(), "publications": self.times}
         return {**self.channel.plain(), **layer, "ratios": ratios}
+
+
+def _short(ratio: Fraction) -> Fraction:
+    """The ratio, rounded up if its digits are too many: any ratios bound the excess, and that above
+    the largest one is of impossible reports alone.
+    """
+    over, under = ratio.as_integer_ratio()
+    if max(over, under).bit_length() <= 2 * FINE:
+        return ratio
+    shift = max(FINE + under.bit_length() - over.bit_length(), 0)
+    return Fraction(-(-(over << shift) // under), 1 << shift)

@@ -31,6 +31,8 @@ MAX_ENTRIES = 50_000_000
 MAX_RATIOS = 1000
 BLOCK = 4096  # pairs that are compared at once in floats
 T = TypeVar("T")
+# ratios at which an excess is computed, ascending; None for those that bound it best
+Points = Sequence[Fraction] | None
 # ratios that differ by less are raised to the largest; so are those within their rounding
 RESOLUTION = 2.0**-44
 
@@ -120,6 +122,11 @@ class Source(ABC):
         """Upper bound on the Renyi divergence of an order, in floats."""
         return self.losses[0].renyi(order)
 
+    @property
+    def named_pairs(self) -> list[tuple[Any, Any]]:
+        """The pairs of answers that are compared, each once; none if all are."""
+        return []
+
     @abstractmethod
     def plain(self) -> dict[str, Any]:
         """The statement as JSON data."""
@@ -132,13 +139,40 @@ class ChannelSource(Source):
     counts: Int  # masses over 2**53
     first: Int  # positions of the first answers of the pairs
     second: Int
+    inputs: Sequence[Any] = ()  # labels of the answers, if they are known
+    points: Points = None
 
     kind: ClassVar[str] = "reports"
+
+    def __post_init__(self) -> None:
+        if not len(self.first):
+            problem = "no two answers are compared: whatever the reports reveal, it is of nobody"
+            do = "give a channel of two answers or more, and a pair of them"
+            raise StatementError(problem, code="no-pairs", do=do)
+        if (self.first == self.second).any():
+            problem = "a pair compares an answer with itself, of which every report reveals nothing"
+            raise StatementError(problem, code="equal-pairs", do="give pairs of two answers")
 
     @cached_property
     def losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:
         """An upper loss of all pairs, and the loss of one pair."""
-        return losses_of(self.counts, self.first, self.second)
+        return losses_of(self.counts, self.first, self.second, points=self.points)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all ordered pairs of answers are compared."""
+        n = len(self.counts)
+        return len(np.unique(self.first * n + self.second)) == n * (n - 1)
+
+    @property
+    def named_pairs(self) -> list[tuple[Any, Any]]:
+        """The pairs of labels, or of positions, each in one order; none if all are compared."""
+        if self.is_complete:
+            return []
+        names = self.inputs or range(len(self.counts))
+        ordered = zip(self.first.tolist(), self.second.tolist(), strict=True)
+        pairs = sorted({(min(pair), max(pair)) for pair in ordered})
+        return [(names[x], names[z]) for x, z in pairs]
 
     def renyi(self, order: float) -> float:
         """Largest Renyi divergence of the pairs, in floats."""
@@ -160,10 +194,8 @@ class ChannelSource(Source):
         """The statement as JSON data: masses, pairs (null for all), and ratios at which a loss
         bounds the excess.
         """
-        n = len(self.counts)
-        pairs = list(zip(self.first.tolist(), self.second.tolist(), strict=True))
-        is_all = len(set(pairs)) == n * (n - 1)
-        named = None if is_all else [list(pair) for pair in pairs]
+        pairs = zip(self.first.tolist(), self.second.tolist(), strict=True)
+        named = None if self.is_complete else [list(pair) for pair in pairs]
         ratios = [str(ratio) for ratio in self.losses[0].ratios]
         return {"kind": self.kind, "masses": self.counts.tolist(), "pairs": named, "ratios": ratios}
 
@@ -216,6 +248,11 @@ class OneOf(Source):
 
     kind: ClassVar[str] = "one_of"
 
+    @property
+    def named_pairs(self) -> list[tuple[Any, Any]]:
+        """Those of all sources."""
+        return [pair for source in self.sources for pair in source.named_pairs]
+
     @cached_property
     def losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:
         """Upper and lower loss: means of those of the sources; the lower one reveals nothing if it
@@ -248,15 +285,17 @@ def all_pairs(n: int) -> tuple[Int, Int]:
 
 
 def losses_of(
-    counts: Any, first: Int, second: Int, unit: int = ONE, most: int = MAX_RATIOS
+    counts: Any,
+    first: Int,
+    second: Int,
+    unit: int = ONE,
+    most: int = MAX_RATIOS,
+    points: Points = None,
 ) -> tuple[PrivacyLoss, PrivacyLoss]:
     """Upper loss of all pairs of rows of integers over a unit, (n, m), from some ratios, and the
     loss of one pair.
     """
     m = counts.shape[1]
-    if not len(first):
-        nothing = PrivacyLoss((), (), Fraction(0))
-        return nothing, nothing
     if len(first) * m > MAX_ENTRIES:
         problem = (
             f"{len(first):,} pairs of {len(counts)} answers with {m} reports are too many "
@@ -271,13 +310,13 @@ def losses_of(
     codes = np.sort(places[first] * len(values) + places[second], axis=1)
     distinct = np.unique(codes, axis=0)
     pairs = _Pairs(values, *np.divmod(distinct, len(values)), unit)
-    points = [Fraction(0), *pairs.ratios(most)]
-    excesses, attained = zip(*map(pairs.largest_excess, points), strict=True)
+    ends = [Fraction(0), *(pairs.ratios(most) if points is None else points)]
+    excesses, attained = zip(*map(pairs.largest_excess, ends), strict=True)
     hits = np.bincount(np.concatenate(attained), minlength=len(pairs.first))
     best = int(hits.argmax())
     # a pair that attains the largest excess at every ratio attains it between them, too
-    is_attained = bool(hits[best] == len(points))
-    return interpolated(points, excesses, is_attained=is_attained), pairs.loss(best)
+    is_attained = bool(hits[best] == len(ends))
+    return interpolated(ends, excesses, is_attained=is_attained), pairs.loss(best)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ from ldpopt.accounting.privacy_loss import (
     NOTHING,
     ONE,
     ChannelSource,
+    Points,
     PrivacyLoss,
     Source,
     interpolated,
@@ -35,6 +36,7 @@ class Shuffled(Source):
 
     channel: ChannelSource
     n: int
+    points: Points = None
 
     kind: ClassVar[str] = "shuffled"
 
@@ -49,12 +51,21 @@ class Shuffled(Source):
         inner = {
             Fraction(exp(sign * reach * self.deviation)) for reach in REACH for sign in (1, -1)
         }
-        below = sorted(a for a in inner if a < self.odds)
-        # at 0 the excess is that of the certain event; at the largest odds, that of certain reports
-        values = [min(self.upper.excess(a), Fraction(1)) for a in below]
-        points = [Fraction(0), *below, self.odds]
-        excesses = [Fraction(1), *values, self.upper.certain]
-        return interpolated(points, excesses, is_attained=False), NOTHING
+        ends = [*sorted(a for a in inner if a < self.odds), self.odds]
+        if self.points is not None:
+            ends = list(self.points)
+        # at 0 the excess is that of the certain event
+        excesses = [Fraction(1), *(min(self._excess(a), Fraction(1)) for a in ends)]
+        return interpolated([Fraction(0), *ends], excesses, is_attained=False), NOTHING
+
+    def _excess(self, a: Fraction) -> Fraction:
+        """Upper bound on the excess; at the largest odds it is that of certain reports."""
+        return self.upper.excess(a) if a < self.odds else self.upper.certain
+
+    @property
+    def named_pairs(self) -> list[tuple[Any, Any]]:
+        """Those of one report."""
+        return self.channel.named_pairs
 
     @cached_property
     def upper(self) -> ShuffledBound:

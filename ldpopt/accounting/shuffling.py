@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.accounting.curve import PrivacyCurve, read_channel, read_pairs
+from ldpopt.accounting.curve import PrivacyCurve, compared
 from ldpopt.accounting.excess import ShuffledExcesses
-from ldpopt.accounting.privacy_loss import ChannelSource
 from ldpopt.accounting.shuffled_reports import MAX_PEOPLE, Shuffled
 from ldpopt.closed_forms.top_k import top_k
 from ldpopt.foundation.budget import Budget
@@ -120,9 +119,7 @@ def shuffled(channel: Any, n: int, *, pairs: Any = None) -> PrivacyCurve:
     >>> round(shuffled([[0.75, 0.25], [0.25, 0.75]], 100).epsilon(1e-6), 4)
     0.5501
     """
-    mechanism = read_channel(channel)
-    compared = ChannelSource(mechanism.counts, *read_pairs(mechanism, pairs))
-    return curve_of(Shuffled(compared, whole_number(n, "n", 1, MAX_PEOPLE)))
+    return curve_of(Shuffled(compared(channel, pairs), whole_number(n, "n", 1, MAX_PEOPLE)))
 
 
 def curve_of(source: Shuffled) -> PrivacyCurve:

@@ -63,15 +63,18 @@ class SubsetRandomizer:
 
     @property
     def odds(self) -> Fraction:
-        """Largest ratio of the probabilities of a set under two answers."""
-        return self.p * (self.n - self.size) / ((1 - self.p) * self.size)
+        """Largest ratio of the probabilities of a set under two answers, either way round."""
+        ratio = self.p * (self.n - self.size) / ((1 - self.p) * self.size)
+        return max(ratio, 1 / ratio)
 
     def delta(self, ratio: Fraction) -> Fraction:
         """Hockey-stick divergence of two answers, before it is clipped at 0."""
         # There are C(n-2, k-1) sets with x and without x', of C(n-1, k-1) with x and of C(n-1, k)
         # without x'.
         share = Fraction(1, self.n - 1)
-        return self.p * (self.n - self.size) * share - ratio * (1 - self.p) * self.size * share
+        with_first = self.p * (self.n - self.size) * share
+        with_second = (1 - self.p) * self.size * share
+        return max(with_first - ratio * with_second, with_second - ratio * with_first)
 
     @property
     def total_variance(self) -> Fraction:

@@ -117,8 +117,9 @@ class SetsOfKinds:
 
     @property
     def odds(self) -> Fraction:
-        """Largest ratio of the probabilities of a set under two answers."""
-        return max(k.held * (1 - k.share) / ((TOTAL - k.held) * k.share) for k in self.kinds)
+        """Largest ratio of the probabilities of a set under two answers, either way round."""
+        ratios = (k.held * (1 - k.share) / ((TOTAL - k.held) * k.share) for k in self.kinds)
+        return max(max(ratio, 1 / ratio) for ratio in ratios)
 
     def witness(self, inputs: Sequence[Hashable]) -> Witness:
         """Two answers, and the questions of a set."""
@@ -128,8 +129,9 @@ class SetsOfKinds:
         """Hockey-stick divergence, the largest over the distances of two answers, before it is
         clipped at 0.
 
-        As sets favor the truth, the excess ``P(S | x) - r P(S | x')`` is positive only for sets
-        with ``x`` and without ``x'``. Of two answers that differ in ``h`` questions these sets are
+        If sets favor the truth, the excess ``P(S | x) - r P(S | x')`` is positive only for sets
+        with ``x`` and without ``x'``, else only for sets with ``x'`` and without ``x``, of which
+        there are as many. Of two answers that differ in ``h`` questions these sets are
         the share ``m - sum_j W_j K_j(h) / C(d, j)`` of a kind; a kind whose odds do not exceed the
         ratio adds nothing.
         """
@@ -138,9 +140,10 @@ class SetsOfKinds:
             p = Fraction(kind.held, TOTAL)
             m = kind.share
             weights = kind.weights(kind.questions)
-            excess = Fraction(kind.mass, TOTAL) * max(
-                p / m - ratio * (1 - p) / (1 - m), Fraction(0)
-            )
+            inside = p / m
+            outside = (1 - p) / (1 - m)
+            most = max(inside - ratio * outside, outside - ratio * inside, Fraction(0))
+            excess = Fraction(kind.mass, TOTAL) * most
             for h in range(1, self.d + 1):
                 parts = (
                     w * krawtchouk(self.d, j, h) / comb(self.d, j) for j, w in enumerate(weights)

@@ -114,8 +114,11 @@ class PatternRandomizer:
 
     @property
     def odds(self) -> Fraction:
-        """Largest ratio of the probabilities of a report under two rows of answers."""
-        return Fraction(self.mass * self.far, (TOTAL - self.mass) * self.close)
+        """Largest ratio of the probabilities of a report under two rows of answers, either way
+        round.
+        """
+        ratio = Fraction(self.mass * self.far, (TOTAL - self.mass) * self.close)
+        return max(ratio, 1 / ratio)
 
     def delta(self, ratio: Fraction) -> Fraction:
         """Hockey-stick divergence of two opposite rows of answers, the largest one, before it is
@@ -124,7 +127,9 @@ class PatternRandomizer:
         # Sets of patterns that are near to both rows shrink with the number of answers that differ.
         moved = _close(self.size, max(self.least, self.size - self.least + 1))
         share = Fraction(self.mass, TOTAL)
-        return moved * (share / self.close - ratio * (1 - share) / self.far)
+        near = share / self.close
+        far = (1 - share) / self.far
+        return moved * max(near - ratio * far, far - ratio * near)
 
     @property
     def value(self) -> Fraction:

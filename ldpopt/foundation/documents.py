@@ -78,6 +78,12 @@ class Entry:
             raise self.error(f"the key {key!r} is missing", code="missing-key")
         return Entry(self.value[key], self.path, f"{self.key}.{key}".lstrip("."))
 
+    def parts(self) -> "dict[str, Entry]":
+        """Read an object whose keys are names."""
+        if not isinstance(self.value, dict):
+            raise self.error(f"{self._shown()} should be an object")
+        return {key: self.part(key) for key in self.value}
+
     def list(self, size: int | None = None) -> "Sequence[Entry]":
         """Read a list, of the given size if there is one."""
         if not isinstance(self.value, list) or size not in (None, len(self.value)):

@@ -28,6 +28,12 @@ from ldpopt.tables.origin import merged, read_origin
 
 # largest size of a mechanism's file in bytes; 5000 x 5000 probabilities take half of it
 MAX_FILE_BYTES = 2**30
+ABOUT_KEYS = ("title", "notion", "epsilon", "delta", "digest", "made_by")
+MECHANISM_KEYS = ("inputs", "outputs", "channel", *ABOUT_KEYS)
+DESIGN_KEYS = (
+    *("format", "privacy", "objective", "inputs", "names", "workload", "weights", "masses"),
+    *("left_inverse", "multipliers", "achieved", "bound", "bias", "about", "digest"),
+)
 FORM = (
     "a mechanism has the keys inputs, outputs and channel, as `ldpopt solve MODEL -o "
     "FILE` writes them"
@@ -56,11 +62,28 @@ def read_mechanism(
     with reading_json(path, "a mechanism", UNSOLVED if os.fspath(path).endswith(".toml") else FORM):
         data = strict_object(path, MAX_FILE_BYTES)
         data = data.get("mechanism", data)
+        is_design = "masses" in data
+        _require_known(data, DESIGN_KEYS if is_design else MECHANISM_KEYS, "the mechanism")
         inputs = labels_of(data["inputs"])
-        if "masses" in data:  # a design: its reports are numbered
+        if is_design:  # its reports are numbered
             channel = _channel_of_masses(data["masses"])
-            return channel, inputs, range(channel.shape[1]), data.get("about", {}).get("digest")
+            about = data.get("about", {})
+            _require_known(about, ABOUT_KEYS, "about")
+            return channel, inputs, range(channel.shape[1]), about.get("digest")
+        _require_known({key: data[key] for key in ABOUT_KEYS if key in data}, ABOUT_KEYS, "")
         return data["channel"], inputs, labels_of(data["outputs"]), data.get("digest")
+
+
+def _require_known(data: Any, known: Sequence[str], name: str) -> None:
+    """Refuse keys that nobody reads, and an origin that is not one."""
+    if unknown := [key for key in data if key not in known]:
+        raise ValueError(f"unknown key {unknown[0]!r} of {name}")
+    texts = [data[key] for key in ("title", "notion", "digest", "made_by") if key in data]
+    numbers = [data[key] for key in ("epsilon", "delta") if data.get(key) is not None]
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("title, notion, digest and made_by are text")
+    if not all(type(number) in (int, float) and number >= 0 for number in numbers):
+        raise ValueError("epsilon and delta are numbers from 0 on")
 
 
 def labels_of(values: Any) -> Sequence[Hashable]:

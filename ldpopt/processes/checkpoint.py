@@ -135,6 +135,7 @@ class Checkpoint:
         try:
             header = json.loads(line)
             is_known = header["format"] == FORMAT and header["version"] == VERSION
+            is_known = is_known and set(header) == set(self._header)
             title = str(header["title"])
             digest = str(header["statement"])
         except (ValueError, KeyError, TypeError):

@@ -493,6 +493,8 @@ def _unpacked(values: list[Any]) -> SweepRow:
     numbers: list[Any] = [math.nan if value is None else value for value in row]
     if mechanism is None:
         return SweepRow(Row(*numbers))
+    if set(mechanism) != {"inputs", "outputs", "channel"}:
+        raise ValueError("a mechanism has other keys than inputs, outputs and channel")
     inputs = labels_of(mechanism["inputs"])
     outputs = labels_of(mechanism["outputs"])
     return SweepRow(Row(*numbers), Mechanism(mechanism["channel"], inputs, outputs))

@@ -4,24 +4,37 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from typing import Any
 
 from ldpopt.certificate.design_certificate import certificate_from_dict, is_design
+from ldpopt.certificate.documents import digest_of, flaws_of
 from ldpopt.designing.design import AnyDesign, load_design
 from ldpopt.designing.record import Design, FormulaDesign, ProvedDesign
-from ldpopt.foundation.documents import plain_labels, reading_json
+from ldpopt.errors import ModelFileError
+from ldpopt.foundation.documents import UNCHANGED, Entry, plain_labels, reading_json
 from ldpopt.foundation.files import FilePath, replacing, strict_object
 from ldpopt.foundation.numbers import short_repr
-from ldpopt.mechanism.files import finite_or_none, labels_of, made_by, require_digest
+from ldpopt.mechanism.files import finite_or_none, made_by, require_digest
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import Question
 from ldpopt.problem.workload import Workload
-from ldpopt.surveys.joint import JointQuestion, read_joint
+from ldpopt.surveys.joint import JOINT, JointQuestion, read_joint, same_workload
 from ldpopt.surveys.questionnaire import Kind, Questionnaire
-from ldpopt.surveys.ticks import TicksQuestion
+from ldpopt.surveys.ticks import TicksQuestion, tick_labels, tick_workload
 
 FORMAT = "ldpopt survey 1"
+KEYS = (
+    "format",
+    "title",
+    "made_by",
+    "scheme",
+    "epsilon",
+    "stated_epsilon",
+    "weights",
+    "questions",
+    "digest",
+)
+TICKS = ("ticks", "columns")  # keys of a question with several ticks
 MAX_FILE_BYTES = 2**30
 
 
@@ -44,30 +57,66 @@ def write_survey_file(survey: Questionnaire, path: FilePath) -> None:
     data["questions"] = {
         name: _question_to_dict(question) for name, question in survey.questions.items()
     }
+    data["digest"] = digest_of(data)
     with replacing(path) as stream:
         stream.write(json.dumps(data, indent=1) + "\n")
 
 
 def read_survey_file(path: FilePath, kind: type[Kind]) -> Kind:
-    """Read a survey of a kind; see `Survey.load`."""
+    """Read a survey of a kind; see `Survey.load`.
+
+    Every key is read, or refused by its name. What the file says twice is compared: the budget, the
+    digest of each mechanism, and the answers of a joint report or of ticks.
+    """
     do = "write one with `ldpopt survey solve SURVEY.toml -o FILE`"
     with reading_json(path, "a survey", do):
         name = os.fspath(path)
         data = strict_object(path, MAX_FILE_BYTES)
         if data.get("format") != FORMAT:
             raise ValueError(f"the format is {short_repr(data.get('format'))}, not {FORMAT!r}")
+        _require_digest(data, name)
+        is_joint = data.get("scheme") == "joint"
+        optional = [key for key in ("words",) if key in data]
+        table = Entry(data, name).table(*KEYS, *optional, *(["joint"] if is_joint else []))
+        table["made_by"].text()
         questions: Any = {
-            key: _question_from_dict(entry, f"{name}: {key}")
-            for key, entry in data["questions"].items()
+            key: _read_question(entry, is_part=is_joint)
+            for key, entry in table["questions"].parts().items()
         }
-        options = {key: data[key] for key in ("scheme", "title", "weights")} | {
-            "words": data.get("words")
-        }
-        if data["scheme"] == "joint":
-            questions = JointQuestion.of(
-                questions, read_joint(data["joint"], questions, f"{name}: joint")
-            )
-        return kind(questions, epsilon=data["stated_epsilon"], **options)
+        if is_joint:
+            source = read_joint(data["joint"], questions, f"{name}: joint")
+            questions = JointQuestion.of(questions, source)
+        survey = kind(
+            questions,
+            epsilon=data["stated_epsilon"],
+            scheme=data["scheme"],
+            title=table["title"].text(),
+            weights=data["weights"],
+            words=data.get("words"),
+        )
+        if data["epsilon"] != finite_or_none(survey.epsilon):
+            raise table["epsilon"].error(f"the reports have epsilon {survey.epsilon:.9g}")
+        if survey.joint is not None:
+            _require_budget(survey, table["stated_epsilon"])
+        return survey
+
+
+def _require_digest(data: dict[str, Any], name: str) -> None:
+    """Refuse a file that was changed after it was written, or that cannot show that it was not."""
+    do = "write it again: `ldpopt survey solve SURVEY.toml -o survey.json`"
+    if "digest" not in data:
+        problem = "the survey has no digest, which shows that nothing in it was changed"
+        raise ModelFileError(problem, code="no-digest", where=name, do=do)
+    if flaws := flaws_of(Entry(data, name)):
+        raise ModelFileError(flaws[0], code="changed-file", where=name, do=do)
+
+
+def _require_budget(survey: Questionnaire, stated: Entry) -> None:
+    """Refuse a joint report for another budget than that of the survey."""
+    certificate: Any = survey.certificates[JOINT]
+    budget = getattr(certificate, "epsilon", None) or certificate.privacy.epsilon
+    if survey.limit is None or budget.enclosure() != survey.limit.enclosure():
+        raise stated.error(f"the joint report is for epsilon = {budget!r}")
 
 
 def read_source(path: FilePath) -> Mechanism | AnyDesign:
@@ -96,31 +145,58 @@ def _question_to_dict(question: Question) -> dict[str, Any]:
     return data | {"mechanism": randomizer.to_dict()}
 
 
-def _question_from_dict(entry: Any, where: str) -> Question:
-    """Read what `_question_to_dict` returned."""
-    source: Any
-    ticks = {key: tuple(map(str, entry[key])) for key in ("ticks", "columns") if key in entry}
-    kind: Callable[..., Question] = TicksQuestion if ticks else Question
-    answer = entry["missing_answer"]
-    instead = None if answer is None else labels_of([answer])[0]
-    if "answers" in entry:
-        inputs, names, rows = (entry["answers"][key] for key in ("inputs", "names", "rows"))
-        labels = labels_of(inputs)
-        workload = (
-            Workload.frequencies(labels)
-            if rows is None
-            else Workload(rows, labels, labels_of(names))
-        )
-        return kind(workload, entry["missing"], instead, **ticks)
-    if "sets" in entry or "design" in entry:
-        source = ProvedDesign.of(
-            certificate_from_dict(entry.get("sets", entry.get("design")), where)
-        )
+def _read_question(entry: Entry, *, is_part: bool) -> Question:
+    """Read what `_question_to_dict` returned; the parts of a joint report have answers alone."""
+    stated = entry.parts()
+    known = ("answers",) if is_part else ("sets", "design", "mechanism")
+    source = next((key for key in known if key in stated), known[-1])
+    ticks = [key for key in TICKS if any(key in stated for key in TICKS)]
+    digest = () if is_part else ("digest",)
+    table = entry.table("missing", "missing_answer", *ticks, *digest, source)
+    answer = table["missing_answer"]
+    instead = (
+        None if answer.value is None else Entry([answer.value], answer.path, answer.key).labels()[0]
+    )
+    missing: Any = table["missing"].text("refuse", "leave_out")
+    drawn = _read_source(table[source])
+    if not ticks:
+        question = Question(drawn, missing, instead)
     else:
-        table = entry["mechanism"]
-        source = Mechanism(
-            table["channel"], labels_of(table["inputs"]), labels_of(table["outputs"])
-        )
-    question = kind(source, entry["missing"], instead, **ticks)
-    require_digest(entry["digest"], question.randomizer.digest, where)
+        names, columns = (tuple(part.text() for part in table[key].list()) for key in TICKS)
+        question = TicksQuestion(drawn, missing, instead, names, columns)
+        workload = getattr(drawn, "workload", drawn)
+        if not is_part and not same_workload(workload, tick_workload(names)):
+            raise table["ticks"].error("the design is of other ticks")
+        if is_part and tuple(workload.inputs) != tick_labels(names):
+            raise table["ticks"].error("the answers are not the sets of these ticks")
+    if not is_part:
+        require_digest(table["digest"].text(), question.randomizer.digest, entry.path)
     return question
+
+
+def _read_source(entry: Entry) -> Any:
+    """Read a mechanism, a design, or the answers of a part of a joint report."""
+    kind = entry.key.rpartition(".")[2]
+    if kind == "mechanism":
+        table = entry.table("inputs", "outputs", "channel")
+        return Mechanism(
+            table["channel"].value, table["inputs"].labels(), table["outputs"].labels()
+        )
+    if kind == "answers":
+        table = entry.table("inputs", "names", "rows")
+        inputs = table["inputs"].labels()
+        names = table["names"].labels()
+        if table["rows"].value is not None:
+            return Workload(table["rows"].value, inputs, names)
+        if names != inputs:
+            raise table["names"].error("these are not the answers, whose shares are estimated")
+        return Workload.frequencies(inputs)
+    claim = certificate_from_dict(entry.value, f"{entry.path}: {entry.key}")
+    design = ProvedDesign.of(claim)
+    if claim.flaws:
+        raise ModelFileError(claim.flaws[0], code="changed-file", where=entry.path, do=UNCHANGED)
+    if isinstance(design, FormulaDesign) != (kind == "sets"):
+        raise entry.error(
+            "a design with a list of reports is no design of sets, nor is one of sets"
+        )
+    return design

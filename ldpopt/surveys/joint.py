@@ -217,13 +217,24 @@ def read_joint(data: Any, questions: Mapping[str, Question], where: str) -> YesN
         pairs = {name: question.inputs for name, question in questions.items()}
         return YesNoPatterns(pairs, YesNoCertificate.from_dict(data, where))
     claim = certificate_from_dict(data, where)
-    if (
-        not isinstance(claim, DesignCertificate)
-        or claim.workload.inputs != product_workload(questions).inputs
+    if not isinstance(claim, DesignCertificate) or not same_workload(
+        claim.workload, product_workload(questions)
     ):
         raise StatementError(
             "the joint report is not about these questions",
             code="joint-questions",
             do="restore the file as it was saved",
         )
+    if claim.flaws:
+        raise StatementError(
+            claim.flaws[0], code="changed-file", do="restore the file as it was saved"
+        )
     return Design(claim)
+
+
+def same_workload(left: Workload, right: Workload) -> bool:
+    """Whether two workloads are of the same answers, names and numbers, in the same order."""
+    if left.attributes and right.attributes:
+        return left.attributes == right.attributes and left.tables == right.tables
+    is_same = tuple(left.inputs) == tuple(right.inputs) and left.names == right.names
+    return is_same and np.array_equal(left.matrix, right.matrix)

@@ -21,6 +21,8 @@ from ldpopt.tables.parquet import ENDINGS
 FORMAT = "ldpopt reports 1"
 KEY = b"ldpopt"  # key of the metadata of a Parquet file
 BESIDE = ".origin.json"  # ending of the name of the file beside a CSV file
+KEYS = ("format", "made_by", "epsilon", "asked", "questions", "unprotected", "key")
+QUESTION_KEYS = ("digest", "epsilon", "missing", "asked", "key")  # of each question
 MAX_FILE_BYTES = 2**24
 
 
@@ -217,4 +219,14 @@ def _checked(data: Any, where: str) -> dict[str, Any]:
             where=where,
             do="estimate with the version of ldpopt that privatized",
         )
+    entries = data["questions"].values()
+    if not all(isinstance(entry, dict) for entry in entries):
+        problem = "a question in the origin of the table is no object"
+        raise ModelFileError(problem, where=where, do="restore the table as it was written")
+    unknown = [key for key in data if key not in KEYS]
+    unknown += [key for entry in entries for key in entry if key not in QUESTION_KEYS]
+    if unknown:
+        problem = f"unknown key {short_repr(unknown[0])} in the origin of the table"
+        do = "restore the table as it was written, or use the version of ldpopt that privatized"
+        raise ModelFileError(problem, code="origin-key", where=where, do=do)
     return data

@@ -33,6 +33,7 @@ from ldpopt.studies.folders import count_folder, privatize_folder
 from ldpopt.studies.survey_simulation import simulate_survey
 from ldpopt.surveys.joint import JOINT
 from ldpopt.surveys.pairs import pair_of
+from tampering import with_digest
 
 # The table of the best joint report: sum of the variances of all 2 d shares, from an independent
 # search
@@ -620,7 +621,7 @@ def test_a_changed_file_is_refused_or_its_claims_fail(tmp_path):
     ):
         changed = json.loads(json.dumps(data))
         changed["joint"][key] = value
-        (tmp_path / "t.json").write_text(json.dumps(changed))
+        (tmp_path / "t.json").write_text(json.dumps(with_digest(changed)))
         if fails:
             with pytest.raises((ModelFileError, StatementError)):
                 Survey.load(tmp_path / "t.json")
