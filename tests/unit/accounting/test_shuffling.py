@@ -227,3 +227,18 @@ def test_a_family_that_never_keeps_the_promise_is_refused():
 def test_what_does_not_fit_is_refused(call):
     with pytest.raises(lo.errors.StatementError):
         call()
+
+
+@pytest.mark.parametrize("people", [1, 2, 5, 300])
+@pytest.mark.parametrize(
+    "table", [np.eye(2), np.eye(3), [[1.0]], [[1.0, 0.0], [0.9, 0.1]], [[0.5, 0.5], [0.5, 0.5]]]
+)
+def test_certain_and_constant_reports_are_between_0_and_1(people, table):
+    curve = shuffled(table, people)
+    together = compose([curve, response(2, 1.0)])
+    for epsilon in (0.0, 0.5, 2.0):
+        assert 0 <= curve.delta_lower(epsilon) <= curve.delta(epsilon) <= 1
+        assert 0 <= together.delta_lower(epsilon) <= together.delta(epsilon) <= 1
+    for found in (curve, together):
+        assert found.tradeoff().min() >= 0
+        assert found.renyi(1) <= found.renyi(2) <= found.renyi(1000)
