@@ -7,8 +7,9 @@ import pytest
 
 from builders import refused
 from ldpopt.errors import MechanismError, StatementError
+from ldpopt.foundation.seeds import generators
 from ldpopt.mechanism import sampling
-from ldpopt.mechanism.sampling import BITS, AliasTable, bit_source, generators, round_rows
+from ldpopt.mechanism.sampling import BITS, AliasTable, bit_source, round_rows
 
 TOTAL = 1 << BITS
 
