@@ -133,12 +133,12 @@ class PrivacyCurve(Excesses, HasFacts):
         .. math:: \max_{x, x'} \frac{1}{s - 1} \log \sum_y P_{xy}^s P_{x'y}^{1 - s}
 
         Order 1 is the Kullback-Leibler divergence. The worst pair of each question is taken for
-        this order; in floats.
+        this order; in floats, raised by what rounding can lose.
         """
         order = real_number(order, "order", 1)
         if order == inf:
             return self.epsilon(0.0)
-        return sum((times * source.renyi(order) for source, times in self.sources), 0.0)
+        return sum((times * source.renyi(order) for source, times in self.sources if times), 0.0)
 
     @property
     def certificate(self) -> CurveCertificate:

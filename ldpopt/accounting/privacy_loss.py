@@ -14,11 +14,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import inf, log
+from math import inf
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from ldpopt.accounting.renyi import log_ratio, log_ratios, renyi_divergence
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float, Int
 from ldpopt.mechanism import sampling
@@ -85,14 +86,10 @@ class PrivacyLoss:
         """
         if self.certain:
             return inf
-        logs = np.array([log(r) for r in self.ratios])
         masses = np.array([float(p) for p in self.masses])
-        if order == 1:
-            return float(masses @ logs)
-        if not len(logs):
-            return 0.0
-        moment = masses @ np.exp((order - 1) * logs)
-        return float(np.log(moment) / (order - 1))
+        logs = np.array([log_ratio(r) for r in self.ratios])
+        # of an upper loss, either sum may be other than 1
+        return max(0.0, float(renyi_divergence(masses, logs, order)))
 
 
 # of reports that do not depend on the answer
@@ -176,19 +173,17 @@ class ChannelSource(Source):
 
     def renyi(self, order: float) -> float:
         """Largest Renyi divergence of the pairs, in floats."""
-        shares = self.counts / self.counts[0].sum()
-        p = shares[self.first]
-        q = shares[self.second]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logs = np.log(p) - np.log(q)
-            # p log(p / q) and p (p / q)**(s - 1) are 0 for p = 0, also if q = 0
-            if order == 1:
-                divergence = np.where(p > 0, p * logs, 0.0).sum(axis=1)
-            else:
-                powers = np.exp((order - 1) * logs)
-                moments = np.where(p > 0, p * powers, 0.0).sum(axis=1)
-                divergence = np.log(moments) / (order - 1)
-        return float(divergence.max(initial=0.0))
+        largest = 0.0
+        for begin in range(0, len(self.first), BLOCK):
+            part = slice(begin, begin + BLOCK)
+            p = self.counts[self.first[part]]
+            q = self.counts[self.second[part]]
+            logs = log_ratios(p, q)
+            if np.isinf(logs).any():
+                return inf
+            found = renyi_divergence(p / ONE, logs, order, (q - p) / ONE)
+            largest = max(largest, float(found.max()))
+        return largest
 
     def plain(self) -> dict[str, Any]:
         """The statement as JSON data: masses, pairs (null for all), and ratios at which a loss
@@ -296,6 +291,8 @@ def losses_of(
     loss of one pair.
     """
     m = counts.shape[1]
+    if not len(first):
+        return NOTHING, NOTHING
     if len(first) * m > MAX_ENTRIES:
         problem = (
             f"{len(first):,} pairs of {len(counts)} answers with {m} reports are too many "

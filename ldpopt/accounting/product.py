@@ -87,7 +87,8 @@ class Product:
         """
         lists = []
         for part in (self.left, self.right):
-            logs, masses = np.array([(log(r) - log(UNIT), p / UNIT) for r, p in part]).T
+            pairs = [(log(r) - log(UNIT), p / UNIT) for r, p in part]
+            logs, masses = np.array(pairs).reshape(-1, 2).T
             with np.errstate(over="ignore", under="ignore"):
                 others = masses * np.exp(-logs)
             lists.append((logs, masses, others))
@@ -108,6 +109,8 @@ class Product:
         """Logarithms between the ratios of the atoms, or some of them, descending."""
         left = self._floats[0][0]
         right = self._floats[1][0]
+        if not (len(left) and len(right)):
+            return left
         if len(left) * len(right) > 8 * MAX_PRODUCTS:
             lowest = left[0] + right[0] - 1e-12
             highest = left[-1] + right[-1]
@@ -135,7 +138,9 @@ def product(questions: Questions, *, is_upper: bool) -> Product:
     # no report is impossible under the other answer with the product of these probabilities
     possible = ((1 - loss.certain) ** times for loss, times in questions)
     certain = 1 - prod(possible, start=Fraction(1))
-    questions = [(loss, times) for loss, times in questions if times and loss.ratios]
+    questions = [(loss, times) for loss, times in questions if times]
+    if not all(loss.ratios for loss, _ in questions):
+        return Product([], [], certain, is_upper)  # every report to one of them is certain
     try:
         left, right = _listed(questions, up=is_upper)
     except _TooManyAtomsError:

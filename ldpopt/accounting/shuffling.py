@@ -11,14 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.accounting.curve import PrivacyCurve, compared
+from ldpopt.accounting.curve import MAX_EXPONENT, PrivacyCurve, compared
 from ldpopt.accounting.excess import ShuffledExcesses
 from ldpopt.accounting.shuffled_reports import MAX_PEOPLE, Shuffled
 from ldpopt.closed_forms.top_k import top_k
+from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import real_number, whole_number
 
 LEAST_LOG = -60.0  # of a delta over another
+LEAST_LOCAL = 1e-9  # local epsilon below which only 0 is tried
 FIRST_TRIALS = (1.02, 0.97)  # around the epsilon of normal variables, which is often this close
 
 
@@ -158,7 +160,7 @@ def target(
     Raises
     ------
     StatementError
-        If a number is out of range.
+        If a number is out of range, or no channel of the family keeps the promise.
 
     Examples
     --------
@@ -173,14 +175,36 @@ def target(
         if callable(family)
         else lambda local: top_k(response / len(response), local).mechanism
     )
-    low = min(float(budget), most)
-    high = most
-    if shuffled(make(high), n).delta(budget) <= limit:
-        return high
+    most = real_number(most, "most", 0, MAX_EXPONENT)
+
+    def keeps(local: float) -> bool:
+        return shuffled(make(local), n).delta(budget) <= limit
+
+    if keeps(most):
+        return most
+    low, high = _kept(keeps, min(float(budget), most), most)
     if not limit and not callable(family):
         return low  # all people may send the same report: a pure promise is that of one of them
     while high - low > 5e-4 * high:
         middle = sqrt(low * high) if low else high / 2
-        is_kept = shuffled(make(middle), n).delta(budget) <= limit
-        low, high = (middle, high) if is_kept else (low, middle)
+        low, high = (middle, high) if keeps(middle) else (low, middle)
     return low
+
+
+def _kept(keeps: Callable[[float], bool], first: float, most: float) -> tuple[float, float]:
+    """A local epsilon that keeps the promise, and one above it that does not.
+
+    One question keeps it at the promise's own epsilon, but a family may have several in a message.
+    """
+    low = first
+    high = most
+    while not keeps(low):
+        if not low:
+            raise StatementError(
+                "no channel of the family keeps the promise",
+                code="promise",
+                do="give a larger epsilon or delta, or a family that reveals nothing at epsilon 0",
+            )
+        high = low
+        low = low / 16 if low > LEAST_LOCAL else 0.0
+    return low, high

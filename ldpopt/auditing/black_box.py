@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float, inner_share, is_whole, read_size, short_repr
+from ldpopt.foundation.seeds import Purpose, Random, generator_of
 
 # Largest number of distinct values of reports; more are grouped by quantiles of the first half of
 # the sample
@@ -23,7 +24,7 @@ def audit_sampler(
     *,
     draws: int,
     confidence: float = 0.99,
-    rng: np.random.Generator | int | None = None,
+    rng: Random = None,
 ) -> float:
     r"""Lower confidence bound on the true epsilon of a black box.
 
@@ -44,8 +45,8 @@ def audit_sampler(
     confidence : float
         In (0, 1): the bound exceeds the true epsilon with probability at most ``1 - confidence``;
         default: ``0.99``.
-    rng : numpy.random.Generator or int, optional
-        Passed to the randomizer; default: a fresh generator.
+    rng : numpy.random.Generator, SeedSequence or int, optional
+        Passed to the randomizer, a seed as a generator; default: a fresh generator.
 
     Returns
     -------
@@ -74,7 +75,7 @@ def audit_sampler(
         raise StatementError(problem, code="draws", do="give 10 000 or more")
     draws = read_size(draws)
     confidence = inner_share(confidence, "confidence")
-    generator = np.random.default_rng(rng)
+    generator = generator_of(rng, Purpose.AUDIT)
     reports = [_reports(randomize, answer, draws, generator) for answer in (x, x_prime)]
     codes = _value_codes(*reports)
     half = draws // 2

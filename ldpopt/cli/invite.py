@@ -31,7 +31,10 @@ def invite(
     from ldpopt.fieldwork.store import Store
     from ldpopt.tables.database import without_password
 
-    if not urlsplit(page).scheme or "#" in page:
+    parts = urlsplit(page)
+    is_page = bool(parts.scheme in {"http", "https"} and parts.netloc) or parts.scheme == "file"
+    # "localhost:8000" has the scheme "localhost"
+    if not is_page or "#" in page or page.split() != [page]:
         raise typer.BadParameter(
             f"--page {page} is not the address of a page, such as https://survey.example.org/"
         )

@@ -35,6 +35,8 @@ WEB_ADDRESS = re.compile(
     r"https?://[\w.-]+(:\d{1,5})?(/[\w.~!$&*+=:@%/-]*)?(\?[\w.~!$&*+=:@%/?-]*)?", re.ASCII
 )
 PATH = re.compile(r"/?[\w.~-]+(/[\w.~-]+)*", re.ASCII)
+# What stands before the first slash of an address without https://; "." and ".." are folders
+HOST = re.compile(r"localhost|(?=.*\w).*[.:].*", re.ASCII | re.IGNORECASE)
 Words = dict[str, str]
 
 
@@ -52,9 +54,10 @@ def page(survey: Survey, to: str | None = None, language: str | None = None) -> 
     survey : Survey
         Its ``words`` have the texts of questions and answers, consent and contact.
     to : str, optional
-        Where the reports are sent: the address of a collector's ``/reports``, or a path on the
-        server of the page. Default: that of the survey's words; with ``""`` nothing is sent, and
-        the respondent passes the report on.
+        Where the reports are sent: the address of a collector's ``/reports`` with ``https://``, or
+        a path on the server of the page; one whose first part has a dot begins with ``./``.
+        Default: that of the survey's words; with ``""`` nothing is sent, and the respondent passes
+        the report on.
     language : str, optional
         ``"en"``, ``"de"``, ``"fr"``, or the language that the survey has all words for. Default:
         that of the survey's words.
@@ -206,6 +209,14 @@ def _source(to: str) -> str:
     if WEB_ADDRESS.fullmatch(to):
         parts = urlsplit(to)
         return f"{parts.scheme}://{parts.netloc}{parts.path}"
+    first = to.split("/")[0]
+    # "collect.example.org/reports" is a path to a browser, and no report would ever arrive
+    if HOST.fullmatch(first) and WEB_ADDRESS.fullmatch(f"https://{to}"):
+        raise StatementError(
+            f"{short_repr(to)} is a path on the server of the page, not the address of {first}",
+            code="address-scheme",
+            do=f"give https://{to}, or ./{to} if it is a path",
+        )
     if PATH.fullmatch(to):
         return "'self'"
     raise StatementError(

@@ -24,6 +24,7 @@ from ldpopt.foundation.numbers import (
     short_repr,
     whole_number,
 )
+from ldpopt.foundation.seeds import generator_of
 from ldpopt.frequencies.linear_decode import (
     Arithmetic,
     ProjectiveSpace,
@@ -37,7 +38,7 @@ from ldpopt.frequencies.protocol import FrequencyProtocol
 from ldpopt.frequencies.randomized_response import kept_and_other
 from ldpopt.frequencies.rule import Positions
 from ldpopt.mechanism.exact_draws import coin_tosses, uniform_below
-from ldpopt.mechanism.sampling import Random, bit_source, chunks, generator_of
+from ldpopt.mechanism.sampling import Random, bit_source, chunks
 
 MAX_LABELS = 10**7
 MAX_ELEMENTS = 1 << 10  # largest field

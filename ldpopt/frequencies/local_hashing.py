@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from ldpopt.closed_forms.form import ResponseSampler
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float, any_array, whole_number
+from ldpopt.foundation.seeds import generator_of
 from ldpopt.frequencies.protocol import FrequencyProtocol
 from ldpopt.frequencies.randomized_response import kept_and_other
 from ldpopt.frequencies.rule import Positions
-from ldpopt.mechanism.sampling import Random, bit_source, chunks, generator_of
+from ldpopt.mechanism.sampling import Random, bit_source, chunks
 
 PRIME_BITS = 61
 # the field of the hash family, a Mersenne prime: reduction takes only shifts

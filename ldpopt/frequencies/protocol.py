@@ -268,7 +268,7 @@ class FrequencyProtocol(Rule, ReportSource):
         >>> protocol = LinearHash(10**5, 2.0)
         >>> top = protocol.largest(protocol.privatize([7] * 5000 + [8] * 3000, rng=1), 2)
         >>> top.labels, top.interval.round(2).tolist()
-        ((7, 8), [[0.56, 0.66], [0.32, 0.41]])
+        ((7, 8), [[0.55, 0.65], [0.33, 0.42]])
         """
         size = whole_number(k, "k", 1, len(self.inputs))
         share = inner_share(confidence, "confidence", do="pass a coverage such as 0.95")

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import distinct_labels, positions_of
 from ldpopt.foundation.numbers import Float, any_array, require_choice, require_memory
+from ldpopt.foundation.seeds import generator_of
 from ldpopt.frequencies.protocol import FrequencyProtocol
 from ldpopt.frequencies.rule import Positions
 from ldpopt.mechanism.exact_draws import TOTAL, coin_tosses, toss_lazily
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.mechanism.sampling import CHUNK, Random, bit_source, chunks, generator_of, whole_words
+from ldpopt.mechanism.sampling import CHUNK, Random, bit_source, chunks, whole_words
 
 Kind = Literal["optimized", "symmetric"]
 # largest number of labels for which the channel with ``2**d`` reports is listed

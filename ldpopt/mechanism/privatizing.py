@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.labels import text_of
+from ldpopt.foundation.seeds import Random, child_seed, generators, seed_of
 from ldpopt.mechanism.files import origin_of_reports
 from ldpopt.mechanism.keyed import Draws, Ids, Keyed, KeyedDraws, ids_of
 from ldpopt.mechanism.questions import OneQuestion, Question
-from ldpopt.mechanism.sampling import Random, child_seed, generators, seed_of
 from ldpopt.tables.coding import Coder, Codes, MissingAnswers
 from ldpopt.tables.files import Rows, kind_of, position_of, reading, require_other_file, writing
 from ldpopt.tables.frames import Frame, Partitions, frame_of

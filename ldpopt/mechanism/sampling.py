@@ -4,13 +4,13 @@ bits.
 
 import os
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.auditing.exact_matrices import require_stochastic
 from ldpopt.errors import MechanismError, StatementError
+from ldpopt.foundation import seeds
 from ldpopt.foundation.labels import read_positions
 from ldpopt.foundation.numbers import is_whole, short_repr
 
@@ -24,8 +24,7 @@ BLOCK = 1 << 20
 MAX_ROW_SUM_ERROR = 1e-6  # largest distance of a row sum from 1 that `round_rows` distributes
 Counts = NDArray[np.int64]
 Words = NDArray[np.uint64]
-# Source of random bits: None is the operating system's generator; all others make draws repeatable
-Random = np.random.Generator | np.random.SeedSequence | int | None
+Random = seeds.Random
 
 
 def round_rows(channel: NDArray[np.float64], bits: int = BITS) -> Counts:
@@ -241,54 +240,9 @@ def whole_words(rng: Random, bits: int = 64) -> Callable[[int], Words]:
         )
     # A power of two divides the generator's range, so no word is ever rejected and all are equally
     # likely.
-    generator = generator_of(rng)
+    generator = seeds.generator_of(rng)
     last = (1 << bits) - 1
     return lambda size: generator.integers(0, last, size, np.uint64, endpoint=True)
-
-
-def generator_of(rng: np.random.Generator | np.random.SeedSequence | int) -> np.random.Generator:
-    """Return the generator of a seed, or the generator that is passed."""
-    if is_whole(rng, 0) or isinstance(rng, np.random.SeedSequence):
-        return np.random.default_rng(rng)
-    if not isinstance(rng, np.random.Generator):
-        problem = f"rng = {short_repr(rng)} is not a source of random bits"
-        do = (
-            "pass numpy.random.default_rng(seed), a seed >= 0, or None for the operating "
-            "system's generator"
-        )
-        raise StatementError(problem, code="rng", do=do)
-    return rng
-
-
-def generators(rng: Random, count: int) -> list[Random]:
-    """Return independent sources for ``count`` columns: the generator itself for one, spawned ones
-    for several.
-    """
-    # A seed becomes a generator only here: otherwise each batch of a column would repeat the draws
-    # of the first.
-    if rng is None:
-        return [None] * count
-    source = generator_of(rng)
-    return [source] if count == 1 else list(source.spawn(count))
-
-
-def seed_of(rng: np.random.Generator | np.random.SeedSequence | int) -> np.random.SeedSequence:
-    """Return the seed from which those of the parts of a table are derived; a generator spawns a
-    new one.
-    """
-    if isinstance(rng, np.random.SeedSequence):
-        return rng
-    bits: Any = generator_of(rng).bit_generator
-    return bits.seed_seq.spawn(1)[0]  # type: ignore[no-any-return]
-
-
-def child_seed(seed: np.random.SeedSequence, number: int) -> np.random.SeedSequence:
-    """Return the seed of a part of a table, a function of both arguments and independent of those
-    of other parts.
-    """
-    return np.random.SeedSequence(
-        seed.entropy, spawn_key=(*seed.spawn_key, number), pool_size=seed.pool_size
-    )
 
 
 def _alias_tables(masses: Counts, weight: int) -> tuple[Counts, NDArray[np.int32]]:

@@ -32,6 +32,7 @@ from ldpopt.foundation.numbers import (
     require_memory,
     whole_number,
 )
+from ldpopt.foundation.seeds import VERSION, Purpose, generator_of
 from ldpopt.processes.checkpoint import Checkpoint
 from ldpopt.processes.pool import run
 from ldpopt.processes.run import RunOptions
@@ -381,13 +382,12 @@ class _Runs:
     def __call__(self, key: _RunKey) -> Run:
         users, index, epsilon, name = key
         if self._last is None or self._last[0] != (users, index):
-            rng = np.random.default_rng([self._seed, index])
+            rng = generator_of(self._seed, Purpose.DATA_SETS, [index])
             self._last = (users, index), _Population(self._data(users, rng), users)
         if (epsilon, name) not in self._protocols:
             self._protocols[epsilon, name] = self._algorithms[name](epsilon)
-        draws = np.random.default_rng(
-            [self._seed, index, zlib.crc32(f"{name}|{epsilon!r}".encode())]
-        )
+        part = [index, zlib.crc32(f"{name}|{epsilon!r}".encode())]
+        draws = generator_of(self._seed, Purpose.EXPERIMENT, part)
         return Run(
             name, epsilon, index, *_measure(self._protocols[epsilon, name], self._last[1], draws)
         )
@@ -399,8 +399,8 @@ class _Runs:
 
 def _checkpoint(path: str | os.PathLike[str], data: Data, users: int, seed: int) -> Checkpoint:
     """Open the checkpoint of an experiment; a small sample identifies the data."""
-    sample = np.ascontiguousarray(data(min(16, users), np.random.default_rng(seed)))
-    statement = {"seed": seed, "data": zlib.crc32(sample.tobytes())}
+    sample = np.ascontiguousarray(data(min(16, users), generator_of(seed, Purpose.DATA_SETS)))
+    statement = {"seed": seed, "draws": VERSION, "data": zlib.crc32(sample.tobytes())}
     title = f"means of data {statement['data']:x}, seed {seed}"
     return Checkpoint(path, statement, title, pack=list, unpack=lambda plain: Run(*plain))
 

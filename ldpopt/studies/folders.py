@@ -16,10 +16,10 @@ from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.reports import ALL, count_file
 from ldpopt.foundation import optional
 from ldpopt.foundation.files import file_errors
+from ldpopt.foundation.seeds import Random, child_seed, seed_of
 from ldpopt.mechanism.files import origin_of_reports
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.privatizing import columns_of_answers, privatize_file
-from ldpopt.mechanism.sampling import Random, child_seed, seed_of
 from ldpopt.processes.pool import run
 from ldpopt.processes.run import RunOptions
 from ldpopt.surveys.survey import Survey

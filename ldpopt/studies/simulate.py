@@ -20,6 +20,7 @@ from ldpopt.estimation.inversion import estimate_frequencies, why_not_estimable
 from ldpopt.foundation import optional
 from ldpopt.foundation.files import FilePath, write_csv
 from ldpopt.foundation.numbers import Float, frozen, require_kind, require_memory, whole_number
+from ldpopt.foundation.seeds import VERSION, Purpose, Random, child_seed, generator_of, seed_of
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.utility import Utility, resolve
@@ -179,7 +180,7 @@ def simulate(
     repeats: int,
     utility: str | Utility | ArrayLike | None = "identity",
     confidence: float = 0.95,
-    rng: np.random.Generator | int | None = None,
+    rng: Random = None,
     jobs: int = 1,
     executor: Any = None,
     checkpoint: FilePath | None = None,
@@ -205,7 +206,7 @@ def simulate(
         As in `Problem`; default: ``"identity"``. None leaves utilities out.
     confidence : float
         Coverage of the interval and the band; default: ``0.95``.
-    rng : numpy.random.Generator or int, optional
+    rng : numpy.random.Generator, SeedSequence or int, optional
         Makes the surveys repeatable, with any number of processes; None seeds from the operating
         system.
     jobs, executor, progress
@@ -254,7 +255,7 @@ def simulate_grid(
     *,
     repeats: int,
     confidence: float = 0.95,
-    rng: np.random.Generator | int | None = None,
+    rng: Random = None,
     jobs: int = 1,
     executor: Any = None,
     checkpoint: FilePath | None = None,
@@ -294,7 +295,7 @@ def simulate_grid(
     >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]])
     >>> grid = simulate_grid({"coin": Setting(coin, [0.2, 0.8])}, [100, 10_000], repeats=50, rng=1)
     >>> [round(cell.error, 3) for cell in grid.cells.values()]
-    [0.092, 0.01]
+    [0.086, 0.009]
     """
     sizes = [whole_number(people, "population", 1) for people in populations]
     repeats = whole_number(repeats, "repeats", 2)
@@ -310,8 +311,7 @@ def simulate_grid(
         require_memory(
             n_bytes, f"a survey of {max(sizes):,} people", do="take fewer people or repeats"
         )
-    source: Any = np.random.default_rng(rng).bit_generator
-    seed = source.seed_seq.spawn(1)[0]
+    seed = seed_of(rng, Purpose.SIMULATION)
     task = _Simulation({model.digest: model for model in models.values()}, seed)
     record = None if checkpoint is None else _checkpoint(checkpoint, rng)
     keys = [
@@ -423,11 +423,8 @@ class _Simulation:
         of processes.
         """
         model = self.models[key.model]
-        position = zlib.crc32(f"{key.model} {key.population}".encode()), key.repeat
-        seed = np.random.SeedSequence(
-            self.seed.entropy, spawn_key=(*self.seed.spawn_key, *position)
-        )
-        generator = np.random.default_rng(seed)
+        number = zlib.crc32(f"{key.model} {key.population}".encode())
+        generator = generator_of(child_seed(self.seed, number, key.repeat), Purpose.SIMULATION)
         counts = generator.multinomial(key.population, model.weights / model.weights.sum())
         answers = np.repeat(np.arange(len(model.mechanism.inputs)), counts)
         reports = model.mechanism.sampler.draw(answers, rng=generator)
@@ -452,5 +449,9 @@ def _checkpoint(path: FilePath, rng: Any) -> Checkpoint:
         )
     title = f"surveys, rng = {rng}"
     return Checkpoint(
-        path, {"surveys": int(rng)}, title, pack=list, unpack=lambda plain: _Survey(*plain)
+        path,
+        {"surveys": int(rng), "draws": VERSION},
+        title,
+        pack=list,
+        unpack=lambda plain: _Survey(*plain),
     )

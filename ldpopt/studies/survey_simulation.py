@@ -12,6 +12,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation import optional
 from ldpopt.foundation.labels import nearest, text_of
 from ldpopt.foundation.numbers import Float, whole_number
+from ldpopt.foundation.seeds import Purpose, Random, generator_of
 from ldpopt.mechanism.questions import Question
 from ldpopt.problem.prior import read_prior
 from ldpopt.surveys.estimates import true_numbers
@@ -26,7 +27,7 @@ def simulate_survey(
     shares: Mapping[str, Any] | None = None,
     repeats: int = 200,
     confidence: float = 0.95,
-    rng: Any = None,
+    rng: Random = None,
 ) -> optional.pandas.DataFrame:
     """Draw the answers of people again and again, privatize, estimate, and compare with the truth.
 
@@ -58,7 +59,7 @@ def simulate_survey(
     """
     priors = supposed_shares(survey, shares)
     size = whole_number(people, "people", 1)
-    draws = np.random.default_rng(rng)
+    draws = generator_of(rng, Purpose.SURVEYS)
     estimates = []
     for _ in range(whole_number(repeats, "repeats", 1)):
         table: dict[str, Any] = {}

@@ -70,8 +70,8 @@ class LatticeNoise:
     Examples
     --------
     >>> noise = LatticeNoise([1], "log(3)")
-    >>> round(noise.normalizer, 12), round(noise.expected_l1, 12), noise.sample(3, rng=1).tolist()
-    (2.0, 0.75, [0, 0, -1])
+    >>> round(noise.normalizer, 12), round(noise.expected_l1, 12), noise.sample(3, rng=2).tolist()
+    (2.0, 0.75, [0, -1, 0])
     """
 
     def __init__(

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
@@ -254,3 +256,101 @@ def test_reports_that_are_impossible_under_another_answer_have_an_infinite_epsil
 def test_what_does_not_fit_is_refused(call):
     with pytest.raises(lo.errors.LdpoptError):
         call()
+
+
+CHANNELS = (
+    np.eye(2),
+    np.eye(3),
+    [[0.75, 0.25], [0.25, 0.75]],
+    [[0.5, 0.5, 0.0], [0.5, 0.0, 0.5]],
+    [[0.5, 0.5], [0.5, 0.5]],
+    [[1.0]],
+    [[1.0, 0.0], [0.9, 0.1]],
+    [[0.1, 0.9, 0.0], [0.2, 0.7, 0.1], [0.0, 0.0, 1.0]],
+)
+
+
+@cases(40)
+@given(
+    st.lists(st.tuples(st.sampled_from(CHANNELS), st.integers(1, 3)), min_size=1, max_size=3),
+    st.floats(0, 5),
+    st.integers(0, 2**32 - 1),
+)
+def test_what_a_pair_attains_is_at_most_the_curve_and_both_at_most_1(chosen, epsilon, seed):
+    drawn = channel(np.random.default_rng(seed), 3, 3, zeros=True)
+    for channels in (chosen, [*chosen, (drawn, 1)]):
+        curve = compose(channels)
+        assert 0 <= curve.delta_lower(epsilon) <= curve.delta(epsilon) <= 1
+        assert curve.delta(epsilon) <= curve.delta(0.0)
+        for prior in (0.2, 0.9):
+            assert max(prior, 1 - prior) - 1e-15 <= curve.guess(prior) <= 1
+        table = curve.tradeoff()
+        assert table[-1].tolist() == [1.0, 0.0]
+        assert table.min() >= 0
+        assert table.sum(axis=1).max() <= 1 + 1e-9
+        assert curve.epsilon(0.5) <= curve.epsilon(0.0)
+
+
+def test_one_certain_question_makes_all_reports_certain():
+    curve = compose([np.eye(2), [[0.75, 0.25], [0.25, 0.75]]])
+    assert curve.delta_lower(0.5) == curve.delta(0.5) == 1
+    assert curve.tradeoff().tolist() == [[0.0, 0.0], [1.0, 0.0]]
+    alone = compose([[[1.0]], [[0.75, 0.25], [0.25, 0.75]]])  # one answer has no pair
+    assert float(alone.delta(0.0)) == pytest.approx(0.5)
+    assert compose([[[1.0]]]).guess(0.9) == 0.9
+
+
+def renyi_of(mechanism, order):
+    """By the definition, with 400 digits."""
+    best = mpmath.mpf(0)
+    for p, q in itertools.permutations(mechanism.counts.tolist(), 2):
+        used = [(x, z) for x, z in zip(p, q, strict=True) if x]
+        if not all(z for _, z in used):
+            return mpmath.inf
+        pairs = [(mpmath.mpf(x) / 2**53, mpmath.mpf(x) / z) for x, z in used]
+        if order == 1:
+            found = mpmath.fsum(x * mpmath.log(ratio) for x, ratio in pairs)
+        else:
+            t = mpmath.mpf(order) - 1
+            found = mpmath.log(mpmath.fsum(x * ratio**t for x, ratio in pairs)) / t
+        best = max(best, found)
+    return best
+
+
+ORDERS = (1.0, 1 + 1e-15, 1 + 1e-12, 1 + 1e-9, 1.001, 1.5, 2.0, 33.0, 1000.0, 1e4, 1e6)
+
+
+@cases(60)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([1e-12, 1e-6, 1e-3, 0.1, 1.0, 5.0, 30.0]),
+    st.one_of(st.sampled_from(ORDERS), st.floats(1, 1e6)),
+    st.integers(2, 4),
+)
+def test_renyi_is_the_truth_rounded_up_without_a_warning(seed, width, order, m):
+    rng = np.random.default_rng(seed)
+    values = np.exp(width * rng.uniform(-1, 1, (2, m))) * rng.dirichlet(np.ones(m))
+    drawn = lo.Mechanism(values / values.sum(axis=1, keepdims=True))
+    with warnings.catch_warnings(), mpmath.workdps(400):
+        warnings.simplefilter("error")
+        truth = renyi_of(drawn, order)
+        one = compose([drawn]).renyi(order)
+        loss = compose([drawn]).sources[0][0].losses[0].renyi(order)
+        assert mpmath.isinf(truth) or math.isfinite(one)
+        assert one >= truth
+        assert loss >= truth * (1 - mpmath.mpf(10) ** -12)
+        if not mpmath.isinf(truth):
+            # close rows have a divergence of the square of their distance, and lose that in floats
+            assert one <= truth * (1 + mpmath.mpf(10) ** -9) + 1e-14 * width
+
+
+def test_renyi_of_large_orders_and_of_zeros():
+    coin = [[0.75, 0.25], [0.25, 0.75]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert compose([coin]).renyi(1000) == pytest.approx(1.0983243, abs=1e-7)
+        assert compose([coin]).renyi(1e6) <= compose([coin]).epsilon(0.0)
+        assert compose([np.eye(2)]).renyi(2) == math.inf
+        assert compose([(np.eye(2), 0), coin]).renyi(1) == pytest.approx(0.5 * math.log(3))
+        assert compose([[[0.5, 0.5, 0.0], [0.25, 0.75, 0.0]]]).renyi(2) < 0.3
+        assert compose([[[0.5, 0.5], [0.5, 0.5]], [[1.0]]]).renyi(1.5) == 0

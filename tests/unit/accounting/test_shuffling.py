@@ -9,9 +9,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import ldpopt as lo
-from builders import thorough_or
+from builders import cases, refused, thorough_or
 from ldpopt.accounting import compose, shuffled, target
 from ldpopt.accounting.lattice import positive_part
 
@@ -173,9 +175,70 @@ def test_the_target_keeps_the_promise_and_is_the_largest():
     assert shuffled(response(2, pure * 1.01), 20).delta(0.5) > 0
 
 
+def twice(epsilon):
+    """Two questions with this epsilon each, in one message."""
+    coin = response(2, epsilon).channel
+    return lo.Mechanism(np.kron(coin, coin))
+
+
 @pytest.mark.parametrize(
-    "call", [lambda: shuffled(response(2, 1.0), 0), lambda: target(10, 1.0, 2.0)]
+    ("people", "epsilon", "delta"), [(20, 1.0, 1e-6), (5, 1.0, 0.0), (5, 0.0, 1e-3)]
+)
+def test_the_target_of_a_family_is_tested_also_below_the_promise(people, epsilon, delta):
+    for family in (twice, lambda e: twice(10 * e**2)):
+        found = target(people, epsilon, delta, family)
+        assert shuffled(family(found), people).delta(epsilon) <= Fraction(delta)
+        assert shuffled(family(found * 1.002 + 1e-9), people).delta(epsilon) > Fraction(delta)
+
+
+@cases(6)
+@given(st.integers(1, 6), st.floats(0, 3), st.sampled_from([0.0, 1e-9, 1e-3, 0.3]), st.data())
+def test_every_target_keeps_its_promise(people, epsilon, delta, data):
+    factor = data.draw(st.floats(0.1, 20))
+    answers = data.draw(st.integers(2, 3))
+    most = data.draw(st.sampled_from([0.3, 1.0, 5.0]))
+
+    def family(local):
+        return response(answers, factor * local)
+
+    found = target(people, epsilon, delta, family, most=most)
+    assert 0 <= found <= most
+    assert shuffled(family(found), people).delta(epsilon) <= Fraction(delta)
+    found = target(people, epsilon, delta, answers, most=most)
+    assert shuffled(response(answers, found), people).delta(epsilon) <= Fraction(delta)
+
+
+def test_a_family_that_never_keeps_the_promise_is_refused():
+    with refused("promise"):
+        target(20, 1.0, 1e-3, lambda local: np.eye(2))
+    with refused("promise"):
+        target(20, 0.0, 0.0, lambda local: response(2, 1.0 + local))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: shuffled(response(2, 1.0), 0),
+        lambda: target(10, 1.0, 2.0),
+        lambda: target(10, 1.0, 0.1, most=-1.0),
+        lambda: target(10, 1.0, 0.1, most=float("nan")),
+    ],
 )
 def test_what_does_not_fit_is_refused(call):
     with pytest.raises(lo.errors.StatementError):
         call()
+
+
+@pytest.mark.parametrize("people", [1, 2, 5, 300])
+@pytest.mark.parametrize(
+    "table", [np.eye(2), np.eye(3), [[1.0]], [[1.0, 0.0], [0.9, 0.1]], [[0.5, 0.5], [0.5, 0.5]]]
+)
+def test_certain_and_constant_reports_are_between_0_and_1(people, table):
+    curve = shuffled(table, people)
+    together = compose([curve, response(2, 1.0)])
+    for epsilon in (0.0, 0.5, 2.0):
+        assert 0 <= curve.delta_lower(epsilon) <= curve.delta(epsilon) <= 1
+        assert 0 <= together.delta_lower(epsilon) <= together.delta(epsilon) <= 1
+    for found in (curve, together):
+        assert found.tradeoff().min() >= 0
+        assert found.renyi(1) <= found.renyi(2) <= found.renyi(1000)

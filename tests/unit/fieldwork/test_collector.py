@@ -476,10 +476,9 @@ def test_the_commands_invite_and_estimate(tmp_path, monkeypatch):
     assert all(
         link.startswith("https://survey.example.org/#i=") and len(link) == 62 for link in links
     )
-    assert (
-        "address of a page"
-        in run_cli("survey", "invite", "survey.json", 7, "--page", "x", "-o", "l.csv").stderr
-    )
+    for page in ("x", "survey.example.org/", "localhost:8000/", "https:///x", "https://a b.org"):
+        done = run_cli("survey", "invite", "survey.json", 7, "--page", page, "-o", "l.csv")
+        assert "address of a page" in done.stderr
     assert "not a date" in run_cli("survey", "collect", "survey.json", "--until", "tomorrow").stderr
     assert "not the address" in run_cli("survey", "export", "links.csv", "-o", "t.csv").stderr
     assert "0 reports" in cli_output("survey", "export", "sqlite:///reports.db", "-o", "t.csv")

@@ -62,6 +62,9 @@ def test_the_same_survey_gives_the_same_bytes() -> None:
         ("http://localhost:8000/reports?key=1", "http://localhost:8000/reports"),
         ("reports", "'self'"),
         ("/survey/reports", "'self'"),
+        ("./reports.php", "'self'"),
+        ("../v1.2/reports", "'self'"),
+        ("/v1.2/reports", "'self'"),
         ("", "'none'"),
     ],
 )
@@ -85,11 +88,40 @@ def test_nothing_is_loaded_and_no_answer_has_a_handler() -> None:
 
 @pytest.mark.parametrize(
     "to",
-    ["collect.example.org/x y", "javascript:alert(1)", "https://a.org/;x", "//a.org", "ftp://a"],
+    [
+        "https://collect.example.org/x y",
+        "javascript:alert(1)",
+        "https://a.org/;x",
+        "//a.org",
+        "ftp://a",
+    ],
 )
 def test_other_addresses_are_refused(to: str) -> None:
     with refused("address"):
         page(Survey({"smokes": COIN}), to)
+
+
+@pytest.mark.parametrize("path", ["", "/", "/reports", "/a/b"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "collect.example.org",
+        "example.org",
+        "localhost",
+        "LOCALHOST",
+        "localhost:8000",
+        "192.168.0.5",
+        "192.168.0.5:8000",
+        "a-b.example.org:443",
+        "example.org.",
+    ],
+)
+def test_an_address_without_its_scheme_is_no_path(host: str, path: str) -> None:
+    with refused("address-scheme") as caught:
+        page(Survey({"smokes": COIN}), host + path)
+    assert f"https://{host}{path}" in str(caught.value)
+    with refused("address-scheme"):
+        page(Survey({"smokes": COIN}, words={"to": host + path}))
 
 
 def test_labels_and_words_cannot_leave_their_place() -> None:

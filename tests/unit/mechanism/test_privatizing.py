@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from builders import cases, refused
 from ldpopt import Mechanism
 from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.foundation.seeds import generator_of
 from ldpopt.mechanism.privatizing import privatize_file
 from ldpopt.mechanism.questions import Question
 
@@ -55,7 +56,7 @@ def test_batches_of_one_seed_are_drawn_on_and_never_again(tmp_path, monkeypatch)
 @given(st.lists(st.sampled_from(["no", "yes"]), min_size=1, max_size=50), st.integers(0, 2**32))
 def test_one_seed_one_result_in_every_kind_of_table(tmp_path_factory, answers, seed):
     columns = {"a": answers, "b": answers[::-1], "n": list(range(len(answers)))}
-    plain = [COIN.sample(answers, rng=child) for child in np.random.default_rng(seed).spawn(2)]
+    plain = [COIN.sample(answers, rng=child) for child in generator_of(seed).spawn(2)]
     for make in LIBRARIES.values():
         made = make(columns)
         found = COIN.privatize(made, ["a"], rng=seed)
