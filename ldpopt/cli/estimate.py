@@ -171,7 +171,7 @@ def _entries(found: Any) -> list[dict[str, Any]]:
     columns = {"number" if found.method == "design" else "answer": found.labels or ()}
     columns |= {"estimate": found.values.tolist(), "std_error": found.std_error.tolist()}
     columns |= {"low": found.interval[:, 0].tolist(), "high": found.interval[:, 1].tolist()}
-    if found.method == "inversion" and len(found.values) > 1:
+    if found.is_distribution and found.method == "inversion" and len(found.values) > 1:
         columns["norm_sub"] = found.norm_sub().values.tolist()
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 

@@ -78,11 +78,26 @@ def likelihood_covariance(channel: Float, values: Float, scale: float) -> Float:
     """Return the asymptotic covariance of the most likely frequencies; ``scale`` is one over the
     number of reports.
     """
-    # An output of estimated probability 0 has infinite information: a small floor keeps it finite.
-    expected = np.where(channel.max(axis=0) > 0, np.maximum(values @ channel, 1e-12), 0.0)
-    efficient = weighted_left_inverse(channel, expected, tolerance=0.0)
+    efficient, expected = _efficient(channel, values)
     spread = (efficient * expected) @ efficient.T - np.outer(values, values)
     return np.asarray((spread + spread.T) / 2 * scale)
+
+
+def weighted_covariance(channel: Float, values: Float, squares: Float) -> Float:
+    """Return the covariance of the most likely frequencies under weights, from the sum of their
+    squares by report, shape (m,), over the square of their total.
+    """
+    efficient, _ = _efficient(channel, values)
+    deviations = np.where(squares > 0, efficient - values[:, None], 0.0)
+    spread = (deviations * squares) @ deviations.T
+    return np.asarray((spread + spread.T) / 2)
+
+
+def _efficient(channel: Float, values: Float) -> tuple[Float, Float]:
+    """The linear estimator near the most likely frequencies, and their shares of reports."""
+    # An output of estimated probability 0 has infinite information: a small floor keeps it finite.
+    expected = np.where(channel.max(axis=0) > 0, np.maximum(values @ channel, 1e-12), 0.0)
+    return weighted_left_inverse(channel, expected, tolerance=0.0), expected
 
 
 def _length(point: Float, step: Float) -> float:

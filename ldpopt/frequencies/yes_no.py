@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate.yes_no_certificate import TOTAL, YesNoCertificate
 from ldpopt.errors import StatementError
+from ldpopt.estimation.band import scales_of_support
 from ldpopt.estimation.counts import Counts, MechanismSource, ReportSource
 from ldpopt.estimation.estimate import Estimate, interval_quantile
 from ldpopt.estimation.fit import checked_fit
@@ -323,12 +324,19 @@ class YesNoPatterns(ReportSource):
         if not total > 0:
             raise StatementError(f"no report has an answer to {name!r}", do="ask more people")
         share = values / total
-        scale = float(squares.sum()) / total**2
         number = counts.n_reports if counts.is_weighted else int(total)
-        shares, interval = (
-            (0.5 + (each - 0.5) / self.bias) for each in (share, share_intervals(share, scale, z))
+        asked = replace(
+            counts,
+            values=values,
+            squares=squares,
+            total=total,
+            total_squares=float(squares.sum()),
+            n_reports=number,
         )
-        error = np.sqrt(share * (1 - share) * scale) / self.bias
+        scales = scales_of_support(asked)
+        ends = share_intervals(share, scales.interval, z)
+        shares, interval = ((0.5 + (each - 0.5) / self.bias) for each in (share, ends))
+        error = np.sqrt(share * (1 - share) * scales.error) / self.bias
         return Estimate(
             shares,
             error,
@@ -339,6 +347,7 @@ class YesNoPatterns(ReportSource):
             None,
             interval,
             fit,
+            is_distribution=True,
         )
 
     def pair(self, name: str, other: str) -> "PairOfAnswers":
