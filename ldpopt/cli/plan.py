@@ -24,7 +24,11 @@ def plan(
     simultaneous: options.Simultaneous = False,
     effect: Annotated[
         float,
-        option("--weights-effect D", "Design effect of weights: N sum w^2 / (sum w)^2.", min=1.0),
+        option(
+            "--weights-effect D",
+            "Design effect of weights: N sum w^2 / (sum w)^2, if unrelated to the answers.",
+            min=1.0,
+        ),
     ] = 1.0,
     weights: Annotated[
         tuple[str, str] | None,
@@ -72,7 +76,10 @@ def plan(
     headings = [] if half_width is None else [f"people for +-{half_width}"]
     headings += [] if people is None else [f"half-width of {people:,}"]
     more = (", all at once" if simultaneous else "") + (
-        f", design effect {effect:.4g}" if effect > 1 else ""
+        f", design effect {effect:.4g} (of weights that are unrelated to the answers; of others "
+        "it may be larger)"
+        if effect > 1
+        else ""
     )
     title = f"{100 * confidence:g} % intervals{more}, worst distribution"
     if is_survey(file):

@@ -391,11 +391,11 @@ class ListedSource(ReportSource):
         return np.asarray(np.ptp(self.wanted, axis=1))
 
     def p_value(self, counts: Counts) -> float:
-        """Return a p-value by the distance of the shares from the nearest distribution that some
+        """Return a p-value by the distance of the counts from the nearest distribution that some
         answers give.
         """
         channel = self.mechanism.counts / self.mechanism.denominator
-        return likelihood_p_value(channel, counts.values / counts.total, counts.n_reports)
+        return likelihood_p_value(channel, counts.values.astype(np.int64))
 
     def _counts(self, values: Any, squares: Any, n_reports: int) -> Counts:
         total = values.sum().item()

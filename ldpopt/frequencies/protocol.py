@@ -19,6 +19,7 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.band import scales_of_support
 from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.estimate import Estimate, interval_quantile
+from ldpopt.estimation.exact_fit import support_p_value
 from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.intervals import binomial_intervals, share_intervals
 from ldpopt.estimation.reports import report_weights
@@ -168,12 +169,10 @@ class FrequencyProtocol(Rule, ReportSource):
         return np.ones(len(self.inputs))
 
     def p_value(self, counts: Counts) -> float:
-        """Bound on the probability of shares of supporting reports as far outside ``[q, p]``
-        (Chernoff).
+        """Bound on the probability of a share of supporting reports as far outside ``[q, p]``: the
+        exact one of the furthest label, times the number of labels.
         """
-        return chernoff(
-            counts.values / counts.total, counts.n_reports, float(self.q), float(self.p)
-        )
+        return support_p_value(counts.values, counts.n_reports, float(self.q), float(self.p))
 
     def estimate(
         self,
