@@ -26,7 +26,7 @@ def plan(
         float,
         option(
             "--weights-effect D",
-            "Design effect of weights: N sum w^2 / (sum w)^2, if unrelated to the answers.",
+            "Design effect of weights: N sum w^2 / (sum w)^2.",
             min=1.0,
         ),
     ] = 1.0,

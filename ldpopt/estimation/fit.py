@@ -47,8 +47,8 @@ def goodness_of_fit(source: Mechanism | ReportSource, reports: Any) -> float:
         Valid for every number of reports, whatever the answers are: reports of the source get a
         value of at most ``a`` with probability at most ``a``. It is exact, up to 1e-8 of itself and
         never too small, for a mechanism of two outputs, and for one of ``n`` answers and ``m``
-        outputs if :math:`m \binom{N+n-1}{N} \binom{N+m-1}{N} \le` 2e5 (three by three: 20 reports;
-        four by four: 8); otherwise it is an upper bound. A large value proves nothing: some raw
+        outputs if :math:`m \binom{N+n-1}{N} \binom{N+m-1}{N} \le` 2e5 (three by three: 21 reports;
+        four by four: 9); otherwise it is an upper bound. A large value proves nothing: some raw
         answers look like reports.
 
     Raises
