@@ -149,7 +149,7 @@ def _best_event(
     return over, event
 
 
-def lower_limit(hits: Any, size: float, risk: float) -> Any:
+def lower_limit(hits: Any, size: Any, risk: float) -> Any:
     r"""Clopper and Pearson's lower limit of a probability, from hits in ``size`` trials.
 
     The probability ``p`` at which so many hits or more have the probability ``risk``: a true
@@ -164,6 +164,6 @@ def lower_limit(hits: Any, size: float, risk: float) -> Any:
     return np.where(count > 0, limit, 0.0)
 
 
-def upper_limit(hits: Any, size: float, risk: float) -> Any:
+def upper_limit(hits: Any, size: Any, risk: float) -> Any:
     """Clopper and Pearson's upper limit of a probability: 1 minus the lower limit of the misses."""
     return 1.0 - lower_limit(size - np.asarray(hits, float), size, risk)

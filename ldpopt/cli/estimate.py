@@ -266,7 +266,7 @@ def _entries(estimate: Any) -> list[dict[str, Any]]:
     columns = {"number" if estimate.method == "design" else "answer": estimate.labels or ()}
     columns |= {"estimate": estimate.values.tolist(), "std_error": estimate.std_error.tolist()}
     columns |= {"low": estimate.interval[:, 0].tolist(), "high": estimate.interval[:, 1].tolist()}
-    if estimate.method == "inversion" and len(estimate.values) > 1:
+    if estimate.is_distribution and estimate.method == "inversion" and len(estimate.values) > 1:
         columns["norm_sub"] = estimate.norm_sub().values.tolist()
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 

@@ -188,7 +188,9 @@ def _print(requested: PlanRequest, planned: dict[str, Any], json: str | None) ->
             parts.append(Table(["epsilon", *headings], rows, over, digits=4))
     title = f"{100 * requested.reading.confidence:g} % intervals"
     title += ", all at once" if requested.reading.simultaneous else ""
-    title += f", design effect {requested.effect:.4g}" if requested.effect > 1 else ""
+    if requested.effect > 1:
+        title += f", design effect {requested.effect:.4g} (of weights that are unrelated to the "
+        title += "answers; of others it may be larger)"
     show(Facts(f"{title}, worst distribution", parts), planned, json)
 
 

@@ -176,6 +176,16 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
         squares, products = (each - q * inside - q * other + q * q for each, other in pairs)
         return scale**2 * squares, scale**2 * products
 
+    def ratio_squares(self, counts: Counts, rows: Any, missing: int, ratios: Float) -> Float:
+        """Means of ``(v_i - t_i (1 - v_missing))^2`` for answers of the estimated frequencies: the
+        counts do not show which answers are in one set.
+        """
+        squares, products = self.second_moments(missing)
+        t = ratios[:, None]
+        linear = 2 * t * (products[rows] - self.wanted[rows])
+        square = squares[missing] - 2 * self.wanted[missing] + 1
+        return np.asarray((squares[rows] + linear + t**2 * square) @ self.frequencies(counts))
+
     def privatize(self, x: Any, *, rng: Random = None) -> NDArray[Any]:
         """Draw one report, a row of positions of answers, for each answer."""
         return self.protocol.privatize(x, rng=rng)
@@ -214,4 +224,5 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
             "interval": np.sort(unit * frequencies.interval, axis=1),
             "labels": self.workload.names,
         }
+        made["is_distribution"] = unit == 1
         return replace(frequencies, **made, method="design", covariance=None)

@@ -250,6 +250,19 @@ class TableCounts:
         )
         return np.asarray(self.spans**2 * np.maximum(means, 0.0))
 
+    def squares_about(self, centers: Sequence[Float], shares: Sequence[Float]) -> Float:
+        """Mean squares of one respondent's values of all cells less a center, given the shares of
+        the cells of every table.
+        """
+        every = zip(self.tables, centers, shares, strict=True)
+        means = np.concatenate(
+            [
+                table @ self.moments[len(chosen)] + center * (center - 2 * table)
+                for (chosen, _), center, table in every
+            ]
+        )
+        return np.asarray(self.spans**2 * np.maximum(means, 0.0))
+
     def worst_variances(self) -> Float:
         """The same at the worst shares, for each cell alone.
 

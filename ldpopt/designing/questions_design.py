@@ -14,6 +14,7 @@ from ldpopt.certificate.questions_certificate import QuestionsCertificate
 from ldpopt.designing.questions_counts import TableCounts
 from ldpopt.designing.questions_draws import SetsRandomizer
 from ldpopt.designing.record import FormulaDesign
+from ldpopt.estimation.band import Scales, effects_of
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate, interval_quantile
 from ldpopt.estimation.fit import checked_fit
@@ -116,7 +117,8 @@ class QuestionsDesign(SetsRandomizer, FormulaDesign, certificate=QuestionsCertif
     ) -> Estimate:
         """Estimate the workload from reports or `Counts`, without bias; see `Design.estimate`.
 
-        Standard errors are those at the nearest shares of each table; intervals are normal ones.
+        Standard errors are those at the nearest shares of each table; intervals are normal ones,
+        with weights never shorter than for weights that are unrelated to the answers.
         """
         z = interval_quantile(confidence, self.workload.shape[0], simultaneous)
         counts = Counts.of(self, reports, weights=weights).require_some()
@@ -126,8 +128,22 @@ class QuestionsDesign(SetsRandomizer, FormulaDesign, certificate=QuestionsCertif
         values = np.concatenate([factor * table for (_, factor), table in pairs])
         # Estimated shares may be negative or above 1, where a variance would be too small.
         nearest = list(map(norm_sub, tables))
-        error = np.sqrt(self._counts.variances_at(nearest) * counts.scale)
-        interval = np.stack([values - z * error, values + z * error], axis=1)
+        variances = self._counts.variances_at(nearest)
+        scales = Scales.of(counts)
+        if counts.is_weighted:
+            heavy = map(norm_sub, self._counts.estimates(counts.with_squared_weights))
+            squares = self._counts.squares_about(nearest, list(heavy))
+            scales = Scales.of(counts, effects_of(squares, variances, self.spans**2))
+        error = np.sqrt(variances * scales.error)
+        half_width = z * np.sqrt(variances * scales.interval)
         return Estimate(
-            values, error, counts.n_reports, confidence, "design", self.names, None, interval, fit
+            values,
+            error,
+            counts.n_reports,
+            confidence,
+            "design",
+            self.names,
+            interval=np.stack([values - half_width, values + half_width], axis=1),
+            fit=fit,
+            is_distribution=[factor for _, factor in self._counts.tables] == [1],
         )

@@ -18,7 +18,7 @@ from ldpopt.errors import ModelFileError, NotRepresentableError
 from ldpopt.estimation.counts import ListedSource, ReportSource
 from ldpopt.estimation.estimate import Estimate, interval_quantile, linear_estimate
 from ldpopt.estimation.fit import checked_fit
-from ldpopt.estimation.linear import linear_variances
+from ldpopt.estimation.linear import is_partition, linear_variances
 from ldpopt.foundation import optional
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, privacy_text, shown
@@ -403,6 +403,7 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
             method="design",
             labels=self.names,
             fit=fit,
+            is_distribution=is_partition(self.wanted),
         )
 
     def variances(self, prior: Any = None) -> Float:

@@ -7,7 +7,8 @@ of missing answers,
 
 The left side is estimated without bias, linearly in the reports. An interval has all ``t`` for
 which its estimate differs from 0 by at most ``z`` standard errors (Fieller 1954), with the variance
-that it has if its mean is 0.
+that it has if its mean is 0. Weights that are related to the answers are accounted for as in
+`ldpopt.estimation.band`, by the values in ``a - t (1 - f)`` at the estimated ``t``.
 """
 
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.estimation.band import Scales, effects_of
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate, interval_quantile
 from ldpopt.estimation.intervals import null_variances
@@ -41,7 +43,7 @@ def among_answered(
     z = interval_quantile(estimates.confidence, len(rows) + 1, simultaneous)
     ends = ratios.ends(z, answered[rows].min(axis=1), np.ptp(answered[rows], axis=1))
     places = np.append(rows, missing)
-    error = np.sqrt(ratios.variances(ratios.values)) / ratios.answered
+    error = np.sqrt(ratios.scales.error * ratios.variances(ratios.values)) / ratios.answered
     labels = estimates.labels
     return replace(
         estimates,
@@ -50,6 +52,7 @@ def among_answered(
         interval=np.vstack([ends.T, estimates.interval[missing]]),
         labels=None if labels is None else tuple(labels[place] for place in places),
         covariance=None,
+        is_distribution=False,
         method=ANSWERED,
     )
 
@@ -68,7 +71,7 @@ class _Ratios:
     is_missing: Float  # (n,): 1 for the missing answer
     second_moments: tuple[Float, Float, Float]  # (k, n), (k, n), (n,)
     frequencies: Float  # (n,): of the answers
-    scale: float  # one over the number of reports
+    scales: Scales  # one over the number of reports
 
     @classmethod
     def of(
@@ -84,15 +87,17 @@ class _Ratios:
             2 * (products[rows] - wanted),
             squares[missing] - 2 * is_missing + 1,
         )
-        return cls(
-            estimates.values[rows],
-            1 - float(estimates.values[missing]),
-            wanted,
-            is_missing,
-            second_moments,
-            source.frequencies(counts),
-            counts.scale,
-        )
+        numbers = estimates.values[rows]
+        answered = 1 - float(estimates.values[missing])
+        scales = Scales.of(counts)
+        if counts.is_weighted and answered > 0:
+            plain, heavy = (
+                source.ratio_squares(each, rows, missing, numbers / answered)
+                for each in (counts, counts.with_squared_weights)
+            )
+            scales = Scales.of(counts, effects_of(heavy, plain, second_moments[0].max(axis=1)))
+        frequencies = source.frequencies(counts)
+        return cls(numbers, answered, wanted, is_missing, second_moments, frequencies, scales)
 
     @cached_property
     def values(self) -> Float:
@@ -102,11 +107,11 @@ class _Ratios:
         return np.full(len(self.numbers), np.nan)
 
     def variances(self, t: Float) -> Float:
-        """Variances of the estimates of ``a - t (1 - f)`` if their means are 0."""
+        """Variances of one person's values in ``a - t (1 - f)`` if their means are 0."""
         constant, linear, square = self.second_moments
         second = constant + t[:, None] * linear + t[:, None] ** 2 * square
         wanted = self.wanted - t[:, None] * (1 - self.is_missing)
-        return self.scale * null_variances(wanted, second, self.frequencies)
+        return null_variances(wanted, second, self.frequencies)
 
     def ends(self, z: float, low: Float, span: Float) -> Float:
         """Ends of the score intervals, shape (2, k), by bisection; the possible ratios begin at
@@ -116,7 +121,7 @@ class _Ratios:
         near = np.broadcast_to(self.values, far.shape)
         for _ in range(STEPS if self.answered > 0 else 0):
             middle = (near + far) / 2
-            spread = np.stack([self.variances(side) for side in middle])
+            spread = np.stack([self.scales.interval * self.variances(side) for side in middle])
             is_out = (self.numbers - middle * self.answered) ** 2 > z * z * spread
             near = np.where(is_out, near, middle)
             far = np.where(is_out, middle, far)

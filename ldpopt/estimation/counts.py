@@ -9,7 +9,7 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -175,10 +175,15 @@ class Counts:
 
     @property
     def scale(self) -> float:
-        """One over the number of reports; with weights, over the effective number of reports
-        (Kish).
+        """One over the number of reports; with weights, over the effective number (Kish) if these
+        are unrelated to the answers.
         """
         return self.total_squares / self.total**2
+
+    @cached_property
+    def with_squared_weights(self) -> Counts:
+        """The same reports, each with the square of its weight; their own squares are not known."""
+        return replace(self, values=self.squares, total=self.total_squares)
 
     def to_dict(self) -> dict[Hashable, Any]:
         """Counts by label."""
@@ -330,6 +335,14 @@ class ListedSource(ReportSource):
         channel = self.mechanism.counts / self.mechanism.denominator
         return values**2 @ channel.T, (values * values[place]) @ channel.T
 
+    def ratio_squares(self, counts: Counts, rows: Any, missing: int, ratios: Float) -> Float:
+        """Mean squares of ``v_i - t_i (1 - v_missing)`` over the reports, for the numbers ``i`` of
+        some rows and their ratios ``t_i`` among those who answered.
+        """
+        values = self.estimator
+        squares = (values[rows] - ratios[:, None] * (1 - values[missing])) ** 2
+        return np.asarray(squares @ (counts.values / counts.total))
+
     def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
         """Count reports that are labels, a stream of labels, or numbers by label."""
         if isinstance(reports, Iterator):
@@ -378,11 +391,11 @@ class ListedSource(ReportSource):
         return np.asarray(np.ptp(self.wanted, axis=1))
 
     def p_value(self, counts: Counts) -> float:
-        """Return a p-value by the distance of the shares from the nearest distribution that some
+        """Return a p-value by the distance of the counts from the nearest distribution that some
         answers give.
         """
         channel = self.mechanism.counts / self.mechanism.denominator
-        return likelihood_p_value(channel, counts.values / counts.total, counts.n_reports)
+        return likelihood_p_value(channel, counts.values.astype(np.int64))
 
     def _counts(self, values: Any, squares: Any, n_reports: int) -> Counts:
         total = values.sum().item()

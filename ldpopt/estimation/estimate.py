@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import StatementError
+from ldpopt.estimation.band import ScoreBand
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.identified import unseen_variances
-from ldpopt.estimation.intervals import binomial_intervals, norm_sub, score_intervals
+from ldpopt.estimation.intervals import binomial_intervals, norm_sub
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
 from ldpopt.foundation.numbers import Float, frozen, inner_share
@@ -47,6 +48,8 @@ class Estimate(HasFacts):
         Lower and upper ends; default: the normal interval ``values -+ z std_error``, not clipped.
     fit : float, optional
         P-value of the reports, see `goodness_of_fit`; None for weighted reports.
+    is_distribution : bool
+        Whether the values are the frequencies of all answers, which sum to 1. Default: ``False``.
 
     Raises
     ------
@@ -68,6 +71,7 @@ class Estimate(HasFacts):
     covariance: Float | None = None
     interval: Float = None  # type: ignore[assignment]
     fit: float | None = None
+    is_distribution: bool = False
 
     def __post_init__(self) -> None:
         """Check the shapes, fill in the interval and freeze the arrays."""
@@ -144,7 +148,7 @@ class Estimate(HasFacts):
             "high",
         ]
         columns = [names, self.values.tolist(), self.shown_errors, *self.interval.T.tolist()]
-        if self.method == "inversion" and len(self.values) > 1:
+        if self.is_distribution and self.method == "inversion" and len(self.values) > 1:
             headings.append("norm sub")
             columns.append(self.norm_sub().values.tolist())
         method = self.method.replace("_", " ")
@@ -162,14 +166,16 @@ class Estimate(HasFacts):
         Raises
         ------
         StatementError
-            If these are not frequencies of at least two labels.
+            If these are not the frequencies of all answers, at least two, see `is_distribution`:
+            shares up to an answer, ranges, means, ticks, some of the answers, or shares among
+            those who answered.
         """
-        if len(self.values) < 2 or self.labels is None:
+        if len(self.values) < 2 or not self.is_distribution:
             raise StatementError(
-                "Norm-Sub is for frequencies of at least two labels; these are "
-                f"{len(self.values)} values{'' if self.labels else ' without labels'}",
+                f"Norm-Sub is for frequencies of at least two answers; these {len(self.values)} "
+                "values are not the frequencies of all answers",
                 code="frequencies",
-                do="estimate frequencies first",
+                do="estimate the frequencies of all answers, as estimate_frequencies does",
             )
         return replace(
             self,
@@ -207,32 +213,24 @@ def linear_estimate(
     taken.
     """
     share = counts.values / counts.total
-    values = estimator @ share
-    centered = estimator - values[:, None]
-    weights = counts.squares / counts.total**2
-    if len(values) <= LARGEST_COVARIANCE or estimator is inverse:
-        # With s = sum w^2 of each report and W = sum w: sum_y s_y (V_y - t) (V_y - t)^T / W^2
-        covariance = (centered * weights) @ centered.T
-        covariance = (covariance + covariance.T) / 2
-        spread = np.diag(covariance)
-    else:
-        covariance = None
-        spread = centered**2 @ weights
     frequencies = norm_sub(inverse @ share)
+    band = ScoreBand(estimator, wanted, channel, frequencies, counts)
+    has_covariance = len(estimator) <= LARGEST_COVARIANCE or estimator is inverse
+    variances = band.variances(has_covariance=has_covariance)
     unseen = unseen_variances(estimator, channel, frequencies, 1 / counts.scale)
-    error = np.sqrt(np.maximum(spread + unseen, 0.0))
-    interval = score_intervals(
-        values, wanted, estimator**2 @ channel.T, frequencies, counts.scale, z
-    )
+    error = np.sqrt(np.maximum(variances + unseen, 0.0))
+    interval = band.ends(z)
     if z > normal_quantile(confidence):
         low = estimator.min(axis=1)
         span = np.ptp(estimator, axis=1)
         part = (estimator - low[:, None]) / np.where(span > 0, span, 1.0)[:, None]
         is_count = (span > 0) & (np.minimum(np.abs(part), np.abs(1 - part)).max(axis=1) < SAME)
-        ends = binomial_intervals(part[is_count] @ share, counts.scale, z)
+        scale = np.broadcast_to(band.scales.interval, len(is_count))[is_count]
+        ends = binomial_intervals(part[is_count] @ share, scale, z)
         interval[is_count] = low[is_count, None] + span[is_count, None] * ends
+    covariance = band.covariance if has_covariance else None
     return Estimate(
-        values, error, counts.n_reports, confidence, covariance=covariance, interval=interval
+        band.values, error, counts.n_reports, confidence, covariance=covariance, interval=interval
     )
 
 

@@ -30,33 +30,38 @@ def norm_sub(values: Float) -> Float:
     return np.asarray(np.maximum(values - shift[int(np.flatnonzero(falling > shift)[-1])], 0.0))
 
 
-def share_intervals(share: Float, scale: float, z: float) -> Float:
-    """Wilson intervals of shares, shape ``(k, 2)``; ``scale`` is one over the number of reports."""
+def share_intervals(share: Float, scale: Any, z: float) -> Float:
+    """Wilson intervals of shares, shape ``(k, 2)``; ``scale`` is one over the number of reports, a
+    number or of shape (k,).
+    """
     c = z * z * scale
     half = np.sqrt(c * (share * (1 - share) + c / 4))
     middle = share + c / 2
-    return np.stack([middle - half, middle + half], axis=-1) / (1 + c)
+    return np.stack([(middle - half) / (1 + c), (middle + half) / (1 + c)], axis=-1)
 
 
-def binomial_intervals(share: Float, scale: float, z: float) -> Float:
+def binomial_intervals(share: Float, scale: Any, z: float) -> Float:
     """Clopper and Pearson's intervals of shares, shape ``(k, 2)``: the risk is at most that of
     ``z``, however small.
     """
-    hits, place = np.unique(np.round(np.clip(share, 0.0, 1.0) / scale, 6), return_inverse=True)
+    hits = np.round(np.clip(share, 0.0, 1.0) / scale, 6)
+    place: Any = slice(None)
+    if np.ndim(scale) == 0:
+        hits, place = np.unique(hits, return_inverse=True)
     risk = NormalDist().cdf(-z)
     ends = lower_limit(hits, 1 / scale, risk), upper_limit(hits, 1 / scale, risk)
     return np.asarray(np.stack(ends, axis=-1)[place])
 
 
 def score_intervals(
-    estimates: Float, wanted: Float, second: Float, frequencies: Float, scale: float, z: float
+    estimates: Float, wanted: Float, second: Float, frequencies: Float, scale: Any, z: float
 ) -> Float:
     """Score intervals, shape (k, 2), of unbiased ``estimates`` of ``wanted @ p``, linear in the
     reports; not clipped.
 
     ``wanted`` and ``second``, the mean square of a person's value by answer, have shape (k, n),
-    ``frequencies`` (n,); ``scale`` is one over the (effective) number of reports, ``z`` a quantile
-    of the normal distribution.
+    ``frequencies`` (n,); ``scale`` is one over the (effective) number of reports, a number or of
+    shape (k,), ``z`` a quantile of the normal distribution.
     """
     mean, moment, ends, slopes = _moments(wanted, second, frequencies)
     (low, low_moment), (high, high_moment) = ends

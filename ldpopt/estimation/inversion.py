@@ -10,7 +10,11 @@ from ldpopt.estimation.counts import Counts, source_of
 from ldpopt.estimation.estimate import Estimate, interval_quantile, linear_estimate
 from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.identified import PEOPLE, require_shown
-from ldpopt.estimation.likelihood import likelihood_covariance, most_likely
+from ldpopt.estimation.likelihood import (
+    likelihood_covariance,
+    most_likely,
+    weighted_covariance,
+)
 from ldpopt.estimation.linear import estimator_of, left_inverse
 from ldpopt.foundation.numbers import Float, require_choice, require_kind
 from ldpopt.mechanism.mechanism import Mechanism
@@ -68,7 +72,8 @@ def estimate_frequencies(
         `goodness_of_fit`) cause a warning, and below 1e-6 an error; `Estimate.fit` has the p-value
         in any case. Default: ``True``.
     weights : array_like, shape (N,), optional
-        Weight of each report, if these are a list; default: all 1.
+        Weight of each report, if these are a list; default: all 1. They may be related to the
+        answers: see `ldpopt.estimation.band`.
     numbers : Workload, optional
         What is estimated, of the answers ``mechanism.inputs``, by inversion; default: the
         frequencies. Numbers that the reports show can be estimated even if they do not show all
@@ -98,6 +103,11 @@ def estimate_frequencies(
     uniform answers. It does not depend on the reports, so the estimate stays unbiased, and its
     estimates sum to 1. The maximum of the likelihood is found by interior-point Newton steps, which
     end when a bound of the distance to it is below 1e-12 nats per report.
+
+    With weights the covariances have the sums of their squares in place of :math:`q / N`; an
+    interval is never shorter than it would be for weights that are unrelated to the answers, so
+    that it may be longer than the standard error beside it says. A weighted interval covers what
+    it states if some ten people with the largest weights are among the reports.
 
     O(n^2 m) time for each method (times the number of steps, 10 to 40, for maximum likelihood), O(n
     m + n^2) memory.
@@ -142,14 +152,34 @@ def estimate_frequencies(
         interval = estimate.interval
         if intervals == "normal":
             interval = _normal_intervals(estimate.values, estimate.std_error, z)
-        kind = "inversion" if numbers is None else "design"
-        return replace(estimate, labels=names, interval=interval, fit=fit, method=kind)
+        is_all = numbers is None
+        kind = "inversion" if is_all else "design"
+        return replace(
+            estimate,
+            labels=names,
+            interval=interval,
+            fit=fit,
+            method=kind,
+            is_distribution=is_all,
+        )
     values = most_likely(channel, counts.values / counts.total)
     covariance = likelihood_covariance(channel, values, counts.scale)
-    error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    interval = np.clip(_normal_intervals(values, error, z), 0.0, 1.0)
+    spread = np.diag(covariance)
+    if counts.is_weighted:
+        covariance = weighted_covariance(channel, values, counts.squares / counts.total**2)
+        spread = np.maximum(spread, np.diag(covariance))
+    interval = _normal_intervals(values, np.sqrt(np.maximum(spread, 0.0)), z)
     return Estimate(
-        values, error, counts.n_reports, share, method, names, covariance, interval, fit
+        values,
+        np.sqrt(np.maximum(np.diag(covariance), 0.0)),
+        counts.n_reports,
+        share,
+        method,
+        names,
+        covariance,
+        np.clip(interval, 0.0, 1.0),
+        fit,
+        is_distribution=True,
     )
 
 

@@ -8,8 +8,9 @@ from collections.abc import Callable
 import numpy as np
 
 from ldpopt.errors import LimitReachedError
+from ldpopt.estimation.exact_fit import furthest_of, listed_p_value, two_outcome_p_value
 from ldpopt.estimation.linear import weighted_left_inverse
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, Int
 
 # largest accepted shortfall of the log-likelihood from its maximum, in nats per report
 LIKELIHOOD_GAP = 1e-9
@@ -78,11 +79,26 @@ def likelihood_covariance(channel: Float, values: Float, scale: float) -> Float:
     """Return the asymptotic covariance of the most likely frequencies; ``scale`` is one over the
     number of reports.
     """
-    # An output of estimated probability 0 has infinite information: a small floor keeps it finite.
-    expected = np.where(channel.max(axis=0) > 0, np.maximum(values @ channel, 1e-12), 0.0)
-    efficient = weighted_left_inverse(channel, expected)
+    efficient, expected = _efficient(channel, values)
     spread = (efficient * expected) @ efficient.T - np.outer(values, values)
     return np.asarray((spread + spread.T) / 2 * scale)
+
+
+def weighted_covariance(channel: Float, values: Float, squares: Float) -> Float:
+    """Return the covariance of the most likely frequencies under weights, from the sum of their
+    squares by report, shape (m,), over the square of their total.
+    """
+    efficient, _ = _efficient(channel, values)
+    deviations = np.where(squares > 0, efficient - values[:, None], 0.0)
+    spread = (deviations * squares) @ deviations.T
+    return np.asarray((spread + spread.T) / 2)
+
+
+def _efficient(channel: Float, values: Float) -> tuple[Float, Float]:
+    """The linear estimator near the most likely frequencies, and their shares of reports."""
+    # An output of estimated probability 0 has infinite information: a small floor keeps it finite.
+    expected = np.where(channel.max(axis=0) > 0, np.maximum(values @ channel, 1e-12), 0.0)
+    return weighted_left_inverse(channel, expected), expected
 
 
 def _length(point: Float, step: Float) -> float:
@@ -93,26 +109,43 @@ def _length(point: Float, step: Float) -> float:
     return min(1.0, 0.99 * float(np.min(-point[shrinking] / step[shrinking], initial=np.inf)))
 
 
-def likelihood_p_value(channel: Float, share: Float, n_reports: int) -> float:
-    """Bound the probability of shares so far from all mixtures of rows; 0 if no answer causes one
-    of the reports.
+def likelihood_p_value(channel: Float, counts: Int) -> float:
+    """P-value of counts so far from all mixtures of rows: exact for two outcomes or few reports,
+    else a bound; 0 if no answer causes one of the reports.
     """
     possible = channel.max(axis=0) > 0
-    if (share[~possible] > 0).any():
+    if (counts[~possible] > 0).any():
         return 0.0
-    seen = share > 0
-    freedom = int(possible.sum()) - 1
-    if freedom == 0:
+    channel = channel[:, possible]
+    counts = counts[possible]
+    size = len(counts)
+    number = int(counts.sum())
+    low, high = channel.min(axis=0), channel.max(axis=0)
+    if size == 1:
         return 1.0
+    if size == 2:
+        return two_outcome_p_value(int(counts[0]), number, float(low[0]), float(high[0]))
+    if (exact := listed_p_value(channel, counts)) is not None:
+        return exact
+    share = counts / number
+    place = furthest_of(share, number, low, high)
+    ends = float(low[place]), float(high[place])
+    of_one = two_outcome_p_value(int(counts[place]), number, *ends)
+    # Each of two p-values with half of the risk; the second is one of as many as there are reports.
+    return min(1.0, 2 * _divergence_bound(channel, share, number), 2 * size * of_one)
+
+
+def _divergence_bound(channel: Float, share: Float, number: int) -> float:
+    """Bound on the probability of a divergence as large (Agrawal 2020)."""
+    seen = share > 0
+    freedom = len(share) - 1
 
     def excess_of(frequencies: Float) -> float:
-        return n_reports * float(share[seen] @ np.log(share[seen] / (frequencies @ channel)[seen]))
+        return number * float(share[seen] @ np.log(share[seen] / (frequencies @ channel)[seen]))
 
     excess = excess_of(
         most_likely(channel, share, lambda frequencies: excess_of(frequencies) <= freedom)
     )
-    return (
-        1.0
-        if excess <= freedom
-        else math.exp(min(0.0, -excess + freedom * (1 + math.log(excess / freedom))))
-    )
+    if excess <= freedom:
+        return 1.0
+    return math.exp(min(0.0, -excess + freedom * (1 + math.log(excess / freedom))))

@@ -111,6 +111,13 @@ def _inverse(channel: Float) -> Float | None:
     return inverse if condition < MAX_CONDITION else None
 
 
+def is_partition(wanted: Float) -> bool:
+    """Whether the numbers are the frequencies of all answers, or of classes of these: every answer
+    counts in one number, as 1.
+    """
+    return bool(((wanted == 0) | (wanted == 1)).all() and (wanted.sum(axis=0) == 1).all())
+
+
 def linear_variances(channel: Float, values: Float, wanted: Float, prior: Float | None) -> Float:
     """Return the variances of one respondent's values, shape (k,), for an estimator ``values``."""
     # Without a prior each is the largest over all distributions of the answers.

@@ -16,8 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from ldpopt.auditing.audits import Audit, audit_by_odds
 from ldpopt.auditing.black_box import lower_limit, upper_limit
 from ldpopt.errors import StatementError
+from ldpopt.estimation.band import scales_of_support
 from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.estimate import Estimate, interval_quantile
+from ldpopt.estimation.exact_fit import support_p_value
 from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.intervals import binomial_intervals, share_intervals
 from ldpopt.estimation.reports import report_weights
@@ -167,12 +169,10 @@ class FrequencyProtocol(Rule, ReportSource):
         return np.ones(len(self.inputs))
 
     def p_value(self, counts: Counts) -> float:
-        """Bound on the probability of shares of supporting reports as far outside ``[q, p]``
-        (Chernoff).
+        """Bound on the probability of a share of supporting reports as far outside ``[q, p]``: the
+        exact one of the furthest label, times the number of labels.
         """
-        return chernoff(
-            counts.values / counts.total, counts.n_reports, float(self.q), float(self.p)
-        )
+        return support_p_value(counts.values, counts.n_reports, float(self.q), float(self.p))
 
     def estimate(
         self,
@@ -187,6 +187,8 @@ class FrequencyProtocol(Rule, ReportSource):
 
         .. math:: \mathrm{se}_x^2 = \frac{s_x (1 - s_x)}{N (p - q)^2},
                   \qquad s_x = c_x / N \text{ within } [q, p]
+
+        With weights, one over ``N`` is as in `ldpopt.estimation.band`.
 
         Parameters
         ----------
@@ -215,8 +217,9 @@ class FrequencyProtocol(Rule, ReportSource):
         counts = Counts.of(self, reports, weights=weights).require_some()
         fit = checked_fit(self, counts, check_fit)
         share = counts.values / counts.total
-        ends = (binomial_intervals if simultaneous else share_intervals)(share, counts.scale, z)
-        return self._estimate(counts, share, ends, confidence, self.names, fit)
+        scales = scales_of_support(counts)
+        ends = (binomial_intervals if simultaneous else share_intervals)(share, scales.interval, z)
+        return self._estimate(counts, share, ends, scales.error, confidence, self.names, fit)
 
     def largest(
         self,
@@ -278,26 +281,39 @@ class FrequencyProtocol(Rule, ReportSource):
         chosen = chosen[np.lexsort((chosen, -counts.values[chosen]))]
         seen = counts.values[chosen] / counts.total
         risk = (1 - share) / 2
-        # with weights, of the effective number of reports (Kish)
-        hits = seen / counts.scale
-        number = 1 / counts.scale
+        scales = scales_of_support(counts)
+        error, scale = (
+            each if np.ndim(each) == 0 else np.asarray(each)[chosen]
+            for each in (scales.error, scales.interval)
+        )
+        # with weights, of the effective number of reports
+        hits = seen / scale
+        number = 1 / scale
         ends = (
             lower_limit(hits, number, risk / len(self.inputs)),
             upper_limit(hits, number, risk / size),
         )
         labels = tuple(self.inputs[place] for place in chosen.tolist())
-        return self._estimate(counts, seen, np.stack(ends, axis=-1), share, labels, fit)
+        intervals = np.stack(ends, axis=-1)
+        return self._estimate(counts, seen, intervals, error, share, labels, fit)
 
     def _estimate(
-        self, counts: Counts, share: Float, ends: Float, confidence: float, labels: Any, fit: Any
+        self,
+        counts: Counts,
+        share: Float,
+        ends: Float,
+        scale: Any,
+        confidence: float,
+        labels: Any,
+        fit: Any,
     ) -> Estimate:
-        """Frequencies of labels from the shares, shape (k,), of supporting reports, and the ends of
-        their intervals.
+        """Frequencies of labels from the shares, shape (k,), of supporting reports, the ends of
+        their intervals, and one over the number of reports for standard errors.
         """
         p = float(self.p)
         q = float(self.q)
         gap = float(self.p - self.q)
-        error = np.sqrt(self.variance_at_support(np.clip(share, q, p)) * counts.scale)
+        error = np.sqrt(self.variance_at_support(np.clip(share, q, p)) * scale)
         return Estimate(
             (share - q) / gap,
             error,
@@ -307,6 +323,7 @@ class FrequencyProtocol(Rule, ReportSource):
             labels,
             interval=(ends - q) / gap,
             fit=fit,
+            is_distribution=len(labels) == len(self.inputs),
         )
 
     def variance(self, frequency: ArrayLike = 0.0) -> Any:

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from ldpopt.closed_forms import randomized_response
 from ldpopt.closed_forms.form import ResponseSampler
+from ldpopt.estimation.counts import Counts
+from ldpopt.estimation.likelihood import likelihood_p_value
 from ldpopt.estimation.reports import codes_in, counted
 from ldpopt.foundation.labels import Names, label_array
 from ldpopt.foundation.numbers import Float, require_memory
@@ -20,6 +22,8 @@ from ldpopt.frequencies.rule import Positions
 from ldpopt.mechanism.exact_draws import TOTAL
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import Random
+
+MOST_LISTED = 16  # labels up to which the fit of reports is that of the channel
 
 
 class RandomizedResponse(FrequencyProtocol, published=True):
@@ -92,6 +96,17 @@ class RandomizedResponse(FrequencyProtocol, published=True):
             return seen, int(seen.sum())
         positions, _ = codes_in(reports, self.inputs)
         return np.bincount(positions, weights, minlength=len(self.inputs)), len(positions)
+
+    def p_value(self, counts: Counts) -> float:
+        """That of the channel, for few labels; else that of every protocol."""
+        size = len(self.inputs)
+        if size > MOST_LISTED:
+            return super().p_value(counts)
+        if counts.values.sum() != counts.n_reports:
+            return 0.0
+        channel = np.full((size, size), float(self.q))
+        np.fill_diagonal(channel, float(self.p))
+        return likelihood_p_value(channel, counts.values.astype(np.int64))
 
     def _ratio(self) -> Fraction:
         return self.p / self.q

@@ -21,14 +21,15 @@ from numpy.typing import NDArray
 from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate.yes_no_certificate import TOTAL, YesNoCertificate
 from ldpopt.errors import StatementError
+from ldpopt.estimation.band import scales_of_support
 from ldpopt.estimation.counts import Counts, MechanismSource, ReportSource
 from ldpopt.estimation.estimate import Estimate, interval_quantile
+from ldpopt.estimation.exact_fit import support_p_value
 from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.intervals import share_intervals
 from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.numbers import Float, any_array
-from ldpopt.frequencies.protocol import chernoff
 from ldpopt.frequencies.rule import Positions
 from ldpopt.frequencies.subset_selection import SetCodec
 from ldpopt.mechanism.channels import digest
@@ -290,13 +291,13 @@ class YesNoPatterns(ReportSource):
         return np.ones(len(self.names))
 
     def p_value(self, counts: Counts) -> float:
-        """Bound on the probability of shares of answers as far outside ``[1 - p, p]``
-        (Chernoff).
+        """Bound on the probability of shares of answers as far outside ``[1 - p, p]``: the exact
+        one of the furthest question, times their number.
         """
-        named = counts.values.reshape(-1, 2).astype(float)
-        asked = named.sum(axis=1)
-        share = np.divide(named[:, 0], asked, out=np.full(len(named), 0.5), where=asked > 0)
-        return chernoff(share, asked, (1 - self.bias) / 2, (1 + self.bias) / 2)
+        named = counts.values.reshape(-1, 2)
+        return support_p_value(
+            named[:, 0], named.sum(axis=1), (1 - self.bias) / 2, (1 + self.bias) / 2
+        )
 
     def place(self, name: str) -> int:
         """Position of a question."""
@@ -323,12 +324,19 @@ class YesNoPatterns(ReportSource):
         if not total > 0:
             raise StatementError(f"no report has an answer to {name!r}", do="ask more people")
         share = values / total
-        scale = float(squares.sum()) / total**2
         number = counts.n_reports if counts.is_weighted else int(total)
-        shares, interval = (
-            (0.5 + (each - 0.5) / self.bias) for each in (share, share_intervals(share, scale, z))
+        asked = replace(
+            counts,
+            values=values,
+            squares=squares,
+            total=total,
+            total_squares=float(squares.sum()),
+            n_reports=number,
         )
-        error = np.sqrt(share * (1 - share) * scale) / self.bias
+        scales = scales_of_support(asked)
+        ends = share_intervals(share, scales.interval, z)
+        shares, interval = ((0.5 + (each - 0.5) / self.bias) for each in (share, ends))
+        error = np.sqrt(share * (1 - share) * scales.error) / self.bias
         return Estimate(
             shares,
             error,
@@ -339,6 +347,7 @@ class YesNoPatterns(ReportSource):
             None,
             interval,
             fit,
+            is_distribution=True,
         )
 
     @cached_property

@@ -25,6 +25,7 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import ListedSource
 from ldpopt.estimation.estimate import Estimate, interval_quantile, linear_estimate
 from ldpopt.estimation.fit import checked_fit
+from ldpopt.estimation.linear import is_partition
 from ldpopt.estimation.planning import Precision
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
@@ -160,7 +161,10 @@ class JointNumbers(ListedSource):
         z = interval_quantile(confidence, len(self.names), simultaneous)
         matrices = (self.estimator, self.wanted, self.mechanism.channel, self.left_inverse)
         estimate = linear_estimate(counts, *matrices, z, float(confidence))
-        return replace(estimate, method="design", labels=self.names, fit=fit)
+        is_distribution = is_partition(self.wanted)
+        return replace(
+            estimate, method="design", labels=self.names, fit=fit, is_distribution=is_distribution
+        )
 
 
 def joint_source(questions: Mapping[str, Question], epsilon: Budget) -> YesNoPatterns | Design:

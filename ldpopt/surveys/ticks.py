@@ -190,6 +190,7 @@ class TickShares(ReportSource):
             std_error=both.std_error[1::2],
             interval=both.interval[1::2],
             labels=self.names,
+            is_distribution=False,
         )
 
 
