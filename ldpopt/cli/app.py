@@ -41,7 +41,15 @@ from ldpopt.cli import (
 )
 from ldpopt.cli.interrupts import INTERRUPTED, raise_on_interrupt
 from ldpopt.cli.options import option
-from ldpopt.cli.printing import BAD_STATEMENT, FALSE_CLAIM, NO_SOLUTION, say
+from ldpopt.cli.printing import (
+    BAD_STATEMENT,
+    FALSE_CLAIM,
+    NO_SOLUTION,
+    expect_json,
+    say,
+    say_error,
+    show_error,
+)
 from ldpopt.cli.survey import survey
 from ldpopt.errors import CertificateError, LdpoptError, NoSolutionError, PrivacyViolationError
 
@@ -65,7 +73,8 @@ FIRST = (
 )
 OTHERS = (simulate, experiment, plot, report, export, solvers, models, examples)
 COMMANDS = tuple(vars(file)[file.__name__.rpartition(".")[2]] for file in FIRST + OTHERS)
-FREE_SPACE = " | do: check the path, the free space and the permissions"
+CHECK_PATH = "check the path, the free space and the permissions"
+FREE_SPACE = f" | do: {CHECK_PATH}"
 EXIT_CODES = (
     "Exit codes: 0 done; 1 a claim does not hold; 2 bad statement, file or usage; 3 no solution."
 )
@@ -104,7 +113,7 @@ class Shell(TyperGroup):
             say(f"interrupted: {error}" if str(error) else "interrupted")
             raise typer.Exit(INTERRUPTED) from None
         except LdpoptError as error:
-            say(error.one_line)
+            say_error(error)
             is_false = isinstance(error, (PrivacyViolationError, CertificateError))
             code = (
                 NO_SOLUTION
@@ -115,7 +124,8 @@ class Shell(TyperGroup):
             )
             raise typer.Exit(code) from None
         except MemoryError:
-            say("out of memory | do: take fewer inputs, outputs or points")
+            do = "take fewer inputs, outputs or points"
+            say_error(LdpoptError("out of memory", code="memory", do=do), "MemoryError")
             raise typer.Exit(BAD_STATEMENT) from None
         finally:
             raise_on_interrupt(False)
@@ -124,6 +134,8 @@ class Shell(TyperGroup):
         """Parse and run; a usage error becomes one line."""
         extra |= {"standalone_mode": False, "prog_name": "ldpopt"}
         _prepare_streams()
+        words = args[0] if args else extra.get("args")
+        expect_json(sys.argv[1:] if words is None else list(words))
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("once", UserWarning)
@@ -132,13 +144,18 @@ class Shell(TyperGroup):
         except USAGE_ERROR as error:
             context = getattr(error, "ctx", None)
             command = "ldpopt" if context is None else context.command_path
-            say(f"{error.format_message()} | do: see '{command} --help'")
+            do = f"see '{command} --help'"
+            say(f"{error.format_message()} | do: {do}")
+            usage = LdpoptError(error.format_message(), code="usage", do=do)
+            show_error(usage, type(error).__name__)
             code = BAD_STATEMENT
         except typer.Abort:
             code = INTERRUPTED
         except OSError as error:
-            where = f" | where: {error.filename}" if error.filename else ""
-            say(f"{error.strerror or error}{where}{FREE_SPACE}")
+            what = str(error.strerror or error)
+            where = str(error.filename or "")
+            refusal = LdpoptError(what, code="file", where=where, do=CHECK_PATH)
+            say_error(refusal, type(error).__name__)
             code = BAD_STATEMENT
         except SystemExit:  # from typer, if the reader of --help closed the pipe
             code = 0

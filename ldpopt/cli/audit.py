@@ -41,7 +41,7 @@ def audit(
         _audit_survey(file, epsilon, json)
         return
     channel = questions.read_mechanism(file)
-    found = channel.audit(claim)
+    measured = channel.audit(claim)
     pure = channel.audit()
     claimed = float(getattr(claim, "epsilon", None) or 0.0)
     end = pure.epsilon if math.isfinite(pure.epsilon) else max(2.0, 2 * claimed)
@@ -49,27 +49,28 @@ def audit(
         (at, pure.delta_at(at))
         for at in sorted({*(round(end * k / 4, 3) for k in range(4)), end, claimed})
     ]
-    data = audit_data(found) | {
-        "claim": None if claim is None else found.claim,
+    data = audit_data(measured) | {
+        "claim": None if claim is None else measured.claim,
         "pure_epsilon": pure.epsilon,
     }
     data |= {
-        "witness": found.witness,
+        "witness": measured.witness,
         "curve": [{"epsilon": at, "delta": least} for at, least in curve],
     }
     table = Table(
         ["epsilon", "least delta"], curve, "delta curve (every event, all pairs of answers)"
     )
     rows = [("true epsilon", f"{pure.epsilon:.12g}{_odds(channel, pure)}")]
-    *claims, witness = found.facts().parts
+    *claims, witness = measured.facts().parts
     show(Facts("", [*rows, *([] if claim is None else claims), witness, table]), data, json)
-    if claim is not None and found.verdict != "certified":
-        what = (
-            f"the claim {found.claim} is {found.verdict}: epsilon {found.epsilon:.9g}, delta "
-            f"{found.delta:.9g}"
+    if claim is not None and measured.verdict != "certified":
+        problem = (
+            f"the claim {measured.claim} is {measured.verdict}: epsilon {measured.epsilon:.9g}, "
+            f"delta {measured.delta:.9g}"
         )
         refuse(
-            what, "claim these numbers, or use a mechanism that `ldpopt solve` finds for the claim"
+            problem,
+            "claim these numbers, or use a mechanism that `ldpopt solve` finds for the claim",
         )
 
 
@@ -83,8 +84,8 @@ def _audit_survey(file: str, epsilon: str | None, json: str | None) -> None:
     spent = f"a person spends epsilon {survey.epsilon:.9g} ({survey.scheme})"
     show(Facts(survey.title, [table, spent]), data | {"claim": epsilon, "holds": holds}, json)
     if not holds:
-        what = f"the claim epsilon = {epsilon} is violated: a person spends {survey.epsilon:.9g}"
-        refuse(what, "claim this epsilon, or solve the survey with a smaller one")
+        problem = f"the claim epsilon = {epsilon} is violated: a person spends {survey.epsilon:.9g}"
+        refuse(problem, "claim this epsilon, or solve the survey with a smaller one")
 
 
 def _claim(epsilon: str | None, delta: float | None, form: Any, model: str | None) -> Any:

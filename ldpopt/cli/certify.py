@@ -62,15 +62,15 @@ def certify(
     from ldpopt.designing import save_design
     from ldpopt.problem.modelfile import read_model
 
-    given = {"-o": output, "--solver": solver, "--time-limit": time_limit, "--form": form}
+    used = {"-o": output, "--solver": solver, "--time-limit": time_limit, "--form": form}
     if is_survey(file):
-        refuse_options(given, file, "a model")
+        refuse_options(used, file, "a model")
         _certify_survey(file, gap, independent, json)
         return
     if independent:
         _check_independently(file)
     if Path(file).suffix.lower() != ".toml":
-        refuse_options(given, file, "a model")
+        refuse_options(used, file, "a model")
         if is_account(file):
             account = CurveCertificate.load(file)
             claims = [
@@ -97,7 +97,7 @@ def certify(
             proof.save(output)
         _recheck(proof, file, gap, json)
         return
-    refuse_options({name: given[name] for name in ("--solver", "--form")}, file, "a utility")
+    refuse_options({name: used[name] for name in ("--solver", "--form")}, file, "a utility")
     with tempfile.TemporaryDirectory() as folder:
         target = output or str(Path(folder) / f"{Path(file).stem}.json")
         with working(f"designing {Path(file).name}"):
@@ -123,12 +123,14 @@ def _check_independently(file: str, name: str = "") -> None:
         done = subprocess.run(
             [sys.executable, "-I", str(checker), file], capture_output=True, text=True
         )
-    found = (done.stdout.strip() or done.stderr.strip()).replace(file, name or file)
+    verdict = (done.stdout.strip() or done.stderr.strip()).replace(file, name or file)
     if done.returncode == 2:  # an unknown kind of file
-        raise ModelFileError(f"the independent checker: {found}", do="pass a certificate of ldpopt")
+        raise ModelFileError(
+            f"the independent checker: {verdict}", code="checker", do="pass a certificate of ldpopt"
+        )
     if done.returncode:
-        refuse(f"the independent checker: {found}", UNTRUSTED)
-    say(f"the independent checker: {found}")
+        refuse(f"the independent checker: {verdict}", UNTRUSTED)
+    say(f"the independent checker: {verdict}")
 
 
 def _load(file: str) -> Certificate:
@@ -150,7 +152,9 @@ def _load(file: str) -> Certificate:
         "write one with `ldpopt solve MODEL --certificate FILE`; for its privacy alone, `ldpopt "
         f"audit {file}`"
     )
-    raise ModelFileError("this is a mechanism, not a certificate", where=file, do=do)
+    raise ModelFileError(
+        "this is a mechanism, not a certificate", code="certificate", where=file, do=do
+    )
 
 
 def _recheck(claimed: Certificate, file: str, gap: float | None, json: str | None) -> None:
@@ -159,7 +163,7 @@ def _recheck(claimed: Certificate, file: str, gap: float | None, json: str | Non
 
     with working(f"checking {Path(file).name}"):
         checked = recheck(claimed)
-    problem, found = claimed.problem, checked.found
+    problem, recomputed = claimed.problem, checked.found
     assert problem is not None
     data = {
         "holds": checked.holds,
@@ -172,10 +176,10 @@ def _recheck(claimed: Certificate, file: str, gap: float | None, json: str | Non
         "claimed": claimed.to_dict(),
     }
     data |= {
-        "found": None if found is None else found.to_dict(),
+        "found": None if recomputed is None else recomputed.to_dict(),
         "audit": audit_data(claimed.audit),
     }
-    data["residuals"] = (found or claimed).residuals
+    data["residuals"] = (recomputed or claimed).residuals
     facts = checked.facts()
     show(Facts(f"{file}: {facts.title}", facts.parts), data, json)
     _require_truth(checked.failures)

@@ -79,10 +79,10 @@ def _size(problem: Problem, form: Any) -> dict[str, Any]:
     """Size of a form of the program."""
     from ldpopt.solving.formulation import size
 
-    found = size(problem, form)
-    numbers = picked(found, "rows", "columns", "nonzeros")
-    whole = {key: round(value) if value < 2**53 else value for key, value in numbers.items()}
-    return {"form": form} | whole | {"memory_bytes": found.memory}
+    program = size(problem, form)
+    numbers = picked(program, "rows", "columns", "nonzeros")
+    counts = {key: round(value) if value < 2**53 else value for key, value in numbers.items()}
+    return {"form": form} | counts | {"memory_bytes": program.memory}
 
 
 def _problem_parts(data: dict[str, Any]) -> list[Part]:
@@ -122,8 +122,8 @@ def _workload_data(model: Model) -> dict[str, Any]:
     form = DesignForm(problem)
     rows, answers = problem.workload.shape
     is_listed = form.unit is None or answers <= LARGEST
-    found: dict[str, Any] = {"rows": rows, "answers": answers}
-    found |= {
+    data: dict[str, Any] = {"rows": rows, "answers": answers}
+    data |= {
         "rank": form.rank if is_listed else answers,
         "distinguished": form.n if is_listed else answers,
     }
@@ -133,26 +133,26 @@ def _workload_data(model: Model) -> dict[str, Any]:
         ]
     except (StatementError, NotRepresentableError) as error:
         plan = [{"method": "none", "because": error.what}]
-        return found | {"symmetries": 1, "is_symmetric": False, "plan": plan}
-    found |= {"symmetries": form.symmetries if is_listed else 1}
-    return found | {"is_symmetric": form.is_exchangeable if is_listed else True, "plan": plan}
+        return data | {"symmetries": 1, "is_symmetric": False, "plan": plan}
+    data |= {"symmetries": form.symmetries if is_listed else 1}
+    return data | {"is_symmetric": form.is_exchangeable if is_listed else True, "plan": plan}
 
 
-def _workload_parts(model: Model, found: dict[str, Any]) -> list[Part]:
+def _workload_parts(model: Model, data: dict[str, Any]) -> list[Part]:
     """What is printed about a workload."""
     problem = model.require_design()
     weights = "equal" if problem.weights is None else "the prior"
     aim = "worst-case" if problem.objective == "worst_case" else "average"
     return [
-        ("workload", f"{found['rows']:,} numbers of {found['answers']:,} answers, {aim} variance"),
+        ("workload", f"{data['rows']:,} numbers of {data['answers']:,} answers, {aim} variance"),
         ("weights", "for the worst case" if problem.objective == "worst_case" else weights),
-        ("rank", "not computed" if found["rank"] is None else found["rank"]),
-        ("distinguished", f"{found['distinguished']:,} of {found['answers']:,} answers"),
+        ("rank", "not computed" if data["rank"] is None else data["rank"]),
+        ("distinguished", f"{data['distinguished']:,} of {data['answers']:,} answers"),
         (
             "symmetries found",
-            f"{found['symmetries']:,}{', all permutations' if found['is_symmetric'] else ''}",
+            f"{data['symmetries']:,}{', all permutations' if data['is_symmetric'] else ''}",
         ),
-        *_plan_parts(found["plan"]),
+        *_plan_parts(data["plan"]),
     ]
 
 
@@ -173,19 +173,25 @@ def _check_survey(path: str, json: str | None) -> None:
         table, data = survey_table(survey)
         show(Facts(survey.title, [table, f"scheme: {survey.scheme}, solved"]), data, json)
         return
-    found = read_survey(path)
+    statement = read_survey(path)
     entries: list[dict[str, Any]] = []
-    for name, question in found.section.question.items():
-        given = (
-            getattr(found.sources[name], "inputs", ()) if name in found.sources else question.inputs
+    for name, question in statement.section.question.items():
+        answers = (
+            getattr(statement.sources[name], "inputs", ())
+            if name in statement.sources
+            else question.inputs
         )
-        entry = {"question": name, "answers": len(given), "epsilon": found.budgets.get(name)}
+        entry = {"question": name, "answers": len(answers), "epsilon": statement.budgets.get(name)}
         entries.append(entry | {"missing": question.missing, "mechanism": question.mechanism})
-    data = {"title": found.section.title, "epsilon": found.section.epsilon}
-    data |= {"scheme": found.scheme, "questions": entries}
+    data = {"title": statement.section.title, "epsilon": statement.section.epsilon}
+    data |= {"scheme": statement.scheme, "questions": entries}
     rows = [
         [label(e["question"]), *(e[key] for key in ("answers", "epsilon", "missing"))]
         for e in entries
     ]
     table = Table(["question", "answers", "epsilon", "missing"], rows, words=["missing"], digits=5)
-    show(Facts(found.section.title, [table, f"scheme: {found.why or found.scheme}"]), data, json)
+    show(
+        Facts(statement.section.title, [table, f"scheme: {statement.why or statement.scheme}"]),
+        data,
+        json,
+    )

@@ -60,13 +60,15 @@ def compare(
     limit = loaded.time_limit if time_limit is None else time_limit
     data: dict[str, Any] = {}
     parts: list[Part] = []
-    found = designs = None
+    comparison = designs = None
     if loaded.problem is not None:
         with working("comparing") as describe:
-            found = compare_problem(loaded.problem, time_limit=limit, progress=describe)
-        data |= found.to_dict()
-        parts += found.facts().parts
-    if loaded.design is not None and (found is None or found.finished == found.planned):
+            comparison = compare_problem(loaded.problem, time_limit=limit, progress=describe)
+        data |= comparison.to_dict()
+        parts += comparison.facts().parts
+    if loaded.design is not None and (
+        comparison is None or comparison.finished == comparison.planned
+    ):
         with working(f"comparing {Path(model).name}"):
             designs = compare_model_designs(loaded, gap, limit)
         data["design"] = designs.to_dict()
@@ -74,9 +76,9 @@ def compare(
         table: Any = facts.parts[0]
         parts += [replace(table, title=facts.title), *facts.parts[1:]]
     show(Facts(loaded.title or model, parts), data, json)
-    if found is not None:
-        _exit_unless_solved(found, 1e-6 if gap is None else gap)
-        require_expected(loaded, found.best.value, "value")
+    if comparison is not None:
+        _exit_unless_solved(comparison, 1e-6 if gap is None else gap)
+        require_expected(loaded, comparison.best.value, "value")
     if designs is not None:
         # the best is first
         if designs.others and designs.others[0].value < designs.best.value * (1 - 1e-9):
@@ -97,20 +99,22 @@ def compare_model_designs(
 
     problem = model.require_design()
     best = run_design(model, gap, time_limit)
-    how: dict[str, Any] = {"weights": problem.weights, "objective": problem.objective}
-    return compare_designs(problem.workload, problem.privacy, **how, best=best)
+    aim: dict[str, Any] = {"weights": problem.weights, "objective": problem.objective}
+    return compare_designs(problem.workload, problem.privacy, **aim, best=best)
 
 
-def _exit_unless_solved(found: Comparison, gap: float) -> None:
+def _exit_unless_solved(comparison: Comparison, gap: float) -> None:
     """End with an exit code if no mechanism was found, or one is not private or not best."""
-    if found.finished < found.planned:
-        raise KeyboardInterrupt(f"{found.finished} of {found.planned} methods are finished")
-    if all(row.mechanism is None for row in found.methods):
-        for note in dict.fromkeys(row.note for row in found.methods if row.applies):
+    if comparison.finished < comparison.planned:
+        raise KeyboardInterrupt(
+            f"{comparison.finished} of {comparison.planned} methods are finished"
+        )
+    if all(row.mechanism is None for row in comparison.methods):
+        for note in dict.fromkeys(row.note for row in comparison.methods if row.applies):
             say(f"no mechanism: {note}")
-        is_unsolvable = any(isinstance(row.failure, NoSolutionError) for row in found.methods)
+        is_unsolvable = any(isinstance(row.failure, NoSolutionError) for row in comparison.methods)
         raise typer.Exit(NO_SOLUTION if is_unsolvable else BAD_STATEMENT)
-    for row in found.methods:
+    for row in comparison.methods:
         if row.mechanism is not None and row.verdict != "certified":
             refuse(f"the mechanism of {row.name} is {row.verdict}")
         if row.relative_gap > gap:

@@ -62,18 +62,18 @@ def design(
     loaded = options.read_model_at(model, epsilon)
     loaded.require_design(model)
     with working(f"designing {Path(model).name}"):
-        found = run_design(loaded, gap, time_limit, outputs)
-    data = _data(loaded, found, is_by_answer=by_answer or json is not None)
-    show(_facts(loaded, model, found, data, by_answer), data, json)
+        best = run_design(loaded, gap, time_limit, outputs)
+    data = _data(loaded, best, is_by_answer=by_answer or json is not None)
+    show(_facts(loaded, model, best, data, by_answer), data, json)
     for path in (output, proof):
         if path is not None:
-            save_design(found, path, title=loaded.title)
+            save_design(best, path, title=loaded.title)
     if plot is not None:
         from ldpopt import plotting as pictures
 
-        save_picture(plot, pictures.design(found))
-    require_gap(found.relative_gap, gap, found.notes[-1] if found.notes else "")
-    require_expected(loaded, found.value, "variance")
+        save_picture(plot, pictures.design(best))
+    require_gap(best.relative_gap, gap, best.notes[-1] if best.notes else "")
+    require_expected(loaded, best.value, "variance")
 
 
 def run_design(
@@ -82,19 +82,21 @@ def run_design(
     """Design for a model, by default within its own time limit."""
     from ldpopt.designing import design
 
-    how: dict[str, Any] = vars(model.require_design()) | (
+    arguments: dict[str, Any] = vars(model.require_design()) | (
         {} if outputs is None else {"outputs": outputs}
     )
-    how["time_limit"] = model.time_limit if time_limit is None else time_limit
-    return design(**how, gap=1e-6 if gap is None else gap)
+    arguments["time_limit"] = model.time_limit if time_limit is None else time_limit
+    return design(**arguments, gap=1e-6 if gap is None else gap)
 
 
-def _data(model: Model, found: Any, is_by_answer: bool) -> dict[str, Any]:
+def _data(model: Model, design: Any, is_by_answer: bool) -> dict[str, Any]:
     """A design as JSON data; the mechanism is null if its reports are too many to list."""
     problem = model.require_design()
-    is_listed = found.codec.form == "labels"
+    is_listed = design.codec.form == "labels"
     variances = (
-        zip(problem.workload.inputs, found.variance().tolist(), strict=True) if is_by_answer else ()
+        zip(problem.workload.inputs, design.variance().tolist(), strict=True)
+        if is_by_answer
+        else ()
     )
     k, n = problem.workload.shape
     privacy = privacy_text(problem.privacy)
@@ -105,7 +107,7 @@ def _data(model: Model, found: Any, is_by_answer: bool) -> dict[str, Any]:
     }
     data |= {"numbers": k, "answers": n}
     data |= picked(
-        found,
+        design,
         "value",
         "average_variance",
         "worst_variance",
@@ -115,16 +117,16 @@ def _data(model: Model, found: Any, is_by_answer: bool) -> dict[str, Any]:
         "bits",
     )
     return data | {
-        "reports": found.n_reports if is_listed else None,
+        "reports": design.n_reports if is_listed else None,
         "variances": [{"answer": answer, "variance": variance} for answer, variance in variances],
-        "mechanism": found.mechanism.to_dict() if is_listed else None,
-        "audit": audit_data(found.certificate.audit),
+        "mechanism": design.mechanism.to_dict() if is_listed else None,
+        "audit": audit_data(design.certificate.audit),
     }
 
 
-def _facts(model: Model, path: str, found: Any, data: dict[str, Any], by_answer: bool) -> Facts:
+def _facts(model: Model, path: str, design: Any, data: dict[str, Any], by_answer: bool) -> Facts:
     """The facts of a design under the title of its model, and what the model expects."""
-    facts = found.facts()
+    facts = design.facts()
     *parts, remark = facts.parts
     if model.expect is not None and model.expect.variance is not None:
         parts.append(

@@ -1,14 +1,24 @@
 """The command estimate: numbers from a table of reports."""
 
-from dataclasses import replace
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from ldpopt.cli import options
 from ldpopt.cli.options import new_file, new_picture, option
-from ldpopt.cli.printing import progress_bar, refuse, save_picture, save_table, say, show, working
+from ldpopt.cli.printing import (
+    picked,
+    refuse,
+    save_picture,
+    save_table,
+    say,
+    show,
+    working,
+)
 from ldpopt.cli.questions import (
     is_folder,
     is_survey,
@@ -17,7 +27,12 @@ from ldpopt.cli.questions import (
     require_folder,
 )
 from ldpopt.errors import StatementError
+from ldpopt.estimation.options import Reading
 from ldpopt.foundation.display import Facts, label
+
+if TYPE_CHECKING:
+    from ldpopt.surveys.estimates import SurveyEstimate
+    from ldpopt.surveys.survey import Survey
 
 
 def estimate(
@@ -67,9 +82,62 @@ def estimate(
     question of a survey has an answer for missing ones, the shares are among those who answered.
     The exit code is 1 if the reports cannot come from the mechanism (p-value below 1e-6).
     """
-    from ldpopt.surveys.estimates import SurveyEstimate
+    requested = _request(
+        file,
+        reports,
+        column,
+        missing,
+        output,
+        weights=weights,
+        method=method,
+        reading=Reading(confidence, simultaneous, check_fit=False),
+        pair=pair,
+        by=by,
+        jobs=jobs,
+        dask=dask,
+    )
+    estimates = _estimates(requested)
+    _print(requested, estimates, output, plot, json)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be estimated, after everything that can be refused beforehand was refused."""
+
+    file: str
+    reports: str
+    survey: Survey  # of one question for a mechanism or a design
+    source: Any  # the mechanism or the design; None for a survey
+    weights: str | None
+    method: str
+    reading: Reading
+    pair: tuple[str, str] | None
+    by: str | None
+    jobs: int
+    dask: str | None
+
+    @property
+    def has_one_estimate(self) -> bool:
+        """Whether the result is the estimate of a mechanism or a design, for all people."""
+        return self.source is not None and self.by is None
+
+
+def _request(
+    file: str,
+    reports: str,
+    column: list[str] | None,
+    missing: str | None,
+    output: str | None,
+    *,
+    method: str,
+    pair: tuple[str, str] | None,
+    by: str | None,
+    dask: str | None,
+    **options: Any,
+) -> Request:
+    """Refuse options that do not go with each other or with the files, and read the questions."""
     from ldpopt.tables.files import kind_of, require_other_file
-    from ldpopt.tables.origin import lacks_origin, recorded_missing
+    from ldpopt.tables.origin import recorded_missing
 
     require_folder(reports, dask)
     if output is not None:
@@ -81,11 +149,6 @@ def estimate(
         raise typer.BadParameter(f"{len(column or ())} columns are given: estimate one at a time")
     if source is None:
         refuse_options({"--method": method != "inversion"}, file)
-    how: dict[str, Any] = {
-        "confidence": confidence,
-        "simultaneous": simultaneous,
-        "check_fit": False,
-    }
     if by is not None and pair is not None:
         raise typer.BadParameter(
             "--by does not go with --pair: name a file with the rows of one group, for each group"
@@ -94,85 +157,115 @@ def estimate(
         raise typer.BadParameter("--by does not go with --method: leave one of them out")
     if pair is not None and source is not None:
         raise typer.BadParameter("--pair is for a survey: leave it out")
-    table: Any = reports
     if is_folder(reports):
         refuse_options({"--pair": pair, "--by": by}, reports, "one file of reports")
-        table = _count_folder(survey, reports, weights, jobs, dask)
-    with working(f"counting {Path(reports).name}"):
-        if pair is not None:
-            one = survey.estimate_pair(reports, *pair, weights=weights, **how)
-            found = SurveyEstimate({" and ".join(pair): one}, title=survey.title)
-        elif method == "inversion":
-            found = survey.estimate(table, weights=weights, by=by, **how)
-        else:
-            counts = table if is_folder(reports) else survey.count(reports, weights=weights)
-            found = SurveyEstimate(
-                {name: _most_likely(source, own, **how) for name, own in counts.items()}
-            )
-    p_values = {name: one.fit for name, one in found.items()}
-    is_origin_known = not lacks_origin(reports)
-    data: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous}
-    if source is None or by is not None:
-        data |= {
-            "p_values": p_values,
-            "origin_known": is_origin_known,
-            "estimates": found.entries(),
-        }
-        data |= {} if by is None else {"by": by}
-        facts = replace(found, title=survey.title or file).facts()
+    options |= {"method": method, "pair": pair, "by": by, "dask": dask}
+    return Request(file, reports, survey, source, **options)
+
+
+def _estimates(requested: Request) -> SurveyEstimate:
+    """Count the reports and estimate; a pair of questions counts as one question."""
+    from ldpopt.surveys.estimates import SurveyEstimate
+
+    survey = requested.survey
+    weights = requested.weights
+    reading = vars(requested.reading)
+    table: Any = requested.reports
+    if is_folder(requested.reports):
+        table = _count_folder(requested)
+    with working(f"counting {Path(requested.reports).name}"):
+        if requested.pair is not None:
+            both = survey.estimate_pair(table, *requested.pair, weights=weights, **reading)
+            return SurveyEstimate({" and ".join(requested.pair): both}, title=survey.title)
+        if requested.method == "inversion":
+            return survey.estimate(table, weights=weights, by=requested.by, **reading)
+        counts = survey.count(table, weights=weights) if isinstance(table, str) else table
+        return SurveyEstimate(
+            {name: _most_likely(requested, counted) for name, counted in counts.items()}
+        )
+
+
+def _count_folder(requested: Request) -> dict[str, Any]:
+    """Count the reports of each question in a folder."""
+    from ldpopt.studies.folders import count_folder
+
+    task = f"counting {Path(requested.reports).name}"
+    with options.running(task, requested.jobs, requested.dask) as run:
+        return count_folder(
+            requested.reports,
+            requested.survey,
+            weights=requested.weights,
+            **picked(run, "jobs", "executor", "progress"),
+        )
+
+
+def _most_likely(requested: Request, counts: Any) -> Any:
+    """Estimate the frequencies of a mechanism by maximum likelihood."""
+    from ldpopt.estimation.inversion import estimate_frequencies
+    from ldpopt.mechanism.mechanism import Mechanism
+
+    source = requested.source
+    if not isinstance(source, Mechanism):
+        problem = (
+            "--method maximum_likelihood is for a mechanism alone; a design has its own "
+            "unbiased estimator"
+        )
+        raise StatementError(problem, code="method", do="leave --method out")
+    reading = vars(requested.reading)
+    return estimate_frequencies(source, counts, method="maximum_likelihood", **reading)
+
+
+def _print(
+    requested: Request,
+    estimates: SurveyEstimate,
+    output: str | None,
+    plot: str | None,
+    json: str | None,
+) -> None:
+    """Show the estimates, write the files, and then warn of reports that fit badly, or refuse
+    them.
+    """
+    from ldpopt.tables.origin import lacks_origin
+
+    is_origin_known = not lacks_origin(requested.reports)
+    data = _data(requested, estimates, is_origin_known)
+    if requested.has_one_estimate:
+        (single,) = estimates.values()
+        facts = single.facts()
     else:
-        (one,) = found.values()
-        (p_value,) = p_values.values()
-        data = {"method": one.method, "n_reports": one.n_reports} | data
-        data |= {"p_value": p_value, "origin_known": is_origin_known, "estimates": _entries(one)}
-        facts = one.facts()
-    facts = Facts(facts.title + (", all at once" if simultaneous else ""), facts.parts)
-    show(facts, data, json)
+        facts = replace(estimates, title=requested.survey.title or requested.file).facts()
+    at_once = ", all at once" if requested.reading.simultaneous else ""
+    show(Facts(facts.title + at_once, facts.parts), data, json)
     if output is not None:
         save_table(output, data["estimates"])
     if plot is not None:
         from ldpopt.plotting.plot import plot as picture
 
-        alone = len(found) == 1 and by is None
-        save_picture(plot, picture(next(iter(found.values())) if alone else found))
-    _check_fit(p_values, reports, is_origin_known)
+        is_alone = len(estimates) == 1 and requested.by is None
+        save_picture(plot, picture(next(iter(estimates.values())) if is_alone else estimates))
+    p_values = {name: estimate.fit for name, estimate in estimates.items()}
+    _check_fit(p_values, requested.reports, is_origin_known)
 
 
-def _count_folder(
-    survey: Any, reports: str, weights: str | None, jobs: int, dask: str | None
-) -> dict[str, Any]:
-    """Count the reports of each question in a folder."""
-    from ldpopt.studies.folders import count_folder
-
-    with (
-        progress_bar(f"counting {Path(reports).name}") as progress,
-        options.executor_of(dask, jobs) as executor,
-    ):
-        how: dict[str, Any] = {"jobs": jobs, "executor": executor, "progress": progress}
-        return count_folder(reports, survey, weights=weights, **how)
+def _data(requested: Request, estimates: SurveyEstimate, is_origin_known: bool) -> dict[str, Any]:
+    """The estimates as JSON data: one of a mechanism or a design, or those of all questions."""
+    data = picked(requested.reading, "confidence", "simultaneous")
+    if requested.has_one_estimate:
+        (single,) = estimates.values()
+        data = picked(single, "method", "n_reports") | data | {"p_value": single.fit}
+        return data | {"origin_known": is_origin_known, "estimates": _entries(single)}
+    data["p_values"] = {name: estimate.fit for name, estimate in estimates.items()}
+    data |= {"origin_known": is_origin_known, "estimates": estimates.entries()}
+    return data if requested.by is None else data | {"by": requested.by}
 
 
-def _most_likely(source: Any, counts: Any, **how: Any) -> Any:
-    """Estimate the frequencies of a mechanism by maximum likelihood."""
-    from ldpopt.estimation.inversion import estimate_frequencies
-    from ldpopt.mechanism.mechanism import Mechanism
-
-    if not isinstance(source, Mechanism):
-        what = (
-            "--method maximum_likelihood is for a mechanism alone; a design has its own "
-            "unbiased estimator"
-        )
-        raise StatementError(what, do="leave --method out")
-    return estimate_frequencies(source, counts, method="maximum_likelihood", **how)
-
-
-def _entries(found: Any) -> list[dict[str, Any]]:
+def _entries(estimate: Any) -> list[dict[str, Any]]:
     """Estimates one by one: with intervals, and of frequencies the nearest distribution."""
-    columns = {"number" if found.method == "design" else "answer": found.labels or ()}
-    columns |= {"estimate": found.values.tolist(), "std_error": found.std_error.tolist()}
-    columns |= {"low": found.interval[:, 0].tolist(), "high": found.interval[:, 1].tolist()}
-    if found.method == "inversion" and len(found.values) > 1:
-        columns["norm_sub"] = found.norm_sub().values.tolist()
+    columns = {"number" if estimate.method == "design" else "answer": estimate.labels or ()}
+    columns |= {"estimate": estimate.values.tolist(), "std_error": estimate.std_error.tolist()}
+    columns |= {"low": estimate.interval[:, 0].tolist(), "high": estimate.interval[:, 1].tolist()}
+    if estimate.method == "inversion" and len(estimate.values) > 1:
+        columns["norm_sub"] = estimate.norm_sub().values.tolist()
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
@@ -197,10 +290,12 @@ def _check_fit(p_values: dict[str, float | None], reports: str, is_origin_known:
         if chance is None or chance >= DOUBTFUL:
             continue
         shown = f"p-value {max(chance, 1e-300):.0e}"
-        what = (
+        problem = (
             f"column {label(name)} does not look like reports of its mechanism ({shown}); are "
             "they raw answers?"
         )
         if chance < IMPOSSIBLE:
-            refuse(what, "pass what `ldpopt privatize` wrote, and the mechanism that it was given")
-        say(f"warning: {what}")
+            refuse(
+                problem, "pass what `ldpopt privatize` wrote, and the mechanism that it was given"
+            )
+        say(f"warning: {problem}")

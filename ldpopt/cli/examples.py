@@ -23,12 +23,13 @@ def examples(
     from ldpopt.problem.modelfile.page import shipped
 
     folder = shipped("examples")
-    found = {
+    docstrings = {
         path.name: ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
         for path in folder.glob("*.py")
     }
     entries = [
-        {"name": name, "title": found[name].strip().splitlines()[0]} for name in sorted(found)
+        {"name": name, "title": docstrings[name].strip().splitlines()[0]}
+        for name in sorted(docstrings)
     ]
     if copy is not None:
         with file_errors("cannot copy the examples", copy, "name a new folder"):

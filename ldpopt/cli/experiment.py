@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ldpopt.cli import options
 from ldpopt.cli.options import argument, option
-from ldpopt.cli.printing import progress_bar, show
+from ldpopt.cli.printing import show
 from ldpopt.errors import StatementError
 from ldpopt.foundation.display import Facts, Table, shown, thinned
 
@@ -57,27 +57,22 @@ def experiment(
         low, high = map(float, bounds.split(":"))
     except ValueError:
         raise StatementError(
-            f"{bounds!r} is not a range", where="--range", do="write LOW:HIGH, as in 0:9"
+            f"{bounds!r} is not a range",
+            code="range",
+            where="--range",
+            do="write LOW:HIGH, as in 0:9",
         ) from None
     sizes = options.parse_people(people)
     budgets = [float(Budget(budget)) for budget in options.parse_grid(epsilon)]
     names = protocols(protocol or PROTOCOLS, len(column))
     require_other_file(answers, output or "-")
     data = Resampled(answers, column, low, high)
-    with (
-        progress_bar(f"comparing {len(names)} protocols") as progress,
-        options.executor_of(dask, jobs) as executor,
-    ):
-        how: Any = {
-            "jobs": jobs,
-            "executor": executor,
-            "checkpoint": checkpoint,
-            "progress": progress,
-        }
-        found = compare_means_grid(
-            names, data, users=sizes, epsilons=budgets, sets=sets, seed=seed, **how
+    task = f"comparing {len(names)} protocols"
+    with options.running(task, jobs, dask, checkpoint) as run:
+        experiments = compare_means_grid(
+            names, data, users=sizes, epsilons=budgets, sets=sets, seed=seed, **vars(run)
         )
-    rows = [row for one in found.values() for row in _rows(one, high - low)]
+    rows = [row for each in experiments.values() for row in _rows(each, high - low)]
     if output is not None:
         write_csv(rows, output)
     few, more = thinned(rows)
@@ -94,11 +89,11 @@ def experiment(
     )
 
 
-def _rows(found: MeanExperiment, width: float) -> Iterator[dict[str, Any]]:
+def _rows(errors: MeanExperiment, width: float) -> Iterator[dict[str, Any]]:
     """Root mean squares over data sets and columns, in the unit of the answers."""
-    for i, epsilon in enumerate(found.epsilons):
-        for j, name in enumerate(found.algorithms):
-            squares = found.rmse[:, i, j] ** 2
+    for i, epsilon in enumerate(errors.epsilons):
+        for j, name in enumerate(errors.algorithms):
+            squares = errors.rmse[:, i, j] ** 2
             error = math.sqrt(squares.mean())
             spread = (
                 squares.std(ddof=1) / math.sqrt(len(squares)) / (2 * error)
@@ -106,11 +101,11 @@ def _rows(found: MeanExperiment, width: float) -> Iterator[dict[str, Any]]:
                 else math.nan
             )
             yield {
-                "people": found.users,
+                "people": errors.users,
                 "epsilon": epsilon,
                 "protocol": name,
                 "error": width * error,
                 "std_error": width * spread,
-                "theory": width * math.sqrt((found.theory[:, i, j] ** 2).mean()),
-                "seconds": float(found.seconds[:, i, j].mean()),
+                "theory": width * math.sqrt((errors.theory[:, i, j] ** 2).mean()),
+                "seconds": float(errors.seconds[:, i, j].mean()),
             }

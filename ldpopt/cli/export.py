@@ -39,9 +39,9 @@ def export(
         raise typer.BadParameter("the program and the JSON cannot both go to stdout: add -o FILE")
     ending = Path(output).suffix.lstrip(".").lower()
     if to is None and output != "-" and ending not in ("lp", "mps"):
-        what = f"unknown format {ending!r} of a program"
+        problem = f"unknown format {ending!r} of a program"
         do = "use the ending .lp or .mps, or name the format with --to"
-        raise ModelFileError(what, where=output, do=do)
+        raise ModelFileError(problem, code="format", where=output, do=do)
     kind = to or ("mps" if ending == "mps" else "lp")
     program = formulate(read_model(model).require_problem(model), form)
     if program.form == "relaxation":

@@ -28,9 +28,11 @@ def models(
 
     home = shipped("models") if folder is None else Path(folder)
     if not (paths := sorted(home.glob("*.toml"))):
-        what = "has no model files" if home.is_dir() else "is not a folder"
+        problem = "has no model files" if home.is_dir() else "is not a folder"
         raise ModelFileError(
-            f"{home} {what}", do="name a folder with *.toml files: ldpopt models DIR"
+            f"{home} {problem}",
+            code="folder",
+            do="name a folder with *.toml files: ldpopt models DIR",
         )
     entries = [_entry(path) for path in paths]
     kinds = [entry.pop("kind") for entry in entries]

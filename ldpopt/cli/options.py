@@ -12,10 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from ldpopt.cli.printing import require_picture, require_writable, require_writable_or_stdout
+from ldpopt.cli.printing import (
+    progress_bar,
+    require_picture,
+    require_writable,
+    require_writable_or_stdout,
+)
 from ldpopt.cli.questions import FOR_SURVEYS, is_survey, require_no_survey
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError, showing_values
 from ldpopt.foundation.labels import first_duplicate
+from ldpopt.processes.run import RunOptions
 
 if TYPE_CHECKING:
     from ldpopt.problem.modelfile import Model
@@ -74,11 +80,16 @@ def find_survey(context: typer.Context, path: str) -> str:
             "add a question, or write a survey with `ldpopt survey init`; a model has commands "
             "without the word survey"
         )
-        raise ModelFileError("this is not a survey: it has no [question.NAME]", where=path, do=do)
+        raise ModelFileError(
+            "this is not a survey: it has no [question.NAME]", code="survey", where=path, do=do
+        )
     if context.info_name == "solve" and is_survey(path) and Path(path).suffix.lower() != ".toml":
         do = FOR_SURVEYS["solved"].format(path)
         raise ModelFileError(
-            "this is a survey with its mechanisms, not a statement in TOML", where=path, do=do
+            "this is a survey with its mechanisms, not a statement in TOML",
+            code="solved-survey",
+            where=path,
+            do=do,
         )
     return path
 
@@ -218,8 +229,8 @@ def executor_of(dask: str | None, jobs: int) -> Iterator[Any]:
         from distributed import Client
         from distributed.comm import get_address_host_port
     except ImportError:
-        what = "--dask needs dask.distributed, which is not installed"
-        raise LdpoptError(what, do='pip install "ldpopt[dask]"') from None
+        problem = "--dask needs dask.distributed, which is not installed"
+        raise LdpoptError(problem, code="dask", do='pip install "ldpopt[dask]"') from None
     try:
         # a client of an address that cannot be read prints a traceback when it ends
         get_address_host_port(dask)
@@ -227,17 +238,28 @@ def executor_of(dask: str | None, jobs: int) -> Iterator[Any]:
     except (OSError, ValueError, TypeError) as error:
         why = str(error).partition("\n")[0]
         do = "start it with `dask scheduler`, and workers with `dask worker ADDRESS`"
-        raise LdpoptError(f"no scheduler of Dask answers: {why}", where=dask, do=do) from None
+        raise LdpoptError(
+            f"no scheduler of Dask answers: {why}", code="scheduler", where=dask, do=do
+        ) from None
     with client:
         yield client
+
+
+@contextmanager
+def running(
+    task: str, jobs: int, dask: str | None, checkpoint: str | None = None
+) -> Iterator[RunOptions]:
+    """Options of a run with a progress bar, on this machine or on a cluster."""
+    with progress_bar(task) as progress, executor_of(dask, jobs) as executor:
+        yield RunOptions(jobs, executor, checkpoint, progress)
 
 
 def read_model_at(model: str, epsilon: str | None) -> Model:
     """Read a model, at its own budget or another."""
     from ldpopt.problem.modelfile import read_model
 
-    found = read_model(model)
-    return found if epsilon is None else found.at(epsilon)
+    stated = read_model(model)
+    return stated if epsilon is None else stated.at(epsilon)
 
 
 def read_models(
@@ -268,14 +290,14 @@ def unique_names(paths: list[str]) -> list[str]:
 def require_distinct(names: list[str], message: str, do: str) -> None:
     """Refuse a name that occurs again; it replaces the braces in the message."""
     if (twice := first_duplicate(names)) is not None:
-        raise StatementError(message.format(repr(twice[0])), do=do)
+        raise StatementError(message.format(repr(twice[0])), code="duplicate", do=do)
 
 
 def _common_value(key: str, values: list[Any]) -> Any:
     """Return the value that all models have."""
     if any(value != values[0] for value in values):
-        what = f"the models have different values of {key}: {', '.join(map(repr, values))}"
-        raise StatementError(what, do=f"give --{key.replace('_', '-')}")
+        problem = f"the models have different values of {key}: {', '.join(map(repr, values))}"
+        raise StatementError(problem, code="settings", do=f"give --{key.replace('_', '-')}")
     return values[0]
 
 
@@ -296,7 +318,10 @@ def parse_grid(text: str, option: str = "--epsilon") -> list[str]:
         points = 0
     if not all(map(math.isfinite, ends)) or not 1 <= points <= 1_000_000:
         raise StatementError(
-            f"{text!r} is not a grid", where=option, do="write start:stop:count, such as 0.1:5:25"
+            f"{text!r} is not a grid",
+            code="grid",
+            where=option,
+            do="write start:stop:count, such as 0.1:5:25",
         )
     return [repr(value) for value in np.linspace(*ends, points).tolist()]
 
@@ -328,5 +353,7 @@ def _parse_numbers(
         numbers = []
     if not numbers or not all(map(is_allowed, numbers)):
         do = f"write start:stop:count, or a list such as {example}"
-        raise StatementError(f"{text!r} contains an entry that is not {kind}", where=option, do=do)
+        raise StatementError(
+            f"{text!r} contains an entry that is not {kind}", code="entry", where=option, do=do
+        )
     return numbers

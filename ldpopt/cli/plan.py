@@ -1,19 +1,22 @@
 """The command plan: how many people a survey needs."""
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Annotated, Any
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ldpopt.cli import options
 from ldpopt.cli.options import option
-from ldpopt.cli.printing import say, show
+from ldpopt.cli.printing import picked, say, show
 from ldpopt.cli.questions import is_survey, read_survey_file, refuse_options
+from ldpopt.estimation.options import Reading
 from ldpopt.foundation.display import Facts, Part, Table, label
 from ldpopt.foundation.numbers import percentage
 
-Numbers = Callable[[Any, int], dict[str, Any]]  # the planned numbers of one row of a `Precision`
+if TYPE_CHECKING:
+    from ldpopt.estimation.planning import Precision
 
 
 def plan(
@@ -49,101 +52,144 @@ def plan(
     mechanism under epsilon-LDP at several budgets. For a survey: the worst answer of each question;
     numbers of people are for the whole survey, even if each person is asked only one question.
     """
+    requested = _request(
+        file, half_width, people, Reading(confidence, simultaneous), effect, weights, epsilon
+    )
+    planned = _plan_survey(requested) if requested.is_survey else _plan_mechanism(requested)
+    _print(requested, planned, json)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be planned, after everything that can be refused beforehand was refused."""
+
+    file: str
+    is_survey: bool
+    half_width: str | None  # as it was written
+    wanted: str | float | None  # the half-width: a percentage or a number
+    people: int | None
+    reading: Reading
+    effect: float  # design effect of weights
+    epsilon: str | None  # other budgets
+
+    def numbers(self, precision: Precision, place: int) -> dict[str, Any]:
+        """The planned numbers of one row of a precision."""
+        weighted = replace(precision, variances=precision.variances * self.effect)
+        numbers: dict[str, Any] = {}
+        if self.wanted is not None:
+            numbers["people"] = int(weighted.people(self.wanted)[place])
+        if self.people is not None:
+            numbers["half_width"] = float(weighted.half_width(self.people)[place])
+        return numbers
+
+    @property
+    def headings(self) -> list[str]:
+        """Headings of the planned numbers."""
+        headings = [] if self.half_width is None else [f"people for +-{self.half_width}"]
+        return headings + ([] if self.people is None else [f"half-width of {self.people:,}"])
+
+
+def _request(
+    file: str,
+    half_width: str | None,
+    people: int | None,
+    reading: Reading,
+    effect: float,
+    weights: tuple[str, str] | None,
+    epsilon: str | None,
+) -> Request:
+    """Refuse options that do not go with the file, and read the design effect of the weights."""
     if half_width is None and people is None:
         raise typer.BadParameter("give --half-width, --people, or both")
-    wanted = (
-        half_width
-        if half_width is None or percentage(half_width) is not None
-        else _number(half_width)
-    )
-
+    is_text = half_width is None or percentage(half_width) is not None
+    wanted = half_width if is_text else _number(half_width)
     if weights is not None:
         from ldpopt.estimation.reports import read_effect
 
         effect = read_effect(*weights)
-
-    def numbers(found: Any, place: int) -> dict[str, Any]:
-        found = replace(found, variances=found.variances * effect)
-        needed = {} if wanted is None else {"people": int(found.people(wanted)[place])}
-        return needed | (
-            {} if people is None else {"half_width": float(found.half_width(people)[place])}
-        )
-
-    headings = [] if half_width is None else [f"people for +-{half_width}"]
-    headings += [] if people is None else [f"half-width of {people:,}"]
-    more = (", all at once" if simultaneous else "") + (
-        f", design effect {effect:.4g}" if effect > 1 else ""
-    )
-    title = f"{100 * confidence:g} % intervals{more}, worst distribution"
-    if is_survey(file):
-        refuse_options({"--simultaneous": simultaneous, "--epsilon": epsilon}, file)
-        data = _plan_survey(file, confidence, numbers, effect > 1)
-        rows = [
-            [label(e["question"]), label(e["worst"]), *list(e.values())[2:]]
-            for e in data["questions"]
-        ]
-        parts: list[Part] = [
-            Table(["question", "worst answer", *headings], rows, words=["worst answer"], digits=4)
-        ]
-    else:
-        data = _plan_mechanism(
-            file, {"confidence": confidence, "simultaneous": simultaneous}, epsilon, numbers
-        )
-        worst = data["worst"] | {"answer": f"worst: {data['worst']['answer']}"}
-        rows = [[label(e["answer"]), *list(e.values())[1:]] for e in [*data["answers"], worst]]
-        parts = [Table(["answer", *headings], rows, digits=4)]
-        if data["curve"]:
-            rows = [list(entry.values()) for entry in data["curve"]]
-            over = "the best mechanism for the same numbers, its worst one"
-            parts.append(Table(["epsilon", *headings], rows, over, digits=4))
-    show(Facts(title, parts), data, json)
+    is_for_survey = is_survey(file)
+    if is_for_survey:
+        options_of_mechanisms = {"--simultaneous": reading.simultaneous, "--epsilon": epsilon}
+        refuse_options(options_of_mechanisms, file)
+    return Request(file, is_for_survey, half_width, wanted, people, reading, effect, epsilon)
 
 
-def _number(text: str) -> float:
+def _number(text: str | None) -> float:
     """Read a half-width that is not a percentage."""
     try:
-        return float(text)
+        return float(text or "")
     except ValueError:
         raise typer.BadParameter(
             f"'{text}' is not a number such as 0.05, nor a percentage such as 5%"
         ) from None
 
 
-def _plan_survey(
-    file: str, confidence: float, numbers: Numbers, has_effect: bool
-) -> dict[str, Any]:
+def _plan_survey(requested: Request) -> dict[str, Any]:
     """Numbers for the worst answer of each question."""
-    survey = read_survey_file(file)
+    survey = read_survey_file(requested.file)
+    confidence = requested.reading.confidence
     entries = []
-    if survey.weights is not None and not has_effect:
-        what = (
+    if survey.weights is not None and requested.effect <= 1:
+        note = (
             "note: the numbers are for equal weights, and the survey has weights in "
             f"{label(survey.weights)}"
         )
-        say(f"{what}: add their effect with --weights or --weights-effect")
+        say(f"{note}: add their effect with --weights or --weights-effect")
     for name in survey.questions:
-        found = survey.precision(name, confidence=confidence)
-        worst = int(found.variances.argmax())
-        entries.append({"question": name, "worst": found.names[worst]} | numbers(found, worst))
+        precision = survey.precision(name, confidence=confidence)
+        worst = int(precision.variances.argmax())
+        entry = {"question": name, "worst": precision.names[worst]}
+        entries.append(entry | requested.numbers(precision, worst))
     return {"confidence": confidence, "epsilon": survey.epsilon, "questions": entries}
 
 
-def _plan_mechanism(
-    file: str, how: dict[str, Any], epsilon: str | None, numbers: Numbers
-) -> dict[str, Any]:
+def _plan_mechanism(requested: Request) -> dict[str, Any]:
     """Numbers for each answer, and for the best mechanisms at other budgets."""
     from ldpopt.estimation.planning import precision
     from ldpopt.surveys.files import read_source
 
-    source = read_source(file)
-    found = precision(source, **how)
-    answers = [{"answer": name} | numbers(found, place) for place, name in enumerate(found.names)]
+    reading = picked(requested.reading, "confidence", "simultaneous")
+    source = read_source(requested.file)
+    stated = precision(source, **reading)
+    answers = [
+        {"answer": name} | requested.numbers(stated, place)
+        for place, name in enumerate(stated.names)
+    ]
     curve = []
-    for budget in [] if epsilon is None else options.parse_grid(epsilon):
-        other = precision(_best_mechanism(source, budget), **how)
-        curve.append({"epsilon": budget} | numbers(other, int(other.variances.argmax())))
-    worst = answers[int(found.variances.argmax())]
-    return {"confidence": how["confidence"], "answers": answers, "worst": worst, "curve": curve}
+    for budget in [] if requested.epsilon is None else options.parse_grid(requested.epsilon):
+        best = precision(_best_mechanism(source, budget), **reading)
+        numbers = requested.numbers(best, int(best.variances.argmax()))
+        curve.append({"epsilon": budget} | numbers)
+    worst = answers[int(stated.variances.argmax())]
+    confidence = requested.reading.confidence
+    return {"confidence": confidence, "answers": answers, "worst": worst, "curve": curve}
+
+
+def _print(requested: Request, planned: dict[str, Any], json: str | None) -> None:
+    """Show the numbers of each question, or of each answer and at other budgets."""
+    headings = requested.headings
+    if requested.is_survey:
+        rows = [
+            [label(entry["question"]), label(entry["worst"]), *list(entry.values())[2:]]
+            for entry in planned["questions"]
+        ]
+        words = ["worst answer"]
+        parts: list[Part] = [Table(["question", *words, *headings], rows, words=words, digits=4)]
+    else:
+        worst = planned["worst"] | {"answer": f"worst: {planned['worst']['answer']}"}
+        rows = [
+            [label(entry["answer"]), *list(entry.values())[1:]]
+            for entry in [*planned["answers"], worst]
+        ]
+        parts = [Table(["answer", *headings], rows, digits=4)]
+        if planned["curve"]:
+            rows = [list(entry.values()) for entry in planned["curve"]]
+            over = "the best mechanism for the same numbers, its worst one"
+            parts.append(Table(["epsilon", *headings], rows, over, digits=4))
+    title = f"{100 * requested.reading.confidence:g} % intervals"
+    title += ", all at once" if requested.reading.simultaneous else ""
+    title += f", design effect {requested.effect:.4g}" if requested.effect > 1 else ""
+    show(Facts(f"{title}, worst distribution", parts), planned, json)
 
 
 def _best_mechanism(source: Any, budget: str) -> Any:

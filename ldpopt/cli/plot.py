@@ -91,14 +91,17 @@ def _design(file: str) -> Any:
     if not is_design(file):
         do = "write one with `ldpopt design MODEL -o FILE`"
         raise StatementError(
-            "--kind design needs a design, and the file contains none", where=file, do=do
+            "--kind design needs a design, and the file contains none",
+            code="design",
+            where=file,
+            do=do,
         )
-    found = load_design(file)
-    how: dict[str, Any] = {"objective": found.objective, "best": found}
-    if isinstance(found, Design) and found.objective == "average":
-        how["weights"] = found.weights
+    design = load_design(file)
+    options: dict[str, Any] = {"objective": design.objective, "best": design}
+    if isinstance(design, Design) and design.objective == "average":
+        options["weights"] = design.weights
     with working(f"comparing {Path(file).name}"):
-        return pictures.design(compare_designs(found.workload, found.privacy, **how))
+        return pictures.design(compare_designs(design.workload, design.privacy, **options))
 
 
 def _mechanism(file: str) -> tuple[Mechanism, Notion | None, str]:
@@ -114,8 +117,8 @@ def _mechanism(file: str) -> tuple[Mechanism, Notion | None, str]:
     if Path(file).suffix.lower() != ".toml":
         mechanism = read_mechanism(file)
         privacy = load_design(file).privacy if is_design(file) else None
-        found = strict_object(file, Path(file).stat().st_size)
-        return mechanism, privacy, str(found.get("about", found).get("title") or "")
+        data = strict_object(file, Path(file).stat().st_size)
+        return mechanism, privacy, str(data.get("about", data).get("title") or "")
     model = read_model(file)
     problem = model.require_problem(file)
     with working(f"solving {Path(file).name}"):
@@ -130,13 +133,15 @@ def _polytope(file: str) -> Any:
     from ldpopt.problem.modelfile import load_model
 
     if Path(file).suffix.lower() == ".json":
-        what = "--kind polytope draws all mechanisms of a model, and a JSON file has one"
-        raise StatementError(what, where=file, do="name the model file (TOML)")
+        message = "--kind polytope draws all mechanisms of a model, and a JSON file has one"
+        raise StatementError(message, code="model", where=file, do="name the model file (TOML)")
     problem = load_model(file)
     n, m = problem.utility.shape
     if (n, m) != (2, 2):
-        what = f"a plot in the plane needs two answers and two reports, not {n} and {m}"
-        raise StatementError(what, where=file, do="leave --kind out for a heat map")
+        message = f"a plot in the plane needs two answers and two reports, not {n} and {m}"
+        raise StatementError(
+            message, code="plane", where=file, do="leave --kind out for a heat map"
+        )
     points = extreme_points(problem.privacy, 2, inputs=problem.inputs)
     has_level_lines = problem.prior is not None and not problem.constraints
     return pictures.corners(points, problem=problem if has_level_lines else None)

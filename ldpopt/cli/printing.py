@@ -5,17 +5,19 @@ atomically.
 import json as json_
 import math
 import os
+import re
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 import typer
 
 from ldpopt.cli.interrupts import raise_on_interrupt
-from ldpopt.errors import ModelFileError
+from ldpopt.errors import CertificateError, LdpoptError, ModelFileError
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, printable
 from ldpopt.foundation.files import replacing
@@ -36,6 +38,7 @@ def say(message: str) -> None:
 def refuse(message: str, do: str = "") -> NoReturn:
     """End with the exit code of a claim that does not hold."""
     say(f"{message} | do: {do}" if do else message)
+    show_error(CertificateError(message, code="claim", do=do))
     raise typer.Exit(FALSE_CLAIM)
 
 
@@ -44,24 +47,24 @@ def require_gap(relative_gap: float, gap: float | None, why: str = "") -> None:
     ended.
     """
     if gap is not None and relative_gap > gap:
-        what = (
+        problem = (
             f"the certified relative gap is {relative_gap:.3g}, more than "
             f"{gap:g}{f': {why}' if why else ''}"
         )
-        refuse(what, "accept a larger --gap, or give more seconds by --time-limit")
+        refuse(problem, "accept a larger --gap, or give more seconds by --time-limit")
 
 
-def require_expected(model: Any, found: float, kind: Literal["value", "variance"]) -> None:
+def require_expected(model: Any, number: float, kind: Literal["value", "variance"]) -> None:
     """Refuse a value or a variance that differs from that of the model's [expect], if there is
     one.
     """
     wanted = getattr(model.expect, kind, None)
-    if wanted is not None and not abs(found - wanted) <= model.expect.tolerance:
-        what = (
+    if wanted is not None and not abs(number - wanted) <= model.expect.tolerance:
+        problem = (
             f"the model expects {wanted!r} within {model.expect.tolerance:g}, the {kind} "
-            f"is {found!r}"
+            f"is {number!r}"
         )
-        refuse(what, "correct [expect], or the rest of the model")
+        refuse(problem, "correct [expect], or the rest of the model")
 
 
 def show(facts: Facts | str | None, data: dict[str, Any], json: str | None) -> None:
@@ -70,6 +73,7 @@ def show(facts: Facts | str | None, data: dict[str, Any], json: str | None) -> N
     """
     text = "" if json is None else json_.dumps(plain(data), allow_nan=False) + "\n"
     if json == "-":
+        _DUE.set(None)
         sys.stdout.write(text)
         return
     try:
@@ -80,6 +84,49 @@ def show(facts: Facts | str | None, data: dict[str, Any], json: str | None) -> N
     if json is not None:
         with replacing(json) as stream:
             stream.write(text)
+        _DUE.set(None)
+
+
+# where the JSON of this command has to go, until it is written: "-" or a file
+_DUE: ContextVar[str | None] = ContextVar("due", default=None)
+
+
+def expect_json(arguments: Sequence[str]) -> None:
+    """Note where a command line wants its JSON, so that an error can be written there.
+
+    The words are read before they are parsed, since an error of usage ends the parsing. A file
+    that another word names too is not replaced by an error.
+    """
+    words = [part for word in arguments for part in re.split(r"(?<=^--json)=", word)]
+    path = None
+    while "--json" in words[:-1]:
+        path = words.pop(words.index("--json") + 1)
+        words.remove("--json")
+    is_other_file = path != "-" and os.path.realpath(path or "") in map(os.path.realpath, words)
+    _DUE.set(None if is_other_file else path)
+
+
+def say_error(error: LdpoptError, kind: str = "") -> None:
+    """Write an error as a line to stderr and as JSON; ``kind`` replaces the name of the class."""
+    say(error.one_line)
+    show_error(error, kind)
+
+
+def show_error(error: LdpoptError, kind: str = "") -> None:
+    """Write an error as JSON where that of the command would have gone, unless that is written."""
+    path = _DUE.get()
+    if path is None:
+        return
+    parts = {"code": error.code, "kind": kind or type(error).__name__}
+    parts |= picked(error, "what", "where", "do")
+    text = json_.dumps({"error": parts}) + "\n"
+    _DUE.set(None)
+    with suppress(OSError, LdpoptError):  # the line on stderr has been written
+        if path == "-":
+            sys.stdout.write(text)
+        elif require_writable(path):
+            with replacing(path) as stream:
+                stream.write(text)
 
 
 def plain(value: Any) -> Any:
@@ -95,9 +142,9 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, str)) else str(value)
 
 
-def picked(found: Any, *names: str) -> dict[str, Any]:
+def picked(thing: Any, *names: str) -> dict[str, Any]:
     """Some attributes of an object, by their names."""
-    return {name: getattr(found, name) for name in names}
+    return {name: getattr(thing, name) for name in names}
 
 
 def audit_data(audit: Any) -> dict[str, Any]:
@@ -116,17 +163,26 @@ def require_writable(path: str | None) -> str | None:
         return None
     if path == "-":
         raise ModelFileError(
-            "'-' is not a file", where=path, do="name a file; --json - writes to stdout"
+            "'-' is not a file",
+            code="stdout",
+            where=path,
+            do="name a file; --json - writes to stdout",
         )
     target = Path(os.path.realpath(path))
     if target.is_dir() or not target.parent.is_dir():
         why = "it is a folder" if target.is_dir() else f"the folder {target.parent} does not exist"
         raise ModelFileError(
-            f"cannot write the file: {why}", where=path, do="name a file in an existing folder"
+            f"cannot write the file: {why}",
+            code="folder",
+            where=path,
+            do="name a file in an existing folder",
         )
     if target.suffix == ".toml" and target.exists():
         raise ModelFileError(
-            "the file would replace a model or a survey", where=path, do="name another file"
+            "the file would replace a model or a survey",
+            code="statement",
+            where=path,
+            do="name another file",
         )
     return path
 
@@ -143,7 +199,9 @@ def require_picture(path: str | None) -> str | None:
         known = optional.matplotlib_figure.Figure().canvas.get_supported_filetypes()
         if (ending := Path(path).suffix.lstrip(".").lower()) not in known:
             do = f"use one of {', '.join(sorted(known))}"
-            raise ModelFileError(f"unknown picture format {ending!r}", where=path, do=do)
+            raise ModelFileError(
+                f"unknown picture format {ending!r}", code="picture-format", where=path, do=do
+            )
     return path
 
 
@@ -152,7 +210,10 @@ def write_new(file: str, text: str) -> Path:
     path = Path(file) if Path(file).suffix else Path(file).with_suffix(".toml")
     if path.exists():
         raise ModelFileError(
-            "the file exists already", where=str(path), do="name another file, or remove this one"
+            "the file exists already",
+            code="existing-file",
+            where=str(path),
+            do="name another file, or remove this one",
         )
     require_writable(str(path))
     with replacing(path) as stream:

@@ -1,16 +1,23 @@
 """The command privatize: answers of a table become reports."""
 
-from collections.abc import Iterator, Sequence
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ldpopt.cli import options
 from ldpopt.cli.options import option
-from ldpopt.cli.printing import progress_bar, require_writable, say, show, working
+from ldpopt.cli.printing import picked, require_writable, say, show, working
 from ldpopt.cli.questions import is_folder, read_questions, require_folder
 from ldpopt.foundation.display import label
+
+if TYPE_CHECKING:
+    from ldpopt.mechanism.keyed import SecretKey
+    from ldpopt.surveys.survey import Survey
 
 
 def privatize(
@@ -57,8 +64,60 @@ def privatize(
     its file says, is refused; with --again a second layer is drawn, and estimates need the product
     of both mechanisms.
     """
-    from ldpopt.mechanism.keyed import Keyed, SecretKey
-    from ldpopt.mechanism.privatizing import privatize_file
+    requested = _request(
+        file,
+        answers,
+        output,
+        column,
+        {"missing": missing, "missing_answer": missing_answer},
+        kept=keep or [],
+        key=key,
+        identity=identity,
+        again=again,
+        seed=seed,
+        jobs=jobs,
+        dask=dask,
+        json=json,
+    )
+    total, dropped = _reports(requested)
+    _print(requested, total, dropped, json)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be privatized, after everything that can be refused beforehand was refused."""
+
+    survey: Survey  # of one question for each column for a mechanism or a design
+    source: Any  # the mechanism or the design; None for a survey
+    answers: str
+    output: str
+    kept: list[str]
+    secret: SecretKey | None
+    identity: str | None
+    again: bool
+    seed: int | None
+    jobs: int
+    dask: str | None
+
+
+def _request(
+    file: str,
+    answers: str,
+    output: str,
+    column: list[str] | None,
+    missing: dict[str, Any],
+    *,
+    key: str | None,
+    identity: str | None,
+    seed: int | None,
+    dask: str | None,
+    json: str | None,
+    **others: Any,
+) -> Request:
+    """Refuse options that do not go with each other or with the files, and read key and
+    questions.
+    """
+    from ldpopt.mechanism.keyed import SecretKey
 
     if (key is None) != (identity is None):
         raise typer.BadParameter(
@@ -76,35 +135,70 @@ def privatize(
     require_writable(None if output == "-" or is_folder(answers) else output)
     require_folder(answers, dask)
     options.require_distinct(column or [], "column {} is named twice", do="name each column once")
-    survey, source = read_questions(file, column, missing=missing, missing_answer=missing_answer)
-    kept = keep or []
+    survey, source = read_questions(file, column, **missing)
+    others |= {"secret": secret, "identity": identity, "seed": seed, "dask": dask}
+    return Request(survey, source, answers, output, **others)
+
+
+def _reports(requested: Request) -> tuple[int, list[str]]:
+    """Write the reports, after a warning of what is not private; return the number of rows and
+    the columns that were not copied.
+    """
+    if is_folder(requested.answers):
+        _warn(requested)
+        return _privatize_folder(requested), []
+    from ldpopt.mechanism.keyed import Keyed
+    from ldpopt.mechanism.privatizing import privatize_file
+
+    survey = requested.survey
     dropped = list[str]()
 
     def announce(columns: Sequence[str]) -> None:
-        for line in _warnings(survey, source, seed, kept):
-            say(line)
+        _warn(requested)
         dropped.extend(columns)
 
-    if is_folder(answers):
-        announce([])
-        how: dict[str, Any] = {
-            "keep": kept,
-            "rng": seed,
-            "key": secret,
-            "id": identity,
-            "again": again,
-        }
-        total = _privatize_folder(survey, answers, output, jobs, dask, **how)
-    else:
-        how = {
-            "keep": survey.kept(kept),
-            "rng": seed,
-            "keyed": Keyed.read(secret, identity, seed),
-            "again": again,
-        }
-        how |= {"one_question": survey.one_question, "announce": announce}
-        with working(f"privatizing {Path(answers).name}"):
-            total = privatize_file(answers, output, survey.asked, **how)
+    with working(f"privatizing {Path(requested.answers).name}"):
+        total = privatize_file(
+            requested.answers,
+            requested.output,
+            survey.asked,
+            keep=survey.kept(requested.kept),
+            rng=requested.seed,
+            keyed=Keyed.read(requested.secret, requested.identity, requested.seed),
+            again=requested.again,
+            one_question=survey.one_question,
+            announce=announce,
+        )
+    return total, dropped
+
+
+def _privatize_folder(requested: Request) -> int:
+    """Write the reports of a folder, with a progress bar."""
+    from ldpopt.studies.folders import privatize_folder
+
+    source = requested.answers
+    target = requested.output
+    if target == "-" or Path(target).suffix:
+        raise typer.BadParameter(
+            f"{source} is a folder: its reports go to a folder, not to {target}"
+        )
+    task = f"privatizing {Path(source).name}"
+    with options.running(task, requested.jobs, requested.dask) as run:
+        return privatize_folder(
+            source,
+            target,
+            requested.survey,
+            keep=requested.kept,
+            rng=requested.seed,
+            key=requested.secret,
+            id=requested.identity,
+            again=requested.again,
+            **picked(run, "jobs", "executor", "progress"),
+        )
+
+
+def _print(requested: Request, total: int, dropped: list[str], json: str | None) -> None:
+    """Show what was written and what was not, and the budget that each person has spent."""
     if dropped:
         names = ", ".join(map(label, dropped[:10])) + (", ..." if len(dropped) > 10 else "")
         say(
@@ -113,50 +207,36 @@ def privatize(
         )
     if total == 0:
         say("note: the table has a header and no rows")
+    survey = requested.survey
+    output = requested.output
+    columns = list(survey.questions)
     data: dict[str, Any] = {"rows": total}
     done = f"{output}: {total:,} reports"
-    if source is None:
-        data |= {"questions": list(survey.questions), "epsilon": survey.epsilon, "output": output}
+    if requested.source is None:
+        data |= {"questions": columns, "epsilon": survey.epsilon, "output": output}
         done = f"{output}: {total:,} people, epsilon {survey.epsilon:.6g} a person"
     else:
-        columns = list(survey.questions)
-        data |= {"column": columns[0], "columns": columns, "kept": kept, "output": output}
-        data["key"] = None if secret is None else secret.name
+        secret = requested.secret
+        data |= {"column": columns[0], "columns": columns, "kept": requested.kept}
+        data |= {"output": output, "key": None if secret is None else secret.name}
     show(None if output == "-" else done, data, json)
 
 
-def _privatize_folder(
-    survey: Any, source: str, target: str, jobs: int, dask: str | None, **how: Any
-) -> int:
-    """Write the reports of a folder, with a progress bar."""
-    from ldpopt.studies.folders import privatize_folder
-
-    if target == "-" or Path(target).suffix:
-        raise typer.BadParameter(
-            f"{source} is a folder: its reports go to a folder, not to {target}"
-        )
-    with (
-        progress_bar(f"privatizing {Path(source).name}") as progress,
-        options.executor_of(dask, jobs) as executor,
-    ):
-        how |= {"jobs": jobs, "executor": executor, "progress": progress}
-        return privatize_folder(source, target, survey, **how)
-
-
-def _warnings(survey: Any, source: Any, seed: int | None, keep: list[str]) -> Iterator[str]:
+def _warn(requested: Request) -> None:
     """Say what is not private, before anything is written."""
     from ldpopt.estimation.inversion import why_not_estimable
     from ldpopt.mechanism.mechanism import Mechanism
 
-    useless = why_not_estimable(source) if isinstance(source, Mechanism) else ""
-    if useless:
-        yield f"warning: {useless}"
+    survey = requested.survey
+    source = requested.source
+    if isinstance(source, Mechanism) and (useless := why_not_estimable(source)):
+        say(f"warning: {useless}")
     if source is None or len(survey.questions) > 1:
         parts = ", ".join(f"{label(name)} {budget:.4g}" for name, budget in survey.budgets.items())
-        yield f"note: each person spends epsilon {survey.epsilon:.6g} ({survey.scheme}: {parts})"
-    if seed is not None:
-        yield "note: anybody who knows the --seed can undo the draws; use it for tests only"
+        say(f"note: each person spends epsilon {survey.epsilon:.6g} ({survey.scheme}: {parts})")
+    if requested.seed is not None:
+        say("note: anybody who knows the --seed can undo the draws; use it for tests only")
     for name in survey.unprotected:
-        yield f"note: the reports reveal who did not answer {label(name)}"
-    if kept := survey.kept(keep):
-        yield f"note: not protected: {', '.join(map(label, kept))}"
+        say(f"note: the reports reveal who did not answer {label(name)}")
+    if kept := survey.kept(requested.kept):
+        say(f"note: not protected: {', '.join(map(label, kept))}")

@@ -44,15 +44,15 @@ def read_questions(path: str, columns: list[str] | None, **policy: Any) -> tuple
     from ldpopt.surveys.files import read_source
     from ldpopt.surveys.survey import Survey
 
-    given = {name: value for name, value in policy.items() if value is not None}
+    rules = {name: value for name, value in policy.items() if value is not None}
     if is_survey(path):
-        options = {f"--{name.replace('_', '-')}": value for name, value in given.items()}
+        options = {f"--{name.replace('_', '-')}": value for name, value in rules.items()}
         refuse_options({"--column": columns} | options, path)
         return read_survey_file(path), None
     source = read_source(path)
     if not columns:
         raise typer.BadParameter("name the column of the table with -c")
-    return Survey(dict.fromkeys(columns, Question(source, **given))), source
+    return Survey(dict.fromkeys(columns, Question(source, **rules))), source
 
 
 def refuse_options(
@@ -146,16 +146,19 @@ def require_no_survey(path: str, command: str | None = None) -> None:
     for surveys.
     """
     if is_survey(path):
-        given = (
+        instead = (
             command
             if Path(path).suffix.lower() == ".toml" or command not in ("solve", "design")
             else "solved"
         )
-        do = FOR_SURVEYS.get(given or "", "ldpopt survey --help lists what reads surveys").format(
+        do = FOR_SURVEYS.get(instead or "", "ldpopt survey --help lists what reads surveys").format(
             path
         )
         raise ModelFileError(
-            "this is a survey of several questions, not a model or a mechanism", where=path, do=do
+            "this is a survey of several questions, not a model or a mechanism",
+            code="survey",
+            where=path,
+            do=do,
         )
 
 

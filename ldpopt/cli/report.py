@@ -55,21 +55,26 @@ def report(
     from ldpopt.plotting.report import report as page
     from ldpopt.problem.modelfile import read_model
 
-    found: Any
-    how: dict[str, Any] = {"people": people, "waves": waves, "where": where, "keep": keep or []}
+    subject: Any
+    contents: dict[str, Any] = {
+        "people": people,
+        "waves": waves,
+        "where": where,
+        "keep": keep or [],
+    }
     if is_survey(file):
         refuse_options({"--no-budgets": not budgets, "--time-limit": time_limit}, file, "a model")
-        found = read_survey_file(file)
+        subject = read_survey_file(file)
     else:
-        found = read_model(file)
-        how |= {"budgets": budgets, "time_limit": time_limit}
+        subject = read_model(file)
+        contents |= {"budgets": budgets, "time_limit": time_limit}
     source = Path(file).read_text(encoding="utf-8") if Path(file).suffix.lower() == ".toml" else ""
     with working(f"reporting on {Path(file).name}") as describe:
-        text = page(found, source=source, title=Path(file).stem, progress=describe, **how)
+        text = page(subject, source=source, title=Path(file).stem, progress=describe, **contents)
     with replacing(output) as stream:
         stream.write(text)
     show(
         f"{output}: open it in a browser",
-        {"file": output, "title": found.title, "bytes": len(text.encode())},
+        {"file": output, "title": subject.title, "bytes": len(text.encode())},
         json,
     )

@@ -18,6 +18,7 @@ from ldpopt.cli.questions import read_mechanism
 from ldpopt.errors import NoSolutionError, StatementError
 from ldpopt.foundation.display import Facts, Table, thinned
 from ldpopt.foundation.labels import text_of
+from ldpopt.processes.run import RunOptions
 
 if TYPE_CHECKING:
     from ldpopt.problem.problem import Problem
@@ -88,13 +89,8 @@ def simulate(
         with progress_bar(
             f"simulating {', '.join(dict.fromkeys(name.file for name in settings))}"
         ) as progress:
-            how: Any = {
-                "jobs": jobs,
-                "executor": executor,
-                "checkpoint": checkpoint,
-                "progress": progress,
-            }
-            grid = simulate_grid(settings, sizes, repeats=repeats, rng=seed, **how)
+            run = vars(RunOptions(jobs, executor, checkpoint, progress))
+            grid = simulate_grid(settings, sizes, repeats=repeats, rng=seed, **run)
     rows = [{**record.pop("setting")._asdict(), **record} for record in grid.records()]
     rows = [
         {key: row[key] for key in row if any(other[key] is not None for other in rows)}
@@ -127,29 +123,39 @@ def _settings(
 
     if delta is not None and epsilon is None:
         raise StatementError(
-            "deltas are varied together with budgets", where="--delta", do="give --epsilon, too"
+            "deltas are varied together with budgets",
+            code="delta",
+            where="--delta",
+            do="give --epsilon, too",
         )
-    found: dict[str, list[tuple[Name, Setting]]] = {}
+    settings: dict[str, list[tuple[Name, Setting]]] = {}
     models = [file for file in files if Path(file).suffix.lower() != ".json"]
     solved = (
         _solve_models(*options.read_models(models, solver, limit), epsilon, delta) if models else ()
     )
     for name, setting in solved:
-        found.setdefault(name.file, []).append((name, setting))
+        settings.setdefault(name.file, []).append((name, setting))
     for file_name, file in zip(options.unique_names(files), files, strict=True):
         if file in models:
-            yield from ((name, _with_prior(setting, prior)) for name, setting in found[file_name])
+            yield from (
+                (name, _with_prior(setting, prior)) for name, setting in settings[file_name]
+            )
             continue
         if epsilon is not None:
             do = "leave --epsilon out, or name its model"
-            raise StatementError("a mechanism has a budget of its own", where=file, do=do)
+            raise StatementError(
+                "a mechanism has a budget of its own", code="epsilon", where=file, do=do
+            )
         mechanism = read_mechanism(file)
         utility = "identity" if mechanism.inputs == mechanism.outputs else None
         yield Name(file_name), _with_prior(Setting(mechanism, None, utility), prior)
 
 
 def _solve_models(
-    problems: dict[Hashable, Problem], how: dict[str, Any], epsilon: str | None, delta: str | None
+    problems: dict[Hashable, Problem],
+    limits: dict[str, Any],
+    epsilon: str | None,
+    delta: str | None,
 ) -> Iterator[tuple[Name, Setting]]:
     """The solutions of models."""
     from ldpopt.solving.solve import solve
@@ -160,17 +166,23 @@ def _solve_models(
         for name, problem in problems.items():
             yield (
                 Name(str(name)),
-                Setting(solve(problem, **how).mechanism, problem.prior, problem.utility),
+                Setting(solve(problem, **limits).mechanism, problem.prior, problem.utility),
             )
         return
-    found = sweep(
-        problems, options.parse_grid(epsilon), deltas=options.parse_deltas(delta), keep=True, **how
+    solved = sweep(
+        problems,
+        options.parse_grid(epsilon),
+        deltas=options.parse_deltas(delta),
+        keep=True,
+        **limits,
     )
-    for row, mechanism in zip(found.rows, found.mechanisms, strict=True):
+    for row, mechanism in zip(solved.rows, solved.mechanisms, strict=True):
         if mechanism is None:
             where = f"{row.model}, epsilon = {row.epsilon!r}"
             do = "leave this budget out, or give a --time-limit"
-            raise NoSolutionError(f"no mechanism: {row.status}", where=where, do=do)
+            raise NoSolutionError(
+                f"no mechanism: {row.status}", code="mechanism", where=where, do=do
+            )
         problem = problems[row.model]
         varied = None if math.isnan(row.delta) else row.delta
         yield (
@@ -200,11 +212,13 @@ def _parse_prior(text: str, inputs: tuple[Hashable, ...]) -> dict[Hashable, floa
     for part in text.split(","):
         name, _, weight = part.rpartition("=")
         if (label := labels.get(name.strip(), name.strip())) in weights:
-            raise StatementError(f"{name.strip()!r} has two weights", where="--prior", do=do)
+            raise StatementError(
+                f"{name.strip()!r} has two weights", code="duplicate", where="--prior", do=do
+            )
         try:
             weights[label] = float(weight)
         except ValueError:
             raise StatementError(
-                f"{part!r} is not a weight of a label", where="--prior", do=do
+                f"{part!r} is not a weight of a label", code="weights", where="--prior", do=do
             ) from None
     return weights

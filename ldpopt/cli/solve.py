@@ -90,14 +90,14 @@ def solve_and_certify(
     from ldpopt.solving.solve import solve
 
     limit = model.time_limit if time_limit is None else time_limit
-    how: Any = {
+    arguments: Any = {
         "solver": solver or model.solver,
         "time_limit": limit,
         "form": form,
         "gap": gap,
         "executor": executor,
     }
-    solution = solve(model.require_problem(), **how)
+    solution = solve(model.require_problem(), **arguments)
     if solution.repaired is None:
         return solution, None
     try:
@@ -129,16 +129,16 @@ def heat_map(mechanism: Any, privacy: Any = None, title: str = "") -> Any:
 
 def _data(solution: Solution, certificate: Certificate | None) -> dict[str, Any]:
     """A solution as JSON data."""
-    found = solution.repaired
+    repaired = solution.repaired
     data: dict[str, Any] = dict.fromkeys(
         ("status", "value", "solver", "mechanism", "certificate", "audit")
     )
     data |= {"status": solution.status.value, "solver": solution.solver}
-    if found is not None:
+    if repaired is not None:
         data |= {
             "value": solution.value,
-            "mechanism": found.mechanism.to_dict(),
-            "audit": audit_data(found.audit),
+            "mechanism": repaired.mechanism.to_dict(),
+            "audit": audit_data(repaired.audit),
         }
     return data | {"certificate": None if certificate is None else certificate.to_dict()}
 

@@ -9,13 +9,14 @@ def solvers(json: options.Json = None) -> None:
     """List the solvers, and what to install."""
     from ldpopt.solvers import installed
 
-    found = installed()
-    missing = {name: None if state == "installed" else state for name, state in found.items()}
+    states = installed()
+    missing = {name: None if state == "installed" else state for name, state in states.items()}
     entries = [
-        {"name": name, "installed": how is None, "install": how} for name, how in missing.items()
+        {"name": name, "installed": command is None, "install": command}
+        for name, command in missing.items()
     ]
     show(
-        Facts("", [Table(["solver", "state"], list(found.items()), words=["state"])]),
+        Facts("", [Table(["solver", "state"], list(states.items()), words=["state"])]),
         {"solvers": entries},
         json,
     )

@@ -65,16 +65,16 @@ def solve(
 
     statement = read_survey(path)
     with working(f"solving {Path(path).name}"):
-        found = statement.solve(Survey)
+        solved = statement.solve(Survey)
     if output is not None:
-        found.save(output)
-    table, data = survey_table(found)
+        solved.save(output)
+    table, data = survey_table(solved)
     parts: list[Part] = [
         table,
-        f"each person spends epsilon {found.epsilon:.6g}; {statement.why or found.scheme}",
+        f"each person spends epsilon {solved.epsilon:.6g}; {statement.why or solved.scheme}",
     ]
-    if found.joint is not None:
-        proof = found.joint.certificate
+    if solved.joint is not None:
+        proof = solved.joint.certificate
         data["certificate"] = {"achieved": float(proof.achieved), "bound": float(proof.bound)}
         data["certificate"]["relative_gap"] = proof.relative_gap
         spread = f"variance {float(proof.achieved):.6g} of one person's numbers in all"
@@ -83,8 +83,8 @@ def solve(
             f"no private report has less than {float(proof.bound):.6g}, relative gap "
             f"{proof.relative_gap:.2g}"
         )
-    show(Facts(found.title, parts), data, json)
-    for warning in statement.warnings(found):
+    show(Facts(solved.title, parts), data, json)
+    for warning in statement.warnings(solved):
         say(f"warning: {warning}")
 
 
@@ -164,21 +164,21 @@ def simulate(
     from ldpopt.studies.survey_simulation import simulate_survey, supposed_shares
 
     survey = read_any_survey(path)
-    given = None if shares is None else Page(shares).data
-    supposed = supposed_shares(survey, given).items()
+    stated = None if shares is None else Page(shares).data
+    supposed = supposed_shares(survey, stated).items()
     if equal := [
         label(name)
         for name, prior in supposed
-        if name not in (given or {}) and prior.min() == prior.max()
+        if name not in (stated or {}) and prior.min() == prior.max()
     ]:
         say(
             f"note: equal shares of the answers are supposed for {', '.join(equal)}; --shares FILE "
             "states others"
         )
-    how: dict[str, Any] = {"repeats": repeats, "confidence": confidence, "rng": seed}
+    arguments: dict[str, Any] = {"repeats": repeats, "confidence": confidence, "rng": seed}
     with working(f"simulating {repeats} surveys"):
-        found = simulate_survey(survey, people, shares=given, **how)
-    rows = found.to_dict("records")
+        errors = simulate_survey(survey, people, shares=stated, **arguments)
+    rows = errors.to_dict("records")
     table = [
         [label(row["question"]), label(row["answer"]), *list(row.values())[2:]] for row in rows
     ]

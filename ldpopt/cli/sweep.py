@@ -11,7 +11,7 @@ import typer
 from ldpopt.cli import options
 from ldpopt.cli.interrupts import INTERRUPTED
 from ldpopt.cli.options import new_picture, option
-from ldpopt.cli.printing import NO_SOLUTION, progress_bar, save_picture, say, show
+from ldpopt.cli.printing import NO_SOLUTION, save_picture, say, show
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.files import file_errors
 
@@ -47,20 +47,17 @@ def sweep(
     drawn. With a checkpoint they are kept even if the process is killed, and the same command
     continues.
     """
-    from ldpopt.studies.sweep import sweep as run
+    from ldpopt.studies.sweep import sweep as sweep_grid
 
     _require_new_folder(keep)
-    problems, how = options.read_models(models, solver, time_limit)
+    problems, limits = options.read_models(models, solver, time_limit)
     names = [str(name) for name in problems]
     alone = next(iter(problems.values()))
-    with (
-        progress_bar(f"sweeping {', '.join(names)}") as progress,
-        options.executor_of(dask, jobs) as executor,
-    ):
-        how |= {"keep": keep is not None, "deltas": options.parse_deltas(delta)}
-        how |= {"jobs": jobs, "executor": executor, "checkpoint": checkpoint, "progress": progress}
-        given = alone if len(names) == 1 else problems
-        result = run(given, options.parse_grid(epsilon), _priors(alone, prior_grid), **how)
+    with options.running(f"sweeping {', '.join(names)}", jobs, dask, checkpoint) as run:
+        limits |= {"keep": keep is not None, "deltas": options.parse_deltas(delta)} | vars(run)
+        swept = alone if len(names) == 1 else problems
+        budgets = options.parse_grid(epsilon)
+        result = sweep_grid(swept, budgets, _priors(alone, prior_grid), **limits)
     # the checkpoint has them: the next run writes all
     if keep is not None and not (result.interrupted and checkpoint):
         _save_mechanisms(result, keep, names)
@@ -84,7 +81,10 @@ def _require_new_folder(folder: str | None) -> None:
         is_new = not any(Path(folder).iterdir())
     if not is_new:
         raise ModelFileError(
-            "the folder is not empty", where=folder, do="name a new folder; no file is replaced"
+            "the folder is not empty",
+            code="folder",
+            where=folder,
+            do="name a new folder; no file is replaced",
         )
 
 
@@ -95,9 +95,11 @@ def _priors(problem: Problem, count: int | None) -> Any:
     if count is None:
         return None
     if len(problem.inputs) != 2:
-        what = f"--prior-grid is for two answers; this model has {len(problem.inputs)}"
+        message = f"--prior-grid is for two answers; this model has {len(problem.inputs)}"
         raise StatementError(
-            what, do="leave --prior-grid out, or use ldpopt.sweep with a table of priors"
+            message,
+            code="prior-grid",
+            do="leave --prior-grid out, or use ldpopt.sweep with a table of priors",
         )
     first = np.linspace(0.0, 1.0, count)
     return np.stack([first, 1 - first], axis=1)

@@ -38,8 +38,8 @@ def vertices(
     from ldpopt.polytope.vertices import extreme_points
     from ldpopt.problem.modelfile import read_model
 
-    found = read_model(model)
-    problem = found.require_problem(model)
+    stated = read_model(model)
+    problem = stated.require_problem(model)
     with working("extreme points"):
         points = extreme_points(
             problem.privacy, *problem.utility.shape, inputs=problem.inputs, time_limit=time_limit
@@ -69,7 +69,7 @@ def vertices(
         ],
         "vertices": [_strings(point) for point in listed],
     }
-    show(Facts(found.title or model, parts), data, json)
+    show(Facts(stated.title or model, parts), data, json)
 
 
 def _strings(point: Any) -> list[list[str]]:

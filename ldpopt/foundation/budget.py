@@ -73,7 +73,9 @@ class Budget(float):
         """Read a budget that must be positive, since reports have to depend on the answer."""
         if not (budget := cls(epsilon)) > 0:
             raise StatementError(
-                "at epsilon = 0 reports do not depend on the answer", do="give epsilon > 0"
+                "at epsilon = 0 reports do not depend on the answer",
+                code="zero-epsilon",
+                do="give epsilon > 0",
             )
         return budget
 
@@ -97,8 +99,8 @@ class Budget(float):
             return self._own_enclosure
         multiple = Fraction(multiple)
         if multiple * Fraction(float(self)) > MAX_NATS:
-            what = f"exp(epsilon d) of more than {MAX_NATS:g} nats has too many digits"
-            raise StatementError(what, do="give smaller distances")
+            problem = f"exp(epsilon d) of more than {MAX_NATS:g} nats has too many digits"
+            raise StatementError(problem, code="digits", do="give smaller distances")
         if self.ratio is not None:
             if multiple.denominator == 1 and multiple <= 64:
                 return self.ratio**multiple.numerator, self.ratio**multiple.numerator
@@ -183,9 +185,10 @@ def _number_or_text(epsilon: Any) -> int | float | Fraction | str:
 
 def _require_range(epsilon: object, nats: Fraction | float) -> None:
     if nats < 0:
-        raise _refusal(epsilon, "is negative")
+        raise _refusal(epsilon, "is negative", code="negative-epsilon")
     if nats > LARGEST:
-        raise _refusal(epsilon, "is above 10000 nats, which gives no privacy")
+        why = "is above 10000 nats, which gives no privacy"
+        raise _refusal(epsilon, why, code="large-epsilon")
 
 
 def _fraction(value: float | str | Fraction, epsilon: object) -> Fraction:
@@ -195,19 +198,20 @@ def _fraction(value: float | str | Fraction, epsilon: object) -> Fraction:
                 "is infinite: without a bound on privacy the best mechanism reports the "
                 "answer itself"
             )
-            raise _refusal(epsilon, why)
+            raise _refusal(epsilon, why, code="infinite-epsilon")
         raise _refusal(epsilon, "is not a finite number")
     if isinstance(value, str) and ("e" in value.lower() and len(value.lower().split("e")[-1]) > 4):
-        raise _refusal(epsilon, "is not a number of reasonable size")
+        raise _refusal(epsilon, "is not a number of reasonable size", code="epsilon-size")
     try:
         return Fraction(value)
     except (ValueError, ZeroDivisionError, TypeError):
         raise _refusal(epsilon, "is not a number") from None
 
 
-def _refusal(epsilon: object, why: str) -> StatementError:
+def _refusal(epsilon: object, why: str, *, code: str = "epsilon") -> StatementError:
     return StatementError(
         f"epsilon = {short_repr(epsilon)} {why}",
+        code=code,
         do='give epsilon in nats, from 0 to 10000, as a number or as "log(p/q)" with p >= q',
     )
 

@@ -45,22 +45,14 @@ class Table:
     def text(self, width: int) -> str:
         """Title and table. Columns move closer together before words are folded."""
         from rich import box
-        from rich.cells import cell_len, set_cell_size
+        from rich.cells import cell_len
         from rich.console import Console
         from rich.table import Table as Grid
 
         cells = [[printable(shown(cell, self.digits)) for cell in row] for row in self.rows]
         widths = [max(map(cell_len, column)) for column in zip(self.headings, *cells, strict=True)]
         if self.cut:
-            widths[-1] = max(
-                WORD_WIDTH, min(widths[-1], width - sum(widths[:-1]) - 2 * len(widths))
-            )
-            for row in cells:
-                row[-1] = (
-                    set_cell_size(row[-1], widths[-1] - 3) + "..."
-                    if cell_len(row[-1]) > widths[-1]
-                    else row[-1]
-                )
+            _cut_last_column(cells, widths, width)
         paddings = ((1, 1), (0, 1), (0, 0))
         needed = [sum(widths) + (left + right + 1) * (len(widths) - 1) for left, right in paddings]
         left, right = next(
@@ -102,6 +94,16 @@ class Table:
         return f"<table><caption>{escape(self.title + more)}</caption><tr>{head}</tr>{body}</table>"
 
 
+def _cut_last_column(cells: list[list[str]], widths: list[int], width: int) -> None:
+    """Shorten the cells of the last column, and its width, so that rows fit the terminal."""
+    from rich.cells import cell_len, set_cell_size
+
+    widths[-1] = max(WORD_WIDTH, min(widths[-1], width - sum(widths[:-1]) - 2 * len(widths)))
+    for row in cells:
+        if cell_len(row[-1]) > widths[-1]:
+            row[-1] = set_cell_size(row[-1], widths[-1] - 3) + "..."
+
+
 Part = tuple[str, Any] | Table | str
 """A named value, a table, or a remark."""
 
@@ -138,16 +140,16 @@ class Facts:
 
     def html(self) -> str:
         """Title, tables and remarks."""
-        found = [f"<b>{escape(self.title)}</b>"]
+        pieces = [f"<b>{escape(self.title)}</b>"]
         for kind, group in groupby(self.parts, type):
             parts: list[Any] = list(group)
             if kind is tuple:
-                found.append(f"<table>{''.join(map(_html_row, parts))}</table>")
+                pieces.append(f"<table>{''.join(map(_html_row, parts))}</table>")
             else:
-                found += [
+                pieces += [
                     part.html() if kind is Table else f"<p>{escape(part)}</p>" for part in parts
                 ]
-        return "".join(found)
+        return "".join(pieces)
 
 
 class HasFacts(ABC):

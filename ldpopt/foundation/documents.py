@@ -40,7 +40,9 @@ def reading_json(path: str | os.PathLike[str], content: str, do: str) -> Iterato
         why = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
         if isinstance(error, (TypeError, AttributeError, IndexError)):  # in Python's own words
             why = "a value has the wrong type, such as text in place of a number"
-        raise ModelFileError(f"not {content} in JSON: {why}", where=where, do=do) from None
+        raise ModelFileError(
+            f"not {content} in JSON: {why}", code="json", where=where, do=do
+        ) from None
 
 
 class Entry:
@@ -49,23 +51,23 @@ class Entry:
     def __init__(self, value: Any, path: str, key: str = "") -> None:
         self.value, self.path, self.key = value, path, key
 
-    def error(self, what: str, do: str = UNCHANGED) -> ModelFileError:
+    def error(self, problem: str, do: str = UNCHANGED, *, code: str = "") -> ModelFileError:
         """An error that names the file and the key."""
-        return ModelFileError(
-            what, where=f"{self.path}: {self.key}" if self.key else self.path, do=do
-        )
+        where = f"{self.path}: {self.key}" if self.key else self.path
+        return ModelFileError(problem, code=code, where=where, do=do)
 
     def table(self, *keys: str) -> "dict[str, Entry]":
         """Read an object that has these keys and no other."""
         if not isinstance(self.value, dict):
-            raise self.error(f"{self._shown()} should be an object with the keys {', '.join(keys)}")
+            problem = f"{self._shown()} should be an object with the keys {', '.join(keys)}"
+            raise self.error(problem, code="object")
         missing = [k for k in keys if k not in self.value]
         unknown = [k for k in self.value if k not in keys]
-        if missing or unknown:
-            what = (
-                f"the key {missing[0]!r} is missing" if missing else f"unknown key {unknown[0]!r}"
-            )
-            raise self.error(what, f"give exactly these keys: {', '.join(keys)}")
+        do = f"give exactly these keys: {', '.join(keys)}"
+        if missing:
+            raise self.error(f"the key {missing[0]!r} is missing", do, code="missing-key")
+        if unknown:
+            raise self.error(f"unknown key {unknown[0]!r}", do, code="unknown-key")
         return {
             key: Entry(self.value[key], self.path, f"{self.key}.{key}".lstrip(".")) for key in keys
         }
@@ -73,14 +75,15 @@ class Entry:
     def part(self, key: str) -> "Entry":
         """Read one value of an object that may have others."""
         if not isinstance(self.value, dict) or key not in self.value:
-            raise self.error(f"the key {key!r} is missing")
+            raise self.error(f"the key {key!r} is missing", code="missing-key")
         return Entry(self.value[key], self.path, f"{self.key}.{key}".lstrip("."))
 
     def list(self, size: int | None = None) -> "Sequence[Entry]":
         """Read a list, of the given size if there is one."""
         if not isinstance(self.value, list) or size not in (None, len(self.value)):
             raise self.error(
-                f"{self._shown()} should be a list{'' if size is None else f' of {size}'}"
+                f"{self._shown()} should be a list{'' if size is None else f' of {size}'}",
+                code="list",
             )
         return [Entry(value, self.path, f"{self.key}[{i}]") for i, value in enumerate(self.value)]
 
@@ -88,20 +91,22 @@ class Entry:
         """Read text, one of the choices if there are any."""
         if not isinstance(self.value, str) or (choices and self.value not in choices):
             raise self.error(
-                f"{self._shown()} should be {' or '.join(map(repr, choices)) or 'text'}"
+                f"{self._shown()} should be {' or '.join(map(repr, choices)) or 'text'}",
+                code="text",
             )
         return self.value
 
     def whole(self, stop: int) -> int:
         """Read an integer from 0 to ``stop - 1``."""
         if type(self.value) is not int or not 0 <= self.value < stop:
-            raise self.error(f"{self._shown()} should be an integer from 0 to {stop - 1}")
+            problem = f"{self._shown()} should be an integer from 0 to {stop - 1}"
+            raise self.error(problem, code="whole-number")
         return self.value
 
     def number(self) -> float:
         """Read a finite number."""
         if type(self.value) not in (int, float) or not abs(self.value) <= 1.7976931348623157e308:
-            raise self.error(f"{self._shown()} should be a finite number")
+            raise self.error(f"{self._shown()} should be a finite number", code="finite-number")
         return float(self.value)
 
     def numbers(self, *shape: int) -> Float:
@@ -113,9 +118,9 @@ class Entry:
             and len(plain) == shape[0]
             and set(map(type, plain)) == {float}
         ):
-            found = np.array(plain)
-            if np.isfinite(found).all():
-                return found
+            array = np.array(plain)
+            if np.isfinite(array).all():
+                return array
         rows = self.list(shape[0])
         if len(shape) == 1:
             return np.array([row.number() for row in rows])
@@ -136,12 +141,13 @@ class Entry:
         """Read a rational that is written as ``"p/q"`` or as a whole number."""
         text = self.text()
         if not _RATIONAL.fullmatch(text):
-            raise self.error(f"{self._shown()} should be a rational such as '3/4'")
+            raise self.error(f"{self._shown()} should be a rational such as '3/4'", code="rational")
         try:
             value = Fraction(text)
             float(value)
         except (ZeroDivisionError, OverflowError):
-            raise self.error(f"{self._shown()} is not a number of a usable size") from None
+            problem = f"{self._shown()} is not a number of a usable size"
+            raise self.error(problem, code="number-size") from None
         return value
 
     def hexadecimals(self, size: int) -> Float:
@@ -153,25 +159,27 @@ class Entry:
         text = self.text()
         if not _HEX.fullmatch(text) or not -1100 <= int(text.split("p")[1]) < 1024:
             raise self.error(
-                f"{self._shown()} should be a finite number in hexadecimal, such as '0x1.8p-1'"
+                f"{self._shown()} should be a finite number in hexadecimal, such as '0x1.8p-1'",
+                code="hexadecimal",
             )
         return float.fromhex(text)
 
     def labels(self) -> Sequence[Hashable]:
         """Read labels: text, numbers, and lists of them as tuples."""
-        found: list[Hashable] = []
+        read: list[Hashable] = []
         for row in self.list():
             if isinstance(row.value, list):
-                found.append(tuple(row.labels()))
+                read.append(tuple(row.labels()))
             elif isinstance(row.value, (str, int)):
-                found.append(row.value)
+                read.append(row.value)
             elif isinstance(row.value, float):
-                found.append(row.number())
+                read.append(row.number())
             else:
                 raise row.error(
-                    f"the label {row._shown()} is neither text nor a number nor a list of them"
+                    f"the label {row._shown()} is neither text nor a number nor a list of them",
+                    code="labels",
                 )
-        return found
+        return read
 
     def _shown(self) -> str:
         text = (
@@ -184,16 +192,18 @@ class Entry:
 
 def plain_labels(labels: Sequence[Hashable]) -> list[Any]:
     """Return labels as JSON has them: text and numbers as they are, tuples of them as lists."""
-    found: list[Any] = []
+    plain: list[Any] = []
     for label in labels:
         value = label.item() if isinstance(label, np.generic) else label
         if isinstance(value, tuple):
-            found.append(plain_labels(value))
+            plain.append(plain_labels(value))
         elif isinstance(value, (str, int, float)):
-            found.append(value)
+            plain.append(value)
         else:
-            what = f"label {short_repr(label)} is neither text nor a number nor a tuple of them"
+            problem = f"label {short_repr(label)} is neither text nor a number nor a tuple of them"
             raise StatementError(
-                f"{what}: it cannot be written as JSON", do="give labels of these kinds"
+                f"{problem}: it cannot be written as JSON",
+                code="label-kinds",
+                do="give labels of these kinds",
             )
-    return found
+    return plain

@@ -58,11 +58,11 @@ def _powers(tail: Int, p: int, q: int) -> Int | None:
         return None  # multiples of the polynomial a have no constant term: a is not invertible
     element = np.zeros(e, np.int64)
     element[0] = 1
-    found = [element]
+    powers = [element]
     for _ in range(q - 2):
         last, element = element[-1], np.concatenate([[0], element[:-1]])
         element = (element + last * tail) % p
-        if np.array_equal(element, found[0]):
+        if np.array_equal(element, powers[0]):
             return None
-        found.append(element)
-    return np.array(found)
+        powers.append(element)
+    return np.array(powers)

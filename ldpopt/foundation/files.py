@@ -34,7 +34,10 @@ def replacing(
     target = Path(os.fsdecode(os.path.realpath(path)))
     if target.is_dir():
         raise ModelFileError(
-            "cannot write the file: it is a folder", where=os.fspath(path), do="name a file"
+            "cannot write the file: it is a folder",
+            code="folder",
+            where=os.fspath(path),
+            do="name a file",
         )
     options: dict[str, Any] = {} if binary else {"encoding": "utf-8", "newline": ""}
     mode = "wb" if binary else "w"
@@ -52,7 +55,7 @@ def replacing(
 
 @contextmanager
 def file_errors(
-    what: str,
+    problem: str,
     path: str | os.PathLike[str],
     do: str = "check the path",
     passed: tuple[type[OSError], ...] = (),
@@ -66,7 +69,7 @@ def file_errors(
         raise
     except OSError as error:
         raise ModelFileError(
-            f"{what}: {error.strerror or error}", where=os.fspath(path), do=do
+            f"{problem}: {error.strerror or error}", code="file", where=os.fspath(path), do=do
         ) from None
 
 
@@ -113,7 +116,7 @@ def _name_new(temporary: str, target: Path) -> None:
 def require_path(path: Any) -> None:
     """Refuse an object that is not a path."""
     if not isinstance(path, (str, bytes, os.PathLike)):
-        raise ModelFileError(f"{short_repr(path)} is not a path", do="name a file")
+        raise ModelFileError(f"{short_repr(path)} is not a path", code="path", do="name a file")
 
 
 def readable(path: str | os.PathLike[str]) -> Path:
@@ -149,12 +152,12 @@ def strict_object(path: str | os.PathLike[str], largest: int) -> dict[str, Any]:
     """Read an object as `strict_json` does; a file with anything else is a ValueError, which does
     not quote it.
     """
-    if not isinstance(found := strict_json(path, largest), dict):
+    if not isinstance(data := strict_json(path, largest), dict):
         kind = {"list": "a list", "str": "a text", "NoneType": "null"}.get(
-            type(found).__name__, "a number"
+            type(data).__name__, "a number"
         )
         raise ValueError(f"the file holds {kind}, not an object with keys")
-    return found
+    return data
 
 
 def strict_json(path: str | os.PathLike[str], largest: int) -> Any:

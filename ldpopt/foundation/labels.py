@@ -22,7 +22,7 @@ MIN_SIMILARITY = 0.65
 
 
 def check_labels(
-    given: Sequence[Hashable] | None,
+    labels: Sequence[Hashable] | None,
     size: int | None,
     kind: str,
     error: Refusal = MechanismError,
@@ -31,32 +31,42 @@ def check_labels(
     """Labels of an alphabet, distinct and ``size`` of them (None: any number); default: 0, 1, 2,
     ...
     """
-    if given is None:
+    if labels is None:
         return tuple(range(size or 0))
-    _require_labels(given, kind, error, where)
-    names = tuple(label.item() if isinstance(label, np.generic) else label for label in given)
+    _require_labels(labels, kind, error, where)
+    names = tuple(label.item() if isinstance(label, np.generic) else label for label in labels)
     if size is not None and len(names) != size:
         do = f"give one label for each {kind}"
-        raise error(f"{len(names)} {kind} labels for {size} {kind}s", where=where, do=do)
+        raise error(
+            f"{len(names)} {kind} labels for {size} {kind}s", code="label-count", where=where, do=do
+        )
     if len(set(names)) < len(names) and (duplicate := first_duplicate(names)) is not None:
         raise error(
             f"duplicate {kind} label {short_repr(duplicate[0])}",
+            code="duplicate-label",
             where=where,
             do="give each label once",
         )
     return names
 
 
-def _require_labels(given: Any, kind: str, error: Refusal, where: str) -> None:
+def _require_labels(labels: Any, kind: str, error: Refusal, where: str) -> None:
     """Require a sequence of hashable labels; a set has no order."""
     do = "pass a list of labels"
     is_list = (
-        hasattr(given, "__iter__") and hasattr(given, "__len__") and getattr(given, "ndim", 1) == 1
+        hasattr(labels, "__iter__")
+        and hasattr(labels, "__len__")
+        and getattr(labels, "ndim", 1) == 1
     )
-    if isinstance(given, (bytes, set, frozenset)) or not is_list:
-        raise error(f"a {type(given).__name__} is not a list of {kind} labels", where=where, do=do)
-    require_room(given, f"list of {kind} labels")
-    for position, label in enumerate(given):
+    if isinstance(labels, (bytes, set, frozenset)) or not is_list:
+        raise error(
+            f"a {type(labels).__name__} is not a list of {kind} labels",
+            code="label-list",
+            where=where,
+            do=do,
+        )
+    require_room(labels, f"list of {kind} labels")
+    for position, label in enumerate(labels):
         if type(label) in (int, str):
             continue
         name = f"the {kind} label {short_repr(label)} at {position}"
@@ -64,11 +74,17 @@ def _require_labels(given: Any, kind: str, error: Refusal, where: str) -> None:
             hash(label)
         except (TypeError, ValueError):
             raise error(
-                f"{name} is not hashable", where=where, do="use texts, numbers or tuples of them"
+                f"{name} is not hashable",
+                code="unhashable-label",
+                where=where,
+                do="use texts, numbers or tuples of them",
             ) from None
         if not _equals_itself(label):
             raise error(
-                f"{name} is not equal to itself, as nan", where=where, do="use a text in its place"
+                f"{name} is not equal to itself, as nan",
+                code="nan-label",
+                where=where,
+                do="use a text in its place",
             )
 
 
@@ -98,8 +114,8 @@ def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
         or not hasattr(x, "__len__")
         or getattr(x, "ndim", 1) != 1
     ):
-        what = f"{kind}s are a vector of labels, not a {type(x).__name__}{quoted(x)}"
-        raise StatementError(what, do="pass a list, also for a single one")
+        problem = f"{kind}s are a vector of labels, not a {type(x).__name__}{quoted(x)}"
+        raise StatementError(problem, code="label-vector", do="pass a list, also for a single one")
     if tuple(alphabet) == tuple(range(len(alphabet))):  # numbers from 0 are their own positions
         array = any_array(x, f"list of {kind}s")
         is_whole_numbers = array.dtype.kind in "iu" and array.ndim == 1
@@ -126,12 +142,15 @@ def read_positions(x: Any, size: int, kind: str) -> NDArray[np.int64]:
     array = any_array(x, f"list of {kind}s")
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise StatementError(
-            f"{kind}s of shape {array.shape} are not a vector of whole numbers", do="pass a list"
+            f"{kind}s of shape {array.shape} are not a vector of whole numbers",
+            code="position-vector",
+            do="pass a list",
         )
     if len(wrong := np.flatnonzero((array < 0) | (array >= size))):
-        what = f"the {kind}{quoted(int(array[wrong[0]]))} is not in 0 .. {size - 1}"
+        problem = f"the {kind}{quoted(int(array[wrong[0]]))} is not in 0 .. {size - 1}"
         raise StatementError(
-            what,
+            problem,
+            code="positions",
             where=f"entry {wrong[0]}",
             do=f"correct the entry, or state more than {size} labels",
         )
@@ -144,21 +163,24 @@ def no_label(value: Any, alphabet: Iterable[Hashable], kind: str, where: str) ->
     """
     if value is None or (isinstance(value, float) and value != value):
         do = f"leave missing {kind}s out, or give them a label of their own"
-        return StatementError(f"1 {kind} is missing", where=where, do=do)
+        return StatementError(f"1 {kind} is missing", code="missing-entry", where=where, do=do)
     do = (
         nearest(value, alphabet)
         if shows_values()
         else f"correct it, or name another column; {known_names(alphabet)}"
     )
     kinds = sorted({type(name).__name__ for name in alphabet})
-    own = type(value).__name__
+    kind_of_value = type(value).__name__
     types = (
         ""
-        if own in kinds
-        else f": the entry is of type {own}, the labels are of type {' and '.join(kinds)}"
+        if kind_of_value in kinds
+        else f": the entry is of type {kind_of_value}, the labels are of type {' and '.join(kinds)}"
     )
     return StatementError(
-        f"unknown {kind}{quoted(value)}: not a label of the mechanism{types}", where=where, do=do
+        f"unknown {kind}{quoted(value)}: not a label of the mechanism{types}",
+        code="unknown-label",
+        where=where,
+        do=do,
     )
 
 
@@ -196,7 +218,7 @@ def label_numbers(names: Iterable[Any]) -> list[Any] | None:
 
     Truth values are 0 and 1; time spans are not numbers. Whole numbers may be beyond floats.
     """
-    found = []
+    numbers = []
     for name in names:
         is_text = isinstance(name, str) and NUMBER.fullmatch(name) is not None
         is_number = isinstance(name, (int, float, np.integer, np.floating)) and not isinstance(
@@ -204,8 +226,8 @@ def label_numbers(names: Iterable[Any]) -> list[Any] | None:
         )
         if not (is_text or is_number):
             return None
-        found.append(float(name) if is_text else +name)
-    return found
+        numbers.append(float(name) if is_text else +name)
+    return numbers
 
 
 def listed(names: Sequence[Hashable]) -> str:
@@ -218,13 +240,13 @@ def nearest(name: Any, known: Iterable[Any]) -> str:
     """Suggest the nearest of the known names, and list them: ``did you mean 'epsilon'? known:
     epsilon, delta``.
     """
-    names = [_as_text(one) for one in islice(known, 1000)]
+    names = [_as_text(label) for label in islice(known, 1000)]
     return f"{suggestion(name, names)}{known_names(names)}"
 
 
 def known_names(known: Iterable[Any]) -> str:
     """List the first known names."""
-    names = [_as_text(one) for one in islice(known, 13)]
+    names = [_as_text(name) for name in islice(known, 13)]
     return f"known: {', '.join(names[:12])}{', ...' if len(names) > 12 else ''}"
 
 
@@ -233,7 +255,8 @@ def suggestion(name: Any, known: Iterable[Any]) -> str:
     none.
     """
     by_case = {
-        one.casefold(): one for one in reversed([_as_text(one) for one in islice(known, 1000)])
+        label.casefold(): label
+        for label in reversed([_as_text(label) for label in islice(known, 1000)])
     }
     near = difflib.get_close_matches(_as_text(name).strip().casefold(), by_case, 1, MIN_SIMILARITY)
     return f"did you mean {by_case[near[0]]!r}? " if near else ""

@@ -29,6 +29,6 @@ def late(verb: str) -> Callable[..., Any]:
     except ModuleNotFoundError as error:
         if error.name is None or not error.name.startswith("ldpopt."):
             raise
-        what = f"{verb}() needs ldpopt.{product}, which was removed"
-        raise LdpoptError(what, code="product", do=f"put the folder {product} back") from None
+        problem = f"{verb}() needs ldpopt.{product}, which was removed"
+        raise LdpoptError(problem, code="product", do=f"put the folder {product} back") from None
     return function

@@ -29,15 +29,15 @@ MAX_BITS = 5000
 BLOCK = 1 << 20  # number of entries of a matrix that are computed at once
 
 
-def real_array(values: ArrayLike, what: str) -> Float:
+def real_array(values: ArrayLike, name: str) -> Float:
     """Copy into a float64 array; refuse ragged and masked arrays, and entries that are not
     numbers.
     """
-    require_room(values, what)
+    require_room(values, name)
     if (array := _floats(values)) is None:
-        what = f"the {what} is not a rectangular array of real numbers"
+        name = f"the {name} is not a rectangular array of real numbers"
         do = "give numbers only, in rows of one length, without missing entries"
-        raise StatementError(what, where=_misfit(values, ()), do=do)
+        raise StatementError(name, code="rectangle", where=_misfit(values, ()), do=do)
     return array
 
 
@@ -58,8 +58,8 @@ def _misfit(values: Any, place: tuple[int, ...]) -> str:
     values = [row.tolist() if isinstance(row, np.ndarray) else row for row in values]
     sizes = [len(row) if isinstance(row, (list, tuple)) else 0 for row in values]
     for number, row in enumerate(values):
-        if found := _misfit(row, (*place, number)):
-            return found
+        if place_of_misfit := _misfit(row, (*place, number)):
+            return place_of_misfit
         if sizes[number] != sizes[0]:
             return f"row {number} has {sizes[number]} entries, row 0 has {sizes[0]}"
     return ""
@@ -67,8 +67,8 @@ def _misfit(values: Any, place: tuple[int, ...]) -> str:
 
 def percentage(text: str) -> float | None:
     """Read text such as "5%" as a share, 0.05; None if it is not a percentage."""
-    number, sign, rest = text.strip().partition("%")
-    if not sign or rest:
+    number, sign, behind = text.strip().partition("%")
+    if not sign or behind:
         return None
     try:
         return float(number) / 100
@@ -89,11 +89,11 @@ def _floats(values: Any) -> Float | None:
         return None
 
 
-def any_array(values: Any, what: str) -> NDArray[Any]:
+def any_array(values: Any, name: str) -> NDArray[Any]:
     """Convert to an array of any type; a ragged or masked argument gives an array of dimension
     0.
     """
-    require_room(values, what)
+    require_room(values, name)
     try:
         with warnings.catch_warnings(action="ignore"):  # of a masked entry, which becomes nan
             array = np.asarray(values)
@@ -103,7 +103,7 @@ def any_array(values: Any, what: str) -> NDArray[Any]:
 
 
 def real_number(
-    value: Any, what: str, low: float = -np.inf, high: float = np.inf, *, do: str = ""
+    value: Any, name: str, low: float = -np.inf, high: float = np.inf, *, do: str = ""
 ) -> float:
     """Read a number in a range as a float; nan, text and truth values are refused."""
     try:
@@ -113,12 +113,13 @@ def real_number(
         number = float("nan")
     if not low <= number <= high:
         limits = "is not a number" if np.isnan(number) else f"is not in [{low:g}, {high:g}]"
+        code = "real-number" if np.isnan(number) else "range"
         do = do or (
             f"give a number from {low:g} to {high:g}"
             if low > -np.inf or high < np.inf
             else "give a number"
         )
-        raise StatementError(f"{what} = {short_repr(value)} {limits}", do=do)
+        raise StatementError(f"{name} = {short_repr(value)} {limits}", code=code, do=do)
     return number
 
 
@@ -129,7 +130,9 @@ def positive_seconds(time_limit: Any) -> float | None:
     seconds = real_number(time_limit, "time_limit")
     if not 0 < seconds < float("inf"):
         do = "give a number of seconds above 0, or None for no limit"
-        raise StatementError(f"time_limit = {seconds} is not a positive number of seconds", do=do)
+        raise StatementError(
+            f"time_limit = {seconds} is not a positive number of seconds", code="time-limit", do=do
+        )
     return seconds
 
 
@@ -151,23 +154,27 @@ def normalized(weights: Float) -> Float:
     """Finite weights divided by their sum, also if it overflows."""
     if not weights.any():
         raise StatementError(
-            "the weights sum to 0 and cannot be normalized", do="give at least one positive weight"
+            "the weights sum to 0 and cannot be normalized",
+            code="zero-weights",
+            do="give at least one positive weight",
         )
     # Scaling by a power of two is exact.
     weights = np.ldexp(weights, -np.frexp(weights.max())[1])
     return np.asarray(weights / weights.sum())
 
 
-def inner_share(value: Any, what: str, *, do: str = "") -> float:
+def inner_share(value: Any, name: str, *, do: str = "") -> float:
     """Read a number strictly between 0 and 1 as a float."""
-    number = real_number(value, what, do=do)
+    number = real_number(value, name, do=do)
     if not 0 < number < 1:
         do = do or "give a number above 0 and below 1"
-        raise StatementError(f"{what} = {short_repr(value)} is not between 0 and 1", do=do)
+        raise StatementError(
+            f"{name} = {short_repr(value)} is not between 0 and 1", code="share", do=do
+        )
     return number
 
 
-def rational(value: Any, what: str, kind: str, low: int, high: float = math.inf) -> Fraction:
+def rational(value: Any, name: str, kind: str, low: int, high: float = math.inf) -> Fraction:
     """Read a number in a range exactly; text such as ``"2/3"`` is a rational."""
     try:
         text = str(value).lower() if isinstance(value, (str, Decimal)) else ""
@@ -179,18 +186,21 @@ def rational(value: Any, what: str, kind: str, low: int, high: float = math.inf)
         number = None
     if number is None or not low <= number <= high:
         raise StatementError(
-            f"{what} = {short_repr(value)} is not a {kind}",
+            f"{name} = {short_repr(value)} is not a {kind}",
+            code="rational",
             do=f"give a number from {low} to {high}",
         )
     if number.denominator.bit_length() > MAX_BITS:
         bits = number.denominator.bit_length()
         raise StatementError(
-            f"{what} has a denominator of {bits} bits", do=f"give at most {MAX_BITS} bits"
+            f"{name} has a denominator of {bits} bits",
+            code="denominator",
+            do=f"give at most {MAX_BITS} bits",
         )
     return number
 
 
-def whole_number(value: Any, what: str, least: int = 0, most: int = sys.maxsize) -> int:
+def whole_number(value: Any, name: str, least: int = 0, most: int = sys.maxsize) -> int:
     """Read a whole number in a range, by default within the machine's integers."""
     if is_whole(value, least, most):
         return int(value)
@@ -201,9 +211,12 @@ def whole_number(value: Any, what: str, least: int = 0, most: int = sys.maxsize)
         if value < least
         else f"more than {most}"
     )
+    code = "range" if is_whole(value) else "whole-number"
     limits = f", at least {least}" if most == sys.maxsize else f" from {least} to {most}"
     raise StatementError(
-        f"{what} = {short_repr(value)} is {wrong}", do=f"give a whole number{limits}"
+        f"{name} = {short_repr(value)} is {wrong}",
+        code=code,
+        do=f"give a whole number{limits}",
     )
 
 
@@ -211,8 +224,10 @@ def is_whole(value: Any, least: int | None = None, most: int | None = None) -> b
     """Whether the value is an integer in a range; truth values, time spans and floats such as 2.0
     are not.
     """
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, NON_NUMBER_TYPES)
-    return bool(whole and (least is None or value >= least) and (most is None or value <= most))
+    is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, NON_NUMBER_TYPES)
+    return bool(
+        is_integer and (least is None or value >= least) and (most is None or value <= most)
+    )
 
 
 def contains_non_numbers(values: Any) -> bool:
@@ -249,17 +264,21 @@ def quoted(value: Any) -> str:
 def require_kind(value: Any, kind: type | tuple[type, ...], where: str, do: str = "") -> None:
     """Refuse an object of another type."""
     if not isinstance(value, kind):
-        name = " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
+        name = " or ".join(each.__name__ for each in (kind if isinstance(kind, tuple) else (kind,)))
         raise StatementError(
-            f"{where} takes a {name}, not a {type(value).__name__}", do=do or f"pass a {name}"
+            f"{where} takes a {name}, not a {type(value).__name__}",
+            code="type",
+            do=do or f"pass a {name}",
         )
 
 
-def require_choice(value: Any, choices: Iterable[str], what: str) -> None:
+def require_choice(value: Any, choices: Iterable[str], name: str) -> None:
     """Refuse a value that is not one of some words."""
     if not isinstance(value, str) or value not in choices:
         raise StatementError(
-            f"{what} = {short_repr(value)} is unknown", do=f"use {' or '.join(map(repr, choices))}"
+            f"{name} = {short_repr(value)} is unknown",
+            code="choice",
+            do=f"use {' or '.join(map(repr, choices))}",
         )
 
 
@@ -269,14 +288,14 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def require_room(values: Any, what: str) -> None:
+def require_room(values: Any, name: str) -> None:
     """Refuse a range that would not fit into memory as a list; other objects are in memory
     already.
     """
     if isinstance(values, range):
         # len() has the same limit
         size = min((values.stop - values.start) // values.step + 1, sys.maxsize)
-        require_memory(100.0 * size, f"the {what}")
+        require_memory(100.0 * size, f"the {name}")
 
 
 # Advice for a matrix that does not fit into memory
@@ -298,12 +317,12 @@ def memory() -> int:
         return 16 * 2**30
 
 
-def require_memory(n_bytes: float, what: str, do: str = SMALLER) -> None:
+def require_memory(n_bytes: float, name: str, do: str = SMALLER) -> None:
     """Refuse an object that would not fit into this machine's memory, before it is built."""
     if n_bytes > MEMORY_SHARE * (physical := memory()):
         needed, there = (f"{size / 2**30:.3g} GiB" for size in (n_bytes, physical))
         raise StatementError(
-            f"{what} would take {needed} of memory; this machine has {there}", do=do
+            f"{name} would take {needed} of memory; this machine has {there}", code="memory", do=do
         )
 
 
@@ -311,7 +330,9 @@ def read_size(size: int) -> int:
     """Read the number of draws."""
     if not is_whole(size, 0, sys.maxsize):
         raise StatementError(
-            f"size = {short_repr(size)} is not a number of draws", do="give a whole number >= 0"
+            f"size = {short_repr(size)} is not a number of draws",
+            code="draws",
+            do="give a whole number >= 0",
         )
     require_memory(64.0 * size, f"{size:.3g} draws")
     return int(size)

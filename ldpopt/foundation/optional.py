@@ -35,5 +35,5 @@ def __getattr__(name: str) -> Any:
         if (error.name or "").partition(".")[0] != package:
             raise
         extra, use = EXTRAS[package]
-        what = f"{use} needs {package}, which is not installed"
-        raise LdpoptError(what, do=f'pip install "ldpopt[{extra}]"') from None
+        problem = f"{use} needs {package}, which is not installed"
+        raise LdpoptError(problem, code="package", do=f'pip install "ldpopt[{extra}]"') from None

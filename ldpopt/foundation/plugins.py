@@ -37,7 +37,7 @@ def plug_ins(group: str) -> dict[str, Any]:
 def at_address(address: str) -> Any:
     """Import the class at ``module:class``."""
     module, _, attribute = address.partition(":")
-    found: Any = import_module(module)
+    target: Any = import_module(module)
     for part in attribute.split("."):
-        found = getattr(found, part)
-    return found
+        target = getattr(target, part)
+    return target

@@ -100,9 +100,9 @@ class RowBlock:
         """
         if self.inputs is None and self.outputs is None:
             return self
-        what = f"constraint {self.name!r}"
-        x = _moved(self.x, self.inputs, inputs, what, "input")
-        y = _moved(self.y, self.outputs, outputs, what, "output")
+        name = f"constraint {self.name!r}"
+        x = _moved(self.x, self.inputs, inputs, name, "input")
+        y = _moved(self.y, self.outputs, outputs, name, "output")
         head = np.full(len(self), len(inputs))
         np.minimum.at(head, self.row, x)
         sequence = np.argsort(head, kind="stable")
@@ -128,10 +128,10 @@ class RowBlock:
 
 
 def _moved(
-    position: Int, labels: Labels | None, alphabet: Sequence[Hashable], what: str, kind: str
+    position: Int, labels: Labels | None, alphabet: Sequence[Hashable], name: str, kind: str
 ) -> Int:
     """Positions of entries in the order of the alphabet."""
     if labels is None:
         return position
-    found: Int = np.argsort(positions_of(labels, alphabet, what, kind))[position]
-    return found
+    moved: Int = np.argsort(positions_of(labels, alphabet, name, kind))[position]
+    return moved

@@ -87,10 +87,10 @@ def max_product(left: Float, right: Float) -> Float:
     does not count.
     """
     left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
-    found = np.zeros((len(left), right.shape[1]))
+    largest = np.zeros((len(left), right.shape[1]))
 
     def work(begin: int) -> None:
-        raise_to_products(left[begin : begin + ROWS], right, found[begin : begin + ROWS])
+        raise_to_products(left[begin : begin + ROWS], right, largest[begin : begin + ROWS])
 
     in_threads(work, range(0, len(left), ROWS))
-    return found
+    return largest

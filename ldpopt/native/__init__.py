@@ -31,19 +31,22 @@ def library() -> ctypes.CDLL:
     those beside it.
     """
     try:
-        found = ctypes.CDLL(str(LIBRARY))
+        loaded = ctypes.CDLL(str(LIBRARY))
     except OSError as error:
-        what = f"the library of the loops in C is missing: {error}"
-        raise LdpoptError(what, where=str(LIBRARY), do=REBUILD) from None
+        problem = f"the library of the loops in C is missing: {error}"
+        raise LdpoptError(problem, code="library", where=str(LIBRARY), do=REBUILD) from None
     sources = sorted(LIBRARY.parent.glob("*.[ch]"))
     if (
         sources
-        and found.sources() != crc32(b"".join(path.read_bytes() for path in sources)) & 0x7FFFFFFF
+        and loaded.sources() != crc32(b"".join(path.read_bytes() for path in sources)) & 0x7FFFFFFF
     ):
         raise LdpoptError(
-            "the C files have changed since their library was built", where=str(LIBRARY), do=REBUILD
+            "the C files have changed since their library was built",
+            code="old-library",
+            where=str(LIBRARY),
+            do=REBUILD,
         )
-    return found
+    return loaded
 
 
 @cache
@@ -105,11 +108,11 @@ class Lengths:
             np.arange(len(self.table)),
         )
         values = [
-            one.converted(value, sizes)[0] for one, value in zip(LENGTHS, arrays, strict=True)
+            length.converted(value, sizes)[0] for length, value in zip(LENGTHS, arrays, strict=True)
         ]
-        found = _Lengths(*values, self.unit, len(self.table), len(self.rough), self.is_metric)
-        found.place_array = arrays[-1]  # kept as long as the pointer
-        return found
+        lengths = _Lengths(*values, self.unit, len(self.table), len(self.rough), self.is_metric)
+        lengths.place_array = arrays[-1]  # kept as long as the pointer
+        return lengths
 
 
 # largest loss in units, as in pivots.c; 1 / unit does not overflow
@@ -215,7 +218,7 @@ class Loop:
         self.name, _, arguments = text.partition(": ")
         self.arguments = _arguments(arguments)
         sizes = dict.fromkeys(
-            size.partition("+")[0] for one in self.arguments for size in one.shape or ()
+            size.partition("+")[0] for argument in self.arguments for size in argument.shape or ()
         )
         self.sizes = [size for size in sizes if not size.startswith("_")]  # those that are passed
 
@@ -227,7 +230,7 @@ class Loop:
         """The function of the library, with the types of its results and arguments."""
         function = getattr(library(), self.name)
         function.argtypes = [ctypes.c_int64 for _ in self.sizes] + [
-            t for one in self.arguments for t in one.types
+            t for argument in self.arguments for t in argument.types
         ]
         function.restype = ctypes.c_int64
         return function
@@ -239,10 +242,10 @@ class Loop:
         passed: list[Any] = []
         for argument, value in zip(self.arguments, values, strict=True):
             passed += argument.converted(value, sizes)
-        found = int(function(*[sizes[size] for size in self.sizes], *passed))
-        if found < 0:
+        result = int(function(*[sizes[size] for size in self.sizes], *passed))
+        if result < 0:
             raise MemoryError(f"no memory for the loop {self.name} with the sizes {sizes}")
-        return found
+        return result
 
 
 # Losses along ties, as a structure

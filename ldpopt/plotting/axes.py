@@ -30,7 +30,9 @@ def axes_or_new(
     """Return the given axes, or new ones."""
     if ax is not None and not hasattr(ax, "imshow"):
         raise StatementError(
-            f"a {type(ax).__name__} is not axes of matplotlib", do="pass ax=figure.add_subplot()"
+            f"a {type(ax).__name__} is not axes of matplotlib",
+            code="axes",
+            do="pass ax=figure.add_subplot()",
         )
     if ax is not None:
         return ax

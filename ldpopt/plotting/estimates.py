@@ -31,6 +31,11 @@ def estimate(estimate: Estimate, ax: Axes | None = None) -> Axes:
         Of shares or of other numbers.
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
+
+    Raises
+    ------
+    StatementError
+        If it is not an `Estimate`, or ``ax`` is not axes.
     """
     require_kind(estimate, Estimate, "plotting.estimate()")
     positions = np.arange(len(estimate.values))
@@ -51,19 +56,25 @@ def estimate(estimate: Estimate, ax: Axes | None = None) -> Axes:
     return finish(ax, ylabel=f"{across}, {100 * estimate.confidence:g} % intervals", **labels)
 
 
-def survey(found: SurveyEstimate, ax: Axes | None = None) -> Axes:
+def survey(result: SurveyEstimate, ax: Axes | None = None) -> Axes:
     """Draw the estimates of a survey with their intervals, one color for each group."""
-    rows = list(dict.fromkeys((one["question"], one["answer"]) for one in found.entries()))
-    groups: dict[Any, Any] = {None: found.questions} if found.by is None else found.groups
+    rows = list(
+        dict.fromkeys((numbers["question"], numbers["answer"]) for numbers in result.entries())
+    )
+    groups: dict[Any, Any] = {None: result.questions} if result.by is None else result.groups
     ax = axes_or_new(ax, size=(8.0, max(3.0, (0.25 + 0.08 * len(groups)) * len(rows))))
-    for number, (group, own) in enumerate(groups.items()):
+    for number, (group, questions) in enumerate(groups.items()):
         shift = 0.7 * ((number + 0.5) / len(groups) - 0.5)
-        for name, one in own.items():
-            places = np.array([rows.index((name, answer)) for answer in one.labels or ()]) + shift
-            spread = np.maximum(np.abs(one.interval.T - one.values), 0.0)
-            text = text_of(group) if name == next(iter(own)) and found.by is not None else None
+        for name, numbers in questions.items():
+            places = (
+                np.array([rows.index((name, answer)) for answer in numbers.labels or ()]) + shift
+            )
+            spread = np.maximum(np.abs(numbers.interval.T - numbers.values), 0.0)
+            text = (
+                text_of(group) if name == next(iter(questions)) and result.by is not None else None
+            )
             ax.errorbar(
-                one.values,
+                numbers.values,
                 places,
                 xerr=spread,
                 fmt="o",
@@ -76,11 +87,11 @@ def survey(found: SurveyEstimate, ax: Axes | None = None) -> Axes:
     )
     ax.invert_yaxis()
     ax.grid(axis="x", alpha=0.3)
-    legend = None if found.by is None else {"title": found.by, **BESIDE}
+    legend = None if result.by is None else {"title": result.by, **BESIDE}
     return finish(
         ax,
         legend=legend,
-        xlabel=f"estimate, {100 * next(iter(found.values())).confidence:g} % intervals",
+        xlabel=f"estimate, {100 * next(iter(result.values())).confidence:g} % intervals",
     )
 
 
@@ -116,6 +127,11 @@ def design(design: Design | FormulaDesign | DesignComparison, ax: Axes | None = 
         drawn.
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
+
+    Raises
+    ------
+    StatementError
+        If it is not a design or a comparison of designs, or ``ax`` is not axes.
     """
     require_kind(design, (Design, FormulaDesign, DesignComparison), "plotting.design()")
     best, others = (

@@ -47,6 +47,11 @@ def polytope(privacy: Any, ax: Axes | None = None, *, prior: ArrayLike | None = 
         Axes to draw on (default: new ones).
     prior : array_like, shape (2,), optional
         Also draw the level line :math:`\pi_0 p_{00} + \pi_1 p_{11} = u^*` through the best point.
+
+    Raises
+    ------
+    StatementError
+        If the notion has no picture in the plane, the prior is invalid, or ``ax`` is not axes.
     """
     from ldpopt.privacy import Notion
 
@@ -57,7 +62,9 @@ def polytope(privacy: Any, ax: Axes | None = None, *, prior: ArrayLike | None = 
     )
     if ties is None or not ties.is_complete:
         raise StatementError(
-            f"{privacy!r} has no picture in the plane", do="pass PureLDP or ApproximateLDP"
+            f"{privacy!r} has no picture in the plane",
+            code="notion",
+            do="pass PureLDP or ApproximateLDP",
         )
     problem = None if prior is None else Problem(prior, "identity", privacy)
     return corners(extreme_points(privacy, 2), ax, problem=problem)
@@ -81,17 +88,24 @@ def corners(
         Axes to draw on (default: new ones).
     problem : Problem, optional
         Also draw level lines of its utility, and the best points (two answers only).
+
+    Raises
+    ------
+    StatementError
+        If these are not extreme points, or too many, or ``ax`` is not axes.
     """
     require_kind(points, ExtremePoints, "plotting.corners()")
     if points.shape == (2, 2):
         return _polygon(points, ax, problem)
     if points.count > MAX_DRAWN_POINTS:
-        what = (
+        message = (
             f"the columns of at most {MAX_DRAWN_POINTS:,} extreme points are drawn, and these "
             f"are {points.count:,}"
         )
         raise StatementError(
-            what, do="take at most four answers, or draw one point: plot(Mechanism(points[0]))"
+            message,
+            code="points",
+            do="take at most four answers, or draw one point: plot(Mechanism(points[0]))",
         )
     counts = points.column_counts()
     shown = list(counts.items())[:MAX_COLUMNS]
@@ -148,10 +162,17 @@ def regions(regions: Sequence[Region], ax: Axes | None = None) -> Axes:
         Result of `ldpopt.regions.prior_regions` for three inputs.
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
+
+    Raises
+    ------
+    StatementError
+        If the regions are not those of three answers, or ``ax`` is not axes.
     """
     if not regions or len(regions[0].utilities) != 3:
         raise StatementError(
-            "a triangle shows the priors of three answers", do="pass prior_regions(privacy, 3)"
+            "a triangle shows the priors of three answers",
+            code="triangle",
+            do="pass prior_regions(privacy, 3)",
         )
     ax = axes_or_new(ax, size=(7.0, 6.2))
     for region in regions:

@@ -72,9 +72,9 @@ def layers(
 def layered(result: Layered, ax: Axes | None = None) -> Axes:
     """Draw the graph of a mechanism, with the layers around the node that has all values nearby."""
     problem = result.problem
-    own = result.levels.argmin(axis=1).tolist()
+    nearest = result.levels.argmin(axis=1).tolist()
     source = problem.inputs[int(result.levels.sum(axis=1).argmin())]
-    values = {node: problem.outputs[y] for node, y in zip(problem.inputs, own, strict=True)}
+    values = {node: problem.outputs[y] for node, y in zip(problem.inputs, nearest, strict=True)}
     ax = layers(problem.privacy.graph, source, values, ax)
     outcome = f"{problem.utility.sense} {result.value:.4g}, repair '{result.repair}'"
     return finish(
@@ -94,7 +94,9 @@ def notion(privacy: Notion, ax: Axes | None = None) -> Axes:
     if isinstance(privacy, MetricDP):
         if callable(privacy.distance):
             raise StatementError(
-                "a metric that is a function has no picture", do="pass a matrix of distances"
+                "a metric that is a function has no picture",
+                code="distance-function",
+                do="pass a matrix of distances",
             )
         inputs = range(len(privacy.distance)) if privacy.inputs is None else privacy.inputs
     elif hasattr(privacy, "sensitive"):
@@ -234,7 +236,9 @@ def _draw(
     n = len(graph)
     if n > MAX_DRAWN_NODES:
         raise StatementError(
-            f"{n} nodes are too many to draw: more than {MAX_DRAWN_NODES}", do="draw a subgraph"
+            f"{n} nodes are too many to draw: more than {MAX_DRAWN_NODES}",
+            code="nodes",
+            do="draw a subgraph",
         )
     side = max(4.5, min(11.0, 2.5 + 0.55 * n**0.5))
     ax = axes_or_new(ax, size=(1.25 * side, side))
@@ -270,9 +274,9 @@ def _places(graph: nx.Graph[Any]) -> Any:
     """
     import networkx as nx
 
-    given = nx.get_node_attributes(graph, "pos")
-    if len(given) == len(graph):
-        return given
+    positions = nx.get_node_attributes(graph, "pos")
+    if len(positions) == len(graph):
+        return positions
     if all(
         isinstance(node, tuple) and len(node) == 2 and label_numbers(node) is not None
         for node in graph

@@ -58,6 +58,12 @@ def places(
         For the title; default: no title.
     unit : str
         Unit of the points, for axes and title; default: ``"km"``.
+
+    Raises
+    ------
+    StatementError
+        If a report or the origin is not an input, the points do not fit the inputs, or ``ax`` is
+        not axes.
     """
     require_choice(color, ("prior", "loss"), "color")
     xy = coordinates(points, mechanism.inputs)
@@ -65,8 +71,10 @@ def places(
     weights = np.full(n, 1.0 / n) if prior is None else read_prior(prior, mechanism.inputs)[0]
     index = {label: x for x, label in enumerate(mechanism.inputs)}
     if unknown := [label for label in mechanism.outputs if label not in index]:
-        what = f"report {short_repr(unknown[0])} is not a place"
-        raise StatementError(what, do="draw mechanisms whose reports are among their inputs")
+        problem = f"report {short_repr(unknown[0])} is not a place"
+        raise StatementError(
+            problem, code="place", do="draw mechanisms whose reports are among their inputs"
+        )
     ax, reports = (
         axes_or_new(ax, size=(6.4, 5.2)),
         xy[[index[label] for label in mechanism.outputs]],
@@ -74,14 +82,14 @@ def places(
     if origin is None:
         # an arrow from each place to the mean of its reports
         step = mechanism.channel @ reports - xy
-        how: Any = {
+        arrows: Any = {
             "angles": "xy",
             "scale_units": "xy",
             "scale": 1.0,
             "width": 0.0025,
             "headwidth": 4.5,
         }
-        ax.quiver(*xy.T, *step.T, color=DARK, zorder=2, **how)
+        ax.quiver(*xy.T, *step.T, color=DARK, zorder=2, **arrows)
     else:
         _draw_lines(ax, xy, reports, mechanism, origin)
     values = weights if color == "prior" else _loss_by_input(mechanism, xy, reports, loss)
@@ -116,8 +124,8 @@ def _loss_by_input(mechanism: Mechanism, xy: Float, reports: Float, loss: Any) -
     if loss is None:
         matrix = np.hypot(*(xy[:, None] - reports[None]).transpose(2, 0, 1))
     else:
-        given = loss if isinstance(loss, (str, Utility)) else Utility(loss, "loss")
-        matrix = resolve(given, mechanism.inputs, mechanism.outputs).matrix
+        utility = loss if isinstance(loss, (str, Utility)) else Utility(loss, "loss")
+        matrix = resolve(utility, mechanism.inputs, mechanism.outputs).matrix
     return np.asarray((mechanism.channel * matrix).sum(axis=1))
 
 
@@ -129,7 +137,9 @@ def _draw_lines(
 
     if origin not in mechanism.inputs:
         raise StatementError(
-            f"the origin {short_repr(origin)} is not an input", do="name a place of the mechanism"
+            f"the origin {short_repr(origin)} is not an input",
+            code="origin",
+            do="name a place of the mechanism",
         )
     x = mechanism.inputs.index(origin)
     share = mechanism.channel[x]

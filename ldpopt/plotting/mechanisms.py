@@ -33,6 +33,11 @@ def mechanism(mechanism: Mechanism, ax: Axes | None = None) -> Axes:
         The mechanism.
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
+
+    Raises
+    ------
+    StatementError
+        If it is not a `Mechanism`, or ``ax`` is not axes.
     """
     require_kind(mechanism, Mechanism, "plotting.mechanism()")
     axes = (mechanism.inputs, mechanism.outputs)
@@ -83,6 +88,11 @@ def delta_curve(audit: Audit, ax: Axes | None = None, *, points: int = 60) -> Ax
         Axes to draw on (default: new ones).
     points : int
         Number of points of the curve; default: ``60``.
+
+    Raises
+    ------
+    StatementError
+        If it is not an `Audit`, or ``ax`` is not axes.
     """
     require_kind(audit, Audit, "plotting.delta_curve()")
     end = audit.epsilon * 1.25 if 0 < audit.epsilon < np.inf else 5.0
@@ -119,9 +129,15 @@ def privacy_curve(curve: PrivacyCurve, ax: Axes | None = None, *, points: int = 
         Axes to draw on (default: new ones).
     points : int
         Number of points of the curve, each of which is computed exactly; default: ``40``.
+
+    Raises
+    ------
+    StatementError
+        If it is not a `PrivacyCurve`, there are fewer than two points, or ``ax`` is not axes.
     """
     require_kind(curve, PrivacyCurve, "plotting.privacy_curve()")
-    most, points = curve.epsilon(0.0), whole_number(points, "points", 2)
+    most = curve.epsilon(0.0)
+    points = whole_number(points, "points", 2)
     end = most if most < np.inf else 10.0
     epsilons = np.linspace(0, end, points)
     deltas = np.array([float(curve.delta(float(epsilon))) for epsilon in epsilons])

@@ -61,7 +61,7 @@ def picture(thing: Any, ax: Axes | None = None) -> Axes:
         )
     known = ", ".join(sorted(kind.__name__ for kind in picture.registry if kind is not object))
     do = f"pass one of {known}, or a result with a mechanism; or use a function of ldpopt.plotting"
-    raise StatementError(f"there is no picture for a {type(thing).__name__}", do=do)
+    raise StatementError(f"there is no picture for a {type(thing).__name__}", code="picture", do=do)
 
 
 # Each is the picture of the class of its first argument.

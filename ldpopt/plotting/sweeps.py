@@ -26,6 +26,11 @@ def sweep(result: SweepResult, ax: Axes | None = None) -> Axes:
         The sweep; of many priors, deltas and models nine evenly spaced ones are drawn.
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
+
+    Raises
+    ------
+    StatementError
+        If it is not a `SweepResult`, or ``ax`` is not axes.
     """
     require_kind(result, SweepResult, "plotting.sweep()")
     ax = axes_or_new(ax, size=(7.0, 4.8))
@@ -73,12 +78,17 @@ def surface(result: SweepResult, ax: Axes | None = None, *, column: str = "value
         three-dimensional axes).
     column : str
         ``"value"``, ``"closed_form"`` or ``"relative_gap"``; default: ``"value"``.
+
+    Raises
+    ------
+    StatementError
+        If it is not a sweep of two answers over several budgets and priors, or ``ax`` is not axes.
     """
     require_kind(result, SweepResult, "plotting.surface()")
     priors = result.priors
     if priors is None or priors.shape[1] != 2 or min(len(priors), len(result.epsilons)) < 2:
-        what = "a surface needs two answers, several budgets and several priors"
-        raise StatementError(what, do="sweep with priors=[[p, 1 - p], ...]")
+        problem = "a surface needs two answers, several budgets and several priors"
+        raise StatementError(problem, code="surface", do="sweep with priors=[[p, 1 - p], ...]")
     ax = axes_or_new(ax, projection="3d", size=(7.0, 5.2))
     across, along = np.meshgrid(priors[:, 0], result.epsilons)
     height = result.grid(column)

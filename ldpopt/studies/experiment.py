@@ -93,13 +93,17 @@ class MeanExperiment:
         """
         if epsilon not in self.epsilons:
             raise StatementError(
-                f"epsilon = {epsilon!r} was not run", do=f"pass one of {list(self.epsilons)}"
+                f"epsilon = {epsilon!r} was not run",
+                code="epsilon",
+                do=f"pass one of {list(self.epsilons)}",
             )
         chosen = algorithms or self.algorithms
         for name in chosen:
             if name not in self.algorithms:
                 raise StatementError(
-                    f"algorithm {name!r} was not run", do=nearest(name, self.algorithms)
+                    f"algorithm {name!r} was not run",
+                    code="algorithm",
+                    do=nearest(name, self.algorithms),
                 )
         return friedman(
             self.rmse[:, self.epsilons.index(epsilon)][
@@ -201,9 +205,9 @@ def compare_means(
     >>> compare_means(duchi, data, epsilons=[1.0], sets=2, users=900)
     MeanExperiment(1 algorithms, 1 budgets, 2 sets of 900 users)
     """
-    what: Any = {"users": [users], "epsilons": epsilons, "sets": sets, "seed": seed}
-    how: Any = {"jobs": jobs, "executor": executor, "checkpoint": checkpoint, "progress": progress}
-    return next(iter(compare_means_grid(algorithms, data, **what, **how).values()))
+    grid: Any = {"users": [users], "epsilons": epsilons, "sets": sets, "seed": seed}
+    options = RunOptions(jobs, executor, checkpoint, progress)
+    return next(iter(compare_means_grid(algorithms, data, **grid, **vars(options)).values()))
 
 
 def compare_means_grid(
@@ -237,6 +241,14 @@ def compare_means_grid(
     dict int -> MeanExperiment
         The experiment with each number of users. Every run is the same as in an experiment of its
         own.
+
+    Raises
+    ------
+    StatementError
+        If there is no algorithm, the budgets or numbers of users are not distinct, or the data do
+        not fit.
+    ModelFileError
+        If the checkpoint is that of another experiment, or cannot be written.
     """
     budgets = tuple(float(Budget(epsilon)) for epsilon in epsilons)
     sets, sizes = whole_number(sets, "sets", 1), [whole_number(size, "users", 1) for size in users]
@@ -248,14 +260,16 @@ def compare_means_grid(
         or not sizes
         or len(set(sizes)) < len(sizes)
     ):
-        what = (
+        problem = (
             f"cannot compare {len(algorithms)} algorithms at the budgets {list(budgets)} with "
             f"{sizes} users"
         )
         raise StatementError(
-            what, do="give at least one algorithm, and distinct budgets and numbers of users"
+            problem,
+            code="comparison",
+            do="give at least one algorithm, and distinct budgets and numbers of users",
         )
-    keys = [_Key(*key) for key in product(sizes, range(sets), budgets, algorithms)]
+    keys = [_RunKey(*key) for key in product(sizes, range(sets), budgets, algorithms)]
     task = _Runs(algorithms, data, seed)
     record = None if checkpoint is None else _checkpoint(checkpoint, data, min(sizes), seed)
     done = run(
@@ -271,9 +285,10 @@ def compare_means_grid(
     rmse, theory, seconds = (
         np.reshape([getattr(runs[key], field) for key in keys], shape) for field in fields
     )
-    found = zip(sizes, rmse, theory, seconds, strict=True)
+    numbers_by_size = zip(sizes, rmse, theory, seconds, strict=True)
     return {
-        size: MeanExperiment(tuple(algorithms), budgets, size, *numbers) for size, *numbers in found
+        size: MeanExperiment(tuple(algorithms), budgets, size, *numbers)
+        for size, *numbers in numbers_by_size
     }
 
 
@@ -283,14 +298,18 @@ class _Population:
     def __init__(self, answers: Any, users: int) -> None:
         unit = np.asarray(answers)
         if unit.ndim != 2 or len(unit) != users or unit.dtype.kind != "f":
-            what = (
+            problem = (
                 f"the data are {unit.dtype} of shape {unit.shape}; expected ({users}, "
                 "attributes), as floats"
             )
-            raise StatementError(what, do="let data(users, generator) return one row for each user")
+            raise StatementError(
+                problem,
+                code="data-shape",
+                do="let data(users, generator) return one row for each user",
+            )
         if not (unit.min() >= 0 and unit.max() <= 1):
-            what = f"the data are outside [0, 1]: from {unit.min():g} to {unit.max():g}"
-            raise StatementError(what, do="scale every attribute into [0, 1]")
+            problem = f"the data are outside [0, 1]: from {unit.min():g} to {unit.max():g}"
+            raise StatementError(problem, code="data-range", do="scale every attribute into [0, 1]")
         self._scaled = {0.0: unit}
         self.means = unit.mean(axis=0, dtype=np.float64)
         self.squares = np.einsum("ij,ij->j", unit, unit, dtype=np.float64) / users
@@ -310,10 +329,10 @@ def _measure(
     low, high = protocol.domain
     answers = population.answers(float(low))
     start = time.process_time()
-    found = protocol.estimate(protocol.privatize(answers, rng=rng)).values
+    means = protocol.estimate(protocol.privatize(answers, rng=rng)).values
     seconds = time.process_time() - start
     width = high - low
-    rmse = math.sqrt(float(np.mean(((found - (low + width * population.means)) / width) ** 2)))
+    rmse = math.sqrt(float(np.mean(((means - (low + width * population.means)) / width) ** 2)))
     return (
         rmse,
         math.sqrt(float(np.mean(_variances(protocol, population))) / len(answers)) / width,
@@ -338,7 +357,7 @@ def _variances(protocol: Any, population: _Population) -> Float:
     return np.asarray(average)
 
 
-class _Key(NamedTuple):
+class _RunKey(NamedTuple):
     """A run: number of users, number of the data set, budget, name of the algorithm."""
 
     users: int
@@ -359,7 +378,7 @@ class _Runs:
         self._protocols: dict[tuple[float, str], Any] = {}
         self._last: tuple[tuple[int, int], _Population] | None = None
 
-    def __call__(self, key: _Key) -> Run:
+    def __call__(self, key: _RunKey) -> Run:
         users, index, epsilon, name = key
         if self._last is None or self._last[0] != (users, index):
             rng = np.random.default_rng([self._seed, index])
@@ -410,6 +429,11 @@ def friedman(errors: ArrayLike) -> Friedman:
         The statistic (corrected for ties), its p-value by chi-square with ``k - 1`` degrees of
         freedom, mean ranks.
 
+    Raises
+    ------
+    StatementError
+        If there are fewer than two rows or three columns, or an error is not finite.
+
     References
     ----------
     Friedman 1937; Liu and Zhou 2023, equations (22) and (23).
@@ -423,12 +447,12 @@ def friedman(errors: ArrayLike) -> Friedman:
 
     table = real_array(errors, "table of errors")
     if table.ndim != 2 or table.shape[0] < 2 or table.shape[1] < 3 or not np.isfinite(table).all():
-        what = f"errors of shape {table.shape} cannot be ranked"
-        raise StatementError(what, do="pass 2 or more rows, 3 or more columns, all finite")
-    found = friedmanchisquare(*table.T)
-    return Friedman(
-        float(found.statistic), float(found.pvalue), rankdata(table, axis=1).mean(axis=0)
-    )
+        problem = f"errors of shape {table.shape} cannot be ranked"
+        raise StatementError(
+            problem, code="rank-table", do="pass 2 or more rows, 3 or more columns, all finite"
+        )
+    test = friedmanchisquare(*table.T)
+    return Friedman(float(test.statistic), float(test.pvalue), rankdata(table, axis=1).mean(axis=0))
 
 
 class Resampled:
@@ -441,14 +465,21 @@ class Resampled:
         self.high = real_number(high, "high")
         if not self.low < self.high:
             raise StatementError(
-                f"the range from {low!r} to {high!r} is empty", do="pass the least answer first"
+                f"the range from {low!r} to {high!r} is empty",
+                code="empty-range",
+                do="pass the least answer first",
             )
         if not math.isfinite(self.high - self.low):
             do = "pass bounds of the answers; protocols for means need them"
-            raise StatementError(f"the range from {low!r} to {high!r} is infinite", do=do)
+            raise StatementError(
+                f"the range from {low!r} to {high!r} is infinite", code="infinite-range", do=do
+            )
         if (twice := first_duplicate(columns)) is not None:
             raise StatementError(
-                f"column {twice[0]!r} is named twice", where=path, do="name each column once"
+                f"column {twice[0]!r} is named twice",
+                code="duplicate-column",
+                where=path,
+                do="name each column once",
             )
         with reading(path) as table:
             positions = [position_of(table, column) for column in columns]
@@ -462,7 +493,10 @@ class Resampled:
         self._answers = np.concatenate(chunks)
         if not len(self._answers):
             raise StatementError(
-                "the table has no rows", where=path, do="pass a table with at least one person"
+                "the table has no rows",
+                code="empty-table",
+                where=path,
+                do="pass a table with at least one person",
             )
 
     def __len__(self) -> int:
@@ -483,12 +517,17 @@ class Resampled:
             answers = read_numbers(column, name, first_row, "answer")
             wrong = np.flatnonzero(~((self.low <= answers) & (answers <= self.high)))
             if len(wrong):
-                what = (
+                problem = (
                     f"the answer{quoted(float(answers[wrong[0]]))} is not from {self.low:g} to "
                     f"{self.high:g}"
                 )
                 do = "pass the range of all possible answers; leave people without an answer out"
-                raise StatementError(what, where=f"{name}, row {first_row + int(wrong[0])}", do=do)
+                raise StatementError(
+                    problem,
+                    code="answer-range",
+                    where=f"{name}, row {first_row + int(wrong[0])}",
+                    do=do,
+                )
             columns.append((answers - self.low) / (self.high - self.low))
         return np.stack(columns, axis=1).astype(np.float32)
 
@@ -497,7 +536,9 @@ def protocols(names: Sequence[str], attributes: int) -> Mapping[str, Callable[[f
     """Protocols by name in which each person reports one of several attributes."""
     for name in names:
         if name not in PROTOCOLS:
-            raise StatementError(f"unknown protocol {name!r}", do=nearest(name, PROTOCOLS))
+            raise StatementError(
+                f"unknown protocol {name!r}", code="protocol", do=nearest(name, PROTOCOLS)
+            )
     return {name: partial(_protocol, name, attributes) for name in names}
 
 

@@ -97,8 +97,10 @@ def privatize_folder(
     reports = Path(target)
     names = _names(answers)
     if reports.resolve() == answers.resolve():
-        what = "the reports would be written among the answers"
-        raise ModelFileError(what, where=str(reports), do="name another folder")
+        problem = "the reports would be written among the answers"
+        raise ModelFileError(
+            problem, code="same-folder", where=str(reports), do="name another folder"
+        )
     before = {name: read_origin(str(answers / name)) for name in names}
     for name, origin in before.items():
         if origin is not None and not again:
@@ -164,7 +166,7 @@ def count_folder(
     task = partial(_count, Path(folder).resolve(), survey.columns, weights, shows_values())
     results = run(task, points, RunOptions(jobs, executor, None, progress)).complete("files", str)
     return {
-        column: sum((found[column] for found in results.values()), 0) for column in survey.columns
+        column: sum((counts[column] for counts in results.values()), 0) for column in survey.columns
     }
 
 
@@ -176,7 +178,9 @@ def survey_of(questions: Mapping[str, Any] | Survey) -> Survey:
         return questions
     if not isinstance(questions, Mapping):
         raise StatementError(
-            "there are no questions", do='pass {"column": mechanism, ...} or a Survey'
+            "there are no questions",
+            code="no-questions",
+            do='pass {"column": mechanism, ...} or a Survey',
         )
     return Survey(questions)
 
@@ -191,30 +195,30 @@ def _privatize(
 ) -> int:
     """Write the reports of one file, and return the number of its rows."""
     name, number = point
-    whole = target / name
-    if not whole.exists():  # a cluster repeats a task if it lost the result
+    finished = target / name
+    if not finished.exists():  # a cluster repeats a task if it lost the result
         part = target / PARTS / f"{uuid.uuid4().hex}.parquet"
         rng = None if seed is None else child_seed(seed, number)
         try:
             with showing_values(shows):
                 privatize_file(source / name, part, rng=rng, **options)
-            with file_errors("cannot write the file", whole):
-                _publish(part, whole)
+            with file_errors("cannot write the file", finished):
+                _publish(part, finished)
         finally:
             with suppress(FileNotFoundError):
                 part.unlink()
-    return _rows(whole)
+    return _rows(finished)
 
 
-def _publish(part: Path, whole: Path) -> None:
+def _publish(part: Path, finished: Path) -> None:
     """Give a file its name, unless a worker that was thought to be dead has written it."""
     try:
-        os.link(part, whole)
+        os.link(part, finished)
     except FileExistsError:
         return
     except OSError:  # a file system without links
-        if not whole.exists():
-            os.replace(part, whole)
+        if not finished.exists():
+            os.replace(part, finished)
 
 
 def _count(
@@ -227,20 +231,23 @@ def _count(
     """Count the reports of one file."""
     with showing_values(shows):
         return {
-            column: found[ALL]
-            for column, found in count_file(str(folder / name), columns, weights).items()
+            column: counts[ALL]
+            for column, counts in count_file(str(folder / name), columns, weights).items()
         }
 
 
 def _names(folder: Path) -> list[str]:
     """Names of the tables of a folder, sorted."""
     with file_errors("cannot read the folder", folder):
-        found = sorted(path.name for path in folder.iterdir() if _is_table(path))
-    if not found:
+        names = sorted(path.name for path in folder.iterdir() if _is_table(path))
+    if not names:
         raise ModelFileError(
-            "the folder has no Parquet files", where=str(folder), do=f"files end in {ENDINGS[0]}"
+            "the folder has no Parquet files",
+            code="empty-folder",
+            where=str(folder),
+            do=f"files end in {ENDINGS[0]}",
         )
-    return found
+    return names
 
 
 def _is_table(path: Path) -> bool:
@@ -251,22 +258,25 @@ def _finished_rows(target: Path, origins: Mapping[str, dict[str, Any]]) -> dict[
     """Number of rows of each file that an earlier call wrote; files of another survey are
     refused.
     """
-    found = {}
+    rows = {}
     for path in filter(_is_table, sorted(target.iterdir())):
-        given = read_origin(str(path)) or {}
+        stated = read_origin(str(path)) or {}
         origin = origins.get(path.name)
         if origin is None or any(
-            given.get(key) != origin[key] for key in ("questions", "asked", "unprotected", "key")
+            stated.get(key) != origin[key] for key in ("questions", "asked", "unprotected", "key")
         ):
-            what = (
+            problem = (
                 "the folder has a file that this call would not write: of other answers, "
                 "questions or keys"
             )
             raise ModelFileError(
-                what, where=str(path), do="name an empty folder; reports are never replaced"
+                problem,
+                code="foreign-file",
+                where=str(path),
+                do="name an empty folder; reports are never replaced",
             )
-        found[path.name] = _rows(path)
-    return found
+        rows[path.name] = _rows(path)
+    return rows
 
 
 def _rows(path: Path) -> int:

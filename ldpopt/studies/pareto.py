@@ -2,7 +2,7 @@
 programs.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,6 +16,9 @@ from ldpopt.solving.solve import solve
 
 LEAST_WEIGHT = 1e-3  # smallest weight of a group: at 0 its reports would be arbitrary
 TOLERANCE = 1e-7  # a new corner lies beyond the known edge by this share of the range of the values
+
+Corner = tuple[Float, float, Mechanism]
+"""Mean losses of the two groups, the weight of the first one, and the mechanism."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,25 +96,45 @@ def pareto_front(
     max_points = whole_number(max_points, "max_points", 2)
     if problem.prior is None:
         raise StatementError(
-            "the worst case has no prior within the groups", do='use objective="expected"'
+            "the worst case has no prior within the groups",
+            code="worst-case",
+            do='use objective="expected"',
         )
     members = read_labels(group, "the group")
     require_known(members, problem.inputs, "the group", "input")
-    is_member = np.array([x in members for x in problem.inputs])
-    priors = [np.where(part, problem.prior, 0.0) for part in (is_member, ~is_member)]
-    if not all(prior.any() for prior in priors):
-        raise StatementError(
-            "the group or the other inputs have prior 0",
-            do="put an input with a positive prior into each",
-        )
-    first, second = (prior / prior.sum() for prior in priors)
+    first, second = _priors_within(members, problem.inputs, problem.prior)
     sign = 1.0 if problem.utility.sense == "loss" else -1.0
 
-    def best(weight: float) -> tuple[Float, float, Mechanism]:
+    def best(weight: float) -> Corner:
         mechanism = solve(replace(problem, prior=weight * first + (1 - weight) * second)).mechanism
         means = [mechanism.expected(prior, problem.utility) for prior in (first, second)]
         return sign * np.array(means), weight, mechanism
 
+    corners, is_complete = _search(best, max_points)
+    means, weights, mechanisms = zip(*corners, strict=True)
+    values = frozen(sign * np.array(means))
+    return ParetoFront(values, frozen(np.array(weights)), mechanisms, is_complete, members, problem)
+
+
+def _priors_within(
+    members: Sequence[Hashable], inputs: Sequence[Hashable], prior: Float
+) -> list[Float]:
+    """The prior within the group, and that within the other inputs."""
+    is_member = np.array([x in members for x in inputs])
+    priors = [np.where(part, prior, 0.0) for part in (is_member, ~is_member)]
+    if not all(weights.any() for weights in priors):
+        raise StatementError(
+            "the group or the other inputs have prior 0",
+            code="zero-prior",
+            do="put an input with a positive prior into each",
+        )
+    return [weights / weights.sum() for weights in priors]
+
+
+def _search(best: Callable[[float], Corner], max_points: int) -> tuple[list[Corner], bool]:
+    """Corners of a convex front to be minimized, and whether all edges between them are proved;
+    ``best`` is the corner for a weight of the first group.
+    """
     corners = [best(1 - LEAST_WEIGHT), best(LEAST_WEIGHT)]
     scale = float(np.abs(corners[0][0] - corners[1][0]).max())
     proved = [False]
@@ -125,14 +148,12 @@ def pareto_front(
         normal = normals[edge]
         if normal.min() > 0:
             normal = normal / normal.sum()
-            found = best(float(normal[0]))
-            if normal @ found[0] < (points[edge : edge + 2] @ normal).min() - TOLERANCE * scale:
-                corners.insert(edge + 1, found)
+            corner = best(float(normal[0]))
+            if normal @ corner[0] < (points[edge : edge + 2] @ normal).min() - TOLERANCE * scale:
+                corners.insert(edge + 1, corner)
                 proved.insert(edge, False)
                 continue
         proved[edge] = True
     if scale <= TOLERANCE * float(np.abs(corners[0][0]).max()):
         corners = corners[:1]
-    means, weights, mechanisms = zip(*corners, strict=True)
-    values = frozen(sign * np.array(means))
-    return ParetoFront(values, frozen(np.array(weights)), mechanisms, all(proved), members, problem)
+    return corners, all(proved)

@@ -107,11 +107,11 @@ class SimulationResult:
 
     def __repr__(self) -> str:
         low, high = self.interval
-        found = (
+        error = (
             f"{self.mean:.6g} +- {self.std_error:.2g} [{low:.6g}, {high:.6g}], expected "
             f"{self.expected:.6g}"
         )
-        return f"SimulationResult({self.repeats} surveys of {self.population}: {found})"
+        return f"SimulationResult({self.repeats} surveys of {self.population}: {error})"
 
     def to_frame(self) -> optional.pandas.DataFrame:
         """Return a table with one row per survey and answer: utility, true share, estimated
@@ -152,13 +152,13 @@ class SimulationGrid:
         """One row for each cell: average utility with its standard error, expected utility, error
         of the estimates.
         """
-        for (name, people), found in self.cells.items():
-            numbers = {key: getattr(found, key) for key in ("std_error", "expected", "error")}
+        for (name, people), result in self.cells.items():
+            numbers = {key: getattr(result, key) for key in ("std_error", "expected", "error")}
             yield {
                 "setting": name,
                 "people": people,
-                "repeats": found.repeats,
-                "utility": found.mean,
+                "repeats": result.repeats,
+                "utility": result.mean,
                 **numbers,
             }
 
@@ -242,15 +242,10 @@ def simulate(
     >>> abs(found.mean - found.expected) < 4 * found.std_error
     True
     """
-    how: Any = {"repeats": repeats, "confidence": confidence, "rng": rng, "checkpoint": checkpoint}
-    how |= {"jobs": jobs, "executor": executor, "progress": progress}
-    return next(
-        iter(
-            simulate_grid(
-                {"": Setting(mechanism, prior, utility)}, [population], **how
-            ).cells.values()
-        )
-    )
+    options: Any = {"repeats": repeats, "confidence": confidence, "rng": rng}
+    options |= vars(RunOptions(jobs, executor, checkpoint, progress))
+    setting = Setting(mechanism, prior, utility)
+    return next(iter(simulate_grid({"": setting}, [population], **options).cells.values()))
 
 
 def simulate_grid(
@@ -286,6 +281,14 @@ def simulate_grid(
     SimulationGrid
         A `SimulationResult` for each setting and number of people.
 
+    Raises
+    ------
+    StatementError
+        If there are no settings or numbers of people, a number is invalid, or a checkpoint has no
+        draws that can be repeated.
+    ModelFileError
+        If the checkpoint is that of another simulation, or cannot be written.
+
     Examples
     --------
     >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]])
@@ -297,8 +300,10 @@ def simulate_grid(
     repeats = whole_number(repeats, "repeats", 2)
     normal_quantile(confidence)
     if not settings or not sizes:
-        what = "a simulation without settings or people"
-        raise StatementError(what, do="pass at least one setting and one number of people")
+        problem = "a simulation without settings or people"
+        raise StatementError(
+            problem, code="empty-grid", do="pass at least one setting and one number of people"
+        )
     models = {name: _Model.of(Setting(*setting)) for name, setting in settings.items()}
     for model in models.values():
         n_bytes = 24 * max(sizes) + 16 * repeats * len(model.weights)
@@ -310,7 +315,7 @@ def simulate_grid(
     task = _Simulation({model.digest: model for model in models.values()}, seed)
     record = None if checkpoint is None else _checkpoint(checkpoint, rng)
     keys = [
-        _Key(digest, people, repeat)
+        _SurveyKey(digest, people, repeat)
         for digest in task.models
         for people in sizes
         for repeat in range(repeats)
@@ -325,17 +330,17 @@ def simulate_grid(
     )
     cells = {}
     for (name, model), people in product(models.items(), sizes):
-        own = (surveys[_Key(model.digest, people, k)] for k in range(repeats))
-        utilities, frequencies, estimates = zip(*own, strict=True)
+        runs = (surveys[_SurveyKey(model.digest, people, k)] for k in range(repeats))
+        utilities, frequencies, estimates = zip(*runs, strict=True)
         estimated = frozen(np.array(estimates)) if model.is_estimable else None
-        found = (
+        numbers = (
             frozen(np.array(utilities, float)),
             model.expected,
             frozen(np.array(frequencies)),
             estimated,
         )
         cells[name, people] = SimulationResult(
-            *found, people, float(confidence), model.mechanism.inputs
+            *numbers, people, float(confidence), model.mechanism.inputs
         )
     return SimulationGrid(cells)
 
@@ -350,7 +355,7 @@ class _Survey(NamedTuple):
     estimates: list[float] | None
 
 
-class _Key(NamedTuple):
+class _SurveyKey(NamedTuple):
     """A survey of a simulation: the digest of its model, its number of people, its number among the
     repeats.
     """
@@ -413,13 +418,15 @@ class _Simulation:
     models: Mapping[str, _Model]
     seed: np.random.SeedSequence
 
-    def __call__(self, key: _Key) -> _Survey:
+    def __call__(self, key: _SurveyKey) -> _Survey:
         """Simulate one survey from its own seed, so the result does not depend on order or number
         of processes.
         """
         model = self.models[key.model]
-        own = zlib.crc32(f"{key.model} {key.population}".encode()), key.repeat
-        seed = np.random.SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, *own))
+        position = zlib.crc32(f"{key.model} {key.population}".encode()), key.repeat
+        seed = np.random.SeedSequence(
+            self.seed.entropy, spawn_key=(*self.seed.spawn_key, *position)
+        )
         generator = np.random.default_rng(seed)
         counts = generator.multinomial(key.population, model.weights / model.weights.sum())
         answers = np.repeat(np.arange(len(model.mechanism.inputs)), counts)
@@ -439,8 +446,10 @@ def _checkpoint(path: FilePath, rng: Any) -> Checkpoint:
     may share it.
     """
     if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)):
-        what = "a checkpoint needs draws that can be repeated"
-        raise StatementError(what, where="simulate", do="pass a number as rng (--seed)")
+        problem = "a checkpoint needs draws that can be repeated"
+        raise StatementError(
+            problem, code="seed", where="simulate", do="pass a number as rng (--seed)"
+        )
     title = f"surveys, rng = {rng}"
     return Checkpoint(
         path, {"surveys": int(rng)}, title, pack=list, unpack=lambda plain: _Survey(*plain)

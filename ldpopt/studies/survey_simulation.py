@@ -59,7 +59,7 @@ def simulate_survey(
     priors = supposed_shares(survey, shares)
     size = whole_number(people, "people", 1)
     draws = np.random.default_rng(rng)
-    found = []
+    estimates = []
     for _ in range(whole_number(repeats, "repeats", 1)):
         table: dict[str, Any] = {}
         for name, question in survey.questions.items():
@@ -69,16 +69,16 @@ def simulate_survey(
             else:
                 table[name] = [question.inputs[code] for code in codes.tolist()]
         reports = survey.privatize(optional.pandas.DataFrame(table), rng=draws)
-        found.append(
+        estimates.append(
             survey.estimate(reports, weights=np.ones(size), confidence=confidence, check_fit=False)
         )
-    first = found[0]
-    numbers = np.stack([one.to_frame()[["estimate", "low", "high"]] for one in found])
+    first = estimates[0]
+    numbers = np.stack([each.to_frame()[["estimate", "low", "high"]] for each in estimates])
     truth = np.array(
         [
             true
-            for name, one in first.items()
-            for true in true_numbers(survey, name, priors[name], one)
+            for name, each in first.items()
+            for true in true_numbers(survey, name, priors[name], each)
         ]
     )
     values, low, high = np.moveaxis(numbers, -1, 0)
@@ -95,7 +95,9 @@ def supposed_shares(survey: Survey, shares: Mapping[str, Any] | None) -> dict[st
     if unknown := set(shares or {}) - set(survey.questions):
         name = min(unknown)
         raise StatementError(
-            f"shares of {name!r}, which is not a question", do=nearest(name, survey.questions)
+            f"shares of {name!r}, which is not a question",
+            code="unknown-question",
+            do=nearest(name, survey.questions),
         )
     return {
         name: _prior(question, (shares or {}).get(name))
@@ -103,17 +105,19 @@ def supposed_shares(survey: Survey, shares: Mapping[str, Any] | None) -> dict[st
     }
 
 
-def _prior(question: Question, given: Any) -> Float:
+def _prior(question: Question, shares: Any) -> Float:
     """Frequencies of the answers to a question; shares of single ticks make ticks independent."""
     inputs = tuple(question.inputs)
-    if isinstance(question, TicksQuestion) and (given is None or set(given) <= set(question.ticks)):
-        return question.prior({} if given is None else given, 0.5 if given is None else 0.0)
-    if given is None:
+    if isinstance(question, TicksQuestion) and (
+        shares is None or set(shares) <= set(question.ticks)
+    ):
+        return question.prior({} if shares is None else shares, 0.5 if shares is None else 0.0)
+    if shares is None:
         weights = (
             question.source.weights if isinstance(question.source, Design) else np.ones(len(inputs))
         )
         return np.asarray(weights / weights.sum())
-    if isinstance(given, Mapping):
+    if isinstance(shares, Mapping):
         texts = {text_of(label): label for label in inputs}
-        given = {texts.get(str(label), label): share for label, share in given.items()}
-    return read_prior(given, inputs)[0]
+        shares = {texts.get(str(label), label): share for label, share in shares.items()}
+    return read_prior(shares, inputs)[0]

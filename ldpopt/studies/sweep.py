@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, is_dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
@@ -243,45 +243,29 @@ def sweep(
     >>> found.column("value").round(6)
     array([0.8     , 0.880797])
     """
-    if isinstance(epsilons, str) or not isinstance(epsilons, Iterable):
-        raise StatementError(
-            f"epsilons = {short_repr(epsilons)} are not a list",
-            do="pass a list, such as [0.5, 1.0]",
-        )
-    budgets = tuple(Budget(epsilon) for epsilon in epsilons)
+    budgets = _budgets(epsilons)
     problems = problem if isinstance(problem, Mapping) else {"": problem}
-    for one in problems.values():
-        require_kind(one, Problem, "sweep()", "pass a Problem, or {name: problem, ...}")
+    for each in problems.values():
+        require_kind(each, Problem, "sweep()", "pass a Problem, or {name: problem, ...}")
     cases = tuple(_cases(problems, deltas))
     first = cases[0].problem
     weights = None if priors is None else _priors(priors, [case.problem for case in cases])
     size = len(cases) * len(budgets) * (1 if weights is None else len(weights))
     if not 0 < size <= MAX_POINTS:
         raise StatementError(
-            f"a grid of {size} points", where="sweep", do=f"pass 1 to {MAX_POINTS} points"
+            f"a grid of {size} points",
+            code="grid",
+            where="sweep",
+            do=f"pass 1 to {MAX_POINTS} points",
         )
-    # All priors and notions are checked before the first point is solved.
-    at_first = [
-        replace(case.problem, privacy=with_epsilon(case.problem.privacy, budgets[0]))
-        for case in cases
-    ]
-    valid_priors = (
-        [None]
-        if weights is None
-        else [replace(at_first[0], prior=prior).prior for prior in weights]
-    )
+    valid_priors = _valid_priors(cases, budgets[0], weights)
     count_of(jobs)
-    grid = Grid(cases, budgets, tuple(valid_priors), solver, time_limit, keep)
+    grid = Grid(cases, budgets, valid_priors, solver, time_limit, keep)
     points = dict(enumerate(grid.points()))
     record = None if checkpoint is None else grid.checkpoint(checkpoint)
     done = run(grid, points, RunOptions(jobs, executor, record, progress))
     positions = sorted(done.results)
-    solved = [
-        grid.failed(points[position], found.reason)
-        if isinstance(found := done.results[position], Lost)
-        else found
-        for position in positions
-    ]
+    solved = [grid.solved(points[position], done.results[position]) for position in positions]
     epsilons = frozen(np.array([float(budget) for budget in budgets]))
     about = first.inputs, first.utility.sense, done.interrupted, first.objective, tuple(positions)
     varied = cases if deltas is not None or isinstance(problem, Mapping) else ()
@@ -292,25 +276,60 @@ def sweep(
     )
 
 
+def _budgets(epsilons: Any) -> tuple[Budget, ...]:
+    """Read the budgets of the grid."""
+    if isinstance(epsilons, str) or not isinstance(epsilons, Iterable):
+        raise StatementError(
+            f"epsilons = {short_repr(epsilons)} are not a list",
+            code="epsilon-list",
+            do="pass a list, such as [0.5, 1.0]",
+        )
+    return tuple(Budget(epsilon) for epsilon in epsilons)
+
+
+def _valid_priors(
+    cases: Sequence[Case], budget: Budget, weights: Float | None
+) -> tuple[Float | None, ...]:
+    """Check all notions and priors before the first point is solved; None is the prior of a
+    problem.
+    """
+    at_first = [
+        replace(case.problem, privacy=with_epsilon(case.problem.privacy, budget)) for case in cases
+    ]
+    if weights is None:
+        return (None,)
+    return tuple(replace(at_first[0], prior=prior).prior for prior in weights)
+
+
 def _cases(problems: Mapping[Any, Problem], deltas: Iterable[float] | None) -> Iterator[Case]:
     """All problems at all deltas."""
     if not problems:
         raise StatementError(
-            "no problems to sweep", where="sweep", do='pass a problem, or {"name": problem, ...}'
+            "no problems to sweep",
+            code="no-problems",
+            where="sweep",
+            do='pass a problem, or {"name": problem, ...}',
         )
-    given = None if deltas is None else [float(delta) for delta in deltas]
-    if given is not None and not given:
+    wanted = None if deltas is None else [float(delta) for delta in deltas]
+    if wanted is not None and not wanted:
         raise StatementError(
-            "no deltas to sweep", where="sweep", do="pass at least one delta, or leave deltas out"
+            "no deltas to sweep",
+            code="no-deltas",
+            where="sweep",
+            do="pass at least one delta, or leave deltas out",
         )
-    if len({(one.utility.sense, one.objective) for one in problems.values()}) > 1:
+    if len({(problem.utility.sense, problem.objective) for problem in problems.values()}) > 1:
         do = "sweep gains and losses, and expected and worst cases, separately"
-        raise StatementError("the problems have values of several kinds", where="sweep", do=do)
-    for name, one in problems.items():
-        if given is None:
-            yield Case(str(name), math.nan, one)
-        for delta in given or ():
-            yield Case(str(name), delta, replace(one, privacy=_with_delta(one.privacy, delta)))
+        raise StatementError(
+            "the problems have values of several kinds", code="mixed-values", where="sweep", do=do
+        )
+    for name, problem in problems.items():
+        if wanted is None:
+            yield Case(str(name), math.nan, problem)
+        for delta in wanted or ():
+            yield Case(
+                str(name), delta, replace(problem, privacy=_with_delta(problem.privacy, delta))
+            )
 
 
 def _with_delta(privacy: Any, delta: float) -> Any:
@@ -323,7 +342,7 @@ def _with_delta(privacy: Any, delta: float) -> Any:
             "use a notion with a delta, such as ApproximateLDP (in a model file: kind = "
             "'approximate')"
         )
-        raise StatementError(f"{short_repr(privacy)} has no delta to sweep", do=do)
+        raise StatementError(f"{short_repr(privacy)} has no delta to sweep", code="delta", do=do)
     return replace(privacy, delta=delta)
 
 
@@ -332,16 +351,20 @@ def _priors(priors: Any, problems: list[Problem]) -> Float:
     inputs = problems[0].inputs
     if any(problem.prior is None for problem in problems):
         raise StatementError(
-            "a worst-case problem has no prior to vary", do="sweep its epsilon only"
+            "a worst-case problem has no prior to vary",
+            code="worst-case",
+            do="sweep its epsilon only",
         )
     if any(problem.inputs != inputs for problem in problems):
         raise StatementError(
-            "the problems have different inputs, so no prior is for all", do="sweep each by itself"
+            "the problems have different inputs, so no prior is for all",
+            code="other-inputs",
+            do="sweep each by itself",
         )
     return read_priors(priors, inputs)[0]
 
 
-class Point(NamedTuple):
+class GridPoint(NamedTuple):
     """A point of a grid: positions of its case, budget and prior."""
 
     case: int
@@ -349,7 +372,7 @@ class Point(NamedTuple):
     prior: int
 
 
-class Solved(NamedTuple):
+class SweepRow(NamedTuple):
     """The row of a point, and its mechanism if that is kept."""
 
     row: Row
@@ -367,16 +390,16 @@ class Grid:
     time_limit: float | None
     keep: bool
 
-    def points(self) -> Iterator[Point]:
+    def points(self) -> Iterator[GridPoint]:
         """All points: priors vary fastest, then budgets, then cases."""
         return (
-            Point(*at)
+            GridPoint(*at)
             for at in product(
                 *(range(len(axis)) for axis in (self.cases, self.budgets, self.priors))
             )
         )
 
-    def __call__(self, point: Point) -> Solved:
+    def __call__(self, point: GridPoint) -> SweepRow:
         """Solve and certify one point; an error becomes its status."""
         problem = self.problem(point)
         form = closed_form(problem)
@@ -393,22 +416,25 @@ class Grid:
                 gap = certify(solution, exact=False).relative_gap
         except LdpoptError as error:
             status = error.what
-        return Solved(
+        return SweepRow(
             self._row(point, value, gap, formula, status, seconds), mechanism if self.keep else None
         )
 
-    def problem(self, point: Point) -> Problem:
+    def problem(self, point: GridPoint) -> Problem:
         """The problem at a point."""
         case = self.cases[point.case].problem
         prior = self.priors[point.prior]
         privacy = with_epsilon(case.privacy, self.budgets[point.budget])
         return replace(case, privacy=privacy, prior=case.prior if prior is None else prior)
 
-    def failed(self, point: Point, reason: str) -> Solved:
-        """The row of a point that was given up."""
-        return Solved(self._row(point, math.nan, math.nan, math.nan, f"failed: {reason}", math.nan))
+    def solved(self, point: GridPoint, result: SweepRow | Lost) -> SweepRow:
+        """The row of a point, also of one that was given up."""
+        if not isinstance(result, Lost):
+            return result
+        status = f"failed: {result.reason}"
+        return SweepRow(self._row(point, math.nan, math.nan, math.nan, status, math.nan))
 
-    def _row(self, point: Point, *numbers: Any) -> Row:
+    def _row(self, point: GridPoint, *numbers: Any) -> Row:
         model, delta, _ = self.cases[point.case]
         fields: list[Any] = [float(self.budgets[point.budget]), point.prior, *numbers, model, delta]
         return Row(*fields)
@@ -417,12 +443,18 @@ class Grid:
         """The checkpoint of the sweep; its statement is all that the rows depend on."""
         try:
             problems = [
-                (name, None if math.isnan(delta) else delta, plain(self.problem(Point(case, 0, 0))))
+                (
+                    name,
+                    None if math.isnan(delta) else delta,
+                    plain(self.problem(GridPoint(case, 0, 0))),
+                )
                 for case, (name, delta, _) in enumerate(self.cases)
             ]
         except StatementError as error:
-            what = f"a checkpoint needs a problem that can be written to a file: {error.what}"
-            raise StatementError(what, do=error.do or "sweep without a checkpoint") from None
+            problem = f"a checkpoint needs a problem that can be written to a file: {error.what}"
+            raise StatementError(
+                problem, code="unwritable-problem", do=error.do or "sweep without a checkpoint"
+            ) from None
         priors = [None if prior is None else prior.tolist() for prior in self.priors]
         statement = {
             "problems": problems,
@@ -442,7 +474,7 @@ class Grid:
         )
 
 
-def _packed(solved: Solved) -> list[Any] | None:
+def _packed(solved: SweepRow) -> list[Any] | None:
     """A point as JSON data, in which nan is null; None for one that failed, perhaps because its
     solver was killed.
     """
@@ -455,12 +487,12 @@ def _packed(solved: Solved) -> list[Any] | None:
     return [row, None if solved.mechanism is None else solved.mechanism.to_dict()]
 
 
-def _unpacked(values: list[Any]) -> Solved:
+def _unpacked(values: list[Any]) -> SweepRow:
     """Read what `_packed` returned."""
     row, mechanism = values
     numbers: list[Any] = [math.nan if value is None else value for value in row]
     if mechanism is None:
-        return Solved(Row(*numbers))
+        return SweepRow(Row(*numbers))
     inputs = labels_of(mechanism["inputs"])
     outputs = labels_of(mechanism["outputs"])
-    return Solved(Row(*numbers), Mechanism(mechanism["channel"], inputs, outputs))
+    return SweepRow(Row(*numbers), Mechanism(mechanism["channel"], inputs, outputs))

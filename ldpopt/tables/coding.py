@@ -37,7 +37,9 @@ class Coder:
         if as_text and len(self._texts) < len(texts):
             duplicate = next(text for text, count in Counter(texts).items() if count > 1)
             raise ModelFileError(
-                f"duplicate {kind} label {duplicate!r} as text", do="rename one of them"
+                f"duplicate {kind} label {duplicate!r} as text",
+                code="same-text",
+                do="rename one of them",
             )
         if len(self._texts) < len(texts):
             self._texts = {
@@ -50,18 +52,20 @@ class Coder:
     def codes(self, column: optional.pyarrow.Array, where: str, first_row: int = 0) -> Codes:
         """Codes of a column; an error names the first unknown entry."""
         if optional.pyarrow.types.is_nested(column.type):
-            what = f"the entries are of type {short_repr(str(column.type))}, not labels"
-            raise StatementError(what, where=where, do="pass a column of labels")
+            problem = f"the entries are of type {short_repr(str(column.type))}, not labels"
+            raise StatementError(
+                problem, code="entry-type", where=where, do="pass a column of labels"
+            )
         if not optional.pyarrow.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         table = np.array([*map(self.code, column.dictionary.to_pylist()), MISSING])
-        found: Codes = table[
+        coded: Codes = table[
             column.indices.fill_null(len(table) - 1).to_numpy(zero_copy_only=False)
         ]
-        if (table == UNKNOWN).any() and (found == UNKNOWN).any():
-            row = int(np.argmax(found == UNKNOWN))
+        if (table == UNKNOWN).any() and (coded == UNKNOWN).any():
+            row = int(np.argmax(coded == UNKNOWN))
             raise self.unknown(column[row].as_py(), f"{where}, row {first_row + row}")
-        return found
+        return coded
 
     def unknown(self, value: Any, where: str) -> StatementError:
         """Error for an entry that is not a label."""
@@ -130,6 +134,7 @@ class MissingAnswers:
             )
             raise StatementError(
                 f"{self.count:,} {are} missing",
+                code="missing-answer",
                 where=f"{self.where}, {first}row {self.first}",
                 do=do,
             )

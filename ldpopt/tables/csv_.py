@@ -34,7 +34,7 @@ class CsvRows(TextRows):
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
         self.name = name
-        head, rest = _split_header(stream, name)
+        head, beginning = _split_header(stream, name)
         try:
             self.columns = next(
                 csv.reader(io.StringIO(head.decode("utf-8"), newline=""), strict=True), []
@@ -45,8 +45,10 @@ class CsvRows(TextRows):
         if why:
             raise _no_csv(why, f"{name}, row 1")
         if not self.columns:
-            raise ModelFileError("the table is empty", where=name, do="add a header line")
-        self._body = _Body(rest, stream)
+            raise ModelFileError(
+                "the table is empty", code="empty-table", where=name, do="add a header line"
+            )
+        self._body = _Body(beginning, stream)
 
     def batches(
         self, coded: Sequence[int], kept: Sequence[int]
@@ -101,12 +103,16 @@ class CsvRows(TextRows):
         """
         if bad:
             where = f"{self.name}, row {bad[0].number + 1}"
-            what = f"the row has {bad[0].actual_columns} fields, the header {len(self.columns)}"
-            return ModelFileError(what, where=where, do="quote commas and line breaks")
+            problem = f"the row has {bad[0].actual_columns} fields, the header {len(self.columns)}"
+            return ModelFileError(
+                problem, code="fields", where=where, do="quote commas and line breaks"
+            )
         if "straddling" in why:
-            what = f"a line has {BLOCK:,} characters or more"
+            problem = f"a line has {BLOCK:,} characters or more"
             do = "pass a table with line breaks, and close all quotes"
-            return ModelFileError(what, where=f"{self.name}, after row {last}", do=do)
+            return ModelFileError(
+                problem, code="long-line", where=f"{self.name}, after row {last}", do=do
+            )
         row = why.partition("Row #")[2].partition(":")[0]
         where = f"{self.name}, row {int(row) + 1}" if row.isdigit() else self.name
         return _no_csv(
@@ -120,9 +126,9 @@ class _Body:
 
     closed = False
 
-    def __init__(self, rest: bytes, stream: IO[bytes]) -> None:
-        self._held, self._stream = rest, stream
-        self.quotes = rest.count(QUOTE)
+    def __init__(self, beginning: bytes, stream: IO[bytes]) -> None:
+        self._held, self._stream = beginning, stream
+        self.quotes = beginning.count(QUOTE)
         self.is_empty = True
 
     def read(self, size: int) -> bytes:
@@ -130,13 +136,13 @@ class _Body:
         while True:
             data = self._stream.read(size)
             self.quotes += data.count(QUOTE)
-            whole = self._held + data
+            text = self._held + data
             # only line breaks are held back; without data, at the end, they are left out
-            found = whole.rstrip(BREAKS)
-            self._held = whole[len(found) :] if data else b""
-            if found or not data:
-                self.is_empty &= not found
-                return found
+            lines = text.rstrip(BREAKS)
+            self._held = text[len(lines) :] if data else b""
+            if lines or not data:
+                self.is_empty &= not lines
+                return lines
 
     def close(self) -> None:
         """Leave the stream open for its owner."""
@@ -162,13 +168,16 @@ def _split_header(stream: IO[bytes], name: str) -> tuple[bytes, bytes]:
             return head, b""
         start = max(1, len(head) - 1)
     raise ModelFileError(
-        f"the header has more than {MAX_HEADER:,} bytes", where=name, do="pass a table with lines"
+        f"the header has more than {MAX_HEADER:,} bytes",
+        code="long-header",
+        where=name,
+        do="pass a table with lines",
     )
 
 
 def _no_csv(why: str, where: str) -> ModelFileError:
     return ModelFileError(
-        f"not a CSV table: {why}", where=where, do="save the table as CSV in UTF-8"
+        f"not a CSV table: {why}", code="csv", where=where, do="save the table as CSV in UTF-8"
     )
 
 
@@ -214,7 +223,9 @@ def _quoted(column: optional.pyarrow.Array, alone: bool = False) -> optional.pya
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         do = "write .parquet, or leave the column out"
         raise ModelFileError(
-            f"a column of type {column.type} cannot be written to a CSV table", do=do
+            f"a column of type {column.type} cannot be written to a CSV table",
+            code="column-type",
+            do=do,
         ) from None
     special = pc.match_substring_regex(text, '^$|[",\r\n]' if alone else '[",\r\n]')
     if not pc.any(special).as_py():

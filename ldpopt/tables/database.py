@@ -44,26 +44,37 @@ def open_database(address: str, *, new: bool = False) -> optional.sqlalchemy.Eng
     try:
         url = sa.make_url(address)
     except (sa.exc.ArgumentError, ValueError):
-        raise ModelFileError("this is not the address of a database", where=where, do=USE) from None
+        raise ModelFileError(
+            "this is not the address of a database", code="address", where=where, do=USE
+        ) from None
     if url.drivername not in KINDS:
-        raise ModelFileError(f"reports cannot be kept in {url.drivername}", where=where, do=USE)
+        raise ModelFileError(
+            f"reports cannot be kept in {url.drivername}", code="database-kind", where=where, do=USE
+        )
     if url.drivername == "sqlite":
         if not url.database or url.database == ":memory:":
             raise ModelFileError(
-                "the address names no file", where=where, do="use sqlite:///reports.db"
+                "the address names no file",
+                code="no-file",
+                where=where,
+                do="use sqlite:///reports.db",
             )
         if not new and not os.path.isfile(url.database):
-            raise ModelFileError("there is no such database", where=where, do="check the path")
+            raise ModelFileError(
+                "there is no such database", code="no-database", where=where, do="check the path"
+            )
     else:
         url = url.set(drivername="postgresql+psycopg")
     try:
         engine = sa.create_engine(url, hide_parameters=True, pool_pre_ping=True)
     except ModuleNotFoundError as error:
-        what = f"a database of PostgreSQL needs {error.name}, which is not installed"
-        raise LdpoptError(what, do='pip install "psycopg[binary]"') from None
+        problem = f"a database of PostgreSQL needs {error.name}, which is not installed"
+        raise LdpoptError(problem, code="driver", do='pip install "psycopg[binary]"') from None
     if url.drivername == "sqlite":
         sa.event.listen(
-            engine, "connect", lambda connection, _: [connection.execute(one) for one in PRAGMAS]
+            engine,
+            "connect",
+            lambda connection, _: [connection.execute(statement) for statement in PRAGMAS],
         )
     return engine
 
@@ -78,7 +89,9 @@ def database_errors(where: str) -> Iterator[None]:
     except optional.sqlalchemy.exc.SQLAlchemyError as error:
         reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
         do = "check the address, and that the database can be reached"
-        raise ModelFileError(f"cannot use the database: {reason}", where=where, do=do) from None
+        raise ModelFileError(
+            f"cannot use the database: {reason}", code="database", where=where, do=do
+        ) from None
 
 
 @contextmanager
@@ -102,12 +115,12 @@ def origin_in_database(address: str) -> Any:
         with database_errors(without_password(address)), engine.connect() as connection:
             if not sa.inspect(connection).has_table(ABOUT):
                 return None
-            found = connection.execute(
+            origin = connection.execute(
                 sa.select(sa.column("origin")).select_from(sa.table(ABOUT))
             ).scalar()
     finally:
         engine.dispose()
-    return None if found is None else json.loads(found)
+    return None if origin is None else json.loads(origin)
 
 
 class DatabaseRows(TextRows):
@@ -122,7 +135,9 @@ class DatabaseRows(TextRows):
         known = optional.sqlalchemy.inspect(engine)
         if not known.has_table(REPORTS):
             do = "name a database that `ldpopt survey collect` made"
-            raise ModelFileError(f"the database has no table {REPORTS!r}", where=name, do=do)
+            raise ModelFileError(
+                f"the database has no table {REPORTS!r}", code="no-table", where=name, do=do
+            )
         self.columns = [column["name"] for column in known.get_columns(REPORTS)]
 
     def batches(

@@ -41,7 +41,10 @@ def kind_of(path: str) -> Kind:
     ending = Path(path).suffix.lower()
     if ending not in CSV_ENDINGS + PARQUET_ENDINGS:
         raise ModelFileError(
-            f"a table cannot have the ending {ending!r}", where=path, do="use .csv or .parquet"
+            f"a table cannot have the ending {ending!r}",
+            code="ending",
+            where=path,
+            do="use .csv or .parquet",
         )
     return "parquet" if ending in PARQUET_ENDINGS else "csv"
 
@@ -55,7 +58,10 @@ def require_other_file(source: str, target: str) -> None:
         os.path.isfile(source) and os.path.isfile(target) and os.path.samefile(source, target)
     ):
         raise ModelFileError(
-            "the result would replace the file that is read", where=target, do="name another file"
+            "the result would replace the file that is read",
+            code="same-file",
+            where=target,
+            do="name another file",
         )
 
 
@@ -68,7 +74,9 @@ def reading(path: str) -> Iterator[Rows]:
         return
     if os.path.isdir(path):
         do = "name a file; ldpopt.privatize_folder takes a folder of Parquet files"
-        raise ModelFileError("cannot read the table: it is a folder", where=path, do=do)
+        raise ModelFileError(
+            "cannot read the table: it is a folder", code="folder", where=path, do=do
+        )
     is_sheet = Path(path).suffix.lower() in SHEETS
     kind = "csv" if is_sheet else kind_of(path)
     with ExitStack() as stack:
@@ -81,7 +89,10 @@ def reading(path: str) -> Iterator[Rows]:
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
             raise ModelFileError(
-                f"cannot read the table: {why}", where=path, do="check the path"
+                f"cannot read the table: {why}",
+                code="unreadable-file",
+                where=path,
+                do="check the path",
             ) from None
         if is_sheet:
             yield sheet_rows(stream, path)
@@ -89,7 +100,10 @@ def reading(path: str) -> Iterator[Rows]:
         if kind == "csv" and path != "-" and stream.seekable():
             if stream.read(len(PARQUET_MARK)) == PARQUET_MARK:
                 raise ModelFileError(
-                    "this is a Parquet file", where=path, do="rename the file to .parquet"
+                    "this is a Parquet file",
+                    code="parquet",
+                    where=path,
+                    do="rename the file to .parquet",
                 )
             stream.seek(0)
         yield (CsvRows if kind == "csv" else ParquetRows)(stream, path)
@@ -104,6 +118,7 @@ def position_of(rows: Rows, column: str, hint: str = "") -> int:
     if count:
         raise ModelFileError(
             f"duplicate column {column!r}: {count} of them",
+            code="duplicate-column",
             where=rows.name,
             do="rename one of them",
         )
@@ -127,7 +142,9 @@ def position_of(rows: Rows, column: str, hint: str = "") -> int:
             f"{hint}{suggestion(column, [name for name in known if len(name) <= 60])}the "
             f"columns are {names}"
         )
-    raise ModelFileError(f"unknown column {short_repr(column)}", where=rows.name, do=do)
+    raise ModelFileError(
+        f"unknown column {short_repr(column)}", code="column", where=rows.name, do=do
+    )
 
 
 @contextmanager

@@ -22,7 +22,9 @@ def as_frame(table: Any) -> optional.narwhals.DataFrame[Any]:
         return optional.narwhals.from_native(table, eager_only=True)
     except TypeError:
         do = "pass a dataframe of pandas, polars or pyarrow; collect a lazy one first"
-        raise StatementError(f"a {type(table).__name__} is not a dataframe", do=do) from None
+        raise StatementError(
+            f"a {type(table).__name__} is not a dataframe", code="dataframe", do=do
+        ) from None
 
 
 def column_of(
@@ -31,9 +33,14 @@ def column_of(
     """Find one column of a dataframe by its name."""
     known = list(frame.columns)
     if known.count(column) != 1:
-        what = "unknown" if column not in known else "duplicate"
-        do = nearest(column, known) if what == "unknown" else "rename one of them"
-        raise StatementError(f"{what} column {column!r}", where="the table", do=do)
+        problem = f"unknown column {column!r}"
+        code = "column"
+        do = nearest(column, known)
+        if column in known:
+            problem = f"duplicate column {column!r}"
+            code = "duplicate-column"
+            do = "rename one of them"
+        raise StatementError(problem, code=code, where="the table", do=do)
     return frame[column]  # type: ignore[no-any-return]
 
 
@@ -48,16 +55,16 @@ def as_arrow(values: Any) -> optional.pyarrow.Array | None:
         and not hasattr(values, "to_numpy")
     ):
         return None  # neither a series nor an arrow array
-    found = values
+    column = values
     if not isinstance(values, (optional.pyarrow.Array, optional.pyarrow.ChunkedArray)):
         series = optional.narwhals.from_native(values, series_only=True, pass_through=True)
         if not isinstance(series, optional.narwhals.Series):
             return None
         try:
-            found = series.to_arrow()
+            column = series.to_arrow()
         except (optional.pyarrow.ArrowException, TypeError, ValueError, OverflowError):
             return None
-    return found.combine_chunks() if isinstance(found, optional.pyarrow.ChunkedArray) else found
+    return column.combine_chunks() if isinstance(column, optional.pyarrow.ChunkedArray) else column
 
 
 def codes_of(series: Any, coder: Coder, where: str, first_row: int = 0) -> Codes:
@@ -66,11 +73,11 @@ def codes_of(series: Any, coder: Coder, where: str, first_row: int = 0) -> Codes
     if column is not None:
         return coder.codes(column, where, first_row)
     values = series.to_list()
-    found: Codes = np.fromiter(map(coder.code, values), np.int64, len(values))
-    if (found == UNKNOWN).any():
-        row = int(np.argmax(found == UNKNOWN))
+    codes: Codes = np.fromiter(map(coder.code, values), np.int64, len(values))
+    if (codes == UNKNOWN).any():
+        row = int(np.argmax(codes == UNKNOWN))
         raise coder.unknown(values[row], f"{where}, row {first_row + row}")
-    return found
+    return codes
 
 
 def with_labels(
@@ -94,7 +101,10 @@ def with_labels(
             else:
                 do = "use labels of one kind, or a table of pandas"
                 raise StatementError(
-                    "the reports have labels of several kinds", where=f"column {name!r}", do=do
+                    "the reports have labels of several kinds",
+                    code="mixed-labels",
+                    where=f"column {name!r}",
+                    do=do,
                 )
             if not frame.implementation.is_pyarrow():
                 values = (

@@ -32,8 +32,8 @@ def text_of_origin(origin: dict[str, Any]) -> str:
 def read_origin(path: str) -> dict[str, Any] | None:
     """Read the origin of reports in a file or database; None if there is none."""
     if is_database(path):
-        found = origin_in_database(path)
-        return None if found is None else _checked(found, without_password(path))
+        data = origin_in_database(path)
+        return None if data is None else _checked(data, without_password(path))
     if path == "-" or not os.path.isfile(path):
         return None
     if _is_parquet(path):
@@ -45,12 +45,15 @@ def read_origin(path: str) -> dict[str, Any] | None:
     if beside is None:
         return None
     try:
-        found = strict_json(beside, MAX_FILE_BYTES)
+        data = strict_json(beside, MAX_FILE_BYTES)
     except (OSError, ValueError) as error:
         raise ModelFileError(
-            f"not the origin of a table: {error}", where=beside, do="remove this file"
+            f"not the origin of a table: {error}",
+            code="origin-file",
+            where=beside,
+            do="remove this file",
         ) from None
-    return _checked(found, beside)
+    return _checked(data, beside)
 
 
 def recorded_missing(path: str, column: str) -> Any:
@@ -66,8 +69,8 @@ def origin_of_table(table: Any) -> dict[str, Any] | None:
     table.
     """
     metadata = getattr(getattr(table, "schema", None), "metadata", None) or {}
-    found = metadata.get(KEY) or (getattr(table, "attrs", None) or {}).get(KEY.decode())
-    return None if found is None else _parsed(found, "the table")
+    text = metadata.get(KEY) or (getattr(table, "attrs", None) or {}).get(KEY.decode())
+    return None if text is None else _parsed(text, "the table")
 
 
 def with_origin(table: Any, origin: Callable[[], dict[str, Any]]) -> Any:
@@ -94,13 +97,15 @@ def require_raw(
     renamed = set(origin["questions"]) - set(map(str, known))
     for column in map(str, columns):
         if column in origin["questions"]:
-            what = (
+            code = "second-layer"
+            problem = (
                 f"column {column!r} has reports already; privatizing them again would spoil "
                 "the estimates"
             )
         elif renamed and column not in origin.get("unprotected", ()):
+            code = "renamed-column"
             was = ", ".join(map(repr, sorted(renamed)))
-            what = (
+            problem = (
                 f"column {column!r} may have the reports of {was}, which the table does not "
                 "have under this name"
             )
@@ -110,7 +115,7 @@ def require_raw(
             "pass the table of the answers; or pass --again (again=True), and estimate with "
             "first.then(second)"
         )
-        raise ModelFileError(what, where=where, do=do)
+        raise ModelFileError(problem, code=code, where=where, do=do)
 
 
 def merged(origin: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]:
@@ -174,20 +179,23 @@ def _of_parquet(path: str) -> dict[str, Any] | None:
     """Read the origin in the metadata of a Parquet file; None if it has none, or cannot be read."""
     pa, pq = optional.pyarrow, optional.pyarrow_parquet
     try:
-        found = (pq.read_metadata(path).metadata or {}).get(KEY)
+        text = (pq.read_metadata(path).metadata or {}).get(KEY)
     except (pa.ArrowException, OSError):
         return None  # reading the table raises an error with the reason
-    return None if found is None else _parsed(found, path)
+    return None if text is None else _parsed(text, path)
 
 
-def _parsed(found: str | bytes, where: str) -> dict[str, Any]:
+def _parsed(text: str | bytes, where: str) -> dict[str, Any]:
     """Read an origin in metadata."""
     try:
-        data = json.loads(found)
+        data = json.loads(text)
     except ValueError as error:
         do = "restore the table as it was written, or privatize again"
         raise ModelFileError(
-            f"the origin of the table is damaged: {error}", where=where, do=do
+            f"the origin of the table is damaged: {error}",
+            code="damaged-origin",
+            where=where,
+            do=do,
         ) from None
     return _checked(data, where)
 
@@ -199,9 +207,14 @@ def _checked(data: Any, where: str) -> dict[str, Any]:
         or data.get("format") != FORMAT
         or not isinstance(data.get("questions"), dict)
     ):
-        given = data.get("format") if isinstance(data, dict) else data
-        what = f"the origin of the table has another format: {short_repr(given)}, not {FORMAT!r}"
+        stated = data.get("format") if isinstance(data, dict) else data
+        problem = (
+            f"the origin of the table has another format: {short_repr(stated)}, not {FORMAT!r}"
+        )
         raise ModelFileError(
-            what, where=where, do="estimate with the version of ldpopt that privatized"
+            problem,
+            code="origin-format",
+            where=where,
+            do="estimate with the version of ldpopt that privatized",
         )
     return data

@@ -52,8 +52,11 @@ class ParquetRows:
             for batch in self._file.iter_batches(
                 ROWS, columns=list(dict.fromkeys(names)), use_threads=False
             ):
-                found = zip([batch.column(name) for name in names], kinds, strict=True)
-                yield [one if kind in (None, one.type) else one.cast(kind) for one, kind in found]
+                columns = zip([batch.column(name) for name in names], kinds, strict=True)
+                yield [
+                    column if kind in (None, column.type) else column.cast(kind)
+                    for column, kind in columns
+                ]
         except (optional.pyarrow.ArrowException, OSError) as error:
             raise _invalid(error, self.name) from None
 
@@ -104,5 +107,8 @@ def writing_parquet(
 def _invalid(error: Exception, name: str) -> ModelFileError:
     why = str(error).splitlines()[0] if str(error) else type(error).__name__
     return ModelFileError(
-        f"not a Parquet table: {why}", where=name, do="save the table as .parquet again, or as .csv"
+        f"not a Parquet table: {why}",
+        code="parquet",
+        where=name,
+        do="save the table as .parquet again, or as .csv",
     )

@@ -22,7 +22,7 @@ def sheet_rows(stream: IO[bytes], path: str) -> ParquetRows:
     if ending != ".dta":
         # a missing one is named with its extra
         getattr(optional, "openpyxl" if ending == ".xlsx" else "pyreadstat")
-    found = io.BytesIO()
+    buffer = io.BytesIO()
     why = ""
     try:
         if ending == ".xlsx":
@@ -36,16 +36,19 @@ def sheet_rows(stream: IO[bytes], path: str) -> ParquetRows:
             frame = pandas.read_stata(stream) if ending == ".dta" else pandas.read_spss(path)
         columns = [_plain(frame.iloc[:, position]) for position in range(frame.shape[1])]
         arrow = optional.pyarrow.table(columns, names=list(map(str, frame.columns)))
-        optional.pyarrow_parquet.write_table(arrow, found)
+        optional.pyarrow_parquet.write_table(arrow, buffer)
     except (
         Exception
     ) as error:  # readers raise errors of many kinds, whose texts may have entries of the table
         why = type(error).__name__
     if why:
         raise ModelFileError(
-            f"the table cannot be read: {why}", where=path, do="save it again, or as CSV in UTF-8"
+            f"the table cannot be read: {why}",
+            code="sheet",
+            where=path,
+            do="save it again, or as CSV in UTF-8",
         )
-    rows = ParquetRows(found, path)
+    rows = ParquetRows(buffer, path)
     rows.first_row = 2 if ending == ".xlsx" else 1
     return rows
 
@@ -57,11 +60,11 @@ def _plain(column: Any) -> Any:
     values = column.astype(object) if str(column.dtype) == "category" else column
     if str(values.dtype) != "object":
         return optional.pyarrow.Array.from_pandas(values)
-    given = [None if optional.pandas.isna(value) else value for value in values]
-    if any(isinstance(value, str) for value in given):
-        given = [
+    cells = [None if optional.pandas.isna(value) else value for value in values]
+    if any(isinstance(value, str) for value in cells):
+        cells = [
             int(value) if isinstance(value, float) and value.is_integer() else value
-            for value in given
+            for value in cells
         ]
-        given = [value if value is None else str(value) for value in given]
-    return optional.pyarrow.array(given)
+        cells = [value if value is None else str(value) for value in cells]
+    return optional.pyarrow.array(cells)

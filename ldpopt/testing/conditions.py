@@ -14,7 +14,9 @@ def chosen_checks(only: Sequence[str] | None, known: Iterable[str]) -> tuple[str
     names = tuple(known)
     for name in () if only is None else only:
         if name not in names:
-            raise StatementError(f"unknown check {short_repr(name)}", do=nearest(name, names))
+            raise StatementError(
+                f"unknown check {short_repr(name)}", code="check", do=nearest(name, names)
+            )
     return names if only is None else tuple(only)
 
 

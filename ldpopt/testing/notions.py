@@ -33,7 +33,7 @@ CHANNELS = 12  # number of random channels on which rows and audit must agree
 
 
 @dataclass
-class _Checked:
+class _CheckedNotion:
     """A notion under test, with its alphabets."""
 
     notion: Any
@@ -77,8 +77,10 @@ class _Checked:
         return float(program.objective @ outcome.point), program.structure.channel(outcome.point)
 
     def audit(self, channel: Float, notion: Any = None) -> Audit:
-        found: Audit = (notion or self.notion).audit(Mechanism(channel, self.inputs, self.outputs))
-        return found
+        measured: Audit = (notion or self.notion).audit(
+            Mechanism(channel, self.inputs, self.outputs)
+        )
+        return measured
 
 
 class _NoPrivacy(Notion):
@@ -127,7 +129,7 @@ def check_notion(
     """
     require_notion(notion)
     first = tuple(inputs) if inputs is not None else notion.alphabet or (0, 1, 2)
-    checked = _Checked(notion, first, first if outputs is None else tuple(outputs))
+    checked = _CheckedNotion(notion, first, first if outputs is None else tuple(outputs))
     usual = [name for name in _CHECKS if post_processing or name != "post-processing"]
     chosen = usual if only is None else chosen_checks(only, _CHECKS)
     wrong = _failure("results", checked) if "results" in chosen else ""
@@ -136,7 +138,7 @@ def check_notion(
     require_none([failure for failure in failures if failure], repr(notion))
 
 
-def _failure(title: str, checked: _Checked) -> str:
+def _failure(title: str, checked: _CheckedNotion) -> str:
     """Run one check; return how it failed, or nothing."""
     try:
         _CHECKS[title](checked)
@@ -145,7 +147,7 @@ def _failure(title: str, checked: _Checked) -> str:
     return ""
 
 
-def _results(checked: _Checked) -> None:
+def _results(checked: _CheckedNotion) -> None:
     """Every method returns an object of the right type and size."""
     notion, (n, m) = checked.notion, checked.shape
     uniform = Mechanism(np.full((n, m), 1 / m), checked.inputs, checked.outputs)
@@ -185,11 +187,11 @@ def _result(notion: Notion, method: str, call: Callable[[], Any]) -> Any:
         ) from error
 
 
-def _returned(notion: Notion, method: str, found: Any) -> str:
+def _returned(notion: Notion, method: str, result: Any) -> str:
     value = (
-        short_repr(found)
-        if isinstance(found, (str, int, float, type(None)))
-        else f"a {type(found).__name__}"
+        short_repr(result)
+        if isinstance(result, (str, int, float, type(None)))
+        else f"a {type(result).__name__}"
     )
     return f"{type(notion).__name__}.{method}() returned {value}"
 
@@ -214,16 +216,16 @@ def _require_rows(notion: Notion, method: str, block: Any, n: int, m: int) -> No
     require(not wrong, f"{returned}: {wrong}")
 
 
-def _rows_and_audit(checked: _Checked) -> None:
+def _rows_and_audit(checked: _CheckedNotion) -> None:
     """Rows and audit agree on which channels are private."""
     for gain in checked.gains:
         _, channel = checked.best(gain, checked.rows)
         fixed = repair(channel, checked.notion, inputs=checked.inputs, outputs=checked.outputs)
-        what = (
+        problem = (
             f"rows() allow a channel at distance {fixed.moved:.3g} from the channels that "
             "audit() certifies"
         )
-        require(fixed.moved <= TOLERANCE, what)
+        require(fixed.moved <= TOLERANCE, problem)
     _, private = checked.best(checked.gains[0], checked.rows)
     for _ in range(CHANNELS):
         other = checked.rng.dirichlet(np.full(checked.shape[1], 0.5), checked.shape[0])
@@ -231,30 +233,30 @@ def _rows_and_audit(checked: _Checked) -> None:
         excess = float(checked.rows.violation(channel).max(initial=0.0))
         verdict = checked.audit(channel / channel.sum(axis=1, keepdims=True)).verdict
         if excess > 1e-6:
-            what = f"audit() says {verdict!r} for a channel that violates a row by {excess:.3g}"
-            require(verdict == "violated", what)
+            problem = f"audit() says {verdict!r} for a channel that violates a row by {excess:.3g}"
+            require(verdict == "violated", problem)
 
 
-def _tightness(checked: _Checked) -> None:
+def _tightness(checked: _CheckedNotion) -> None:
     """The optimum is private at epsilon, and not at epsilon - 0.01 if the value there is
     smaller.
     """
     is_budgeted = is_dataclass(checked.notion) and hasattr(checked.notion, "epsilon")
     gain = checked.gains[0]
     answer = solve(checked.problem(checked.notion, gain))
-    found = checked.audit(answer.mechanism.channel)
-    require(found.verdict == "certified", f"the optimum is {found.verdict} at its own budget")
+    audit = checked.audit(answer.mechanism.channel)
+    require(audit.verdict == "certified", f"the optimum is {audit.verdict} at its own budget")
     if not is_budgeted or float(checked.notion.epsilon) <= EPSILON_STEP:
         return
     epsilon = float(checked.notion.epsilon)
     require(
-        found.epsilon <= epsilon * (1 + 1e-12),
-        f"audit() finds epsilon {found.epsilon:.17g} of {epsilon:.17g}",
+        audit.epsilon <= epsilon * (1 + 1e-12),
+        f"audit() finds epsilon {audit.epsilon:.17g} of {epsilon:.17g}",
     )
     less = with_epsilon(checked.notion, Budget(epsilon - EPSILON_STEP))
     lower = solve(checked.problem(less, gain))
-    what = f"epsilon - {EPSILON_STEP} has a larger value: {lower.value} > {answer.value}"
-    require(lower.value <= answer.value + TOLERANCE, what)
+    problem = f"epsilon - {EPSILON_STEP} has a larger value: {lower.value} > {answer.value}"
+    require(lower.value <= answer.value + TOLERANCE, problem)
     if lower.value < answer.value - 1e-9:
         verdict = checked.audit(answer.mechanism.channel, less).verdict
         require(
@@ -263,7 +265,7 @@ def _tightness(checked: _Checked) -> None:
         )
 
 
-def _ties(checked: _Checked) -> None:
+def _ties(checked: _CheckedNotion) -> None:
     """Ties, their definition, the rows and the compact program have the same optimum."""
     for gain in checked.gains:
         problem = checked.problem(checked.notion, gain)
@@ -274,21 +276,21 @@ def _ties(checked: _Checked) -> None:
         definition = problem.definition()
         assert definition is not None
         value, _ = checked.best(gain, ties.rows(m))
-        found = {"definition()": checked.best(gain, definition.rows(m))[0]}
+        values = {"definition()": checked.best(gain, definition.rows(m))[0]}
         if not ties.is_shared and checked.inputs == checked.outputs:
-            found["rows()"] = checked.best(gain, checked.notion.rows(checked.inputs, m))[0]
+            values["rows()"] = checked.best(gain, checked.notion.rows(checked.inputs, m))[0]
         if ties.is_compact:
             program = formulate(problem, relaxed_form(problem))
             point = find("highs").solve(program).point
-            found["the compact program"] = (
+            values["the compact program"] = (
                 np.nan if point is None else float(program.objective @ point)
             )
-        for name, other in found.items():
-            what = f"the optimum is {value:.12g} by ties(), {other:.12g} by {name}"
-            require(bool(abs(other - value) <= TOLERANCE), what)
+        for name, other in values.items():
+            message = f"the optimum is {value:.12g} by ties(), {other:.12g} by {name}"
+            require(bool(abs(other - value) <= TOLERANCE), message)
 
 
-def _events(checked: _Checked) -> None:
+def _events(checked: _CheckedNotion) -> None:
     """``separate`` finds violated rows if and only if there are any."""
     if not checked.notion.is_separated:
         return
@@ -312,7 +314,7 @@ def _events(checked: _Checked) -> None:
     )
 
 
-def _table(checked: _Checked) -> None:
+def _table(checked: _CheckedNotion) -> None:
     """The notion's table, written as JSON and read again, gives the same notion."""
     notion = checked.notion
     kind = type(checked.notion)
@@ -329,13 +331,13 @@ def _table(checked: _Checked) -> None:
     require(table == plain, f"to_plain() returned values that change in JSON: {plain}")
     again = kind.from_plain(table, checked.inputs)
     require(type(again) is kind, f"from_plain() returned a {type(again).__name__}")
-    rows = _Checked(again, checked.inputs, checked.outputs).rows
+    rows = _CheckedNotion(again, checked.inputs, checked.outputs).rows
     parts = ("row", "x", "y", "coefficient", "lower", "upper")
     same = all(np.array_equal(getattr(rows, part), getattr(checked.rows, part)) for part in parts)
     require(same, "the notion read from its table has different rows")
 
 
-def _certificate(checked: _Checked) -> None:
+def _certificate(checked: _CheckedNotion) -> None:
     """The optimum is certified."""
     for gain in checked.gains:
         proof = certify(solve(checked.problem(checked.notion, gain)))
@@ -343,7 +345,7 @@ def _certificate(checked: _Checked) -> None:
         require(proof.relative_gap <= TOLERANCE, f"the certified gap is {proof.relative_gap:.3g}")
 
 
-def _post_processing(checked: _Checked) -> None:
+def _post_processing(checked: _CheckedNotion) -> None:
     """A private channel stays private when its reports are randomized."""
     m = checked.shape[1]
     for gain in checked.gains:
@@ -355,14 +357,14 @@ def _post_processing(checked: _Checked) -> None:
             fixed = repair(
                 channel @ after, checked.notion, inputs=checked.inputs, outputs=checked.outputs
             )
-            what = (
+            problem = (
                 f"the channel with randomized reports is at distance {fixed.moved:.3g} from "
                 "private channels"
             )
-            require(fixed.moved <= 1e-9, what)
+            require(fixed.moved <= 1e-9, problem)
 
 
-_CHECKS: dict[str, Callable[[_Checked], None]] = {
+_CHECKS: dict[str, Callable[[_CheckedNotion], None]] = {
     "results": _results,
     "rows and audit": _rows_and_audit,
     "tightness": _tightness,

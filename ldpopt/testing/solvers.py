@@ -50,7 +50,7 @@ class Tolerances:
 
 
 @dataclass(frozen=True)
-class _Checked:
+class _CheckedSolver:
     """A solver under test and the required tolerances."""
 
     solver: Solver
@@ -85,9 +85,11 @@ class _Checked:
             violation <= self.tolerances.residual,
             f"the point violates a row or bound by {violation:.3g}",
         )
-        found = float(program.objective @ outcome.point)
-        relative_error = abs(found - expected) / max(1.0, abs(expected))
-        require(relative_error <= self.tolerances.value, f"value {found:.15g}, not {expected:.15g}")
+        objective = float(program.objective @ outcome.point)
+        relative_error = abs(objective - expected) / max(1.0, abs(expected))
+        require(
+            relative_error <= self.tolerances.value, f"value {objective:.15g}, not {expected:.15g}"
+        )
         return outcome
 
 
@@ -114,8 +116,8 @@ def check_solver(
     --------
     >>> check_solver("highs", only=["optimum of a maximum", "infeasible"])
     """
-    found = find(solver) if isinstance(solver, str) else require_solver(solver)
-    checked = _Checked(found, tolerances or Tolerances())
+    adapter = find(solver) if isinstance(solver, str) else require_solver(solver)
+    checked = _CheckedSolver(adapter, tolerances or Tolerances())
     failures = []
     for title in chosen_checks(only, _CHECKS):
         try:
@@ -126,7 +128,7 @@ def check_solver(
             failures.append(f"  {title}: {error}")
         except Exception as error:  # of the solver itself: every check has to be named
             failures.append(f"  {title}: the solver raised {type(error).__name__}: {error}")
-    require_none(failures, f"solver {found.name!r}")
+    require_none(failures, f"solver {adapter.name!r}")
 
 
 def checks() -> tuple[str, ...]:
@@ -145,7 +147,7 @@ def _arrays(program: LinearProgram) -> tuple[Any, ...]:
     return program.objective, program.start, program.index, program.value, *sides
 
 
-def _infeasible(solver: _Checked) -> None:
+def _infeasible(solver: _CheckedSolver) -> None:
     rows = [[1, 1], [1, 1]]
     solver.expect_status(dense_program([1, 0], rows, [-np.inf, 2], [1, np.inf]), Status.INFEASIBLE)
     solver.expect_status(
@@ -156,7 +158,7 @@ def _infeasible(solver: _Checked) -> None:
     )
 
 
-def _unbounded(solver: _Checked) -> None:
+def _unbounded(solver: _CheckedSolver) -> None:
     solver.expect_status(dense_program([1, 0], [[1, -1]], -np.inf, 1), Status.UNBOUNDED)
     solver.expect_status(
         dense_program([1, 1], [[1, -1]], 0, 0, column_lower=-np.inf, maximize=False),
@@ -164,7 +166,7 @@ def _unbounded(solver: _Checked) -> None:
     )
 
 
-def _degenerate(solver: _Checked) -> None:
+def _degenerate(solver: _CheckedSolver) -> None:
     # Beale's example, on which the textbook rule cycles.
     rows = [[1 / 4, -60, -1 / 25, 9], [1 / 2, -90, -1 / 50, 3], [0.0, 0.0, 1.0, 0.0]]
     solver.value(
@@ -176,14 +178,14 @@ def _degenerate(solver: _Checked) -> None:
     )
 
 
-def _badly_scaled(solver: _Checked) -> None:
+def _badly_scaled(solver: _CheckedSolver) -> None:
     rows = np.array([1e3, 1.0, 1e-3])
     columns = np.array([1e2, 1e-2])
     scaled = rows[:, None] * np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 2.0]]) * columns
     solver.value(dense_program(columns * [3, 5], scaled, -np.inf, rows * [4, 12, 18]), 36.0)
 
 
-def _free(solver: _Checked) -> None:
+def _free(solver: _CheckedSolver) -> None:
     rows = [[1, -1, 0], [1, 0, -2], [0, 1, 1]]
     solver.value(
         dense_program(
@@ -194,7 +196,7 @@ def _free(solver: _Checked) -> None:
     solver.value(dense_program([1, 0], [[1, 1]], -np.inf, -1, column_lower=[-np.inf, 2]), -3.0)
 
 
-def _two_sided(solver: _Checked) -> None:
+def _two_sided(solver: _CheckedSolver) -> None:
     for maximize, expected in ((True, 3.0), (False, 1.0)):
         program = dense_program([1, 1], [[1, 1], [1, -1]], [1, -1], [3, 0.5], maximize=maximize)
         outcome = solver.value(program, expected)
@@ -206,14 +208,14 @@ def _two_sided(solver: _Checked) -> None:
             )
 
 
-def _equalities(solver: _Checked) -> None:
+def _equalities(solver: _CheckedSolver) -> None:
     # Ship 3 and 4 units to shops that need 2 and 5; one of the four equations is redundant.
     rows = [[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]]
     supply = [3, 4, 2, 5]
     solver.value(dense_program([8, 6, 9, 5], rows, supply, supply, maximize=False), 42.0)
 
 
-def _empty(solver: _Checked) -> None:
+def _empty(solver: _CheckedSolver) -> None:
     rows = [[0, 0, 0], [1, 1, 0], [0, 0, 0]]
     solver.value(
         dense_program([1, 1, 0], rows, [-1, -np.inf, 0], [np.inf, 2, 0], column_upper=9), 2.0
@@ -224,7 +226,7 @@ def _empty(solver: _Checked) -> None:
     )
 
 
-def _channel(solver: _Checked) -> None:
+def _channel(solver: _CheckedSolver) -> None:
     try:
         solver.value(formulate(Problem([0.5, 0.3, 0.2], "identity", PureLDP("log(3)"))), 0.6)
     except NotRepresentableError as error:
@@ -236,7 +238,7 @@ def _channel(solver: _Checked) -> None:
     )
 
 
-def _time_limit(solver: _Checked) -> None:
+def _time_limit(solver: _CheckedSolver) -> None:
     limit = solver.tolerances.time_limit
     if limit is None:
         return
@@ -256,7 +258,7 @@ def _time_limit(solver: _Checked) -> None:
     solver.expect_status(factory(), Status.OPTIMAL, time_limit=60.0)
 
 
-def _unknown_option(solver: _Checked) -> None:
+def _unknown_option(solver: _CheckedSolver) -> None:
     try:
         solver.solve(factory(), no_solver_has_such_an_option=1)
     except SolverOptionError:
@@ -264,18 +266,18 @@ def _unknown_option(solver: _Checked) -> None:
     raise AssertionError("an unknown option was accepted without an error")
 
 
-def _duals(solver: _Checked) -> None:
+def _duals(solver: _CheckedSolver) -> None:
     for program in (factory(), diet(), mixed(True), mixed(False)):
-        found = solver.expect_status(program, Status.OPTIMAL).row_duals
-        if found is None:
+        duals = solver.expect_status(program, Status.OPTIMAL).row_duals
+        if duals is None:
             raise AssertionError("there are no row duals, which certificates need")
         for row in range(program.shape[0]):
             slope = _slope(solver, program, "row", row)
-            what = f"dual {found[row]:.9g} of row {row}, but the value moves by {slope:.9g}"
-            require(_near(found[row], slope, solver), what)
+            problem = f"dual {duals[row]:.9g} of row {row}, but the value moves by {slope:.9g}"
+            require(_near(duals[row], slope, solver), problem)
 
 
-def _reduced_costs(solver: _Checked) -> None:
+def _reduced_costs(solver: _CheckedSolver) -> None:
     for program in (factory(), mixed(True), mixed(False)):
         outcome = solver.expect_status(program, Status.OPTIMAL)
         if outcome.row_duals is None or outcome.column_duals is None:
@@ -288,11 +290,13 @@ def _reduced_costs(solver: _Checked) -> None:
         for column in range(program.shape[1]):
             slope = _slope(solver, program, "column", column)
             cost = outcome.column_duals[column]
-            what = f"reduced cost {cost:.9g} of column {column}, but the value moves by {slope:.9g}"
-            require(_near(cost, slope, solver), what)
+            problem = (
+                f"reduced cost {cost:.9g} of column {column}, but the value moves by {slope:.9g}"
+            )
+            require(_near(cost, slope, solver), problem)
 
 
-def _slope(solver: _Checked, program: LinearProgram, kind: str, index: int) -> float:
+def _slope(solver: _CheckedSolver, program: LinearProgram, kind: str, index: int) -> float:
     """Change of the optimal value for each unit by which a row's or column's finite bounds are
     raised.
     """
@@ -309,12 +313,12 @@ def _slope(solver: _Checked, program: LinearProgram, kind: str, index: int) -> f
     return (values[1] - values[0]) / (2 * BOUND_STEP)
 
 
-def _near(found: float, expected: float, solver: _Checked) -> bool:
+def _near(value: float, expected: float, solver: _CheckedSolver) -> bool:
     roughness = solver.tolerances.value * 36 / BOUND_STEP
-    return abs(found - expected) <= solver.tolerances.dual * max(1.0, abs(expected)) + roughness
+    return abs(value - expected) <= solver.tolerances.dual * max(1.0, abs(expected)) + roughness
 
 
-_CHECKS: dict[str, Callable[[_Checked], object]] = {
+_CHECKS: dict[str, Callable[[_CheckedSolver], object]] = {
     "optimum of a maximum": lambda solver: solver.value(factory(), 36.0),
     "optimum of a minimum": lambda solver: solver.value(diet(), 9.0),
     "infeasible": _infeasible,

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import ldpopt as lo
+from builders import refused
 from ldpopt.errors import StatementError
 
 PROBLEM = lo.Problem({"no": 0.4, "yes": 0.6}, "identity", lo.PureLDP("log(3)"))
@@ -55,7 +56,7 @@ def test_a_mechanism_is_saved_loaded_and_drawn(tmp_path: Path) -> None:
         lo.sweep(PROBLEM, [0.5, 1.0]).plot(),
     ):
         assert ax.get_xlabel()
-    with pytest.raises(StatementError, match="no picture"):
+    with refused("picture"):
         lo.plot(PROBLEM.prior)
     best = lo.design(lo.Workload.frequencies(["no", "yes"]), lo.PureLDP(1.0))
     for thing in (
@@ -74,7 +75,7 @@ def test_privatize_is_the_verb_of_mechanisms_and_protocols() -> None:
     assert reports.tolist() == coin.sample(people, rng=1).tolist()
     series = coin.privatize(pd.Series(people, index=[5, 7, 9]), rng=1)
     assert (series.index.tolist(), series.tolist()) == ([5, 7, 9], reports.tolist())
-    with pytest.raises(StatementError, match="columns of the answers are missing"):
+    with pytest.raises(StatementError, match=r"privatize\(table"):
         coin.privatize(pd.DataFrame({"q": people}))
     for protocol in (lo.mean.Duchi(1.0), lo.frequencies.RandomizedResponse(["no", "yes"], 1.0)):
         answers = [0.5, -1.0] if hasattr(protocol, "domain") else people

@@ -427,9 +427,7 @@ def test_is_refused_cleanly(call: Callable[[], Any]) -> None:
 
 
 def test_no_label_makes_a_message_endless() -> None:
-    with pytest.raises(
-        LdpoptError, match=r"(?s)^output 'x+ \.\.\. x+' is not an input of the next"
-    ) as caught:
+    with pytest.raises(LdpoptError, match=r"(?s)^output 'x+ \.\.\. x+' ") as caught:
         lo.Mechanism([[1.0]], ["a"], ["x" * 5000]).then(lo.Mechanism([[1.0]], ["b"]))
     assert len(str(caught.value)) < 2000
 

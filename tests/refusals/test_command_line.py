@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -25,7 +26,6 @@ REFUSED = {
     "solve coin.toml --time-limit soon": "valid number",
     "design workload.toml --time-limit 0": "greater than or equal to 0.001",
     "design workload.toml --outputs 1": "greater than or equal to 2",
-    "design workload.toml --gap 2": "gap = 2.0 is not in",
     "export coin.toml --to xls": "'xls' is not one of",
     "export coin.toml --to lp --json -": "add -o FILE",
     "plan coin.json": "give --half-width, --people, or both",
@@ -39,10 +39,8 @@ REFUSED = {
     "check prior.toml": 'weights = {"a" = 0.3, ...}',
     "check binary.toml": "binary.toml:1",
     "compare missing.toml": "do: check the path",
-    "models missing": "missing is not a folder",
     "solve coin.toml --solver nobody": "name one of auto, cbc, cvxpy, highs, interior",
     "solve coin.toml --solver cvxpy:nobody": "cvxpy has no solver 'NOBODY' here",
-    "solve coin.toml --epsilon -1": "epsilon = '-1' is negative",
     "design coin.toml": "add [workload]",
     "design missing.toml": "do: check the path",
     "solve workload.toml": "has a workload and no utility",
@@ -52,43 +50,30 @@ REFUSED = {
     "plot workload.toml --kind mechanism -o out.png": "has a workload and no utility",
     "certify workload.toml --solver cbc": "--solver is for a utility",
     # mechanisms and certificates
+    "audit coin.toml": "a model is solved first",
+    "plan coin --people 10": "a model is solved first",
+    "account coin.toml": "a model is solved first",
+    "audit other.json": "the key 'inputs' is missing",
     "audit missing.json": "do: check the path",
     "audit .": "Is a directory",
-    "audit coin.toml": "a model is solved first",
-    "audit other.json": "the key 'inputs' is missing",
-    "audit list.json": "not a mechanism in JSON",
-    "audit coin.json --epsilon plenty": "'plenty' is not a number",
-    "audit coin.json --epsilon=-1": "epsilon = '-1' is negative",
-    "audit coin.json --epsilon inf": "'inf' is not a number",
     "audit coin.json --delta 0.1": "--delta is given without --epsilon: give both",
-    "audit coin.json --epsilon 1 --delta 2": "delta = 2.0 is not in [0, 1]",
     "audit coin.json --epsilon 1 --model coin.toml": "give either --model or --epsilon",
     "certify missing.json": "do: check the path",
     "certify coin.json": "solve MODEL --certificate FILE`; for its privacy alone, `ldpopt audit",
     # output files
-    "solve coin.toml -o missing/out.json": "name a file in an existing folder",
-    "solve coin.toml -o .": "it is a folder",
     "solve coin.toml --json missing/out.json": "name a file in an existing folder",
     "solve coin.toml --json .": "cannot write the file: it is a folder",
     "compare coin.toml --json .": "cannot write the file: it is a folder",
     "check coin.toml --json .": "cannot write the file: it is a folder",
     "vertices coin.toml --json .": "cannot write the file: it is a folder",
     "audit coin.json --json .": "cannot write the file: it is a folder",
-    "solve coin.toml --plot out.doc": "unknown picture format 'doc'",
-    "design workload.toml --plot out.doc": "unknown picture format 'doc'",
-    "design workload.toml -o missing/out.json": "name a file in an existing folder",
-    "design workload.toml --certificate .": "it is a folder",
-    "plot coin.json -o out": "unknown picture format ''",
     "plot coin.json --kind design -o out.png": "write one with `ldpopt design",
-    "plot coin.json --kind polytope -o out.png": "name the model file",
-    "plot impossible.toml --kind polytope -o out.png": "two answers and two reports",
     "solve coin -o -": "--json - writes to stdout",
     "report coin -o -": "--json - writes to stdout",
     "sweep coin --epsilon 1 -o -": "--json - writes to stdout",
     "simulate coin --people 10 -o -": "--json - writes to stdout",
     "estimate coin.json answers.csv -c answer -o -": "--json - writes to stdout",
     "estimate coin.json answers.csv -c answer -o table.docx": ".docx",
-    "init coin.toml": "the file exists already",
     "init new.toml --answers yes": "two or more different answers",
     "init new.toml --answers yes,yes": "two or more different answers",
     "init new.toml --answers yes,": "two or more different answers",
@@ -96,14 +81,9 @@ REFUSED = {
     "privatize coin.json answers.csv -o out.csv": "name the column of the table with -c",
     "privatize coin.json missing.csv -c answer -o out.csv": "do: check the path",
     "privatize coin.json . -c answer -o out.csv": "its reports go to a folder",
-    "privatize coin.json answers.csv -c answer -o missing/out.csv": "name a file in an "
-    "existing folder",
     "privatize coin.json semicolons.csv -c job -o out.csv": "';'",
     "privatize coin.json latin.csv -c answer -o out.csv": "latin.csv, row 3",
     "privatize coin.json answers.csv -c answer -o - --json -": "cannot both go to stdout",
-    "privatize twins.json answers.csv -c answer -o out.csv": "duplicate answer label '1' as text",
-    f"{PRIVATIZE} -c answer": "'answer' is named twice",
-    f"{PRIVATIZE} --keep age": "the columns are name, answer",
     f"{PRIVATIZE} --key k": "--key and --id belong together",
     f"{PRIVATIZE} --key k --id name --seed 1": "not from both",
     f"{PRIVATIZE} --missing-answer maybe": "is not an input of the mechanism",
@@ -112,12 +92,10 @@ REFUSED = {
     "estimate coin.json answers.csv -c name": "answers.csv, column name, row 2",
     "estimate coin.json answers.csv -c name -c answer": "2 columns are given: estimate one at "
     "a time",
-    "estimate coin.json answers.csv -c answer --confidence 2": "confidence = 2.0 is not between "
-    "0 and 1",
     "estimate coin.json answers.csv -c answer --dask tcp://x:1": "is for a folder",
     "estimate constant.json answers.csv -c answer": "the channel has rank 1",
     # surveys
-    "solve questions.toml": "this is a survey of several questions",
+    "solve questions.json": "the survey is solved: go on with",
     "plot questions.json -o out.png": "ldpopt survey report questions.json",
     "privatize questions.json answers.csv -c answer -o out.csv": "--column is for a mechanism or "
     "a design",
@@ -126,75 +104,41 @@ REFUSED = {
     "estimate questions.json answers.csv --method maximum_likelihood": "--method is for a "
     "mechanism or a design",
     "plan questions.json --people 10 --epsilon 1": "--epsilon is for a mechanism or a design",
-    "solve questions.json": "the survey is solved: go on with",
     "design questions.toml": "ldpopt survey solve questions.toml",
     "compare questions.toml": 'scheme = "best"',
     "simulate questions.json --people 9": "ldpopt survey simulate questions.json",
     "sweep questions.toml --epsilon 1": "ldpopt survey plan questions.toml",
     "vertices questions.toml": "ldpopt survey --help",
     "export questions.json -o out.lp": "ldpopt survey solve questions.json",
-    "check cut.json": "not a survey in JSON",
-    "survey solve questions.json": "the survey is solved: go on with",
-    "survey solve coin.toml": "it has no [question.NAME]",
     "survey solve short.toml": "should be a list of at least 2 items",
     "survey solve prior_sum.toml": "the prior sums to 1.1",
     "survey solve split.toml": "'splt': should be 'split'",
-    "survey solve questions.toml -o .": "it is a folder",
-    "survey collect coin.json": "it has no [question.NAME]",
     "survey collect questions.json --until soon": "is not a date such as",
-    "survey collect questions.json --to nothing": "use sqlite:///FILE",
     "survey invite questions.json 0 -o out.csv --page https://x": "greater than or equal to 1",
     "survey invite questions.json 3 -o out.csv --page x": "is not the address of a page",
     "survey export nothing -o out.csv": "such as sqlite:///reports.db",
     "survey form questions.json -o out.html --to ftp://x": "https://collect.example.org/reports",
     "survey report questions.json": "Missing option '-o'",
-    "survey report questions.json -o nowhere/out.html": "name a file in an existing folder",
     "survey report questions.json -o out.html --people 0": "greater than or equal to 1",
     "survey report questions.json -o out.html --where cloud": "'cloud' is not one of",
     "report questions.json -o out.html --no-budgets": "--no-budgets is for a model",
-    "report coin -o out.html --waves 3": "waves are those of a survey",
     "report coin.json -o out.html": "this is JSON",
     "certify questions.json --solver highs": "--solver is for a model",
-    "certify cut.json": "not a survey in JSON",
-    "audit questions.json --epsilon lots": "'lots' is not a number",
     "audit questions.json --model coin.toml": "--model is for a mechanism or a design",
-    "audit coin.json --model questions.toml": "this is a survey of several questions",
-    "plan coin --people 10": "a model is solved first",
     "account questions.json --waves 0": "greater than or equal to 1",
     "account questions.json --delta 2": "less than or equal to 1",
-    "account coin.toml": "a model is solved first",
     "estimate questions.json answers.csv --weights answer": "has reports, not weights",
-    "export coin -o out.foo": "use the ending .lp or .mps",
-    "export coin -o nowhere/out.lp": "name a file in an existing folder",
     "vertices anes96_party": "take too long to list",
     # many runs
-    "sweep coin.toml --epsilon a:b:c": "is not a grid",
-    "sweep coin.toml --epsilon 1:2:0": "is not a grid",
-    "sweep coin.toml --epsilon 0:nan:3": "is not a grid",
-    "sweep coin.toml --epsilon ''": "epsilon = \"''\" is not a number",
-    "sweep coin.toml --epsilon 1 --delta much": "an entry that is not a number",
     "sweep coin.toml --epsilon 1 -j 0": "jobs = 0 is not a number of processes",
-    "sweep impossible.toml --epsilon 1 --prior-grid 3": "this model has 3",
-    "sweep coin.toml coin.toml --epsilon 1": "two models are called 'coin'",
-    "sweep coin.toml limit.toml --epsilon 1": "have different values of time_limit: None, 3.0",
-    "simulate coin.json --people 1.5": "is not a number of people",
     "simulate coin.json --people 1e15 --prior no=1,yes=1": "do: take fewer people",
-    "simulate coin.json --people some": "is not a number of people",
     "simulate coin.json --people 10 --checkpoint x": "needs a --seed",
-    "simulate coin.json --people 10 --epsilon 1": "a budget of its own",
-    "simulate coin.json --people 10 --delta 0.1": "together with budgets",
-    "simulate coin.json --people 10 --prior no=1,yes=x": "'yes=x' is not a weight",
-    "simulate coin.json --people 10 --prior no=1,no=2,yes=1": "'no' has two weights",
     "simulate coin.json --people 10 --prior no=1,maybe=1": "names 'maybe'",
-    "simulate coin.json coin.json --people 10": "two models are called 'coin'",
     "simulate coin.json --people 10 -j 2 --dask tcp://x:1": "give one of them",
-    "simulate coin.json --people 10 --dask nowhere": "no scheduler of Dask answers",
     f"{EXPERIMENT} 0:50": "row 53",
-    f"{EXPERIMENT} 50": "is not a range",
     f"{EXPERIMENT} 9:1": "is empty",
     f"{EXPERIMENT} 0:inf": "is infinite",
     f"{EXPERIMENT} -1e308:1e308": "is infinite",
-    f"{EXPERIMENT} 0:60 -c hours": "'hours' is named twice",
     f"{EXPERIMENT} 0:60 --people 1e15": "do: take fewer people",
     f"{EXPERIMENT} 0:60 --protocol duchi": "did you mean 'Duchi'",
     "experiment hours.csv -c name --range 0:50 --people 9 --epsilon 1": "the answer is not "
@@ -202,6 +146,66 @@ REFUSED = {
     "experiment hours.csv -c hour --range 0:60 --people 9 --epsilon 1": "did you mean 'hours'",
 }
 """Words of the message by command; empty quotes are two characters."""
+
+
+BY_CODE = {
+    "design workload.toml --gap 2": "range",
+    "models missing": "folder",
+    "solve coin.toml --epsilon -1": "negative-epsilon",
+    "audit list.json": "json",
+    "audit coin.json --epsilon plenty": "epsilon",
+    "audit coin.json --epsilon=-1": "negative-epsilon",
+    "audit coin.json --epsilon inf": "epsilon",
+    "audit coin.json --epsilon 1 --delta 2": "range",
+    "solve coin.toml -o missing/out.json": "folder",
+    "solve coin.toml -o .": "folder",
+    "solve coin.toml --plot out.doc": "picture-format",
+    "design workload.toml --plot out.doc": "picture-format",
+    "design workload.toml -o missing/out.json": "folder",
+    "design workload.toml --certificate .": "folder",
+    "plot coin.json -o out": "picture-format",
+    "plot coin.json --kind polytope -o out.png": "model",
+    "plot impossible.toml --kind polytope -o out.png": "plane",
+    "init coin.toml": "existing-file",
+    "privatize coin.json answers.csv -c answer -o missing/out.csv": "folder",
+    "privatize twins.json answers.csv -c answer -o out.csv": "same-text",
+    f"{PRIVATIZE} -c answer": "duplicate",
+    f"{PRIVATIZE} --keep age": "column",
+    "estimate coin.json answers.csv -c answer --confidence 2": "share",
+    "solve questions.toml": "survey",
+    "check cut.json": "json",
+    "survey solve questions.json": "solved-survey",
+    "survey solve coin.toml": "survey",
+    "survey solve questions.toml -o .": "folder",
+    "survey collect coin.json": "survey",
+    "survey collect questions.json --to nothing": "address",
+    "survey report questions.json -o nowhere/out.html": "folder",
+    "report coin -o out.html --waves 3": "waves",
+    "certify cut.json": "json",
+    "audit questions.json --epsilon lots": "epsilon",
+    "audit coin.json --model questions.toml": "survey",
+    "export coin -o out.foo": "format",
+    "export coin -o nowhere/out.lp": "folder",
+    "sweep coin.toml --epsilon a:b:c": "grid",
+    "sweep coin.toml --epsilon 1:2:0": "grid",
+    "sweep coin.toml --epsilon 0:nan:3": "grid",
+    "sweep coin.toml --epsilon ''": "epsilon",
+    "sweep coin.toml --epsilon 1 --delta much": "entry",
+    "sweep impossible.toml --epsilon 1 --prior-grid 3": "prior-grid",
+    "sweep coin.toml coin.toml --epsilon 1": "duplicate",
+    "sweep coin.toml limit.toml --epsilon 1": "settings",
+    "simulate coin.json --people 1.5": "entry",
+    "simulate coin.json --people some": "entry",
+    "simulate coin.json --people 10 --epsilon 1": "epsilon",
+    "simulate coin.json --people 10 --delta 0.1": "delta",
+    "simulate coin.json --people 10 --prior no=1,yes=x": "weights",
+    "simulate coin.json --people 10 --prior no=1,no=2,yes=1": "duplicate",
+    "simulate coin.json coin.json --people 10": "duplicate",
+    "simulate coin.json --people 10 --dask nowhere": "scheduler",
+    f"{EXPERIMENT} 50": "range",
+    f"{EXPERIMENT} 0:60 -c hours": "duplicate-column",
+}
+"""Code of the error by command: the sentence may change."""
 
 
 @pytest.fixture(scope="module")
@@ -240,16 +244,95 @@ def files(folder: Path, coin: str, questions: Path) -> None:
     Mechanism([[0.5, 0.5], [0.5, 0.5]], ["1", 1]).save("twins.json")
 
 
+def _error(text: str) -> dict[str, str]:
+    """The error in the one line of JSON that a refused command writes."""
+    assert text.count("\n") == 1
+    written = json.loads(text)
+    assert list(written) == ["error"]
+    error: dict[str, str] = written["error"]
+    assert list(error) == ["code", "kind", "what", "where", "do"]
+    return error
+
+
 @pytest.mark.parametrize(("command", "words"), REFUSED.items(), ids=REFUSED)
 def test_wrong_commands_are_refused_on_one_line(files: None, command: str, words: str) -> None:
     before = sorted(os.listdir())
     result = run_cli(*command.split())
     assert result.exit_code == 2, result.output
-    assert result.stdout == ""
+    if command.endswith("--json -"):
+        assert _error(result.stdout)["code"] == "usage"
+    else:
+        assert result.stdout == ""
     assert result.stderr.startswith("ldpopt: ")
     assert result.stderr.count("\n") == 1
     assert words in result.stderr
     assert sorted(os.listdir()) == before
+
+
+@pytest.mark.parametrize(("command", "code"), BY_CODE.items(), ids=BY_CODE)
+def test_wrong_commands_are_refused_with_a_code(files: None, command: str, code: str) -> None:
+    before = sorted(os.listdir())
+    result = run_cli(*command.split(), "--json", "-")
+    assert result.exit_code == 2, result.output
+    assert _error(result.stdout)["code"] == code
+    assert result.stderr.startswith("ldpopt: ")
+    assert result.stderr.count("\n") == 1
+    assert sorted(os.listdir()) == before
+
+
+IN_JSON = {
+    "frobnicate": "usage UsageError",
+    "solve": "usage MissingParameter",
+    "solve coin.toml --form square": "usage BadParameter",
+    "solve coin.toml --nothing": "usage NoSuchOption",
+    "plan coin.json": "usage BadParameter",
+    "models missing": "folder ModelFileError",
+    "solve coyn": "ModelFileError",
+    "audit coin.toml": "json ModelFileError",
+    "estimate coin.json answers.csv -c none": "column ModelFileError",
+    "sweep coin.toml --epsilon 0:1": "grid StatementError",
+    "survey solve coin.toml": "survey ModelFileError",
+    "plot coin.json -o missing/out.png": "folder ModelFileError",
+    "plot impossible.toml -o out.png": "InfeasibleError",
+    "certify other.json": "missing-key ModelFileError",
+}
+"""Code (default: the name of the class) and class of the error, by command."""
+
+
+@pytest.mark.parametrize(("command", "code"), IN_JSON.items(), ids=IN_JSON)
+def test_an_error_is_written_where_the_json_would_have_gone(
+    files: None, command: str, code: str
+) -> None:
+    plain = run_cli(*command.split())
+    result = run_cli(*command.split(), "--json", "-")
+    error = _error(result.stdout)
+    assert [error["code"], error["kind"]] == [code.split()[0], code.split()[-1]]
+    assert (result.exit_code, result.stderr) == (plain.exit_code, plain.stderr)
+    line = [error["what"], error["where"] and f"where: {error['where']}", f"do: {error['do']}"]
+    assert " ".join(" | ".join(filter(None, line)).split()) in result.stderr
+    result = run_cli(*command.split(), "--json=error.json")
+    assert result.stdout == ""
+    assert _error(Path("error.json").read_text()) == error
+
+
+def test_json_has_an_error_or_a_result_and_never_both(files: None) -> None:
+    claim = "certify proof.json --independent --json -"
+    cli_output("solve", "coin.toml", "--certificate", "proof.json")
+    Path("proof.json").write_text(Path("proof.json").read_text().replace("1.0", "0.9"))
+    result = run_cli("solve", "impossible.toml", "--json", "-")
+    assert "status" in json.loads(result.stdout)
+    result = run_cli(*claim.split())
+    assert result.exit_code == 1
+    assert _error(result.stdout)["code"] == "claim"
+
+
+def test_an_error_replaces_no_file_that_the_command_reads(files: None) -> None:
+    before = Path("other.json").read_bytes()
+    assert run_cli("audit", "other.json", "--json", "other.json").exit_code == 2
+    assert Path("other.json").read_bytes() == before
+    before = Path("coin.toml").read_bytes()
+    assert run_cli("solve", "coyn", "--json", "coin.toml").exit_code == 2
+    assert Path("coin.toml").read_bytes() == before
 
 
 TABLES = {

@@ -89,46 +89,65 @@ def report(
     require_kind(problem, (Problem, DesignProblem, Survey), "report()")
     if where not in (None, "device", "office"):
         raise StatementError(
-            f"where = {short_repr(where)} is unknown", do="pass 'device', 'office' or None"
+            f"where = {short_repr(where)} is unknown",
+            code="choice",
+            do="pass 'device', 'office' or None",
         )
     if isinstance(keep, str):
         raise StatementError(
-            f"keep = {keep!r} is one text", do="pass a list of columns, such as ['region']"
+            f"keep = {keep!r} is one text",
+            code="text",
+            do="pass a list of columns, such as ['region']",
         )
     wanted = None if people is None else whole_number(people, "people", 1)
     sizes = list(PEOPLE) if wanted is None else sorted({max(1, wanted // 2), wanted, 2 * wanted})
     title = (isinstance(problem, Survey) and problem.title) or title or "A private survey"
     words: dict[str, Any] = {"title": title, "source": source, "program": program()}
     words |= {"where": where, "keep": keep, "wanted": wanted, "belief_ranges": belief_ranges}
-    given = [
+    used = [
         ("people", people),
         ("waves", waves),
         ("where", where),
         *(("keep", column) for column in keep),
     ]
     words["options"] = "".join(
-        f" --{name} {shlex.quote(str(value))}" for name, value in given if value is not None
+        f" --{name} {shlex.quote(str(value))}" for name, value in used if value is not None
     )
     if isinstance(problem, Survey):
         times = (problem.words.waves or 1) if waves is None else whole_number(waves, "waves", 1)
         return survey_page(problem, sizes, times, **words)
     if waves is not None:
-        raise StatementError("waves are those of a survey", do="leave waves out, or pass a Survey")
-    results, own = _results(problem, budgets, time_limit, progress or (lambda message: None))
-    words |= {
+        raise StatementError(
+            "waves are those of a survey", code="waves", do="leave waves out, or pass a Survey"
+        )
+    results, index = _results(problem, budgets, time_limit, progress or (lambda message: None))
+    return _problem_page(problem, results, index, sizes, **words)
+
+
+def _problem_page(
+    problem: Problem | DesignProblem,
+    results: Sequence[Result],
+    index: int,
+    sizes: Sequence[int],
+    **words: Any,
+) -> str:
+    """The page of a problem as HTML; ``index`` is the place of its result among those for other
+    budgets.
+    """
+    prior = problem.weights if isinstance(problem, DesignProblem) else problem.prior
+    facts: dict[str, Any] = {
         "problem": problem,
         "is_design": isinstance(problem, DesignProblem),
         "results": results,
-        "own": own,
+        "own": index,
+        "people": sizes,
+        "most_likely_reports": most_likely_reports,
+        "guesses": guesses,
+        "is_uniform": prior is None or bool(np.ptp(prior) < UNIFORM_TOLERANCE),
+        "precision_rows": lambda result: precision_rows(result, sizes),
+        "power": lambda privacy, distance: math.exp(min(float(privacy.epsilon) * distance, 700.0)),
     }
-    words |= {"people": sizes, "most_likely_reports": most_likely_reports, "guesses": guesses}
-    prior = problem.weights if isinstance(problem, DesignProblem) else problem.prior
-    words["is_uniform"] = prior is None or bool(np.ptp(prior) < UNIFORM_TOLERANCE)
-    words["precision_rows"] = lambda result: precision_rows(result, sizes)
-    words["power"] = lambda privacy, distance: math.exp(
-        min(float(privacy.epsilon) * distance, 700.0)
-    )
-    return filled(Path(__file__).parent, **words)
+    return filled(Path(__file__).parent, **facts, **words)
 
 
 def guesses(mechanism: Mechanism | None) -> list[str]:
@@ -149,16 +168,16 @@ def _results(
     left out.
     """
     progress("solving")
-    own = solve_at(problem, 1, time_limit)
-    if not budgets or own.epsilon <= 0:
-        return [own], 0
-    found = []
+    result = solve_at(problem, 1, time_limit)
+    if not budgets or result.epsilon <= 0:
+        return [result], 0
+    results = []
     for multiple in MULTIPLES:
         if multiple != 1:
             progress(f"solving at {multiple:g} times the budget")
         with suppress(LdpoptError):
-            found.append(own if multiple == 1 else solve_at(problem, multiple, time_limit))
-    return found, found.index(own)
+            results.append(result if multiple == 1 else solve_at(problem, multiple, time_limit))
+    return results, results.index(result)
 
 
 def most_likely_reports(
@@ -186,14 +205,16 @@ def precision_rows(
     they are shares.
     """
     rows = []
-    found = result.precision
-    assert found is not None
+    precision = result.precision
+    assert precision is not None
     for k in _spread(len(result.words), MAX_LISTED_ESTIMATES):
-        if found.half_width(1)[k] >= MIN_HALF_WIDTH:
+        if precision.half_width(1)[k] >= MIN_HALF_WIDTH:
             times = (
-                float(found.variances[k]) / result.truthful[k] if result.truthful[k] > 0 else None
+                float(precision.variances[k]) / result.truthful[k]
+                if result.truthful[k] > 0
+                else None
             )
-            widths = [float(found.half_width(n)[k]) for n in sizes]
+            widths = [float(precision.half_width(n)[k]) for n in sizes]
             rows.append((result.words[k], widths, times, result.is_share[k]))
     return rows
 

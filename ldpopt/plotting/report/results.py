@@ -83,7 +83,9 @@ def _solve(problem: Problem, time_limit: float | None) -> Result:
         certificate = certify(solution)
     except CertificateError as error:
         raise CertificateError(
-            error.what, do="choose a solver that returns multipliers, such as highs"
+            error.what,
+            code="multipliers",
+            do="choose a solver that returns multipliers, such as highs",
         ) from None
     prior = np.full(n, 1 / n) if problem.prior is None else problem.prior
     aim = (
@@ -91,31 +93,31 @@ def _solve(problem: Problem, time_limit: float | None) -> Result:
         f"{problem.utility.sense}"
     )
     numbers = float(solution.value), aim, certificate.relative_gap, _in_base64(certificate)
-    found = Result(problem.privacy, math.exp(certificate.audit.epsilon), mechanism, *numbers)
+    result = Result(problem.privacy, math.exp(certificate.audit.epsilon), mechanism, *numbers)
     singular = np.linalg.svd(mechanism.channel, compute_uv=False)
     if len(singular) < n or singular[-1] <= MIN_SINGULAR_VALUE * singular[0]:
-        return found
+        return result
     return _with_precision(
-        found, MechanismSource(mechanism), prior, list(map(text_of, problem.inputs))
+        result, MechanismSource(mechanism), prior, list(map(text_of, problem.inputs))
     )
 
 
 def _design(problem: DesignProblem, time_limit: float | None) -> Result:
     privacy, workload, weights = problem.privacy, problem.workload, problem.weights
-    found: Any = design(
+    best: Any = design(
         workload, privacy, weights=weights, objective=problem.objective, time_limit=time_limit
     )
     aim = f"{'largest' if problem.objective == 'worst_case' else 'average'} variance"
-    factor = math.exp(found.certificate.audit.epsilon)
-    if isinstance(found, FormulaDesign):
-        return Result(privacy, factor, None, found.value, aim, found.relative_gap, "")
+    factor = math.exp(best.certificate.audit.epsilon)
+    if isinstance(best, FormulaDesign):
+        return Result(privacy, factor, None, best.value, aim, best.relative_gap, "")
     words = [
         number_in_words(*number, workload.inputs)
-        for number in zip(found.names, found.wanted, strict=True)
+        for number in zip(best.names, best.wanted, strict=True)
     ]
-    numbers = found.value, aim, found.relative_gap, _in_base64(found.certificate)
+    numbers = best.value, aim, best.relative_gap, _in_base64(best.certificate)
     return _with_precision(
-        Result(privacy, factor, found.mechanism, *numbers), found, problem.all_weights, words
+        Result(privacy, factor, best.mechanism, *numbers), best, problem.all_weights, words
     )
 
 

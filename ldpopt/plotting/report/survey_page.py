@@ -28,7 +28,7 @@ def survey_page(survey: Survey, sizes: Sequence[int], waves: int, **words: Any) 
         math.inf if math.isinf(survey.odds) else math.exp(min(waves * math.log(survey.odds), 700.0))
     )
     after = [survey.account(times).in_words for times in sorted({1, waves})]
-    found = {
+    facts = {
         "survey": survey,
         "questions": questions,
         "sizes": sizes,
@@ -36,7 +36,7 @@ def survey_page(survey: Survey, sizes: Sequence[int], waves: int, **words: Any) 
         "factor": factor,
         "after": after,
     }
-    return filled(Path(__file__).parent, "survey", **found, **words)
+    return filled(Path(__file__).parent, "survey", **facts, **words)
 
 
 def _question(survey: Survey, name: str, sizes: Sequence[int]) -> dict[str, Any]:
@@ -54,17 +54,17 @@ def _question(survey: Survey, name: str, sizes: Sequence[int]) -> dict[str, Any]
     source, missing = question.source, question.missing_answer
     workload = source if isinstance(source, Workload) else getattr(source, "workload", None)
     ticks = getattr(question, "ticks", ())
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "name": name,
         "text": "" if words is None else words.text,
         "missing": question.missing,
     }
-    found |= {"answers": list(map(shown, ticks or question.inputs)), "has_ticks": bool(ticks)}
-    found |= {"missing_answer": missing and shown(missing), "rows": []}
+    facts |= {"answers": list(map(shown, ticks or question.inputs)), "has_ticks": bool(ticks)}
+    facts |= {"missing_answer": missing and shown(missing), "rows": []}
     try:
         precision = survey.precision(name)
     except LdpoptError as error:
-        return found | {"why_not": error.what}
+        return facts | {"why_not": error.what}
     kept = [place for place, width in enumerate(precision.half_width(1)) if width >= MIN_HALF_WIDTH]
     for place in kept[:MAX_ROWS]:
         row = (
@@ -77,7 +77,7 @@ def _question(survey: Survey, name: str, sizes: Sequence[int]) -> dict[str, Any]
         openly = float(precision.spans[place] ** 2 / 4 / precision.variances[place])
         number = precision.names[place]
         text = shown(number) if ticks else number_in_words(number, row, question.inputs, shown)
-        found["rows"].append(
+        facts["rows"].append(
             {"text": text, "in_points": is_share(row), "widths": widths, "openly": openly}
         )
-    return found | {"why_not": "", "more": len(kept) - len(found["rows"])}
+    return facts | {"why_not": "", "more": len(kept) - len(facts["rows"])}

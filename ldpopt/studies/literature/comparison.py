@@ -160,9 +160,9 @@ class Comparison(HasFacts):
         does not apply.
         """
         sense, literature = self.problem.utility.sense, self.literature
-        found = [row for row in self.methods if row.mechanism is not None]
+        solved = [row for row in self.methods if row.mechanism is not None]
         parts: list[Part] = []
-        if any(row.kind != "optimum" for row in found):
+        if any(row.kind != "optimum" for row in solved):
             rows = [
                 [
                     r.name,
@@ -171,7 +171,7 @@ class Comparison(HasFacts):
                     r.verdict,
                     f"{r.seconds:.3f}",
                 ]
-                for r in found
+                for r in solved
             ]
             ahead = "" if math.isnan(self.bound) else f"{self.bound - self.best.value:.1e}"
             rows.append(["certified bound", shown(self.bound, 12), ahead, "", "", ""])
@@ -193,7 +193,7 @@ class Comparison(HasFacts):
             parts.append(
                 Table(["mechanism", sense, "difference", "ratio", "epsilon", "audit"], rows)
             )
-        parts += [f"{row.name}: {row.note}" for row in found if row.note]
+        parts += [f"{row.name}: {row.note}" for row in solved if row.note]
         left_out = [row for row in self.rows if row.mechanism is None]
         for applies, note in dict.fromkeys((row.applies, row.note) for row in left_out):
             names = [row.name for row in left_out if (row.applies, row.note) == (applies, note)]
@@ -245,10 +245,10 @@ def completed(
     kept = []
     for row in rows:
         if row.applies or _solver_of(row.name) not in solvers:
-            own = (
+            computed = (
                 math.nan if row.kind == LITERATURE else abs(bound - row.value) / (abs(bound) or 1.0)
             )
-            gap = own if math.isnan(row.relative_gap) else row.relative_gap
+            gap = computed if math.isnan(row.relative_gap) else row.relative_gap
             ratio = row.value / best if best else math.nan
             kept.append(replace(row, difference=row.value - best, ratio=ratio, relative_gap=gap))
     # Those equal up to rounding keep their order; nan, without a mechanism, comes last.

@@ -87,6 +87,13 @@ def sharpened_exponential(problem: Any) -> Mechanism:
         and bisection find a factor above which the channel is no longer private. If every factor is
         private, the best report is certain.
 
+    Raises
+    ------
+    StatementError
+        If it is neither a problem nor a metric that is a matrix.
+    NotRepresentableError
+        If the problem has side constraints, or the notion bounds ratios in one direction only.
+
     Notes
     -----
     The largest difference of gains of a pair is computed once; each of about 100 trials takes
@@ -220,11 +227,13 @@ def tight_constraints(problem: Any) -> Mechanism:
         weights = np.linalg.solve(kernel, np.ones(len(kernel)))
     except np.linalg.LinAlgError:
         raise NotRepresentableError(
-            "the matrix exp(-epsilon d) is singular", do="use a larger epsilon"
+            "the matrix exp(-epsilon d) is singular",
+            code="singular-matrix",
+            do="use a larger epsilon",
         ) from None
     worst = int(np.argmin(weights))
     if not weights[worst] >= -ROUNDING * np.abs(weights).max():
         report = f"report {problem.inputs[worst]!r} would have the weight {weights[worst]:.3g}"
-        what = f"no mechanism has all constraints tight at this epsilon: {report}"
-        raise NotRepresentableError(what, do="use a larger epsilon")
+        message = f"no mechanism has all constraints tight at this epsilon: {report}"
+        raise NotRepresentableError(message, code="tight-constraints", do="use a larger epsilon")
     return exactly_private(problem, kernel * np.maximum(weights, 0.0), problem.inputs)

@@ -168,7 +168,7 @@ def _methods(problem: Problem, time_limit: float | None) -> Iterator[tuple[str, 
 
 def _closed_form(match: Match | None, problem: Problem) -> dict[str, Any]:
     if match is None:
-        raise NotRepresentableError("no family of closed forms fits")
+        raise NotRepresentableError("no family of closed forms fits", code="closed-form")
     form = match.build()
     return {"value": float(form.value), "mechanism": match.mechanism(form, problem)}
 
@@ -194,11 +194,11 @@ def _best_extreme_point(problem: Problem) -> dict[str, Any]:
     n, m = problem.utility.shape
     ties = problem.ties() if n * m <= max(MAX_ENTRIES.values()) else None
     if ties is None or n * m > MAX_ENTRIES[ties.delta > 0]:
-        what = (
+        message = (
             f"{n} x {m} channels have too many extreme points to list here, or the notion "
             "has no ties"
         )
-        raise NotRepresentableError(what)
+        raise NotRepresentableError(message, code="extreme-points")
     best = extreme_points(problem.privacy, n, m, inputs=problem.inputs).best(problem)
     formula = best.vertices[0].formula
     more = "" if best.is_unique else f" and {len(best.vertices) - 1} more"
@@ -222,10 +222,11 @@ def _literature(
         try:
             built.append(build(problem))
         except PrivacyViolationError as error:
-            raise NotRepresentableError(error.what) from None
+            raise NotRepresentableError(error.what, code="audit") from None
         if not set(built[0].outputs) <= set(problem.outputs):
             raise NotRepresentableError(
-                "the mechanism reports inputs, which are not all among the outputs"
+                "the mechanism reports inputs, which are not all among the outputs",
+                code="reported-inputs",
             )
         return _evaluated(problem, built[0])
 
@@ -242,16 +243,20 @@ def _literature(
 def _evaluated(problem: Problem, mechanism: Mechanism) -> dict[str, Any]:
     """Fields of a mechanism with the inputs of a problem and some of its outputs, in any order."""
     if mechanism.inputs != problem.inputs:
-        what = (
+        message = (
             f"the mechanism has the inputs {short_repr(mechanism.inputs)}, the problem "
             f"{short_repr(problem.inputs)}"
         )
-        raise StatementError(what, do="pass a mechanism for the same problem")
+        raise StatementError(
+            message, code="other-inputs", do="pass a mechanism for the same problem"
+        )
     place = {label: y for y, label in enumerate(problem.outputs)}
     unknown = next((label for label in mechanism.outputs if label not in place), None)
     if unknown is not None:
-        what = f"report {unknown!r} of the mechanism is not an output of the problem"
-        raise StatementError(what, do="pass a mechanism for the same problem")
+        message = f"report {unknown!r} of the mechanism is not an output of the problem"
+        raise StatementError(
+            message, code="unknown-output", do="pass a mechanism for the same problem"
+        )
     channel = np.zeros(problem.utility.shape)
     channel[:, [place[label] for label in mechanism.outputs]] = mechanism.channel
     return {"value": value_of(problem, channel), "mechanism": mechanism}

@@ -86,7 +86,9 @@ def noise_epsilon(ties: Ties, places: Float) -> float:
     """Largest epsilon of noise in the plane that is private for the ties."""
     if not ties.budget:
         raise NotRepresentableError(
-            "at epsilon = 0 there is no planar Laplace noise", do="use epsilon > 0"
+            "at epsilon = 0 there is no planar Laplace noise",
+            code="zero-epsilon",
+            do="use epsilon > 0",
         )
     first, second = ties.pairs()
     if not len(first):
@@ -94,7 +96,10 @@ def noise_epsilon(ties: Ties, places: Float) -> float:
     apart = np.hypot(*(places[first] - places[second]).T)
     if not apart.all():
         raise StatementError(
-            "two places coincide", where="points", do="merge the two inputs or move them apart"
+            "two places coincide",
+            code="coinciding-places",
+            where="points",
+            do="merge the two inputs or move them apart",
         )
     return float(ties.budget) * float(
         ((np.ones(len(first)) if ties.distance is None else ties.distance) / apart).min()
@@ -107,8 +112,10 @@ def points_in_plane(problem: Problem) -> Float:
     """
     if not isinstance(problem.privacy, MetricDP):
         kind = type(problem.privacy).__name__
-        what = f"planar noise needs two coordinates of each input, and {kind} has none"
-        raise NotRepresentableError(what, do="pass points, a row of two coordinates for each input")
+        message = f"planar noise needs two coordinates of each input, and {kind} has none"
+        raise NotRepresentableError(
+            message, code="coordinates", do="pass points, a row of two coordinates for each input"
+        )
     distance = problem.privacy.matrix(problem.inputs)
     centered = distance**2 - (distance**2).mean(axis=0)
     centered = -(centered - centered.mean(axis=1, keepdims=True)) / 2
@@ -118,7 +125,9 @@ def points_in_plane(problem: Problem) -> Float:
     places[:, :count] = vectors[:, ::-1][:, :count] * np.sqrt(np.maximum(roots[::-1][:count], 0.0))
     if len(distance) > 2 and np.ptp(places[:, 1]) <= PLANAR * PLANAR * np.ptp(places[:, 0]):
         raise NotRepresentableError(
-            "the places lie on a line, and the noise is for the plane", do="pass points"
+            "the places lie on a line, and the noise is for the plane",
+            code="line",
+            do="pass points",
         )
     if not np.allclose(
         np.hypot(*(places[:, None] - places[None]).transpose(2, 0, 1)),
@@ -127,7 +136,7 @@ def points_in_plane(problem: Problem) -> Float:
         atol=0.0,
     ):
         raise NotRepresentableError(
-            "the distances are not those of points in a plane", do="pass points"
+            "the distances are not those of points in a plane", code="distance", do="pass points"
         )
     return places
 
@@ -139,9 +148,13 @@ def coordinates(points: Any, inputs: Sequence[Hashable]) -> Float:
         inputs, None
     )
     if places.shape != (len(inputs), 2):
-        what = f"the points have shape {places.shape}; {len(inputs)} places in the plane are needed"
+        problem = (
+            f"the points have shape {places.shape}; {len(inputs)} places in the plane are needed"
+        )
         raise StatementError(
-            what, do="pass one row of two coordinates, east and north, for each input"
+            problem,
+            code="shape",
+            do="pass one row of two coordinates, east and north, for each input",
         )
     return places
 
@@ -153,7 +166,7 @@ def cell_masses(points: Float, epsilon: float) -> Float:
     masses = np.eye(len(points))
     for wall in walls(points):
         flow = wall.flow(points, epsilon)
-        masses[:, wall.one] -= flow
+        masses[:, wall.cell] -= flow
         masses[:, wall.other] += flow
     return np.maximum(masses, 0.0)
 
@@ -164,7 +177,7 @@ class Wall:
     high``.
     """
 
-    one: int
+    cell: int
     other: int
     middle: Float
     along: Float
@@ -172,8 +185,8 @@ class Wall:
     high: float
 
     def flow(self, sources: Float, epsilon: float) -> Float:
-        """Mass of the noise that flows from the cell of ``one`` into that of ``other``, for each
-        source, shape (n,).
+        """Mass of the noise that flows from ``cell`` into ``other``, for each source, shape
+        (n,).
         """
         height = (self.middle - sources) @ np.array([-self.along[1], self.along[0]])
         foot = (sources - self.middle) @ self.along
@@ -198,12 +211,12 @@ class Wall:
 
 def walls(points: Float) -> Iterator[Wall]:
     """Yield the walls between the cells of the places: segments, rays or lines."""
-    for one, other in _neighbors(points):
-        step = points[other] - points[one]
+    for cell, other in _neighbors(points):
+        step = points[other] - points[cell]
         length = float(np.hypot(*step))
         # `Wall.flow` turns it to the left: from one to the other
         along = np.array([step[1], -step[0]]) / length
-        others = np.delete(points, [one, other], axis=0) - points[one]
+        others = np.delete(points, [cell, other], axis=0) - points[cell]
         slope = 2 * others @ along
         room = (others**2).sum(axis=1) - others @ step
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -211,7 +224,7 @@ def walls(points: Float) -> Iterator[Wall]:
         low = ends[slope < 0].max(initial=-np.inf)
         high = ends[slope > 0].min(initial=np.inf)
         if low < high and (room[slope == 0] >= 0).all():
-            yield Wall(one, other, points[one] + step / 2, along, float(low), float(high))
+            yield Wall(cell, other, points[cell] + step / 2, along, float(low), float(high))
 
 
 def _neighbors(points: Float) -> list[tuple[int, int]]:

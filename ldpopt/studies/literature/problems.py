@@ -16,18 +16,23 @@ from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import Utility
 
 
-def read_problem(given: Any) -> Problem:
+def read_problem(source: Any) -> Problem:
     """Return a problem; a metric alone has its distance as the loss, and a uniform prior."""
-    if isinstance(given, Problem):
-        return given
-    if not isinstance(given, MetricDP) or callable(given.distance):
-        kind = "metric that is a function" if isinstance(given, MetricDP) else type(given).__name__
+    if isinstance(source, Problem):
+        return source
+    if not isinstance(source, MetricDP) or callable(source.distance):
+        kind = (
+            "metric that is a function" if isinstance(source, MetricDP) else type(source).__name__
+        )
         raise StatementError(
             f"a {kind} is not a problem",
+            code="problem",
             do="pass a Problem, or a MetricDP with a table of distances",
         )
-    n = len(given.distance)
-    return Problem(np.full(n, 1.0 / n), Utility(given.distance, "loss"), given, inputs=given.inputs)
+    n = len(source.distance)
+    return Problem(
+        np.full(n, 1.0 / n), Utility(source.distance, "loss"), source, inputs=source.inputs
+    )
 
 
 def require_mutual_ties(problem: Problem) -> Ties:
@@ -36,16 +41,20 @@ def require_mutual_ties(problem: Problem) -> Ties:
     """
     if problem.constraints:
         names = ", ".join(block.name for block in problem.constraints)
-        what = f"the mechanism does not satisfy side constraints ({names})"
-        raise NotRepresentableError(what, do="remove the constraints from the problem")
+        message = f"the mechanism does not satisfy side constraints ({names})"
+        raise NotRepresentableError(
+            message, code="side-constraints", do="remove the constraints from the problem"
+        )
     ties = problem.ties()
     kind = type(problem.privacy).__name__
     if ties is None or ties.delta or not ties.is_mutual:
-        what = (
+        message = (
             "the mechanism is for notions that bound the ratios of pairs both ways, and the "
             f"notion is {kind}"
         )
-        raise NotRepresentableError(what, do="use PureLDP, GraphDP or MetricDP")
+        raise NotRepresentableError(
+            message, code="one-way-ties", do="use PureLDP, GraphDP or MetricDP"
+        )
     return ties
 
 
@@ -58,8 +67,8 @@ def distances(ties: Ties) -> Float:
 
     first, second = ties.pairs()
     length = np.ones(len(first)) if ties.distance is None else ties.distance
-    found = dijkstra(csr_array((length, (first, second)), shape=(ties.n, ties.n)), directed=False)
-    return np.asarray(np.minimum(found, found.T))
+    lengths = dijkstra(csr_array((length, (first, second)), shape=(ties.n, ties.n)), directed=False)
+    return np.asarray(np.minimum(lengths, lengths.T))
 
 
 def exactly_private(problem: Problem, channel: Float, outputs: Sequence[Hashable]) -> Mechanism:

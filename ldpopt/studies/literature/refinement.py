@@ -100,15 +100,18 @@ def find_refinement(first: Any, second: Any, *, tolerance: float = 1e-12) -> Ref
     >>> find_refinement(coin, weaker).verdict, find_refinement(weaker, coin).verdict
     ('refined', 'not refined')
     """
-    one, other = (
-        found if isinstance(found, Mechanism) else Mechanism(found) for found in (first, second)
+    mechanism, other = (
+        channel if isinstance(channel, Mechanism) else Mechanism(channel)
+        for channel in (first, second)
     )
     share = real_number(tolerance, "tolerance", 0.0, 1.0)
-    source = one.counts
-    target = other.counts[_order(one, other)]
+    source = mechanism.counts
+    target = other.counts[_order(mechanism, other)]
     outcome = find("highs").solve(_program(source / WHOLE, target / WHOLE))
     if outcome.point is None or outcome.row_duals is None:
-        raise NoSolutionError(f"the program of the refinement ended with {outcome.raw_status!r}")
+        raise NoSolutionError(
+            f"the program of the refinement ended with {outcome.raw_status!r}", code="program"
+        )
     m = source.shape[1]
     k = target.shape[1]
     high, rule = _best_rule(source, target, np.maximum(outcome.point[: m * k].reshape(m, k), 0.0))
@@ -121,20 +124,22 @@ def find_refinement(first: Any, second: Any, *, tolerance: float = 1e-12) -> Ref
         share,
         frozen(rule),
         frozen(prior),
-        Utility(gain, "gain", one.inputs, other.outputs),
+        Utility(gain, "gain", mechanism.inputs, other.outputs),
     )
 
 
-def _order(one: Mechanism, other: Mechanism) -> list[int]:
+def _order(first: Mechanism, second: Mechanism) -> list[int]:
     """Rows of the second channel in the order of the first one's inputs."""
-    place = {label: x for x, label in enumerate(other.inputs)}
-    if set(place) != set(one.inputs):
-        what = (
-            f"the channels have different inputs: {short_repr(one.inputs)} and "
-            f"{short_repr(other.inputs)}"
+    place = {label: x for x, label in enumerate(second.inputs)}
+    if set(place) != set(first.inputs):
+        problem = (
+            f"the channels have different inputs: {short_repr(first.inputs)} and "
+            f"{short_repr(second.inputs)}"
         )
-        raise StatementError(what, do="compare channels for the same answers")
-    return [place[label] for label in one.inputs]
+        raise StatementError(
+            problem, code="other-inputs", do="compare channels for the same answers"
+        )
+    return [place[label] for label in first.inputs]
 
 
 def _program(source: Float, target: Float) -> LinearProgram:
@@ -172,15 +177,15 @@ def _program(source: Float, target: Float) -> LinearProgram:
     )
 
 
-def _best_rule(source: Int, target: Int, found: Float) -> tuple[Fraction, NDArray[Any]]:
+def _best_rule(source: Int, target: Int, weights: Float) -> tuple[Fraction, NDArray[Any]]:
     """Least exact distance of the rules near a float one, and the rule."""
-    found = found / found.sum(axis=1, keepdims=True)
-    counts = round_rows(found).astype(object)
+    weights = weights / weights.sum(axis=1, keepdims=True)
+    counts = round_rows(weights).astype(object)
     rules = [np.array([[Fraction(v, WHOLE) for v in row] for row in counts.tolist()], dtype=object)]
-    if len(source) * found.size <= MAX_SIMPLE_WORK:
+    if len(source) * weights.size <= MAX_SIMPLE_WORK:
         simple = [
             [Fraction(v).limit_denominator(MAX_SIMPLE_DENOMINATOR) for v in row]
-            for row in found.tolist()
+            for row in weights.tolist()
         ]
         if all(sum(row) == 1 for row in simple):
             rules.append(np.array(simple, dtype=object))
@@ -201,15 +206,15 @@ def _witness(
     rounded to floats.
     """
     scaled = np.maximum(duals, 0.0) / max(float(np.abs(duals).max()), 1e-300)
-    whole = np.floor(scaled * 2.0**GAIN_BITS).astype(np.int64).astype(object)
-    weights = whole.max(axis=1)
+    gains = np.floor(scaled * 2.0**GAIN_BITS).astype(np.int64).astype(object)
+    weights = gains.max(axis=1)
     total = int(weights.sum())
     if not total:
         return Fraction(0), np.full(len(source), 1.0 / len(source)), np.zeros(target.shape)
-    reached = int((whole * target.astype(object)).sum())
-    allowed = int((source.astype(object).T @ whole).max(axis=1).sum())
+    reached = int((gains * target.astype(object)).sum())
+    allowed = int((source.astype(object).T @ gains).max(axis=1).sum())
     prior = np.array([int(w) / total for w in weights])
     gain = np.array(
-        [[int(v) / int(max(w, 1)) for v in row] for row, w in zip(whole, weights, strict=True)]
+        [[int(v) / int(max(w, 1)) for v in row] for row, w in zip(gains, weights, strict=True)]
     )
     return Fraction(max(0, reached - allowed), total * WHOLE), prior, gain

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from builders import refused
 from ldpopt.errors import StatementError
 from ldpopt.foundation import numbers
 from ldpopt.foundation.labels import nearest, suggestion
@@ -67,14 +68,13 @@ class TestRealArray:
         "wrap", [lambda v: [1.0, v], lambda v: [[1.0], [v]], lambda v: ((1.0, v),)]
     )
     def test_one_entry_that_is_not_a_number(self, wrap, no_number):
-        with pytest.raises(
-            StatementError, match="the table is not a rectangular array of real numbers"
-        ):
+        with refused("rectangle") as caught:
             numbers.real_array(wrap(no_number), "table")
+        assert "the table" in str(caught.value)
 
     @pytest.mark.parametrize("kind", [bool, str, bytes, complex, "datetime64[D]", "timedelta64[D]"])
     def test_arrays_of_other_types(self, kind):
-        with pytest.raises(StatementError, match="rectangular"):
+        with refused("rectangle"):
             numbers.real_array(np.zeros(2, int).astype(kind), "table")
 
     @pytest.mark.parametrize(
@@ -91,13 +91,13 @@ class TestRealArray:
         ],
     )
     def test_ragged_lists_are_refused(self, values):
-        with pytest.raises(StatementError, match="rectangular"):
+        with refused("rectangle"):
             numbers.real_array(values, "table")
 
     def test_a_list_within_itself(self):
         values = [1.0]
         values.append(values)
-        with pytest.raises(StatementError, match="rectangular"):
+        with refused("rectangle"):
             numbers.real_array(values, "table")
 
 
@@ -109,29 +109,31 @@ class TestRealNumber:
         assert numbers.real_number(value, "delta", 0, 1) == 0.5
 
     def test_other_objects_are_refused(self, no_number):
-        with pytest.raises(StatementError, match=r"delta = .* is not a number"):
+        with refused("real-number") as caught:
             numbers.real_number(no_number, "delta")
+        assert "delta = " in str(caught.value)
 
     @pytest.mark.parametrize(
-        "value, words",
+        "value, code, words",
         [
-            (1.5, r"1.5 is not in \[0, 1\]"),
-            (np.inf, "inf is not in"),
-            (np.nan, "nan is not a number"),
-            (10**400, r"10000.* is not a number"),
-            (HUGE, r"too many digits \(int\) is not a number"),
+            (1.5, "range", "1.5 is not in [0, 1]"),
+            (np.inf, "range", "inf"),
+            (np.nan, "real-number", "nan"),
+            (10**400, "real-number", "10000"),
+            (HUGE, "real-number", "too many digits (int)"),
         ],
         ids=["beyond", "infinite", "nan", "beyond floats", "huge"],
     )
-    def test_out_of_range(self, value, words):
-        with pytest.raises(StatementError, match=words) as caught:
+    def test_out_of_range(self, value, code, words):
+        with refused(code) as caught:
             numbers.real_number(value, "delta", 0, 1, do="state a share")
+        assert words in str(caught.value)
         assert caught.value.do == "state a share"
 
     @pytest.mark.parametrize("value", [0, 1, -0.5, 1.5, np.inf])
     def test_a_share_is_strictly_between(self, value):
         assert numbers.inner_share(Fraction(1, 4), "confidence") == 0.25
-        with pytest.raises(StatementError, match="is not between 0 and 1"):
+        with refused("share"):
             numbers.inner_share(value, "confidence")
 
 
@@ -143,8 +145,9 @@ class TestWholeNumber:
 
     def test_other_objects_are_refused(self, no_number):
         assert not numbers.is_whole(no_number)
-        with pytest.raises(StatementError, match=r"size = .* is not a whole number"):
+        with refused("whole-number") as caught:
             numbers.whole_number(no_number, "size")
+        assert "size = " in str(caught.value)
 
     @pytest.mark.parametrize("value", [2.0, 2.5, np.float64(2), Fraction(2), np.array(2)])
     def test_numbers_that_are_not_whole_are_refused(self, value):
@@ -159,24 +162,26 @@ class TestWholeNumber:
         assert numbers.is_whole(np.int64(5), least, most) is fits
 
     @pytest.mark.parametrize(
-        "value, limits, words, do",
+        "value, limits, code, words, do",
         [
-            (0, (1,), "size = 0 is less than 1", "give a whole number, at least 1"),
-            (4, (1, 3), "size = 4 is more than 3", "give a whole number from 1 to 3"),
-            (2.0, (1, 3), "size = 2.0 is not a whole number", "give a whole number from 1 to 3"),
-            (10**30, (), "is more than 9223372036854775807", "give a whole number, at least 0"),
+            (0, (1,), "range", "size = 0 is less", "give a whole number, at least 1"),
+            (4, (1, 3), "range", "size = 4 is more", "give a whole number from 1 to 3"),
+            (2.0, (1, 3), "whole-number", "size = 2.0", "give a whole number from 1 to 3"),
+            (10**30, (), "range", "9223372036854775807", "give a whole number, at least 0"),
             (
                 -HUGE,
                 (),
-                r"too many digits \(int\) is less than 0",
+                "range",
+                "too many digits (int)",
                 "give a whole number, at least 0",
             ),
         ],
         ids=["less", "more", "none", "beyond", "huge"],
     )
-    def test_refusals_say_why(self, value, limits, words, do):
-        with pytest.raises(StatementError, match=words) as caught:
+    def test_refusals_say_why(self, value, limits, code, words, do):
+        with refused(code) as caught:
             numbers.whole_number(value, "size", *limits)
+        assert words in str(caught.value)
         assert caught.value.do == do
 
 
@@ -198,8 +203,9 @@ def test_frozen_arrays_are_read_only():
 
 def test_arrays_larger_than_the_memory_are_refused():
     numbers.require_memory(1.0, "a byte")
-    with pytest.raises(StatementError, match=r"a table would take 1e\+06 GiB of memory") as caught:
+    with refused("memory") as caught:
         numbers.require_memory(1e6 * 2**30, "a table")
+    assert "1e+06 GiB" in str(caught.value)
     assert "smaller alphabet" in caught.value.do
 
 

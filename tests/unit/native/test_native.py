@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from builders import refused
 from ldpopt import native
 from ldpopt.errors import LdpoptError
 from ldpopt.native import (
@@ -31,7 +32,7 @@ def unloaded():
 
 def test_a_missing_library_is_named_with_what_to_do(unloaded, monkeypatch, tmp_path):
     monkeypatch.setattr(native, "LIBRARY", tmp_path / "loops.bin")
-    with pytest.raises(LdpoptError, match="is missing") as caught:
+    with refused("library", LdpoptError) as caught:
         native.library()
     assert caught.value.where == str(tmp_path / "loops.bin")
     assert "pip install -e ." in caught.value.do
@@ -43,7 +44,7 @@ def test_a_library_of_other_sources_is_refused(unloaded, monkeypatch, tmp_path):
     native.library()  # without sources, as in a wheel of others
     native.library.cache_clear()
     (tmp_path / "ties.c").write_text("/* changed */")
-    with pytest.raises(LdpoptError, match="have changed"):
+    with refused("old-library", LdpoptError):
         native.library()
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ldpopt
-from builders import sample_or_all
+from builders import refused, sample_or_all
 from ldpopt import (
     ApproximateLDP,
     GraphDP,
@@ -32,7 +32,6 @@ from ldpopt import (
     plotting,
     solve,
 )
-from ldpopt.errors import StatementError
 from ldpopt.plotting.plot import picture
 from ldpopt.polytope.regions import prior_regions
 from ldpopt.polytope.vertices import extreme_points
@@ -222,8 +221,9 @@ def test_layers_are_drawn_in_their_colors() -> None:
     assert texts == [str(sum(node)) for node in grid]
     large = neighbors.grid(8, 8, [f"cell {k}" for k in range(64)])
     assert not plotting.layers(large, "cell 0").texts
-    with pytest.raises(StatementError, match="2025 nodes are too many"):
+    with refused("nodes") as caught:
         plotting.layers(neighbors.grid(45, 45), (0, 0))
+    assert "2025" in str(caught.value)
 
 
 def test_density_is_drawn_to_four_deviations() -> None:
@@ -270,7 +270,7 @@ def test_surface_is_drawn_in_space_and_in_the_plane(grid: SweepResult) -> None:
     flat = plt.figure().add_subplot()
     assert plotting.surface(grid, flat, column="closed_form") is flat
     render(flat)
-    with pytest.raises(StatementError, match="several priors"):
+    with refused("surface"):
         plotting.surface(sweep(Problem([0.5, 0.5], "identity", PureLDP(1.0)), [1.0, 2.0]))
 
 
@@ -315,7 +315,7 @@ def test_polytope_has_a_level_line_that_touches(privacy: object, prior: list[flo
 
 
 def test_polytope_rejects_notions_without_a_picture_in_the_plane() -> None:
-    with pytest.raises(StatementError, match="no picture"):
+    with refused("notion"):
         plotting.polytope(GraphDP(1.0, neighbors.path([0, 1, 2])))
 
 
@@ -346,8 +346,9 @@ def test_columns_of_three_answers_have_their_multiplicities() -> None:
     assert {tuple(column > 0.9) for column in table.T} == set(
         itertools.product([True, False], repeat=3)
     ) - {(False,) * 3}
-    with pytest.raises(StatementError, match="these are 164,825"):
+    with refused("points") as caught:
         ldpopt.plot(extreme_points(PureLDP(1.0), 5))
+    assert "164,825" in str(caught.value)
 
 
 @pytest.mark.parametrize("method", ["inversion", "maximum_likelihood"])
@@ -378,7 +379,7 @@ def test_regions_names_every_cell(ratio: str) -> None:
     shown = [text.get_text().replace("\n", " ").replace(":", "") for text in ax.texts]
     for cell in cells:
         assert sum(text.startswith(cell.label.replace(":", "")) for text in shown) == 1
-    with pytest.raises(StatementError, match="three answers"):
+    with refused("triangle"):
         plotting.regions(prior_regions(PureLDP(1.0), 2))
 
 
@@ -419,22 +420,26 @@ def test_places_show_the_loss_and_the_lines_of_an_origin() -> None:
 
 
 @pytest.mark.parametrize(
-    "change, words",
+    "change, code, words",
     [
-        ({"origin": "e"}, "'e' is not an input"),
-        ({"color": "red"}, "color = 'red'"),
-        ({"points": [(0, 0), (1, 1)]}, r"shape \(2, 2\)"),
+        ({"origin": "e"}, "origin", "'e'"),
+        ({"color": "red"}, "choice", "color = 'red'"),
+        ({"points": [(0, 0), (1, 1)]}, "shape", "(2, 2)"),
         (
             {"mechanism": Mechanism(np.full((4, 2), 0.5), list("abcd"), ["x", "y"])},
-            "report 'x' is not a place",
+            "place",
+            "'x'",
         ),
-        ({"prior": {"a": 1.0}}, "input 'b'"),
+        ({"prior": {"a": 1.0}}, "missing-label", "input 'b'"),
     ],
 )
-def test_places_reject_arguments_that_do_not_fit(change: dict[str, object], words: str) -> None:
+def test_places_reject_arguments_that_do_not_fit(
+    change: dict[str, object], code: str, words: str
+) -> None:
     plain = {"mechanism": Mechanism(np.full((4, 4), 0.25), list("abcd")), "points": SQUARE}
-    with pytest.raises(StatementError, match=words):
+    with refused(code) as caught:
         plotting.places(**plain | change)  # type: ignore[arg-type]
+    assert words in str(caught.value)
 
 
 @pytest.mark.parametrize("objective", ["expected", "worst_case"])

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from builders import THOROUGH, run_cli, seconds
+from builders import THOROUGH, refused, run_cli, seconds
 from ldpopt import (
     Counts,
     Mechanism,
@@ -89,10 +89,10 @@ def test_a_second_computation_draws_nothing_anew(client: Any) -> None:
         dd.from_pandas(people().iloc[::-1], npartitions=2, sort=False), "answer", key=KEY, id="id"
     )
     assert (other.compute().sort_index()["answer"] == plain["answer"]).all()
-    with pytest.raises(StatementError, match="each time other reports would be drawn") as refused:
+    with pytest.raises(StatementError, match="Dask") as caught:
         COIN.privatize(answers, "answer")
-    assert "key=" in str(refused.value)
-    assert "privatize_folder" in str(refused.value)
+    assert "key=" in str(caught.value)
+    assert "privatize_folder" in str(caught.value)
 
 
 def test_one_seed_gives_each_partition_its_own_draws(client: Any) -> None:
@@ -131,9 +131,9 @@ def test_counts_and_estimates_are_those_of_one_table(client: Any) -> None:
     )
     assert weighted.values == pytest.approx(plain.values)
     assert estimate_frequencies(COIN, counts).values.sum() == pytest.approx(1)
-    with pytest.raises(StatementError, match="names of its columns"):
+    with pytest.raises(StatementError, match=r"Counts\.of"):
         Counts.of(COIN, lazy)
-    with pytest.raises(StatementError, match="unknown report"):
+    with refused("unknown-label"):
         Counts.of(
             COIN,
             dd.from_pandas(people().replace({"answer": {"yes": "yes!"}}), npartitions=2),
@@ -195,17 +195,17 @@ def test_a_folder_is_drawn_once_by_the_random_numbers_of_each_worker(
     ] * 3 + [False] + [True] * 2
     assert len(os.listdir(target)) == 6
     # A file that is there is not replaced.
-    with pytest.raises(ModelFileError, match="would not write"):
+    with refused("foreign-file", ModelFileError):
         privatize_folder(
             source, target, {"answer": Mechanism(np.full((3, 2), 0.5), ["a", "b", "c"])}
         )
-    with pytest.raises(ModelFileError, match="would not write"):
+    with refused("foreign-file", ModelFileError):
         privatize_folder(write(tmp_path / "other", 2), target, {"answer": WIDE})
-    with pytest.raises(ModelFileError, match="written among the answers"):
+    with refused("same-folder", ModelFileError):
         privatize_folder(source, source, {"answer": WIDE})
-    with pytest.raises(ModelFileError, match="no Parquet files"):
+    with refused("empty-folder", ModelFileError):
         count_folder(tmp_path, {"answer": WIDE})
-    with pytest.raises(ModelFileError, match="cannot read the folder"):
+    with refused("file", ModelFileError):
         count_folder(tmp_path / "nowhere", {"answer": WIDE})
 
 
@@ -300,9 +300,9 @@ def test_commands_work_on_the_cluster(client: Any, tmp_path: Path) -> None:
 
 def test_errors_of_workers_are_ours(client: Any, tmp_path: Path) -> None:
     source = write(tmp_path / "answers", 2, 10, "d")
-    with pytest.raises(LdpoptError, match="unknown answer: ") as refused:
+    with refused("unknown-label", LdpoptError) as caught:
         privatize_folder(source, tmp_path / "reports", {"answer": WIDE}, executor=client)
-    assert "part" in refused.value.where
+    assert "part" in caught.value.where
     assert os.listdir(tmp_path / "reports") == [".parts"]
 
 

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import cases
+from builders import cases, refused
 from ldpopt import Mechanism
 from ldpopt.cli import app
-from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.errors import ModelFileError
 from ldpopt.mechanism.privatizing import privatize_file
 from ldpopt.mechanism.questions import Question
 from ldpopt.tables import csv_
@@ -92,33 +92,35 @@ def test_a_header_alone_has_no_rows(tmp_path, text):
 
 
 BAD = {
-    "no header": ("", "empty"),
-    "too few fields": ("a,b\n1,2\n1\n", r"1 fields, the header 2(.|\n)*row 3"),
-    "too many fields": ("a,b\n1,2\n1,2,3\n", r"3 fields, the header 2(.|\n)*row 3"),
-    "an open quote in the last column": ('a,b\n1,"2\n3,4\n', "quotation mark is not closed"),
-    "semicolons": ("a;b\n1;2\n", "';' between names"),
-    "tabs": ("a\tb\n1\t2\n", r"between names"),
-    "another case": ("A,b\n1,2\n", r"unknown column 'a'(.|\n)*columns are A, b"),
-    "a column twice": ("a,a\n1,2\n", "duplicate column 'a': 2"),
+    "no header": ("", "empty-table"),
+    "too few fields": ("a,b\n1,2\n1\n", "fields", "1 fields", "header 2", "row 3"),
+    "too many fields": ("a,b\n1,2\n1,2,3\n", "fields", "3 fields", "header 2", "row 3"),
+    "an open quote in the last column": ('a,b\n1,"2\n3,4\n', "csv", "quotation mark"),
+    "semicolons": ("a;b\n1;2\n", "column", "';' between names"),
+    "tabs": ("a\tb\n1\t2\n", "column", "between names"),
+    "another case": ("A,b\n1,2\n", "column", "'a'", "columns are A, b"),
+    "a column twice": ("a,a\n1,2\n", "duplicate-column", "'a': 2"),
 }
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_bad_csv_is_refused_with_its_place(tmp_path, name):
-    text, words = BAD[name]
+    text, code, *words = BAD[name]
     path = tmp_path / "table.csv"
     path.write_text(text)
-    with pytest.raises(ModelFileError, match=words):
+    with refused(code, ModelFileError) as caught:
         rows_of(path, "a", "a") if name == "an open quote in the last column" else rows_of(
             path, "a"
         )
+    assert all(word in str(caught.value) for word in words)
 
 
 def test_text_that_is_not_utf8_is_refused_with_its_row(tmp_path):
     path = tmp_path / "table.csv"
     path.write_bytes(b"a,b\nx,1\nn\xf6,2\n")
-    with pytest.raises(ModelFileError, match=r"not UTF-8(.|\n)*row 3"):
+    with refused("csv", ModelFileError) as caught:
         rows_of(path, "a")
+    assert "row 3" in str(caught.value)
 
 
 def test_kinds_by_ending(tmp_path):
@@ -129,14 +131,15 @@ def test_kinds_by_ending(tmp_path):
         "parquet",
         "csv",
     ]
-    with pytest.raises(ModelFileError, match=r"'.xlsx'"):
+    with refused("ending", ModelFileError) as caught:
         kind_of("answers.xlsx")
+    assert "'.xlsx'" in str(caught.value)
     path = tmp_path / "table.csv"
     pq.write_table(pa.table({"a": ["x"]}), path)
-    with pytest.raises(ModelFileError, match="Parquet file"):
+    with refused("parquet", ModelFileError):
         rows_of(path, "a")
     (tmp_path / "b.parquet").write_text("a\nx\n")
-    with pytest.raises(ModelFileError, match="not a Parquet table"):
+    with refused("parquet", ModelFileError):
         rows_of(tmp_path / "b.parquet", "a")
 
 
@@ -145,7 +148,7 @@ def test_the_same_file_under_another_name_is_found(tmp_path):
     path.write_text("a\n")
     (tmp_path / "link.csv").hardlink_to(path)
     for target in (path, tmp_path / "." / "a.csv", tmp_path / "link.csv"):
-        with pytest.raises(ModelFileError, match="replace the file"):
+        with refused("same-file", ModelFileError):
             require_other_file(str(path), str(target))
     require_other_file(str(path), str(tmp_path / "b.csv"))
 
@@ -170,11 +173,11 @@ def test_codes():
     category = pa.array(["yes", "no"]).dictionary_encode()
     unused = pa.DictionaryArray.from_arrays(category.indices, pa.array(["yes", "no", "never used"]))
     assert coder.codes(unused, "here").tolist() == [1, 0]
-    with pytest.raises(
-        StatementError, match=r"unknown answer: (.|\n)*here, row 12(.|\n)*known: no, yes"
-    ):
+    with refused("unknown-label") as caught:
         coder.codes(pa.array(["no", "yes", "NO"]), "here", 10)
-    with pytest.raises(StatementError, match="unknown answer: "):
+    assert caught.value.where == "here, row 12"
+    assert "known: no, yes" in caught.value.do
+    with refused("unknown-label"):
         coder.codes(pa.array(["NA"]), "here")
     assert (
         Coder(["no", "yes"], "answer", as_text=True).codes(pa.array(["NA", ""]), "here").tolist()
@@ -189,10 +192,11 @@ def test_codes():
         MISSING,
     ]
     for nested in ([{"a": 1}], [["a"]]):
-        with pytest.raises(StatementError, match="not labels"):
+        with refused("entry-type"):
             coder.codes(pa.array(nested), "here")
-    with pytest.raises(ModelFileError, match="duplicate answer label '1' as text"):
+    with refused("same-text", ModelFileError) as caught:
         Coder([1, "1"], "answer", as_text=True)
+    assert "'1'" in str(caught.value)
 
 
 def test_columns_of_labels_have_their_own_type():
@@ -206,9 +210,9 @@ def test_a_folder_is_neither_read_nor_written_as_a_table(tmp_path):
     pd.DataFrame({"a": ["no", "yes"]}).to_csv(tmp_path / "in.csv", index=False)
     for name in ("folder", "folder.parquet"):
         (tmp_path / name).mkdir()
-        with pytest.raises(ModelFileError, match="cannot write the file: it is a folder"):
+        with refused("folder", ModelFileError):
             privatize_file(tmp_path / "in.csv", tmp_path / name, {"a": Question(coin)})
-        with pytest.raises(ModelFileError, match="cannot read the table: it is a folder"):
+        with refused("folder", ModelFileError):
             privatize_file(tmp_path / name, tmp_path / "out.csv", {"a": Question(coin)})
     assert not (tmp_path / "out.csv").exists()
 
@@ -223,7 +227,7 @@ def test_after_a_table_that_was_not_read_to_its_end_a_command_skips_the_teardown
     assert not csv_.is_reading()
     next(csv_.CsvRows(io.BytesIO(LONG), "t").batches([0], []))
     assert csv_.is_reading()
-    with pytest.raises(ModelFileError, match="fields"):
+    with refused("fields", ModelFileError):
         list(csv_.CsvRows(io.BytesIO(b"answer\nyes,no\n"), "t").batches([0], []))
     ended = []
     monkeypatch.setattr(app.os, "_exit", ended.append)

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from scipy import integrate, special
 
 import ldpopt as lo
-from builders import cases
-from ldpopt.errors import LdpoptError, NotRepresentableError, StatementError
+from builders import cases, refused
+from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.studies import literature
 from ldpopt.studies.literature.planar_laplace import cell_masses, points_in_plane
 
@@ -112,28 +112,45 @@ def test_points_go_by_label_and_may_have_another_metric():
 
 
 @pytest.mark.parametrize(
-    "problem, points, words",
+    "problem, points, code, kind",
     [
-        (lo.Problem([0.5, 0.5], "identity", lo.PureLDP(1.0)), None, "PureLDP has none"),
-        (lo.MetricDP(1.0, 1 - np.eye(4)), None, "not those of points in a plane"),
-        (lo.MetricDP.of_points(1.0, [0.0, 1.0, 3.0]), None, "lie on a line"),
-        (lo.MetricDP.of_points(0.0, [(0, 0), (1, 1), (0, 3)]), None, "epsilon = 0"),
+        (
+            lo.Problem([0.5, 0.5], "identity", lo.PureLDP(1.0)),
+            None,
+            "coordinates",
+            NotRepresentableError,
+        ),
+        (lo.MetricDP(1.0, 1 - np.eye(4)), None, "distance", NotRepresentableError),
+        (lo.MetricDP.of_points(1.0, [0.0, 1.0, 3.0]), None, "line", NotRepresentableError),
+        (
+            lo.MetricDP.of_points(0.0, [(0, 0), (1, 1), (0, 3)]),
+            None,
+            "zero-epsilon",
+            NotRepresentableError,
+        ),
         (
             lo.MetricDP.of_points(1.0, [(0, 0), (1, 1), (0, 3)]),
             [(0, 0), (0, 0), (1, 1)],
-            "coincide",
+            "coinciding-places",
+            StatementError,
         ),
-        (lo.MetricDP.of_points(1.0, [(0, 0), (1, 1), (0, 3)]), [(0, 0), (1, 0)], r"shape \(2, 2\)"),
+        (
+            lo.MetricDP.of_points(1.0, [(0, 0), (1, 1), (0, 3)]),
+            [(0, 0), (1, 0)],
+            "shape",
+            StatementError,
+        ),
         (
             lo.MetricDP.of_points(1.0, TRIANGLE),
             TRIANGLE | {"d": (3, 3)},
-            "'d', which is not an input",
+            "unknown-label",
+            StatementError,
         ),
-        ("a city", None, "a str is not a problem"),
+        ("a city", None, "problem", StatementError),
     ],
 )
-def test_problems_without_points_in_a_plane_are_refused(problem, points, words):
-    with pytest.raises(LdpoptError, match=words):
+def test_problems_without_points_in_a_plane_are_refused(problem, points, code, kind):
+    with refused(code, kind):
         literature.planar_laplace(problem, points)
 
 
@@ -212,10 +229,11 @@ def test_tight_constraints_are_tight_and_the_known_closed_forms():
     assert literature.tight_constraints(lo.MetricDP(1.0, distance)).channel == pytest.approx(
         kernel.channel, abs=1e-12
     )
-    with pytest.raises(NotRepresentableError, match="report 0 would have the weight -"):
+    with refused("tight-constraints", NotRepresentableError) as caught:
         literature.tight_constraints(
             lo.Problem(np.full(5, 0.2), "identity", lo.GraphDP(0.2, nx.star_graph(4)))
         )
+    assert "report 0" in str(caught.value)
 
 
 def test_separate_parts_never_report_each_other():
@@ -306,9 +324,9 @@ def test_comparison_says_that_another_mechanism_is_better_than_an_unfinished_sea
 
 def test_comparison_refuses_another_mechanism():
     problem = city(7, 3, 1.0)
-    with pytest.raises(StatementError, match="same problem"):
+    with refused("other-inputs"):
         lo.compare(problem, best=lo.Mechanism(np.eye(2)))
-    with pytest.raises(StatementError, match="not an output"):
+    with refused("unknown-output"):
         lo.compare(problem, best=lo.Mechanism(np.eye(3), outputs=list("abc")))
-    with pytest.raises(StatementError, match=r"compare\(\)"):
+    with refused("type"):
         lo.compare("a problem")
