@@ -9,7 +9,6 @@ import re
 import tomllib
 from fractions import Fraction
 from itertools import product
-from math import ceil, floor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +18,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.display import filled
 from ldpopt.foundation.labels import nearest
 from ldpopt.foundation.numbers import require_kind, short_repr
+from ldpopt.foundation.sentences import at_most_text
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.surveys.form import form_digest
 from ldpopt.surveys.joint import JOINT
@@ -304,12 +304,4 @@ def fill(text: str, **values: object) -> str:
 
 def bound_text(ratio: Fraction, words: Words) -> str:
     """A number of three digits that is not below the ratio, as the language writes numbers."""
-    if ratio > 10**15:
-        return f"10^{len(str(ceil(ratio) - 1))}"
-    digits = len(str(floor(ratio)))
-    places = max(0, 3 - digits)
-    unit = Fraction(10) ** (digits - 3)
-    integer, remainder = divmod(ceil(ratio / unit) * unit, 1)
-    fraction = str(int(remainder * 10**places)).zfill(places).rstrip("0") if places else ""
-    text = f"{int(integer):,}".replace(",", words["thousands"])
-    return f"{text}{words['decimal']}{fraction}" if fraction else text
+    return at_most_text(ratio, words["thousands"], words["decimal"])
