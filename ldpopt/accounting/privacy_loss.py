@@ -107,6 +107,16 @@ class Source(ABC):
     kind: ClassVar[str]
 
     @property
+    def reports(self) -> int:
+        """Number of reports that a person sends."""
+        return 1
+
+    @property
+    def compares_all(self) -> bool:
+        """Whether all ordered pairs of answers are compared."""
+        return True
+
+    @property
     @abstractmethod
     def losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:
         """An upper loss, and the loss of one pair of answers, or of one that reveals nothing."""
@@ -136,6 +146,13 @@ class ChannelSource(Source):
     kind: ClassVar[str] = "reports"
 
     @cached_property
+    def compares_all(self) -> bool:
+        """Whether the pairs are all that there are."""
+        n = len(self.counts)
+        pairs = set(zip(self.first.tolist(), self.second.tolist(), strict=True))
+        return len({pair for pair in pairs if pair[0] != pair[1]}) == n * (n - 1)
+
+    @cached_property
     def losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:
         """An upper loss of all pairs, and the loss of one pair."""
         return losses_of(self.counts, self.first, self.second)
@@ -160,10 +177,8 @@ class ChannelSource(Source):
         """The statement as JSON data: masses, pairs (null for all), and ratios at which a loss
         bounds the excess.
         """
-        n = len(self.counts)
-        pairs = list(zip(self.first.tolist(), self.second.tolist(), strict=True))
-        is_all = len(set(pairs)) == n * (n - 1)
-        named = None if is_all else [list(pair) for pair in pairs]
+        pairs = zip(self.first.tolist(), self.second.tolist(), strict=True)
+        named = None if self.compares_all else [list(pair) for pair in pairs]
         ratios = [str(ratio) for ratio in self.losses[0].ratios]
         return {"kind": self.kind, "masses": self.counts.tolist(), "pairs": named, "ratios": ratios}
 
@@ -213,8 +228,14 @@ class OneOf(Source):
 
     sources: tuple[Any, ...]
     is_attained: bool
+    reports: int = 1  # of a person, of which one is about the answer to its question
 
     kind: ClassVar[str] = "one_of"
+
+    @property
+    def compares_all(self) -> bool:
+        """Whether all sources compare all pairs of answers."""
+        return all(source.compares_all for source in self.sources)
 
     @cached_property
     def losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:

@@ -35,6 +35,8 @@ class Revealing:
     left : frozenset of int
         Answers that a report leaves possible, as sets of bits; only those of reports that rule an
         answer out.
+    is_open : bool
+        Whether every report tells the answer.
     """
 
     has_choice: bool
@@ -43,16 +45,12 @@ class Revealing:
     tells: tuple[tuple[Hashable, Hashable], ...] = ()
     chances: tuple[tuple[Hashable, Fraction], ...] = ()
     left: frozenset[int] = frozenset()
+    is_open: bool = False
 
     @property
     def rules_out(self) -> bool:
         """Whether some report is impossible under some answer."""
         return bool(self.left)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether every report tells the answer."""
-        return self.has_choice and self.rules_out and all(map(_is_single, self.left))
 
     def tells_within(self, times: int) -> bool:
         """Whether some reports of one answer, at most ``times`` of them, leave no other answer.
@@ -119,7 +117,7 @@ def _certainties(law: Any, masses: Any, can: Any) -> dict[str, Any]:
     left = frozenset(
         sum(1 << x for x, is_left in enumerate(column) if is_left) for column in columns
     )
-    return {"tells": tells, "chances": chances, "left": left}
+    return {"tells": tells, "chances": chances, "left": left, "is_open": bool(singles.all())}
 
 
 def _is_single(answers: int) -> bool:

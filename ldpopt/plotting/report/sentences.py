@@ -220,7 +220,7 @@ PROTECTED = Topic(
         Sentence(
             "open",
             lambda facts: facts.is_open and not facts.has_fake_data,
-            "Nothing is protected: not the answers, and not",
+            "Nothing is protected, neither the answers nor",
         ),
         Sentence(
             "partly",
