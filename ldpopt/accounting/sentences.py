@@ -5,6 +5,7 @@ which of them are compared.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from math import ceil
 
 from ldpopt.accounting.excess import Sources
@@ -55,7 +56,7 @@ class GuessFacts:
     @property
     def times(self) -> str:
         """How often of 100 times the guess is right, rounded up."""
-        times = 100 * self.guess
+        times = 100 * Fraction(self.guess)
         return f"{ceil(times)}" if times <= 99 else f"{ceil(100 * times) / 100:g}"
 
 
