@@ -5,23 +5,23 @@ one. A certificate that claims more than is proved here is refused.
 
 The parts can be read in this order; the numbers are their first lines:
 
-    1. Reading: files, numbers, labels, masses ...........................................  127
-    2. e**x and ln between rationals .....................................................  251
-    3. Privacy notions ...................................................................  324
-    4. Programs: what the mechanism is worth, and what no private mechanism can pass .....  569
-    5. Designs: error and bias of the estimator that is used .............................  851
-    6. Designs: bounds on all private mechanisms ......................................... 1256
-    6a. Sets of answers, one by one ...................................................... 1332
-    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 1402
-    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 1518
-    6d. A single mean .................................................................... 1718
-    6e. Products: combinations of attributes ............................................. 1808
-    6f. Questions of two answers each: moments of sets ................................... 1982
-    7. Reports: what several reports of a person reveal together ......................... 2289
-    7a. One report, as atoms ............................................................. 2430
-    7b. Shuffled reports ................................................................. 2568
-    7c. The mean positive part of a sum of many variables ................................ 2641
-    8. Files, and the command line ....................................................... 2794
+    1. Reading: files, numbers, labels, masses ...........................................  129
+    2. e**x and ln between rationals .....................................................  253
+    3. Privacy notions ...................................................................  326
+    4. Programs: what the mechanism is worth, and what no private mechanism can pass .....  577
+    5. Designs: error and bias of the estimator that is used .............................  864
+    6. Designs: bounds on all private mechanisms ......................................... 1284
+    6a. Sets of answers, one by one ...................................................... 1361
+    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 1432
+    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 1551
+    6d. A single mean .................................................................... 1752
+    6e. Products: combinations of attributes ............................................. 1842
+    6f. Questions of two answers each: moments of sets ................................... 2022
+    7. Reports: what several reports of a person reveal together ......................... 2333
+    7a. One report, as atoms ............................................................. 2475
+    7b. Shuffled reports ................................................................. 2615
+    7c. The mean positive part of a sum of many variables ................................ 2688
+    8. Files, and the command line ....................................................... 2845
 
 A function begins with its claim, as an inequality or equation where it has one. Names such as
 ``thm-estimation-bound`` are the labels of theorems in the documentation (docs/theory), where the
@@ -29,27 +29,29 @@ proofs are. ``x+`` is ``max(0, x)``; ``u.v`` is the sum of products; ``M'`` is t
 ``M``; ``1`` is also the vector of ones, and ``1_A`` that of a set: 1 for what is in ``A``, else 0.
 
 **A program** (``certify(solve(problem))``): the masses are private for the real ``e**epsilon``;
-``achieved`` is their value; ``bound`` bounds the value of every private mechanism that satisfies
-the constraints.
+``achieved`` is their value; they miss no side constraint by more than its residual; and ``bound``
+bounds the value of every private mechanism that satisfies the constraints, up to `TOLERANCE`.
 
 **A design** (``design(workload, privacy)``): the masses are private; the estimator that is used,
-``V = W X``, has the mean squared error ``achieved`` at most and the bias ``bias`` at most, which is
-below 1e-9 of the standard deviation of one respondent's estimate; no private mechanism with any
-unbiased estimator has less than ``bound``; and no name, label or number was changed since the
-digest was written.
+``V = W X`` with the first row of ``X`` exact (see `Design.read_estimator`), has the mean squared
+error ``achieved`` at most and the bias ``bias`` at most, which is negligible (see `check_design`);
+no private mechanism with any unbiased estimator has less than ``bound``; and no name, label or
+number was changed since the digest was written.
 
 **Reports** (``curve.certificate``): the reports that are stated are (epsilon, delta)-private
-together at every epsilon that is claimed, whichever answers a person gives; if they are shuffled,
-whatever all others answer.
+together at every epsilon that is claimed, for the pairs of answers that the file names (``null``
+names all); if they are shuffled, whatever all others answer.
 
-Every double is an integer over 2**1074, ``e**x`` is a decimal that Python rounds correctly, and one
-unit further; sums and products are exact. Where a float occurs it only proposes, and integers
-decide. Trusted: Python's integers and decimals, and that the statement in the file is the one
-meant.
+Every double is an integer over 2**1074. ``e**x`` and ``ln x`` are enclosed by the decimals next to
+the one that Python rounds correctly. Sums and products are exact, or rounded to the side that
+proves less. Where a float occurs it only proposes, and integers decide. Trusted: Python's integers
+and decimals, and that the statement in the file is the one meant. What is printed of a program or a
+design are the numbers that were found here, of reports the claims.
 
 Exit codes: 0 everything holds; 1 something does not hold; 2 not readable as a certificate, or NOT
 CHECKED, because the proof would take too long: files above 128 MiB, more than 10**9 products, parts
-of more than 20 tied answers or 100 000 extreme rays, columns of more than 5000 nats.
+of more than 20 tied answers or 100 000 extreme rays, columns whose largest and least entries may
+differ by a factor above ``e**5000`` (5000 nats).
 """
 
 import json
@@ -275,7 +277,7 @@ def nats(epsilon, digits=400):
     """``e**epsilon`` if it is a rational, else None; and ``low <= epsilon <= high``, rationals.
 
     ``epsilon`` is a number, such as 0.5 or "1/10", or the logarithm of a rational, such as
-    "log(3)". It is at least 0 and at most 10000.
+    "log(3)". It is at least 0; above 10001 it is refused.
     """
     need(type(epsilon) in (int, float, str) and len(str(epsilon)) <= 500, "epsilon is not a number")
     text = str(epsilon).strip().lower()
@@ -297,8 +299,8 @@ def nats(epsilon, digits=400):
 def power(epsilon, distance):
     """``over, under, b`` with ``over / under <= e**(epsilon d)`` and ``b / S <= e**(-epsilon d)``.
 
-    Both are equal, but for the rounding of ``b`` to an integer, if ``e**epsilon`` is a rational and
-    ``d`` a whole number up to 64.
+    Equality holds in both, but for the rounding of ``b`` to an integer, if ``e**epsilon`` is a
+    rational and ``d``, the distance, a whole number up to 64.
     """
     ratio, low, high = nats(epsilon)
     if ratio and distance == int(distance) <= 64:
@@ -340,12 +342,16 @@ KEYS = {
 class Notion:
     """``P(i, E) <= e**(epsilon d) P(k, E) + delta`` for all tied pairs and events ``E``.
 
-    An event is a set of tied reports; with ``single`` it is a single one. ``ties`` maps ``(i, k)``
-    to its distance ``d``; it is None if every answer of ``capped`` is tied to all others at the
-    distance ``unit``. ``unit`` is None if the distances differ, or some pairs are not tied.
-    ``owner[y]`` is the only answer that may give report ``y``, which is then not tied to anything;
-    it is None for the reports in ``tied``. ``is_pure``: all answers are tied at distance 1, with
-    ``delta = 0`` and no owners.
+    The attribute ``delta`` is over ``S``. ``ties`` maps the ordered pair ``(i, k)`` to its distance
+    ``d``. It is None if nothing needs to be listed: every ``i`` in ``capped`` is tied to all other
+    ``k`` at the distance ``unit``, and no other ``i`` is. ``capped`` has all answers but in
+    one-sided privacy, where it has the sensitive ones. ``unit`` is None if the distances differ, or
+    some pairs are not tied.
+
+    ``owner[y]`` is the only answer that may give report ``y``, to which no inequality applies; it
+    is None for all other reports, which are ``tied``. An event ``E`` is a set of tied reports; with
+    ``single`` it is a single one. ``is_pure``: all answers are tied at distance 1, with ``delta =
+    0`` and no owners.
     """
 
     def __init__(self, table, inputs, outputs):
@@ -433,13 +439,15 @@ class Notion:
 
 
 # What each kind of notion has of its own. A table is what the file says of the notion, and place
-# maps the label of each answer to its number.
+# maps the label of each answer to its number. TIES_OF has a function for each kind, which returns
+# the ties: a distance for each ordered pair, or None where nothing needs to be listed.
 
 
 def all_pairs(table, place):
-    """The ties of pure and approximate privacy, and of those with sensitive answers.
+    """None, of pure and approximate privacy, and of those with sensitive answers.
 
-    All capped answers are tied to all others at the distance 1: no pairs need to be listed.
+    All capped answers are tied to all others at the distance 1: no pairs need to be listed. Which
+    answers are capped, and which reports have an owner, `Notion` says.
     """
     return None
 
@@ -577,8 +585,9 @@ def owners_of(table, place, sensitive, outputs):
 class Problem:
     """The statement: a value to maximize or minimize over all private channels.
 
-    ``utility`` and ``prior`` are over ``S``; ``spreads[x]`` is the difference that a report can
-    make to the utility of answer ``x``. ``blocks`` maps the name of each side constraint to its
+    ``utility`` and ``prior`` are over ``S``; the prior is taken as it is stated, and may miss the
+    sum 1 by ``2**-30``. ``spreads[x]`` is the difference that a report can make to the utility of
+    answer ``x``. ``blocks`` maps the name of each side constraint to its
     rows ``lower <= sum a P(x, y) <= upper``: the terms ``(x, y, a)``, and the two sides, over
     ``S``, None where there is none.
     """
@@ -645,7 +654,8 @@ class Problem:
     def bound(self, table):
         """A number that no private channel passes, and the stake: the average spread.
 
-        For every private channel that satisfies the constraints, and any weights of the answers,
+        The average is by the weights; if that is 0, all answers count alike. For every private
+        channel that satisfies the constraints, and any weights of the answers,
 
             value <= constant + sum_x,y costs[x][y] P(x, y)
                   <= constant + sum_x max_y costs[x][y],
@@ -733,7 +743,8 @@ class Problem:
 
         With one distance for all pairs, a column of a private channel is ``P(x, y) = q_x + b M``
         with ``M >= 0`` and ``0 <= q_x <= (1 - b) M + delta`` for capped answers, ``0 <= q_x`` for
-        others (thm-compact-rounding, thm-notions-capped). As rows sum to 1,
+        others: ``b M`` is the least mass, if ``b > 0`` (thm-compact-rounding, thm-notions-capped).
+        As rows sum to 1, for all numbers ``duals[x]`` and ``t``
 
             sum costs P = sum_x (duals[x] + t) + sum_x,y E(x, y) P(x, y),
             E(x, y) = costs[x][y] - duals[x] - t.
@@ -762,7 +773,7 @@ class Problem:
         columns = [[costs[x][y] - duals[x] for x in range(self.n)] for y in notion.tied]
         shifts = [shift for column in columns for shift in self.least_shifts(column, b)]
         if len(notion.capped) < self.n or len(columns) < self.m or notion.delta:
-            shifts.append(0)  # then t >= 0
+            shifts.append(0)  # then t >= 0; whatever is above the least t is right too
         shift = max(shifts, default=0)
         excess = 0
         if notion.delta:
@@ -791,7 +802,8 @@ def check_program(data):
 
     ``achieved`` and ``gap`` are to be exact. ``bound`` may pass the number that is proved here by
     `TOLERANCE` of the stake or of that number, since the library rounds ``e**-epsilon`` in another
-    place. A residual may be more cautious than it need be.
+    place; so a gap that is claimed may be below 0 by as much. A residual may be more cautious than
+    it need be: it says only that no row is violated by more.
     """
     _, statement, mechanism, multipliers, claim = keys(
         data, "format statement mechanism multipliers claim"
@@ -840,7 +852,8 @@ def scale_of(problem, bound, stake):
     """What a relative gap is relative to: the bound, or a hundredth of the stake if that is larger.
 
     The weights of a worst case are multipliers, and may lie on answers whose reports hardly matter,
-    so that the stake nearly vanishes: it counts with the least positive spread over ``n`` then.
+    so that the stake nearly vanishes. In a worst case it counts as no less than the least positive
+    spread over ``n``.
     """
     least = 0
     if not problem.prior:
@@ -886,9 +899,12 @@ def root(value):
 def check_design(data):
     """Check a certificate of ``design``; error and bias in words, the bound and the gap.
 
-    The bound is for estimators without bias, and rounding leaves a bias. It must be below 1e-9 of
-    the standard deviation, ``bias**2 * 10**18 <= error + spread``: then fewer than ``10**16``
-    respondents cannot see it (thm-estimation-claim).
+    The bound is for estimators without bias, and rounding leaves a bias. For every answer it must
+    be at most 1e-9 of a standard deviation, ``bias**2 * 10**18 <= error + spread``: with the
+    average error, the right side is the variance of an estimate ``V_y`` whose truth is drawn by the
+    weights; in a worst case it has the largest error instead. The mean of ``10**16`` estimates has
+    a standard deviation of 1e-8 of that of one, ten times the bias: fewer respondents cannot see
+    the bias (thm-estimation-claim).
     """
     need(
         data["format"] == "ldpopt design certificate 3",
@@ -945,7 +961,8 @@ class Design:
 
         V_y = W_0 + sum_j d_j left[j][y] scale,     left[0] = 0.
 
-    What follows is for the bound. ``base`` is ``e**-epsilon``, over and under. Under pure privacy
+    What follows is for the bound. ``base`` is ``e**-epsilon``, rounded down, as two integers: the
+    numerator and the denominator. ``unit`` is a square, as that of every design. Under pure privacy
     answers of one kind can be joined (thm-estimation-structure-equal), under other notions not:
     there are ``c`` answers afterwards. ``r`` over its sum ``total`` are their weights, and
     ``centered * factor`` is their Gram matrix ``G``: that of the columns less their mean by these
@@ -988,8 +1005,9 @@ class Design:
     def read_estimator(self, inverse):
         """Rows of the left inverse ``X``, summed over the answers of each kind.
 
-        Columns of ``X`` sum to 1, so that a constant in the workload is estimated without error:
-        the first row in the file must be 1 less the others, rounded to a double, and is not used.
+        Columns of ``X`` sum to 1, so that a constant in the workload is estimated without error,
+        and ``V_y = W_0 + sum_x (W_x - W_0) X(x, y)``. The first row in the file must be 1 less the
+        others, rounded to a double; the estimator that is checked has 1 less the others, exactly.
         """
         first = [S] * len(inverse[0])
         if len(inverse) > 1:
@@ -1066,14 +1084,15 @@ class Design:
 
 
 class Frequencies:
-    """Subset selection, for all frequencies with equal weights, times ``unit``.
+    """Subset selection, for all frequencies with equal weights, times ``unit`` in the file.
 
     A report is a set of ``k`` of the ``n`` answers: with probability ``p`` one that has the truth
     and ``k - 1`` others, else one of ``k`` others; all such sets are equally likely. So a set with
     an answer is ``p (n - k) / ((1 - p) k)`` times as likely under this answer as under another one
-    that it has not: at most ``e**epsilon``. ``q`` is the probability that a set has a given answer
-    which is not the truth. Of ``N`` reports, ``(count / N - q) / (p - q)`` estimates the frequency
-    of an answer without bias (thm-estimation-frequencies).
+    that it has not: at most ``e**epsilon``, and above 1, as ``p > q``. ``q = (k - p) / (n - 1)`` is
+    the probability that a set has a given answer which is not the truth. Of ``N`` reports,
+    ``(count / N - q) / (p - q)`` estimates the frequency of an answer without bias
+    (thm-estimation-frequencies). The attribute ``unit`` is the square of the factor in the file.
     """
 
     KEYS = "inputs unit size mass"
@@ -1114,9 +1133,10 @@ class Frequencies:
         return self.unit * variances / (p - q) ** 2, 0
 
     def bound(self, sizes, eigenvalues, level):
-        """That of `by_product` with a single attribute, whose values are the answers.
+        """The bound of `by_product` with a single attribute, whose values are the answers.
 
         The Gram matrix is ``unit`` times the projection on the contrasts, whose rank is ``n - 1``.
+        Of the two ``eigenvalues`` of ``K``, that of the constant plays no part, the other is sigma.
         """
         n = self.n
         most = largest_contrast(self.n, *self.base)
@@ -1129,17 +1149,19 @@ class Frequencies:
 class Questions:
     """Tables of ``d`` questions of two answers each, estimated from random sets of answers.
 
-    A report is a set of the ``2**d`` combinations of answers, of one of some *kinds*. Of a kind,
-    the numbers of ones in some parts of the questions decide whether a combination is in the set.
-    Which questions these are, and which of their answers count as ones, is drawn uniformly; the set
-    has the truth with probability ``held``, over ``UNIT``.
+    A report is a set of some of the ``2**d`` combinations of answers. It is of one of some *kinds*,
+    which are drawn by their masses. A kind takes some of the questions, in disjoint parts of given
+    sizes: the numbers of ones in the parts decide whether a combination is in the set. Which
+    questions the parts have, and which of their two answers count as ones, is drawn uniformly, but
+    so that the set has the truth with the probability ``held``, over ``UNIT``.
 
-    The *sign* of ``j`` questions is -1 to the number of ones among them. Its mean over the set,
-    times the contrast of the set and ``2**d / information[j]``, estimates the sign of the truth
-    without bias. These estimates are uncorrelated on average over the answers, with the mean square
-    ``2**d / information[j]`` (thm-products-kinds). ``mu[j]`` is the eigenvalue of the Gram matrix
-    of the tables on the signs of ``j`` questions, of which there are ``comb(d, j)``; ``total[j]``
-    is the sum of these.
+    The *sign* of ``j`` questions is -1 to the number of ones among them. Its sum over the set,
+    times ``(high - low) / UNIT`` of `add_kind` and ``2**d / information[j]``, estimates the sign of
+    the truth without bias; the sum is over the answers to the questions of the parts only, and 0
+    for questions that are not all in the parts. These estimates are uncorrelated on average over
+    the answers, with the mean square ``2**d / information[j]`` (thm-products-kinds). ``mu[j]`` is
+    the eigenvalue of the Gram matrix of the tables on the signs of ``j`` questions, of which there
+    are ``comb(d, j)``; ``total[j]`` is the sum of these.
     """
 
     KEYS = "questions tables kinds"
@@ -1199,7 +1221,13 @@ class Questions:
         parts that are in the set: a sum of products of Krawtchouk's polynomials, `signs`. That of
         no questions is their number, ``size``. Given the answers of a person, each set of the kind
         that has them is drawn with a probability in proportion to ``high``, each other one to
-        ``low``: this is private if ``high <= e**epsilon low``.
+        ``low``, which is less: this is private if ``high <= e**epsilon low``.
+
+        Given ``j`` questions, ``j_1, j_2, ...`` of them are in the parts with the probability
+        ``prod comb(part, j_i) / comb(d, j)``. Then the kind tells of their sign
+        ``((high - low) sums / UNIT)**2``: the sum of ``a**2 / q`` over its sets, with ``q`` the
+        mean of ``P(x, set)`` over all answers ``x``, and ``a`` that of ``P(x, set)`` times the
+        sign. ``information[j]`` is ``2**d`` times the average of this over the kinds.
         """
         d = self.d
         need(
@@ -1265,12 +1293,13 @@ def signs(d, j, i):
 # 2 tr(KG) - eta.1 - spread (thm-estimation-bound).
 #
 # In short: (*) holds for sums of rays too, hence for every column c of a private channel, because
-# v'Nv / (r.v) is convex and of degree 1. With q = r.c the probability of report y, and U the
-# centered V_y,
+# v'Nv / (r.v) is convex and of degree 1. With q = r.c the probability of report y, U = V_y - W r,
+# and C the workload with its mean W r subtracted from each column, so that G = C'C,
 #
-#     0 <= sum_y q |U - W K c / q|^2 = (error + spread) - 2 tr(KG) + sum_y c'Nc / q,
+#     0 <= sum_y q |U - C K c / q|^2 = (error + spread) - 2 tr(KG) + sum_y c'Nc / q:
 #
-# and the last sum is at most sum_y eta.c = eta.1, as columns sum to 1.
+# sum_y q |U|^2 is the error and the spread, and sum_y U c' = C, both because there is no bias. The
+# last sum is at most sum_y eta.c = eta.1, as the columns of all reports add up to 1.
 #
 # The rays are, with b = e**-epsilon:
 #
@@ -1345,7 +1374,8 @@ def sets_hold(condition, low, high):
     constant, linear, pairs = spare_of_sets(condition, low, high)
     entries = [constant, *linear, *(entry for row in pairs for entry in row)]
     bits = sum(map(abs, entries)).bit_length()
-    # Rounding down, for speed, lowers the value of every set.
+    # Rounding down, for speed, lowers the value of every set, by less than 2**10 units: that, and
+    # the sign, have room in the three more bits of width, as 61 bits are left.
     down = max(bits - 61, 0) if c > 20 else 0
     constant >>= down
     linear = [entry >> down for entry in linear]
@@ -1382,9 +1412,9 @@ def sets_hold(condition, low, high):
 def spare_of_sets(condition, low, high):
     """The parts of ``2 (under (eta.v)(r.v) - over v'Nv)`` for ``v = low + step 1_A``.
 
-    With ``M = under (eta r' + r eta') - 2 over N`` the number is ``v'Mv``. It is the sum of the
-    constant ``low**2 1'M1``; for each answer ``x`` of ``A``, ``2 low step (M1)_x + step**2 M_xx``;
-    and for each pair of answers of ``A``, ``2 step**2 M_xz``.
+    With ``M = under (eta r' + r eta') - 2 over N``, here ``twice``, the number is ``v'Mv``. It is
+    the sum of the constant ``low**2 1'M1``; for each answer ``x`` of ``A``,
+    ``2 low step (M1)_x + step**2 M_xx``; and for each pair of answers of ``A``, ``2 step**2 M_xz``.
     """
     form, line, r, over, under = condition
     c = len(r)
@@ -1410,8 +1440,9 @@ def signs_hold(condition, low, high, shift, taken, unit):
     enough that a matrix of the form is positive semidefinite. As ``s_x**2 = 1``, a diagonal whose
     sum is 0, ``shift``, adds nothing to the form. ``taken``, from `eighths`, is not negative for
     any set: it is subtracted, and what is left is shown to be ``>= 0``. Both are integers over
-    ``S`` for (*) as it is stated, where ``(eta.v)(r.v)`` is that of the condition times ``unit``;
-    ``eighth`` is the factor to the integers of the condition.
+    ``S`` for (*) as it is stated, where ``(eta.v)(r.v)`` is that of the condition times ``unit``,
+    and the entries of ``v`` are 1 and ``b``, not ``high`` and ``low``: ``scale`` is the factor to
+    the integers of the condition.
     """
     form, line, r, over, under = condition
     c = len(r)
@@ -1425,8 +1456,8 @@ def signs_hold(condition, low, high, shift, taken, unit):
     cost = [[constant, *linear]]
     for entry, row in zip(linear, form):
         cost.append([entry, *(step * step * cell for cell in row)])
-    shift[0] = -sum(shift[1:])
-    eighth = Fraction(high * high * under, S) / unit
+    shift[0] = -sum(shift[1:])  # what the file has there is not used
+    scale = Fraction(high * high * under, S) / unit
 
     def spare(i, j):
         twice = prices[i] * weights[j] + prices[j] * weights[i]
@@ -1434,7 +1465,7 @@ def signs_hold(condition, low, high, shift, taken, unit):
         moved = -taken[i][j]
         if i == j:
             moved += 8 * shift[i]
-        return kept * eighth.denominator + eighth.numerator * moved
+        return kept * scale.denominator + scale.numerator * moved
 
     size = range(c + 1)
     return semidefinite([[spare(i, j) for j in size] for i in size])
@@ -1472,9 +1503,11 @@ def eighths(inequalities, c):
 def semidefinite(matrix):
     """Whether a symmetric integer matrix is ``L L'`` plus one with a dominant diagonal.
 
-    Both are positive semidefinite: then so is the matrix, and True is a proof. Floats only propose
-    ``L``, of the matrix with a diagonal that is a little smaller; integers compute the difference.
-    Rows and columns are first divided by powers of two that bring the diagonal near 1.
+    Both are positive semidefinite: then so is the matrix, and True is a proof. A diagonal is
+    dominant if it is at least the sum of the absolute values of the others in its row. Floats only
+    propose ``L``, of the matrix with a diagonal that is a little smaller; integers compute the
+    difference. Rows and columns are first divided by powers of two that bring the diagonal near 1;
+    ``rows`` are the integers ``2**54 L`` with these powers multiplied in again.
     """
     size = range(len(matrix))
     afford(len(matrix) ** 3)
@@ -1532,7 +1565,7 @@ def rays_hold(condition, notion):
     distances = {d for ray in rays for d in ray if d}
     deepest = max(distances, default=0) * unit * nats(notion.epsilon)[2]
     need(deepest <= NATS, f"a column of more than {NATS} nats", NotCheckedError)
-    bits = 256 + 5 * ceil(deepest)
+    bits = 256 + 5 * ceil(deepest)  # any number is valid; fewer may refuse what holds
     known = enclosed_powers(notion.epsilon, unit, distances, bits)
     error = max((up - down for down, up in known.values()), default=0)
     values = {None: 0, 0: 1 << bits} | {d: down for d, (down, _) in known.items()}
@@ -1553,7 +1586,7 @@ def rays_hold(condition, notion):
 
 
 def enclosed_powers(epsilon, unit, distances, bits):
-    """For each ``d`` integers ``down <= 2**bits e**(-epsilon unit d) <= up``."""
+    """For each ``d``: integers ``down <= 2**bits e**(-epsilon unit d) <= up``."""
     places = bits // 3 + 20  # decimal digits
     _, low, high = nats(epsilon, max(400, places))
     known = {}
@@ -1641,9 +1674,9 @@ def vertices(start, ties):
 
     Each is a tuple of the distances below its largest entry. ``start`` is as far above one answer
     as chains of ties allow, hence a vertex. From one vertex all are reached along edges of the
-    polytope (Balinski 1961). An edge raises ``u`` on a set of answers, `edges_from`, until the
-    first tie ``u_x - u_z`` with only ``x`` in it becomes tight; that one always comes, as all are
-    tied both ways.
+    polytope (Balinski 1961), which is bounded once one entry is fixed. An edge raises ``u`` on a
+    set of answers, `edges_from`, until the first tie ``u_x - u_z`` with only ``x`` in it becomes
+    tight; that one always comes, as all are tied both ways.
     """
     size = len(start)
     need(size <= TIED, f"{size} answers are tied to each other", NotCheckedError)
@@ -1652,16 +1685,16 @@ def vertices(start, ties):
     while waiting:
         below = waiting.pop()
         loose = []
-        held = [0] * size
-        holds = [0] * size
+        forces = [0] * size
+        forced_by = [0] * size
         for x, z, length in ties:
             spare = length - (below[z] - below[x])
             if spare:
                 loose.append((spare, 1 << x, 1 << z))
             else:  # x is as far above z as allowed: if x is raised, z is raised too
-                held[x] |= 1 << z
-                holds[z] |= 1 << x
-        for raised in edges_from(held, holds):
+                forces[x] |= 1 << z
+                forced_by[z] |= 1 << x
+        for raised in edges_from(forces, forced_by):
             step = min(spare for spare, x, z in loose if raised & x and not raised & z)
             moved = [entry - step if raised >> x & 1 else entry for x, entry in enumerate(below)]
             vertex = tuple(entry - min(moved) for entry in moved)
@@ -1672,17 +1705,18 @@ def vertices(start, ties):
     return known
 
 
-def edges_from(held, holds):
+def edges_from(forces, forced_by):
     """Sets of answers, as bits, that the edges from a vertex raise.
 
-    Bit ``z`` of ``held[x]``, and bit ``x`` of ``holds[z]``: if x is raised, so is z. At a vertex
-    the tight ties connect all answers, and along an edge just one freedom is left: it raises a set,
-    such that the set and the rest are each connected by tight ties, and that no tight tie prevents
-    it. All such sets are enumerated. Of some answers it is decided that they are ``inside`` or
-    ``outside``, with all that follows by the tight ties, and the next free one is tried both ways.
+    Bit ``z`` of ``forces[x]``, and bit ``x`` of ``forced_by[z]``: if x is raised, so is z. At a
+    vertex the tight ties connect all answers, and along an edge just one freedom is left: it raises
+    a set, such that the set and the rest are each connected by tight ties, and that no tight tie
+    prevents it. All such sets are enumerated. Of some answers it is decided that they are
+    ``inside`` or ``outside``, with all that follows by the tight ties, and the next free one is
+    tried both ways.
     """
-    everyone = (1 << len(held)) - 1
-    linked = [up | down for up, down in zip(held, holds)]
+    everyone = (1 << len(forces)) - 1
+    linked = [up | down for up, down in zip(forces, forced_by)]
 
     def flood(chosen, along, allowed):
         """All allowed answers that are reached from the chosen ones."""
@@ -1697,7 +1731,7 @@ def edges_from(held, holds):
     def is_connected(side, allowed):
         return not side & ~flood(side & -side, linked, allowed)
 
-    waiting = [(flood(1, held, everyone), 0), (0, flood(1, holds, everyone))]
+    waiting = [(flood(1, forces, everyone), 0), (0, flood(1, forced_by, everyone))]
     while waiting:
         inside, outside = waiting.pop()
         if inside & outside:
@@ -1709,8 +1743,8 @@ def edges_from(held, holds):
         free = everyone & ~(inside | outside)
         first = free & -free
         if free:
-            waiting.append((flood(inside | first, held, everyone), outside))
-            waiting.append((inside, flood(outside | first, holds, everyone)))
+            waiting.append((flood(inside | first, forces, everyone), outside))
+            waiting.append((inside, flood(outside | first, forced_by, everyone)))
         elif inside and outside:
             yield inside
 
@@ -1723,7 +1757,7 @@ def by_mean(design, numbers, slope, line):
 
     With ``w`` centered by the weights, ``G = factor w w'``. Let ``k = K'w`` (in files: slope) and
     ``eta = factor y`` (``y`` is the line in the file): (*) is ``(k.v)^2 <= (y.v)(r.v)``, and
-    ``tr(KG) = factor k.w``.
+    ``tr(KG) = factor k.w``. As ``w`` is not 0, every ``k`` is ``K'w`` for some ``K``.
     """
     need(
         design.notion.is_pure, "these multipliers prove a bound under pure privacy only", ClaimError
@@ -1757,7 +1791,7 @@ def line_holds(k, y, r, b):
     change at the roots of the quadratics, which are sorted; where roots are too near to each other
     to be sorted, every set that may lie between them is tried.
     """
-    inside = set()  # of the least t: a_x is linear with a rising side, or a constant below 0
+    inside = set()  # those with a_x(t) < 0 for t near -infinity: rising lines, constants below 0
     for x, weight in enumerate(r):
         if not weight and (k[x] < 0 or k[x] == 0 > y[x]):
             inside.add(x)
@@ -1809,9 +1843,10 @@ def near_roots(k, y, r):
 #
 # The Gram matrix depends only on the attributes in which two answers differ. Such matrices have the
 # same eigenspaces, one for each set T of attributes: G = sum_T mu_T E_T, rank E_T = the product of
-# (size - 1) over T (thm-estimation-structure-scheme). Take K = sum_T sigma_T E_T, hence
-# N = sum_T nu_T E_T with nu_T = sigma_T^2 mu_T, and eta = level for every answer. Then
-# 2 tr(KG) = 2 sum_T sigma_T mu_T rank E_T, and (*) is, for a set A of k of the n answers,
+# (size - 1) over T (thm-estimation-structure-scheme). Take K = sum_T sigma_T E_T (in files:
+# eigenvalues), hence N = sum_T nu_T E_T with nu_T = sigma_T^2 mu_T, and eta = level for every
+# answer. Then 2 tr(KG) = 2 sum_T sigma_T mu_T rank E_T, and (*) is, for a set A of k of the n
+# answers,
 #
 #     (1 - b)^2 sum_{T not empty} nu_T |E_T 1_A|^2 <= level / n (b n + (1 - b) k)^2,
 #
@@ -1837,11 +1872,14 @@ def largest_contrast(n, low, high):
 
 
 def largest_diagram(sizes, nu, low, high):
-    """The least level of two attributes of which each counts by itself: ``nu`` is 0 for both.
+    """The least level of two attributes that count one by one: ``nu_T = 0`` if T has both.
 
-    Then the cost of a set depends on its row sums and column sums only, with ``q`` answers a row,
+    The values of the first attribute are ``p`` rows of ``q`` answers, those of the second one the
+    columns. The cost of a set depends on its row sums and column sums only,
 
-        |E_T 1_A|^2 = sum row^2 / q - k^2 / n     for the attribute of the rows.
+        |E_T 1_A|^2 = sum row^2 / q - k^2 / n     if T has the attribute of the rows,
+
+    and ``sum column^2 / p - k^2 / n`` if it has the other one.
 
     For given row sums a Ferrers diagram, whose rows begin at one side, has the largest sum of
     squared column sums (Gale, Ryser; thm-estimation-structure-ferrers): all of these are tried.
@@ -1869,8 +1907,10 @@ def largest_by_pairs(sizes, rank, nu, raised, low, high):
 
         sum_S c_S phi_S - raised[0] m^2,
 
-    where ``phi_S`` is the share of the pairs of answers that differ in the attributes ``S`` of
-    which both are in the set. It is ``m`` for no difference, else at most ``m``, and at least 0 and
+    where ``phi_S`` says of which share of the pairs of answers that differ in just the attributes
+    ``S`` both are in the set. ``c_S`` is the entry of ``sum_T raised_T E_T`` at these pairs, by
+    `transform`, times the number of answers that differ from a given one in just ``S``: this number
+    is ``rank E_S``. ``phi_S`` is ``m`` for no difference, else at most ``m``, and at least 0 and
     ``2 m - 1``: a ``c_S > 0`` counts with the most, and one below 0 with the least.
     """
     n = prod(sizes)
@@ -1963,7 +2003,7 @@ def spectrum(form, sizes):
 
 
 def transform(entries, sizes):
-    """Eigenvalues, from the entry for each set of attributes that differ, in place.
+    """Eigenvalues, from the entry for each set of attributes that differ; the list is overwritten.
 
     Of one attribute, a matrix with ``a`` on the diagonal and ``b`` elsewhere has the eigenvalue
     ``a + (size - 1) b`` on the constant and ``a - b`` on the contrasts; of several, this is done
@@ -1982,11 +2022,13 @@ def transform(entries, sizes):
 # 6f. Questions of two answers each: moments of sets
 #
 # The answers are all combinations of answers to d questions, and sets T of the same number j of
-# questions have one sigma_j. The weight W_j of a set A on the sets of j questions decides its cost.
-# A moment is the share of answers x for which several answers are all in A: x; x and y (by their
-# distance, the number of questions that they answer otherwise); x, y and z (by three distances); or
-# four. Names of moments: () is 1, (0, 0, 0) the share of A, (0, i, i) that of two answers at
-# distance i, (a, b, c) that of three, in order, and what `four` returns.
+# questions have one sigma_j. The weights W_j = sum_T |E_T 1_A|^2 / 2**d over these T decide what a
+# set A costs. Distance is the number of questions that two answers answer otherwise. A moment is
+# the share of lists of answers at given distances all of whose answers are in A: of single answers
+# x; of x and y at one distance; of x, y and z at three; or of four, up to all exchanges of
+# questions and of the two answers of a question. Names of moments: () is 1, (0, 0, 0) the share of
+# A, (0, i, i) that of two answers at distance i, (a, b, c) that of three, in order, and what `four`
+# returns.
 
 
 def by_moments(design, eigenvalues, level, factors, apart):
@@ -2142,10 +2184,11 @@ def given_two(d, a):
 
     The three matrices are ``E p_x p_w q q'`` (both are in the set), ``E p_x (1 - p_w) q q'`` (only
     the first one is), and ``E (1 - p_x)(1 - p_w) (1, q)(1, q)'`` (none is), with ``p_w`` for the
-    indicator of ``x + w``. Questions are exchanged among the ``a`` and among the others, so that
-    the factors are products. ``y`` has ``i`` ones among the ``a`` questions and ``u`` among the
-    others, ``z`` has ``j`` and ``v``, and ``t`` and ``s`` are common. The row of ``w`` is that of
-    0, or 0: it is left out.
+    indicator of ``x + w``. Averages are over all ``x`` and all ``w`` of ``a`` ones, so that the
+    entries are moments. Given ``w``, questions are exchanged among the ``a`` and among the others,
+    so that the factors are products. ``y`` has ``i`` ones among the ``a`` questions and ``u`` among
+    the others, ``z`` has ``j`` and ``v``, and ``t`` and ``s`` are common. The row of ``w`` is that
+    of 0, or 0: it is left out.
     """
     for k, m in product(range(a // 2 + 1), range((d - a) // 2 + 1)):
         rows = list(product(range(k, a - k + 1), range(m, d - a - m + 1)))
@@ -2208,9 +2251,10 @@ def four(*counts):
     """The name of the moment of four answers ``0, w, y, z``: the same in whatever order they are.
 
     ``counts[kind]`` is the number of questions that just the answers of ``kind`` answer otherwise
-    than 0: ``w`` has the bit 1, ``y`` 2 and ``z`` 4. If two answers are equal, the name is that of
-    three: their distances in order. Else each of the four is taken for 0, the others are put in
-    every order, and the least of all lists of counts is the name.
+    than 0: ``w`` has the bit 1, ``y`` 2 and ``z`` 4; in ``2 * kind`` the answer 0 has a bit too,
+    which is never set, and all four are numbered by their bits. If two answers are equal, the name
+    is that of three: their distances in order. Else each of the four is taken for 0, the others are
+    put in every order, and the least of all lists of counts is the name.
     """
     distances = {}
     for pair in combinations(range(4), 2):
@@ -2289,11 +2333,11 @@ PROOFS = {
 # 7. Reports: what several reports of a person reveal together
 #
 # The excess of a channel at a >= 0 is the largest sum_y (P(x, y) - a P(z, y))+ of all pairs of
-# answers. At a = e**epsilon it is the least delta for which the channel is (epsilon,
-# delta)-private. It is convex in a, does not rise, and is 1 at a = 0. Many reports are bounded by
-# lists of atoms: an atom (p, q) is a report that has the mass p under one answer and q under the
-# other, and the ratio p / q, so that a list has the excess sum (p - a q)+. Masses of atoms are
-# integers over 2**PLACES: p is rounded up and q down, which raises the excess.
+# answers that the file names. At a = e**epsilon it is the least delta for which the channel is
+# (epsilon, delta)-private. It is convex in a, does not rise, and is 1 at a = 0. Many reports are
+# bounded by lists of atoms: an atom (p, q) is a report that has the mass p under one answer and q
+# under the other, and the ratio p / q, so that a list has the excess sum (p - a q)+. Masses of
+# atoms are integers over 2**PLACES: p is rounded up and q down, which raises the excess.
 
 ACCOUNT = "ldpopt account certificate 1"
 PLACES = 1024
@@ -2383,7 +2427,8 @@ class Account:
 def order(atom):
     """Ratio of an atom in fixed point; a large number if it has no mass under the other answer.
 
-    Atoms that `multiply` has left apart differ by more than the last digit: their order is exact.
+    The order is exact: masses ``q`` are at most ``2**PLACES``, as no excess is below ``1 - a``. So
+    two different ratios differ by ``1 / (q q')`` or more, which is at least the last digit.
     """
     return (atom[0] << 2 * PLACES) // atom[1] if atom[1] else 1 << 5 * PLACES
 
@@ -2392,8 +2437,8 @@ def multiply(left, right):
     """Atoms whose excess is at least that of all products of two atoms.
 
     Ratios that differ by less than one part in ``2**44`` become the largest of them: the masses
-    under the first answer are added, and the mass under the other one is what gives this ratio,
-    which is no more than it was.
+    under the first answer are added, and the mass under the other one becomes what gives this
+    ratio, rounded down, which is no more than the sum was.
     """
     afford(300 * len(left) * len(right))
     atoms = [(-(-p * r >> PLACES), q * s >> PLACES) for p, q in left for r, s in right]
@@ -2511,9 +2556,11 @@ def atoms_of_ratios(report):
 
 
 def most_of(report, a):
-    """Largest excess of one report at ``a``, of all pairs of answers; a bound of it if shuffled.
+    """Largest excess of one report at ``a``, of the pairs of answers that the file names.
 
-    Pairs are ordered: of one-sided privacy, a file may name those in one direction only.
+    It is a bound of it if shuffled. ``null`` names all pairs. Pairs are ordered: of one-sided
+    privacy, a file names those in one direction only. Of pairs that it does not name, it claims
+    nothing.
     """
     kind = report["kind"]
     table = report["masses"]
@@ -2669,7 +2716,9 @@ def positive_part(law, n):
     weights = {s: Fraction(ceil(mass * base**s * 2**200), 2**200) for s, mass in cells.items()}
     first, masses, lost, scale = law_of_sum(weights, n)
     largest = Fraction(n * max(cells))
-    if base > 1:  # s base**-s is at most base / (2 (base - 1)) for every whole s
+    if base > 1:
+        # With x = 1 / base, (1 - x) s x**s is largest at x = s / (s + 1): (s / (s + 1))**(s + 1),
+        # which is below 1 / e, hence below 1/2.
         largest = min(largest, base / (2 * (base - 1)))
     return (without_weights(first, masses, base) + lost * largest) * scale * step
 
@@ -2735,7 +2784,9 @@ def sum_of_two(left, right):
     """Law of the sum of two independent variables, as in `law_of_sum`.
 
     Masses are digits of a long decimal, ``WIDTH`` for each: one product has all sums of products.
-    What either law has lost counts with all of the other one, whose masses sum to at most 11/10.
+    Without rounding, a law and what it has lost sum to 1 at most, so that what is lost of the sum
+    is at most what both have lost, and what is cut off here; 11/10 is more than needed. That masses
+    sum to less than 11/10 ensures that sums of products have room in ``WIDTH`` digits.
     """
     left_first, left_masses, left_lost, left_scale = left
     right_first, right_masses, right_lost, right_scale = right
