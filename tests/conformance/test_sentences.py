@@ -1,8 +1,8 @@
 """Every claim of a page is a row of a registry, and true of all designs on which it is printed.
 
 What is true is computed here from the probabilities alone, by plain enumeration of reports and
-answers in rationals; nothing of the conditions of the registry is used. Whoever adds a sentence adds
-its truth to `TRUTHS`, and a design that prints it.
+answers in rationals; nothing of the conditions of the registry is used. Whoever adds a sentence
+adds its truth to `TRUTHS`, and a design that prints it.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ SURVEYS: dict[str, tuple[Survey, int]] = {
     "weights": (Survey({"q": WARNER}, weights="w"), 1),
     "mean": (Survey({"q": lo.design(lo.Workload.mean([0, 1, 2]), lo.PureLDP(1.0))}), 1),
     "one-sided": (
-        Survey({"q": lo.solve(lo.Problem([0.5, 0.5], "identity", lo.OneSidedLDP(1.0, [0])))}),
+        Survey({"q": lo.solve(lo.Problem([0.5, 0.5], "identity", lo.OneSided(1.0, [0])))}),
         1,
     ),
 }
@@ -261,7 +261,7 @@ class World:
 
     @property
     def odds(self) -> Fraction | float:
-        """Largest ratio of the probabilities of all reports of a person, by all pairs of answers."""
+        """Largest ratio of the probabilities of all reports of a person, by all pairs."""
         ratios = []
         for column in self.columns.values():
             ratio = Fraction(1)
@@ -324,7 +324,7 @@ def names_who_is_told(world: World, text: str) -> bool:
     """Whether the named reports are those of one answer, with its probability, and none is left out
     of a question that is not open."""
     claims = set(re.findall(r"the report “([^”]*)” can only come from the answer “([^”]*)”", text))
-    chances = dict(re.findall(r"“([^”]*)” with probability ([0-9.e-]+)", text))
+    chances = dict(re.findall(r"“([^”]*)” with probability ([0-9.e-]*[0-9])", text))
     truth = set()
     for column in world.columns.values():
         if len(column.answers) < 2 or (world.drawn_is_known and is_open(column)):
@@ -425,7 +425,12 @@ TRUTHS: dict[tuple[str, str], Truth] = {
     ),
     ("budget", "once"): lambda world, text: (
         finite(world)
-        and abs(float(re.findall("= ([0-9.]+[0-9])", text)[0]) - math.log(world.odds)) < 1e-3
+        and math.isclose(
+            float(re.findall("= ([0-9.e+-]*[0-9])", text)[0]),
+            log(world.odds),
+            rel_tol=1e-3,
+            abs_tol=1e-9,
+        )
     ),
     ("budget", "waves"): lambda world, text: (
         finite(world)
@@ -442,6 +447,7 @@ TRUTHS: dict[tuple[str, str], Truth] = {
     ("published", "numbers"): lambda world, text: bool(is_estimated(world)),
     ("single", "random"): lambda world, text: is_random(world) and any_answer(world),
     ("single", "silent"): lambda world, text: is_silent(world),
+    ("single", "possible"): lambda world, text: any_answer(world),
     ("single", "telling"): lambda world, text: rules_out(world),
     # missing answers
     ("left out", "joint"): lambda world, text: scheme(world) == "joint",
@@ -488,7 +494,7 @@ TRUTHS: dict[tuple[str, str], Truth] = {
     ("promise: unanswered", "joint"): lambda world, text: scheme(world) == "joint",
     ("promise: unanswered", "own"): lambda world, text: scheme(world) in ("split", "one_question"),
 }
-"""By topic and sentence: whether it is true of a survey. Accounts and single questions are below."""
+"""By topic and sentence: whether it is true of a survey."""
 
 ELSEWHERE = {("guess", "all pairs"), ("guess", "some pairs")} | {
     ("missing", "protected"),
@@ -612,7 +618,7 @@ def test_a_missing_answer_is_protected_only_where_the_others_are(
 
 
 def test_a_page_of_a_model_says_what_its_reports_tell() -> None:
-    one_sided = lo.Problem({"no": 0.5, "yes": 0.5}, "identity", lo.OneSidedLDP(1.0, ["yes"]))
+    one_sided = lo.Problem({"no": 0.5, "yes": 0.5}, "identity", lo.OneSided(1.0, ["yes"]))
     text = " ".join(report(one_sided, budgets=False).split())
     law = lo.solve(one_sided).mechanism
     tells = World(Survey({"q": law}), 1)
@@ -740,16 +746,6 @@ CLAIM = re.compile(
     r"proved|proves|protected|private|best|at most)\b",
     re.IGNORECASE,
 )
-OF_ANY_SURVEY = {  # claims that are true of whatever is on the page, and why
-    "everybody has to answer; data with a missing answer are refused": "the rule of the question",
-    "Each person sends one report on all questions together, with the whole budget.": "a scheme",
-    "For each person one of the _ questions is drawn at random, and only this one is reported. "
-    "Everybody can see which one it was.": "a scheme",
-    "For each person one of the _ questions is drawn at random. _": "a scheme",
-    "Each person sends one report on every question; the parts of the budget add up. _": "a scheme",
-    "Each person sends one report. _": "a scheme",
-    "Each person sends one report.": "a scheme",
-}
 
 
 def literal_sentences(path: Path) -> list[str]:
@@ -760,3 +756,121 @@ def literal_sentences(path: Path) -> list[str]:
     text = re.sub(r"<style.*?</style>", "", text, flags=re.DOTALL)
     text = re.sub(r"<(?!/?(code|b)>)[^>]+>", "|", text)
     return [" ".join(part.split()) for part in text.split("|") if part.strip()]
+
+
+PAGES = (
+    "plotting/report/survey",
+    "plotting/report/parts",
+    "plotting/report/page",
+    "fieldwork/page",
+)
+BY_SCHEME = "printed by the scheme of the survey, of which it is the definition"
+BY_NOTION = "printed by the privacy notion, of which it is the definition; the audit has checked it"
+BY_PROOF = "printed where there is a certificate"
+IF_TRUE = "printed under the condition that it states"
+NO_CLAIM = "no claim on reports or answers"
+ALWAYS = {
+    "_ _ to each person": NO_CLAIM,
+    "What is asked, and the part of a person's privacy budget (epsilon) that each question "
+    "takes": NO_CLAIM,
+    "everybody has to answer; data with a missing answer are refused": "of missing = refuse only",
+    "Each person sends one report on all questions together, with the whole budget.": BY_SCHEME,
+    "For each person one of the _ questions is drawn at random, and only this one is reported. "
+    "The column of the report shows which one it was.": BY_SCHEME,
+    "For each person one of the _ questions is drawn at random. _": BY_SCHEME,
+    "Each person sends one report on every question; the parts of the budget add up.": BY_SCHEME,
+    "Each person sends one report.": BY_SCHEME,
+    "What each person risks": NO_CLAIM,
+    "How far an estimate is from the truth at most, in 95 of 100 surveys, by the number of people "
+    "who take part (head of each table), whatever their true answers are. Shares of people are in "
+    "percentage points. _ _ _": "on precision, which is simulated elsewhere",
+    "Nothing can be estimated: _.": IF_TRUE,
+    "A share that is known to ± 50 points or worse is not known at all. _": NO_CLAIM,
+    "What is proved": NO_CLAIM,
+    "_: it is proved that no other way to draw reports with this privacy gives results whose "
+    "variance is smaller by more than _.": BY_PROOF,
+    "For _ nothing is claimed about being the best.": IF_TRUE,
+    "_, … , _ (_ in all)": NO_CLAIM,
+    "the column <b>_</b> of survey weights, which stays as it is beside the reports of each "
+    "person;": IF_TRUE,
+    "what is kept as it is beside the reports of each person: <b>_</b>;": IF_TRUE,
+    "This page was written by _. Anybody who has the same program can repeat the "
+    "computation.": NO_CLAIM,
+    "Each person has one true answer: _.": NO_CLAIM,
+    "From the reports of all people together, _ _ estimated": NO_CLAIM,
+    "Of all mechanisms with this privacy, whatever their reports are, the one below has the "
+    "smallest variance of these estimates, _. This is proved, up to the gap given "
+    "below.": BY_PROOF,
+    "Each person sends one report: _.": NO_CLAIM,
+    "A table gives the _ of each report for each true answer. Of all mechanisms with this privacy, "
+    "the one below has _, _. This is proved, up to the gap given below.": BY_PROOF,
+    "For any _: its probability for one answer is at most _ times its probability for any other "
+    "answer, plus _.": BY_NOTION,
+    "_ that rules out another answer completely has a probability of at most _.": BY_NOTION,
+    "One report can change the odds between two neighboring answers by a factor of at most _, and "
+    "between answers that are k steps apart by at most this factor to the power k.": BY_NOTION,
+    "One report can change the odds between two answers at distance d by a factor of at most _ to "
+    "the power d: by _ at distance 0.5, _ at distance 2. So close answers are hidden among each "
+    "other, and distant ones can be told apart.": BY_NOTION,
+    "Sensitive answers: _. One report can raise the odds of a sensitive answer against any other "
+    "answer by a factor of at most _. A report may reveal that an answer is not "
+    "sensitive.": BY_NOTION,
+    "Sensitive answers: _. A protected report can change the odds between any two answers by a "
+    "factor of at most _. Every other report reveals the answer, but only answers that are not "
+    "sensitive lead to such a report.": BY_NOTION,
+    "One report can change the odds between any two answers of this person by a factor of at most "
+    "_, whatever the reader knew before, and however much the reader can compute.": BY_NOTION,
+    "The definition of _ determines which answers are hidden from each other, and how well: it "
+    "does not have to bound the odds between any two answers.": BY_NOTION,
+    "Probability of each report (column) for each true answer (row)": NO_CLAIM,
+    ". Reports are numbered; the numbers are only names": NO_CLAIM,
+    "How far the estimate is from the truth at most, in 95 of 100 surveys, by the number of people "
+    "who take part, if _. Shares are in percentage points. Last column: how many times as many "
+    "people are needed as with true answers, for the same precision": "on precision",
+    "It is proved that no other way to draw reports with this privacy serves the purpose below "
+    "better (the proof leaves at most _).": BY_PROOF,
+    "The same for other budgets, from more private to more precise. Choose epsilon:": NO_CLAIM,
+    "The shares of the answers cannot be estimated from these reports, because different "
+    "populations give the same distribution of reports. This mechanism is optimal for single "
+    "reports. To estimate shares, state a workload and use <code>ldpopt design</code>.": IF_TRUE,
+    ". Exact arithmetic proves that no mechanism with this privacy is better by more than _ of "
+    "that value.": BY_PROOF,
+}
+"""Sentences with the words of a claim that stand in a template, and why no row is needed."""
+
+
+def test_no_claim_stands_in_a_template() -> None:
+    pages = [ROOT / f"{name}.html.j2" for name in PAGES]
+    claims = {text for path in pages for text in literal_sentences(path) if CLAIM.search(text)}
+    new = claims - set(ALWAYS)
+    assert not new, f"make a row of the registry of each, with its condition: {sorted(new)}"
+    assert set(ALWAYS) == claims, "these stand in no template any more"
+
+
+INSTRUCTIONS = {  # what a person is asked to do, and names of buttons
+    *("direction", "decimal", "thousands", "percent", "untitled", "unready", "forgetful", "leaves"),
+    *("odds", "exact", "exact_drawn", "leave_out", "none", "several", "no_answer", "choose"),
+    *("incomplete", "no_consent", "final", "final_offline", "send", "draw", "ready", "left"),
+    *("sending", "sent", "unsent", "refused", "used", "closed", "offline", "waiting", "share"),
+    *("together", "no_report", "receipt_text", "bytes", "again", "copy", "download", "next"),
+    *("fingerprint", "shares_of", "reported"),
+}
+OF_ANY_PAGE = {  # claims that are true of every survey that has a page: its odds are finite
+    *("privacy", "leaves_text", "leaves_offline", "odds_text", "odds_set", "odds_joint"),
+    *("may_leave_out", "may_decline", "reported_set", "reported_joint"),
+}
+
+
+@pytest.mark.parametrize("language", ["en", "de", "fr"])
+def test_every_word_of_the_page_for_respondents_is_a_row_or_no_claim(language: str) -> None:
+    path = ROOT / "fieldwork" / "words" / f"{language}.toml"
+    words = set(tomllib.loads(path.read_text("utf-8")))
+    rows = {sentence.text for topic in OF_PROMISES for sentence in topic.sentences}
+    assert words == rows | INSTRUCTIONS | OF_ANY_PAGE
+    assert not rows & (INSTRUCTIONS | OF_ANY_PAGE)
+
+
+def test_a_page_is_refused_where_its_promise_is_not_true() -> None:
+    for survey, waves in SURVEYS.values():
+        if has_page(survey):
+            assert finite(World(survey, waves))

@@ -19,6 +19,7 @@ from ldpopt.designing import design
 from ldpopt.designing.record import FormulaDesign
 from ldpopt.errors import CertificateError, StatementError
 from ldpopt.estimation.counts import ListedSource, MechanismSource
+from ldpopt.estimation.inversion import why_not_estimable
 from ldpopt.estimation.linear import linear_variances
 from ldpopt.estimation.planning import Precision, precision
 from ldpopt.foundation.budget import Budget
@@ -35,9 +36,6 @@ from ldpopt.solving.solve import solve
 from ldpopt.surveys.questionnaire import Questionnaire
 
 MAX_CERTIFICATE_BYTES = 300_000  # largest certificate that a page includes
-# Smallest singular value of a channel, over the largest, from which frequencies are called
-# estimable
-MIN_SINGULAR_VALUE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +102,7 @@ def _solve(problem: Problem, time_limit: float | None) -> Result:
     numbers = float(solution.value), aim, certificate.relative_gap, _in_base64(certificate)
     factor = math.exp(certificate.audit.epsilon)
     result = Result(problem.privacy, factor, mechanism, mechanism, *numbers)
-    singular = np.linalg.svd(mechanism.channel, compute_uv=False)
-    if len(singular) < n or singular[-1] <= MIN_SINGULAR_VALUE * singular[0]:
+    if why_not_estimable(mechanism):
         return result
     return _with_precision(
         result, MechanismSource(mechanism), prior, list(map(text_of, problem.inputs))

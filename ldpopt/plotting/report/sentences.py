@@ -136,6 +136,11 @@ SINGLE = Topic(
             "The result for each person does not depend on the answer, and means nothing.",
         ),
         Sentence(
+            "possible",
+            lambda facts: not facts.rules_out,
+            "Only the shares of all people, or of large groups, mean something.",
+        ),
+        Sentence(
             "telling",
             lambda facts: facts.rules_out,
             "The result for a person can tell something for certain, as stated above: whoever has "
