@@ -39,9 +39,9 @@ COMMANDS = {  # files that are not a command's own: by option, the commands that
     ("cli/printing.py", "--json"): ALL_WITH,
     ("cli/printing.py", "--gap"): ["solve"],
     ("cli/printing.py", "--time-limit"): ["solve", "design"],
-    ("cli/options.py", "--epsilon"): ["plan", "simulate"],
-    ("cli/options.py", "--delta"): ["sweep"],
-    ("cli/options.py", "--people"): ["survey plan"],
+    ("cli/options.py", "--epsilon"): ["plan", "simulate", "experiment", "sweep"],
+    ("cli/options.py", "--delta"): ["simulate", "sweep"],
+    ("cli/options.py", "--people"): ["simulate", "experiment"],
     ("cli/options.py", "--dask"): ["privatize", "estimate", "sweep"],
     ("cli/options.py", "--jobs"): ["privatize", "estimate", "sweep"],
 }
