@@ -101,7 +101,7 @@ def estimate(
 
 
 @dataclass(frozen=True)
-class Request:
+class EstimateRequest:
     """What is to be estimated, after everything that can be refused beforehand was refused."""
 
     file: str
@@ -134,7 +134,7 @@ def _request(
     by: str | None,
     dask: str | None,
     **options: Any,
-) -> Request:
+) -> EstimateRequest:
     """Refuse options that do not go with each other or with the files, and read the questions."""
     from ldpopt.tables.files import kind_of, require_other_file
     from ldpopt.tables.origin import recorded_missing
@@ -160,10 +160,10 @@ def _request(
     if is_folder(reports):
         refuse_options({"--pair": pair, "--by": by}, reports, "one file of reports")
     options |= {"method": method, "pair": pair, "by": by, "dask": dask}
-    return Request(file, reports, survey, source, **options)
+    return EstimateRequest(file, reports, survey, source, **options)
 
 
-def _estimates(requested: Request) -> SurveyEstimate:
+def _estimates(requested: EstimateRequest) -> SurveyEstimate:
     """Count the reports and estimate; a pair of questions counts as one question."""
     from ldpopt.surveys.estimates import SurveyEstimate
 
@@ -185,7 +185,7 @@ def _estimates(requested: Request) -> SurveyEstimate:
         )
 
 
-def _count_folder(requested: Request) -> dict[str, Any]:
+def _count_folder(requested: EstimateRequest) -> dict[str, Any]:
     """Count the reports of each question in a folder."""
     from ldpopt.studies.folders import count_folder
 
@@ -199,7 +199,7 @@ def _count_folder(requested: Request) -> dict[str, Any]:
         )
 
 
-def _most_likely(requested: Request, counts: Any) -> Any:
+def _most_likely(requested: EstimateRequest, counts: Any) -> Any:
     """Estimate the frequencies of a mechanism by maximum likelihood."""
     from ldpopt.estimation.inversion import estimate_frequencies
     from ldpopt.mechanism.mechanism import Mechanism
@@ -216,7 +216,7 @@ def _most_likely(requested: Request, counts: Any) -> Any:
 
 
 def _print(
-    requested: Request,
+    requested: EstimateRequest,
     estimates: SurveyEstimate,
     output: str | None,
     plot: str | None,
@@ -247,7 +247,9 @@ def _print(
     _check_fit(p_values, requested.reports, is_origin_known)
 
 
-def _data(requested: Request, estimates: SurveyEstimate, is_origin_known: bool) -> dict[str, Any]:
+def _data(
+    requested: EstimateRequest, estimates: SurveyEstimate, is_origin_known: bool
+) -> dict[str, Any]:
     """The estimates as JSON data: one of a mechanism or a design, or those of all questions."""
     data = picked(requested.reading, "confidence", "simultaneous")
     if requested.has_one_estimate:

@@ -60,7 +60,7 @@ def plan(
 
 
 @dataclass(frozen=True)
-class Request:
+class PlanRequest:
     """What is to be planned, after everything that can be refused beforehand was refused."""
 
     file: str
@@ -97,7 +97,7 @@ def _request(
     effect: float,
     weights: tuple[str, str] | None,
     epsilon: str | None,
-) -> Request:
+) -> PlanRequest:
     """Refuse options that do not go with the file, and read the design effect of the weights."""
     if half_width is None and people is None:
         raise typer.BadParameter("give --half-width, --people, or both")
@@ -111,7 +111,7 @@ def _request(
     if is_for_survey:
         options_of_mechanisms = {"--simultaneous": reading.simultaneous, "--epsilon": epsilon}
         refuse_options(options_of_mechanisms, file)
-    return Request(file, is_for_survey, half_width, wanted, people, reading, effect, epsilon)
+    return PlanRequest(file, is_for_survey, half_width, wanted, people, reading, effect, epsilon)
 
 
 def _number(text: str | None) -> float:
@@ -124,7 +124,7 @@ def _number(text: str | None) -> float:
         ) from None
 
 
-def _plan_survey(requested: Request) -> dict[str, Any]:
+def _plan_survey(requested: PlanRequest) -> dict[str, Any]:
     """Numbers for the worst answer of each question."""
     survey = read_survey_file(requested.file)
     confidence = requested.reading.confidence
@@ -143,7 +143,7 @@ def _plan_survey(requested: Request) -> dict[str, Any]:
     return {"confidence": confidence, "epsilon": survey.epsilon, "questions": entries}
 
 
-def _plan_mechanism(requested: Request) -> dict[str, Any]:
+def _plan_mechanism(requested: PlanRequest) -> dict[str, Any]:
     """Numbers for each answer, and for the best mechanisms at other budgets."""
     from ldpopt.estimation.planning import precision
     from ldpopt.surveys.files import read_source
@@ -165,7 +165,7 @@ def _plan_mechanism(requested: Request) -> dict[str, Any]:
     return {"confidence": confidence, "answers": answers, "worst": worst, "curve": curve}
 
 
-def _print(requested: Request, planned: dict[str, Any], json: str | None) -> None:
+def _print(requested: PlanRequest, planned: dict[str, Any], json: str | None) -> None:
     """Show the numbers of each question, or of each answer and at other budgets."""
     headings = requested.headings
     if requested.is_survey:

@@ -84,7 +84,7 @@ def privatize(
 
 
 @dataclass(frozen=True)
-class Request:
+class PrivatizeRequest:
     """What is to be privatized, after everything that can be refused beforehand was refused."""
 
     survey: Survey  # of one question for each column for a mechanism or a design
@@ -113,7 +113,7 @@ def _request(
     dask: str | None,
     json: str | None,
     **others: Any,
-) -> Request:
+) -> PrivatizeRequest:
     """Refuse options that do not go with each other or with the files, and read key and
     questions.
     """
@@ -137,10 +137,10 @@ def _request(
     options.require_distinct(column or [], "column {} is named twice", do="name each column once")
     survey, source = read_questions(file, column, **missing)
     others |= {"secret": secret, "identity": identity, "seed": seed, "dask": dask}
-    return Request(survey, source, answers, output, **others)
+    return PrivatizeRequest(survey, source, answers, output, **others)
 
 
-def _reports(requested: Request) -> tuple[int, list[str]]:
+def _reports(requested: PrivatizeRequest) -> tuple[int, list[str]]:
     """Write the reports, after a warning of what is not private; return the number of rows and
     the columns that were not copied.
     """
@@ -172,7 +172,7 @@ def _reports(requested: Request) -> tuple[int, list[str]]:
     return total, dropped
 
 
-def _privatize_folder(requested: Request) -> int:
+def _privatize_folder(requested: PrivatizeRequest) -> int:
     """Write the reports of a folder, with a progress bar."""
     from ldpopt.studies.folders import privatize_folder
 
@@ -197,7 +197,7 @@ def _privatize_folder(requested: Request) -> int:
         )
 
 
-def _print(requested: Request, total: int, dropped: list[str], json: str | None) -> None:
+def _print(requested: PrivatizeRequest, total: int, dropped: list[str], json: str | None) -> None:
     """Show what was written and what was not, and the budget that each person has spent."""
     if dropped:
         names = ", ".join(map(label, dropped[:10])) + (", ..." if len(dropped) > 10 else "")
@@ -222,7 +222,7 @@ def _print(requested: Request, total: int, dropped: list[str], json: str | None)
     show(None if output == "-" else done, data, json)
 
 
-def _warn(requested: Request) -> None:
+def _warn(requested: PrivatizeRequest) -> None:
     """Say what is not private, before anything is written."""
     from ldpopt.estimation.inversion import why_not_estimable
     from ldpopt.mechanism.mechanism import Mechanism

@@ -128,7 +128,7 @@ def binary(prior: Any, epsilon: float | str, delta: float = 0.0) -> Binary:
     if len(weights) != 2:
         raise StatementError(
             f"binary needs two answers; the prior has {len(weights)}",
-            code="answers",
+            code="answer-count",
             do="use top_k",
         )
     exact = _exact(weights)

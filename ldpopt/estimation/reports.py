@@ -181,7 +181,7 @@ def _groups(column: Any, where: str, as_text: bool) -> dict[Hashable, NDArray[np
         if len(groups) > MAX_GROUPS:
             raise StatementError(
                 f"there are more than {MAX_GROUPS} groups",
-                code="groups",
+                code="group-count",
                 where=where,
                 do="name a column with fewer values, such as a region",
             )
@@ -281,7 +281,7 @@ def read_numbers(column: optional.pyarrow.Array, where: str, first_row: int, kin
     # Raised outside the block: the error of arrow contains the entry, and would stay in the chain.
     raise StatementError(
         f"the {kind}{quoted(values[row])} is not a number",
-        code="number",
+        code="non-number",
         where=f"{where}, row {first_row + row}",
         do="correct the entry, or name a column of numbers",
     )
@@ -347,7 +347,7 @@ def _checked(weights: Float, where: str, first_row: int) -> Float:
     if len(bad):
         raise StatementError(
             f"the weight{quoted(float(weights[bad[0]]))} is not a finite number >= 0",
-            code="weight",
+            code="weight-value",
             where=f"{where}, row {first_row + int(bad[0])}",
             do="give a weight >= 0, or leave the report out",
         )

@@ -255,7 +255,7 @@ def layers_of(
             f"widen the point to an interval, use [(0, {float(c):g})], or pass a set of "
             "whole numbers"
         )
-        raise StatementError(f"the layers never become intervals: {point}", code="gaps", do=do)
+        raise StatementError(f"the layers never become intervals: {point}", code="layer-gap", do=do)
     if len(blocks) > 2:
         return UnionLayers(blocks, d)
     return TwoBlocks(blocks[0][1], blocks[1][0] if len(blocks) == 2 else c, c, d)

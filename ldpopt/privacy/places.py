@@ -194,7 +194,7 @@ def _great_circle(coordinates: Float, names: Labels | None) -> Float:
     """Distances on a sphere, by the haversine formula, which is accurate for close points."""
     if coordinates.shape[1] != 2:
         problem = f"a point on the globe has {coordinates.shape[1]} coordinates"
-        raise StatementError(problem, code="dimensions", do="give latitude, longitude")
+        raise StatementError(problem, code="dimension", do="give latitude, longitude")
     for axis, (kind, limit) in enumerate((("latitude", 90), ("longitude", 360))):
         if len(wrong := np.flatnonzero(np.abs(coordinates[:, axis]) > limit)):
             value = coordinates[wrong[0], axis]

@@ -144,7 +144,7 @@ class UtilityOptimizedLDP(TiedNotion):
                 "nothing to report"
             )
             raise StatementError(
-                problem, code="no-report", do="add an output, or name a protected one"
+                problem, code="silent-input", do="add an output, or name a protected one"
             )
         return owner
 

@@ -141,7 +141,7 @@ class Solution(HasFacts):
             blocks = " and ".join(self.conflict) or "the constraints"
             return InfeasibleError(
                 f"no channel satisfies {blocks} together",
-                code="constraints",
+                code="conflict",
                 do="relax one of them, or raise epsilon",
                 solution=self,
             )

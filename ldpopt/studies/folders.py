@@ -179,7 +179,7 @@ def survey_of(questions: Mapping[str, Any] | Survey) -> Survey:
     if not isinstance(questions, Mapping):
         raise StatementError(
             "there are no questions",
-            code="no-questions",
+            code="no-question",
             do='pass {"column": mechanism, ...} or a Survey',
         )
     return Survey(questions)

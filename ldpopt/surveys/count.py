@@ -34,7 +34,7 @@ def counts_by_group(
     if by is not None and by in survey.asked and by in columns:
         raise StatementError(
             f"the column {by!r} has reports, not groups",
-            code="groups",
+            code="group",
             do="name another column, or estimate_pair for the table of two questions",
         )
     if isinstance(weights, str) and weights in columns:

@@ -282,7 +282,7 @@ def _pairs_of_reports(
     if min(by_code, default=0) < 0:
         raise StatementError(
             f"column {names[1]!r} has an entry that is not a report of its question",
-            code="report",
+            code="unknown-report",
             do="pass what `privatize` returned or wrote",
         )
     no_reports = source.counts_of_array(source.codec.no_reports)

@@ -92,7 +92,7 @@ def _answers_form(name: str, question: Question) -> dict[str, Any]:
     if len(answers) > MAX_ANSWERS:
         raise StatementError(
             f"question {name!r} has {len(answers):,} answers",
-            code="answers",
+            code="answer-count",
             do=f"a form has room for {MAX_ANSWERS}: group answers, or ask two questions",
         )
     missing = question.missing_code

@@ -51,7 +51,7 @@ class FormWords(FormSection):
             place = ".".join(map(str, first["loc"])) or "words"
             raise StatementError(
                 f"{place}: {first['msg']}",
-                code="words",
+                code="word",
                 where="words",
                 do="see the page `Fieldwork` in the documentation",
             ) from None

@@ -52,7 +52,7 @@ class Questionnaire:
     ) -> None:
         if not isinstance(questions, (Mapping, JointQuestion)) or not questions:
             raise StatementError(
-                "a survey needs questions", code="questions", do='pass {"name": mechanism, ...}'
+                "a survey needs questions", code="no-question", do='pass {"name": mechanism, ...}'
             )
         require_choice(scheme, SCHEMES, "scheme")
         _require_text("title", title, "pass text")

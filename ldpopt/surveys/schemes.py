@@ -131,7 +131,7 @@ def compare_schemes(
     """
     if not isinstance(questions, Mapping) or not questions:
         raise StatementError(
-            "there are no questions", code="questions", do='pass {"name": labels, ...}'
+            "there are no questions", code="no-question", do='pass {"name": labels, ...}'
         )
     budget = Budget(epsilon)
     count = len(questions)

@@ -37,7 +37,7 @@ def tick_workload(ticks: Sequence[str]) -> Workload:
     if not 2 <= len(ticks) <= MAX_TICKS:
         raise StatementError(
             f"a question of {len(ticks)} ticks, with that of a missing answer",
-            code="ticks",
+            code="tick-count",
             do=f"give from 2 to {MAX_TICKS}; ask more in two questions",
         )
     if (twice := first_duplicate(ticks)) is not None:

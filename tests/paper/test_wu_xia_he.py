@@ -163,6 +163,6 @@ def test_erratum_the_geometric_tail_starts_at_one():
 
 
 def test_erratum_layers_need_not_become_intervals():
-    with refused("gaps"):
+    with refused("layer-gap"):
         NeighborPartition([(0, 1), (10, 10)], 0.5)
     assert NeighborPartition([(0, 1), (10, 10)], 4.5).steps == 1

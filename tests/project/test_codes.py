@@ -18,6 +18,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
@@ -58,18 +59,21 @@ def constants(node: ast.AST | None) -> list[str]:
     ]
 
 
+@cache
+def assignments(scope: ast.AST) -> dict[str, list[ast.expr]]:
+    """Expressions that are assigned to each name of a scope."""
+    values = defaultdict(list)
+    for node in ast.walk(scope):
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                if isinstance(target, ast.Name):
+                    values[target.id].append(node.value)
+    return values
+
+
 def values_of(name: str, scope: ast.AST) -> list[ast.expr]:
     """Expressions that are assigned to a name."""
-    return [
-        node.value
-        for node in ast.walk(scope)
-        if isinstance(node, (ast.Assign, ast.AnnAssign))
-        and node.value is not None
-        and any(
-            isinstance(target, ast.Name) and target.id == name
-            for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
-        )
-    ]
+    return assignments(scope).get(name, [])
 
 
 def sites_in(path: Path) -> Iterator[Site]:

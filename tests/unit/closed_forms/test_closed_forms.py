@@ -33,7 +33,7 @@ class TestBinary:
         assert form.channel.tolist() == [[1, 0], [0, 1]]
 
     def test_other_than_two_answers_are_rejected(self):
-        with refused("answers"):
+        with refused("answer-count"):
             closed_forms.binary([0.2, 0.3, 0.5], 1.0)
 
 

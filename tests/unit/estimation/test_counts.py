@@ -149,8 +149,8 @@ def test_weights_go_by_the_index(pairs, random):
     ("weights", "code", "shown"),
     [
         ([1, 2], "weights-shape", " 4 reports"),
-        ([1, 2, 3, -1], "weight", "row 3"),
-        ([1, 2, 3, np.inf], "weight", "row 3"),
+        ([1, 2, 3, -1], "weight-value", "row 3"),
+        ([1, 2, 3, np.inf], "weight-value", "row 3"),
     ],
 )
 def test_bad_weights(weights, code, shown):
@@ -181,7 +181,7 @@ def test_weights_in_files(tmp_path):
         for name in ("r.csv", "r.parquet")
     )
     (tmp_path / "bad.csv").write_text("r,w\nno,1\nyes,heavy\n")
-    with refused("number") as error:
+    with refused("non-number") as error:
         Counts.of(COIN, tmp_path / "bad.csv", column="r", weights="w")
     assert error.value.where.endswith("row 3")
 

@@ -179,7 +179,7 @@ def test_refusals():
     with refused("unowned-report") as caught:
         stated(["a"], ["b"])
     assert "'a'" in str(caught.value)
-    with refused("no-report") as caught:
+    with refused("silent-input") as caught:
         stated(["a"], outputs="bc")
     assert "'a'" in str(caught.value)
     with pytest.raises(StatementError, match="protected label 'b'"):
@@ -201,10 +201,10 @@ def test_owners_are_the_inputs_of_unprotected_reports() -> None:
     assert OWN.ties("abc", "xca").owner.tolist() == [-1, 2, -1]  # type: ignore[union-attr]
     assert OWN.ties("bac", "bx").owner.tolist() == [0, -1]  # type: ignore[union-attr]
     assert lo.UtilityOptimizedLDP(1.0, list("abc")).ties("abc").owner is None
-    with refused("no-report") as caught:
+    with refused("silent-input") as caught:
         OWN.ties("abc", "bc")
     assert "'a'" in str(caught.value)
-    with refused("no-report") as caught:
+    with refused("silent-input") as caught:
         OWN.ties("bac", "bc")
     assert "'a'" in str(caught.value)
     for protected, outputs, label in ((["a"], "axyb", "'x'"), (["b"], "ab", "'a'")):

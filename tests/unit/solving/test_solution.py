@@ -61,7 +61,7 @@ def test_conflicting_constraints_are_named():
     assert answer.status is Status.INFEASIBLE
     assert math.isnan(answer.value)
     assert answer.conflict[1:] == ("'unbiased'",)
-    with refused("constraints", InfeasibleError) as caught:
+    with refused("conflict", InfeasibleError) as caught:
         _ = answer.mechanism
     assert caught.value.solution is answer
     assert "privacy (PureLDP" in str(caught.value)

@@ -98,8 +98,8 @@ def test_the_wave_of_the_words_is_the_wave_of_the_form():
             "'yes'",
         ),
         ({"words": {"wave": 4, "waves": 3}}, "waves", "4 of 3"),
-        ({"words": {"wave": 0}}, "words", "wave: "),
-        ({"words": {"langauge": "de"}}, "words", "langauge"),
+        ({"words": {"wave": 0}}, "word", "wave: "),
+        ({"words": {"langauge": "de"}}, "word", "langauge"),
         ({"words": [1]}, "mapping", ""),
     ],
 )
@@ -118,7 +118,7 @@ def test_laws_that_a_device_cannot_keep_are_refused_by_name():
     assert " party " in error.value.what
     with refused("same-text"):
         Survey({"x": Mechanism(COIN.channel, inputs=[1, "1"])}).form()
-    with refused("answers"):
+    with refused("answer-count"):
         Survey({"x": Mechanism(np.full((501, 2), 0.5))}).form()
     with refused("masses"):
         Survey({"x": Mechanism(np.full((500, 500), 1 / 500))}).form()

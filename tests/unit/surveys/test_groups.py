@@ -115,11 +115,11 @@ def test_groups_are_the_estimates_of_parts_of_the_table_and_add_up():
     whole = one.estimate(reports)
     assert found["smokes"].values.tolist() == whole["smokes"].values.tolist()
     assert found["smokes"].fit is not None
-    with refused("groups"):
+    with refused("group-count"):
         one.estimate(reports.assign(name=range(1500)), by="name")
     with refused("counts-by-group"):
         one.estimate(one.count(reports), by="region")
-    with refused("groups"):
+    with refused("group"):
         one.estimate(reports, by="smokes")
 
 

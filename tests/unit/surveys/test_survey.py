@@ -113,8 +113,8 @@ def test_weights():
 @pytest.mark.parametrize(
     ("questions", "code"),
     [
-        ({}, "questions"),
-        ([], "questions"),
+        ({}, "no-question"),
+        ([], "no-question"),
         ({1: COIN}, "name"),
         ({"a": "coin"}, "type"),
     ],

@@ -254,7 +254,7 @@ def test_twelve_ticks_are_drawn_by_formula_and_estimated(many):
 def test_many_ticks_and_no_place_for_them_are_refused_in_words(many):
     path, _ = many
     survey = Survey.load(path / "m.json")
-    with refused("answers") as error:
+    with refused("answer-count") as error:
         survey.form()
     assert " 4,096 " in error.value.what
     with refused("fake-sets"):
@@ -263,7 +263,7 @@ def test_many_ticks_and_no_place_for_them_are_refused_in_words(many):
         )
     with refused("missing-tick"):
         TicksQuestion(survey.questions["used"].source, "refuse", MANY[-1], tuple(MANY))
-    with refused("ticks"):
+    with refused("tick-count"):
         tick_workload([f"{k}" for k in range(17)])
     assert survey.account(waves=2).epsilon(0.0) == pytest.approx(6.0)
     with refused("unlisted") as error:
