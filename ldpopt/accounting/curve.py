@@ -16,6 +16,7 @@ import numpy as np
 from ldpopt.accounting.certificate import CurveCertificate
 from ldpopt.accounting.excess import Excesses
 from ldpopt.accounting.privacy_loss import ChannelSource, Ratios, Source, all_pairs
+from ldpopt.accounting.sentences import GUESS, GuessFacts
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import epsilon_above, log_enclosure, round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table, label
@@ -46,6 +47,8 @@ class PrivacyCurve(Excesses, HasFacts):
         Whether one pair of answers to each question attains the curve everywhere; otherwise the
         curve is an upper bound that perhaps nobody attains, and `delta_lower` is what one pair
         attains.
+    group : int
+        Number of people whose answers are one secret; default: ``1``.
 
     Notes
     -----
@@ -54,6 +57,7 @@ class PrivacyCurve(Excesses, HasFacts):
     """
 
     is_attained: bool
+    group: int = 1
 
     def epsilon(self, delta: float) -> float:
         """Least epsilon at a delta in [0, 1], rounded up; infinite if none is enough."""
@@ -167,33 +171,30 @@ class PrivacyCurve(Excesses, HasFacts):
     @property
     def in_words(self) -> str:
         """What the best adversary guesses, in one sentence for people who decide."""
-        reports = sum(times for _, times in self.sources)
-        after = "one report" if reports == 1 else f"all {reports} reports"
-        times = 100 * self.guess()
-        shown = f"{ceil(times)}" if times <= 99 else f"{ceil(100 * times) / 100:g}"
-        two, which = self._compared
-        who = f"After {after} the best possible adversary guesses which of {two} equally likely"
-        right = f"right at most {shown} of 100 times (50 without reports)"
-        return f"{who} answers a person has {right}{which}."
+        sentence = GUESS.say(GuessFacts.of(self.sources, self.group, self.guess()))
+        return f"{sentence}{self._compared}"
 
     @property
-    def _compared(self) -> tuple[str, str]:
-        """Which answers are told apart, in words: any two, or the pairs that were named."""
+    def _compared(self) -> str:
+        """Which pairs of answers were compared, in a sentence; nothing if all were."""
         named = dict.fromkeys(pair for source, _ in self.sources for pair in source.named_pairs)
         if not named:
-            return "any two", ""
+            return ""
         shown = [" and ".join(map(label, pair)) for pair in islice(named, SHOWN_PAIRS)]
         more = [f"{len(named) - SHOWN_PAIRS} more"] if len(named) > SHOWN_PAIRS else []
         only = "this pair was" if len(named) == 1 else f"these {len(named)} pairs were"
-        return "two", f", if these are {', or '.join([*shown, *more])}: only {only} compared"
+        return f" Only {only} compared: {', or '.join([*shown, *more])}."
 
     def facts(self) -> Facts:
         """Epsilon at some deltas, and the best guess."""
         rows = [[delta, self.epsilon(delta)] for delta in (0.0, *SHOWN_DELTAS)]
-        reports = sum(times for _, times in self.sources)
-        guess = f"right with probability at most {self.guess():.4f} (0.5 without reports)"
+        reports = sum(times * source.reports for source, times in self.sources)
+        at_most = ceil(10_000 * Fraction(self.guess())) / 10_000
+        guess = f"right with probability at most {at_most:.4f} (0.5 without reports)"
         parts: list[Part] = [("reports", reports), ("best guess of two answers", guess)]
         parts.append(Table(["delta", "epsilon"], rows))
+        if not all(source.compares_all for source, _ in self.sources):
+            parts.append("not all pairs of answers are compared: others may be told apart better")
         if not self.is_attained:
             parts.append(
                 "an upper bound: no pair of answers is the worst everywhere, so that it may not "
@@ -202,7 +203,7 @@ class PrivacyCurve(Excesses, HasFacts):
         return Facts("What all reports reveal together", parts)
 
     def __repr__(self) -> str:
-        reports = sum(times for _, times in self.sources)
+        reports = sum(times * source.reports for source, times in self.sources)
         return f"PrivacyCurve({reports} reports, epsilon {self.epsilon(0.0):.6g} at delta 0)"
 
 
@@ -261,10 +262,12 @@ def compose(
         raise StatementError(problem, code="channel-list", do="pass [mechanism, ...]")
     known: dict[int, Source] = {}  # a channel that is used again is one source
     sources: list[tuple[Source, int]] = []
+    inner = 1  # the largest group of a curve among the channels
     for item in channels:
         channel, times = item if isinstance(item, tuple) and len(item) == 2 else (item, 1)
         times = whole_number(times, "the number of times", 1) * group
         if isinstance(channel, PrivacyCurve):
+            inner = max(inner, channel.group)
             sources += [(source, times * repeated) for source, repeated in channel.sources]
             continue
         if id(channel) not in known:
@@ -274,7 +277,7 @@ def compose(
         problem = "there is no channel to compose"
         raise StatementError(problem, code="empty-list", do="give a list of mechanisms")
     is_attained = all([source.losses[0].is_attained for source, _ in sources])
-    return PrivacyCurve(tuple(sources), is_attained)
+    return PrivacyCurve(tuple(sources), is_attained, group * inner)
 
 
 def certificate_of(curve: PrivacyCurve, *deltas: float) -> CurveCertificate:

@@ -41,6 +41,16 @@ class Permanent(Source):
 
     kind: ClassVar[str] = "permanent"
 
+    @property
+    def reports(self) -> int:
+        """Number of publications."""
+        return self.times
+
+    @property
+    def compares_all(self) -> bool:
+        """As the channel of the permanent report."""
+        return self.channel.compares_all
+
     @cached_property
     def losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:
         """An upper loss of all pairs, and that of one pair."""

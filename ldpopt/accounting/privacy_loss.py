@@ -106,6 +106,16 @@ class Source(ABC):
     kind: ClassVar[str]
 
     @property
+    def reports(self) -> int:
+        """Number of reports that a person sends."""
+        return 1
+
+    @property
+    def compares_all(self) -> bool:
+        """Whether all ordered pairs of answers are compared."""
+        return True
+
+    @property
     @abstractmethod
     def losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:
         """An upper loss, and the loss of one pair of answers, or of one that reveals nothing."""
@@ -149,6 +159,13 @@ class ChannelSource(Source):
         if (self.first == self.second).any():
             problem = "a pair compares an answer with itself, of which every report reveals nothing"
             raise StatementError(problem, code="equal-pairs", do="give pairs of two answers")
+
+    @cached_property
+    def compares_all(self) -> bool:
+        """Whether the pairs are all that there are."""
+        n = len(self.counts)
+        pairs = set(zip(self.first.tolist(), self.second.tolist(), strict=True))
+        return len({pair for pair in pairs if pair[0] != pair[1]}) == n * (n - 1)
 
     @cached_property
     def losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:
@@ -240,6 +257,7 @@ class OneOf(Source):
 
     sources: tuple[Any, ...]
     is_attained: bool
+    reports: int = 1  # of a person, of which one is about the answer to its question
 
     kind: ClassVar[str] = "one_of"
 
@@ -247,6 +265,11 @@ class OneOf(Source):
     def named_pairs(self) -> list[tuple[Any, Any]]:
         """Those of all sources."""
         return [pair for source in self.sources for pair in source.named_pairs]
+
+    @property
+    def compares_all(self) -> bool:
+        """Whether all sources compare all pairs of answers."""
+        return all(source.compares_all for source in self.sources)
 
     @cached_property
     def losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:

@@ -41,6 +41,11 @@ class Shuffled(Source):
     kind: ClassVar[str] = "shuffled"
 
     @property
+    def compares_all(self) -> bool:
+        """As the channel of each person."""
+        return self.channel.compares_all
+
+    @property
     def odds(self) -> Fraction:
         """The largest finite ratio of the probabilities of one report."""
         return self.channel.odds

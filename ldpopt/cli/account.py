@@ -34,7 +34,7 @@ def account(
     sum_of_budgets = curve.epsilon(0.0)
     if certificate is not None:
         curve.prove(delta).save(certificate)
-    reports = sum(times for _, times in curve.sources)
+    reports = sum(times * source.reports for source, times in curve.sources)
     data = {
         "reports": reports,
         "people": people,

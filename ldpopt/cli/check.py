@@ -166,12 +166,15 @@ def _memory_text(count: float) -> str:
 
 def _check_survey(path: str, json: str | None) -> None:
     """Show how a person's budget is divided, in a statement (TOML) or in a solved survey (JSON)."""
+    from ldpopt.surveys.risks import CERTAIN, Risks
     from ldpopt.surveys.statement import read_survey
 
     if Path(path).suffix.lower() != ".toml":
         survey = read_survey_file(path)
         table, data = survey_table(survey)
-        show(Facts(survey.title, [table, f"scheme: {survey.scheme}, solved"]), data, json)
+        sentence = CERTAIN.say(Risks(survey))
+        parts: list[Part] = [table, f"scheme: {survey.scheme}, solved", sentence]
+        show(Facts(survey.title, parts), data | {"sentence": sentence}, json)
         return
     statement = read_survey(path)
     entries: list[dict[str, Any]] = []

@@ -203,7 +203,7 @@ def _print(requested: PrivatizeRequest, total: int, dropped: list[str], json: st
         names = ", ".join(map(label, dropped[:10])) + (", ..." if len(dropped) > 10 else "")
         say(
             f"note: not copied: {names}; --keep NAME copies a column, unprotected, such as "
-            "groups for --by"
+            "groups for `ldpopt estimate --by`"
         )
     if total == 0:
         say("note: the table has a header and no rows")

@@ -9,16 +9,25 @@ import re
 import tomllib
 from fractions import Fraction
 from itertools import product
-from math import ceil, floor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
 from ldpopt.errors import StatementError
+from ldpopt.fieldwork.sentences import (
+    BOUND,
+    ESTIMATES,
+    RANDOM,
+    SCHEME,
+    UNANSWERED,
+    WAVES,
+    PromiseFacts,
+)
 from ldpopt.foundation.display import filled
 from ldpopt.foundation.labels import nearest
 from ldpopt.foundation.numbers import require_kind, short_repr
+from ldpopt.foundation.sentences import Topic, at_most_text
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.surveys.form import form_digest
 from ldpopt.surveys.joint import JOINT
@@ -280,26 +289,22 @@ def _joint_part(survey: Survey, shown: list[dict[str, Any]], words: Words) -> di
 
 
 def _promise(survey: Survey, words: Words) -> list[str]:
-    """The sentences of the promise, with numbers from the exact odds."""
-    each = max(Fraction(question.randomizer.odds or 0) for question in survey.asked.values())
-    total = Fraction(survey.odds)
-    count = len(survey.questions)
-    sentences = [words["random"]]
-    if survey.one_question is not None:
-        sentences.append(fill(words[survey.scheme], count=count))
-    bound = words["bound_joint" if survey.joint else "bound_one" if each == total else "bound_all"]
-    sentences.append(fill(bound, odds=bound_text(each, words), total=bound_text(total, words)))
+    """The sentences that are true of the survey, with numbers from the exact odds."""
     wave = survey.words.wave
-    waves = survey.words.waves or survey.words.wave
-    if waves > 1:
-        sentences.append(
-            fill(words["waves"], wave=wave, waves=waves, total=bound_text(total**waves, words))
-        )
-    sentences += [
-        fill(words["unprotected"], question=_question_text(survey, name))
-        for name in survey.unprotected
+    facts = PromiseFacts(survey, survey.words.waves or wave)
+    total = bound_text(facts.total, words)
+    in_all = bound_text(facts.total**facts.waves, words)
+    said: list[tuple[Topic, dict[str, Any]]] = [
+        (RANDOM, {}),
+        (SCHEME, {"count": facts.count}),
+        (BOUND, {"odds": bound_text(facts.odds, words), "total": total}),
+        (WAVES, {"wave": wave, "waves": facts.waves, "total": in_all}),
     ]
-    return [*sentences, words["estimates"]]
+    # a joint report shows only that one of them was left out
+    shown = survey.unprotected if survey.joint is None else survey.unprotected[:1]
+    said += [(UNANSWERED, {"question": _question_text(survey, name)}) for name in shown]
+    said += [(ESTIMATES, {})]
+    return [fill(words[key], **numbers) for topic, numbers in said if (key := topic.say(facts))]
 
 
 def _question_text(survey: Survey, name: str) -> str:
@@ -315,12 +320,4 @@ def fill(text: str, **values: object) -> str:
 
 def bound_text(ratio: Fraction, words: Words) -> str:
     """A number of three digits that is not below the ratio, as the language writes numbers."""
-    if ratio > 10**15:
-        return f"10^{len(str(ceil(ratio) - 1))}"
-    digits = len(str(floor(ratio)))
-    places = max(0, 3 - digits)
-    unit = Fraction(10) ** (digits - 3)
-    integer, remainder = divmod(ceil(ratio / unit) * unit, 1)
-    fraction = str(int(remainder * 10**places)).zfill(places).rstrip("0") if places else ""
-    text = f"{int(integer):,}".replace(",", words["thousands"])
-    return f"{text}{words['decimal']}{fraction}" if fraction else text
+    return at_most_text(ratio, words["thousands"], words["decimal"])

@@ -86,6 +86,13 @@ class MetricDP(TiedNotion):
         object.__setattr__(self, "distance", distance)
         object.__setattr__(self, "inputs", names)
 
+    @property
+    def known_inputs(self) -> Labels | None:
+        """Labels of the distance, or positions in its matrix; None of a function."""
+        if self.inputs is not None or callable(self.distance):
+            return self.inputs
+        return tuple(range(len(self.distance)))
+
     @classmethod
     def of_points(
         cls,

@@ -77,6 +77,13 @@ class Notion(ABC):
         """
         return None
 
+    @property
+    def known_inputs(self) -> tuple[Hashable, ...] | None:
+        """The inputs of a problem that states none: labels, or positions; None if any number is
+        allowed.
+        """
+        return self.alphabet
+
     def ties(
         self, inputs: Names, outputs: Names | None = None, deadline: Deadline = NO_LIMIT
     ) -> Ties | None:

@@ -89,7 +89,7 @@ class Problem(HasFacts):
         utility = utility if isinstance(utility, (str, Utility)) else bare_gain(utility)
         blocks = _read_blocks(constraints)
         parts = [stated_inputs, prior_labels, *_labels_of("inputs", utility, *blocks, privacy)]
-        names = _inputs(parts, weights, utility)
+        names = _inputs(parts, weights, utility, privacy)
         targets = _outputs(
             [stated_outputs, *_labels_of("outputs", utility, *blocks)], names, utility
         )
@@ -189,9 +189,9 @@ def _labels_of(axis: str, *parts: Any) -> list[Labels | None]:
 
 
 def _inputs(
-    parts: Sequence[Labels | None], weights: Float | None, utility: str | Utility
+    parts: Sequence[Labels | None], weights: Float | None, utility: str | Utility, privacy: Any
 ) -> Labels:
-    """Labels of the first part that has labels, else 0, 1, 2, ..."""
+    """Labels of the first part that has labels, else those of the notion, else 0, 1, 2, ..."""
     names = next((part for part in parts if part is not None), None)
     if weights is not None:
         size = len(weights)
@@ -199,6 +199,9 @@ def _inputs(
         size = len(names)
     elif isinstance(utility, Utility):
         size = utility.shape[0]
+    elif (known := privacy.known_inputs) is not None:
+        names = known
+        size = len(known)
     else:
         raise StatementError(
             "the number of inputs is unknown",

@@ -19,7 +19,9 @@ def account_of(survey: Questionnaire, waves: int = 1, people: int | None = None)
         return compose([(shuffled(law, people), waves) for law in laws])
     sources = [source for law in laws for source, _ in compose([law]).sources]
     if survey.one_question is not None:
-        sources = [OneOf(tuple(sources), is_attained=not survey.one_question.fake_data)]
+        has_fakes = survey.one_question.fake_data
+        sent = len(sources) if has_fakes else 1
+        sources = [OneOf(tuple(sources), is_attained=not has_fakes, reports=sent)]
     return compose([(source, waves) for source in sources])
 
 

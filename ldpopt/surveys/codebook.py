@@ -39,15 +39,20 @@ def _meanings(law: Any) -> list[Meaning]:
 
 
 def _meanings_of_outputs(law: Mechanism) -> list[Meaning]:
-    """What each output means: the answers nearer to the most likely one than to the least."""
+    """What each output means: the answers nearer to the most likely one than to the least.
+
+    An answer that never gives the output is far from all others: if there is one, those that can
+    give it are all near.
+    """
     channel = np.asarray(law.counts / law.denominator)
     most = channel.max(axis=0)
     least = channel.min(axis=0)
-    is_likely = channel >= np.sqrt(most * least) * (1 - 1e-12)
+    is_likely = (channel >= np.sqrt(most * least) * (1 - 1e-12)) & (law.counts > 0)
     falling = np.argsort(-channel, axis=0, kind="stable")
     answers = [
         ", ".join(text_of(law.inputs[x]) for x in order if column[x])
         for order, column in zip(falling.T, is_likely.T, strict=True)
     ]
-    ratios = np.divide(most, least, out=np.full(len(most), np.inf), where=least > 0)
+    # no answer gives an output that never occurs, and none more often than another
+    ratios = np.divide(most, least, out=np.where(most > 0, np.inf, 1.0), where=least > 0)
     return list(zip(law.outputs, answers, ratios.tolist(), strict=True))

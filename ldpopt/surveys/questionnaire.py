@@ -63,12 +63,7 @@ class Questionnaire:
         self.joint = _read_joint(questions, self.limit) if scheme == "joint" else None
         parts = questions if self.joint is None else self.joint.parts
         self.questions = {name: _read_question(name, question) for name, question in parts.items()}
-        if weights in self.questions or weights in self.asked:
-            raise StatementError(
-                f"the column {weights!r} of the weights is a question",
-                code="weights",
-                do="name another column",
-            )
+        self._require_own_columns()
         self.one_question: OneQuestion | None = None
         if scheme in ("one_question", "fake_data") and len(self.questions) > 1:
             self.one_question = OneQuestion(len(self.questions), scheme == "fake_data")
@@ -85,6 +80,33 @@ class Questionnaire:
                 f"({each})",
                 code="budget",
                 do="allow a larger budget, or give the questions smaller ones",
+            )
+
+    def _require_own_columns(self) -> None:
+        """Refuse a column with the answers to two questions, or with the weights as well."""
+        readers: dict[str, str] = {}  # questions by the columns of their answers
+        for name, question in self.asked.items():
+            for column in question.parts or (name,):
+                if readers.setdefault(column, name) != name:
+                    raise StatementError(
+                        f"the column {column!r} has the answers to two questions, "
+                        f"{readers[column]!r} and {name!r}",
+                        code="shared-column",
+                        do="give each question, and each of its ticks, a column of its own",
+                    )
+        for name in self.asked:
+            if (other := readers.get(name, name)) != name:
+                raise StatementError(
+                    f"the column {name!r} has answers to {other!r}, and would get the reports on "
+                    f"{name!r}",
+                    code="shared-column",
+                    do="rename the question or the column",
+                )
+        if self.weights is not None and {self.weights} & {*readers, *self.questions, *self.asked}:
+            raise StatementError(
+                f"the column {self.weights!r} of the weights is a question",
+                code="weights",
+                do="name another column",
             )
 
     def _require_fake_data_possible(self) -> None:

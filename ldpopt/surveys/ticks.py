@@ -19,7 +19,7 @@ from ldpopt.designing.questions_design import QuestionsDesign
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.estimate import Estimate
-from ldpopt.foundation.labels import no_label
+from ldpopt.foundation.labels import first_duplicate, no_label
 from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.questions import Question
 from ldpopt.problem.prior import read_prior
@@ -39,6 +39,12 @@ def tick_workload(ticks: Sequence[str]) -> Workload:
             f"a question of {len(ticks)} ticks, with that of a missing answer",
             code="tick-count",
             do=f"give from 2 to {MAX_TICKS}; ask more in two questions",
+        )
+    if (twice := first_duplicate(ticks)) is not None:
+        raise StatementError(
+            f"the tick {twice[0]!r} is there twice",
+            code="same-tick",
+            do="give each tick a name of its own",
         )
     if bad := [
         tick for tick in ticks if SEPARATOR in tick or tick.strip() != tick or tick in ("", NONE)
@@ -71,6 +77,12 @@ class TicksQuestion(Question):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if (twice := first_duplicate(self.columns)) is not None:
+            raise StatementError(
+                f"two ticks have the column {twice[0]!r}",
+                code="tick-column",
+                do="give each tick a column of its own, or all of them one column: a list of ticks",
+            )
         if self.missing_answer is not None and isinstance(self.source, QuestionsDesign):
             raise StatementError(
                 f"of more than {LISTED_TICKS} ticks, none can stand for a missing answer",

@@ -102,6 +102,17 @@ def is_missing(value: Any, as_text: bool) -> bool:
     )
 
 
+LEAVE_OUT_REPORTS = (
+    'leave them out (--missing leave_out; in a survey missing = "leave"): the estimates are then '
+    "about the people who have a report"
+)
+COUNT_OR_LEAVE_OUT = (
+    'count them as an answer (--missing-answer LABEL; in a survey missing = "answer"), or leave '
+    "them out, which shows who did not answer (--missing leave_out; in a survey missing = "
+    '"leave")'
+)
+
+
 class MissingAnswers:
     """Counts the missing entries of a column up to the end of the table, for the error message."""
 
@@ -126,12 +137,7 @@ class MissingAnswers:
                 if self.count == 1
                 else (f"{self.kind}s are", "the first in ")
             )
-            do = (
-                'count them as an answer (--missing-answer LABEL; in a survey missing = "answer"), '
-                "or leave them out, "
-                "which shows who did not answer (--missing leave_out; in a survey missing "
-                '= "leave")'
-            )
+            do = LEAVE_OUT_REPORTS if self.kind == "report" else COUNT_OR_LEAVE_OUT
             raise StatementError(
                 f"{self.count:,} {are} missing",
                 code="missing-answer",

@@ -6,6 +6,7 @@ import math
 import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,8 +16,10 @@ from ldpopt.accounting import compose
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.display import filled
 from ldpopt.foundation.numbers import require_kind, short_repr, whole_number
+from ldpopt.foundation.sentences import at_most_text
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.plotting.report.results import Result, solve_at
+from ldpopt.plotting.report.sentences import say
 from ldpopt.plotting.report.survey_page import survey_page
 from ldpopt.plotting.report.words import MIN_HALF_WIDTH, program
 from ldpopt.problem.design_problem import DesignProblem
@@ -30,6 +33,8 @@ MAX_LISTED_ESTIMATES = 20  # largest number of estimates in the table of precisi
 PEOPLE = (100, 1_000, 10_000, 100_000)
 # largest difference of two probabilities of a distribution that is called uniform
 UNIFORM_TOLERANCE = 1e-12
+MAX_NATS = 600.0  # from which a factor is written as a power of ten
+FLOAT_ERROR = Fraction(1, 1 << 40)
 NUMBERS_OF_REPORTS = (1, 5, 12)  # after which the best guess is stated
 # probabilities of an answer before the report, in the picture of the risk
 BELIEFS = (0.01, 0.1, 0.5, 0.9)
@@ -143,11 +148,28 @@ def _problem_page(
         "people": sizes,
         "most_likely_reports": most_likely_reports,
         "guesses": guesses,
+        "say": say,
+        "risks": next(
+            (result.facts for result in results if result.facts.rules_out), results[index].facts
+        ),
         "is_uniform": prior is None or bool(np.ptp(prior) < UNIFORM_TOLERANCE),
         "precision_rows": lambda result: precision_rows(result, sizes),
-        "power": lambda privacy, distance: math.exp(min(float(privacy.epsilon) * distance, 700.0)),
+        "at_most": at_most,
     }
     return filled(Path(__file__).parent, **facts, **words)
+
+
+def at_most(privacy: Any, distance: float, factor: float = math.inf) -> str:
+    """The factor of the odds at a distance, rounded up: that of the budget, or a smaller one of the
+    audit.
+    """
+    nats = float(privacy.epsilon) * distance
+    if nats > MAX_NATS:
+        return f"10^{math.floor(nats / math.log(10)) + 1}"
+    of_budget = privacy.epsilon.enclosure(Fraction(distance))[1]
+    # the exponential of an audited epsilon is rounded
+    of_audit = Fraction(factor) * (1 + FLOAT_ERROR) if factor < math.inf else of_budget
+    return at_most_text(max(min(of_budget, of_audit), Fraction(1)))
 
 
 def guesses(mechanism: Mechanism | None) -> list[str]:

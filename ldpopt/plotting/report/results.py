@@ -9,6 +9,7 @@ import math
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,23 +19,23 @@ from ldpopt.designing import design
 from ldpopt.designing.record import FormulaDesign
 from ldpopt.errors import CertificateError, StatementError
 from ldpopt.estimation.counts import ListedSource, MechanismSource
+from ldpopt.estimation.inversion import why_not_estimable
 from ldpopt.estimation.linear import linear_variances
 from ldpopt.estimation.planning import Precision, precision
 from ldpopt.foundation.budget import Budget, decimal_of
 from ldpopt.foundation.labels import text_of
 from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.plotting.report.sentences import PageFacts
 from ldpopt.plotting.report.words import is_share, number_in_words
 from ldpopt.privacy.notion import with_epsilon
 from ldpopt.problem.design_problem import DesignProblem
 from ldpopt.problem.problem import Problem
 from ldpopt.solving.certify import certify
 from ldpopt.solving.solve import solve
+from ldpopt.surveys.questionnaire import Questionnaire
 
 MAX_CERTIFICATE_BYTES = 300_000  # largest certificate that a page includes
-# Smallest singular value of a channel, over the largest, from which frequencies are called
-# estimable
-MIN_SINGULAR_VALUE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,7 @@ class Result:
     # e**epsilon of the audit: the largest factor by which one report changes the odds of two
     # answers
     factor: float
+    source: Any  # the mechanism or the design that draws the reports
     mechanism: Mechanism | None  # None if there are too many different reports to list them
     value: float
     aim: str  # name of the value: an expected gain or loss, or a variance
@@ -56,6 +58,11 @@ class Result:
     is_share: Sequence[bool] = ()
     # variances of one respondent's values if everybody sent the true answer
     truthful: Sequence[float] = ()
+
+    @cached_property
+    def facts(self) -> PageFacts:
+        """What the sentences about a person's risk depend on."""
+        return PageFacts(Questionnaire({"this question": self.source}))
 
     @property
     def epsilon(self) -> float:
@@ -93,9 +100,9 @@ def _solve(problem: Problem, time_limit: float | None) -> Result:
         f"{problem.utility.sense}"
     )
     numbers = float(solution.value), aim, certificate.relative_gap, _in_base64(certificate)
-    result = Result(problem.privacy, math.exp(certificate.audit.epsilon), mechanism, *numbers)
-    singular = np.linalg.svd(mechanism.channel, compute_uv=False)
-    if len(singular) < n or singular[-1] <= MIN_SINGULAR_VALUE * singular[0]:
+    factor = math.exp(certificate.audit.epsilon)
+    result = Result(problem.privacy, factor, mechanism, mechanism, *numbers)
+    if why_not_estimable(mechanism):
         return result
     return _with_precision(
         result, MechanismSource(mechanism), prior, list(map(text_of, problem.inputs))
@@ -110,14 +117,14 @@ def _design(problem: DesignProblem, time_limit: float | None) -> Result:
     aim = f"{'largest' if problem.objective == 'worst_case' else 'average'} variance"
     factor = math.exp(best.certificate.audit.epsilon)
     if isinstance(best, FormulaDesign):
-        return Result(privacy, factor, None, best.value, aim, best.relative_gap, "")
+        return Result(privacy, factor, best, None, best.value, aim, best.relative_gap, "")
     words = [
         number_in_words(*number, workload.inputs)
         for number in zip(best.names, best.wanted, strict=True)
     ]
     numbers = best.value, aim, best.relative_gap, _in_base64(best.certificate)
     return _with_precision(
-        Result(privacy, factor, best.mechanism, *numbers), best, problem.all_weights, words
+        Result(privacy, factor, best, best.mechanism, *numbers), best, problem.all_weights, words
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from ldpopt.errors import LdpoptError
 from ldpopt.foundation.display import filled
 from ldpopt.foundation.labels import text_of
+from ldpopt.plotting.report.sentences import PageFacts, say
 from ldpopt.plotting.report.words import MIN_HALF_WIDTH, is_share, number_in_words
 from ldpopt.problem.workload import Workload
 from ldpopt.surveys.survey import Survey
@@ -24,6 +25,10 @@ MAX_ROWS = 12  # largest number of estimates of a question in its table
 def survey_page(survey: Survey, sizes: Sequence[int], waves: int, **words: Any) -> str:
     """The page of a survey as HTML; see `report`."""
     questions = [_question(survey, name, sizes) for name in survey.questions]
+    rows = [row for question in questions for row in question["rows"]]
+    page_facts = PageFacts(survey, waves, rows)
+    for question in questions:
+        question["column"] = page_facts.columns[survey.column_of(question["name"])]
     factor = (
         math.inf if math.isinf(survey.odds) else math.exp(min(waves * math.log(survey.odds), 700.0))
     )
@@ -35,6 +40,8 @@ def survey_page(survey: Survey, sizes: Sequence[int], waves: int, **words: Any) 
         "waves": waves,
         "factor": factor,
         "after": after,
+        "facts": page_facts,
+        "say": say,
     }
     return filled(Path(__file__).parent, "survey", **facts, **words)
 

@@ -174,7 +174,8 @@ def test_every_language_has_the_same_words_with_the_same_places() -> None:
 
 def test_every_word_is_used() -> None:
     used = "".join(
-        (HERE / name).read_text("utf-8") for name in ("page.html.j2", "page.js", "form_page.py")
+        (HERE / name).read_text("utf-8")
+        for name in ("page.html.j2", "page.js", "form_page.py", "sentences.py")
     )
     named = {name for pair in re.findall(r'words\.(\w+)|"(\w+)"', used) for name in pair}
     schemes = {"one_question", "fake_data"}

@@ -269,3 +269,54 @@ def test_many_ticks_and_no_place_for_them_are_refused_in_words(many):
     with refused("unlisted") as error:
         survey.account(people=1000)
     assert "'used'" in error.value.what
+
+
+STATED = "epsilon = 4.0\n[question.used]\nticks = {{ {} }}\n{}"
+
+
+@pytest.mark.parametrize(
+    ("ticks", "more", "code"),
+    [
+        ('beer = "q1", wine = "q1"', "", "tick-column"),
+        ('beer = "q1", wine = "q2"', '[question.q1]\nlabels = ["no", "yes"]\n', "shared-column"),
+        (
+            'beer = "q1", wine = "q2"',
+            '[question.a]\nticks = { x = "q1", y = "q3" }',
+            "shared-column",
+        ),
+        (
+            'beer = "a", wine = "q2"',
+            '[question.a]\nticks = { x = "q1", y = "q3" }',
+            "shared-column",
+        ),
+    ],
+)
+def test_a_column_is_that_of_one_question(tmp_path: Path, ticks: str, more: str, code: str) -> None:
+    (tmp_path / "s.toml").write_text(STATED.format(ticks, more))
+    with refused(code):
+        Survey.from_toml(tmp_path / "s.toml")
+    for command in ("check", "survey solve"):
+        done = run_cli(*command.split(), tmp_path / "s.toml")
+        if command != "check":
+            assert done.exit_code == 2
+            assert "Traceback" not in done.stderr
+
+
+def test_weights_and_ticks_have_columns_of_their_own(tmp_path: Path) -> None:
+    text = 'weights = "q1"\n' + STATED.format('beer = "q1", wine = "q2"', "")
+    (tmp_path / "s.toml").write_text(text)
+    with refused("weights"):
+        Survey.from_toml(tmp_path / "s.toml")
+
+
+def test_the_same_tick_twice_is_refused_by_name(tmp_path: Path) -> None:
+    with refused("same-tick"):
+        tick_workload(["beer", "beer"])
+
+
+def test_a_question_may_have_the_name_of_one_of_its_columns(tmp_path: Path) -> None:
+    """Its reports are in the place of these answers, as those of any question are."""
+    (tmp_path / "s.toml").write_text(STATED.format('beer = "used", wine = "q2"', ""))
+    survey = Survey.from_toml(tmp_path / "s.toml")
+    reports = survey.privatize(pd.DataFrame({"used": [0, 1], "q2": [1, 1]}), rng=1)
+    assert list(reports.columns) == ["used"]

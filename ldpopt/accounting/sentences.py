@@ -1,0 +1,84 @@
+"""What the best adversary guesses after some reports, in words: which reports, whose answers, and
+which of them are compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+from ldpopt.accounting.excess import Sources
+from ldpopt.accounting.shuffled_reports import Shuffled
+from ldpopt.foundation.sentences import Sentence, Topic
+
+
+@dataclass(frozen=True)
+class GuessFacts:
+    """What the sentence depends on; ``guess`` is a probability, rounded up."""
+
+    reports: int
+    people: int  # whose reports are shuffled; 0 if nobody's are
+    is_all_shuffled: bool
+    compares_all: bool
+    group: int
+    guess: float
+
+    @classmethod
+    def of(cls, sources: Sources, group: int, guess: float) -> GuessFacts:
+        """The facts of some sources with their repetitions."""
+        used = [source for source, times in sources if times]
+        shuffles = [source.n for source in used if isinstance(source, Shuffled)]
+        return cls(
+            sum(times * source.reports for source, times in sources),
+            min(shuffles, default=0),
+            len(shuffles) == len(used),
+            all(source.compares_all for source in used),
+            group,
+            guess,
+        )
+
+    @property
+    def after(self) -> str:
+        """After which reports."""
+        if not self.people:
+            return "one report" if self.reports == 1 else f"all {self.reports} reports"
+        if not self.is_all_shuffled:
+            return f"all {self.reports} reports, of which some are shuffled among others,"
+        numbers = "the report" if self.reports == 1 else f"all {self.reports} reports"
+        return f"{numbers} of each of {self.people:,} people, shuffled by somebody who is trusted,"
+
+    @property
+    def owner(self) -> str:
+        """Who has the answers."""
+        return "a person has" if self.group == 1 else f"a group of {self.group:,} people has"
+
+    @property
+    def times(self) -> str:
+        """How often of 100 times the guess is right, rounded up."""
+        times = 100 * Fraction(self.guess)
+        return f"{ceil(times)}" if times <= 99 else f"{ceil(100 * times) / 100:g}"
+
+
+GUESS = Topic(
+    "guess",
+    (
+        Sentence(
+            "all pairs",
+            lambda facts: facts.compares_all,
+            "After {facts.after} the best possible adversary guesses which of two equally likely "
+            "answers {facts.owner} right at most {facts.times} of 100 times (50 without reports).",
+        ),
+        Sentence(
+            "some pairs",
+            lambda facts: not facts.compares_all,
+            "After {facts.after} the best possible adversary guesses which of two equally likely "
+            "answers {facts.owner}, of those pairs that are compared, right at most {facts.times} "
+            "of 100 times (50 without reports). Not all pairs of answers are compared: others may "
+            "be told apart better.",
+        ),
+    ),
+)
+"""How well two answers are told apart after all reports."""
+
+TOPICS = (GUESS,)

@@ -1,0 +1,876 @@
+"""Every claim of a page is a row of a registry, and true of all designs on which it is printed.
+
+What is true is computed here from the probabilities alone, by plain enumeration of reports and
+answers in rationals; nothing of the conditions of the registry is used. Whoever adds a sentence
+adds its truth to `TRUTHS`, and a design that prints it.
+"""
+
+from __future__ import annotations
+
+import html
+import itertools
+import math
+import re
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ldpopt as lo
+from builders import cases
+from ldpopt import Mechanism, Survey
+from ldpopt.accounting import compose, permanent, shuffled
+from ldpopt.accounting.sentences import GUESS, GuessFacts
+from ldpopt.accounting.sentences import TOPICS as OF_ACCOUNTS
+from ldpopt.errors import StatementError
+from ldpopt.fieldwork import page
+from ldpopt.fieldwork.sentences import TOPICS as OF_PROMISES
+from ldpopt.fieldwork.sentences import PromiseFacts
+from ldpopt.foundation.sentences import Topic, at_most_text
+from ldpopt.frequencies.subset_selection import SubsetSelection
+from ldpopt.frequencies.yes_no import YesNoPatterns
+from ldpopt.mechanism.questions import Question
+from ldpopt.mechanism.revealing import revealed_by
+from ldpopt.plotting.report import report
+from ldpopt.plotting.report.sentences import TOPICS as OF_PAGES
+from ldpopt.plotting.report.sentences import PageFacts
+from ldpopt.surveys.codebook import codebook
+from ldpopt.surveys.ticks import TicksQuestion, tick_workload
+
+ROOT = Path(lo.__file__).parent
+TOPICS = (*OF_ACCOUNTS, *OF_PAGES, *OF_PROMISES)
+
+# Designs.
+
+q = 1 / 6
+BINOMIAL = [math.comb(4, k) / 16 for k in range(5)]
+PUBLISHED = {  # rows: not a carrier, carrier
+    "Warner": [[5 / 6, 1 / 6], [1 / 6, 5 / 6]],
+    "crosswise": [[q, 1 - q], [1 - q, q]],
+    "triangular": [[1 - q, q], [0, 1]],
+    "Mangat": [[0.7, 0.3], [0, 1]],
+    "two-stage": [[0.79, 0.21], [0.21, 0.79]],
+    "forced": [[5 / 6, 1 / 6], [1 / 6, 5 / 6]],
+    "one coin": [[0.5, 0.5], [0, 1]],
+    "unrelated, April": [[0.7 + 0.3 * 11 / 12, 0.3 / 12], [0.3 * 11 / 12, 0.7 + 0.3 / 12]],
+    "unrelated, even": [[5 / 6, 1 / 6], [1 / 6, 5 / 6]],
+    "Kuk": [[0.8, 0.2], [0.2, 0.8]],
+    "disguised": [
+        [math.comb(3, k) * 0.2**k * 0.8 ** (3 - k) for k in range(4)],
+        [math.comb(3, k) * 0.8**k * 0.2 ** (3 - k) for k in range(4)],
+    ],
+    "item count": [[*BINOMIAL, 0], [0, *BINOMIAL]],
+}
+OTHERS = {
+    "identity": np.eye(3),
+    "constant": [[1.0]] * 2,
+    "coin without an answer": [[0.5, 0.5]] * 2,
+    "one answer": [[0.3, 0.7]],
+    "one answer and report": [[1.0]],
+    "a report that never occurs": [[0.75, 0, 0.25], [0.25, 0, 0.75]],
+    "one of three told": [[0.6, 0.4, 0], [0.4, 0.3, 0.3], [0, 0.5, 0.5]],
+    "two of three left": [[0.5, 0.5, 0], [0, 0.5, 0.5], [0.5, 0, 0.5]],
+    "one is never ruled out": [[0.5, 0, 0.5], [0, 0.5, 0.5], [0.25, 0.25, 0.5], [0.25, 0.25, 0.5]],
+    "mass of one unit": [[2.0**-53, 1 - 2.0**-53], [0.5, 0.5]],
+}
+WARNER = Mechanism(PUBLISHED["Warner"], ["no", "yes"])
+ONE_COIN = Mechanism(PUBLISHED["one coin"], ["no", "yes"])
+OPEN = Mechanism(np.eye(2), ["no", "yes"])
+SILENT = Mechanism([[0.5, 0.5]] * 2, ["no", "yes"])
+THREE = Mechanism([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]], ["no", "yes", "no answer"])
+
+
+def ticks(missing: str | None = None) -> TicksQuestion:
+    names = ("beer", "wine") if missing is None else ("beer", "wine", missing)
+    source = lo.design(tick_workload(names), lo.PureLDP(1.0))
+    return TicksQuestion(source, "refuse", missing, names)
+
+
+def open_ticks() -> TicksQuestion:
+    """Each report rules out the two answers that differ in the first tick."""
+    workload = tick_workload(("beer", "wine"))
+    rows = [[0.5, 0.5, 0, 0], [0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5]]
+    return TicksQuestion(Mechanism(rows, workload.inputs), ticks=("beer", "wine"))
+
+
+SURVEYS: dict[str, tuple[Survey, int]] = {
+    **{name: (Survey({"q": Mechanism(rows)}), 1) for name, rows in (PUBLISHED | OTHERS).items()},
+    **{f"{name}, twice": (Survey({"q": Mechanism(rows)}), 2) for name, rows in OTHERS.items()},
+    "Warner, twice": (Survey({"q": WARNER}), 2),
+    "one coin, three times": (Survey({"q": ONE_COIN}), 3),
+    "two of three left, three times": (Survey({"q": Mechanism(OTHERS["two of three left"])}), 3),
+    "odds beyond the floats": (Survey({"q": WARNER}), 1000),
+    "two questions": (Survey({"a": WARNER, "b": THREE}), 1),
+    "two questions, twice": (Survey({"a": WARNER, "b": THREE}), 2),
+    "open and protected": (Survey({"a": OPEN, "b": WARNER}), 1),
+    "open and one coin": (Survey({"a": OPEN, "b": ONE_COIN}), 1),
+    "silent and open": (Survey({"a": SILENT, "b": OPEN}), 1),
+    "silent and protected": (Survey({"a": SILENT, "b": WARNER}), 1),
+    "without a choice, and protected": (Survey({"a": Mechanism([[1.0]]), "b": WARNER}), 1),
+    "without a choice, and open": (Survey({"a": Mechanism([[1.0]]), "b": OPEN}), 1),
+    "without a choice, and two left": (
+        Survey({"a": Mechanism([[1.0]]), "b": Mechanism(OTHERS["two of three left"])}),
+        1,
+    ),
+    "one question": (Survey({"a": WARNER, "b": THREE}, scheme="one_question"), 1),
+    "one question, one coin": (Survey({"a": WARNER, "b": ONE_COIN}, scheme="one_question"), 1),
+    "one question, left out": (
+        Survey({"a": WARNER, "b": Question(WARNER, "leave_out")}, scheme="one_question"),
+        1,
+    ),
+    "fake data": (Survey({"a": WARNER, "b": THREE}, scheme="fake_data"), 1),
+    "fake data, open": (Survey({"a": OPEN, "b": OPEN}, scheme="fake_data"), 1),
+    "fake data, two left": (
+        Survey({"a": WARNER, "b": Mechanism(OTHERS["two of three left"])}, scheme="fake_data"),
+        1,
+    ),
+    "joint, yes and no": (
+        Survey({"a": ["no", "yes"], "b": ["no", "yes"]}, epsilon=1.0, scheme="joint"),
+        1,
+    ),
+    "joint": (Survey({"a": ["no", "yes"], "b": 3}, epsilon=1.0, scheme="joint"), 2),
+    "joint, left out": (
+        Survey(
+            {"a": Question(lo.Workload.frequencies(2), "leave_out"), "b": ["no", "yes"]},
+            epsilon=1.0,
+            scheme="joint",
+        ),
+        1,
+    ),
+    "sets": (Survey({"q": SubsetSelection(5, 1.0)}), 1),
+    "sets, twice": (Survey({"q": SubsetSelection(5, 1.0)}), 2),
+    "ticks": (Survey({"q": ticks()}), 1),
+    "ticks with no answer": (Survey({"q": ticks("no answer")}), 1),
+    "ticks, of which one is told": (Survey({"q": open_ticks()}), 1),
+    "left out": (Survey({"q": Question(WARNER, "leave_out")}), 1),
+    "missing answer": (Survey({"q": Question(THREE, missing_answer="no answer")}), 1),
+    "missing answer of an open one": (Survey({"q": Question(OPEN, missing_answer="no")}), 1),
+    "weights": (Survey({"q": WARNER}, weights="w"), 1),
+    "mean": (Survey({"q": lo.design(lo.Workload.mean([0, 1, 2]), lo.PureLDP(1.0))}), 1),
+    "one-sided": (
+        Survey({"q": lo.solve(lo.Problem([0.5, 0.5], "identity", lo.OneSided(1.0, [0])))}),
+        1,
+    ),
+}
+
+
+# What is true, from the probabilities alone.
+
+
+@dataclass(frozen=True)
+class Column:
+    """The reports that occur, of one column: ``rows[x][y]`` are probabilities."""
+
+    answers: list[Any]
+    reports: list[Any]
+    rows: list[list[Fraction]]
+
+    def giving(self, y: int) -> list[int]:
+        return [x for x, row in enumerate(self.rows) if row[y] > 0]
+
+    @property
+    def sets(self) -> list[list[int]]:
+        return [self.giving(y) for y in range(len(self.reports))]
+
+    def pairs(self) -> list[tuple[int, int]]:
+        return list(itertools.permutations(range(len(self.answers)), 2))
+
+
+def column_of(law: Any) -> Column:
+    """The law of a column, for sets and patterns by their definition."""
+    if isinstance(law, Mechanism):
+        rows = [[Fraction(int(mass), 2**53) for mass in row] for row in law.masses]
+        reports = list(law.outputs)
+        answers = list(law.inputs)
+    elif isinstance(law, YesNoPatterns):
+        drawn = law.pattern
+        answers = list(itertools.product((0, 1), repeat=drawn.questions))
+        reports = [
+            (places, bits)
+            for places in itertools.combinations(range(drawn.questions), drawn.size)
+            for bits in itertools.product((0, 1), repeat=drawn.size)
+        ]
+        subsets = math.comb(drawn.questions, drawn.size)
+        close = sum(math.comb(drawn.size, k) for k in range(drawn.least, drawn.size + 1))
+        far = 2**drawn.size - close
+        inside = Fraction(drawn.mass, 2**53)
+
+        def chance(answer: Any, report: Any) -> Fraction:
+            places, bits = report
+            agreeing = sum(answer[place] == bit for place, bit in zip(places, bits, strict=True))
+            share = inside / close if agreeing >= drawn.least else (1 - inside) / far
+            return share / subsets
+
+        rows = [[chance(answer, report) for report in reports] for answer in answers]
+    else:
+        assert isinstance(law, SubsetSelection)
+        n = len(law.inputs)
+        answers = list(law.inputs)
+        reports = list(itertools.combinations(range(n), law.size))
+        inside = law.p / math.comb(n - 1, law.size - 1)
+        outside = (1 - law.p) / math.comb(n - 1, law.size)
+        rows = [[inside if x in held else outside for held in reports] for x in range(n)]
+    assert all(sum(row) == 1 for row in rows)
+    occurring = [y for y in range(len(reports)) if any(row[y] for row in rows)]
+    kept = [[row[y] for y in occurring] for row in rows]
+    return Column(answers, [reports[y] for y in occurring], kept)
+
+
+@dataclass(frozen=True)
+class World:
+    """A survey with the facts that its sentences claim, by enumeration."""
+
+    survey: Survey
+    waves: int
+
+    @cached_property
+    def columns(self) -> dict[str, Column]:
+        asked = self.survey.asked.items()
+        return {name: column_of(question.randomizer) for name, question in asked}
+
+    @property
+    def drawn_is_known(self) -> bool:
+        """Whether reports come from the answers: no fake data."""
+        return self.survey.scheme != "fake_data"
+
+    def each(self, holds: Callable[[Column], bool]) -> bool:
+        return all(holds(column) for column in self.columns.values())
+
+    def some(self, holds: Callable[[Column], bool]) -> bool:
+        return any(holds(column) for column in self.columns.values())
+
+    def told(self, column: Column, times: int = 1) -> bool:
+        """Whether some reports of one answer leave no other answer."""
+        if len(column.answers) < 2:
+            return False
+        return any(
+            set.intersection(*map(set, chosen)) == {x}
+            for x in range(len(column.answers))
+            for chosen in itertools.combinations_with_replacement(
+                {tuple(left) for left in column.sets if x in left}, times
+            )
+        )
+
+    @property
+    def odds(self) -> Fraction | float:
+        """Largest ratio of the probabilities of all reports of a person, by all pairs."""
+        ratios = []
+        for column in self.columns.values():
+            ratio = Fraction(1)
+            for x, other in column.pairs():
+                for p, q in zip(column.rows[x], column.rows[other], strict=True):
+                    if p and not q:
+                        return math.inf
+                    ratio = max(ratio, p / q if q else ratio)
+            ratios.append(ratio)
+        one = max(ratios) if self.survey.scheme in ("one_question", "fake_data") else None
+        return (math.prod(ratios) if one is None else one) ** self.waves
+
+    def is_bounded_by(self, text: str) -> bool:
+        """Whether a factor in a sentence is at least the odds, and not far above."""
+        if isinstance(self.odds, float):
+            return False
+        power = re.fullmatch(r"10\^(\d+)", text)
+        shown = Fraction(10) ** int(power[1]) if power else Fraction(text.replace(",", ""))
+        return bool(self.odds <= shown <= self.odds * (100 if power else Fraction(102, 100)))
+
+    def tells_a_tick(self) -> bool:
+        """Whether a report is given only by answers with a tick, or only by those without."""
+        return any(
+            len({tick in str(column.answers[x]).split(";") for x in left}) == 1
+            for name, column in self.columns.items()
+            for tick in getattr(self.survey.questions.get(name), "ticks", ())
+            for left in column.sets
+        )
+
+
+def any_answer(world: World) -> bool:
+    return world.each(lambda column: all(len(s) == len(column.answers) for s in column.sets))
+
+
+def is_random(world: World) -> bool:
+    return world.each(lambda column: all(sum(p > 0 for p in row) > 1 for row in column.rows))
+
+
+def is_silent(world: World) -> bool:
+    return world.each(lambda column: all(row == column.rows[0] for row in column.rows))
+
+
+def tells_one(world: World) -> bool:
+    return world.some(world.told)
+
+
+def rules_out(world: World) -> bool:
+    return not any_answer(world)
+
+
+def is_open(column: Column) -> bool:
+    return len(column.answers) > 1 and all(len(left) == 1 for left in column.sets)
+
+
+def has_choice(world: World) -> bool:
+    return all(len(question.inputs) > 1 for question in world.survey.questions.values())
+
+
+def names_who_is_told(world: World, text: str) -> bool:
+    """Whether the named reports are those of one answer, with its probability, and none is left out
+    of a question that is not open."""
+    claims = set(re.findall(r"the report “([^”]*)” can only come from the answer “([^”]*)”", text))
+    chances = dict(re.findall(r"“([^”]*)” with probability ([0-9.e-]*[0-9])", text))
+    truth = set()
+    for column in world.columns.values():
+        if len(column.answers) < 2 or (world.drawn_is_known and is_open(column)):
+            continue
+        for y, left in enumerate(column.sets):
+            if len(left) == 1:
+                truth.add((str(column.reports[y]), str(column.answers[left[0]])))
+        for x, answer in enumerate(column.answers):
+            told = sum(
+                (p for p, left in zip(column.rows[x], column.sets, strict=True) if left == [x]),
+                Fraction(0),
+            )
+            if told:
+                shown = Fraction(chances[str(answer)])
+                assert told <= shown + Fraction(1, 10**9) <= told * Fraction(102, 100) + 1
+            else:
+                assert str(answer) not in chances or len(world.columns) > 1
+    return claims == truth
+
+
+def is_estimated(world: World) -> set[str]:
+    """Questions for which the rank of the channel, in rationals, is that of its numbers."""
+    return {name for name in world.survey.questions if can_estimate(world.survey, name)}
+
+
+def can_estimate(survey: Survey, name: str) -> bool:
+    try:
+        survey.precision(name)
+    except StatementError:
+        return False
+    return True
+
+
+def shares_only(world: World) -> bool:
+    return not any("mean" in map(str, numbers(world.survey, n)) for n in is_estimated(world))
+
+
+def numbers(survey: Survey, name: str) -> list[Any]:
+    return list(survey.precision(name).names)
+
+
+def finite(world: World) -> bool:
+    return not isinstance(world.odds, float)
+
+
+def factor_in(text: str) -> str:
+    found = re.search(r"factor of at most ([0-9,.^]*[0-9])", text)
+    assert found is not None
+    return found[1]
+
+
+Truth = Callable[[World, str], bool]
+scheme: Callable[[World], str] = lambda world: world.survey.scheme  # noqa: E731
+TRUTHS: dict[tuple[str, str], Truth] = {
+    # the first sentence
+    ("certain", "silent"): lambda world, text: is_silent(world),
+    ("certain", "any"): lambda world, text: (
+        not tells_one(world) and is_random(world) and any_answer(world) and has_choice(world)
+    ),
+    ("certain", "possible"): lambda world, text: any_answer(world),
+    ("certain", "tells, fake data"): lambda world, text: (
+        tells_one(world) and not world.drawn_is_known
+    ),
+    ("certain", "rules out, fake data"): lambda world, text: (
+        rules_out(world) and not world.drawn_is_known
+    ),
+    ("certain", "open"): lambda world, text: world.drawn_is_known and world.each(is_open),
+    ("certain", "some open"): lambda world, text: (
+        world.drawn_is_known
+        and set(re.findall("“(.*?)”", text)) == {n for n, c in world.columns.items() if is_open(c)}
+        and not world.each(is_open)
+    ),
+    ("certain", "tells"): lambda world, text: (
+        world.drawn_is_known and tells_one(world) and names_who_is_told(world, text)
+    ),
+    ("certain", "together"): lambda world, text: (
+        not tells_one(world)
+        and world.some(lambda column: world.told(column, world.waves))
+        and world.waves > 1
+    ),
+    ("certain", "part"): lambda world, text: rules_out(world) and world.tells_a_tick(),
+    ("certain", "several"): lambda world, text: (
+        not world.some(lambda column: world.told(column, world.waves))
+        and not world.tells_a_tick()
+        and rules_out(world)
+        and world.each(lambda column: min(map(len, column.sets)) > 1)
+    ),
+    ("certain", "rules out"): lambda world, text: rules_out(world),
+    ("who", "who"): lambda world, text: names_who_is_told(world, text),
+    # odds and budgets
+    ("odds", "finite, one"): lambda world, text: world.is_bounded_by(factor_in(text)),
+    ("odds", "finite, one, waves"): lambda world, text: world.is_bounded_by(factor_in(text)),
+    ("odds", "finite, several"): lambda world, text: world.is_bounded_by(factor_in(text)),
+    ("odds", "finite, several, waves"): lambda world, text: world.is_bounded_by(factor_in(text)),
+    ("odds", "infinite"): lambda world, text: rules_out(world) and world.drawn_is_known,
+    ("odds", "infinite, fake data"): lambda world, text: (
+        rules_out(world) and not world.drawn_is_known
+    ),
+    ("budget", "once"): lambda world, text: (
+        finite(world)
+        and math.isclose(
+            float(re.findall("= ([0-9.e+-]*[0-9])", text)[0]),
+            log(world.odds),
+            rel_tol=1e-3,
+            abs_tol=1e-9,
+        )
+    ),
+    ("budget", "waves"): lambda world, text: (
+        finite(world)
+        and math.isclose(
+            float(re.findall("time, ([0-9.e+]+) over", text)[0]), log(world.odds), rel_tol=1e-3
+        )
+    ),
+    ("budget", "infinite"): lambda world, text: not finite(world),
+    ("drawn", "hidden"): lambda world, text: world.drawn_is_known or any_answer(world),
+    ("drawn", "not said"): lambda world, text: True,  # it says what is sent
+    # results
+    ("published", "nothing"): lambda world, text: not is_estimated(world),
+    ("published", "shares"): lambda world, text: bool(is_estimated(world)) and shares_only(world),
+    ("published", "numbers"): lambda world, text: bool(is_estimated(world)),
+    ("single", "random"): lambda world, text: is_random(world) and any_answer(world),
+    ("single", "silent"): lambda world, text: is_silent(world),
+    ("single", "possible"): lambda world, text: any_answer(world),
+    ("single", "telling"): lambda world, text: rules_out(world),
+    # missing answers
+    ("left out", "joint"): lambda world, text: scheme(world) == "joint",
+    ("left out", "one question"): lambda world, text: scheme(world) == "one_question",
+    ("left out", "own"): lambda world, text: scheme(world) == "split",
+    ("unanswered", "joint"): lambda world, text: scheme(world) == "joint",
+    ("unanswered", "one question"): lambda world, text: scheme(world) == "one_question",
+    ("unanswered", "own"): lambda world, text: scheme(world) == "split",
+    # what is protected
+    ("protected", "one"): lambda world, text: finite(world) and len(world.survey.questions) == 1,
+    ("protected", "several"): lambda world, text: finite(world),
+    ("protected", "open"): lambda world, text: world.each(is_open) and world.drawn_is_known,
+    ("protected", "partly"): lambda world, text: rules_out(world),
+    ("hides", "hides"): lambda world, text: finite(world),
+    ("hides", "results"): lambda world, text: True,  # it claims nothing of reports
+    ("device", "possible"): lambda world, text: has_page(world.survey),
+    ("device", "weights"): lambda world, text: not has_page(world.survey) and finite(world),
+    ("device", "open"): lambda world, text: not has_page(world.survey) and not finite(world),
+    ("checked", "finite"): lambda world, text: finite(world),
+    ("checked", "infinite"): lambda world, text: not finite(world),
+    ("file", "proofs"): lambda world, text: bool(world.survey.certificates),
+    ("file", "probabilities"): lambda world, text: not world.survey.certificates,
+    # the promise to respondents
+    ("promise: random", "silent"): lambda world, text: is_silent(world),
+    ("promise: random", "every answer"): lambda world, text: (
+        any_answer(world) and is_random(world) and has_choice(world)
+    ),
+    ("promise: random", "possible"): lambda world, text: any_answer(world),
+    ("promise: scheme", "one question"): lambda world, text: scheme(world) == "one_question",
+    ("promise: scheme", "fake data"): lambda world, text: scheme(world) == "fake_data",
+    ("promise: bound", "joint"): lambda world, text: scheme(world) == "joint",
+    ("promise: bound", "fake data"): lambda world, text: scheme(world) == "fake_data",
+    ("promise: bound", "one report"): lambda world, text: (
+        len(world.survey.questions) == 1 or scheme(world) == "one_question"
+    ),
+    ("promise: bound", "all"): lambda world, text: finite(world),
+    ("promise: waves", "waves"): lambda world, text: world.waves > 1 and finite(world),
+    ("promise: estimates", "shares"): lambda world, text: (
+        is_estimated(world) == set(world.survey.questions) and shares_only(world)
+    ),
+    ("promise: estimates", "numbers"): lambda world, text: (
+        is_estimated(world) == set(world.survey.questions)
+    ),
+    ("promise: unanswered", "joint"): lambda world, text: scheme(world) == "joint",
+    ("promise: unanswered", "own"): lambda world, text: scheme(world) in ("split", "one_question"),
+}
+"""By topic and sentence: whether it is true of a survey."""
+
+ELSEWHERE = {("guess", "all pairs"), ("guess", "some pairs")} | {
+    ("missing", "protected"),
+    ("missing", "counted"),
+}
+
+
+def log(odds: Fraction | float) -> float:
+    """Logarithm also of numbers beyond the floats."""
+    assert isinstance(odds, Fraction)
+    return math.log(odds.numerator) - math.log(odds.denominator)
+
+
+def has_page(survey: Survey) -> bool:
+    try:
+        page(survey)
+    except StatementError:
+        return False
+    return True
+
+
+def facts_of(topic: Topic, survey: Survey, waves: int) -> Any:
+    if topic in OF_PROMISES:
+        return PromiseFacts(survey, waves)
+    names = filter(lambda name: can_estimate(survey, name), survey.questions)
+    rows = [
+        {"in_points": name != "mean"} for question in names for name in numbers(survey, question)
+    ]
+    return PageFacts(survey, waves, rows)
+
+
+PRINTED: set[tuple[str, str]] = set()
+MUST = {"certain", "odds", "budget", "published", "single", "protected", "hides", "device"}
+"""Topics of which one sentence is printed of every survey."""
+IF = {
+    "drawn": lambda survey: survey.scheme == "fake_data",
+    "left out": lambda survey: bool(survey.unprotected),
+    "unanswered": lambda survey: bool(survey.unprotected),
+    "promise: unanswered": lambda survey: bool(survey.unprotected),
+}
+"""Topics that a page names under a condition of its own."""
+
+
+@pytest.mark.parametrize("name", SURVEYS)
+def test_every_sentence_that_is_printed_is_true(name: str) -> None:
+    survey, waves = SURVEYS[name]
+    world = World(survey, waves)
+    for topic in TOPICS:
+        is_asked = IF.get(topic.name, lambda survey: True)(survey)
+        if not is_asked or topic.name in ("guess", "missing"):
+            continue
+        if topic in OF_PROMISES and not has_page(survey):
+            continue
+        facts = facts_of(topic, survey, waves)
+        sentence = topic.chosen(facts)
+        if sentence is None:
+            assert topic.name not in MUST, f"nothing is said about {topic.name!r}"
+            continue
+        PRINTED.add((topic.name, sentence.name))
+        text = sentence.about(facts)
+        assert TRUTHS[topic.name, sentence.name](world, text), f"{topic.name}: {text!r} is false"
+
+
+def test_the_registry_is_the_table_and_every_row_is_printed() -> None:
+    rows = {(topic.name, sentence.name) for topic in TOPICS for sentence in topic.sentences}
+    assert rows == set(TRUTHS) | ELSEWHERE, "each sentence needs its truth, and each truth one"
+    assert len({topic.name for topic in TOPICS}) == len(TOPICS)
+    for name in SURVEYS:
+        test_every_sentence_that_is_printed_is_true(name)
+    assert set(TRUTHS) - PRINTED == set(), "no survey of this test prints these"
+
+
+PAGE_WORDS = ("certain", "odds", "budget", "published", "single", "protected", "hides", "checked")
+
+
+@pytest.mark.parametrize("name", ["one coin", "identity", "Warner", "two questions", "fake data"])
+def test_the_page_has_the_true_sentence_of_each_topic(name: str) -> None:
+    survey, waves = SURVEYS[name]
+    text = " ".join(html.unescape(re.sub(r"<[^>]+>", "", report(survey, waves=waves))).split())
+    by_name = {topic.name: topic for topic in OF_PAGES}
+    for topic in PAGE_WORDS:
+        facts = facts_of(by_name[topic], survey, waves)
+        assert by_name[topic].say(facts) in text
+        for sentence in by_name[topic].sentences:
+            if "{" not in sentence.text and sentence is not by_name[topic].chosen(facts):
+                assert sentence.text not in text
+
+
+@pytest.mark.parametrize("rows", [[[0.5, 0.5], [0, 1]], np.eye(2)], ids=["one coin", "open"])
+def test_the_page_of_a_design_that_reveals_does_not_deny_it(rows: Any) -> None:
+    text = report(Survey({"q": Mechanism(rows, ["no", "yes"])}), people=1000, waves=3)
+    text = " ".join(text.split())
+    assert "No report tells" not in text
+    assert "could have come from" not in text
+    assert "nothing but a random report" not in text
+    assert "Only the answers" not in text
+    assert "tell for certain what a person answered" in text or (
+        "tells for certain what a person answered" in text
+    )
+
+
+def test_who_is_told_by_which_report() -> None:
+    text = " ".join(report(Survey({"q": ONE_COIN})).split())
+    assert "the report “no” can only come from the answer “no”" in text
+    assert "“no” with probability 0.5. No single report tells “yes”." in text
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        (Question(THREE, missing_answer="no answer"), "protected like the others"),
+        (Question(ONE_COIN, missing_answer="no"), "below is whose answers are told"),
+    ],
+)
+def test_a_missing_answer_is_protected_only_where_the_others_are(
+    question: Question, words: str
+) -> None:
+    assert words in " ".join(report(Survey({"q": question})).split())
+    is_protected = any_answer(World(Survey({"q": question}), 1))
+    assert ("protected like" in words) == is_protected
+
+
+def test_a_page_of_a_model_says_what_its_reports_tell() -> None:
+    one_sided = lo.Problem({"no": 0.5, "yes": 0.5}, "identity", lo.OneSided(1.0, ["yes"]))
+    text = " ".join(report(one_sided, budgets=False).split())
+    law = lo.solve(one_sided).mechanism
+    tells = World(Survey({"q": law}), 1)
+    assert ("tell for certain" in text) == tells_one(tells)
+    assert "No report tells for certain" not in text
+    pure = lo.Problem({"no": 0.5, "yes": 0.5}, "identity", lo.PureLDP(1.0))
+    assert "No report tells for certain" in " ".join(report(pure, budgets=False).split())
+
+
+# Accounts.
+
+
+def best_guess(rows: Any, times: int, pairs: Any = None) -> float:
+    """How often the best guess between two answers is right, by all sequences of reports."""
+    n = len(rows)
+    best = 0.5
+    for x, other in pairs or itertools.permutations(range(n), 2):
+        total = Fraction(0)
+        for reports in itertools.product(range(len(rows[0])), repeat=times):
+            p = math.prod((Fraction(rows[x][y]) for y in reports), start=Fraction(1))
+            q = math.prod((Fraction(rows[other][y]) for y in reports), start=Fraction(1))
+            total += max(p, q) / 2
+        best = max(best, float(total))
+    return best
+
+
+@pytest.mark.parametrize("name", PUBLISHED | OTHERS)
+@pytest.mark.parametrize("times", [1, 2])
+def test_the_best_guess_is_never_better_than_the_sentence(name: str, times: int) -> None:
+    mechanism = Mechanism((PUBLISHED | OTHERS)[name])
+    text = compose([(mechanism, times)]).in_words
+    shown = re.search(r"right at most ([0-9.]+) of 100", text)
+    assert shown is not None
+    assert 100 * best_guess(mechanism.channel.tolist(), times) <= float(shown[1]) + 1e-9
+    assert ("one report" if times == 1 else "all 2 reports") in text
+    assert "Not all pairs" not in text
+
+
+@pytest.mark.parametrize(
+    ("curve", "has", "lacks"),
+    [
+        (compose([np.eye(3)], pairs=[(0, 1)]), "Not all pairs", ""),
+        (compose([np.eye(2), Mechanism(np.eye(3))], pairs=[(0, 1), (1, 0)]), "Not all", ""),
+        (compose([np.eye(2)], pairs=[(0, 1), (1, 0)]), "a person has right", "Not all pairs"),
+        (compose([compose([np.eye(3)], pairs=[(0, 1)]), np.eye(2)]), "Not all pairs", ""),
+        (compose([WARNER], group=3), "a group of 3 people has", "a person"),
+        (compose([(compose([WARNER], group=2), 2)], group=2), "a group of 4 people", "a person"),
+        (shuffled(WARNER, 50), "of each of 50 people, shuffled", "After one report"),
+        (shuffled(THREE, 50, pairs=[("no", "yes")]), "Not all pairs", "After one report"),
+        (compose([shuffled(WARNER, 50), WARNER]), "some are shuffled", "all 1 reports"),
+        (permanent(WARNER, WARNER, 5), "all 5 reports", "one report"),
+        (SURVEYS["fake data"][0].account(), "all 2 reports", "one report"),
+        (SURVEYS["one question"][0].account(), "one report", "all 2"),
+        (SURVEYS["two questions"][0].account(2), "all 4 reports", "Not all pairs"),
+    ],
+)
+def test_an_account_says_whose_answers_reports_and_pairs_it_is_about(
+    curve: Any, has: str, lacks: str
+) -> None:
+    assert has in curve.in_words
+    assert not lacks or lacks not in curve.in_words
+    is_partial = "Not all pairs" in curve.in_words
+    assert ("not all pairs of answers are compared" in str(curve.facts().text())) == is_partial
+    chosen = GUESS.chosen(GuessFacts.of(curve.sources, curve.group, curve.guess()))
+    assert chosen is not None
+    assert chosen.name == ("some pairs" if is_partial else "all pairs")
+
+
+# What a report means.
+
+
+@pytest.mark.parametrize("name", PUBLISHED | OTHERS)
+def test_the_codebook_lists_only_answers_that_give_the_report(name: str) -> None:
+    mechanism = Mechanism((PUBLISHED | OTHERS)[name])
+    rows = codebook(Survey({"q": mechanism}))
+    for y, line in enumerate(rows):
+        column = [int(mass) for mass in mechanism.masses[:, y]]
+        listed = [int(text) for text in filter(None, line["likely"].split(", "))]
+        assert all(column[x] > 0 for x in listed)
+        if any(column):
+            assert max(range(len(column)), key=column.__getitem__) == listed[0]
+        if 0 in column and any(column):
+            assert line["times"] == math.inf
+            assert sorted(listed) == [x for x, mass in enumerate(column) if mass]
+
+
+@cases(200)
+@given(
+    st.integers(1, 4).flatmap(
+        lambda n: st.lists(
+            st.lists(st.integers(0, 3), min_size=n, max_size=n), min_size=1, max_size=5
+        )
+    ),
+    st.integers(1, 4),
+)
+def test_what_reports_tell_is_found_by_enumeration(columns: list[list[int]], times: int) -> None:
+    """Columns of weights; each answer gives some report."""
+    weights = np.array(
+        [*columns, [1 if not any(c[x] for c in columns) else 0 for x in range(len(columns[0]))]]
+    )
+    law = Mechanism((weights / weights.sum(axis=0)).T)
+    found = revealed_by(law)
+    column = column_of(law)
+    world = World(Survey({"q": law}), times)
+    assert found.rules_out == rules_out(world) or len(column.answers) == 1
+    assert bool(found.tells) == tells_one(world)
+    assert found.tells_within(times) == world.told(column, times)
+    assert found.is_open == is_open(column)
+    assert found.is_silent == is_silent(world)
+    assert found.is_random == is_random(world)
+
+
+@given(st.fractions(min_value=1, max_value=10**20))
+def test_a_factor_is_rounded_up(number: Fraction) -> None:
+    text = at_most_text(number)
+    power = re.fullmatch(r"10\^(\d+)", text)
+    shown = Fraction(10) ** int(power[1]) if power else Fraction(text.replace(",", ""))
+    assert number <= shown <= number * (10 if power else Fraction(102, 100))
+
+
+# Templates have no claims of their own.
+
+CLAIM = re.compile(
+    r"\b(no|nobody|never|nothing|every|everybody|any|anybody|all|only|each|certain|cannot|"
+    r"proved|proves|protected|private|best|at most)\b",
+    re.IGNORECASE,
+)
+
+
+def literal_sentences(path: Path) -> list[str]:
+    """The text of a template outside of its expressions, in sentences."""
+    text = re.sub(r"\{#.*?#\}", "", path.read_text("utf-8"), flags=re.DOTALL)
+    text = re.sub(r"\{\{.*?\}\}", "_", text, flags=re.DOTALL)
+    text = re.sub(r"\{%.*?%\}", "|", text, flags=re.DOTALL)
+    text = re.sub(r"<style.*?</style>", "", text, flags=re.DOTALL)
+    text = re.sub(r"<(?!/?(code|b)>)[^>]+>", "|", text)
+    return [" ".join(part.split()) for part in text.split("|") if part.strip()]
+
+
+PAGES = (
+    "plotting/report/survey",
+    "plotting/report/parts",
+    "plotting/report/page",
+    "fieldwork/page",
+)
+BY_SCHEME = "printed by the scheme of the survey, of which it is the definition"
+BY_NOTION = "printed by the privacy notion, of which it is the definition; the audit has checked it"
+BY_PROOF = "printed where there is a certificate"
+IF_TRUE = "printed under the condition that it states"
+NO_CLAIM = "no claim on reports or answers"
+ALWAYS = {
+    "_ _ to each person": NO_CLAIM,
+    "What is asked, and the part of a person's privacy budget (epsilon) that each question "
+    "takes": NO_CLAIM,
+    "everybody has to answer; data with a missing answer are refused": "of missing = refuse only",
+    "Each person sends one report on all questions together, with the whole budget.": BY_SCHEME,
+    "For each person one of the _ questions is drawn at random, and only this one is reported. "
+    "The column of the report shows which one it was.": BY_SCHEME,
+    "For each person one of the _ questions is drawn at random. _": BY_SCHEME,
+    "Each person sends one report on every question; the parts of the budget add up.": BY_SCHEME,
+    "Each person sends one report.": BY_SCHEME,
+    "What each person risks": NO_CLAIM,
+    "How far an estimate is from the truth at most, in 95 of 100 surveys, by the number of people "
+    "who take part (head of each table), whatever their true answers are. Shares of people are in "
+    "percentage points. _ _ _": "on precision, which is simulated elsewhere",
+    "Nothing can be estimated: _.": IF_TRUE,
+    "A share that is known to ± 50 points or worse is not known at all. _": NO_CLAIM,
+    "What is proved": NO_CLAIM,
+    "_: it is proved that no other way to draw reports with this privacy gives results whose "
+    "variance is smaller by more than _.": BY_PROOF,
+    "For _ nothing is claimed about being the best.": IF_TRUE,
+    "_, … , _ (_ in all)": NO_CLAIM,
+    "the column <b>_</b> of survey weights, which stays as it is beside the reports of each "
+    "person;": IF_TRUE,
+    "what is kept as it is beside the reports of each person: <b>_</b>;": IF_TRUE,
+    "This page was written by _. Anybody who has the same program can repeat the "
+    "computation.": NO_CLAIM,
+    "Each person has one true answer: _.": NO_CLAIM,
+    "From the reports of all people together, _ _ estimated": NO_CLAIM,
+    "Of all mechanisms with this privacy, whatever their reports are, the one below has the "
+    "smallest variance of these estimates, _. This is proved, up to the gap given "
+    "below.": BY_PROOF,
+    "Each person sends one report: _.": NO_CLAIM,
+    "A table gives the _ of each report for each true answer. Of all mechanisms with this privacy, "
+    "the one below has _, _. This is proved, up to the gap given below.": BY_PROOF,
+    "For any _: its probability for one answer is at most _ times its probability for any other "
+    "answer, plus _.": BY_NOTION,
+    "_ that rules out another answer completely has a probability of at most _.": BY_NOTION,
+    "One report can change the odds between two neighboring answers by a factor of at most _, and "
+    "between answers that are k steps apart by at most this factor to the power k.": BY_NOTION,
+    "One report can change the odds between two answers at distance d by a factor of at most _ to "
+    "the power d: by _ at distance 0.5, _ at distance 2. So close answers are hidden among each "
+    "other, and distant ones can be told apart.": BY_NOTION,
+    "Sensitive answers: _. One report can raise the odds of a sensitive answer against any other "
+    "answer by a factor of at most _. A report may reveal that an answer is not "
+    "sensitive.": BY_NOTION,
+    "Sensitive answers: _. A protected report can change the odds between any two answers by a "
+    "factor of at most _. Every other report reveals the answer, but only answers that are not "
+    "sensitive lead to such a report.": BY_NOTION,
+    "One report can change the odds between any two answers of this person by a factor of at most "
+    "_, whatever the reader knew before, and however much the reader can compute.": BY_NOTION,
+    "The definition of _ determines which answers are hidden from each other, and how well: it "
+    "does not have to bound the odds between any two answers.": BY_NOTION,
+    "Probability of each report (column) for each true answer (row)": NO_CLAIM,
+    ". Reports are numbered; the numbers are only names": NO_CLAIM,
+    "How far the estimate is from the truth at most, in 95 of 100 surveys, by the number of people "
+    "who take part, if _. Shares are in percentage points. Last column: how many times as many "
+    "people are needed as with true answers, for the same precision": "on precision",
+    "It is proved that no other way to draw reports with this privacy serves the purpose below "
+    "better (the proof leaves at most _).": BY_PROOF,
+    "The same for other budgets, from more private to more precise. Choose epsilon:": NO_CLAIM,
+    "The shares of the answers cannot be estimated from these reports, because different "
+    "populations give the same distribution of reports. This mechanism is optimal for single "
+    "reports. To estimate shares, state a workload and use <code>ldpopt design</code>.": IF_TRUE,
+    ". Exact arithmetic proves that no mechanism with this privacy is better by more than _ of "
+    "that value.": BY_PROOF,
+}
+"""Sentences with the words of a claim that stand in a template, and why no row is needed."""
+
+
+def test_no_claim_stands_in_a_template() -> None:
+    pages = [ROOT / f"{name}.html.j2" for name in PAGES]
+    claims = {text for path in pages for text in literal_sentences(path) if CLAIM.search(text)}
+    new = claims - set(ALWAYS)
+    assert not new, f"make a row of the registry of each, with its condition: {sorted(new)}"
+    assert set(ALWAYS) == claims, "these stand in no template any more"
+
+
+INSTRUCTIONS = {  # what a person is asked to do, and names of buttons
+    *("direction", "decimal", "thousands", "percent", "untitled", "unready", "forgetful", "leaves"),
+    *("odds", "exact", "exact_drawn", "leave_out", "none", "several", "no_answer", "choose"),
+    *("incomplete", "no_consent", "final", "final_offline", "send", "draw", "ready", "left"),
+    *("sending", "sent", "unsent", "refused", "used", "closed", "offline", "waiting", "share"),
+    *("together", "no_report", "receipt_text", "bytes", "again", "copy", "download", "next"),
+    *("fingerprint", "shares_of", "reported"),
+}
+OF_ANY_PAGE = {  # claims that are true of every survey that has a page: its odds are finite
+    *("privacy", "leaves_text", "leaves_offline", "odds_text", "odds_set", "odds_joint"),
+    *("may_leave_out", "may_decline", "reported_set", "reported_joint"),
+}
+
+
+@pytest.mark.parametrize("language", ["en", "de", "fr"])
+def test_every_word_of_the_page_for_respondents_is_a_row_or_no_claim(language: str) -> None:
+    path = ROOT / "fieldwork" / "words" / f"{language}.toml"
+    words = set(tomllib.loads(path.read_text("utf-8")))
+    rows = {sentence.text for topic in OF_PROMISES for sentence in topic.sentences}
+    assert words == rows | INSTRUCTIONS | OF_ANY_PAGE
+    assert not rows & (INSTRUCTIONS | OF_ANY_PAGE)
+
+
+def test_a_page_is_refused_where_its_promise_is_not_true() -> None:
+    for survey, waves in SURVEYS.values():
+        if has_page(survey):
+            assert finite(World(survey, waves))
