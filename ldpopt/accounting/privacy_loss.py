@@ -162,10 +162,9 @@ class ChannelSource(Source):
 
     @cached_property
     def compares_all(self) -> bool:
-        """Whether the pairs are all that there are."""
+        """Whether all ordered pairs of answers are compared."""
         n = len(self.counts)
-        pairs = set(zip(self.first.tolist(), self.second.tolist(), strict=True))
-        return len({pair for pair in pairs if pair[0] != pair[1]}) == n * (n - 1)
+        return len(np.unique(self.first * n + self.second)) == n * (n - 1)
 
     @cached_property
     def losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:
@@ -173,15 +172,9 @@ class ChannelSource(Source):
         return losses_of(self.counts, self.first, self.second, points=self.points)
 
     @property
-    def is_complete(self) -> bool:
-        """Whether all ordered pairs of answers are compared."""
-        n = len(self.counts)
-        return len(np.unique(self.first * n + self.second)) == n * (n - 1)
-
-    @property
     def named_pairs(self) -> list[tuple[Any, Any]]:
         """The pairs of labels, or of positions, each in one order; none if all are compared."""
-        if self.is_complete:
+        if self.compares_all:
             return []
         names = self.inputs or range(len(self.counts))
         ordered = zip(self.first.tolist(), self.second.tolist(), strict=True)
@@ -207,7 +200,7 @@ class ChannelSource(Source):
         bounds the excess.
         """
         pairs = zip(self.first.tolist(), self.second.tolist(), strict=True)
-        named = None if self.is_complete else [list(pair) for pair in pairs]
+        named = None if self.compares_all else [list(pair) for pair in pairs]
         ratios = [str(ratio) for ratio in self.losses[0].ratios]
         return {"kind": self.kind, "masses": self.counts.tolist(), "pairs": named, "ratios": ratios}
 

@@ -81,7 +81,8 @@ def _last(value: float, number: int, share: float) -> int:
     """Largest count below the expected one whose divergence is at least a value; -1 if there is
     none.
     """
-    low, high = -1, math.ceil(number * share)
+    low = -1
+    high = math.ceil(number * share)
     while high - low > 1:
         middle = (low + high) // 2
         if _divergence(middle, number, share) >= value:
@@ -148,7 +149,8 @@ def _laws(channel: Float, number: int) -> Float:
     n, m = channel.shape
     laws = np.ones((1, 1))
     for size in range(1, number + 1):
-        people, reports = _added(size, n), _added(size, m)
+        people = _added(size, n)
+        reports = _added(size, m)
         before = np.empty(math.comb(size + n - 1, n - 1), dtype=np.int64)
         answers = np.empty_like(before)  # of the respondent who is added
         for x in range(n):

@@ -162,6 +162,18 @@ def estimate_frequencies(
             method=kind,
             is_distribution=is_all,
         )
+    return _likelihood_estimate(channel, counts, names, share, z, fit)
+
+
+def _likelihood_estimate(
+    channel: Float,
+    counts: Counts,
+    names: tuple[Any, ...],
+    share: float,
+    z: float,
+    fit: float | None,
+) -> Estimate:
+    """The most likely frequencies, with normal intervals of quantile ``z`` within [0, 1]."""
     values = most_likely(channel, counts.values / counts.total)
     covariance = likelihood_covariance(channel, values, counts.scale)
     spread = np.diag(covariance)
@@ -174,7 +186,7 @@ def estimate_frequencies(
         np.sqrt(np.maximum(np.diag(covariance), 0.0)),
         counts.n_reports,
         share,
-        method,
+        "maximum_likelihood",
         names,
         covariance,
         np.clip(interval, 0.0, 1.0),

@@ -120,7 +120,8 @@ def likelihood_p_value(channel: Float, counts: Int) -> float:
     counts = counts[possible]
     size = len(counts)
     number = int(counts.sum())
-    low, high = channel.min(axis=0), channel.max(axis=0)
+    low = channel.min(axis=0)
+    high = channel.max(axis=0)
     if size == 1:
         return 1.0
     if size == 2:

@@ -141,14 +141,13 @@ REFUSED = {
     f"{EXPERIMENT} -1e308:1e308": "is infinite",
     f"{EXPERIMENT} 0:60 --people 1e15": "do: take fewer people",
     f"{EXPERIMENT} 0:60 --protocol duchi": "did you mean 'Duchi'",
-    "experiment hours.csv -c name --range 0:50 --people 9 --epsilon 1": "the answer is not "
-    "a number",
     "experiment hours.csv -c hour --range 0:60 --people 9 --epsilon 1": "did you mean 'hours'",
 }
 """Words of the message by command; empty quotes are two characters."""
 
 
 BY_CODE = {
+    "experiment hours.csv -c name --range 0:50 --people 9 --epsilon 1": "non-number",
     "design workload.toml --gap 2": "range",
     "models missing": "folder",
     "solve coin.toml --epsilon -1": "negative-epsilon",
@@ -293,7 +292,7 @@ IN_JSON = {
     "sweep coin.toml --epsilon 0:1": "grid StatementError",
     "survey solve coin.toml": "survey ModelFileError",
     "plot coin.json -o missing/out.png": "folder ModelFileError",
-    "plot impossible.toml -o out.png": "InfeasibleError",
+    "plot impossible.toml -o out.png": "conflict InfeasibleError",
     "certify other.json": "missing-key ModelFileError",
 }
 """Code (default: the name of the class) and class of the error, by command."""

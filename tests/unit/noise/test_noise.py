@@ -36,7 +36,7 @@ def test_sets_are_read_by_absolute_value():
 @pytest.mark.parametrize(
     "intervals, widening, code",
     [
-        ([(0, 1), (10, 10)], 1.0, "gaps"),
+        ([(0, 1), (10, 10)], 1.0, "layer-gap"),
         ([(0, 0)], 1.0, "members"),
         ([], 1.0, "members"),
         ([(2, 1)], 1.0, "ends"),

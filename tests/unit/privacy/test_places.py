@@ -120,7 +120,7 @@ def test_only_the_edges_of_a_network_are_not_implied(n, seed):
         (lambda: lo.MetricDP.of_points(1.0, [[0, np.nan], [0, 0]]), "coordinates"),
         (
             lambda: lo.MetricDP.of_points(1.0, [[0, 1, 2], [0, 0, 0]], "great_circle"),
-            "dimensions",
+            "dimension",
         ),
         (lambda: lo.MetricDP.of_points(1.0, [[95, 1], [0, 0]], "great_circle"), "degrees"),
         (

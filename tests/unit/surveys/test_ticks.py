@@ -179,8 +179,8 @@ def test_the_best_scheme_for_ticks_has_the_least_variance_that_surveys_have(fold
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('"tobacco"', '"to;bacco"', "cannot be a tick"),
-        ('"tobacco"', '"none"', "cannot be a tick"),
+        ('"tobacco"', '"to;bacco"', "'to;bacco'"),
+        ('"tobacco"', '"none"', "'none'"),
         ('["alcohol", "tobacco", "other drugs"]', '["a"]', "1 ticks"),
         ('["alcohol", "tobacco", "other drugs"]', str([f"t{k}" for k in range(17)]), "17 ticks"),
         ("text =", 'labels = ["a", "b"]\ntext =', "labels has no effect together with ticks"),
