@@ -10,18 +10,18 @@ The parts can be read in this order; the numbers are their first lines:
     3. Privacy notions ...................................................................  343
     4. Programs: what the mechanism is worth, and what no private mechanism can pass .....  594
     5. Designs: error and bias of the estimator that is used .............................  881
-    6. Designs: bounds on all private mechanisms ......................................... 1302
-    6a. Sets of answers, one by one ...................................................... 1379
-    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 1450
-    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 1569
-    6d. A single mean .................................................................... 1770
-    6e. Products: combinations of attributes ............................................. 1860
-    6f. Questions of two answers each: moments of sets ................................... 2040
-    7. Reports: what several reports of a person reveal together ......................... 2351
-    7a. One report, as atoms ............................................................. 2511
-    7b. Shuffled reports ................................................................. 2657
-    7c. The mean positive part of a sum of many variables ................................ 2730
-    8. Files, and the command line ....................................................... 2887
+    6. Designs: bounds on all private mechanisms ......................................... 1304
+    6a. Sets of answers, one by one ...................................................... 1381
+    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 1452
+    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 1571
+    6d. A single mean .................................................................... 1772
+    6e. Products: combinations of attributes ............................................. 1862
+    6f. Questions of two answers each: moments of sets ................................... 2042
+    7. Reports: what several reports of a person reveal together ......................... 2353
+    7a. One report, as atoms ............................................................. 2514
+    7b. Shuffled reports ................................................................. 2660
+    7c. The mean positive part of a sum of many variables ................................ 2733
+    8. Files, and the command line ....................................................... 2890
 
 A function begins with its claim, as an inequality or equation where it has one. Names such as
 ``thm-estimation-bound`` are the labels of theorems in the documentation (docs/theory), where the
@@ -1002,6 +1002,8 @@ class Design:
             min(self.weights) >= 0 and sum(self.weights) > 0,
             "the weights are not >= 0 with a positive sum",
         )
+        kinds = ("pure", "graph", "metric", "one_sided")
+        need(data["privacy"]["kind"] in kinds, "no bound of designs holds for this notion")
         self.notion = Notion(data["privacy"], inputs, [None] * m)
         self.base = least_ratio(data["privacy"]["epsilon"])
         self.notion.audit(masses(self.rows, n, m))
@@ -2384,7 +2386,8 @@ def check_account(data):
             f"delta at epsilon {epsilon}: {decimal(excess)} was found",
             ClaimError,
         )
-        words.append(f"({epsilon:.9g}, {decimal(delta, 9)})")
+        shown = epsilon if isinstance(epsilon, str) else f"{epsilon:.9g}"
+        words.append(f"({shown}, {decimal(delta, 9)})")
     return (
         f"all reports together are (epsilon, delta)-private with {', '.join(words)}, "
         f"comparing {account.compared} of answers"

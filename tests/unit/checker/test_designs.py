@@ -389,3 +389,20 @@ def test_absurd_numbers_at_every_key_end_soon(name: str) -> None:
         # of constants, which the centered workload is not about
         weaker |= path == ("multipliers", "eigenvalues", 0)
         assert refused(checker.check_design, with_digest(other)) or weaker, (path, odd)
+
+
+@pytest.mark.parametrize(
+    "notion",
+    [
+        {"kind": "approximate", "epsilon": 1.0, "delta": 1.0, "form": "event"},
+        {"kind": "utility_optimized", "epsilon": 1.0, "sensitive": []},
+    ],
+    ids=["everything is allowed", "nothing is sensitive"],
+)
+def test_a_weaker_notion_does_not_keep_the_bound_of_a_pure_design(tmp_path, notion):
+    """Its mechanism is private under the weaker notion too, but the bound is not one of it."""
+    path = tmp_path / "design.json"
+    lo.design(lo.Workload.prefix(3), lo.PureLDP(1.0)).save(path)
+    data = json.loads(path.read_text())
+    assert not refused(checker.check_design, data)
+    assert refused(checker.check_design, with_digest({**data, "privacy": notion}))
