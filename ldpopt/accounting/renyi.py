@@ -35,7 +35,7 @@ def renyi_divergence(
     order : float
         The order ``s``.
     differences : ndarray of shape (..., m), or float
-        ``q - p``; default: 0, a sum whose terms have both signs.
+        ``q - p``; default: ``0.0``, a sum whose terms have both signs.
     """
     t = order - 1
     if not t:

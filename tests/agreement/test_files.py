@@ -296,8 +296,8 @@ def test_sentences_say_which_pairs_were_compared(
     mechanism = lo.Mechanism(np.full((4, 2), 0.5), inputs=list("abcd"))
     path = tmp_path / "a.json"
     for pairs, own, both in (
-        (None, ["any two"], "all pairs"),
-        ([("a", "b")], ["two equally", "a and b"], "only the pairs [(0, 1)]"),
+        (None, ["of two equally likely answers"], "all pairs"),
+        ([("a", "b")], ["Only this pair was compared: a and b."], "only the pairs [(0, 1)]"),
         (
             [("a", "b"), ("b", "a"), ("b", "c"), ("c", "d"), ("a", "d")],
             ["a and d", "1 more", "4 pairs"],

@@ -645,7 +645,10 @@ def best_guess(rows: Any, times: int, pairs: Any = None) -> float:
     return best
 
 
-@pytest.mark.parametrize("name", PUBLISHED | OTHERS)
+COMPARED = [name for name, rows in (PUBLISHED | OTHERS).items() if len(rows) > 1]
+
+
+@pytest.mark.parametrize("name", COMPARED)
 @pytest.mark.parametrize("times", [1, 2])
 def test_the_best_guess_is_never_better_than_the_sentence(name: str, times: int) -> None:
     mechanism = Mechanism((PUBLISHED | OTHERS)[name])

@@ -325,7 +325,7 @@ OF_SURVEYS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: lo.accounting.compose([FLIP], pairs=[("no", "maybe")]),
         "known: no, yes",
     ),
-    "minus one report": (lambda: lo.accounting.compose([(FLIP, -1)]), "at least 0"),
+    "minus one report": (lambda: lo.accounting.compose([(FLIP, -1)]), "at least 1"),
     "delta 2": (lambda: ONCE.epsilon(2), "from 0 to 1"),
     "a certain prior": (lambda: ONCE.guess(0), "between 0 and 1"),
     "a small order": (lambda: ONCE.renyi(0.5), "from 1 to inf"),
