@@ -129,7 +129,9 @@ class PrivacyCurve(Excesses, HasFacts):
         table = np.column_stack([alarms, np.append(misses, misses - masses)])
         table = np.clip(np.append(table, [[1.0, 0.0]], axis=0), 0.0, 1.0)
         is_new = np.abs(np.diff(table, axis=0)).max(axis=1) > 1e-12
-        return np.asarray(table[np.append(True, is_new)])
+        table = table[np.append(True, is_new)]
+        table[-1] = 1.0, 0.0  # whoever always raises the alarm, whatever the sums were rounded to
+        return np.asarray(table)
 
     def renyi(self, order: float) -> float:
         r"""Renyi divergence of an order of at least 1, in nats, the sum over the questions.
