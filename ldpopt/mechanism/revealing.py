@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from ldpopt.errors import NotRepresentableError
 from ldpopt.mechanism.codec import Randomizer
 
 MAX_SETS = 5000  # sets of answers that several reports can leave; more are not listed
@@ -78,14 +79,16 @@ def revealed_by(law: Randomizer) -> Revealing:
 
     Raises
     ------
-    NotImplementedError
+    NotRepresentableError
         If the reports are not listed, and their ratios are unbounded.
     """
     has_choice = len(law.inputs) > 1
     masses = getattr(law, "counts", None)
     if masses is None:
         if law.odds is None:
-            raise NotImplementedError(f"what a {type(law).__name__} rules out is not known")
+            problem = f"what reports of a {type(law).__name__} rule out is not known"
+            do = "list its masses in a Mechanism"
+            raise NotRepresentableError(problem, code="unlisted-reports", do=do)
         return Revealing(has_choice, is_silent=law.odds == 1, is_random=True)
     masses = masses[:, masses.any(axis=0)]
     can = masses > 0
