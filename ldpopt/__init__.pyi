@@ -23,11 +23,14 @@ from .designing.design import save_design as save_design
 from .designing.methods.method import DesignLimits as DesignLimits
 from .designing.plan import plan_design as plan_design
 from .designing.record import Design as Design
+from .estimation import techniques as techniques
 from .estimation.counts import Counts as Counts
 from .estimation.estimate import Estimate as Estimate
 from .estimation.fit import goodness_of_fit as goodness_of_fit
 from .estimation.inversion import estimate_frequencies as estimate_frequencies
 from .estimation.planning import plan_sample as plan_sample
+from .estimation.power import plan_difference as plan_difference
+from .estimation.significance import Significance as Significance
 from .foundation.budget import Budget as Budget
 from .foundation.rows import RowBlock as RowBlock
 from .mechanism.keyed import SecretKey as SecretKey

@@ -4,3 +4,7 @@ goodness of fit.
 In: reports of a mechanism, design or frequency protocol. Out: an `Estimate` with standard errors
 and intervals.
 """
+
+from ldpopt.estimation import functions, techniques
+
+__all__ = ["functions", "techniques"]

@@ -9,10 +9,11 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
@@ -45,6 +46,11 @@ STREAM = 1 << 16  # reports of a stream that are counted together
 SUMS = ("total", "total_squares", "n_reports")  # numbers of `Counts` that are not by label
 
 
+def new_people() -> frozenset[int]:
+    """Return a token of people who were not counted before, in any process."""
+    return frozenset({uuid4().int})
+
+
 @dataclass(frozen=True, eq=False)
 class Counts:
     r"""How often each report was seen, or for a protocol how many reports support each label.
@@ -65,6 +71,9 @@ class Counts:
         Sum of the squared weights; without weights, the same numbers.
     total, total_squares : float
         Sum of all weights and of their squares.
+    people : frozenset
+        Tokens of those who reported, one for each count of some reports: counts of the same people
+        are recognized by them. They are not saved.
 
     Examples
     --------
@@ -81,6 +90,7 @@ class Counts:
     total: float
     total_squares: float
     n_reports: int
+    people: frozenset[int] = field(default_factory=new_people)
 
     def __post_init__(self) -> None:
         frozen(self.values)
@@ -148,8 +158,10 @@ class Counts:
         if not isinstance(other, Counts):
             return NotImplemented
         other.require(self.source)
-        sums = (getattr(self, key) + getattr(other, key) for key in ("values", "squares", *SUMS))
-        return Counts(self.source, self.labels, *sums)
+        sums = {
+            key: getattr(self, key) + getattr(other, key) for key in ("values", "squares", *SUMS)
+        }
+        return replace(self, **sums, people=self.people | other.people)
 
     __radd__ = __add__
 
@@ -295,6 +307,33 @@ class ReportSource(ABC):
     def spans(self) -> Float:
         """The largest minus the least possible value of each number, shape (k,)."""
 
+    @property
+    def answers(self) -> tuple[Hashable, ...]:
+        """The answers, in the order of a prior; default: the numbers, which are their
+        frequencies.
+        """
+        return tuple(self.names)
+
+    def numbers_at(self, prior: Float) -> Float:
+        """The numbers of a distribution of the answers; default: its frequencies."""
+        return prior
+
+    @property
+    def moments(self) -> tuple[Float, Float]:
+        """The value of each number, and the mean square of a person's value in it, by answer, each
+        of shape (k, n); of answers that are alike one is enough.
+
+        Raises
+        ------
+        StatementError
+            If the values of the reports are not listed.
+        """
+        raise StatementError(
+            f"the values of the reports of {type(self).__name__} are not listed",
+            code="unlisted",
+            do="plan with a mechanism, or a design of fewer answers",
+        )
+
     @abstractmethod
     def p_value(self, counts: Counts) -> float:
         """Return a p-value of unweighted counts, for all possible answers; see
@@ -324,6 +363,21 @@ class ListedSource(ReportSource):
     def left_inverse(self) -> Float:
         """Estimator of the frequencies, shape (n, m)."""
         return left_inverse(self.mechanism)
+
+    @property
+    def answers(self) -> tuple[Hashable, ...]:
+        """The inputs of the mechanism."""
+        return self.mechanism.inputs
+
+    def numbers_at(self, prior: Float) -> Float:
+        """The numbers of a distribution of the answers."""
+        return np.asarray(self.wanted @ prior)
+
+    @property
+    def moments(self) -> tuple[Float, Float]:
+        """The numbers, and the mean squares of a person's values, each of shape (k, n)."""
+        channel = self.mechanism.counts / self.mechanism.denominator
+        return self.wanted, self.estimator**2 @ channel.T
 
     def frequencies(self, counts: Counts) -> Float:
         """Estimated frequencies of the answers, shape (n,), without negative ones."""

@@ -4,24 +4,21 @@ reports.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass, replace
-from statistics import NormalDist
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.estimation.band import ScoreBand
-from ldpopt.estimation.counts import Counts
-from ldpopt.estimation.identified import unseen_variances
-from ldpopt.estimation.intervals import binomial_intervals, norm_sub
+from ldpopt.estimation import contrasts, differences, quantiles, significance
+from ldpopt.estimation.band import Band, NormalBand, ProjectedBand
+from ldpopt.estimation.counts import Counts, new_people
+from ldpopt.estimation.intervals import interval_quantile, norm_sub
+from ldpopt.estimation.significance import Significance
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
-from ldpopt.foundation.numbers import Float, frozen, inner_share
-
-LARGEST_COVARIANCE = 1000  # largest number of estimates of which the covariance matrix is kept
-SAME = 1e-9  # relative difference up to which two values of reports are the same
+from ldpopt.foundation.numbers import Float, frozen
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +47,15 @@ class Estimate(HasFacts):
         P-value of the reports, see `goodness_of_fit`; None for weighted reports.
     is_distribution : bool
         Whether the values are the frequencies of all answers, which sum to 1. Default: ``False``.
+    simultaneous : bool
+        Whether all intervals hold at once with the confidence (Bonferroni). Default: ``False``.
+    band : Band, optional
+        What has the intervals at any confidence; default: normal ones.
+    people : frozenset, optional
+        Tokens of the counts whose reports were used, by which estimates of the same people are
+        recognized; default: a new one.
+    scale : tuple, optional
+        Labels of which the values are positions, for a quantile without edges.
 
     Raises
     ------
@@ -72,17 +78,19 @@ class Estimate(HasFacts):
     interval: Float = None  # type: ignore[assignment]
     fit: float | None = None
     is_distribution: bool = False
+    simultaneous: bool = False
+    band: Band | None = None
+    people: frozenset[int] = field(default_factory=new_people)
+    scale: tuple[Hashable, ...] | None = None
 
     def __post_init__(self) -> None:
         """Check the shapes, fill in the interval and freeze the arrays."""
-        half_width = normal_quantile(self.confidence)
         values = np.atleast_1d(np.array(self.values, dtype=np.float64))
+        z = interval_quantile(self.confidence, len(values), self.simultaneous)
         std_error = np.atleast_1d(np.array(self.std_error, dtype=np.float64))
         interval = self.interval
         if interval is None and std_error.shape == values.shape:
-            interval = np.stack(
-                [values - half_width * std_error, values + half_width * std_error], axis=-1
-            )
+            interval = np.stack([values - z * std_error, values + z * std_error], axis=-1)
         object.__setattr__(self, "values", values)
         n = len(values)
         arrays: dict[str, Any] = {
@@ -177,11 +185,13 @@ class Estimate(HasFacts):
                 code="frequencies",
                 do="estimate the frequencies of all answers, as estimate_frequencies does",
             )
+        values = norm_sub(self.values)
         return replace(
             self,
-            values=norm_sub(self.values),
+            values=values,
             method=f"{self.method}, norm_sub",
             interval=np.clip(self.interval, 0.0, 1.0),
+            band=ProjectedBand(values, self.bounds),
         )
 
     def to_frame(self) -> optional.pandas.DataFrame:
@@ -193,59 +203,276 @@ class Estimate(HasFacts):
         columns = {"estimate": self.values, "std_error": self.std_error, "low": low, "high": high}
         return optional.pandas.DataFrame(columns, index=index)
 
+    @classmethod
+    def of_band(
+        cls,
+        band: Band,
+        counts: Counts,
+        confidence: float,
+        *,
+        simultaneous: bool = False,
+        **fields: Any,
+    ) -> Estimate:
+        """Make the record of the numbers of a band, estimated from some counts."""
+        z = interval_quantile(confidence, len(band.values), simultaneous)
+        return cls(
+            band.values,
+            band.errors,
+            counts.n_reports,
+            float(confidence),
+            covariance=band.covariance,
+            interval=band.ends(z),
+            simultaneous=simultaneous,
+            band=band,
+            people=counts.people,
+            **fields,
+        )
 
-def linear_estimate(
-    counts: Counts,
-    estimator: Float,
-    wanted: Float,
-    channel: Float,
-    inverse: Float,
-    z: float,
-    confidence: float,
-) -> Estimate:
-    """Estimate ``wanted @ p``, shape (k,), by an ``estimator``, shape (k, m), with score intervals
-    of quantile ``z``.
+    @property
+    def bounds(self) -> Band:
+        """The band of the values; normal intervals if none was given."""
+        return self.band or NormalBand(self.values, self.std_error, self.covariance)
 
-    If these hold all at once (``z`` is larger than for one), those of numbers that are a count of
-    reports are binomial.
+    def at(self, confidence: float) -> Estimate:
+        """Return the same estimates with intervals of another confidence.
 
-    ``channel`` and its left ``inverse``, shape (n, m), give the frequencies at which variances are
-    taken.
-    """
-    share = counts.values / counts.total
-    frequencies = norm_sub(inverse @ share)
-    band = ScoreBand(estimator, wanted, channel, frequencies, counts)
-    has_covariance = len(estimator) <= LARGEST_COVARIANCE or estimator is inverse
-    variances = band.variances(has_covariance=has_covariance)
-    unseen = unseen_variances(estimator, channel, frequencies, 1 / counts.scale)
-    error = np.sqrt(np.maximum(variances + unseen, 0.0))
-    interval = band.ends(z)
-    if z > normal_quantile(confidence):
-        low = estimator.min(axis=1)
-        span = np.ptp(estimator, axis=1)
-        part = (estimator - low[:, None]) / np.where(span > 0, span, 1.0)[:, None]
-        is_count = (span > 0) & (np.minimum(np.abs(part), np.abs(1 - part)).max(axis=1) < SAME)
-        scale = np.broadcast_to(band.scales.interval, len(is_count))[is_count]
-        ends = binomial_intervals(part[is_count] @ share, scale, z)
-        interval[is_count] = low[is_count, None] + span[is_count, None] * ends
-    covariance = band.covariance if has_covariance else None
-    return Estimate(
-        band.values, error, counts.n_reports, confidence, covariance=covariance, interval=interval
-    )
+        Raises
+        ------
+        StatementError
+            If the confidence is not between 0 and 1.
 
+        Examples
+        --------
+        >>> Estimate([0.5], [0.25], n_reports=4).at(0.5).interval.round(2)
+        array([[0.33, 0.67]])
+        """
+        z = interval_quantile(confidence, len(self.values), self.simultaneous)
+        return replace(self, confidence=float(confidence), interval=self.bounds.ends(z))
 
-def normal_quantile(confidence: float) -> float:
-    r"""Return ``z`` with :math:`\Pr(|Z| \le z) = \text{confidence}` for a standard normal ``Z``:
-    1.96 for 0.95.
-    """
-    return -NormalDist().inv_cdf(
-        (1 - inner_share(confidence, "confidence", do="pass a coverage such as 0.95")) / 2
-    )
+    def __sub__(self, other: Any) -> Estimate:
+        r"""Differences of the same numbers of other people, with intervals by square and add.
 
+        .. math:: \Big[ a - b - \sqrt{(a - l_a)^2 + (u_b - b)^2}, \;
+                  a - b + \sqrt{(u_a - a)^2 + (b - l_b)^2} \Big]
 
-def interval_quantile(confidence: float, count: int, simultaneous: bool) -> float:
-    """Return ``z`` of each of ``count`` intervals, which hold alone or all at once (Bonferroni)."""
-    alone = normal_quantile(confidence)
-    return (
-        normal_quantile(1.0 - (1.0 - confidence) / count) if simultaneous and count > 1 else alone
-    )
+        for intervals :math:`[l, u]` of each (Newcombe 1998; Zou and Donner 2008).
+
+        Parameters
+        ----------
+        other : Estimate
+            The same numbers, matched by their labels, estimated from independent reports.
+
+        Returns
+        -------
+        Estimate
+            With the confidence of the first.
+
+        Raises
+        ------
+        StatementError
+            If the labels are not the same, or reports of the same people are in both. Two loads of
+            the same file are not recognized as the same people.
+
+        Examples
+        --------
+        >>> north = Estimate([0.5], [0.03], 100)
+        >>> south = Estimate([0.4], [0.04], 100)
+        >>> (north - south).interval.round(3)
+        array([[0.002, 0.198]])
+        """
+        if not isinstance(other, Estimate):
+            return NotImplemented
+        return differences.difference(self, other)
+
+    def contrast(self, matrix: Any, labels: Sequence[Hashable] | None = None) -> Estimate:
+        r"""Estimate sums and differences of the numbers.
+
+        .. math:: B \hat t, \qquad \operatorname{Cov} = B C B^T
+
+        Intervals of estimates that are linear in the reports are score intervals again, with the
+        variance of the sum itself.
+
+        Parameters
+        ----------
+        matrix : array_like, shape (r, k) or (k,), or mapping or Series label -> factor, or table
+            One row for each sum. A mapping by label need not name all labels; a mapping of
+            mappings, or a table, has named rows.
+        labels : sequence of hashable, optional
+            Names of the sums; default: the names of the rows, if they have any.
+
+        Returns
+        -------
+        Estimate
+            Of shape (r,).
+
+        Raises
+        ------
+        StatementError
+            If a shape or label does not fit, or the covariance of the estimates is not known.
+
+        Examples
+        --------
+        >>> coin = Estimate([0.4, 0.6], [0.1, 0.1], 90, covariance=[[0.01, -0.01], [-0.01, 0.01]])
+        >>> coin.contrast([-1, 1]).values.round(2), coin.contrast([-1, 1]).std_error.round(2)
+        (array([0.2]), array([0.2]))
+        """
+        return contrasts.contrast(self, matrix, labels)
+
+    def function(
+        self,
+        f: Callable[[Float], Any],
+        labels: Sequence[Hashable] | None = None,
+        *,
+        gradient: Any = None,
+    ) -> Estimate:
+        r"""Estimate a smooth function of the numbers, with normal intervals (delta method).
+
+        .. math:: f(\hat t), \qquad \operatorname{Var} \approx g^T C g, \quad
+                  g = \nabla f(\hat t)
+
+        Parameters
+        ----------
+        f : callable
+            Of an array of shape (k,), the values in the order of `labels`; returns a number, or an
+            array of shape (r,). `ldpopt.estimation.functions` has some.
+        labels : sequence of hashable, optional
+            Names of the results.
+        gradient : array_like, shape (k,) or (r, k), or callable, optional
+            Derivatives at the values; default: central differences with steps of 1e-6 times the
+            value, at least 1e-6.
+
+        Returns
+        -------
+        Estimate
+            Of shape (r,).
+
+        Raises
+        ------
+        StatementError
+            If the result or a derivative is not a finite number, a shape does not fit, or the
+            covariance of the estimates is not known.
+
+        Examples
+        --------
+        >>> share = Estimate([0.4], [0.1], 90, covariance=[[0.01]])
+        >>> share.function(lambda t: t[0] / (1 - t[0])).std_error.round(3)
+        array([0.278])
+        """
+        return contrasts.function(self, f, labels, gradient)
+
+    def quantile(self, p: float, *, edges: Any = None) -> Estimate:
+        r"""Estimate a quantile of ordered answers, with an interval (Woodruff 1952).
+
+        With the score interval :math:`[L_j, H_j]` of each share :math:`F_j` of the answers up to
+        the ``j``-th, linear between edges,
+
+        .. math:: [\min \{t : H(t) \ge p\}, \; \max \{t : L(t) \le p\}] .
+
+        The estimate is where the isotonic regression of the estimated shares reaches ``p``.
+
+        Parameters
+        ----------
+        p : float
+            ``0 < p < 1``: 0.5 for the median.
+        edges : array_like, shape (n + 1,), optional
+            Ends of the classes of a number, ascending; the first may be ``-inf`` and the last
+            ``inf``. Default: answers without edges, of which one is the quantile.
+
+        Returns
+        -------
+        Estimate
+            One number. Without edges it and the ends of its interval are positions in
+            `Estimate.scale`, the answers.
+
+        Raises
+        ------
+        StatementError
+            If these are not the frequencies of all answers, or the shares up to each answer (a
+            design for the workload "prefix"), or ``p`` or the edges do not fit.
+
+        Examples
+        --------
+        >>> from ldpopt import Mechanism, estimate_frequencies
+        >>> coin = Mechanism([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]])
+        >>> ages = estimate_frequencies(coin, {0: 300, 1: 400, 2: 300})
+        >>> ages.quantile(0.5, edges=[0, 30, 60, 90]).values.round(6)
+        array([45.])
+        """
+        return quantiles.quantile(self, p, edges)
+
+    def test(self, values: Any = 0.0) -> Significance:
+        r"""Test whether one number has a value, or frequencies have given shares.
+
+        The p-value of one number is one minus the confidence at which its interval touches the
+        value,
+
+        .. math:: p = 2 (1 - \Phi(z^*)), \quad
+                  z^* = \sup \{z : \text{the value is not in the interval of quantile } z\},
+
+        so that it is below 0.05 exactly if the value is outside of the 95 % interval; it is 0 for
+        a value that no answers give. Frequencies are tested against shares :math:`p_0` by
+
+        .. math:: T = N (A (\hat q - q_0))^T
+                  (A (\operatorname{diag} q_0 - q_0 q_0^T) A^T)^{+} A (\hat q - q_0),
+                  \quad q_0 = P^T p_0,
+
+        which is chi-square with ``n - 1`` degrees; for a square channel it is Pearson's statistic
+        of the reports. With weights it is divided by the mean design effect (Rao and Scott 1981).
+
+        Parameters
+        ----------
+        values : float, or array_like, shape (n,), or mapping or Series label -> share
+            The value of one number, or shares of all answers that sum to 1. Default: ``0.0``.
+
+        Returns
+        -------
+        Significance
+            ``statistic``, ``freedom``, ``p_value`` and ``hypothesis``.
+
+        Raises
+        ------
+        StatementError
+            If there are several numbers that are not the frequencies of all answers, or the values
+            do not fit.
+
+        Examples
+        --------
+        >>> Estimate([0.5], [0.25], n_reports=4).test(0.01).p_value.__round__(4)
+        0.05
+        """
+        return significance.significance_of(self, values)
+
+    def mean(self, values: Any = None) -> Estimate:
+        r"""Estimate the mean of numbers behind the answers, :math:`\sum_x v_x \hat p_x`.
+
+        Parameters
+        ----------
+        values : array_like, shape (n,), or mapping or Series label -> number, optional
+            The number of each answer; default: the labels, if these are numbers.
+
+        Raises
+        ------
+        StatementError
+            If these are not the frequencies of all answers, or the numbers do not fit.
+        """
+        return contrasts.mean(self, values)
+
+    def deviation(self, values: Any = None) -> Estimate:
+        r"""Estimate the standard deviation of numbers behind the answers.
+
+        .. math:: \sqrt{\hat m_2 - \hat m_1^2 + \operatorname{Var} \hat m_1}
+
+        with the estimated means of the numbers and of their squares; normal intervals.
+
+        Parameters
+        ----------
+        values : array_like, shape (n,), or mapping or Series label -> number, optional
+            The number of each answer; default: the labels, if these are numbers.
+
+        Raises
+        ------
+        StatementError
+            If these are not the frequencies of all answers, the numbers do not fit, or the
+            estimated variance is not positive.
+        """
+        return contrasts.deviation(self, values)

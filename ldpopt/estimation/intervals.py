@@ -18,7 +18,33 @@ from typing import Any
 import numpy as np
 
 from ldpopt.auditing.black_box import lower_limit, upper_limit
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, inner_share
+
+
+def normal_quantile(confidence: float) -> float:
+    r"""Return ``z`` with :math:`\Pr(|Z| \le z) = \text{confidence}` for a standard normal ``Z``:
+    1.96 for 0.95.
+    """
+    return -NormalDist().inv_cdf(
+        (1 - inner_share(confidence, "confidence", do="pass a coverage such as 0.95")) / 2
+    )
+
+
+def interval_quantile(confidence: float, count: int, simultaneous: bool) -> float:
+    """Return ``z`` of each of ``count`` intervals, which hold alone or all at once (Bonferroni)."""
+    alone = normal_quantile(confidence)
+    return (
+        normal_quantile(1.0 - (1.0 - confidence) / count) if simultaneous and count > 1 else alone
+    )
+
+
+def tail(z: Any) -> Any:
+    """Probability that a standard normal number is below ``-z``; a number, or an array."""
+    if np.ndim(z) == 0:
+        return NormalDist().cdf(-float(z))
+    from scipy.special import ndtr
+
+    return ndtr(-z)
 
 
 def norm_sub(values: Float) -> Float:
@@ -30,7 +56,7 @@ def norm_sub(values: Float) -> Float:
     return np.asarray(np.maximum(values - shift[int(np.flatnonzero(falling > shift)[-1])], 0.0))
 
 
-def share_intervals(share: Float, scale: Any, z: float) -> Float:
+def share_intervals(share: Float, scale: Any, z: Any) -> Float:
     """Wilson intervals of shares, shape ``(k, 2)``; ``scale`` is one over the number of reports, a
     number or of shape (k,).
     """
@@ -40,28 +66,28 @@ def share_intervals(share: Float, scale: Any, z: float) -> Float:
     return np.stack([(middle - half) / (1 + c), (middle + half) / (1 + c)], axis=-1)
 
 
-def binomial_intervals(share: Float, scale: Any, z: float) -> Float:
+def binomial_intervals(share: Float, scale: Any, z: Any) -> Float:
     """Clopper and Pearson's intervals of shares, shape ``(k, 2)``: the risk is at most that of
     ``z``, however small.
     """
     hits = np.round(np.clip(share, 0.0, 1.0) / scale, 6)
     place: Any = slice(None)
-    if np.ndim(scale) == 0:
+    if np.ndim(scale) == 0 and np.ndim(z) == 0:
         hits, place = np.unique(hits, return_inverse=True)
-    risk = NormalDist().cdf(-z)
+    risk = tail(z)
     ends = lower_limit(hits, 1 / scale, risk), upper_limit(hits, 1 / scale, risk)
     return np.asarray(np.stack(ends, axis=-1)[place])
 
 
 def score_intervals(
-    estimates: Float, wanted: Float, second: Float, frequencies: Float, scale: Any, z: float
+    estimates: Float, wanted: Float, second: Float, frequencies: Float, scale: Any, z: Any
 ) -> Float:
     """Score intervals, shape (k, 2), of unbiased ``estimates`` of ``wanted @ p``, linear in the
     reports; not clipped.
 
     ``wanted`` and ``second``, the mean square of a person's value by answer, have shape (k, n),
     ``frequencies`` (n,); ``scale`` is one over the (effective) number of reports, a number or of
-    shape (k,), ``z`` a quantile of the normal distribution.
+    shape (k,), and so is ``z``, a quantile of the normal distribution.
     """
     mean, moment, ends, slopes = _moments(wanted, second, frequencies)
     (low, low_moment), (high, high_moment) = ends

@@ -1,13 +1,13 @@
 """Frequencies from the reports of a mechanism: unbiased inversion or maximum likelihood."""
 
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
 from ldpopt.errors import StatementError
+from ldpopt.estimation.band import LikelihoodBand, NormalBand, ScoreBand
 from ldpopt.estimation.counts import Counts, source_of
-from ldpopt.estimation.estimate import Estimate, interval_quantile, linear_estimate
+from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.identified import PEOPLE, require_shown
 from ldpopt.estimation.likelihood import (
@@ -131,8 +131,6 @@ def estimate_frequencies(
     if numbers is not None:
         _require_numbers(numbers, mechanism, method)
         names = numbers.names
-    z = interval_quantile(confidence, len(names), simultaneous)
-    share = float(confidence)
     channel = mechanism.counts / mechanism.denominator
     counts = Counts.of(mechanism, reports, weights=weights).require_some()
     impossible = np.flatnonzero((counts.values > 0) & (channel.max(axis=0) == 0))
@@ -148,56 +146,44 @@ def estimate_frequencies(
     wanted, estimator, inverse = _estimators(mechanism, numbers)
     require_shown(estimator, channel, wanted, names, 1 / counts.scale)
     if method == "inversion":
-        estimate = linear_estimate(counts, estimator, wanted, channel, inverse, z, share)
-        interval = estimate.interval
-        if intervals == "normal":
-            interval = _normal_intervals(estimate.values, estimate.std_error, z)
-        is_all = numbers is None
-        kind = "inversion" if is_all else "design"
-        return replace(
-            estimate,
-            labels=names,
-            interval=interval,
-            fit=fit,
-            method=kind,
-            is_distribution=is_all,
+        matrices = (estimator, wanted, channel, inverse)
+        band: Any = ScoreBand.of(
+            counts, *matrices, answers=mechanism.inputs, is_exact=simultaneous and len(names) > 1
         )
-    return _likelihood_estimate(channel, counts, names, share, z, fit)
+        if intervals == "normal":
+            band = NormalBand(band.values, band.errors, band.covariance)
+    else:
+        band = _likelihood_band(channel, counts)
+    is_all = numbers is None
+    return Estimate.of_band(
+        band,
+        counts,
+        confidence,
+        simultaneous=simultaneous,
+        method=method if is_all else "design",
+        labels=names,
+        fit=fit,
+        is_distribution=is_all,
+    )
 
 
-def _likelihood_estimate(
-    channel: Float,
-    counts: Counts,
-    names: tuple[Any, ...],
-    share: float,
-    z: float,
-    fit: float | None,
-) -> Estimate:
-    """The most likely frequencies, with normal intervals of quantile ``z`` within [0, 1]."""
+def _likelihood_band(channel: Float, counts: Counts) -> LikelihoodBand:
+    """The most likely frequencies, with normal intervals within [0, 1]."""
     values = most_likely(channel, counts.values / counts.total)
     covariance = likelihood_covariance(channel, values, counts.scale)
     spread = np.diag(covariance)
     if counts.is_weighted:
         covariance = weighted_covariance(channel, values, counts.squares / counts.total**2)
         spread = np.maximum(spread, np.diag(covariance))
-    interval = _normal_intervals(values, np.sqrt(np.maximum(spread, 0.0)), z)
-    return Estimate(
+    return LikelihoodBand(
         values,
         np.sqrt(np.maximum(np.diag(covariance), 0.0)),
-        counts.n_reports,
-        share,
-        "maximum_likelihood",
-        names,
         covariance,
-        np.clip(interval, 0.0, 1.0),
-        fit,
-        is_distribution=True,
+        np.sqrt(np.maximum(spread, 0.0)),
+        (0.0, 1.0),
+        channel,
+        counts,
     )
-
-
-def _normal_intervals(values: Float, error: Float, z: float) -> Float:
-    """Intervals ``values -+ z error``, shape ``(n, 2)``."""
-    return np.stack([values - z * error, values + z * error], axis=-1)
 
 
 def _estimators(mechanism: Mechanism, numbers: Workload | None) -> tuple[Float, Float, Float]:

@@ -134,6 +134,17 @@ def worst_variance(means: Float, second: Float) -> float:
     on the upper hull of the points :math:`(w_x, b_x)`. On an edge of slope ``m`` it lies at ``m /
     2``, or at an end.
     """
+    hull = upper_hull(means, second)
+    best = max(b - w * w for w, b in hull)
+    for (w, b), (w2, b2) in pairwise(hull):
+        slope = (b2 - b) / (w2 - w)
+        place = min(max(slope / 2, w), w2)
+        best = max(best, b + slope * (place - w) - place * place)
+    return max(best, 0.0)
+
+
+def upper_hull(means: Float, second: Float) -> list[tuple[float, float]]:
+    """Corners of the upper hull of the points ``(means, second)``, from left to right."""
     order = np.lexsort((second, means))
     hull: list[tuple[float, float]] = []
     for point in zip(means[order].tolist(), second[order].tolist(), strict=True):
@@ -142,12 +153,7 @@ def worst_variance(means: Float, second: Float) -> float:
         if hull and hull[-1][0] == point[0]:
             hull.pop()
         hull.append(point)
-    best = max(b - w * w for w, b in hull)
-    for (w, b), (w2, b2) in pairwise(hull):
-        slope = (b2 - b) / (w2 - w)
-        place = min(max(slope / 2, w), w2)
-        best = max(best, b + slope * (place - w) - place * place)
-    return max(best, 0.0)
+    return hull
 
 
 def _turns_up(

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -16,6 +17,7 @@ from ldpopt.certificate.yes_no_certificate import YesNoCertificate
 from ldpopt.designing.design import design
 from ldpopt.designing.record import Design
 from ldpopt.errors import LdpoptError, LimitReachedError, StatementError
+from ldpopt.estimation.band import ScoreBand
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.identified import silence, silent_numbers
@@ -96,31 +98,45 @@ class PairNumbers(JointNumbers):
         silent, errors = silent_numbers(self.estimator, channel, self.wanted, people)
         if len(silent):
             raise not_shown(self.joint, *self.pair, people, silence(errors[silent[0]]))
-        estimate = super().estimate(counts, confidence, **options)
-        spread = self._covariance(counts)
-        if spread is None:
-            return estimate
-        error = np.sqrt(np.maximum(np.diag(spread), 0.0))
-        if counts.is_weighted:
-            return replace(estimate, std_error=np.maximum(error, estimate.std_error))
-        covariance = None if estimate.covariance is None else spread
-        return replace(estimate, std_error=error, covariance=covariance)
+        return super().estimate(counts, confidence, **options)
 
-    def _covariance(self, counts: Counts) -> Float | None:
-        """Covariance of the estimates at the most likely frequencies of the answers; None if these
-        are not found.
-
-        A few reports may carry most of a variance: their expected shares are known better than
-        those that were seen.
-        """
+    def band(self, counts: Counts, **fields: Any) -> ScoreBand:
+        """The band of the table, with the variances at the most likely shares of the reports."""
         channel = self.mechanism.channel
         try:
             frequencies = most_likely(channel, counts.values / counts.total)
         except LimitReachedError:
-            return None
-        share = frequencies @ channel
-        centered = self.estimator - (self.estimator @ share)[:, None]
-        return np.asarray((centered * share) @ centered.T * counts.scale)
+            return super().band(counts, **fields)
+        matrices = (self.estimator, self.wanted, channel, self.left_inverse)
+        return _LikelyBand.of(counts, *matrices, likely=frequencies @ channel, **fields)
+
+
+@dataclass(frozen=True, eq=False)
+class _LikelyBand(ScoreBand):
+    """Numbers whose variances are taken at the most likely shares of the reports.
+
+    A few reports may carry most of a variance: their expected shares are known better than those
+    that were seen.
+    """
+
+    likely: Any = None  # (m,)
+
+    @cached_property
+    def _spread_of_likely(self) -> Float:
+        centered = self.estimator - (self.estimator @ self.likely)[:, None]
+        return np.asarray((centered * self.likely) @ centered.T * self.counts.scale)
+
+    @property
+    def covariance(self) -> Float | None:
+        """Covariance at the likely shares; with weights at those seen."""
+        seen = super().covariance
+        return seen if seen is None or self.counts.is_weighted else self._spread_of_likely
+
+    @cached_property
+    def errors(self) -> Float:
+        """Standard errors at the likely shares; with weights the larger ones of both."""
+        error = np.sqrt(np.maximum(np.diag(self._spread_of_likely), 0.0))
+        return np.maximum(error, super().errors) if self.counts.is_weighted else error
 
 
 def not_shown(
