@@ -167,7 +167,8 @@ class RatioBand:
         span = high - low
         far = np.stack([np.fmin(self._ratios, low - span), np.fmax(self._ratios, high + span)])
         near = np.broadcast_to(self._ratios, far.shape)
-        quantile, last = (z, z) if np.ndim(z) == 0 else (z[: len(self.rows)], z[-1])
+        quantile = z if np.ndim(z) == 0 else z[: len(self.rows)]
+        last = z if np.ndim(z) == 0 else z[-1]
         for _ in range(STEPS if self._answered > 0 else 0):
             middle = (near + far) / 2
             spread = np.stack([self._scales.interval * self._variances(side) for side in middle])

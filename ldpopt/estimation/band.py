@@ -152,7 +152,8 @@ class NormalBand:
         related to the answers) is taken as if it added up.
         """
         is_one = (matrix != 0).sum(axis=1) <= 1
-        values, size = matrix @ self.values, np.abs(matrix)
+        values = matrix @ self.values
+        size = np.abs(matrix)
         spread = self.errors if self.spread is None else self.spread
         possible = _range(matrix, self.possible)
         if self.covariance is None:

@@ -161,9 +161,11 @@ class _Variances:
                 raise _out_of_range(start, size, low, high)
             return self._root(start, size, times, quantiles) ** 2
         # The root is concave in the first number, so that a search finds the largest one.
-        left, right = low, high - abs(size)
+        left = low
+        right = high - abs(size)
         for _ in range(SEARCH):
-            first, second = left + (right - left) / 3, right - (right - left) / 3
+            first = left + (right - left) / 3
+            second = right - (right - left) / 3
             if self._root(first, abs(size), times, quantiles) < self._root(
                 second, abs(size), times, quantiles
             ):
@@ -239,7 +241,7 @@ def _out_of_range(start: float, size: float, low: float, high: float) -> Stateme
     return StatementError(
         f"the numbers {start:g} and {start + size:g} of the groups are not within {low:g} and "
         f"{high:g}",
-        code="range",
+        code="groups",
         do="pass another share of the first group, or a smaller difference",
     )
 

@@ -95,11 +95,11 @@ def _crossing(
     heights: Float, edges: Float, place: int, p: float, takes_finite: bool = False
 ) -> float:
     """Where a function that is linear in the class after edge ``place`` has the value ``p``."""
-    left, right = float(edges[place]), float(edges[place + 1])
+    left, right = edges[place : place + 2].tolist()
     if np.isinf(left) or np.isinf(right):
         finite, infinite = (right, left) if np.isinf(left) else (left, right)
         return finite if takes_finite else infinite
-    low, high = heights[place], heights[place + 1]
+    low, high = heights[place : place + 2]
     return left + (right - left) * float((p - low) / (high - low))
 
 

@@ -141,7 +141,7 @@ def _test_frequencies(estimate: Estimate, labels: Sequence[Hashable], values: An
     if np.ndim(values) == 0 and not hasattr(values, "keys"):
         raise StatementError(
             f"{short_repr(values)} is not a share for each of {len(labels)} answers",
-            code="shares",
+            code="hypothesis",
             do="pass shares that sum to 1; test one number by .contrast({label: 1}).test(value)",
         )
     shares = read_prior(values, tuple(labels))[0]
@@ -168,7 +168,7 @@ def _test_reports(band: Any, expected: Float, hypothesis: str) -> Significance:
     share = counts.values / counts.total
     if (share[expected == 0] > 0).any():
         return Significance(np.inf, max(1, len(band.channel) - 1), 0.0, hypothesis)
-    scores = _Scores.of(band.channel, expected)
+    scores = _Directions.of(band.channel, expected)
     distance = scores.white @ (share - expected)
     effect = 1.0
     if counts.is_weighted:
@@ -189,7 +189,7 @@ def independence(
     total = values.sum()
     table = values / total
     margins = table.sum(axis=1), table.sum(axis=0)
-    first, second = map(_Scores.of, channels, margins)
+    first, second = map(_Directions.of, channels, margins)
     away = first.white @ (table - np.outer(*margins)) @ second.white.T
     freedom = first.freedom * second.freedom
     scale = squares.sum() / total**2
@@ -202,7 +202,7 @@ def independence(
 
 
 @dataclass(frozen=True, eq=False)
-class _Scores:
+class _Directions:
     """Values of the reports whose mean is 0 and covariance the identity if their shares are as
     expected.
     """
@@ -215,10 +215,11 @@ class _Scores:
         return len(self.white)
 
     @classmethod
-    def of(cls, channel: Float, expected: Float) -> _Scores:
+    def of(cls, channel: Float, expected: Float) -> _Directions:
         """Those of a channel at some expected shares of the reports, shape (m,)."""
         occurs = expected > 0
-        part, share = channel[:, occurs], expected[occurs]
+        part = channel[:, occurs]
+        share = expected[occurs]
         kept = _independent_rows(part)
         if len(kept) < 2:
             return cls(np.zeros((0, len(expected))))

@@ -151,8 +151,8 @@ def unrelated(p: Any, share: Any) -> Mechanism:
     StatementError
         If an argument is not a probability.
     """
-    sensitive, other = _probability(p, "p"), _probability(share, "share")
-    yes = (1 - sensitive) * other
+    sensitive = _probability(p, "p")
+    yes = (1 - sensitive) * _probability(share, "share")
     return Mechanism([[1 - yes, yes], [1 - sensitive - yes, sensitive + yes]], ANSWERS, ANSWERS)
 
 

@@ -230,7 +230,7 @@ def test_shares_are_tested_by_pearson_on_the_reports() -> None:
         assert each.test([0.2, 0.3, 0.5]).statistic == pytest.approx(pearson, rel=1e-10)
     with refused("several-numbers"):
         SOURCES["prefix"].test(0.5)
-    with refused("shares"):
+    with refused("hypothesis"):
         three.test(0.5)
     with refused("supports"):
         SOURCES["protocol"].test([0.2, 0.3, 0.5])
