@@ -241,7 +241,7 @@ def _out_of_range(start: float, size: float, low: float, high: float) -> Stateme
     return StatementError(
         f"the numbers {start:g} and {start + size:g} of the groups are not within {low:g} and "
         f"{high:g}",
-        code="groups",
+        code="first-group",
         do="pass another share of the first group, or a smaller difference",
     )
 

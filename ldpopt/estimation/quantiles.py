@@ -98,9 +98,9 @@ def _crossing(
     left, right = edges[place : place + 2].tolist()
     if np.isinf(left) or np.isinf(right):
         finite, infinite = (right, left) if np.isinf(left) else (left, right)
-        return finite if takes_finite else infinite
+        return float(finite if takes_finite else infinite)
     low, high = heights[place : place + 2]
-    return left + (right - left) * float((p - low) / (high - low))
+    return float(left + (right - left) * (p - low) / (high - low))
 
 
 def quantile(estimate: Estimate, p: float, edges: Any = None) -> Estimate:

@@ -147,7 +147,7 @@ def test_without_shares_the_worst_pair_is_planned() -> None:
     [
         ({"difference": 0}, "range"),
         ({"difference": 1.5}, "range"),
-        ({"difference": 0.1, "shares": 0.95}, "groups"),
+        ({"difference": 0.1, "shares": 0.95}, "first-group"),
         ({"difference": 0.1, "power": 1.0}, "share"),
         ({"difference": 0.1, "level": 0}, "share"),
         ({"difference": 0.1, "ratio": 0}, "sign"),
