@@ -193,11 +193,11 @@ class RatioBand:
         sums = np.zeros((len(matrix) + 1, len(self.of_all.values)))
         sums[:-1, self.rows] = matrix[:, :size]
         sums[-1, self.missing] = 1.0
-        source = _Sums(self.source, sums)
+        source = Sums(self.source, sums)
         return RatioBand(self.of_all.contrast(sums), source, self.counts, len(matrix), False)
 
 
-class _Sums(ListedSource):
+class Sums(ListedSource):
     """Sums of the numbers of a source."""
 
     names = ()
@@ -208,6 +208,11 @@ class _Sums(ListedSource):
         self.mechanism = source.mechanism
         self.estimator = matrix @ source.estimator
         self.wanted = matrix @ source.wanted
+
+    @property
+    def channel(self) -> Float:
+        """That of the source."""
+        return self.source.channel
 
     def frequencies(self, counts: Counts) -> Float:
         """Those of the source."""

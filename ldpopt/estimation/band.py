@@ -249,6 +249,7 @@ class LikelihoodBand(NormalBand):
 
     channel: Any = None  # (n, m)
     counts: Any = None
+    groups: Any = None  # as those of `ScoreBand`
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,6 +269,8 @@ class ScoreBand:
     # whether numbers that are a count of reports have binomial intervals (Clopper and Pearson
     # 1934), as those that hold all at once
     is_exact: bool = False
+    # (m,): the channel of each report, if there are several, with fixed numbers of people
+    groups: Any = None
 
     @cached_property
     def values(self) -> Float:

@@ -147,9 +147,7 @@ class Counts:
             return reports.require(source.digest)
         if column is None:
             return source.counts_of(reports, weights, missing)
-        if isinstance(reports, (str, os.PathLike)):
-            return count_file(os.fspath(reports), {column: (source, missing)}, weights)[column][ALL]
-        return count_frame(source, reports, column, weights, missing)[ALL]
+        return source.counts_of_table(reports, column, weights, missing)
 
     def __add__(self, other: Any) -> Counts:
         """Counts of both, of the same mechanism."""
@@ -296,6 +294,10 @@ class ReportSource(ABC):
         """Count reports in an array, as `codec` reads them, with weights of shape (N,)."""
         return self.counts_of(reports, weights)
 
+    def counts_of_table(self, table: Any, column: str, weights: Any, missing: Missing) -> Counts:
+        """Count the reports in a column of a dataframe or a file; see `Counts.of`."""
+        return counts_by(self, table, column, weights, missing)[ALL]
+
     @abstractmethod
     def variances(self, prior: Any = None) -> Float:
         """Variance of one respondent's value for each number, shape (k,), at a prior; default: at
@@ -355,6 +357,11 @@ class ListedSource(ReportSource):
         return self.mechanism
 
     @property
+    def channel(self) -> Float:
+        """Probability of each report by answer, shape (n, m)."""
+        return np.asarray(self.mechanism.counts / self.mechanism.denominator)
+
+    @property
     def wanted(self) -> Float:
         """Matrix of the numbers that are estimated, shape (k, n); default: the frequencies."""
         return np.eye(len(self.mechanism.inputs))
@@ -376,8 +383,7 @@ class ListedSource(ReportSource):
     @property
     def moments(self) -> tuple[Float, Float]:
         """The numbers, and the mean squares of a person's values, each of shape (k, n)."""
-        channel = self.mechanism.counts / self.mechanism.denominator
-        return self.wanted, self.estimator**2 @ channel.T
+        return self.wanted, self.estimator**2 @ self.channel.T
 
     def frequencies(self, counts: Counts) -> Float:
         """Estimated frequencies of the answers, shape (n,), without negative ones."""
@@ -386,8 +392,7 @@ class ListedSource(ReportSource):
     def second_moments(self, place: int) -> tuple[Float, Float]:
         """Means of ``v_i^2`` and ``v_i v_place`` over the reports of each answer, each (k, n)."""
         values = self.estimator
-        channel = self.mechanism.counts / self.mechanism.denominator
-        return values**2 @ channel.T, (values * values[place]) @ channel.T
+        return values**2 @ self.channel.T, (values * values[place]) @ self.channel.T
 
     def ratio_squares(self, counts: Counts, rows: Any, missing: int, ratios: Float) -> Float:
         """Mean squares of ``v_i - t_i (1 - v_missing)`` over the reports, for the numbers ``i`` of
@@ -434,10 +439,8 @@ class ListedSource(ReportSource):
         """Variance of one respondent's value for each number, shape (k,); the worst prior is found
         exactly.
         """
-        known = None if prior is None else read_prior(prior, self.mechanism.inputs)[0]
-        return linear_variances(
-            self.mechanism.counts / self.mechanism.denominator, self.estimator, self.wanted, known
-        )
+        known = None if prior is None else read_prior(prior, self.answers)[0]
+        return linear_variances(self.channel, self.estimator, self.wanted, known)
 
     @property
     def spans(self) -> Float:
@@ -448,8 +451,7 @@ class ListedSource(ReportSource):
         """Return a p-value by the distance of the counts from the nearest distribution that some
         answers give.
         """
-        channel = self.mechanism.counts / self.mechanism.denominator
-        return likelihood_p_value(channel, counts.values.astype(np.int64))
+        return likelihood_p_value(self.channel, counts.values.astype(np.int64))
 
     def _counts(self, values: Any, squares: Any, n_reports: int) -> Counts:
         total = values.sum().item()
@@ -474,6 +476,21 @@ class MechanismSource(ListedSource):
     def estimator(self) -> Float:  # type: ignore[override]
         """The left inverse; channels with linearly dependent rows are refused."""
         return left_inverse(self.mechanism)
+
+
+def counts_by(
+    source: ReportSource,
+    table: Any,
+    column: str,
+    weights: Any,
+    missing: Missing,
+    by: str | None = None,
+) -> dict[Hashable, Counts]:
+    """Count the reports in a column of a dataframe or a file, by the groups of another column."""
+    if isinstance(table, (str, os.PathLike)):
+        path = os.fspath(table)
+        return count_file(path, {column: (source, missing)}, weights, by)[column]
+    return count_frame(source, table, column, weights, missing, by)
 
 
 def source_of(source: Any, where: str) -> ReportSource:

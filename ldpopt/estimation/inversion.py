@@ -133,15 +133,7 @@ def estimate_frequencies(
         names = numbers.names
     channel = mechanism.counts / mechanism.denominator
     counts = Counts.of(mechanism, reports, weights=weights).require_some()
-    impossible = np.flatnonzero((counts.values > 0) & (channel.max(axis=0) == 0))
-    if len(impossible):
-        report = mechanism.outputs[impossible[0]]
-        times = counts.values[impossible[0]]
-        raise StatementError(
-            f"report {report!r} has probability 0 under every input, yet was seen {times} times",
-            code="impossible-report",
-            do="pass the mechanism that made these reports",
-        )
+    require_possible(channel, counts)
     fit = checked_fit(source_of(mechanism, "estimate_frequencies"), counts, check_fit)
     wanted, estimator, inverse = _estimators(mechanism, numbers)
     require_shown(estimator, channel, wanted, names, 1 / counts.scale)
@@ -153,7 +145,7 @@ def estimate_frequencies(
         if intervals == "normal":
             band = NormalBand(band.values, band.errors, band.covariance)
     else:
-        band = _likelihood_band(channel, counts)
+        band = likelihood_band(channel, counts)
     is_all = numbers is None
     return Estimate.of_band(
         band,
@@ -167,7 +159,20 @@ def estimate_frequencies(
     )
 
 
-def _likelihood_band(channel: Float, counts: Counts) -> LikelihoodBand:
+def require_possible(channel: Float, counts: Counts) -> None:
+    """Refuse counts of a report that no answer causes."""
+    impossible = np.flatnonzero((counts.values > 0) & (channel.max(axis=0) == 0))
+    if len(impossible):
+        report = counts.labels[impossible[0]]
+        times = counts.values[impossible[0]]
+        raise StatementError(
+            f"report {report!r} has probability 0 under every input, yet was seen {times} times",
+            code="impossible-report",
+            do="pass the mechanism that made these reports",
+        )
+
+
+def likelihood_band(channel: Float, counts: Counts) -> LikelihoodBand:
     """The most likely frequencies, with normal intervals within [0, 1]."""
     values = most_likely(channel, counts.values / counts.total)
     covariance = likelihood_covariance(channel, values, counts.scale)

@@ -168,7 +168,7 @@ def _test_reports(band: Any, expected: Float, hypothesis: str) -> Significance:
     share = counts.values / counts.total
     if (share[expected == 0] > 0).any():
         return Significance(np.inf, max(1, len(band.channel) - 1), 0.0, hypothesis)
-    scores = _Directions.of(band.channel, expected)
+    scores = _Directions.of(band.channel, expected, band.groups)
     distance = scores.white @ (share - expected)
     effect = 1.0
     if counts.is_weighted:
@@ -215,8 +215,11 @@ class _Directions:
         return len(self.white)
 
     @classmethod
-    def of(cls, channel: Float, expected: Float) -> _Directions:
-        """Those of a channel at some expected shares of the reports, shape (m,)."""
+    def of(cls, channel: Float, expected: Float, groups: Any = None) -> _Directions:
+        """Those of a channel at some expected shares of the reports, shape (m,).
+
+        Shares of ``groups`` of reports, numbers of shape (m,), are fixed: the means are 0 in each.
+        """
         occurs = expected > 0
         part = channel[:, occurs]
         share = expected[occurs]
@@ -230,7 +233,10 @@ class _Directions:
             # an answer that the shares show.
             weights = np.linalg.lstsq((part[kept] / np.sqrt(share)).T, np.sqrt(share))[0]
             values = (part[kept] / share)[np.arange(len(kept)) != int(np.abs(weights).argmax())]
-        centered = values - (values @ share)[:, None]
+        group = np.zeros(len(share), np.int64) if groups is None else groups[occurs]
+        is_in = group == np.arange(group.max() + 1)[:, None]
+        means = (values * share) @ is_in.T / np.maximum(is_in @ share, np.finfo(float).tiny)
+        centered = values - means @ is_in
         try:
             root = np.linalg.cholesky((centered * share) @ centered.T)
         except np.linalg.LinAlgError:

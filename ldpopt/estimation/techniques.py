@@ -13,6 +13,7 @@ from math import comb, isfinite
 from typing import Any
 
 from ldpopt.errors import StatementError
+from ldpopt.estimation.report_model import ReportModel
 from ldpopt.foundation.budget import decimal_of
 from ldpopt.foundation.numbers import rational, short_repr, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
@@ -233,6 +234,49 @@ def item_count(shares: Sequence[Any]) -> Mechanism:
         longer = [*law, Fraction(0)], [Fraction(0), *law]
         law = [a * (1 - share) + b * share for a, b in zip(*longer, strict=True)]
     return Mechanism([[*law, 0], [0, *law]], ANSWERS, None)
+
+
+def cheating_detection(p1: Any, p2: Any, *, column: str | None = None) -> ReportModel:
+    r"""Return the cheating detection model (Clark and Desharnais 1998): two random halves of the
+    people with different probabilities of a forced "yes", in which some always say "no".
+
+    .. math:: \Pr(\text{yes} \mid \text{half } i) =
+              p_\text{yes} + p_i \, p_\text{no}, \qquad
+              p_\text{no} + p_\text{yes} + p_\text{cheater} = 1
+
+    Parameters
+    ----------
+    p1, p2 : float, Fraction or str
+        Probabilities of a forced "yes" in the halves 1 and 2, which differ.
+    column : str, optional
+        Column of a table that has the half, 1 or 2, of each person.
+
+    Returns
+    -------
+    ReportModel
+        Of the answers "no" and "yes", and the behavior "cheater".
+
+    Raises
+    ------
+    StatementError
+        If an argument is not a probability, or both are the same.
+
+    Examples
+    --------
+    >>> model = cheating_detection(0.25, 0.75)
+    >>> seen = {1: {"yes": 430, "no": 570}, 2: {"yes": 740, "no": 260}}
+    >>> model.estimate(seen).std_error.round(4).tolist()
+    [0.0418, 0.0245, 0.0222]
+    """
+    shares = [_probability(p, name) for p, name in ((p1, "p1"), (p2, "p2"))]
+    if shares[0] == shares[1]:
+        raise StatementError(
+            f"both halves have the probability {float(shares[0]):g}",
+            code="same-halves",
+            do="give different probabilities, such as 0.25 and 0.75: cheaters are seen by them",
+        )
+    halves = {number: forced(0, share) for number, share in enumerate(shares, 1)}
+    return ReportModel(halves, column=column, behaviors={"cheater": "no"})
 
 
 def _probability(value: Any, name: str) -> Fraction:
