@@ -181,7 +181,7 @@ class Table:
         if getattr(sample, "margins", None):
             raise StatementError(
                 "margins change weights, and a regression takes weights as they are",
-                code="margins",
+                code="sample-margins",
                 where="the sample",
                 do="put the columns of the margins into the formula, or fit weights before",
             )

@@ -218,6 +218,18 @@ class Mixture:
         """Whether the report of the outcome is all that is random."""
         return len(self.matrices) == 1 and self.away is None
 
+    def thinned(self, step: int) -> Mixture:
+        """The same of each row whose number is a multiple of a step."""
+        return Mixture(
+            self.family,
+            [matrix[::step] for matrix in self.matrices],
+            self.clear[::step],
+            self.likelihood[:, ::step],
+            self.cells[:, ::step],
+            None if self.away is None else self.away[:, ::step],
+            self.weights[::step],
+        )
+
     def value_and_gradient(self, theta: Float) -> tuple[float, Float]:
         """The log-likelihood, minus infinity where a report has probability 0, and its gradient,
         shape (d,).

@@ -19,6 +19,7 @@ A finite population has no part in ``B``: coefficients are those of a model, not
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -29,10 +30,16 @@ from ldpopt.estimation.regression.columns import Units
 from ldpopt.foundation.numbers import Float, Int
 
 STEPS = 200  # largest number of steps by outer products
-NEAR = 1e-2  # twice the log-likelihood that a step may gain, below which Newton steps begin
-NEWTON_STEPS = 12  # with one matrix
-ROUNDS = 10  # matrices
-DONE = 1e-13  # twice what a step may gain at the maximum, for each unit of the log-likelihood
+NEAR = 30.0  # twice the log-likelihood that a step may gain, below which Newton steps begin,
+NEARER = 1e-3  # and where the information must be positive
+MANY = 20_000  # rows, from which on the search begins at the maximum of a part of them,
+THINNED = 10  # each tenth
+NEWTON_STEPS = 12  # with one matrix, which
+SLOW = 0.1  # is computed again if a step gains more than this share of the one before
+ROUNDS = 20  # matrices
+DONE = 1e-18  # twice what a step may gain at the maximum: 1e-9 standard errors
+ROUNDING = 1e-12  # share of the log-likelihood that is rounding
+SHORTEST = 1e-10  # part of a step
 DIFFERENCE = 1e-5
 LARGEST = 15.0  # coefficient, of a column of deviation 1, that no maximum has
 DO = (
@@ -52,6 +59,9 @@ class Likelihood(Protocol):
 
     def information(self, theta: Float) -> Float | None:
         """Minus the second derivatives, shape (d, d), where they have a closed form."""
+
+    def thinned(self, step: int) -> Likelihood:
+        """The same of some of the rows."""
 
     @property
     def start(self) -> Float:
@@ -76,36 +86,65 @@ class Fit:
         return _inverse(self.information)
 
 
-def maximize(model: Likelihood) -> Fit:
-    """Find the most likely coefficients.
+def maximize(model: Likelihood, done: float = DONE) -> Fit:
+    """Find the most likely coefficients, until a step gains no more than ``done``.
 
     Raises
     ------
     LimitReachedError
         If a coefficient passes `LARGEST`, or there is no maximum near.
     """
-    theta, value = _climb(model)
+    theta = _start(model)
+    for near in (NEAR, NEARER):
+        point = _climb(model, theta, near)
+        with suppress(np.linalg.LinAlgError):  # the information is not positive yet
+            return _newton(model, point, done)
+        theta = point.theta
+    raise _no_maximum("the likelihood has no maximum near", "information")
+
+
+def _start(model: Likelihood) -> Float:
+    """Where the search begins: with very many rows, at the maximum of a part of them."""
+    if len(model.weights) >= MANY:
+        with suppress(LimitReachedError):
+            return maximize(model.thinned(THINNED), NEARER).theta
+    return model.start
+
+
+def _newton(model: Likelihood, point: _Point, done: float) -> Fit:
+    """Newton steps to the maximum.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If the information is not positive somewhere.
+    """
     for _ in range(ROUNDS):
-        information = observed(model, theta)
-        try:
-            root = np.linalg.cholesky(information)
-        except np.linalg.LinAlgError:
-            raise _no_maximum("the likelihood has no maximum near", "information") from None
+        root = np.linalg.cholesky(observed(model, point.theta))
+        last = np.inf
         for _ in range(NEWTON_STEPS):
-            before, gradient = model.value_and_gradient(theta)
-            step: Any = np.linalg.solve(root.T, np.linalg.solve(root, gradient))
-            gain = float(gradient @ step)
-            if gain <= DONE * (1 + abs(before)):
-                return Fit(theta, before, observed(model, theta))
-            theta, value = _halved(model, theta, before, step, gain)
-            _require_small(theta)
-    raise _no_maximum(f"the likelihood still rises from {value:.6g}", "steps")
+            step = np.linalg.solve(root.T, np.linalg.solve(root, point.gradient))
+            gain = float(point.gradient @ step)
+            if gain <= done:
+                return Fit(point.theta, point.value, observed(model, point.theta))
+            if gain > SLOW * last:
+                break
+            last = gain
+            point = _halved(model, point, step, gain)
+    raise _no_maximum(f"the likelihood still rises from {point.value:.6g}", "steps")
 
 
-def _climb(model: Likelihood) -> tuple[Float, float]:
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """Coefficients, with the likelihood and its gradient there."""
+
+    theta: Float
+    value: float
+    gradient: Float
+
+
+def _climb(model: Likelihood, theta: Float, near: float) -> _Point:
     """Steps by outer products of scores until the maximum is near."""
-    theta = model.start
-    value = -np.inf
     for _ in range(STEPS):
         value, scores = model.scores(theta)
         gradient = model.weights @ scores
@@ -113,26 +152,34 @@ def _climb(model: Likelihood) -> tuple[Float, float]:
         ridge = 1e-12 * max(float(np.trace(matrix)), np.finfo(float).tiny)
         step = np.linalg.solve(matrix + ridge * np.eye(len(theta)), gradient)
         gain = float(gradient @ step)
-        if gain < NEAR:
+        if gain < near:
             break
-        theta, value = _halved(model, theta, value, step, gain)
-        _require_small(theta)
-    return theta, value
+        theta = _halved(model, _Point(theta, value, gradient), step, gain).theta
+    return _Point(theta, *model.value_and_gradient(theta))
 
 
-def _halved(
-    model: Likelihood, theta: Float, value: float, step: Any, gain: float
-) -> tuple[Float, float]:
-    """A step, halved until the likelihood rises by a small part of what it promises."""
+def _halved(model: Likelihood, start: _Point, step: Any, gain: float) -> _Point:
+    """A step, halved until the likelihood rises by a small part of what it promises.
+
+    Raises
+    ------
+    LimitReachedError
+        If a coefficient passes `LARGEST`: the maximum is at infinity.
+    """
     size = 1.0
-    slack = 4 * np.finfo(float).eps * abs(value)
-    while size > 1e-10:
-        there = theta + size * step
-        reached = model.value_and_gradient(there)[0]
-        if reached >= value + 1e-4 * size * gain - slack:
-            return there, reached
+    slack = ROUNDING * (1 + abs(start.value))
+    while size > SHORTEST:
+        there = start.theta + size * step
+        reached = _Point(there, *model.value_and_gradient(there))
+        if reached.value >= start.value + 1e-4 * size * gain - slack:
+            if not (np.abs(there) <= LARGEST).all():
+                raise _no_maximum(
+                    f"a coefficient passed {LARGEST:g} standard deviations of its column",
+                    "separation",
+                )
+            return reached
         size /= 2
-    return theta, value
+    return start
 
 
 def observed(model: Likelihood, theta: Float) -> Float:
@@ -145,14 +192,6 @@ def observed(model: Likelihood, theta: Float) -> Float:
     ]
     matrix = np.array(rows) / (2 * DIFFERENCE)
     return np.asarray((matrix + matrix.T) / 2)
-
-
-def _require_small(theta: Float) -> None:
-    """Refuse coefficients that pass all bounds: the maximum is at infinity."""
-    if not (np.abs(theta) <= LARGEST).all():
-        raise _no_maximum(
-            f"a coefficient passed {LARGEST:g} standard deviations of its column", "separation"
-        )
 
 
 def _no_maximum(what: str, code: str) -> LimitReachedError:

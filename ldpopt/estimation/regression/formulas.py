@@ -246,23 +246,26 @@ def _matrix(source: Any, frame: Any, **options: Any) -> Any:
     """The matrix of terms, or of what was learned from an earlier frame."""
     formulaic = optional.formulaic
     spec = source if hasattr(source, "get_model_matrix") else formulaic.Formula(list(source))
+    matrix, has_levels = None, True
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
             # formulaic takes an unknown level for the first one
             warnings.simplefilter("error", formulaic.errors.DataMismatchWarning)
             matrix = spec.get_model_matrix(
                 frame, context=CONTEXT, na_action="ignore", output="numpy", **options
             )
     except formulaic.errors.DataMismatchWarning:
+        has_levels = False
+    except (formulaic.errors.FormulaicError, ValueError, TypeError, KeyError, NameError):
+        matrix = None
+    if not has_levels:  # outside of the block: errors of formulaic may contain entries
         raise StatementError(
             "an entry is not among the levels of its factor",
             code="level",
             where="the formula",
             do="use the levels that the fitted table has",
-        ) from None
-    except (formulaic.errors.FormulaicError, ValueError, TypeError, KeyError, NameError):
-        matrix = None
-    if matrix is None:  # outside of the block: the error of formulaic may contain entries
+        )
+    if matrix is None:
         raise StatementError(
             "a term of the formula cannot be computed from the table",
             code="term",

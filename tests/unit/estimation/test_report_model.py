@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 
 from builders import cases, refused, thorough_or
 from ldpopt import Counts, Mechanism, ReportModel, estimate_frequencies, techniques
+from report_cases import anchor, anchored
 
 BUDGETS = {0.5: (200, 88), 1.0: (300, 112), 2.0: (500, 165)}  # people, yes
 SEEN = {1: {"yes": 430, "no": 570}, 2: {"yes": 740, "no": 260}}
-Q = 0.15  # of the crosswise question and of the anchor question
-ANCHOR = {"00": (116, 32), "01": (338, 87), "10": (252, 59), "11": (871, 245)}
 
 
 def coin(truth: float) -> Mechanism:
@@ -33,23 +32,6 @@ def budgets(**options: Any) -> ReportModel:
 
 def of_budgets() -> dict[Any, Any]:
     return {each: {"no": n - yes, "yes": yes} for each, (n, yes) in BUDGETS.items()}
-
-
-def anchor() -> ReportModel:
-    """The pair of a crosswise question and one that nobody can answer with yes."""
-    rows = [
-        [(1 - a) * Q, (1 - a) * (1 - Q), a * Q, a * (1 - Q)]  # reports 00 01 10 11
-        for a in (1 - Q, Q)
-    ]
-    return ReportModel(
-        Mechanism(rows, ["no", "yes"], list(ANCHOR)), behaviors={"careless": "uniform"}
-    )
-
-
-def anchored() -> tuple[list[str], np.ndarray]:
-    reports = [report for report, each in ANCHOR.items() for n in each for _ in range(n)]
-    weights = [w for each in ANCHOR.values() for n, w in zip(each, (1.25, 5.0)) for _ in range(n)]
-    return reports, np.array(weights)
 
 
 def share_of_followers(t: np.ndarray) -> float:
@@ -122,8 +104,8 @@ def test_several_behaviors_are_one_share_of_those_who_do_not_follow() -> None:
     rows = [[0.7, 0.1, 0.1, 0.1], [0.1, 0.7, 0.1, 0.1]]
     mechanism = Mechanism(rows, ["no", "yes"], list("abcd"))
     model = ReportModel(mechanism, behaviors={"first": "c", "second": {"d": 0.9, "c": "1/10"}})
-    found = model.estimate(dict(zip("abcd", [300, 200, 250, 250])), followers=True)
-    every = model.estimate(dict(zip("abcd", [300, 200, 250, 250])))
+    found = model.estimate(dict(zip("abcd", [300, 200, 250, 250], strict=True)), followers=True)
+    every = model.estimate(dict(zip("abcd", [300, 200, 250, 250], strict=True)))
     assert found.labels == ("no", "yes", "behaviors")
     assert found.values[2] == pytest.approx(every.values[2:].sum())
 
@@ -147,7 +129,7 @@ def test_moved_values_keep_the_estimate_and_leave_the_noise_within_channels(
     yes: list[int], truths: list[float]
 ) -> None:
     model = ReportModel({"a": coin(truths[0]), "b": coin(truths[1])})
-    seen = {name: {"no": 100 - y, "yes": y} for name, y in zip("ab", yes)}
+    seen = {name: {"no": 100 - y, "yes": y} for name, y in zip("ab", yes, strict=True)}
     counts = Counts.of(model, seen)
     source = model.at(counts)
     plain = source.left_inverse @ counts.values / counts.total
@@ -155,7 +137,7 @@ def test_moved_values_keep_the_estimate_and_leave_the_noise_within_channels(
     assert found.values == pytest.approx(plain, abs=1e-12)
     within = [
         np.ptp(source.left_inverse[1, part]) ** 2 * (y / 100) * (1 - y / 100) * 100
-        for part, y in zip((slice(0, 2), slice(2, 4)), yes)
+        for part, y in zip((slice(0, 2), slice(2, 4)), yes, strict=True)
     ]
     assert found.std_error[1] == pytest.approx(np.sqrt(sum(within)) / 200, rel=1e-9)
 
@@ -175,7 +157,7 @@ def test_tables_have_a_column_of_the_channel(tmp_path: Any) -> None:
     right = Counts.of(model, of_budgets())
     assert Counts.of(model, table, column="report") == right
     assert Counts.of(model, pl.from_pandas(table), column="report") == right
-    assert Counts.of(model, list(zip(table["budget"], table["report"]))) == right
+    assert Counts.of(model, list(zip(table["budget"], table["report"], strict=True))) == right
     table.to_csv(tmp_path / "reports.csv", index=False)
     assert Counts.of(model, tmp_path / "reports.csv", column="report") == right
     assert model.estimate(table, column="report").values[1] == pytest.approx(0.267166, abs=5e-7)
