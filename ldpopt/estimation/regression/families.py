@@ -98,7 +98,8 @@ class Softmax:
 
     def scores(self, theta: Float, slopes: Float, matrix: Float) -> Float:
         """Outer products of slopes and covariates."""
-        return np.asarray(np.hstack([slope[:, None] * matrix for slope in slopes]))
+        each = [slope[:, None] * matrix for slope in slopes]
+        return each[0] if len(each) == 1 else np.hstack(each)
 
     def shares(self, theta: Float, matrix: Float) -> Float:
         """Probabilities of the answers."""

@@ -124,7 +124,8 @@ class Problem:
         """
         chosen = self.shown if columns is None else list(columns)
         names = [self.matrices.names[place] for place in chosen]
-        raw = [matrix[:, chosen] for matrix in self.designs]
+        is_every = len(chosen) == len(self.matrices.names)
+        raw = self.designs if is_every else [matrix[:, chosen] for matrix in self.designs]
         scaling = Scaling.of(raw, self.kind == "ordered")
         scaled = [scaling.applied(matrix) for matrix in raw]
         require_independent(scaled, names)
