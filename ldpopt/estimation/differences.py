@@ -51,7 +51,7 @@ class DifferenceBand:
     @property
     def possible(self) -> Float:
         """The least and the largest difference, shape (k, 2)."""
-        return np.asarray(self.first.possible - self.second.possible[..., ::-1])
+        return np.asarray(self.first.possible) - np.asarray(self.second.possible)[..., ::-1]
 
     def ends(self, z: Any) -> Float:
         """Ends by square and add, shape (k, 2)."""

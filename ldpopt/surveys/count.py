@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ldpopt.errors import StatementError
-from ldpopt.estimation.counts import Counts, ReportSource
+from ldpopt.estimation.counts import Counts, ReportSource, new_people
 from ldpopt.estimation.reports import ALL, count_file, count_frame
 from ldpopt.foundation.labels import nearest
 from ldpopt.surveys.questionnaire import Questionnaire
@@ -50,10 +51,23 @@ def counts_by_group(
                 code="weights-of-file",
                 do="pass weights= by name",
             )
-        return count_file(os.fspath(table), columns, weights, by)
+        return _of_the_same_people(count_file(os.fspath(table), columns, weights, by))
+    return _of_the_same_people(
+        {
+            name: count_frame(source, table, name, weights, missing, by)
+            for name, (source, missing) in columns.items()
+        }
+    )
+
+
+def _of_the_same_people(
+    counts: dict[str, dict[Hashable, Counts]],
+) -> dict[str, dict[Hashable, Counts]]:
+    """Counts of the columns of one table, which are reports of the same people in each group."""
+    people = {group: new_people() for groups in counts.values() for group in groups}
     return {
-        name: count_frame(source, table, name, weights, missing, by)
-        for name, (source, missing) in columns.items()
+        name: {group: replace(each, people=people[group]) for group, each in groups.items()}
+        for name, groups in counts.items()
     }
 
 

@@ -23,12 +23,20 @@ from ldpopt.estimation.linear import left_inverse
 from ldpopt.estimation.options import Reading
 from ldpopt.estimation.planning import Precision, precision
 from ldpopt.estimation.reports import ALL, NO_GROUP
+from ldpopt.estimation.significance import Significance, independence
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
 from ldpopt.foundation.labels import label_numbers, text_of
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.mechanism.files import require_drawn_by
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.surveys.comparisons import (
+    SurveyDifferences,
+    consistent,
+    differences_of_groups,
+    differences_of_waves,
+    independence_of_groups,
+)
 from ldpopt.surveys.count import counts_by_group, counts_of_all, counts_of_table
 from ldpopt.surveys.joint import JOINT
 from ldpopt.surveys.pairs import pair_of
@@ -135,6 +143,67 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
                 f"{self.by} is not protected: the groups are those of the table as it was collected"
             )
         return notes
+
+    def differences(self, base: Hashable | None = None) -> SurveyDifferences:
+        r"""Return the differences between groups, each with an interval and a p-value.
+
+        Parameters
+        ----------
+        base : hashable, optional
+            The group with which all others are compared; default: every pair.
+
+        Returns
+        -------
+        SurveyDifferences
+            By pair of groups and question; see `Estimate.__sub__` for the intervals. Of several
+            rows the table has Holm's p-value, too.
+
+        Raises
+        ------
+        StatementError
+            If there are no groups, or the base is not one of them.
+        """
+        return differences_of_groups(self, base)
+
+    def __sub__(self, other: Any) -> SurveyDifferences:
+        """Changes from another wave, of other people, to this one.
+
+        Raises
+        ------
+        StatementError
+            If no question is in both, or a question does not have the same numbers.
+        """
+        if not isinstance(other, SurveyEstimate):
+            return NotImplemented
+        return differences_of_waves(self, other)
+
+    def independence(self, question: str) -> Significance:
+        """Test whether the answers to a question are the same in all groups; see
+        `ldpopt.estimation.significance`.
+
+        Raises
+        ------
+        StatementError
+            If there are no groups, the question is unknown, or its protocol keeps no table of
+            reports.
+        """
+        return independence_of_groups(self, question)
+
+    def consistent(self) -> SurveyEstimate:
+        r"""Return shares without negative ones, of groups that add up to those of all people.
+
+        .. math:: \min \sum_g N_g |v_g - \hat t_g|^2, \quad v_g \in 	ext{simplex}, \quad
+                  \sum_g (N_g / N) v_g = v
+
+        with ``v`` the nearest distribution to the total (Norm-Sub). Values are biased; standard
+        errors are those of the unbiased estimates, intervals theirs clipped to [0, 1].
+
+        Raises
+        ------
+        StatementError
+            If there are no groups.
+        """
+        return consistent(self)
 
     def facts(self) -> Facts:
         """The table and its notes."""
@@ -264,6 +333,28 @@ def estimate_pair(
     columns = {JOINT: (source, survey.joint.missing)}
     counts = counts_of_all(survey, columns, table, weights)[JOINT]
     return source.estimate(counts, **vars(reading))  # type: ignore[no-any-return]
+
+
+def independence_of(
+    survey: Questionnaire, table: Any, names: tuple[str, str], weights: Any
+) -> Significance:
+    """Whether the answers to two questions are independent; see `Survey.independence`."""
+    if survey.joint is not None:
+        raise StatementError(
+            "one joint report on both questions does not show whether they are independent by a "
+            "table of two reports",
+            code="joint",
+            do="look at the table of both: estimate_pair; its phi is a correlation",
+        )
+    _, counts = _pairs_of_reports(survey, table, names, weights)
+    laws = _mechanisms_of_pair(survey, names)
+    shape = len(laws[0].outputs), len(laws[1].outputs)
+    channels = laws[0].channel, laws[1].channel
+    words = f"the answers to {names[0]!r} and {names[1]!r} are independent"
+    some = counts.require_some()
+    return independence(
+        np.reshape(some.values, shape), np.reshape(some.squares, shape), channels, words
+    )
 
 
 def _pairs_of_reports(
