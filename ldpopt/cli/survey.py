@@ -20,6 +20,7 @@ from ldpopt.cli.printing import save_table, say, show, working, write_new
 from ldpopt.cli.privatize import privatize
 from ldpopt.cli.questions import read_any_survey, survey_table
 from ldpopt.cli.report import report
+from ldpopt.cli.values import values
 from ldpopt.foundation.display import Facts, Part, Table, label
 
 survey = typer.Typer(rich_markup_mode=None)
@@ -204,6 +205,7 @@ COMMANDS = (
     invite,
     privatize,
     estimate,
+    values,
     export,
 )
 for _command in COMMANDS:
