@@ -297,7 +297,11 @@ def test_sentences_say_which_pairs_were_compared(
     path = tmp_path / "a.json"
     for pairs, own, both in (
         (None, ["of two equally likely answers"], "all pairs"),
-        ([("a", "b")], ["Not all pairs of answers are compared, only a and b: "], "only the pairs [(0, 1)]"),
+        (
+            [("a", "b")],
+            ["Not all pairs of answers are compared, only a and b: "],
+            "only the pairs [(0, 1)]",
+        ),
         (
             [("a", "b"), ("b", "a"), ("b", "c"), ("c", "d"), ("a", "d")],
             ["a and d", "1 more"],

@@ -559,7 +559,17 @@ def facts_of(topic: Topic, survey: Survey, waves: int) -> Any:
 
 
 PRINTED: set[tuple[str, str]] = set()
-MUST = {"note: spent", "certain", "odds", "budget", "published", "single", "protected", "hides", "device"}
+MUST = {
+    "note: spent",
+    "certain",
+    "odds",
+    "budget",
+    "published",
+    "single",
+    "protected",
+    "hides",
+    "device",
+}
 """Topics of which one sentence is printed of every survey."""
 IF = {
     "drawn": lambda survey: survey.scheme == "fake_data",
