@@ -19,6 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -669,6 +670,79 @@ def test_a_page_of_a_model_says_what_its_reports_tell() -> None:
     assert "No report tells for certain" not in text
     pure = lo.Problem({"no": 0.5, "yes": 0.5}, "identity", lo.PureLDP(1.0))
     assert "No report tells for certain" in " ".join(report(pure, budgets=False).split())
+
+
+PATH = nx.path_graph(3)
+BY_NOTIONS: dict[str, Any] = {
+    "pure": lo.PureLDP(1.0),
+    "events": lo.ApproximateLDP(1.0, 0.1),
+    "entries": lo.ApproximateLDP(1.0, 0.05, "entry"),
+    "graph": lo.GraphDP(1.0, PATH),
+    "metric": lo.MetricDP(1.0, np.array([[0, 0.5, 2], [0.5, 0, 1.5], [2, 1.5, 0]])),
+    "one-sided": lo.OneSided(1.0, [0]),
+    "utility-optimized": lo.UtilityOptimizedLDP(1.0, [0]),
+}
+
+
+def numbers_after(words: str, text: str) -> Fraction:
+    """The number behind some words, without the full stop of their sentence."""
+    found = re.search(rf"{words} ([0-9.,e-]*[0-9])", text)
+    assert found is not None, words
+    return Fraction(found[1].replace(",", ""))
+
+
+@pytest.mark.parametrize("name", BY_NOTIONS)
+def test_what_a_page_says_of_a_notion_holds_for_all_answers_and_reports(name: str) -> None:
+    notion = BY_NOTIONS[name]
+    problem = lo.Problem([0.2, 0.3, 0.5], "identity", notion)
+    page_text = html.unescape(re.sub(r"<[^>]+>", "", report(problem, budgets=False)))
+    text = " ".join(page_text.split())
+    column = column_of(lo.solve(problem).mechanism)
+
+    def largest(pairs: Any, reports: Any = None) -> Fraction | float:
+        ratios = [
+            column.rows[x][y] / column.rows[other][y] if column.rows[other][y] else math.inf
+            for x, other in pairs
+            for y in (range(len(column.reports)) if reports is None else reports)
+            if column.rows[x][y]
+        ]
+        return max(ratios, default=Fraction(0))
+
+    def excess(x: int, other: int, a: Fraction) -> list[Fraction]:
+        both = zip(column.rows[x], column.rows[other], strict=True)
+        return [max(p - a * q, Fraction(0)) for p, q in both]
+
+    if name in ("events", "entries"):
+        a = numbers_after("for one answer is at most", text)
+        delta = numbers_after("any other answer, plus", text)
+        whole = sum if name == "events" else max
+        assert all(whole(excess(x, other, a)) <= delta for x, other in column.pairs())
+        assert all(  # reports that rule the other answer out
+            whole(p for p, q in zip(column.rows[x], column.rows[other], strict=True) if not q)
+            <= numbers_after("completely has a probability of at most", text)
+            for x, other in column.pairs()
+            if 0 in column.rows[other]
+        )
+        return
+    factor = numbers_after("by a factor of at most", text)
+    if name == "graph":
+        assert largest([(0, 1), (1, 0), (1, 2), (2, 1)]) <= factor
+        assert largest([(0, 2), (2, 0)]) <= factor**2
+    elif name == "metric":
+        for x, other in column.pairs():
+            distance = float(notion.distance[x, other])
+            assert float(largest([(x, other)])) <= float(factor) ** distance
+        assert float(factor) ** 0.5 <= float(numbers_after("to the power d: by", text))
+        assert largest([(0, 2), (2, 0)]) <= numbers_after("at distance 0.5,", text)
+    elif name == "one-sided":
+        assert largest([(0, 1), (0, 2)]) <= factor
+    elif name == "utility-optimized":
+        protected = [y for y, left in enumerate(column.sets) if 0 in left]
+        assert largest(column.pairs(), protected) <= factor
+        others = set(range(len(column.reports))) - set(protected)
+        assert all(len(column.sets[y]) == 1 for y in others)
+    else:
+        assert largest(column.pairs()) <= factor
 
 
 # Accounts.

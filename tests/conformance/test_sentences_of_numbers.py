@@ -1,8 +1,8 @@
 """What audits, accounts, solutions and designs say in words is true of all on which it is printed.
 
 As in `test_sentences.py`, what is true is computed here from the probabilities alone. Run as a
-program, this file prints the table of both registries: how often each sentence is printed, for how
-many designs, and how often it is false.
+program, this file prints the tables of both registries: for each sentence, and for each design, the
+cells of designs and sentences, and where one is false.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ from ldpopt.auditing import sentences as of_audits
 from ldpopt.designing import sentences as of_designs
 from ldpopt.designing.record import ProvedDesign
 from ldpopt.foundation.sentences import above_text, below_text
+from ldpopt.frequencies import SubsetSelection
 from ldpopt.solving import sentences as of_solutions
 from ldpopt.solving.sentences import BudgetFacts
 
 sys.path += [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 import test_sentences
-from test_sentences import OTHERS, PUBLISHED, ROOT
+from test_sentences import OTHERS, PUBLISHED, ROOT, column_of
 
 DESIGNS = {name: Mechanism(rows) for name, rows in (PUBLISHED | OTHERS).items()}
 MODULES = (of_accounts, of_audits, of_designs, of_solutions)
@@ -276,6 +277,13 @@ def audits() -> dict[str, Audited]:
             epsilon = None if claim is None else float(claim.epsilon)
             pairs = COMPARED.get(kind, every)(n)
             found[f"{name}, {kind}"] = Audited(mechanism.audit(claim), rows, pairs, epsilon)
+    sets = SubsetSelection(5, 1.0)
+    found["sets"] = Audited(sets.audit(), column_of(sets).rows, every(5), 1.0)
+    for epsilon in (0.5, 1.0, 5.0):
+        near = Fraction(math.exp(epsilon) / (1 + math.exp(epsilon)))  # at the ends, 1 and -1
+        rows = [[near, 1 - near], [1 - near, near]]
+        audit = lo.mean.Duchi(epsilon).audit()
+        found[f"mean of numbers, {epsilon}"] = Audited(audit, rows, every(2), epsilon)
     return found
 
 
@@ -600,15 +608,27 @@ def test_no_claim_stands_in_code() -> None:
     assert set(ALWAYS) == found, "these stand in no code any more"
 
 
+def cells() -> Iterator[tuple[str, str, bool]]:
+    """Design, topic with sentence, and whether it is true there, of both registries."""
+    for name, topic, sentence, is_true in test_sentences.rows_of_the_table():
+        yield name, f"{topic}: {sentence}", is_true
+    for name, topic, sentence, world, text in printed():
+        yield name, f"{topic}: {sentence}", bool(TRUTHS[topic, sentence](world, text))
+
+
+def print_table(place: int, heading: str) -> None:
+    """A line for each sentence (place 1) or each design (place 0), with its cells."""
+    rows: dict[str, list[tuple[str, str, bool]]] = {}
+    every_cell = list(cells())
+    for cell in every_cell:
+        rows.setdefault(str(cell[place]), []).append(cell)
+    print(f"| {heading} | cells | true | false in |\n|---|---|---|---|")
+    for name, found in {**rows, "all": every_cell}.items():
+        false = [str(cell[1 - place]) for cell in found if not cell[2]]
+        print(f"| {name} | {len(found)} | {len(found) - len(false)} | {'; '.join(false)} |")
+
+
 if __name__ == "__main__":
-    counted: dict[tuple[str, str], list[bool]] = {}
-    for _, topic, sentence, is_true in test_sentences.rows_of_the_table():
-        counted.setdefault((topic, sentence), []).append(is_true)
-    for _, topic, sentence, world, text in printed():
-        counted.setdefault((topic, sentence), []).append(bool(TRUTHS[topic, sentence](world, text)))
-    print("| topic | sentence | designs | true | false |\n|---|---|---|---|---|")
-    for (topic, sentence), cells in counted.items():
-        print(f"| {topic} | {sentence} | {len(cells)} | {sum(cells)} | {cells.count(False)} |")
-    total = [cell for cells in counted.values() for cell in cells]
-    numbers = f"{len(total)} | {sum(total)} | {total.count(False)}"
-    print(f"| all | {len(counted)} sentences | {numbers} |")
+    print_table(1, "sentence")
+    print()
+    print_table(0, "design")
