@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ldpopt.foundation.labels import text_of
 from ldpopt.foundation.late import late
+from ldpopt.foundation.sentences import above_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -227,6 +228,7 @@ def filled(folder: Path, page: str = "page", /, **values: Any) -> str:
         keep_trailing_newline=True,
     )
     environment.filters["number"] = format
+    environment.filters["at_most"] = above_text
     return environment.get_template(f"{page}.html.j2").render(**values)
 
 
