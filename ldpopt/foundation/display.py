@@ -68,7 +68,10 @@ class Table:
         )
         # Words need some room; a terminal that is too narrow for that breaks the lines itself.
         room = max(width, numbers + WORD_WIDTH * sum(is_folded))
-        console = Console(file=StringIO(), width=room, markup=False, highlight=False, emoji=False)
+        # In a notebook rich would show an output of its own for each table, with escape codes.
+        plain: Any = {"force_jupyter": False, "force_terminal": False, "color_system": None}
+        plain |= dict.fromkeys(("markup", "highlight", "emoji"), False)
+        console = Console(file=StringIO(), width=room, **plain)
         style = box.SIMPLE_HEAD if can_print_unicode() else box.ASCII2
         grid = Grid(box=style, show_edge=False, pad_edge=False, padding=(0, right, 0, left))
         for heading, folds in zip(self.headings, is_folded, strict=True):
