@@ -155,7 +155,7 @@ class Facts:
         return "".join(pieces)
 
 
-class HasFacts(ABC):
+class Described(ABC):
     """Base class of objects with a summary in text and a display in notebooks."""
 
     @abstractmethod
@@ -166,15 +166,19 @@ class HasFacts(ABC):
         """The facts in lines of text that fit the terminal."""
         return self.facts().text()
 
+    def _repr_html_(self) -> str:
+        return self.facts().html()
+
+
+class HasFacts(Described):
+    """Base class of objects with a summary, a display in notebooks and a picture."""
+
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
         """Draw the picture that suits the object, on axes or on new ones, and return them; see
         `ldpopt.plot`.
         """
         axes: Axes = late("plot")(self, ax, **options)
         return axes
-
-    def _repr_html_(self) -> str:
-        return self.facts().html()
 
 
 def shown(value: Any, digits: int = 6) -> str:
