@@ -80,15 +80,12 @@ class Coder:
         return coded
 
     def _code_of_text(self, text: str) -> int | None:
-        """Position of the label with a text, or with the number that it writes: 1.0 is 1, as in a
-        column of numbers with missing entries.
+        """Position of the label with a text, or of the label that is the number that it writes:
+        1.0 is 1, as in a column of numbers with missing entries, and no label "1" that is a text.
         """
         if text in self._texts or not DECIMAL.fullmatch(text):
             return self._texts.get(text)
-        whole, _, digits = text.partition(".")
-        if (code := self._numbers.get(float(text))) is None and not digits.strip("0"):
-            return self._texts.get(whole)
-        return code
+        return self._numbers.get(float(text))
 
     def unknown(self, value: Any, where: str) -> StatementError:
         """Error for an entry that is not a label."""
