@@ -102,7 +102,7 @@ class PairNumbers(JointNumbers):
             return estimate
         error = np.sqrt(np.maximum(np.diag(spread), 0.0))
         if counts.is_weighted:
-            return replace(estimate, std_error=np.maximum(error, estimate.std_error))
+            return replace(estimate, std_error=np.fmax(error, estimate.std_error))
         covariance = None if estimate.covariance is None else spread
         return replace(estimate, std_error=error, covariance=covariance)
 
