@@ -7,6 +7,7 @@ computation.
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 from ldpopt.accounting.excess import Excesses, excesses_of
@@ -87,8 +88,10 @@ class CurveCertificate(HasFacts):
         rows = [[epsilon, float(delta)] for epsilon, delta in self.claims]
         table = Table(["epsilon", "delta at most"], rows, digits=12)
         reports = sum(times for _, times in self.sources)
-        pairs = sorted({pair for source, _ in self.sources for pair in source.named_pairs})
-        shown = f"only the pairs {pairs!s:.200} of answers" if pairs else "all pairs of answers"
+        named = [source.named_pairs for source, _ in self.sources]
+        pairs = list(dict.fromkeys(chain.from_iterable(named)))
+        of = "" if all(named) else "of some reports "
+        shown = f"{of}only the pairs {pairs!s:.200} of answers" if pairs else "all pairs of answers"
         return Facts(f"what {reports} reports of a person reveal", [table, ("compared", shown)])
 
     def to_dict(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpopt.auditing.sentences import DELTA, NO_WITNESS
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget, epsilon_above, log_enclosure, round_up
 from ldpopt.foundation.display import Facts, HasFacts, label
@@ -60,8 +61,9 @@ class Audit(HasFacts):
 
     def facts(self) -> Facts:
         """The claim, the verdict, the numbers and the witness."""
-        witness = "none: all rows are equal"
-        if self.witness is not None:
+        if self.witness is None:
+            witness = NO_WITNESS.say(self)
+        else:
             x, other, y = self.witness
             event = (
                 ", ".join(map(label, y[:8])) + (", ..." if len(y) > 8 else "")
@@ -73,9 +75,7 @@ class Audit(HasFacts):
             ("claim", f"{self.claim or 'none'}: {self.verdict}"),
             ("smallest epsilon", f"{self.epsilon:.12g}"),
         ]
-        return Facts(
-            "Audit", [*rows, ("smallest delta", f"{self.delta:.12g}"), ("witness", witness)]
-        )
+        return Facts("Audit", [*rows, ("smallest delta", DELTA.say(self)), ("witness", witness)])
 
     def numbers_text(self, digits: int = 9) -> str:
         """Epsilon, delta and verdict on one line."""

@@ -342,7 +342,7 @@ def audit(channel: Any, privacy: Any = None) -> Audit:
     if privacy is None:
         return max_divergence(channel)
     if isinstance(privacy, type) or not callable(getattr(privacy, "audit", None)):
-        do = "pass PureLDP(epsilon), ApproximateLDP, GraphDP or MetricDP"
+        do = "pass a notion of ldpopt.privacy, such as PureLDP(epsilon)"
         problem = f"{short_repr(privacy)} is not a privacy notion"
         raise StatementError(problem, code="notion", do=do)
     result = privacy.audit(channel)

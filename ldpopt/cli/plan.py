@@ -184,7 +184,7 @@ def _print(requested: PlanRequest, planned: dict[str, Any], json: str | None) ->
         parts = [Table(["answer", *headings], rows, digits=4)]
         if planned["curve"]:
             rows = [list(entry.values()) for entry in planned["curve"]]
-            over = "the best mechanism for the same numbers, its worst one"
+            over = "the mechanism with the best average for the same numbers, its worst number"
             parts.append(Table(["epsilon", *headings], rows, over, digits=4))
     title = f"{100 * requested.reading.confidence:g} % intervals"
     title += ", all at once" if requested.reading.simultaneous else ""

@@ -20,6 +20,9 @@ from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
 from ldpopt.foundation.numbers import Float, frozen
 
+NO_ERROR = "no standard error is known where all reports say the same: see the interval"
+PROJECTED = ", norm_sub"  # what `Estimate.norm_sub` adds to the name of a method
+
 
 @dataclass(frozen=True, eq=False)
 class Estimate(HasFacts):
@@ -30,7 +33,8 @@ class Estimate(HasFacts):
     values : array_like, shape (n,)
         The estimates; a scalar becomes shape (1,).
     std_error : array_like, shape (n,)
-        Standard errors, in the unit of the values.
+        Standard errors, in the unit of the values; nan where none is known: one of 0 beside an
+        interval of positive length is no error, but that of reports that are all equal.
     n_reports : int
         Number of reports used.
     confidence : float
@@ -110,6 +114,10 @@ class Estimate(HasFacts):
                     code="shape",
                     do=f"give one entry of {name} for each of the {n} values",
                 )
+            if name == "interval":  # the last one
+                is_unknown = (std_error == 0) & (checked[:, 0] < checked[:, 1])
+                errors = frozen(np.where(is_unknown, np.nan, std_error))
+                object.__setattr__(self, "std_error", errors)
             object.__setattr__(self, name, frozen(checked))
         if self.labels is not None:
             object.__setattr__(self, "labels", tuple(self.labels))
@@ -137,11 +145,21 @@ class Estimate(HasFacts):
 
     @property
     def shown_errors(self) -> list[float | None]:
-        """Standard errors; None instead of 0 if all reports are equal, when only the interval shows
-        what is known.
+        """Standard errors, None where none is known: of reports that are all equal, or of one, only
+        the interval shows what is known.
         """
-        pairs = zip(self.std_error.tolist(), self.interval.tolist(), strict=True)
-        return [None if error == 0 and low < high else error for error, (low, high) in pairs]
+        return [None if np.isnan(error) else error for error in self.std_error.tolist()]
+
+    @property
+    def nearest_shares(self) -> list[float] | None:
+        """Values of `norm_sub` for tables; None of what are not unbiased frequencies of several
+        answers.
+        """
+        is_unbiased = self.method != "maximum_likelihood" and not self.method.endswith(PROJECTED)
+        if not (self.is_distribution and is_unbiased and len(self.values) > 1):
+            return None
+        nearest: list[float] = self.norm_sub().values.tolist()
+        return nearest
 
     def facts(self) -> Facts:
         """Each estimate with its standard error and interval; of frequencies also the nearest
@@ -156,12 +174,13 @@ class Estimate(HasFacts):
             "high",
         ]
         columns = [names, self.values.tolist(), self.shown_errors, *self.interval.T.tolist()]
-        if self.is_distribution and self.method == "inversion" and len(self.values) > 1:
+        if (nearest := self.nearest_shares) is not None:
             headings.append("norm sub")
-            columns.append(self.norm_sub().values.tolist())
+            columns.append(nearest)
         method = self.method.replace("_", " ")
         title = f"{self.n_reports:,} reports, {method}, {100 * self.confidence:g} % intervals"
-        return Facts(title, [Table(headings, list(zip(*columns, strict=True)), digits=5)])
+        table = Table(headings, list(zip(*columns, strict=True)), digits=5)
+        return Facts(title, [table, *([NO_ERROR] if None in self.shown_errors else [])])
 
     def norm_sub(self) -> Estimate:
         r"""Frequencies made non-negative with sum 1 (Norm-Sub; Wang et al. 2020).
@@ -189,7 +208,7 @@ class Estimate(HasFacts):
         return replace(
             self,
             values=values,
-            method=f"{self.method}, norm_sub",
+            method=f"{self.method}{PROJECTED}",
             interval=np.clip(self.interval, 0.0, 1.0),
             band=ProjectedBand(values, self.bounds),
         )

@@ -257,7 +257,9 @@ def _fraction(value: float | str | Fraction, epsilon: object) -> Fraction:
     try:
         return Fraction(value)
     except (ValueError, ZeroDivisionError, TypeError):
-        raise _refusal(epsilon, "is not a number") from None
+        has_comma = isinstance(value, str) and re.fullmatch(r"\s*\d+,\d+\s*", value)
+        why = "has a comma in place of a point" if has_comma else "is not a number"
+        raise _refusal(epsilon, why) from None
 
 
 def _refusal(epsilon: object, why: str, *, code: str = "epsilon") -> StatementError:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.auditing.divergence import Audit, audit
+from ldpopt.auditing.exact_matrices import require_upright
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts
@@ -98,6 +99,9 @@ class Mechanism(Channel, AdversaryMeasures, HasFacts):
 
         Raises
         ------
+        MechanismError
+            If an entry is nan, a row has no positive entry, or the columns sum to 1 instead of the
+            rows: the matrix is transposed.
         PrivacyViolationError
             If no rounding passes the audit, which happens for a notion that even constant channels
             violate.
@@ -118,6 +122,7 @@ class Mechanism(Channel, AdversaryMeasures, HasFacts):
         """
         require_notion(privacy)
         values, names, reports = read_channel(channel, inputs, outputs)
+        require_upright(values)
 
         def decide(rounded: Float) -> Audit:
             audit: Audit = privacy.audit(cls(rounded, names, reports))

@@ -12,6 +12,7 @@ import numpy as np
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import RowBlock
+from ldpopt.foundation.sentences import above_text
 from ldpopt.mechanism.rounding import (
     ChannelAudit,
     Rounded,
@@ -55,7 +56,7 @@ def nearest_private(
             best = Rounded(other.channel, other.audit, moved)
     average = float(np.maximum(best.channel - channel, 0).sum(axis=1).mean())
     cost = (
-        f"at most {best.moved:.3g} of a row's probability moved (total variation), "
+        f"at most {above_text(best.moved, 3)} of a row's probability moved (total variation), "
         f"{average:.3g} on average"
     )
     return best, (*notes, cost)

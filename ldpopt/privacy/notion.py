@@ -337,14 +337,17 @@ def _with_tuples(value: Any, tuples: set[Any]) -> Any:
 
 def require_notion(privacy: Any) -> None:
     """Refuse an object that is not a privacy notion."""
-    do = (
-        f"pass one of {', '.join(kind.__name__ for kind in KINDS.values())}, or a plug-in "
-        "derived from Notion"
-    )
     if privacy is None:
-        raise StatementError("the problem has no privacy notion", do=do)
+        raise StatementError("the problem has no privacy notion", do=known_notions())
     if not isinstance(privacy, Notion):
-        raise StatementError(f"{short_repr(privacy)} is not a privacy notion", code="notion", do=do)
+        problem = f"{short_repr(privacy)} is not a privacy notion"
+        raise StatementError(problem, code="notion", do=known_notions())
+
+
+def known_notions(base: Any = Notion) -> str:
+    """Advice that names all known notions of a class."""
+    names = [kind.__name__ for kind in installed().values() if issubclass(kind, base)]
+    return f"pass one of {', '.join(names)}, or a plug-in derived from {base.__name__}"
 
 
 def with_epsilon(privacy: Any, epsilon: Budget) -> Any:

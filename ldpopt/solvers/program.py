@@ -297,7 +297,9 @@ class LinearProgram:
         """Build a PuLP model with the same names (or ``x0``, ``r0``, ...); a two-sided row becomes
         two rows.
 
-        PuLP may change names further.
+        PuLP may change names further. The multipliers ``constraint.pi`` of a maximization are
+        those of the definition, the change of the optimum by one unit of the right-hand side, with
+        ``PULP_CBC_CMD``; with ``HiGHS`` of PuLP they have the opposite sign.
         """
         import pulp
 

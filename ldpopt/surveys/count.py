@@ -36,7 +36,7 @@ def counts_by_group(
         raise StatementError(
             f"the column {by!r} has reports, not groups",
             code="group",
-            do="name another column, or estimate_pair for the table of two questions",
+            do="name another column; the table of two questions is an estimate of its own",
         )
     if isinstance(weights, str) and weights in columns:
         raise StatementError(

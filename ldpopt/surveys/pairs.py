@@ -136,7 +136,7 @@ class _LikelyBand(ScoreBand):
     def errors(self) -> Float:
         """Standard errors at the likely shares; with weights the larger ones of both."""
         error = np.sqrt(np.maximum(np.diag(self._spread_of_likely), 0.0))
-        return np.maximum(error, super().errors) if self.counts.is_weighted else error
+        return np.fmax(error, super().errors) if self.counts.is_weighted else error
 
 
 def not_shown(

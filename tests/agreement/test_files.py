@@ -69,6 +69,32 @@ def test_accounts_are_accepted_by_all_or_by_none(tmp_path: Path, name: str) -> N
         assert is_accepted(path, other) == (not is_false,) * 3, what
 
 
+SILENT = [[0.5, 0.5]] * 2
+TRUE_ACCOUNTS: dict[str, Any] = {
+    "silent": lambda: compose([SILENT]),
+    "silent, often": lambda: compose([([[0.25, 0.25, 0.5]] * 3, 4)]),
+    "silent and not": lambda: compose([SILENT, COIN]),
+    "silent, permanent": lambda: permanent(lo.Mechanism(SILENT), lo.Mechanism(np.eye(2)), 3),
+    "silent, shuffled": lambda: shuffled(lo.Mechanism(SILENT), 4),
+    **{
+        f"{n} answers of {people} people, shuffled": (
+            lambda n=n, people=people: shuffled(response(n, 1.0), people)
+        )
+        for n in (2, 3, 5)
+        for people in (1, 2, 3, 20)
+    },
+    "shuffled and not": lambda: compose([shuffled(response(3, 1.0), 2), COIN]),
+}
+"""Channels that reveal nothing, and shuffled reports of few people."""
+
+
+@pytest.mark.parametrize("name", TRUE_ACCOUNTS)
+def test_true_accounts_hold_for_all(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "a.json"
+    TRUE_ACCOUNTS[name]().prove(0.0, 1e-3, 0.1).save(path)
+    assert is_accepted(path, json.loads(path.read_text())) == (True, True, True)
+
+
 @pytest.mark.parametrize("name", ["worst", "frequencies", "questions", "edges"])
 def test_designs_are_accepted_by_all_or_by_none(tmp_path: Path, name: str) -> None:
     path = tmp_path / "a.json"
@@ -297,10 +323,14 @@ def test_sentences_say_which_pairs_were_compared(
     path = tmp_path / "a.json"
     for pairs, own, both in (
         (None, ["of two equally likely answers"], "all pairs"),
-        ([("a", "b")], ["Only this pair was compared: a and b."], "only the pairs [(0, 1)]"),
+        (
+            [("a", "b")],
+            ["Not all pairs of answers are compared, only a and b: "],
+            "only the pairs [(0, 1)]",
+        ),
         (
             [("a", "b"), ("b", "a"), ("b", "c"), ("c", "d"), ("a", "d")],
-            ["a and d", "1 more", "4 pairs"],
+            ["a and d", "1 more"],
             "only the pairs [(0, 1)",
         ),
     ):
