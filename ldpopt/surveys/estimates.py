@@ -17,7 +17,7 @@ import numpy as np
 from ldpopt.errors import StatementError
 from ldpopt.estimation.answered import ANSWERED, among_answered
 from ldpopt.estimation.counts import Counts, MechanismSource, source_of
-from ldpopt.estimation.estimate import Estimate
+from ldpopt.estimation.estimate import Estimate, cost_of_weights
 from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.estimation.linear import left_inverse
 from ldpopt.estimation.options import Reading
@@ -109,7 +109,7 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
 
     def notes(self) -> list[str]:
         """What a reader of the table has to know: shares among those who answered, groups with few
-        reports.
+        reports, what unequal weights cost.
         """
         notes = []
         answered = [name for name in self if self[name].method == ANSWERED]
@@ -130,6 +130,7 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
                 f"groups of fewer than {FEW} reports say little: "
                 f"{shown}{', ...' if len(small) > 5 else ''}"
             )
+        notes += cost_of_weights(self.questions)
         if self.by is not None:
             notes.append(
                 f"{self.by} is not protected: the groups are those of the table as it was collected"
