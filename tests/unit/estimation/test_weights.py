@@ -8,6 +8,8 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from builders import refused, thorough_or
 from ldpopt import Mechanism, PureLDP, Survey, Workload, design, estimate_frequencies
@@ -191,6 +193,30 @@ def test_related_weights_are_covered_on_every_path(kind, epsilon):
     covers = ((ends[:, :, 0] <= truth + 1e-9) & (truth - 1e-9 <= ends[:, :, 1])).mean(axis=0)
     # four standard errors of the least of several coverages, and what is left by 33 heavy reports
     assert covers.min() >= 0.95 - 4 * np.sqrt(0.95 * 0.05 / size) - 0.01
+
+
+@given(
+    answers=st.lists(st.tuples(st.sampled_from(FOUR[:2]), st.floats(0.01, 100)), min_size=2),
+    epsilon=st.sampled_from([0.5, 2.0, 8.0]),
+)
+def test_design_effects_are_at_most_the_largest_weight_over_the_mean_one(answers, epsilon):
+    reports, weights = zip(*answers, strict=True)
+    mechanism = Mechanism(coin(epsilon).channel, FOUR[:2])
+    for method in ("inversion", "maximum_likelihood"):
+        found = estimate_frequencies(mechanism, reports, weights=weights, method=method)
+        most = max(weights) / np.mean(weights)
+        if found.effect is not None:  # all weights are 1
+            assert (found.effect <= most * (1 + 1e-9)).all()
+            kish = len(weights) * np.square(weights).sum() / np.sum(weights) ** 2
+            assert (found.effect >= kish * (1 - 1e-9)).all()
+
+
+def test_the_bound_of_design_effects_is_reached():
+    reports = ["no"] * 9999 + ["yes"]
+    found = estimate_frequencies(
+        Mechanism(np.eye(2), ["no", "yes"]), reports, weights=[1.0] * 9999 + [5.0]
+    )
+    assert found.effect == pytest.approx([5, 5], rel=2e-3)
 
 
 def test_equal_weights_change_nothing():
