@@ -5,7 +5,7 @@ benchmarks/tables_of_two.md.
 
 Random surveys of 2 or 3 questions with 2 to 5 answers (at most 64 combinations), epsilon .2 to 8,
 with a random table of all answers. 5000 people are drawn and report, again and again; the table of
-each pair of questions is estimated or refused. About 2 CPU minutes for 200 surveys.
+each pair of questions is estimated or refused. About 4 CPU minutes for 200 surveys.
 """
 
 from __future__ import annotations
