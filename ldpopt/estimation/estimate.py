@@ -4,7 +4,7 @@ reports.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any
@@ -23,6 +23,7 @@ from ldpopt.foundation.numbers import Float, frozen, inner_share
 LARGEST_COVARIANCE = 1000  # largest number of estimates of which the covariance matrix is kept
 NO_ERROR = "no standard error is known where all reports say the same: see the interval"
 PROJECTED = ", norm_sub"  # what `Estimate.norm_sub` adds to the name of a method
+SHOWN = 5  # names in a sentence
 SAME = 1e-9  # relative difference up to which two values of reports are the same
 
 
@@ -53,6 +54,9 @@ class Estimate(HasFacts):
         P-value of the reports, see `goodness_of_fit`; None for weighted reports.
     is_distribution : bool
         Whether the values are the frequencies of all answers, which sum to 1. Default: ``False``.
+    effect : array_like, shape (n,), optional
+        Design effect of the weights, at least about 1: so many times fewer reports of equal weights
+        have intervals as wide; None for reports of equal weights. See `ldpopt.estimation.band`.
 
     Raises
     ------
@@ -75,6 +79,7 @@ class Estimate(HasFacts):
     interval: Float = None  # type: ignore[assignment]
     fit: float | None = None
     is_distribution: bool = False
+    effect: Float | None = None
 
     def __post_init__(self) -> None:
         """Check the shapes, fill in the interval and freeze the arrays."""
@@ -92,8 +97,10 @@ class Estimate(HasFacts):
             "std_error": std_error,
             "covariance": self.covariance,
             "interval": interval,
+            "effect": self.effect,
         }
-        shapes = {"values": (n,), "std_error": (n,), "covariance": (n, n), "interval": (n, 2)}
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("values", "std_error", "effect"), (n,))
+        shapes |= {"covariance": (n, n), "interval": (n, 2)}
         for name, array in ({"values": values} | arrays).items():
             if array is None:
                 continue
@@ -171,7 +178,8 @@ class Estimate(HasFacts):
         method = self.method.replace("_", " ")
         title = f"{self.n_reports:,} reports, {method}, {100 * self.confidence:g} % intervals"
         table = Table(headings, list(zip(*columns, strict=True)), digits=5)
-        return Facts(title, [table, *([NO_ERROR] if None in self.shown_errors else [])])
+        notes = [NO_ERROR] if None in self.shown_errors else []
+        return Facts(title, [table, *notes, *cost_of_weights({"": self})])
 
     def norm_sub(self) -> Estimate:
         r"""Frequencies made non-negative with sum 1 (Norm-Sub; Wang et al. 2020).
@@ -212,6 +220,24 @@ class Estimate(HasFacts):
         return optional.pandas.DataFrame(columns, index=index)
 
 
+def cost_of_weights(estimates: Mapping[str, Estimate]) -> list[str]:
+    """What unequal weights cost, in a sentence with the largest design effect by name; none without
+    weights.
+    """
+    effects = [
+        f"{name} {each.effect.max():.3g}".strip()
+        for name, each in estimates.items()
+        if each.effect is not None
+    ]
+    if not effects:
+        return []
+    shown = f"{', '.join(effects[:SHOWN])}{', ...' if len(effects) > SHOWN else ''}"
+    return [
+        f"design effect of the weights, at most: {shown} (intervals are as wide as with so many "
+        "times fewer reports of equal weights)"
+    ]
+
+
 def linear_estimate(
     counts: Counts,
     estimator: Float,
@@ -248,7 +274,13 @@ def linear_estimate(
         interval[is_count] = low[is_count, None] + span[is_count, None] * ends
     covariance = band.covariance if has_covariance else None
     return Estimate(
-        band.values, error, counts.n_reports, confidence, covariance=covariance, interval=interval
+        band.values,
+        error,
+        counts.n_reports,
+        confidence,
+        covariance=covariance,
+        interval=interval,
+        effect=band.scales.design_effects(counts, len(error)),
     )
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -219,7 +220,9 @@ class FrequencyProtocol(Rule, ReportSource):
         share = counts.values / counts.total
         scales = scales_of_support(counts)
         ends = (binomial_intervals if simultaneous else share_intervals)(share, scales.interval, z)
-        return self._estimate(counts, share, ends, scales.error, confidence, self.names, fit)
+        effect = scales.design_effects(counts, len(share))
+        found = self._estimate(counts, share, ends, scales.error, confidence, self.names, fit)
+        return replace(found, effect=effect)
 
     def largest(
         self,
@@ -295,7 +298,9 @@ class FrequencyProtocol(Rule, ReportSource):
         )
         labels = tuple(self.inputs[place] for place in chosen.tolist())
         intervals = np.stack(ends, axis=-1)
-        return self._estimate(counts, seen, intervals, error, share, labels, fit)
+        effect = scales.design_effects(counts, len(self.inputs))
+        found = self._estimate(counts, seen, intervals, error, share, labels, fit)
+        return found if effect is None else replace(found, effect=effect[chosen])
 
     def _estimate(
         self,

@@ -337,6 +337,9 @@ class YesNoPatterns(ReportSource):
         ends = share_intervals(share, scales.interval, z)
         shares, interval = ((0.5 + (each - 0.5) / self.bias) for each in (share, ends))
         error = np.sqrt(share * (1 - share) * scales.error) / self.bias
+        effect = scales.design_effects(asked, 2)
+        if effect is not None:  # of the reports that are expected to name the question
+            effect *= self.size / self.pattern.questions
         return Estimate(
             shares,
             error,
@@ -348,6 +351,7 @@ class YesNoPatterns(ReportSource):
             interval,
             fit,
             is_distribution=True,
+            effect=effect,
         )
 
     @cached_property
