@@ -259,11 +259,18 @@ def _data(
     data = picked(requested.reading, "confidence", "simultaneous")
     if requested.has_one_estimate:
         (single,) = estimates.values()
-        data = picked(single, "method", "n_reports") | data | {"p_value": single.fit}
+        data = picked(single, "method", "n_reports") | data
+        data |= {"p_value": single.fit, "design_effect": _largest_effect(single)}
         return data | {"origin_known": is_origin_known, "estimates": _entries(single)}
     data["p_values"] = {name: estimate.fit for name, estimate in estimates.items()}
+    data["design_effects"] = {name: _largest_effect(each) for name, each in estimates.items()}
     data |= {"origin_known": is_origin_known, "estimates": estimates.entries()}
     return data if requested.by is None else data | {"by": requested.by}
+
+
+def _largest_effect(estimate: Any) -> float | None:
+    """The largest design effect of the weights; None without weights."""
+    return None if estimate.effect is None else float(estimate.effect.max())
 
 
 def _entries(estimate: Any) -> list[dict[str, Any]]:

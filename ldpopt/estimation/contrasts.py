@@ -123,6 +123,7 @@ def _of_band(
         interval=band.ends(z),
         is_distribution=False,
         band=band,
+        effect=band.effect,
         scale=None,
     )
 

@@ -49,6 +49,11 @@ class DifferenceBand:
         return np.asarray(self.first.covariance + self.second.covariance)
 
     @property
+    def effect(self) -> None:
+        """Not known: the two estimates have design effects of their own."""
+        return None
+
+    @property
     def possible(self) -> Float:
         """The least and the largest difference, shape (k, 2)."""
         return np.asarray(self.first.possible) - np.asarray(self.second.possible)[..., ::-1]
@@ -100,6 +105,7 @@ def difference(first: Estimate, second: Estimate) -> Estimate:
         is_distribution=False,
         simultaneous=simultaneous,
         band=band,
+        effect=None,
         people=first.people | second.people,
     )
 

@@ -4,7 +4,7 @@ reports.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from ldpopt.foundation.numbers import Float, frozen
 
 NO_ERROR = "no standard error is known where all reports say the same: see the interval"
 PROJECTED = ", norm_sub"  # what `Estimate.norm_sub` adds to the name of a method
+SHOWN = 5  # names in a sentence
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +52,9 @@ class Estimate(HasFacts):
         P-value of the reports, see `goodness_of_fit`; None for weighted reports.
     is_distribution : bool
         Whether the values are the frequencies of all answers, which sum to 1. Default: ``False``.
+    effect : array_like, shape (n,), optional
+        Design effect of the weights, at least about 1: so many times fewer reports of equal weights
+        have intervals as wide; None for reports of equal weights. See `ldpopt.estimation.band`.
     simultaneous : bool
         Whether all intervals hold at once with the confidence (Bonferroni). Default: ``False``.
     band : Band, optional
@@ -82,6 +86,7 @@ class Estimate(HasFacts):
     interval: Float = None  # type: ignore[assignment]
     fit: float | None = None
     is_distribution: bool = False
+    effect: Float | None = None
     simultaneous: bool = False
     band: Band | None = None
     people: frozenset[int] = field(default_factory=new_people)
@@ -101,8 +106,10 @@ class Estimate(HasFacts):
             "std_error": std_error,
             "covariance": self.covariance,
             "interval": interval,
+            "effect": self.effect,
         }
-        shapes = {"values": (n,), "std_error": (n,), "covariance": (n, n), "interval": (n, 2)}
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("values", "std_error", "effect"), (n,))
+        shapes |= {"covariance": (n, n), "interval": (n, 2)}
         for name, array in ({"values": values} | arrays).items():
             if array is None:
                 continue
@@ -180,7 +187,8 @@ class Estimate(HasFacts):
         method = self.method.replace("_", " ")
         title = f"{self.n_reports:,} reports, {method}, {100 * self.confidence:g} % intervals"
         table = Table(headings, list(zip(*columns, strict=True)), digits=5)
-        return Facts(title, [table, *([NO_ERROR] if None in self.shown_errors else [])])
+        notes = [NO_ERROR] if None in self.shown_errors else []
+        return Facts(title, [table, *notes, *cost_of_weights({"": self})])
 
     def norm_sub(self) -> Estimate:
         r"""Frequencies made non-negative with sum 1 (Norm-Sub; Wang et al. 2020).
@@ -241,6 +249,7 @@ class Estimate(HasFacts):
             float(confidence),
             covariance=band.covariance,
             interval=band.ends(z),
+            effect=band.effect,
             simultaneous=simultaneous,
             band=band,
             people=counts.people,
@@ -495,3 +504,21 @@ class Estimate(HasFacts):
             estimated variance is not positive.
         """
         return contrasts.deviation(self, values)
+
+
+def cost_of_weights(estimates: Mapping[str, Estimate]) -> list[str]:
+    """What unequal weights cost, in a sentence with the largest design effect by name; none without
+    weights.
+    """
+    effects = [
+        f"{name} {each.effect.max():.3g}".strip()
+        for name, each in estimates.items()
+        if each.effect is not None
+    ]
+    if not effects:
+        return []
+    shown = f"{', '.join(effects[:SHOWN])}{', ...' if len(effects) > SHOWN else ''}"
+    return [
+        f"design effect of the weights, at most: {shown} (intervals are as wide as with so many "
+        "times fewer reports of equal weights)"
+    ]

@@ -313,7 +313,16 @@ class FrequencyProtocol(Rule, ReportSource):
         share = (counts.values / counts.total)[chosen]
         scales = scales_of_support(counts).at(chosen)
         error = np.sqrt(self.variance_at_support(np.clip(share, q, p)) * scales.error)
-        return SupportBand(share, scales, error, q, float(self.p - self.q), among)
+        effect = scales_of_support(counts).design_effects(counts, len(self.inputs))
+        return SupportBand(
+            share,
+            scales,
+            error,
+            q,
+            float(self.p - self.q),
+            among,
+            effect=None if effect is None else effect[chosen],
+        )
 
     def variance(self, frequency: ArrayLike = 0.0) -> Any:
         """Variance of one report's unbiased value for a label of this frequency; divide by N for

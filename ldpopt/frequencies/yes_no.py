@@ -334,7 +334,11 @@ class YesNoPatterns(ReportSource):
         )
         scales = scales_of_support(asked)
         error = np.sqrt(share * (1 - share) * scales.error) / self.bias
-        band = SupportBand(share, scales, error, (1 - self.bias) / 2, self.bias, is_pair=True)
+        effect = scales.design_effects(asked, 2)
+        if effect is not None:  # of the reports that are expected to name the question
+            effect *= self.size / self.pattern.questions
+        miss = (1 - self.bias) / 2
+        band = SupportBand(share, scales, error, miss, self.bias, is_pair=True, effect=effect)
         return Estimate.of_band(
             band,
             asked,

@@ -17,7 +17,7 @@ import numpy as np
 from ldpopt.errors import StatementError
 from ldpopt.estimation.answered import ANSWERED, among_answered
 from ldpopt.estimation.counts import Counts, MechanismSource, source_of
-from ldpopt.estimation.estimate import NO_ERROR, Estimate
+from ldpopt.estimation.estimate import NO_ERROR, Estimate, cost_of_weights
 from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.estimation.linear import left_inverse
 from ldpopt.estimation.options import Reading
@@ -130,7 +130,7 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
 
     def notes(self) -> list[str]:
         """What a reader of the table has to know: shares among those who answered, groups with few
-        reports.
+        reports, what unequal weights cost.
         """
         notes = []
         answered = [name for name in self if self[name].method == ANSWERED]
@@ -154,6 +154,7 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         all_shown = [each for table in self._tables.values() for each in table.values()]
         if any(None in each.shown_errors for each in all_shown):
             notes.append(NO_ERROR)
+        notes += cost_of_weights(self.questions)
         if self.by is not None:
             notes.append(
                 f"{self.by} is not protected: the groups are those of the table as it was collected"

@@ -410,6 +410,15 @@ def test_the_commands(folder):
             "half_width"
         ]
         assert wider == pytest.approx(single * math.sqrt(effect))
+    weights = people(900)["w"]
+    most = weights.max() / weights.mean()
+    for question in cli_json(
+        "survey", "plan", "s.toml", "--people", 2000, "--weights", "a.csv", "w"
+    )["questions"]:
+        ratio = question["half_width_at_most"] / question["half_width"]
+        assert ratio == pytest.approx(math.sqrt(most / effect))
+    assert set(data["design_effects"]) == set(Survey.from_toml("s.toml").questions)
+    assert all(1 <= each <= most * 1.001 for each in data["design_effects"].values())
 
 
 def test_missing_answers_are_left_out_as_the_reports_say(folder):
