@@ -361,7 +361,8 @@ class Mechanism(Channel, AdversaryMeasures, HasFacts):
         """
         audit = self.audit(privacy)
         if privacy is not None and not is_written(privacy):
-            privacy, audit = None, self.audit()
+            privacy = None
+            audit = self.audit()
         write_mechanism(self, path, title, audit, privacy)
 
     @classmethod
