@@ -28,6 +28,7 @@ OF_DESIGNS = {
     "about.made_by": COMMENT,
     "names": "the names of the numbers that are estimated: another statement",
     "questions.*.*": "the names of questions: another statement",
+    "privacy.epsilon": "spaces around log(3); another epsilon contradicts that of about",
     "privacy.sensitive": SET,
     "privacy.neighbors.edges": SET,
     **dict.fromkeys(("workload", "weights", "unit", "tables", "left_inverse", "kinds"), PROVED),
@@ -48,6 +49,7 @@ TRUE: dict[str, dict[str, str]] = {
     "mechanism": {
         "title": COMMENT,
         "made_by": COMMENT,
+        "privacy.epsilon": "spaces around log(3); another epsilon has another notion in words",
         "privacy.sensitive": SET,
         "privacy.neighbors": SET,
         "privacy.form": "the event-wise form is what is meant without it",
