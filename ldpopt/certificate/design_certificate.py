@@ -28,10 +28,12 @@ from ldpopt.certificate.documents import open_document, read_masses
 from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.certificate.questions_certificate import QuestionsCertificate
 from ldpopt.errors import CertificateError
+from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.documents import Entry, plain_labels
 from ldpopt.foundation.files import FilePath, beginning
 from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.privacy.notion import with_epsilon
 from ldpopt.problem.plain import read_notion
 from ldpopt.problem.workload import Workload
 
@@ -115,6 +117,9 @@ class DesignCertificate(DesignClaim):
     def audit(self) -> Audit:
         """Exact audit of the mechanism."""
         return self.mechanism.audit(self.privacy)
+
+    def _audit_at(self, epsilon: Budget) -> Audit:
+        return self.mechanism.audit(with_epsilon(self.privacy, epsilon))
 
     @property
     def digest(self) -> str:

@@ -29,7 +29,7 @@ from ldpopt.estimation.reports import (
     no_names,
     report_weights,
 )
-from ldpopt.foundation.documents import reading_json
+from ldpopt.foundation.documents import Entry, reading_json
 from ldpopt.foundation.files import replacing, strict_object
 from ldpopt.foundation.labels import plain_label
 from ldpopt.foundation.numbers import Float, Int, frozen, short_repr
@@ -240,11 +240,15 @@ class Counts:
             data = strict_object(path, MAX_FILE_BYTES)
             if data["format"] != FORMAT:
                 raise ValueError(f"the format is {short_repr(data['format'])}, not {FORMAT!r}")
-            values, squares = (
-                _numbers(data[key], len(data["labels"])) for key in ("values", "squares")
+            table = Entry(data, os.fspath(path)).table(
+                "format", "source", "labels", "values", "squares", *SUMS
             )
+            labels = tuple(table["labels"].labels())
+            if len(set(labels)) < len(labels):
+                raise ValueError("a label stands twice")
+            values, squares = (_numbers(data[key], len(labels)) for key in ("values", "squares"))
             sums = (_numbers([data[key]], 1).tolist()[0] for key in SUMS)
-            return cls(str(data["source"]), tuple(data["labels"]), values, squares, *sums)
+            return cls(table["source"].text(), labels, values, squares, *sums)
 
 
 class ReportSource(ABC):
@@ -446,4 +450,6 @@ def _numbers(values: Any, size: int) -> Any:
         raise ValueError(f"{short_repr(values)} is not a list of {size} numbers")
     if not all(value >= 0 and math.isfinite(value) for value in values):
         raise ValueError(f"{short_repr(values)} has a number below 0")
+    if any(type(value) is int and value >= 1 << 63 for value in values):
+        raise ValueError(f"{short_repr(values)} has a number of 2**63 or more")
     return np.array(values)

@@ -143,6 +143,11 @@ class SecretKey:
             data = strict_object(path, MAX_FILE_BYTES)
             loaded = cls(bytes.fromhex(data["key"])) if data["format"] == FORMAT else None
             name = data["name"]
+            if (
+                set(data) != {"format", "name", "key"}
+                or data["key"] != bytes.fromhex(data["key"]).hex()
+            ):  # an unread key, or other digits of the same bytes
+                loaded = None
         except OSError as error:
             problem = f"cannot read the key: {error.strerror or error}"
             raise ModelFileError(

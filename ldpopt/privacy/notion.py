@@ -269,10 +269,15 @@ def notion_of(kind: Any) -> type[Notion]:
     return known[kind]
 
 
+def is_written(privacy: Notion) -> bool:
+    """Whether a file can hold the notion: its class is the one of its kind."""
+    return KINDS.get(privacy.kind) is type(privacy)
+
+
 def to_table(privacy: Notion, inputs: Names, *, explicit: bool = False) -> dict[str, Any]:
     """Table of a notion with its kind, for files; see `Notion.to_plain`."""
     name = type(privacy).__name__
-    if KINDS.get(privacy.kind) is not type(privacy):
+    if not is_written(privacy):
         do = (
             "give its class a kind of its own, and name it under the entry point group "
             "ldpopt.privacy"
