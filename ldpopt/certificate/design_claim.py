@@ -19,6 +19,7 @@ from ldpopt.foundation.display import Facts, HasFacts, Part, Table, privacy_text
 from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.files import FilePath, replacing
 from ldpopt.foundation.labels import Names
+from ldpopt.foundation.numbers import require_kind, require_text
 from ldpopt.mechanism.files import origin_of_mechanism, require_digest
 from ldpopt.privacy import PureLDP
 from ldpopt.privacy.notion import to_table
@@ -123,6 +124,7 @@ class DesignClaim(HasFacts, ABC):
         data["multipliers"] = {"kind": self.multipliers.kind, **self.multipliers.plain()}
         data |= {key: str(getattr(self, key)) for key in NUMBERS}
         if about is not None:
+            require_kind(about, Mapping, "about=", "pass a mapping with texts for keys")
             data[ABOUT] = dict(about)
         return {**data, "digest": digest_of(data)}
 
@@ -148,6 +150,7 @@ class DesignClaim(HasFacts, ABC):
     @classmethod
     def from_dict(cls, data: Any, name: str) -> Self:
         """Read what `to_dict` returned; ``name`` is the file in error messages."""
+        require_text(name, "name")
         document = Entry(data, name)
         document.part("format").text(FORMAT)
         flaws = flaws_of(document)
