@@ -2,7 +2,7 @@
 about the signature.
 
 LDPOPT_TESTS=thorough pytest tests/refusals/test_public_calls.py makes 50 000 calls.
-``python benchmarks/public_calls.py`` prints how they end.
+``python benchmarks/calls.py`` prints how they end.
 """
 
 from __future__ import annotations

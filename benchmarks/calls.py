@@ -1,7 +1,7 @@
 """How random calls of all public names end, by kind of exception.
 
-python benchmarks/public_calls.py                # about 50 000 calls, ten minutes
-python benchmarks/public_calls.py --share .1
+python benchmarks/calls.py                # about 50 000 calls, ten minutes
+python benchmarks/calls.py --share .1
 
 The calls are those of ``tests/public_calls.py``. Exit code 1 if one ends in another exception than
 a refusal of the library or Python's own TypeError about the signature.
@@ -18,13 +18,15 @@ from collections import Counter
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1] / "tests"
-sys.path += [str(TESTS), str(TESTS / "refusals"), str(TESTS.parent)]
+sys.path += [str(TESTS), str(TESTS.parent)]
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 import matplotlib.pyplot as plt  # noqa: E402
 
-import conftest  # noqa: E402  (of tests/refusals)
+from builders import load_script  # noqa: E402
 from public_calls import number_of_calls, targets, try_call  # noqa: E402
+
+limited = load_script(TESTS / "refusals" / "conftest.py").limited
 
 
 def main() -> int:
@@ -39,7 +41,7 @@ def main() -> int:
         os.chdir(folder)
         for target in targets():
             for seed in range(max(1, round(share * number_of_calls(target, 0, True)))):
-                ended = try_call(target, seed, conftest.limited)
+                ended = try_call(target, seed, limited)
                 plt.close("all")
                 kind = f" {ended.detail}" if ended.how == "refusal" else ""
                 ends[f"{ended.how}{kind}"] += 1
