@@ -19,6 +19,7 @@ from ldpopt.foundation.display import Facts, HasFacts, Part, Table, privacy_text
 from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.files import FilePath, replacing
 from ldpopt.foundation.labels import Names
+from ldpopt.foundation.numbers import require_kind, require_text
 from ldpopt.mechanism.files import (
     flaws_of_origin,
     origin_of_mechanism,
@@ -129,6 +130,7 @@ class DesignClaim(HasFacts, ABC):
         data["multipliers"] = {"kind": self.multipliers.kind, **self.multipliers.plain()}
         data |= {key: str(getattr(self, key)) for key in NUMBERS}
         if about is not None:
+            require_kind(about, Mapping, "about=", "pass a mapping with texts for keys")
             data[ABOUT] = dict(about)
         return {**data, "digest": digest_of(data)}
 
@@ -154,6 +156,7 @@ class DesignClaim(HasFacts, ABC):
     @classmethod
     def from_dict(cls, data: Any, name: str) -> Self:
         """Read what `to_dict` returned; ``name`` is the file in error messages."""
+        require_text(name, "name")
         document = Entry(data, name)
         document.part("format").text(FORMAT)
         flaws = flaws_of(document)

@@ -18,7 +18,7 @@ from ldpopt.estimation.identified import unseen_variances
 from ldpopt.estimation.intervals import binomial_intervals, norm_sub
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
-from ldpopt.foundation.numbers import Float, frozen, inner_share
+from ldpopt.foundation.numbers import Float, frozen, inner_share, real_array, truth
 
 LARGEST_COVARIANCE = 1000  # largest number of estimates of which the covariance matrix is kept
 NO_ERROR = "no standard error is known where all reports say the same: see the interval"
@@ -84,8 +84,8 @@ class Estimate(HasFacts):
     def __post_init__(self) -> None:
         """Check the shapes, fill in the interval and freeze the arrays."""
         half_width = normal_quantile(self.confidence)
-        values = np.atleast_1d(np.array(self.values, dtype=np.float64))
-        std_error = np.atleast_1d(np.array(self.std_error, dtype=np.float64))
+        values = np.atleast_1d(real_array(self.values, "values of an estimate"))
+        std_error = np.atleast_1d(real_array(self.std_error, "standard errors"))
         interval = self.interval
         if interval is None and std_error.shape == values.shape:
             interval = np.stack(
@@ -104,7 +104,7 @@ class Estimate(HasFacts):
         for name, array in ({"values": values} | arrays).items():
             if array is None:
                 continue
-            checked = np.array(array, dtype=np.float64)
+            checked = real_array(array, f"{name} of an estimate")
             shape = shapes[name]
             if checked.shape != shape:
                 raise StatementError(
@@ -296,6 +296,7 @@ def normal_quantile(confidence: float) -> float:
 def interval_quantile(confidence: float, count: int, simultaneous: bool) -> float:
     """Return ``z`` of each of ``count`` intervals, which hold alone or all at once (Bonferroni)."""
     alone = normal_quantile(confidence)
+    simultaneous = truth(simultaneous, "simultaneous")
     return (
         normal_quantile(1.0 - (1.0 - confidence) / count) if simultaneous and count > 1 else alone
     )

@@ -20,6 +20,7 @@ from ldpopt.foundation.budget import LARGEST, Budget, epsilon_above, log_enclosu
 from ldpopt.foundation.documents import Entry, reading_json
 from ldpopt.foundation.files import replacing, require_path, strict_object
 from ldpopt.foundation.labels import nearest
+from ldpopt.foundation.numbers import require_text
 from ldpopt.mechanism.channels import Channel
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.questions import OneQuestion, Question
@@ -209,6 +210,7 @@ def origin_of_mechanism(digest: str, title: str, audit: Audit) -> dict[str, Any]
     """Return the origin of a mechanism or design: digest of its randomizer, title of the model,
     privacy.
     """
+    require_text(title, "title")
     privacy = {
         "title": title,
         "notion": notion_of_audit(audit),

@@ -326,6 +326,9 @@ class Mechanism(Channel, AdversaryMeasures, HasFacts):
         """Masses, shape (k, m), with a row for each of the k outputs of another mechanism, which
         are inputs here.
         """
+        require_kind(
+            first, Mechanism, "counts_after()", "pass a mechanism whose outputs are inputs here"
+        )
         if set(first.outputs) - set(self.inputs):
             missing = next(label for label in first.outputs if label not in set(self.inputs))
             problem = f"output {missing!r} is not an input of the next channel"

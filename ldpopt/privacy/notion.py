@@ -13,7 +13,7 @@ from ldpopt.errors import LdpoptError, MechanismError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.labelled import positions_of, take_labels
-from ldpopt.foundation.labels import Names, check_labels, nearest
+from ldpopt.foundation.labels import Names, check_labels, nearest, read_alphabet
 from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.plain import (
@@ -368,6 +368,7 @@ def with_epsilon(privacy: Any, epsilon: Budget) -> Any:
 
 def match_labels(labels: Names, inputs: Names, subject: str) -> dict[Hashable, int]:
     """Position of each input; refuse labels of a graph or table that are not exactly the inputs."""
+    inputs = read_alphabet(inputs)
     positions_of(labels, inputs, subject, "input")
     return {label: x for x, label in enumerate(inputs)}
 
@@ -401,7 +402,7 @@ def read_labels(labels: Any, name: str) -> tuple[Hashable, ...]:
 
 def require_known(names: Names, alphabet: Names, subject: str, kind: str) -> None:
     """Refuse labels of a notion that are not in the alphabet."""
-    known = set(alphabet)
+    known = set(read_alphabet(alphabet, kind))
     for name in names:
         if name not in known:
             do = f"the {kind}s are {list(alphabet)[:8]}"

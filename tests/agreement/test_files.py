@@ -16,7 +16,7 @@ import ldpopt as lo
 import ldpopt_check as checker
 from builders import refused, run_cli, sample_or_all
 from checker_cases import saved
-from genuine import ACCOUNTS, COIN, surveys
+from genuine import ACCOUNTS, COIN, response, surveys
 from ldpopt.accounting import CurveCertificate, compose, permanent, shuffled
 from ldpopt.accounting.privacy_loss import ChannelSource, Ratios
 from ldpopt.certificate.design_certificate import load_certificate
