@@ -5,6 +5,7 @@ JSON.
 computation.
 """
 
+import sys
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
@@ -19,7 +20,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.display import Facts, HasFacts, Table
 from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.files import FilePath, beginning, replacing
-from ldpopt.foundation.numbers import Int
+from ldpopt.foundation.numbers import Int, listed_items, real_number, require_kind
 from ldpopt.mechanism.files import made_by
 
 FORMAT = "ldpopt account certificate 1"
@@ -57,6 +58,11 @@ class CurveCertificate(HasFacts):
         A claimed delta is at least ``1 + slack`` times the computed one, so that whoever checks it
         by another computation may round up where this one did not.
         """
+        require_kind(excesses, Excesses, "CurveCertificate.of()", "use curve.prove(*deltas)")
+        epsilons = [
+            real_number(epsilon, "epsilon", 0.0, sys.float_info.max)
+            for epsilon in listed_items(epsilons, "epsilons")
+        ]
         has_shuffle = any(isinstance(source, Shuffled) for source, _ in excesses.sources)
         factor = 1 + (SHUFFLED_SLACK if has_shuffle else SLACK)
         claims = []

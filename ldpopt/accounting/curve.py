@@ -20,7 +20,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import epsilon_above, log_enclosure, round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table
 from ldpopt.foundation.labels import codes
-from ldpopt.foundation.numbers import Float, real_number, short_repr, whole_number
+from ldpopt.foundation.numbers import Float, listed_items, real_number, short_repr, whole_number
 from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import Notion
@@ -311,7 +311,8 @@ def read_pairs(mechanism: Mechanism, pairs: Any) -> Any:
             problem = f"{type(pairs).__name__} does not name pairs of answers"
             raise StatementError(problem, code="pairs-of-notion", do="give the pairs")
         return tied.pairs()
-    if not len(pairs) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
+    pairs = listed_items(pairs, "pairs", 'give [("yes", "no"), ...]')
+    if not pairs or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
         problem = f"pairs = {short_repr(pairs)} are not pairs of answers"
         raise StatementError(problem, code="pairs", do='give [("yes", "no"), ...]')
     first = codes([pair[0] for pair in pairs], mechanism.inputs, "answer")

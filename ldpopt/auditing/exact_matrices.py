@@ -65,7 +65,8 @@ class ExactChannel:
 
 def exact(channel: Any) -> ExactChannel:
     """Read a mechanism's masses, or any array of floats, ints or Fractions, exactly."""
-    if hasattr(channel, "counts") and hasattr(channel, "denominator"):
+    is_law = hasattr(channel, "counts") and hasattr(channel, "denominator")
+    if is_law and not isinstance(channel, type):
         return _masses(channel)
     channel, (inputs, outputs) = take_labels(channel, "channel")
     array, floats = _real_matrix(channel)

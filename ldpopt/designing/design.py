@@ -31,7 +31,7 @@ from ldpopt.designing.realize import response
 from ldpopt.designing.record import Design, FormulaDesign, ProvedDesign
 from ldpopt.errors import LdpoptError, NotRepresentableError, PrivacyViolationError, StatementError
 from ldpopt.foundation.deadline import Deadline, OutOfTimeError
-from ldpopt.foundation.numbers import positive_seconds, real_number, require_kind
+from ldpopt.foundation.numbers import positive_seconds, real_number, require_kind, truth
 from ldpopt.foundation.threads import few_threads
 from ldpopt.privacy import Notion
 from ldpopt.problem.design_problem import DesignProblem, Objective
@@ -169,6 +169,8 @@ def design(
         outputs,
     )
     real_number(gap, "gap", 0.0, LARGEST_GAP)
+    require_kind(limits, DesignLimits, "limits=")
+    verbose = truth(verbose, "verbose")
     deadline = Deadline.after(positive_seconds(time_limit))
     form = DesignForm.of(problem, deadline)
     with log_to_stderr(verbose), few_threads(form.problem.workload.shape[1]):

@@ -27,7 +27,7 @@ from ldpopt.foundation import optional
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, privacy_text, shown
 from ldpopt.foundation.labels import codes
-from ldpopt.foundation.numbers import Float, frozen, require_memory
+from ldpopt.foundation.numbers import Float, frozen, require_kind, require_memory
 from ldpopt.foundation.sentences import above_text, below_text
 from ldpopt.mechanism.channels import MAX_SHOWN
 from ldpopt.mechanism.mechanism import Mechanism
@@ -101,6 +101,7 @@ class ProvedDesign(ReportSource, HasFacts):
     @staticmethod
     def of(claim: DesignClaim) -> Any:
         """Return the design with a certificate: a `Design`, or a `FrequencyDesign`."""
+        require_kind(claim, tuple(_KINDS), "of()", "pass a certificate of a design")
         return _KINDS[type(claim)](claim)
 
     def save(self, path: str | os.PathLike[str], *, title: str = "") -> None:
@@ -213,7 +214,8 @@ class FormulaDesign(ProvedDesign):
         """Variance of one respondent's values, summed over the workload: the same for every
         answer.
         """
-        return np.full(self.workload.shape[1] if x is None else len(x), self.value)
+        answers = self.workload.inputs
+        return np.full(len(answers if x is None else codes(x, answers, "answer")), self.value)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from ldpopt.estimation.intervals import interval_quantile, norm_sub
 from ldpopt.estimation.significance import Significance
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
-from ldpopt.foundation.numbers import Float, frozen
+from ldpopt.foundation.numbers import Float, frozen, real_array
 
 NO_ERROR = "no standard error is known where all reports say the same: see the interval"
 PROJECTED = ", norm_sub"  # what `Estimate.norm_sub` adds to the name of a method
@@ -94,9 +94,9 @@ class Estimate(HasFacts):
 
     def __post_init__(self) -> None:
         """Check the shapes, fill in the interval and freeze the arrays."""
-        values = np.atleast_1d(np.array(self.values, dtype=np.float64))
+        values = np.atleast_1d(real_array(self.values, "values of an estimate"))
         z = interval_quantile(self.confidence, len(values), self.simultaneous)
-        std_error = np.atleast_1d(np.array(self.std_error, dtype=np.float64))
+        std_error = np.atleast_1d(real_array(self.std_error, "standard errors"))
         interval = self.interval
         if interval is None and std_error.shape == values.shape:
             interval = np.stack([values - z * std_error, values + z * std_error], axis=-1)
@@ -113,7 +113,7 @@ class Estimate(HasFacts):
         for name, array in ({"values": values} | arrays).items():
             if array is None:
                 continue
-            checked = np.array(array, dtype=np.float64)
+            checked = real_array(array, f"{name} of an estimate")
             shape = shapes[name]
             if checked.shape != shape:
                 raise StatementError(

@@ -160,6 +160,9 @@ class FrequencyProtocol(Rule, ReportSource):
         """Variance of a value if this share of reports supports the label, ``s (1 - s) / (p -
         q)^2``.
         """
+        share = real_array(share, "share")
+        if share.size and not (share.min() >= 0 and share.max() <= 1):
+            raise StatementError("a share is not in [0, 1]", code="range", do="give shares")
         return np.asarray(share * (1 - share) / float(self.p - self.q) ** 2)
 
     @property
@@ -182,6 +185,7 @@ class FrequencyProtocol(Rule, ReportSource):
         """Bound on the probability of a share of supporting reports as far outside ``[q, p]``: the
         exact one of the furthest label, times the number of labels.
         """
+        counts = self.own_counts(counts)
         return support_p_value(counts.values, counts.n_reports, float(self.q), float(self.p))
 
     def estimate(

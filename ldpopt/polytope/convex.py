@@ -18,7 +18,7 @@ from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.display import Facts, HasFacts
 from ldpopt.foundation.labelled import Labelled, Labels, read_labelled
-from ldpopt.foundation.numbers import Float, require_choice, require_kind
+from ldpopt.foundation.numbers import Float, require_choice, require_function, require_kind
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
 from ldpopt.mechanism.rounding import MAX_NOISE
@@ -334,6 +334,8 @@ def best_listed(
     >>> round(best.value, 6), best.count
     (0.130812, 2)
     """
+    require_kind(points, ExtremePoints, "best_listed()", "pass extreme_points(privacy, n)")
+    require_function(getattr(function, "value", function), "the function to maximize")
     evaluate = function.value if isinstance(function, ConvexUtility) else function
     points.require_complete()
     vertices = iter(points)

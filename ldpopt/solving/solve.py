@@ -7,7 +7,7 @@ from typing import Any
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.deadline import Deadline, OutOfTimeError
-from ldpopt.foundation.numbers import Float, positive_seconds, real_number, require_kind
+from ldpopt.foundation.numbers import Float, positive_seconds, real_number, require_kind, truth
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import Repaired
 from ldpopt.problem.problem import Problem
@@ -105,6 +105,8 @@ def solve(
         )
     if executor is not None:
         require_client(executor)
+    verbose = truth(verbose, "verbose")
+    require_kind(limits, Limits, "limits=")
     with log_to_stderr(verbose):
         LOG.info("%r", problem)
         try:

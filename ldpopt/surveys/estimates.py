@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.errors import StatementError
+from ldpopt.errors import StatementError, UnknownQuestionError
 from ldpopt.estimation.answered import ANSWERED, among_answered
 from ldpopt.estimation.counts import Counts, MechanismSource, source_of
 from ldpopt.estimation.estimate import NO_ERROR, Estimate, cost_of_weights
@@ -26,7 +26,8 @@ from ldpopt.estimation.reports import ALL, NO_GROUP
 from ldpopt.estimation.significance import Significance, independence
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
-from ldpopt.foundation.labels import label_numbers, text_of
+from ldpopt.foundation.labels import label_numbers, nearest, text_of
+from ldpopt.foundation.numbers import short_repr
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.mechanism.files import require_drawn_by
 from ldpopt.mechanism.mechanism import Mechanism
@@ -79,6 +80,12 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
     title: str = ""
 
     def __getitem__(self, name: str) -> Estimate:
+        if not isinstance(name, str) or name not in self.questions:
+            raise UnknownQuestionError(
+                f"unknown question {short_repr(name)}",
+                code="question",
+                do=nearest(name, self.questions),
+            )
         return self.questions[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -17,6 +17,7 @@ from ldpopt.certificate.yes_no_certificate import YesNoCertificate
 from ldpopt.designing.design import design
 from ldpopt.designing.record import Design
 from ldpopt.errors import LdpoptError, LimitReachedError, StatementError
+from ldpopt.estimation.band import ScoreBand
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.identified import silence, silent_numbers

@@ -250,6 +250,10 @@ def read_survey(path: FilePath) -> UnsolvedSurvey:
     survey = check(page, SurveySection, page.data)
     for name, question in survey.question.items():
         _require_one_definition(page, name, question)
+    if survey.waves is not None and survey.form.waves not in (None, survey.waves.count):
+        problem = f"[form] states {survey.form.waves} waves, and [waves] {survey.waves.count}"
+        do = "state the same number, or remove it from [form]"
+        raise page.error(("form", "waves"), problem, do, code="number-of-waves")
     if survey.waves is None:
         return _unsolved(page, survey)
     if survey.epsilon is not None:

@@ -15,7 +15,7 @@ import numpy as np
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation import optional
 from ldpopt.foundation.labels import no_label, text_of
-from ldpopt.foundation.numbers import Int, short_repr
+from ldpopt.foundation.numbers import Int, any_array, short_repr
 
 Codes = Int
 Missing = Literal["refuse", "leave_out"]
@@ -131,6 +131,19 @@ COUNT_OR_LEAVE_OUT = (
     "them out, which shows who did not answer (--missing leave_out; in a survey missing = "
     '"leave")'
 )
+
+
+def read_codes(codes: Any, size: int) -> Codes:
+    """Read positions of answers, shape (N,), or `MISSING`."""
+    array = any_array(codes, "codes")
+    fits = array.ndim == 1 and (array.dtype.kind in "iu" or not array.size)
+    if not fits or (array.size and not MISSING <= array.min() <= array.max() < size):
+        raise StatementError(
+            f"the codes are not positions of {size} answers",
+            code="positions",
+            do="pass what a coder returned",
+        )
+    return array
 
 
 class MissingAnswers:

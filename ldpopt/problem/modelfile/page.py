@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ldpopt.errors import MechanismError, ModelFileError, StatementError
-from ldpopt.foundation.files import readable
+from ldpopt.foundation.files import readable, require_path
 from ldpopt.foundation.labels import nearest
 from ldpopt.privacy.plain import MisstatedError
 
@@ -36,7 +36,8 @@ class Page:
     """The text and values of a file; it builds every error about them."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = os.fspath(path)
+        require_path(path)
+        self.path = os.fsdecode(path)
         try:
             with readable(self.path).open("rb") as stream:
                 raw = stream.read(LARGEST_FILE + 1)
@@ -242,7 +243,7 @@ def shipped(kind: Literal["models", "examples"]) -> Path:
 
 def model_path(name: str | os.PathLike[str]) -> str:
     """Path of a model: of the file, or of the model of this name that comes with the package."""
-    path = os.fspath(name)
+    path = os.fsdecode(name)
     if not path.replace("_", "").isalnum() or os.path.exists(path):
         return path
     known = {file.stem: file for file in sorted(shipped("models").glob("*.toml"))}
