@@ -49,9 +49,14 @@ class DifferenceBand:
         return np.asarray(self.first.covariance + self.second.covariance)
 
     @property
+    def effect(self) -> None:
+        """Not known: the two estimates have design effects of their own."""
+        return None
+
+    @property
     def possible(self) -> Float:
         """The least and the largest difference, shape (k, 2)."""
-        return np.asarray(self.first.possible - self.second.possible[..., ::-1])
+        return np.asarray(self.first.possible) - np.asarray(self.second.possible)[..., ::-1]
 
     def ends(self, z: Any) -> Float:
         """Ends by square and add, shape (k, 2)."""
@@ -100,6 +105,7 @@ def difference(first: Estimate, second: Estimate) -> Estimate:
         is_distribution=False,
         simultaneous=simultaneous,
         band=band,
+        effect=None,
         people=first.people | second.people,
     )
 

@@ -236,6 +236,7 @@ class ReportModel(ListedSource):
         """The source with the people of some counts, and with values that are moved by a constant
         of each channel.
         """
+        counts = self.own_counts(counts).require_some()
         people = np.array([counts.values[part].sum() for part in self._slices], dtype=np.float64)
         source = self.stacked(people)
         if len(self.parts) > 1:
@@ -348,7 +349,7 @@ class ReportModel(ListedSource):
         The bound of all channels together holds for fixed numbers too, as the moments of
         divergences of independent counts multiply (Agrawal 2020).
         """
-        seen = counts.values.astype(np.int64)
+        seen = self.own_counts(counts).require_some().values.astype(np.int64)
         each = [
             likelihood_p_value(part.channel, seen[place])
             for part, place in zip(self.parts, self._slices, strict=True)
@@ -587,6 +588,7 @@ class Stacked(ListedSource):
 
     def frequencies(self, counts: Counts) -> Float:
         """Estimated shares of the rows, without negative ones."""
+        counts = self.own_counts(counts).require_some()
         return norm_sub(self._inverse @ (counts.values / counts.total))
 
 

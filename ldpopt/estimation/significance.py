@@ -186,10 +186,19 @@ def independence(
     ``values`` and ``squares``, shape (m_a, m_b), are the sums of the weights, and of their squares,
     of the people with each pair of reports.
     """
+    margins = values.sum(axis=1) / values.sum(), values.sum(axis=0) / values.sum()
+    first, second = map(_Directions.of, channels, margins)
+    return _independence(values, squares, (first, second), hypothesis)
+
+
+def _independence(
+    values: Float, squares: Float, directions: tuple[_Directions, _Directions], hypothesis: str
+) -> Significance:
+    """The statistic of a table of reports in some directions of both."""
+    first, second = directions
     total = values.sum()
     table = values / total
     margins = table.sum(axis=1), table.sum(axis=0)
-    first, second = map(_Directions.of, channels, margins)
     away = first.white @ (table - np.outer(*margins)) @ second.white.T
     freedom = first.freedom * second.freedom
     scale = squares.sum() / total**2
@@ -199,6 +208,24 @@ def independence(
         people = sizes - 2 * first.white.T @ away @ second.white + (away**2).sum()
         effect = float((people * squares).sum()) / squares.sum() / max(1, freedom)
     return _chi_square((away**2).sum() / scale, freedom, effect, hypothesis)
+
+
+def homogeneity(bands: Sequence[ScoreBand], hypothesis: str) -> Significance:
+    """Test whether the numbers of several groups of people are the same: whether the value of a
+    report and the group are independent.
+
+    For frequencies this is `independence` with the identity as the channel of the groups.
+    """
+    values = np.stack([band.counts.values for band in bands]).astype(float)
+    squares = np.stack([band.counts.squares for band in bands]).astype(float)
+    margins = values.sum(axis=1) / values.sum(), values.sum(axis=0) / values.sum()
+    groups = _Directions.of(np.eye(len(bands)), margins[0])
+    first = bands[0]
+    if len(first.estimator) == len(first.channel):
+        answers = _Directions.of(first.channel, margins[1])
+    else:  # other numbers than all frequencies, such as one question of a joint report
+        answers = _Directions.of_values(first.estimator, margins[1])
+    return _independence(values, squares, (groups, answers), hypothesis)
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,21 +260,42 @@ class _Directions:
             # an answer that the shares show.
             weights = np.linalg.lstsq((part[kept] / np.sqrt(share)).T, np.sqrt(share))[0]
             values = (part[kept] / share)[np.arange(len(kept)) != int(np.abs(weights).argmax())]
-        group = np.zeros(len(share), np.int64) if groups is None else groups[occurs]
-        is_in = group == np.arange(group.max() + 1)[:, None]
-        means = (values * share) @ is_in.T / np.maximum(is_in @ share, np.finfo(float).tiny)
-        centered = values - means @ is_in
-        try:
-            root = np.linalg.cholesky((centered * share) @ centered.T)
-        except np.linalg.LinAlgError:
-            raise StatementError(
-                "only reports that practically nobody gives tell the answers apart",
-                code="silent",
-                do="merge answers, or use a larger epsilon",
-            ) from None
         white = np.zeros((len(values), len(expected)))
-        white[:, occurs] = np.linalg.solve(root, centered)
+        group = None if groups is None else groups[occurs]
+        white[:, occurs] = _whitened(values, share, group)
         return cls(white)
+
+    @classmethod
+    def of_values(cls, values: Float, expected: Float) -> _Directions:
+        """Those of some numbers of which each report has a value, shape (k, m): as many as vary
+        independently.
+        """
+        centered = values - (values @ expected)[:, None]
+        rows: list[int] = []
+        for place in range(len(values)):
+            trial = centered[[*rows, place]] * np.sqrt(expected)
+            if np.linalg.matrix_rank(trial) > len(rows):
+                rows.append(place)
+        return cls(_whitened(values[rows], expected) if rows else np.zeros((0, len(expected))))
+
+
+def _whitened(values: Float, share: Float, groups: Any = None) -> Float:
+    """Values with mean 0 and covariance the identity at the shares of the reports; with groups of
+    reports, whose shares are fixed, with mean 0 in each.
+    """
+    group = np.zeros(len(share), np.int64) if groups is None else groups
+    is_in = group == np.arange(group.max() + 1)[:, None]
+    means = (values * share) @ is_in.T / np.maximum(is_in @ share, np.finfo(float).tiny)
+    centered = values - means @ is_in
+    try:
+        root = np.linalg.cholesky((centered * share) @ centered.T)
+    except np.linalg.LinAlgError:
+        raise StatementError(
+            "only reports that practically nobody gives tell the answers apart",
+            code="silent",
+            do="merge answers, or use a larger epsilon",
+        ) from None
+    return np.asarray(np.linalg.solve(root, centered))
 
 
 def _independent_rows(channel: Float) -> Any:

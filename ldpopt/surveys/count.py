@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ldpopt.errors import StatementError
-from ldpopt.estimation.counts import Counts, ReportSource
+from ldpopt.estimation.counts import Counts, ReportSource, new_people
 from ldpopt.estimation.reports import ALL, count_file, count_frame
 from ldpopt.foundation.labels import nearest
+from ldpopt.foundation.numbers import require_kind, require_text, short_repr
 from ldpopt.surveys.questionnaire import Questionnaire
 from ldpopt.tables.coding import Missing
 
@@ -31,11 +33,14 @@ def counts_by_group(
     `Survey.count`.
     """
     weights = survey.weights if weights is None else weights
+    require_kind(columns, Mapping, "counts_by_group()", "pass survey.columns, or some of them")
+    if by is not None:
+        require_text(by, "by")
     if by is not None and by in survey.asked and by in columns:
         raise StatementError(
             f"the column {by!r} has reports, not groups",
             code="group",
-            do="name another column, or estimate_pair for the table of two questions",
+            do="name another column; the table of two questions is an estimate of its own",
         )
     if isinstance(weights, str) and weights in columns:
         raise StatementError(
@@ -50,10 +55,30 @@ def counts_by_group(
                 code="weights-of-file",
                 do="pass weights= by name",
             )
-        return count_file(os.fspath(table), columns, weights, by)
+        return _of_the_same_people(count_file(os.fspath(table), columns, weights, by))
+    for column in columns.values():
+        if not isinstance(column, tuple) or len(column) != 2:
+            raise StatementError(
+                f"{short_repr(column)} is not the source of a column",
+                code="column-source",
+                do="pass survey.columns, or some of them",
+            )
+    return _of_the_same_people(
+        {
+            name: count_frame(source, table, name, weights, missing, by)
+            for name, (source, missing) in columns.items()
+        }
+    )
+
+
+def _of_the_same_people(
+    counts: dict[str, dict[Hashable, Counts]],
+) -> dict[str, dict[Hashable, Counts]]:
+    """Counts of the columns of one table, which are reports of the same people in each group."""
+    people = {group: new_people() for groups in counts.values() for group in groups}
     return {
-        name: count_frame(source, table, name, weights, missing, by)
-        for name, (source, missing) in columns.items()
+        name: {group: replace(each, people=people[group]) for group, each in groups.items()}
+        for name, groups in counts.items()
     }
 
 

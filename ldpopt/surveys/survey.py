@@ -10,6 +10,8 @@ from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.options import Reading
 from ldpopt.estimation.planning import Precision
+from ldpopt.estimation.significance import Significance
+from ldpopt.foundation.display import Described, Facts
 from ldpopt.foundation.files import FilePath
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.sampling import Random
@@ -20,15 +22,18 @@ from ldpopt.surveys.estimates import (
     estimate_pair,
     estimate_question,
     estimate_survey,
+    independence_of,
     precision_of,
 )
 from ldpopt.surveys.files import read_survey_file, write_survey_file
 from ldpopt.surveys.form import form_of
+from ldpopt.surveys.overview import facts_of
 from ldpopt.surveys.questionnaire import Questionnaire
 from ldpopt.surveys.randomize import randomize_file, randomize_frame
+from ldpopt.surveys.values import values_of_survey
 
 
-class Survey(Questionnaire):
+class Survey(Questionnaire, Described):
     r"""Several questions to the same people.
 
     With ``scheme="split"`` each person answers all questions, and the budgets add up,
@@ -159,6 +164,10 @@ class Survey(Questionnaire):
     def __repr__(self) -> str:
         scheme = "" if self.one_question is None and self.joint is None else f", {self.scheme}"
         return f"Survey({', '.join(self.questions)}: epsilon {self.epsilon:.6g}{scheme})"
+
+    def facts(self) -> Facts:
+        """Answers, audited budget and treatment of missing answers of each question."""
+        return facts_of(self)
 
     def account(self, waves: int = 1, *, people: int | None = None) -> PrivacyCurve:
         """What all reports of a person reveal together, if the survey is repeated with fresh
@@ -406,3 +415,61 @@ class Survey(Questionnaire):
         """
         reading = Reading(confidence, simultaneous, check_fit)
         return estimate_pair(self, table, (name, other), weights, reading)
+
+    def values(self, table: Any, *, questions: Sequence[str] | None = None) -> Any:
+        r"""Return unbiased values of the reports: their means over people estimate the numbers of
+        the questions.
+
+        Any other program can average them by group, weight them, or take them as the outcome of a
+        linear regression.
+
+        Parameters
+        ----------
+        table : dataframe, path of a file, or address of a database
+            Reports, as `privatize` returned or wrote them.
+        questions : sequence of str, optional
+            Some of the questions; default: all.
+
+        Returns
+        -------
+        DataFrame of pandas
+            A row for each person and a column ``"question: answer"`` for each number; nan where
+            somebody has no report.
+
+        Raises
+        ------
+        StatementError
+            If a question is unknown, an entry is not a report, or the values of a question are not
+            listed.
+
+        Examples
+        --------
+        >>> import ldpopt, pandas
+        >>> coin = ldpopt.Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+        >>> reports = pandas.DataFrame({"smokes": ["no", "yes"]})
+        >>> Survey({"smokes": coin}).values(reports)["smokes: yes"].round(12).tolist()
+        [-0.5, 1.5]
+        """
+        return values_of_survey(self, table, questions)
+
+    def independence(self, table: Any, one: str, two: str, *, weights: Any = None) -> Significance:
+        """Test whether the answers to two questions are independent.
+
+        They are exactly if the two reports of a person are; see `ldpopt.estimation.significance`.
+
+        Parameters
+        ----------
+        table : dataframe, or path of a file
+            Reports, as `privatize` returned or wrote them.
+        one, two : str
+            The questions.
+        weights : array_like, Series or column name, optional
+            Weight of each person; default: those of the survey, else all 1.
+
+        Raises
+        ------
+        StatementError
+            If a person does not report on both questions in two reports, or the questions have too
+            many answers.
+        """
+        return independence_of(self, table, (one, two), weights)
