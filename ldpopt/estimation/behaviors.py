@@ -50,10 +50,10 @@ class Part:
     def masses(self) -> Any:
         """Integers in proportion to the probabilities, shape (n + b, m); all rows have one sum."""
         scale = lcm(*(share.denominator for row in self.behaviors for share in row))
-        whole = self.mechanism.denominator * scale
+        total = self.mechanism.denominator * scale
         rows = [
             *(self._answers.astype(object) * scale).tolist(),
-            *([int(share * whole) for share in row] for row in self.behaviors),
+            *([int(share * total) for share in row] for row in self.behaviors),
         ]
         return np.array(rows, dtype=object)
 

@@ -37,6 +37,7 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.answered import ANSWERED, Sums, among_answered
 from ldpopt.estimation.band import LikelihoodBand, NormalBand, ScoreBand
 from ldpopt.estimation.behaviors import Part, part_of
+from ldpopt.estimation.channel_counts import by_channel, counts_of_part
 from ldpopt.estimation.counts import Counts, ListedSource, MechanismSource, counts_by
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.fit import checked_fit
@@ -50,9 +51,8 @@ from ldpopt.estimation.likelihood import (
 )
 from ldpopt.estimation.linear import inverse_of_rows
 from ldpopt.estimation.options import Reading
-from ldpopt.estimation.reports import NO_GROUP
-from ldpopt.foundation.labels import check_labels, nearest
-from ldpopt.foundation.numbers import Float, quoted, require_choice, require_kind, short_repr
+from ldpopt.foundation.labels import check_labels
+from ldpopt.foundation.numbers import Float, require_choice, require_kind, short_repr
 from ldpopt.mechanism.channels import digest
 from ldpopt.mechanism.codec import LabelCodec
 from ldpopt.mechanism.mechanism import Mechanism
@@ -197,7 +197,8 @@ class ReportModel(ListedSource):
         return self.stacked(np.full(len(self.parts), 1.0))
 
     @cached_property
-    def _slices(self) -> list[slice]:
+    def slices(self) -> list[slice]:
+        """The reports of each channel among all pairs."""
         ends = np.cumsum([0, *(len(part.mechanism.outputs) for part in self.parts)]).tolist()
         return [slice(*pair) for pair in pairwise(ends)]
 
@@ -237,12 +238,12 @@ class ReportModel(ListedSource):
         of each channel.
         """
         counts = self.own_counts(counts).require_some()
-        people = np.array([counts.values[part].sum() for part in self._slices], dtype=np.float64)
+        people = np.array([counts.values[part].sum() for part in self.slices], dtype=np.float64)
         source = self.stacked(people)
         if len(self.parts) > 1:
             share = counts.values / counts.total
             estimates = source.left_inverse @ share
-            for part, number in zip(self._slices, people, strict=True):
+            for part, number in zip(self.slices, people, strict=True):
                 if number > 0:
                     mean = source.left_inverse[:, part] @ counts.values[part] / number
                     source.estimator[:, part] += (estimates - mean)[:, None]
@@ -264,17 +265,11 @@ class ReportModel(ListedSource):
         """Count the reports in a column of a table, by the channels in another one."""
         if self.is_one:
             return super().counts_of_table(table, column, weights, missing)
-        groups = counts_by(
-            self._all_reports, table, column, weights, missing, self.require_column()
-        )
-        coder = self.coder
+        column_of_channels = self.require_column()
+        groups = counts_by(self._all_reports, table, column, weights, missing, column_of_channels)
         total = self.counts_of_array(self.codec.no_reports)
-        for name, counts in groups.items():
-            if counts.n_reports and not (name == NO_GROUP and missing == "leave_out"):
-                code = coder.code(name)
-                if code < 0:
-                    raise self._no_channel(name)
-                total += self._of_channel(code, counts)
+        for part, counts in by_channel(self, groups, missing):
+            total += counts_of_part(self, part, counts)
         return total
 
     def require_column(self) -> str:
@@ -292,56 +287,12 @@ class ReportModel(ListedSource):
         """Reads the names of channels."""
         return Coder(tuple(part.name for part in self.parts), "channel")
 
-    def _no_channel(self, name: Hashable) -> StatementError:
-        """The error for people without a channel, or with one that the model does not have."""
-        known = [part.name for part in self.parts]
-        return StatementError(
-            f"the model has no mechanism{quoted(name)} for some reports",
-            code="channel",
-            where=f"column {self.column!r}",
-            do=f"name one of {', '.join(map(short_repr, known))}; {nearest(name, known)}",
-        )
-
     @cached_property
     def _all_reports(self) -> ListedSource:
         """A source of all reports of any channel."""
         outputs = dict.fromkeys(y for part in self.parts for y in part.mechanism.outputs)
-        source = MechanismSource(self.mechanism)
-        source.mechanism = Alphabet(self.answers, tuple(outputs), self.digest)  # type: ignore[assignment]
-        return source
-
-    def _of_channel(self, place: int, counts: Counts) -> Counts:
-        """Counts of the reports of one channel as counts of the model."""
-        part = self.parts[place]
-        values: Any
-        squares: Any
-        values, squares = (
-            np.zeros(len(self.mechanism.outputs), dtype=each.dtype)
-            for each in (counts.values, counts.squares)
-        )
-        places = {report: code for code, report in enumerate(part.mechanism.outputs)}
-        start = self._slices[place].start
-        for report, value, square in zip(counts.labels, counts.values, counts.squares, strict=True):
-            if report in places:
-                values[start + places[report]] = value
-                squares[start + places[report]] = square
-            elif value > 0:
-                raise StatementError(
-                    f"the mechanism {short_repr(part.name)} has no such report{quoted(report)}",
-                    code="report-of-channel",
-                    where=f"column {self.column!r}",
-                    do="correct the column of the mechanisms",
-                )
-        return Counts(
-            self.digest,
-            self.mechanism.outputs,
-            values,
-            squares,
-            counts.total,
-            counts.total_squares,
-            counts.n_reports,
-            counts.people,
-        )
+        every: Any = Alphabet(self.answers, tuple(outputs), self.digest)
+        return MechanismSource(every)
 
     def p_value(self, counts: Counts) -> float:
         """Return a p-value of unweighted counts, with the number of people of each channel fixed.
@@ -352,12 +303,12 @@ class ReportModel(ListedSource):
         seen = self.own_counts(counts).require_some().values.astype(np.int64)
         each = [
             likelihood_p_value(part.channel, seen[place])
-            for part, place in zip(self.parts, self._slices, strict=True)
+            for part, place in zip(self.parts, self.slices, strict=True)
             if seen[place].sum()
         ]
         if len(self.parts) == 1:
             return each[0]
-        people = np.array([seen[place].sum() for place in self._slices])
+        people = np.array([seen[place].sum() for place in self.slices])
         channel = np.hstack(
             [
                 number / seen.sum() * part.channel
@@ -520,7 +471,7 @@ class ReportModel(ListedSource):
         if not self.behaviors:
             raise StatementError(
                 "the model has no behaviors: everybody follows the rule",
-                code="behaviors",
+                code="no-behaviors",
                 do="leave out followers=True",
             )
         answers = int((~self.is_behavior).sum())
@@ -607,7 +558,9 @@ def _common_answers(channels: Mapping[Hashable, Any]) -> tuple[Hashable, ...]:
     """The answers of all mechanisms, in the order of the first one."""
     if not channels:
         raise StatementError(
-            "there are no mechanisms", code="channels", do="pass a mechanism, or several by name"
+            "there are no mechanisms",
+            code="no-mechanisms",
+            do="pass a mechanism, or several by name",
         )
     for each in channels.values():
         require_kind(each, Mechanism, "ReportModel()", "pass mechanisms, as design.mechanism")

@@ -1,4 +1,4 @@
-r"""Regressions on reports: coefficients as if the protected answers were known.
+r"""Product: regressions on reports, coefficients as if the protected answers were known.
 
 In: a formula, a table with columns of reports and clear columns, and the mechanism of each column
 of reports. Out: a `Regression`, whose attributes have the names of statsmodels' results.
@@ -98,10 +98,10 @@ def regress(
     --------
     >>> import pandas as pd
     >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
-    >>> table = pd.DataFrame({"age": [20, 30, 40, 50] * 50, "smokes": ["no", "yes"] * 100})
-    >>> table.loc[:30, "smokes"] = "yes"
-    >>> regress("smokes ~ age", table, {"smokes": coin}).pvalues.round(2)["age"]
-    0.64
+    >>> told = [("no", 20, 60), ("yes", 20, 40), ("no", 50, 45), ("yes", 50, 55)]
+    >>> table = pd.DataFrame([t[:2] for t in told for _ in range(t[2])], columns=["smokes", "age"])
+    >>> regress("smokes ~ age", table, {"smokes": coin}).params.round(3).to_dict()
+    {'Intercept': -1.682, 'age': 0.042}
     """
     require_choice(kind, get_args(Kind), "kind")
     inner_share(confidence, "confidence", do="pass a coverage such as 0.95")

@@ -54,7 +54,7 @@ class Reports:
         return self.model.at(counts).left_inverse.T[:, : len(self.answers)]
 
 
-def read_reports(table: Table, name: str, model: ReportModel) -> Reports:
+def read_reports(table: ReportTable, name: str, model: ReportModel) -> Reports:
     """The reports in a column, with the mechanism of each person."""
     channel = np.hstack([part.channel for part in model.parts]).T
     size = len(model.names) - len(model.behaviors)
@@ -63,8 +63,8 @@ def read_reports(table: Table, name: str, model: ReportModel) -> Reports:
     ends = np.cumsum([0, *(len(part.mechanism.outputs) for part in model.parts)])
     for rows, start, part in _parts(table, model, ends):
         coder = Coder(part.mechanism.outputs, "report")
-        found = table.codes_at(name, rows, coder, where)
-        codes[rows] = np.where(found == MISSING, MISSING, found + start)
+        places = table.codes_at(name, rows, coder, where)
+        codes[rows] = np.where(places == MISSING, MISSING, places + start)
     return Reports(
         model.names[:size],
         codes,
@@ -75,7 +75,7 @@ def read_reports(table: Table, name: str, model: ReportModel) -> Reports:
     )
 
 
-def _parts(table: Table, model: ReportModel, ends: Any) -> Iterable[tuple[Any, int, Any]]:
+def _parts(table: ReportTable, model: ReportModel, ends: Any) -> Iterable[tuple[Any, int, Any]]:
     """The rows of each channel, the code of its first report, and the channel."""
     if model.is_one:
         return [(np.arange(len(table)), 0, model.parts[0])]
@@ -135,11 +135,11 @@ class Units:
     def at(self, rows: Any) -> Units:
         """Those of some people."""
         every: Any = (self.weights, self.strata, self.clusters)
-        weights, strata, clusters = (None if one is None else one[rows] for one in every)
+        weights, strata, clusters = (None if each is None else each[rows] for each in every)
         return Units(weights, strata, clusters, self.is_sample)
 
 
-class Table:
+class ReportTable:
     """A dataframe of any library, of which some columns are needed."""
 
     def __init__(self, table: Any) -> None:

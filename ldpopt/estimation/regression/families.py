@@ -117,16 +117,15 @@ class Softmax:
         posterior = prior * likelihood
         posterior /= posterior.sum(axis=0)
         size = self.columns
-        whole = np.empty((len(theta), len(theta)))
+        blocks = np.empty((self.answers - 1, size, self.answers - 1, size))
         for a, b in combinations_with_replacement(range(self.answers - 1), 2):
             factor = posterior[a + 1] * posterior[b + 1] - prior[a + 1] * prior[b + 1]
             if a == b:
                 factor += prior[a + 1] - posterior[a + 1]
             part = matrix.T @ (matrix * (factor * weights)[:, None])
-            rows, columns = slice(a * size, (a + 1) * size), slice(b * size, (b + 1) * size)
-            whole[rows, columns] = part
-            whole[columns, rows] = part.T
-        return whole
+            blocks[a, :, b] = part
+            blocks[b, :, a] = part.T
+        return blocks.reshape(len(theta), len(theta))
 
 
 @dataclass(frozen=True)

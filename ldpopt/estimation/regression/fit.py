@@ -111,7 +111,7 @@ def _start(model: Likelihood) -> Float:
     return model.start
 
 
-def _newton(model: Likelihood, point: _Point, done: float) -> Fit:
+def _newton(model: Likelihood, point: _Reached, done: float) -> Fit:
     """Newton steps to the maximum.
 
     Raises
@@ -135,7 +135,7 @@ def _newton(model: Likelihood, point: _Point, done: float) -> Fit:
 
 
 @dataclass(frozen=True, eq=False)
-class _Point:
+class _Reached:
     """Coefficients, with the likelihood and its gradient there."""
 
     theta: Float
@@ -143,7 +143,7 @@ class _Point:
     gradient: Float
 
 
-def _climb(model: Likelihood, theta: Float, near: float) -> _Point:
+def _climb(model: Likelihood, theta: Float, near: float) -> _Reached:
     """Steps by outer products of scores until the maximum is near."""
     for _ in range(STEPS):
         value, scores = model.scores(theta)
@@ -154,11 +154,11 @@ def _climb(model: Likelihood, theta: Float, near: float) -> _Point:
         gain = float(gradient @ step)
         if gain < near:
             break
-        theta = _halved(model, _Point(theta, value, gradient), step, gain).theta
-    return _Point(theta, *model.value_and_gradient(theta))
+        theta = _halved(model, _Reached(theta, value, gradient), step, gain).theta
+    return _Reached(theta, *model.value_and_gradient(theta))
 
 
-def _halved(model: Likelihood, start: _Point, step: Any, gain: float) -> _Point:
+def _halved(model: Likelihood, start: _Reached, step: Any, gain: float) -> _Reached:
     """A step, halved until the likelihood rises by a small part of what it promises.
 
     Raises
@@ -170,7 +170,7 @@ def _halved(model: Likelihood, start: _Point, step: Any, gain: float) -> _Point:
     slack = ROUNDING * (1 + abs(start.value))
     while size > SHORTEST:
         there = start.theta + size * step
-        reached = _Point(there, *model.value_and_gradient(there))
+        reached = _Reached(there, *model.value_and_gradient(there))
         if reached.value >= start.value + 1e-4 * size * gain - slack:
             if not (np.abs(there) <= LARGEST).all():
                 raise _no_maximum(

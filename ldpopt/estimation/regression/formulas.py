@@ -22,7 +22,7 @@ CONTEXT = {"np": np}
 
 
 @dataclass(frozen=True, eq=False)
-class Statement:
+class ParsedFormula:
     """What a formula says, by the columns that it names."""
 
     formula: str
@@ -45,7 +45,7 @@ class Statement:
 
 def read_formula(
     formula: str, columns: Sequence[Any], protected: Collection[str], kind: str
-) -> Statement:
+) -> ParsedFormula:
     """Read a formula about the columns of a table, some of which are protected.
 
     Raises
@@ -88,7 +88,7 @@ def read_formula(
     first = _names(left, columns) if outcome not in protected else []
     inputs = tuple(name for name in used if name not in covariates)
     clear = tuple(dict.fromkeys([*first, *inputs]))
-    return Statement(formula, outcome, terms, covariates, inputs, clear)
+    return ParsedFormula(formula, outcome, terms, covariates, inputs, clear)
 
 
 def _sides(formula: str) -> tuple[Any, list[Any]]:
@@ -98,7 +98,7 @@ def _sides(formula: str) -> tuple[Any, list[Any]]:
         read = formulaic.Formula(formula)
         left, right = (list(side) for side in (read.lhs, read.rhs))
     except (formulaic.errors.FormulaicError, AttributeError, SyntaxError, ValueError, TypeError):
-        left, right = [], []
+        left = right = []
     if len(left) != 1 or len(left[0].factors) != 1:
         raise StatementError(
             f"{short_repr(formula)} is not a formula of one outcome",
@@ -114,10 +114,10 @@ def _names(factor: Any, columns: Collection[Any]) -> list[str]:
         return [factor.expr]
     if factor.eval_method.value != "python":
         return []
-    found = {str(name) for name in factor.required_variables}
+    names = {str(name) for name in factor.required_variables}
     with suppress(SyntaxError):  # names in backticks, which formulaic has found
-        found |= {each.id for each in ast.walk(_parsed(factor)) if isinstance(each, ast.Name)}
-    return [name for name in columns if name in found]
+        names |= {each.id for each in ast.walk(_parsed(factor)) if isinstance(each, ast.Name)}
+    return [name for name in columns if name in names]
 
 
 def _parsed(factor: Any) -> ast.Expression:
@@ -129,13 +129,12 @@ def _plain_name(factor: Any) -> str | None:
     if factor.eval_method.value == "lookup":
         return str(factor.expr)
     try:
-        call = _parsed(factor).body
+        call: Any = _parsed(factor).body
     except SyntaxError:
         return None
-    is_factor = isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
-    if is_factor and call.func.id == "C" and call.args and isinstance(call.args[0], ast.Name):  # type: ignore[attr-defined]
-        return str(call.args[0].id)  # type: ignore[attr-defined]
-    return None
+    if not isinstance(call, ast.Call) or getattr(call.func, "id", None) != "C" or not call.args:
+        return None
+    return getattr(call.args[0], "id", None)
 
 
 def _require_columns(factor: Any, columns: Sequence[Any]) -> None:
@@ -166,7 +165,9 @@ def _require_plain(factor: Any, protected: Collection[str]) -> None:
 class Matrices:
     """Matrices of the covariates: one for each combination of answers of protected covariates."""
 
-    def __init__(self, statement: Statement, frame: Any, levels: Mapping[str, Sequence[Hashable]]):
+    def __init__(
+        self, statement: ParsedFormula, frame: Any, levels: Mapping[str, Sequence[Hashable]]
+    ):
         self.levels = {name: tuple(levels[name]) for name in statement.covariates}
         self.frame = frame
         some = frame.assign(**self._columns(next(iter(self.cells)), len(frame)))
@@ -195,7 +196,7 @@ class Matrices:
         """The matrix with an answer of each row, shape (N, k)."""
         return self.of(frame, [codes[name] for name in self.levels])
 
-    def of_clear(self, statement: Statement) -> Float:
+    def of_clear(self, statement: ParsedFormula) -> Float:
         """The matrix of the terms without protected columns, with a column of ones."""
         ones = optional.formulaic.Formula("1")
         terms = [*ones, *(term for term in statement.clear_terms if str(term) not in ("1", "0"))]
@@ -229,7 +230,7 @@ class Matrices:
         return [self.names.index(name) for name in names]
 
 
-def outcome_values(statement: Statement, frame: Any) -> Float:
+def outcome_values(statement: ParsedFormula, frame: Any) -> Float:
     """Numbers of a clear outcome, shape (N,)."""
     read = optional.formulaic.Formula(statement.formula).lhs
     matrix = _finite(_matrix(list(read), frame, ensure_full_rank=False))
@@ -246,7 +247,8 @@ def _matrix(source: Any, frame: Any, **options: Any) -> Any:
     """The matrix of terms, or of what was learned from an earlier frame."""
     formulaic = optional.formulaic
     spec = source if hasattr(source, "get_model_matrix") else formulaic.Formula(list(source))
-    matrix, has_levels = None, True
+    matrix = None
+    has_levels = True
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             # formulaic takes an unknown level for the first one
@@ -261,7 +263,7 @@ def _matrix(source: Any, frame: Any, **options: Any) -> Any:
     if not has_levels:  # outside of the block: errors of formulaic may contain entries
         raise StatementError(
             "an entry is not among the levels of its factor",
-            code="level",
+            code="unknown-level",
             where="the formula",
             do="use the levels that the fitted table has",
         )

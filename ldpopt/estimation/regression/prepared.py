@@ -61,8 +61,8 @@ class Scaling:
         deviations = np.sqrt(np.mean(squares, axis=0))
         size = np.max([np.abs(matrix).max(axis=0, initial=0.0) for matrix in matrices], axis=0)
         is_constant = deviations <= 64 * np.finfo(float).eps * size
-        one = np.flatnonzero(is_constant & (means != 0))
-        ones = int(one[0]) if len(one) and not has_free_mean else None
+        constant = np.flatnonzero(is_constant & (means != 0))
+        ones = int(constant[0]) if len(constant) and not has_free_mean else None
         if ones is not None:
             deviations[ones] = means[ones]
             means[ones] = 0.0

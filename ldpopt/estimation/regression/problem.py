@@ -12,8 +12,8 @@ import numpy as np
 from ldpopt.errors import StatementError
 from ldpopt.estimation.regression.columns import (
     Reports,
+    ReportTable,
     SampleColumns,
-    Table,
     Units,
     complete,
     models_of,
@@ -25,7 +25,7 @@ from ldpopt.estimation.regression.fit import maximize, sandwich
 from ldpopt.estimation.regression.formulas import (
     INTERCEPT,
     Matrices,
-    Statement,
+    ParsedFormula,
     outcome_values,
     read_formula,
 )
@@ -51,11 +51,11 @@ class Fitted:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class RegressionRows:
     """The rows of a regression: different people, with a weight each."""
 
     kind: Kind
-    statement: Statement
+    statement: ParsedFormula
     matrices: Matrices
     outcome: Reports | None  # None: a clear number
     numbers: Float | None  # (M,): the outcome of a mean, or the value of its report
@@ -136,22 +136,24 @@ class Problem:
     def _by_moments(self, scaled: list[Float], scaling: Scaling) -> Fitted:
         """The linear model."""
         assert self.numbers is not None
-        found, bread, equations = least_squares(scaled, self.cells, self.numbers, self.weights)
+        solution, bread, equations = least_squares(scaled, self.cells, self.numbers, self.weights)
         covariance = sandwich(bread, equations, self.place, self._mean_one)
         back = scaling.back
-        return Fitted(back @ found, back @ covariance @ back.T, len(found), None)
+        return Fitted(back @ solution, back @ covariance @ back.T, len(solution), None)
 
     def _by_likelihood(self, scaled: list[Float], scaling: Scaling) -> Fitted:
         """A likelihood of the reports."""
         from scipy.linalg import block_diag
 
         assert self.outcome is not None
-        clear, of_clear = np.zeros((len(self.weights), 0)), np.zeros((0, 0))
+        clear = np.zeros((len(self.weights), 0))
+        of_clear = np.zeros((0, 0))
         if self.covariates:
             raw = self.matrices.of_clear(self.statement)[self._first]
             names = [f"covariate {number}" for number in range(raw.shape[1])]
             clear_scaling = Scaling.of([raw], False)
-            clear, of_clear = clear_scaling.applied(raw), clear_scaling.back
+            clear = clear_scaling.applied(raw)
+            of_clear = clear_scaling.back
             require_independent([clear], names)
         codes = self.codes[self.statement.outcome]
         away = None if self.outcome.away is None else self.outcome.away.T[:, codes]
@@ -160,12 +162,12 @@ class Problem:
         )
         likelihood = np.ascontiguousarray(self.outcome.likelihood.T[:, codes])
         model = Mixture(family, scaled, clear, likelihood, self.cells, away, self.weights)
-        found = maximize(model)
-        covariance = found.covariance
+        maximum = maximize(model)
+        covariance = maximum.covariance
         if self.is_robust:
-            scores = model.scores(found.theta)[1]
+            scores = model.scores(maximum.theta)[1]
             covariance = sandwich(covariance, scores, self.place, self._mean_one)
-        theta = found.theta
+        theta = maximum.theta
         back = np.eye(len(theta))
         first, second, _ = model.blocks
         values = theta.copy()
@@ -178,7 +180,7 @@ class Problem:
         if self.covariates:
             back[second, second] = block_diag(*[of_clear] * (len(scaled) - 1))
             values[second] = back[second, second] @ theta[second]
-        llf = found.value * (1.0 if self.units.weights is None else self.units.weights.mean())
+        llf = maximum.value * (1.0 if self.units.weights is None else self.units.weights.mean())
         return Fitted(values, back @ covariance @ back.T, first.stop, float(llf))
 
     @cached_property
@@ -214,9 +216,9 @@ def state(
     kind: Kind,
     sample: SampleColumns | None,
     missing: Missing,
-) -> Problem:
+) -> RegressionRows:
     """Read the table for a formula; see `regress`."""
-    source = Table(table)
+    source = ReportTable(table)
     models = models_of(protected, source.columns)
     statement = read_formula(formula, source.columns, models, kind)
     used = [name for name in (statement.outcome, *statement.covariates) if name in models]
@@ -243,12 +245,12 @@ def state(
 
 def _assembled(
     kind: Kind,
-    statement: Statement,
+    statement: ParsedFormula,
     frame: Any,
     reports: dict[str, Reports],
     rows: Int,
     units: Units,
-) -> Problem:
+) -> RegressionRows:
     """The problem of the people at some rows: those with equal entries become one row."""
     codes: dict[str, Int] = {name: each.codes[rows] for name, each in reports.items()}
     outcome = reports.get(statement.outcome)
@@ -266,7 +268,7 @@ def _assembled(
     keys = [_key(frame[name]) for name in statement.clear]
     keys += [*codes.values(), *([] if numbers is None else [numbers])]
     first, place = equal_rows(keys)
-    return Problem(
+    return RegressionRows(
         kind,
         statement,
         matrices,
@@ -300,7 +302,7 @@ def _numbers(answers: Sequence[Hashable]) -> Float:
     )
 
 
-def _require_usable(model: ReportModel, name: str, statement: Statement, kind: Kind) -> None:
+def _require_usable(model: ReportModel, name: str, statement: ParsedFormula, kind: Kind) -> None:
     """Refuse models whose reports this formula cannot use."""
     where = f"column {name!r}"
     if model.behaviors and (kind == "mean" or name != statement.outcome):

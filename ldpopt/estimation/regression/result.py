@@ -11,11 +11,11 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.estimation.intervals import normal_quantile
-from ldpopt.estimation.regression.columns import Table, complete
+from ldpopt.estimation.regression.columns import ReportTable, complete
 from ldpopt.estimation.regression.families import Ordered, Softmax
 from ldpopt.estimation.regression.fit import freedom
 from ldpopt.estimation.regression.formulas import read_formula
-from ldpopt.estimation.regression.problem import Fitted, Problem
+from ldpopt.estimation.regression.problem import Fitted, RegressionRows
 from ldpopt.estimation.significance import Significance
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, label
@@ -60,7 +60,7 @@ class Regression(HasFacts):
     confidence: float
     llf: float | None
     _fitted: Fitted = field(repr=False)
-    _problem: Problem = field(repr=False)
+    _problem: RegressionRows = field(repr=False)
 
     def __repr__(self) -> str:
         return self.summary()
@@ -203,7 +203,7 @@ class Regression(HasFacts):
         """
         problem = self._problem
         matrices = problem.matrices
-        source = Table(table)
+        source = ReportTable(table)
         frame = source.frame(problem.statement.inputs)
         codes = {
             name: source.codes(name, Coder(levels, "answer"), f"column {name!r}")
@@ -331,7 +331,7 @@ def _ordered_theta(values: Float, columns: int) -> Float:
     return np.concatenate([cuts[:1], np.log(np.diff(cuts)), values[:columns]])
 
 
-def _smaller(formula: str, columns: list[Any], problem: Problem) -> Any:
+def _smaller(formula: str, columns: list[Any], problem: RegressionRows) -> Any:
     """Terms of a smaller formula with the same outcome."""
     protected = [name for name in columns if name in problem.codes]
     statement = read_formula(
@@ -340,7 +340,7 @@ def _smaller(formula: str, columns: list[Any], problem: Problem) -> Any:
     if statement.outcome != problem.statement.outcome:
         raise StatementError(
             f"the outcome is {statement.outcome!r}, not {problem.statement.outcome!r}",
-            code="nested",
+            code="other-outcome",
             where=formula,
             do="leave out terms of the fitted formula",
         )

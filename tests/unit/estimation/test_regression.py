@@ -337,7 +337,7 @@ def test_predictions_have_the_index_of_the_table_and_know_their_levels() -> None
     some = table.drop(columns="y").iloc[[5, 2]]
     assert found.predict(some).index.tolist() == [5, 2]
     assert found.predict(some).sum(axis=1).to_numpy() == pytest.approx([1.0, 1.0])
-    with refused("level"):
+    with refused("unknown-level"):
         found.predict(some.assign(region="east"))
     with refused("missing"):
         found.predict(some.assign(region=[None, "n"]))

@@ -243,7 +243,7 @@ def test_reports_of_no_model_are_recognized() -> None:
 @pytest.mark.parametrize(
     ("call", "code"),
     [
-        (lambda: ReportModel({}), "channels"),
+        (lambda: ReportModel({}), "no-mechanisms"),
         (
             lambda: ReportModel({1: coin(0.8), 2: techniques.polytomous([0.1] * 3)}),
             "answers-of-channels",
@@ -255,7 +255,7 @@ def test_reports_of_no_model_are_recognized() -> None:
         (lambda: ReportModel(coin(0.8), behaviors={"no": "yes"}), "duplicate-label"),
         (lambda: techniques.cheating_detection(0.5, "1/2"), "same-halves"),
         (lambda: techniques.cheating_detection(0.5, 1.5), "rational"),
-        (lambda: ReportModel(coin(0.8)).estimate({"no": 3}, followers=True), "behaviors"),
+        (lambda: ReportModel(coin(0.8)).estimate({"no": 3}, followers=True), "no-behaviors"),
         (lambda: ReportModel({1: coin(0.8)}).estimate(tables(), column="report"), "channel-column"),
         (
             lambda: budgets(assigned=False).estimate(of_budgets(), method="maximum_likelihood"),
