@@ -29,6 +29,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from types import NoneType
 from typing import Any, Literal
 
 import numpy as np
@@ -133,7 +134,9 @@ class ReportModel(ListedSource):
         self.is_one = not isinstance(mechanism, Mapping)
         channels: Any = {None: mechanism} if self.is_one else mechanism
         rows = _common_answers(channels)
-        kinds = dict(behaviors or {})
+        kinds = _named_behaviors(behaviors)
+        require_kind(column, (str, NoneType), "ReportModel()", "pass the name of a column")
+        require_kind(assigned, bool, "ReportModel()", "pass assigned=True or False")
         self.behaviors = tuple(kinds)
         self.column = column
         self.assigned = assigned
@@ -552,6 +555,17 @@ def _with_observed(band: LikelihoodBand, counts: Counts) -> LikelihoodBand:
     assert band.spread is not None
     spread = np.maximum(band.spread, errors)
     return replace(band, errors=errors, covariance=covariance, spread=spread)
+
+
+def _named_behaviors(behaviors: Any) -> dict[str, Any]:
+    """Behaviors by name."""
+    if behaviors is None:
+        return {}
+    do = 'pass {"careless": "uniform"}'
+    require_kind(behaviors, Mapping, "behaviors of ReportModel()", do)
+    for name in behaviors:
+        require_kind(name, str, "behaviors of ReportModel()", do)
+    return dict(behaviors)
 
 
 def _common_answers(channels: Mapping[Hashable, Any]) -> tuple[Hashable, ...]:
