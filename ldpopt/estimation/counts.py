@@ -403,7 +403,7 @@ class ListedSource(ReportSource):
 
     def numbers_at(self, prior: Float) -> Float:
         """The numbers of a distribution of the answers."""
-        return np.asarray(self.wanted @ prior)
+        return np.asarray(self.wanted @ shaped_array(prior, "prior", self.wanted.shape[1]))
 
     @property
     def moments(self) -> tuple[Float, Float]:

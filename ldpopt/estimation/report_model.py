@@ -53,7 +53,7 @@ from ldpopt.estimation.likelihood import (
 from ldpopt.estimation.linear import inverse_of_rows
 from ldpopt.estimation.options import Reading
 from ldpopt.foundation.labels import check_labels
-from ldpopt.foundation.numbers import Float, require_choice, require_kind, short_repr
+from ldpopt.foundation.numbers import Float, require_choice, require_kind, shaped_array, short_repr
 from ldpopt.mechanism.channels import digest
 from ldpopt.mechanism.codec import LabelCodec
 from ldpopt.mechanism.mechanism import Mechanism
@@ -213,6 +213,13 @@ class ReportModel(ListedSource):
         StatementError
             If some groups of people give the same reports.
         """
+        people = shaped_array(people, "people", len(self.parts))
+        if not ((people >= 0).all() and 0 < people.sum() < np.inf):
+            raise StatementError(
+                "the numbers of people of the channels are not >= 0 with a positive sum",
+                code="people",
+                do="give the number of people of each channel",
+            )
         shares = people / people.sum()
         channel = np.hstack(
             [share * part.channel for share, part in zip(shares, self.parts, strict=True)]
