@@ -294,7 +294,7 @@ def _require_groups(estimates: SurveyEstimate) -> dict[Hashable, dict[str, Estim
     if len(estimates.groups) < 2:
         raise StatementError(
             "the estimates have no groups to compare",
-            code="groups",
+            code="no-groups",
             do='estimate by a column of groups: estimate(table, by="region")',
         )
     return estimates.groups
