@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from builders import cli_json, cli_output, run_cli
-from ldpopt import Mechanism, PureLDP, Survey, Workload, design
+from ldpopt import Mechanism, PureLDP, Survey, Workload, design, plan_difference
 
 
 @pytest.fixture(scope="module")
@@ -121,3 +121,19 @@ def test_what_does_not_fit_is_refused(files: Path, options: list[str]) -> None:
     assert result.exit_code in (1, 2)
     assert "Traceback" not in result.stderr
     assert "do:" in result.stderr
+
+
+def test_people_for_a_difference(files: Path) -> None:
+    survey = files / "survey.json"
+    data = cli_json("plan", survey, "--difference", "10%", "--power", "0.9", "--json", "-")
+    coin = Survey.load(survey).questions["smokes"].source
+    right = plan_difference(coin, 0.1, power=0.9)
+    assert (data["groups"][0]["first"], data["groups"][0]["second"]) == right
+    asked_one = files / "one.json"
+    questions = Survey.load(survey).questions
+    Survey(questions, scheme="one_question").save(asked_one)
+    text = cli_json("plan", asked_one, "--difference", "10%", "--power", "0.9", "--json", "-")
+    assert text["groups"][0]["first"] == 2 * right[0]
+    assert "first group" in cli_output("plan", survey, "--difference", "0.1")
+    for options in (["x"], ["2"], ["0.1", "--half-width", "0.1"], ["0.1", "--power", "1"]):
+        assert run_cli("plan", survey, "--difference", *options).exit_code in (1, 2)
