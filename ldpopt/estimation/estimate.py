@@ -5,7 +5,7 @@ reports.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -59,9 +59,9 @@ class Estimate(HasFacts):
         Whether all intervals hold at once with the confidence (Bonferroni). Default: ``False``.
     band : Band, optional
         What has the intervals at any confidence; default: normal ones.
-    people : frozenset, optional
+    people : frozenset of int
         Tokens of the counts whose reports were used, by which estimates of the same people are
-        recognized; default: a new one.
+        recognized; of none it gets a new one. Default: ``frozenset()``.
     scale : tuple, optional
         Labels of which the values are positions, for a quantile without edges.
 
@@ -89,7 +89,7 @@ class Estimate(HasFacts):
     effect: Float | None = None
     simultaneous: bool = False
     band: Band | None = None
-    people: frozenset[int] = field(default_factory=new_people)
+    people: frozenset[int] = frozenset()
     scale: tuple[Hashable, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -101,6 +101,7 @@ class Estimate(HasFacts):
         if interval is None and std_error.shape == values.shape:
             interval = np.stack([values - z * std_error, values + z * std_error], axis=-1)
         object.__setattr__(self, "values", values)
+        object.__setattr__(self, "people", self.people or new_people())
         n = len(values)
         arrays: dict[str, Any] = {
             "std_error": std_error,
