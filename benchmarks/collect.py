@@ -60,6 +60,7 @@ def bodies_of(survey: lo.Survey, answers: pd.DataFrame, rng: int) -> list[bytes]
         json.dumps(
             {
                 "form": digest,
+                "words": survey.words_digest,
                 "id": secrets.token_hex(16),
                 "reports": {k: v or None for k, v in row.items()},
             },

@@ -65,7 +65,8 @@ class Store:
     >>> survey = Survey({"smokes": coin})
     >>> folder = tempfile.TemporaryDirectory()
     >>> with folder as place, Store(f"sqlite:///{place}/reports.db", survey) as store:
-    ...     message = {"form": store.digest, "id": 32 * "0", "reports": {"smokes": "yes"}}
+    ...     message = {"form": store.digest, "words": survey.words_digest, "id": 32 * "0"}
+    ...     message |= {"reports": {"smokes": "yes"}}
     ...     store.add([store.reader.read(json.dumps(message).encode())] * 2), store.count()
     ([True, True], 1)
     """
@@ -74,7 +75,7 @@ class Store:
         sa = optional.sqlalchemy
         require_kind(survey, Survey, "Store()")
         form = survey.form()
-        self.reader = MessageReader(form, invited)
+        self.reader = MessageReader(form, [survey.words_digest], invited)
         self.digest = self.reader.digest
         self.invited = invited
         self._where = without_password(str(url))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -18,7 +16,7 @@ from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import Question
-from ldpopt.surveys.form_words import MAX_WAVES
+from ldpopt.surveys.form_words import MAX_WAVES, json_digest
 from ldpopt.surveys.joint import JOINT
 from ldpopt.surveys.questionnaire import Questionnaire
 
@@ -81,9 +79,9 @@ def columns_of(form: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 def form_digest(form: Mapping[str, Any]) -> str:
     """SHA-256 of a form with sorted keys, 64 hexadecimal digits: the same for all languages and
-    wordings.
+    wordings, which have a digest of their own (`Survey.words_digest`).
     """
-    return hashlib.sha256(json.dumps(form, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+    return json_digest(form)
 
 
 def _answers_form(name: str, question: Question) -> dict[str, Any]:

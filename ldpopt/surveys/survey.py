@@ -66,6 +66,9 @@ class Survey(Questionnaire):
         Mechanism or design of each question, and how missing answers are treated.
     joint : JointQuestion or None
         The joint report, with its ``certificate``; None for other schemes.
+    words_digest : str
+        SHA-256 of the words, 64 hexadecimal digits: texts, answers, consent, contact, all but where
+        reports are sent. A changed text changes it, and not the digest of the form.
 
     Raises
     ------

@@ -92,7 +92,8 @@ def bodies():
 
 def message(store, **changes):
     reports = {"absence": "0", "branch": " ".join(map(str, range(SIZE))), ODD: "jä"}
-    return {"form": store.digest, "id": secrets.token_hex(16), "reports": reports} | changes
+    told = {"form": store.digest, "words": SURVEY.words_digest}
+    return told | {"id": secrets.token_hex(16), "reports": reports} | changes
 
 
 def post(client, body):
@@ -152,6 +153,9 @@ WRONG = {
     "no reports": lambda m: m.pop("reports") and None,
     "null for all": key("reports", None),
     "another form": key("form", 64 * "0"),
+    "other words": key("words", 64 * "0"),
+    "words in a list": key("words", []),
+    "no words": lambda m: m.pop("words") and None,
     "no form": lambda m: m.pop("form") and None,
     "a form in a list": key("form", []),
     "an id with a line break": key("id", 32 * "a" + "\n"),
@@ -200,7 +204,7 @@ def test_messages_that_no_device_sends_are_refused(client, name):
 def test_no_other_json_is_a_message(data):
     from ldpopt.fieldwork.messages import MessageReader
 
-    reader = MessageReader(SURVEY.form(), False)
+    reader = MessageReader(SURVEY.form(), [SURVEY.words_digest], False)
     with pytest.raises(InvalidMessageError):
         reader.read(json.dumps(data).encode())
 
@@ -221,8 +225,9 @@ def test_the_longest_message_fits(client):
 
 def test_one_question_has_at_most_one_report(url):
     coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
-    with Store(url, Survey({"a": coin, "b": coin}, scheme="one_question")) as store:
-        base = {"form": store.digest, "id": 32 * "0"}
+    survey = Survey({"a": coin, "b": coin}, scheme="one_question")
+    with Store(url, survey) as store:
+        base = {"form": store.digest, "words": survey.words_digest, "id": 32 * "0"}
         for reports in ({"a": "no", "b": "yes"}, {"a": None, "b": None}):
             with pytest.raises(InvalidMessageError, match=r"^[02] questions"):
                 store.reader.read(json.dumps(base | {"reports": reports}).encode())
