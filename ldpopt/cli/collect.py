@@ -1,7 +1,7 @@
 """The command survey collect: a server that shows the page of a survey and keeps the reports."""
 
 import sys
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated
 
 import typer
@@ -26,13 +26,17 @@ def collect(
     host: Annotated[
         str, option("--host ADDRESS", "Where to listen; 0.0.0.0: to other machines, too.")
     ] = "127.0.0.1",
+    rate: Annotated[
+        float | None, option("--rate N", "At most N reports a second in all.", min=0.01)
+    ] = None,
     json: options.Json = None,
 ) -> None:
     """Show the page of a survey, and keep the reports that come.
 
     The reports are drawn on the respondents' devices. One is acknowledged when it is on the disk;
     the same message sent again is kept once. No time, no address and nothing else about the sender
-    is kept, and there is no access log. Ctrl-C ends the command.
+    is kept, and there is no access log. Ctrl-C, SIGTERM and SIGHUP end the command in order: what
+    arrived is kept, and the file no longer shows in which order. SIGUSR1 prints the counts.
     """
     from ldpopt.fieldwork.form_page import page
     from ldpopt.fieldwork.service import serve
@@ -59,8 +63,9 @@ def collect(
             sys.stdout.flush()
 
         raise_on_interrupt()
-        serve(store, page(survey, to="reports"), host=host, port=port, until=end, started=started)
-        say(f"stopped; {store.count():,} reports in {shown}")
+        html = page(survey, to="reports")
+        answers = serve(store, html, host=host, port=port, until=end, rate=rate, started=started)
+        say(f"stopped; {store.count():,} reports in {shown}; {answers}")
 
 
 def read_end(text: str) -> datetime:
@@ -69,11 +74,14 @@ def read_end(text: str) -> datetime:
     """
     try:
         if len(text) == len("2027-03-31"):
-            return datetime.combine(
-                date.fromisoformat(text) + timedelta(days=1), time()
-            ).astimezone()
-        return datetime.fromisoformat(text).astimezone()
+            day = date.fromisoformat(text) + timedelta(days=1)
+            end = datetime.combine(day, time()).astimezone()
+        else:
+            end = datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError):
         raise typer.BadParameter(
             f"--until {text} is not a date such as 2027-03-31 or 2027-03-31T18:00"
         ) from None
+    if end <= datetime.now(UTC):
+        raise typer.BadParameter(f"--until {text} is over: every report would be refused")
+    return end

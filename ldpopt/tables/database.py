@@ -37,8 +37,14 @@ def without_password(address: str) -> str:
     return PASSWORD.sub(r"\1:***@", address)
 
 
-def open_database(address: str, *, new: bool = False) -> optional.sqlalchemy.Engine:
-    """Prepare connections to a database; a file of SQLite must exist, unless it may be ``new``."""
+def open_database(
+    address: str, *, new: bool = False, single: bool = False
+) -> optional.sqlalchemy.Engine:
+    """Prepare connections to a database; a file of SQLite must exist, unless it may be ``new``.
+
+    With ``single`` a file of SQLite has one connection, which stays open until the engine is
+    disposed of.
+    """
     sa = optional.sqlalchemy
     where = without_password(str(address))
     try:
@@ -52,7 +58,7 @@ def open_database(address: str, *, new: bool = False) -> optional.sqlalchemy.Eng
             f"reports cannot be kept in {url.drivername}", code="database-kind", where=where, do=USE
         )
     if url.drivername == "sqlite":
-        if not url.database or url.database == ":memory:":
+        if not url.database or url.database == ":memory:" or url.database.startswith("file:"):
             raise ModelFileError(
                 "the address names no file",
                 code="no-file",
@@ -65,8 +71,9 @@ def open_database(address: str, *, new: bool = False) -> optional.sqlalchemy.Eng
             )
     else:
         url = url.set(drivername="postgresql+psycopg")
+    pool = {"pool_size": 1, "max_overflow": 0} if single and url.drivername == "sqlite" else {}
     try:
-        engine = sa.create_engine(url, hide_parameters=True, pool_pre_ping=True)
+        engine = sa.create_engine(url, hide_parameters=True, pool_pre_ping=True, **pool)
     except ModuleNotFoundError as error:
         problem = f"a database of PostgreSQL needs {error.name}, which is not installed"
         raise LdpoptError(problem, code="driver", do='pip install "psycopg[binary]"') from None
@@ -83,10 +90,20 @@ def open_database(address: str, *, new: bool = False) -> optional.sqlalchemy.Eng
 def database_errors(where: str) -> Iterator[None]:
     """Raise errors of a database as a ModelFileError of one line, without the values of the
     statement.
+
+    The code of what belongs to a value, such as one that the encoding of the database does not
+    have, is ``value``.
     """
+    errors = optional.sqlalchemy.exc
     try:
         yield
-    except optional.sqlalchemy.exc.SQLAlchemyError as error:
+    except (UnicodeError, errors.DataError, errors.IntegrityError) as error:
+        kind = type(error).__name__  # the text of the error may quote the value
+        do = "check the encoding of the database, and that its tables were not changed"
+        raise ModelFileError(
+            f"the database does not take a value: {kind}", code="value", where=where, do=do
+        ) from None
+    except errors.SQLAlchemyError as error:
         reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
         do = "check the address, and that the database can be reached"
         raise ModelFileError(
