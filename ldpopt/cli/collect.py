@@ -17,10 +17,18 @@ def collect(
     path: options.SurveyPath,
     to: options.Database = "sqlite:///reports.db",
     invited: Annotated[
-        bool, option("--invited", "Keep only reports with an invitation of `survey invite`.")
+        bool,
+        option(
+            "--invited",
+            "Make a database for reports with an invitation; one of `survey invite` needs no flag.",
+        ),
     ] = False,
     until: Annotated[
-        str | None, option("--until DATE", "The last day, such as 2027-03-31, or a moment on it.")
+        str | None,
+        option(
+            "--until DATE",
+            "The last day, such as 2027-03-31, or a moment on it (default: that of the survey).",
+        ),
     ] = None,
     port: Annotated[int, option("--port N", "Port; 0: any free one.", min=0, max=65535)] = 8000,
     host: Annotated[
@@ -29,6 +37,13 @@ def collect(
     rate: Annotated[
         float | None, option("--rate N", "At most N reports a second in all.", min=0.01)
     ] = None,
+    changed_words: Annotated[
+        bool,
+        option(
+            "--changed-words",
+            "Go on although texts were changed: no row shows which words it is an answer to.",
+        ),
+    ] = False,
     json: options.Json = None,
 ) -> None:
     """Show the page of a survey, and keep the reports that come.
@@ -45,7 +60,9 @@ def collect(
 
     end = None if until is None else read_end(until)
     survey = read_survey_file(path)
-    with Store(to, survey, invited=invited) as store:
+    if survey.words.until:
+        end = end_of_survey(survey.words.until, until)
+    with Store(to, survey, invited=invited or None, changed_words=changed_words) as store:
         shown = without_password(to)
 
         def started(address: str) -> None:
@@ -53,6 +70,8 @@ def collect(
                 "address": address,
                 "database": shown,
                 "form": store.digest,
+                "words": survey.words_digest,
+                "invited": store.invited,
                 "reports": store.count(),
             }
             show(
@@ -63,9 +82,19 @@ def collect(
             sys.stdout.flush()
 
         raise_on_interrupt()
-        html = page(survey, to="reports")
+        html = page(survey, to="reports", invited=store.invited)
         answers = serve(store, html, host=host, port=port, until=end, rate=rate, started=started)
         say(f"stopped; {store.count():,} reports in {shown}; {answers}")
+
+
+def end_of_survey(day: str, until: str | None) -> datetime:
+    """The moment after the last day that the page states, which has to be true."""
+    if until not in (None, day):
+        raise typer.BadParameter(
+            f"--until {until}: the page says that the survey is open until {day}; "
+            "leave --until out, or change `until` under [form]"
+        )
+    return read_end(day)
 
 
 def read_end(text: str) -> datetime:

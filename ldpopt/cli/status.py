@@ -1,12 +1,16 @@
 """The command survey status: what is in a database of reports."""
 
 from dataclasses import asdict
+from typing import Annotated
 
 import typer
 
 from ldpopt.cli import options
-from ldpopt.cli.printing import show
+from ldpopt.cli.options import new_file, option
+from ldpopt.cli.printing import say, show
+from ldpopt.errors import ModelFileError
 from ldpopt.foundation.display import Facts
+from ldpopt.foundation.files import replacing, write_csv
 from ldpopt.tables.database import is_database, without_password
 
 
@@ -19,18 +23,43 @@ def database_address(url: str) -> str:
     return url
 
 
-def status(database: options.DatabaseUrl, json: options.Json = None) -> None:
+def status(
+    database: options.DatabaseUrl,
+    links: Annotated[
+        str | None, option("--links FILE", "The links of `survey invite`: which were not used?")
+    ] = None,
+    output: Annotated[
+        str | None, new_file("-o --output FILE", "The links that were not used: a new CSV file.")
+    ] = None,
+    json: options.Json = None,
+) -> None:
     """Show what is in a database of reports, while a collector may be running.
 
-    Numbers of reports and of invitations that were not used, the digest of the form, and the size.
+    Numbers of reports and of invitations that were not used, the digests of form and words, and the
+    size. With --links the rows of a file whose links were not used, for reminders: together with
+    the database it shows who took part, so delete both lists afterwards.
     """
+    from ldpopt.fieldwork.invitations import COLUMN, unused_rows
     from ldpopt.fieldwork.upkeep import status as status_of
 
+    if (links is None) != (output is None):
+        raise typer.BadParameter("--links and -o go together: links to read, and a file to write")
     found = status_of(database_address(database))
+    if links is not None and output is not None:
+        rows, count = unused_rows(database, links)
+        try:
+            with replacing(output, new=True) as stream:
+                stream.write(write_csv(rows, header=list(rows[0]) if rows else [COLUMN]))
+        except FileExistsError:
+            raise ModelFileError(
+                "there is a file already", code="exists", where=output, do="name a new file"
+            ) from None
+        say(f"{output}: {len(rows):,} of {count:,} links were not used")
     facts = [
         ("reports", f"{found.reports:,}"),
         ("unused invitations", f"{sum(found.unused.values()):,}"),
         ("form", found.form),
+        ("words", found.words[-1]),
         ("bytes", f"{found.bytes:,}"),
     ]
     show(Facts(without_password(database), list(facts)), asdict(found), json)

@@ -14,10 +14,12 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.errors import ModelFileError
 from ldpopt.fieldwork.connections import address_of, bounded_protocol, listen, most_waiting
+from ldpopt.fieldwork.form_page import closed_page
 from ldpopt.fieldwork.messages import InvalidMessageError, Message
 from ldpopt.fieldwork.store import Store
 from ldpopt.foundation import optional
@@ -123,7 +125,15 @@ class Collector:
         await task
 
     async def _show(self, request: Request) -> Any:
-        return optional.starlette_responses.HTMLResponse(self.page, headers=PAGE)
+        page = self._closed if self._is_closed() else self.page
+        return optional.starlette_responses.HTMLResponse(page, headers=PAGE)
+
+    @cached_property
+    def _closed(self) -> str:
+        return closed_page(self.store.survey)
+
+    def _is_closed(self) -> bool:
+        return self.until is not None and datetime.now(self.until.tzinfo) >= self.until
 
     async def _health(self, request: Request) -> Any:
         if self._look is None or self._look.done():  # one look at a time, however many ask
@@ -159,7 +169,7 @@ class Collector:
 
     async def _answer(self, request: Request) -> tuple[int, dict[str, Any]]:
         """Keep the report in a request; return status and content of the response."""
-        if self.until is not None and datetime.now(self.until.tzinfo) >= self.until:
+        if self._is_closed():
             return 410, {"refused": "the survey is closed"}
         reader, body = self.store.reader, b""
         try:

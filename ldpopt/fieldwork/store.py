@@ -2,28 +2,25 @@
 else about them.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ldpopt.errors import ModelFileError, StatementError
-from ldpopt.fieldwork.invitations import MAX_INVITATIONS, Invitations
+from ldpopt.fieldwork.about import About, AboutTable
+from ldpopt.fieldwork.invitations import Invitations, new_invitations
 from ldpopt.fieldwork.messages import Message, MessageReader
 from ldpopt.fieldwork.upkeep import Files, StoreStatus, remove_order, require_usable, status_in
 from ldpopt.foundation import optional
-from ldpopt.foundation.numbers import require_kind, whole_number
-from ldpopt.mechanism.files import origin_of_reports
-from ldpopt.surveys.form import columns_of
+from ldpopt.foundation.numbers import require_kind
+from ldpopt.surveys.form import columns_of, form_digest
 from ldpopt.surveys.survey import Survey
 from ldpopt.tables.database import (
-    ABOUT,
     ID,
     REPORTS,
     database_errors,
     open_database,
     without_password,
 )
-from ldpopt.tables.origin import FORMAT
 
 MAX_NAME_BYTES = 63  # longest name of a column in PostgreSQL
 
@@ -44,13 +41,22 @@ class Store:
         ``"sqlite:///FILE"`` or ``"postgresql+psycopg://USER@HOST/NAME"``.
     survey : Survey
         With a form; see `Survey.form`.
-    invited : bool
-        Whether each report needs an invitation; default: ``False``.
+    invited : bool, optional
+        Whether each report needs an invitation. A database is made for one or the other, and
+        remembers it; default: as it was made, a new one without invitations.
+    changed_words : bool
+        Whether the words of the survey may be others than those under which people answered so far.
+        They are added to the list of the database; its rows do not tell which words they are
+        answers to. Default: ``False``.
 
     Attributes
     ----------
+    survey : Survey
+        The survey.
     digest : str
         Digest of the form, 64 hexadecimal digits.
+    invited : bool
+        Whether each report needs an invitation.
     reader : MessageReader
         ``reader.read(body)`` returns the message in a request, checked to be a report that the
         survey can have; a ValueError for anything else quotes nothing of the body.
@@ -58,12 +64,13 @@ class Store:
     Raises
     ------
     ModelFileError
-        If the database cannot be used, has the reports of another survey or wave, or is one of
-        PostgreSQL in another encoding than UTF-8.
+        If the database cannot be used, has the reports of another survey or wave, people answered
+        under other words, it was made with or without invitations, or is one of PostgreSQL in
+        another encoding than UTF-8.
 
     Examples
     --------
-    >>> import tempfile, ldpopt
+    >>> import json, tempfile, ldpopt
     >>> coin = ldpopt.Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
     >>> survey = Survey({"smokes": coin})
     >>> folder = tempfile.TemporaryDirectory()
@@ -74,30 +81,33 @@ class Store:
     ([True, True], 1)
     """
 
-    def __init__(self, url: str, survey: Survey, *, invited: bool = False) -> None:
+    def __init__(
+        self,
+        url: str,
+        survey: Survey,
+        *,
+        invited: bool | None = None,
+        changed_words: bool = False,
+    ) -> None:
         require_kind(survey, Survey, "Store()")
+        self.survey = survey
         form = survey.form()
-        self.reader = MessageReader(form, [survey.words_digest], invited)
-        self.digest = self.reader.digest
-        self.invited = invited
+        self.digest = form_digest(form)
         self.used = 0  # invitations that `add` has used
         self._where = without_password(str(url))
         _require_columns(columns_of(form))
         self._engine = open_database(url, new=True, single=True)
         self._make_tables(columns_of(form))
-        origin = {
-            "format": FORMAT,
-            **origin_of_reports(survey.asked, (), None, survey.one_question),
-        }
-        entries = {"digest": self.digest, "form": json.dumps(form), "origin": json.dumps(origin)}
         try:
             with database_errors(self._where), self._engine.begin() as connection:
                 self._require_encoding(connection)
-                self._about.metadata.create_all(connection)
-                self._require_this_form(connection, entries)
+                self._about.table.metadata.create_all(connection)
+                about = self._require_this_survey(connection, invited, changed_words)
         except BaseException:
             self.close()
             raise
+        self.invited = about.invited
+        self.reader = MessageReader(form, about.words, about.invited)
         self._files = Files(self._engine)
 
     def _make_tables(self, columns: Iterable[str]) -> None:
@@ -113,15 +123,7 @@ class Store:
             *(sa.Column(name, sa.Text) for name in columns),
             sqlite_with_rowid=False,
         )
-        about = [sa.Column(name, sa.Text, nullable=False) for name in ("form", "origin")]
-        # "words" has a place here for the digest of the words under which people answer
-        self._about = sa.Table(
-            ABOUT,
-            tables,
-            sa.Column("digest", sa.String(64), primary_key=True),
-            *about,
-            sa.Column("words", sa.Text),
-        )
+        self._about = AboutTable(tables)
         self._invitations = Invitations(tables)
         dialect = getattr(optional, f"sqlalchemy_dialects_{self._engine.dialect.name}")
         self._insert = dialect.insert(self._reports).on_conflict_do_nothing(index_elements=[ID])
@@ -139,36 +141,29 @@ class Store:
                 do="make the database with `createdb -E UTF8 -T template0 NAME`",
             )
 
-    def _require_this_form(self, connection: Any, about: dict[str, str]) -> None:
-        """Write which form a new database is for; refuse the database of another one."""
-        sa = optional.sqlalchemy
-        digest = connection.execute(sa.select(self._about.c.digest)).scalar()
-        known = [column["name"] for column in sa.inspect(connection).get_columns(REPORTS)]
-        another = f"name another database for the form {self.digest[:16]}"
-        if digest not in (None, self.digest):
-            raise ModelFileError(
-                "the database has the reports of another survey or wave: its form is "
-                f"{digest[:16]}",
-                code="form",
-                where=self._where,
-                do=another,
-            )
-        if known != list(self._reports.c.keys()):
+    def _require_this_survey(
+        self, connection: Any, invited: bool | None, changed_words: bool
+    ) -> About:
+        """Write what a new database is for; refuse the database of another survey, or of other
+        words.
+        """
+        found = self._about.read(connection, self._where)
+        if found is None:
+            about = About.of(self.survey, bool(invited))
+        else:
+            found.require(self.survey, invited, self._where)
+            about = found.with_words(self.survey, changed_words, self._where)
+        columns = optional.sqlalchemy.inspect(connection).get_columns(REPORTS)
+        if [column["name"] for column in columns] != list(self._reports.c.keys()):
             raise ModelFileError(
                 f"the database has another table {REPORTS!r}",
                 code="table",
                 where=self._where,
-                do=another,
+                do=f"name another database for the form {self.digest[:16]}",
             )
-        if not self.invited and self._invitations.has_any(connection):
-            raise ModelFileError(
-                "the database has invitations",
-                code="invitations",
-                where=self._where,
-                do="add --invited (invited=True)",
-            )
-        if digest is None:
-            connection.execute(self._about.insert(), about)
+        if about is not found:
+            self._about.write(connection, about)
+        return about
 
     def __enter__(self) -> "Store":
         return self
@@ -258,13 +253,26 @@ class Store:
         Raises
         ------
         StatementError
-            If the number is not whole, or out of range.
+            If the number is not whole, or out of range, or the database takes reports without an
+            invitation.
         ModelFileError
             If the database cannot be used.
         """
-        number = whole_number(count, "number of invitations", 1, MAX_INVITATIONS)
+        invitations = new_invitations(count)
+        self.admit(invitations)
+        return invitations
+
+    def admit(self, invitations: Sequence[str]) -> None:
+        """Keep the hashes of invitations that `new_invitations` made, all or none of them."""
+        if not self.invited:
+            raise StatementError(
+                "the database takes reports without an invitation",
+                code="invitations",
+                where=self._where,
+                do="make one with invited=True",
+            )
         with database_errors(self._where), self._engine.begin() as connection:
-            return self._invitations.make(connection, number)
+            self._invitations.admit(connection, invitations)
 
     def count(self) -> int:
         """Number of reports."""

@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ldpopt.errors import ModelFileError
+from ldpopt.fieldwork.about import AboutTable
 from ldpopt.fieldwork.invitations import INVITATIONS
 from ldpopt.foundation import optional
 from ldpopt.foundation.files import replacing
@@ -158,10 +159,10 @@ class StoreStatus:
         Number of reports.
     form : str
         Digest of the form, 64 hexadecimal digits.
-    words : str or None
-        Digest of the words under which people answered; None if none is recorded.
+    words : tuple of str
+        Digests of the words under which people answer; the last one is that of the present words.
     invited : bool
-        Whether there are invitations that were not used.
+        Whether each report needs an invitation.
     unused : dict group -> int
         Numbers of invitations that were not used; ``""`` is the group of all people.
     bytes : int
@@ -170,7 +171,7 @@ class StoreStatus:
 
     reports: int
     form: str
-    words: str | None
+    words: tuple[str, ...]
     invited: bool
     unused: dict[str, int]
     bytes: int
@@ -194,15 +195,20 @@ def status_in(engine: optional.sqlalchemy.Engine, where: str) -> StoreStatus:
             counted = sa.select(sa.func.count()).select_from(sa.table(table))
             return int(connection.execute(counted).scalar_one())
 
-        form: str = connection.execute(
-            sa.select(sa.column("digest")).select_from(sa.table(ABOUT))
-        ).scalar_one()
+        about = AboutTable(sa.MetaData()).read(connection, where)
+        if about is None:
+            raise ModelFileError(
+                "the database is being made at this moment",
+                code="no-table",
+                where=where,
+                do="ask again",
+            )
         unused = number(INVITATIONS)
         return StoreStatus(
             reports=number(REPORTS),
-            form=form,
-            words=None,
-            invited=unused > 0,
+            form=about.digest,
+            words=tuple(about.words),
+            invited=about.invited,
             unused={"": unused} if unused else {},
             bytes=_bytes(engine, connection),
         )

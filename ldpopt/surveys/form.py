@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -9,9 +10,9 @@ from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
 
-from ldpopt.errors import StatementError
+from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.labels import text_of
-from ldpopt.foundation.numbers import whole_number
+from ldpopt.foundation.numbers import short_repr, whole_number
 from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.mechanism.mechanism import Mechanism
@@ -19,6 +20,7 @@ from ldpopt.mechanism.questions import Question
 from ldpopt.surveys.form_words import MAX_WAVES, json_digest
 from ldpopt.surveys.joint import JOINT
 from ldpopt.surveys.questionnaire import Questionnaire
+from ldpopt.tables.database import form_in_database, is_database, without_password
 
 FORMAT = "ldpopt form 1"
 MAX_ANSWERS = 500  # largest number of answers to a question: a longer menu is not read
@@ -82,6 +84,40 @@ def form_digest(form: Mapping[str, Any]) -> str:
     wordings, which have a digest of their own (`Survey.words_digest`).
     """
     return json_digest(form)
+
+
+def form_difference(form: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """In what a form differs from another one first, in words."""
+    for key, default in (("format", None), ("title", None), ("wave", 1), ("scheme", None)):
+        was, is_now = form.get(key, default), other.get(key, default)
+        if was != is_now:
+            return f"{key} is {short_repr(was)}, not {short_repr(is_now)}"
+    names, others = list(form["questions"]), list(other["questions"])
+    if names != others:
+        return f"questions are {', '.join(names)}, not {', '.join(others)}"
+    for name in names:
+        if form["questions"][name] != other["questions"][name]:
+            return f"question {name!r} has other answers, or is drawn by another mechanism"
+    return "joint report is drawn by another mechanism"
+
+
+def require_form_of(survey: Questionnaire, table: Any) -> None:
+    """Refuse a database whose reports were drawn by another form; anything else passes."""
+    address = os.fspath(table) if isinstance(table, (str, os.PathLike)) else ""
+    if not isinstance(address, str) or not is_database(address):
+        return
+    found = form_in_database(address)
+    try:
+        form = form_of(survey)
+    except StatementError:
+        return  # no device draws its reports; the origin tells whether they are of its mechanisms
+    if found is not None and found != form:
+        raise ModelFileError(
+            f"these are the reports of another survey or wave: its {form_difference(found, form)}",
+            code="form",
+            where=without_password(address),
+            do="name the database of this survey, or the survey of this database",
+        )
 
 
 def _answers_form(name: str, question: Question) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from ldpopt.surveys.estimates import (
     precision_of,
 )
 from ldpopt.surveys.files import read_survey_file, write_survey_file
-from ldpopt.surveys.form import form_of
+from ldpopt.surveys.form import form_of, require_form_of
 from ldpopt.surveys.questionnaire import Questionnaire
 from ldpopt.surveys.randomize import randomize_file, randomize_frame
 
@@ -280,7 +280,10 @@ class Survey(Questionnaire):
         ------
         StatementError
             If a column is not there, or an entry is not a report of its question.
+        ModelFileError
+            If it is the database of another survey or wave.
         """
+        require_form_of(self, table)
         return counts_of_all(self, self.columns, table, weights)
 
     def counts_by_group(
@@ -340,8 +343,11 @@ class Survey(Questionnaire):
         StatementError
             If a question is missing, counts are of another mechanism, or there are more than 1000
             groups.
+        ModelFileError
+            If it is the database of another survey or wave.
         """
         reading = Reading(confidence, simultaneous, check_fit)
+        require_form_of(self, table)
         return estimate_survey(self, table, weights, by, reading)
 
     def estimate_question(
@@ -408,4 +414,5 @@ class Survey(Questionnaire):
         [True, False, True, False]
         """
         reading = Reading(confidence, simultaneous, check_fit)
+        require_form_of(self, table)
         return estimate_pair(self, table, (name, other), weights, reading)

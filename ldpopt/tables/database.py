@@ -126,18 +126,28 @@ def reading_database(address: str) -> Iterator[DatabaseRows]:
 
 def origin_in_database(address: str) -> Any:
     """The origin of the reports in a database as JSON data; None if there is none."""
+    return _about(address, "origin")
+
+
+def form_in_database(address: str) -> Any:
+    """The form that drew the reports in a database as JSON data; None if there is none."""
+    return _about(address, "form")
+
+
+def _about(address: str, name: str) -> Any:
+    """A part of what a database says about its reports."""
     sa = optional.sqlalchemy
     engine = open_database(address)
     try:
         with database_errors(without_password(address)), engine.connect() as connection:
             if not sa.inspect(connection).has_table(ABOUT):
                 return None
-            origin = connection.execute(
-                sa.select(sa.column("origin")).select_from(sa.table(ABOUT))
+            text = connection.execute(
+                sa.select(sa.column(name)).select_from(sa.table(ABOUT))
             ).scalar()
     finally:
         engine.dispose()
-    return None if origin is None else json.loads(origin)
+    return None if text is None else json.loads(text)
 
 
 class DatabaseRows(TextRows):
