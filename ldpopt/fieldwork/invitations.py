@@ -51,7 +51,7 @@ def unused_rows(url: str, path: str) -> tuple[list[dict[str, str]], int]:
     many rows the file has.
     """
     rows = _rows_of_links(path)
-    hashes = [hash_of(found[1]) for _, found in rows]
+    hashes = [hash_of(link[1]) for _, link in rows]
     left: set[str] = set()
     engine = open_database(url)
     table = optional.sqlalchemy.table(INVITATIONS, optional.sqlalchemy.column("hash"))
@@ -77,10 +77,10 @@ def _rows_of_links(path: str) -> list[tuple[dict[str, str], re.Match[str]]]:
         raise ModelFileError(
             f"cannot read the links: {why}", code="links", where=path, do=do
         ) from None
-    found = [LINK.search(row.get(COLUMN) or "") for row in rows]
-    if not rows or None in found or any(None in row for row in rows):
-        line = next((place for place, one in enumerate(found, 2) if one is None), 1)
+    links = [LINK.search(row.get(COLUMN) or "") for row in rows]
+    if not rows or None in links or any(None in row for row in rows):
+        line = next((place for place, link in enumerate(links, 2) if link is None), 1)
         raise ModelFileError(
             f"row {line} has no link with an invitation", code="links", where=path, do=do
         )
-    return [(row, one) for row, one in zip(rows, found, strict=True) if one is not None]
+    return [(row, link) for row, link in zip(rows, links, strict=True) if link is not None]

@@ -147,12 +147,12 @@ class Store:
         """Write what a new database is for; refuse the database of another survey, or of other
         words.
         """
-        found = self._about.read(connection, self._where)
-        if found is None:
+        before = self._about.read(connection, self._where)
+        if before is None:
             about = About.of(self.survey, bool(invited))
         else:
-            found.require(self.survey, invited, self._where)
-            about = found.with_words(self.survey, changed_words, self._where)
+            before.require(self.survey, invited, self._where)
+            about = before.with_words(self.survey, changed_words, self._where)
         columns = optional.sqlalchemy.inspect(connection).get_columns(REPORTS)
         if [column["name"] for column in columns] != list(self._reports.c.keys()):
             raise ModelFileError(
@@ -161,7 +161,7 @@ class Store:
                 where=self._where,
                 do=f"name another database for the form {self.digest[:16]}",
             )
-        if about is not found:
+        if about is not before:
             self._about.write(connection, about)
         return about
 

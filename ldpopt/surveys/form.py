@@ -89,12 +89,12 @@ def form_digest(form: Mapping[str, Any]) -> str:
 def form_difference(form: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     """In what a form differs from another one first, in words."""
     for key, default in (("format", None), ("title", None), ("wave", 1), ("scheme", None)):
-        was, is_now = form.get(key, default), other.get(key, default)
-        if was != is_now:
-            return f"{key} is {short_repr(was)}, not {short_repr(is_now)}"
-    names, others = list(form["questions"]), list(other["questions"])
-    if names != others:
-        return f"questions are {', '.join(names)}, not {', '.join(others)}"
+        value = form.get(key, default)
+        if value != other.get(key, default):
+            return f"{key} is {short_repr(value)}, not {short_repr(other.get(key, default))}"
+    names = list(form["questions"])
+    if names != list(other["questions"]):
+        return f"questions are {', '.join(names)}, not {', '.join(other['questions'])}"
     for name in names:
         if form["questions"][name] != other["questions"][name]:
             return f"question {name!r} has other answers, or is drawn by another mechanism"
@@ -106,14 +106,14 @@ def require_form_of(survey: Questionnaire, table: Any) -> None:
     address = os.fspath(table) if isinstance(table, (str, os.PathLike)) else ""
     if not isinstance(address, str) or not is_database(address):
         return
-    found = form_in_database(address)
+    kept = form_in_database(address)
     try:
         form = form_of(survey)
     except StatementError:
         return  # no device draws its reports; the origin tells whether they are of its mechanisms
-    if found is not None and found != form:
+    if kept is not None and kept != form:
         raise ModelFileError(
-            f"these are the reports of another survey or wave: its {form_difference(found, form)}",
+            f"these are the reports of another survey or wave: its {form_difference(kept, form)}",
             code="form",
             where=without_password(address),
             do="name the database of this survey, or the survey of this database",

@@ -130,7 +130,8 @@ def json_digest(data: Any) -> str:
 
 def first_difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """Where two sets of words, as `FormWords.read_by_people`, differ first, in a sentence."""
-    old, new = dict(_texts(before)), dict(_texts(now))
+    old = dict(_texts(before))
+    new = dict(_texts(now))
     place = next(place for place in sorted({*old, *new}) if old.get(place) != new.get(place))
     was, now_is = (f'"{texts[place]}"' if place in texts else "not stated" for texts in (old, new))
     if place[0] != "questions":
