@@ -20,9 +20,10 @@ def database_address(url: str) -> str:
 
 
 def status(database: options.DatabaseUrl, json: options.Json = None) -> None:
-    """Show what is in a database of reports, while a collector may be running.
+    """Show what is in a database of reports.
 
-    Numbers of reports and of invitations that were not used, the digest of the form, and the size.
+    Numbers of reports and of unused invitations, the digest of the form, and the size. A collector
+    may be running.
     """
     from ldpopt.fieldwork.upkeep import status as status_of
 
