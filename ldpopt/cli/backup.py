@@ -14,10 +14,10 @@ def backup(
     output: Annotated[str, option("-o --output FILE", "The copy, a new file of SQLite.")],
     json: options.Json = None,
 ) -> None:
-    """Copy a database of SQLite as it is at one moment, while a collector may be running.
+    """Copy a database of SQLite, as it is at one moment.
 
-    Copying the file by other means may miss what is in the log beside it. Only you may read the
-    copy; an existing file is not replaced.
+    A collector may be running: other copies of the file miss what is in the log beside it. Only you
+    may read the copy; an existing file is not replaced.
     """
     from ldpopt.fieldwork.upkeep import backup as back_up
 

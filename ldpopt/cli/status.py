@@ -33,11 +33,11 @@ def status(
     ] = None,
     json: options.Json = None,
 ) -> None:
-    """Show what is in a database of reports, while a collector may be running.
+    """Show what is in a database of reports.
 
-    Numbers of reports and of invitations that were not used, the digests of form and words, and the
-    size. With --links the rows of a file whose links were not used, for reminders: together with
-    the database it shows who took part, so delete both lists afterwards.
+    Numbers of reports and of unused invitations, the digests of form and words, and the size. A
+    collector may be running. With --links also the rows of a file whose links were not used, for
+    reminders. They and the database show who took part: delete both lists afterwards.
     """
     from ldpopt.fieldwork.invitations import COLUMN, unused_rows
     from ldpopt.fieldwork.upkeep import status as status_of

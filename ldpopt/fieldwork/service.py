@@ -71,7 +71,8 @@ class Rate:
     def __init__(self, number: float | None) -> None:
         self._number = number
         self._most = max(1.0, BURST * (number or 0))
-        self._left, self._at = self._most, time.monotonic()
+        self._left = self._most
+        self._at = time.monotonic()
 
     def seconds(self) -> int:
         """How long to wait for the next report; 0 if it may come now."""
@@ -97,8 +98,11 @@ class Collector:
         until: datetime | None = None,
         rate: float | None = None,
     ) -> None:
-        self.store, self.page, self.until = store, page, until
-        self.rate, self.answers = Rate(rate), Answers()
+        self.store = store
+        self.page = page
+        self.until = until
+        self.rate = Rate(rate)
+        self.answers = Answers()
         self.writer = Writer(store, self.rate)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._trouble = ""  # the error of the database that was written to stderr last
@@ -153,25 +157,25 @@ class Collector:
     async def _receive(self, request: Request) -> Any:
         if request.method == "OPTIONS":
             return optional.starlette_responses.Response(headers=PREFLIGHT)
-        status, content, headers = 400, {"refused": "the message was cut off"}, dict(OPEN)
+        json = optional.starlette_responses.JSONResponse
         try:
             status, content = await self._answer(request)
-        except optional.starlette_requests.ClientDisconnect:  # nobody reads this answer
+        except optional.starlette_requests.ClientDisconnect:
             self.answers.faults["cut off"] += 1
-            return optional.starlette_responses.JSONResponse(content, status, headers)
+            return json({"refused": "the message was cut off"}, 400)  # nobody reads this
         except Exception as error:
             self.answers.faults[type(error).__name__] += 1
             status, content = 500, {"refused": "the report could not be kept"}
         self.answers[status] += 1
-        if status == 429:
-            headers["retry-after"] = str(max(1, self.rate.seconds()))
-        return optional.starlette_responses.JSONResponse(content, status, headers)
+        late = {"retry-after": str(max(1, self.rate.seconds()))} if status == 429 else {}
+        return json(content, status, OPEN | late)
 
     async def _answer(self, request: Request) -> tuple[int, dict[str, Any]]:
         """Keep the report in a request; return status and content of the response."""
         if self._is_closed():
             return 410, {"refused": "the survey is closed"}
-        reader, body = self.store.reader, b""
+        reader = self.store.reader
+        body = b""
         try:
             async with asyncio.timeout(MAX_SECONDS):
                 async for part in request.stream():
@@ -195,7 +199,7 @@ class Collector:
             is_kept = await self.writer.keep(message)
         except ModelFileError as error:
             self._tell_once(error.one_line)
-            if error.code == "value":
+            if error.code == "database-value":
                 return 500, {"refused": "the database does not take the report"}
             later = "the database cannot be used now; send the same message again later"
             return 503, {"refused": later}
@@ -237,7 +241,8 @@ class Writer:
     """
 
     def __init__(self, store: Store, rate: Rate | None = None) -> None:
-        self.store, self._rate = store, rate or Rate(None)
+        self.store = store
+        self._rate = rate or Rate(None)
         self._shows_order = False  # reports came since the order of arrival was removed
         # None ends the writing
         self._waiting: asyncio.Queue[tuple[Message, asyncio.Future[bool]] | None] = asyncio.Queue()
@@ -294,7 +299,7 @@ class Writer:
         try:
             return list(self.store.add(messages))
         except Exception as error:  # no answer says that the report is kept
-            is_of_database = isinstance(error, ModelFileError) and error.code != "value"
+            is_of_database = isinstance(error, ModelFileError) and error.code != "database-value"
             if is_of_database or len(messages) == 1:
                 return [error] * len(messages)
         return [result for message in messages for result in self._write([message])]

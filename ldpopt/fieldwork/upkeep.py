@@ -264,7 +264,8 @@ def backup(url: str, path: str) -> int:
     ...     backup(f"sqlite:///{place}/reports.db", f"{place}/copy.db")
     0
     """
-    where, engine = without_password(url), open_database(url)
+    where = without_password(url)
+    engine = open_database(url)
     try:
         if engine.dialect.name != "sqlite":
             raise ModelFileError(

@@ -25,6 +25,33 @@ UNKNOWN = -2  # code of an entry that is neither a label nor missing
 MISSING_TEXTS = frozenset(("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA>"))
 
 
+class Texts:
+    """A column of texts that needs no arrow: the distinct ones, None for null, and the place of
+    each entry among them, shape (N,).
+    """
+
+    def __init__(self, entries: Sequence[str | None]) -> None:
+        known: dict[str | None, int] = {}
+        places = (known.setdefault(entry, len(known)) for entry in entries)
+        self.places = np.fromiter(places, np.int64, len(entries))
+        self.distinct = list(known)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, row: int) -> str | None:
+        return self.distinct[int(self.places[row])]
+
+    def to_list(self) -> list[str | None]:
+        """Return the entries."""
+        return [self.distinct[place] for place in self.places.tolist()]
+
+    def to_arrow(self) -> optional.pyarrow.Array:
+        """Return the dictionary-encoded column."""
+        pa = optional.pyarrow
+        return pa.array(self.to_list(), pa.string()).dictionary_encode()
+
+
 class Coder:
     """Converts labels in columns, or with ``as_text`` their distinct texts, to codes; ``kind`` is
     for messages.
@@ -49,8 +76,14 @@ class Coder:
             {} if as_text else {label: code for code, label in enumerate(alphabet)}
         )
 
-    def codes(self, column: optional.pyarrow.Array, where: str, first_row: int = 0) -> Codes:
+    def codes(
+        self, column: optional.pyarrow.Array | Texts, where: str, first_row: int = 0
+    ) -> Codes:
         """Codes of a column; an error names the first unknown entry."""
+        if isinstance(column, Texts):
+            coded: Codes = np.fromiter(map(self.code, column.distinct), np.int64)[column.places]
+            self._require_known(coded, column, where, first_row)
+            return coded
         if optional.pyarrow.types.is_nested(column.type):
             problem = f"the entries are of type {short_repr(str(column.type))}, not labels"
             raise StatementError(
@@ -59,13 +92,18 @@ class Coder:
         if not optional.pyarrow.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         table = np.array([*map(self.code, column.dictionary.to_pylist()), MISSING])
-        coded: Codes = table[
-            column.indices.fill_null(len(table) - 1).to_numpy(zero_copy_only=False)
-        ]
-        if (table == UNKNOWN).any() and (coded == UNKNOWN).any():
-            row = int(np.argmax(coded == UNKNOWN))
-            raise self.unknown(column[row].as_py(), f"{where}, row {first_row + row}")
+        coded = table[column.indices.fill_null(len(table) - 1).to_numpy(zero_copy_only=False)]
+        if (table == UNKNOWN).any():
+            self._require_known(coded, column, where, first_row)
         return coded
+
+    def _require_known(self, coded: Codes, column: Any, where: str, first_row: int) -> None:
+        """Refuse a column with an entry that is not a label."""
+        if (coded == UNKNOWN).any():
+            row = int(np.argmax(coded == UNKNOWN))
+            entry = column[row]
+            value = entry.as_py() if hasattr(entry, "as_py") else entry
+            raise self.unknown(value, f"{where}, row {first_row + row}")
 
     def unknown(self, value: Any, where: str) -> StatementError:
         """Error for an entry that is not a label."""

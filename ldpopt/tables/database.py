@@ -13,7 +13,7 @@ from typing import Any
 
 from ldpopt.errors import LdpoptError, ModelFileError
 from ldpopt.foundation import optional
-from ldpopt.tables.coding import TextRows
+from ldpopt.tables.coding import TextRows, Texts
 
 REPORTS, ABOUT, ID = "reports", "about", "id"  # tables of a database, and the column of the ids
 ROWS = 1 << 14  # rows per batch
@@ -92,7 +92,7 @@ def database_errors(where: str) -> Iterator[None]:
     statement.
 
     The code of what belongs to a value, such as one that the encoding of the database does not
-    have, is ``value``.
+    have, is ``database-value``.
     """
     errors = optional.sqlalchemy.exc
     try:
@@ -101,7 +101,7 @@ def database_errors(where: str) -> Iterator[None]:
         kind = type(error).__name__  # the text of the error may quote the value
         do = "check the encoding of the database, and that its tables were not changed"
         raise ModelFileError(
-            f"the database does not take a value: {kind}", code="value", where=where, do=do
+            f"the database does not take a value: {kind}", code="database-value", where=where, do=do
         ) from None
     except errors.SQLAlchemyError as error:
         reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
@@ -173,15 +173,18 @@ class DatabaseRows(TextRows):
         """Yield columns by their positions: the coded ones dictionary-encoded, then the kept ones
         as text.
         """
-        pa, sa = optional.pyarrow, optional.sqlalchemy
-        wanted: list[Any] = [sa.column(self.columns[position]) for position in (*coded, *kept)]
+        for batch in self.texts((*coded, *kept)):
+            columns = [column.to_arrow() for column in batch]
+            beside = (column.dictionary_decode() for column in columns[len(coded) :])
+            yield [*columns[: len(coded)], *beside]
+
+    def texts(self, positions: Sequence[int]) -> Iterator[list[Texts]]:
+        """Yield columns by their positions, without arrow."""
+        sa = optional.sqlalchemy
+        wanted: list[Any] = [sa.column(self.columns[position]) for position in positions]
         statement = sa.select(*wanted).select_from(sa.table(REPORTS)).order_by(sa.column(ID))
         with database_errors(self.name), self._engine.connect() as connection:
             for rows in (
                 connection.execution_options(yield_per=ROWS).execute(statement).partitions()
             ):
-                columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
-                yield [
-                    *(column.dictionary_encode() for column in columns[: len(coded)]),
-                    *columns[len(coded) :],
-                ]
+                yield [Texts(column) for column in zip(*rows, strict=True)]

@@ -21,11 +21,11 @@ from builders import refused, run_cli
 from ldpopt.designing import DesignCertificate
 from ldpopt.errors import StatementError
 from ldpopt.mechanism.questions import Question
-from ldpopt.surveys.form import form_digest
 from ldpopt.plotting.report import report
 from ldpopt.plotting.report.results import Result, _with_precision
 from ldpopt.plotting.report.words import number_in_words
 from ldpopt.problem.design_problem import DesignProblem
+from ldpopt.surveys.form import form_digest
 
 VOID = {"meta", "input", "path", "rect"}
 
