@@ -77,7 +77,7 @@ class About:
             difference = first_difference(list(self.words.values())[-1], now)
             raise ModelFileError(
                 f"people answer under other words: {difference}",
-                code="words",
+                code="changed-words",
                 where=where,
                 do="name another database; or pass --changed-words to `survey collect` if the "
                 "answers mean the same: afterwards no row shows which words it is an answer to",

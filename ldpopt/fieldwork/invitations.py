@@ -75,12 +75,12 @@ def _rows_of_links(path: str) -> list[tuple[dict[str, str], re.Match[str]]]:
     except (OSError, UnicodeError, csv.Error) as error:
         why = getattr(error, "strerror", None) or type(error).__name__
         raise ModelFileError(
-            f"cannot read the links: {why}", code="links", where=path, do=do
+            f"cannot read the links: {why}", code="unreadable", where=path, do=do
         ) from None
     links = [LINK.search(row.get(COLUMN) or "") for row in rows]
     if not rows or None in links or any(None in row for row in rows):
         line = next((place for place, link in enumerate(links, 2) if link is None), 1)
         raise ModelFileError(
-            f"row {line} has no link with an invitation", code="links", where=path, do=do
+            f"row {line} has no link with an invitation", code="no-link", where=path, do=do
         )
     return [(row, link) for row, link in zip(rows, links, strict=True) if link is not None]

@@ -48,7 +48,7 @@ def keep(store: Store, *bodies: bytes) -> list[bool]:
 def test_a_changed_text_stops_the_collector_and_is_named(url):
     with Store(url, BEFORE) as store:
         keep(store, body(store))
-    with refused("words", ModelFileError) as caught:
+    with refused("changed-words", ModelFileError) as caught:
         Store(url, AFTER)
     assert 'question smokes: the text was "Do you smoke?", is "Do you drink?"' in str(caught.value)
     Store(url, BEFORE).close()
@@ -74,7 +74,7 @@ def test_changed_words_are_added_and_both_pages_are_known(url):
     with Store(url, BEFORE) as store:
         assert store.status().words == (BEFORE.words_digest, AFTER.words_digest)
     third = survey("Do you eat?")
-    with refused("words", ModelFileError) as caught:
+    with refused("changed-words", ModelFileError) as caught:
         Store(url, third)
     assert '"Do you drink?", is "Do you eat?"' in caught.value.what  # the last words, not the first
     with sqlite3.connect("reports.db") as connection:
