@@ -44,7 +44,6 @@ TIDY = (
     f"SET lock_timeout = '{WAIT}s'",
     f"VACUUM (FULL, FREEZE, VERBOSE) {REPORTS}",
     f"VACUUM (FULL, VERBOSE) {INVITATIONS}",
-    "RESET lock_timeout",
 )
 
 
@@ -133,6 +132,7 @@ def _rewrite_tables(engine: optional.sqlalchemy.Engine) -> str:
                 connection.exec_driver_sql(statement)
         finally:
             driver.remove_notice_handler(note)
+            connection.exec_driver_sql("RESET lock_timeout")
         count = f"SELECT count(DISTINCT xmin::text) FROM {REPORTS}"
         writers = connection.exec_driver_sql(count).scalar()
     # the first number of the detail, in any language: "3 dead row versions cannot be removed yet"

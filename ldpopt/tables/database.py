@@ -71,9 +71,13 @@ def open_database(
             )
     else:
         url = url.set(drivername="postgresql+psycopg")
-    pool = {"pool_size": 1, "max_overflow": 0} if single and url.drivername == "sqlite" else {}
+    settings: dict[str, Any] = {"hide_parameters": True, "pool_pre_ping": True}
+    if url.drivername != "sqlite":
+        settings["connect_args"] = {"client_encoding": "utf8"}  # whatever the database's own is
+    elif single:
+        settings |= {"pool_size": 1, "max_overflow": 0}
     try:
-        engine = sa.create_engine(url, hide_parameters=True, pool_pre_ping=True, **pool)
+        engine = sa.create_engine(url, **settings)
     except ModuleNotFoundError as error:
         problem = f"a database of PostgreSQL needs {error.name}, which is not installed"
         raise LdpoptError(problem, code="driver", do='pip install "psycopg[binary]"') from None
