@@ -26,7 +26,8 @@ COMMAND = "from ldpopt.cli import main; main()"
 
 def message(**changes: Any) -> dict[str, Any]:
     """A message of the survey."""
-    return {"form": DIGEST, "id": secrets.token_hex(16), "reports": {"smokes": "yes"}} | changes
+    told = {"form": DIGEST, "words": SURVEY.words_digest, "id": secrets.token_hex(16)}
+    return told | {"reports": {"smokes": "yes"}} | changes
 
 
 class Collecting:
