@@ -17,7 +17,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.errors import ModelFileError
-from ldpopt.fieldwork.connections import address_of, bounded_protocol, listen, most_waiting
+from ldpopt.fieldwork.connections import (
+    SECONDS,
+    address_of,
+    bounded_protocol,
+    listen,
+    most_waiting,
+)
 from ldpopt.fieldwork.messages import InvalidMessageError, Message
 from ldpopt.fieldwork.store import Store
 from ldpopt.foundation import optional
@@ -321,7 +327,8 @@ def serve(
     settings |= {"log_config": None, "log_level": "warning", "ws": "none"}
     # asyncio accepts as many connections at once as may wait for it, before one of them is counted
     settings |= {"limit_concurrency": 2 * most, "backlog": max(1, most // 2)}
-    settings |= {"timeout_graceful_shutdown": LAST, "http": bounded_protocol(most)}
+    settings |= {"timeout_graceful_shutdown": LAST, "timeout_keep_alive": int(SECONDS)}
+    settings |= {"http": bounded_protocol(most)}
     with listen(host, port) as listener, _signals(collector), _counted_logs(collector.answers):
         with suppress(KeyboardInterrupt):
             started(address_of(listener, host))
