@@ -155,13 +155,14 @@ class Collector:
             return optional.starlette_responses.Response(headers=PREFLIGHT)
         json = optional.starlette_responses.JSONResponse
         try:
-            status, content = await self._answer(request)
+            answer = await self._answer(request)
         except optional.starlette_requests.ClientDisconnect:
             self.answers.faults["cut off"] += 1
             return json({"refused": "the message was cut off"}, 400)  # nobody reads this
         except Exception as error:
             self.answers.faults[type(error).__name__] += 1
-            status, content = 500, {"refused": "the report could not be kept"}
+            answer = (500, {"refused": "the report could not be kept"})
+        status, content = answer
         self.answers[status] += 1
         late = {"retry-after": str(max(1, self.rate.seconds()))} if status == 429 else {}
         return json(content, status, OPEN | late)
