@@ -18,7 +18,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.errors import ModelFileError
-from ldpopt.fieldwork.connections import address_of, bounded_protocol, listen, most_waiting
+from ldpopt.fieldwork.connections import (
+    SECONDS,
+    address_of,
+    bounded_protocol,
+    listen,
+    most_waiting,
+)
 from ldpopt.fieldwork.form_page import closed_page
 from ldpopt.fieldwork.messages import InvalidMessageError, Message
 from ldpopt.fieldwork.store import Store
@@ -159,13 +165,14 @@ class Collector:
             return optional.starlette_responses.Response(headers=PREFLIGHT)
         json = optional.starlette_responses.JSONResponse
         try:
-            status, content = await self._answer(request)
+            answer = await self._answer(request)
         except optional.starlette_requests.ClientDisconnect:
             self.answers.faults["cut off"] += 1
             return json({"refused": "the message was cut off"}, 400)  # nobody reads this
         except Exception as error:
             self.answers.faults[type(error).__name__] += 1
-            status, content = 500, {"refused": "the report could not be kept"}
+            answer = (500, {"refused": "the report could not be kept"})
+        status, content = answer
         self.answers[status] += 1
         late = {"retry-after": str(max(1, self.rate.seconds()))} if status == 429 else {}
         return json(content, status, OPEN | late)
@@ -331,7 +338,8 @@ def serve(
     settings |= {"log_config": None, "log_level": "warning", "ws": "none"}
     # asyncio accepts as many connections at once as may wait for it, before one of them is counted
     settings |= {"limit_concurrency": 2 * most, "backlog": max(1, most // 2)}
-    settings |= {"timeout_graceful_shutdown": LAST, "http": bounded_protocol(most)}
+    settings |= {"timeout_graceful_shutdown": LAST, "timeout_keep_alive": int(SECONDS)}
+    settings |= {"http": bounded_protocol(most)}
     with listen(host, port) as listener, _signals(collector), _counted_logs(collector.answers):
         with suppress(KeyboardInterrupt):
             started(address_of(listener, host))
