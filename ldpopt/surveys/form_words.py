@@ -19,6 +19,7 @@ from ldpopt.mechanism.questions import Question
 from ldpopt.problem.modelfile.schema import Section
 
 SURROGATE = re.compile(r"[\ud800-\udfff]")
+SHOWN = 60  # most characters of a text in a message
 MAX_WAVES = 1000  # largest number of repetitions of a survey
 
 
@@ -133,11 +134,24 @@ def first_difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     old = dict(_texts(before))
     new = dict(_texts(now))
     place = next(place for place in sorted({*old, *new}) if old.get(place) != new.get(place))
-    was, now_is = (f'"{texts[place]}"' if place in texts else "not stated" for texts in (old, new))
+    letters = zip(str(old.get(place, "")), str(new.get(place, "")), strict=False)
+    start = next((number for number, (a, b) in enumerate(letters) if a != b), 0)
+    was, now_is = (
+        _excerpt(str(texts[place]), start) if place in texts else "not stated"
+        for texts in (old, new)
+    )
     if place[0] != "questions":
         return f"{' '.join(place)} was {was}, is {now_is}"
     kind = "text" if place[2] == "text" else f"answer {place[3]}"
     return f"question {place[1]}: the {kind} was {was}, is {now_is}"
+
+
+def _excerpt(text: str, start: int) -> str:
+    """A text in quotes; of a long one what stands around a place."""
+    first = max(0, start - SHOWN // 2) if len(text) > SHOWN else 0
+    part = text[first : first + SHOWN]
+    ends = ("... " if first else "", " ..." if first + SHOWN < len(text) else "")
+    return f'"{ends[0]}{" ".join(part.split())}{ends[1]}"'
 
 
 def _texts(words: Mapping[str, Any], *place: str) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -125,6 +125,18 @@ def test_any_changed_word_changes_the_digest_and_is_named(changes, named):
     assert named in first_difference(told, changed)
 
 
+def test_of_a_long_text_the_place_of_the_change_is_shown():
+    told, changed = (
+        {"consent": 300 * "I take part. " + f"I am {age} years old.\nYes." + 300 * " Really."}
+        for age in (18, 21)
+    )
+    named = first_difference(told, changed)
+    assert "I am 18 years old. Yes." in named
+    assert "I am 21 years old. Yes." in named
+    assert len(named.splitlines()) == 1
+    assert len(named) < 200
+
+
 def test_where_reports_are_sent_and_words_that_say_nothing_are_not_in_the_digest(tmp_path):
     survey = Survey({"smokes": COIN}, words=SAID)
     assert Survey({"smokes": COIN}, words=SAID | {"to": ""}).words_digest == survey.words_digest
