@@ -134,8 +134,9 @@ def first_difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     old = dict(_texts(before))
     new = dict(_texts(now))
     place = next(place for place in sorted({*old, *new}) if old.get(place) != new.get(place))
-    letters = zip(str(old.get(place, "")), str(new.get(place, "")), strict=False)
-    start = next((number for number, (a, b) in enumerate(letters) if a != b), 0)
+    both = [str(texts.get(place, "")) for texts in (old, new)]
+    places = (number for number, (a, b) in enumerate(zip(*both, strict=False)) if a != b)
+    start = next(places, min(map(len, both)))
     was, now_is = (
         _excerpt(str(texts[place]), start) if place in texts else "not stated"
         for texts in (old, new)

@@ -135,6 +135,8 @@ def test_of_a_long_text_the_place_of_the_change_is_shown():
     assert "I am 21 years old. Yes." in named
     assert len(named.splitlines()) == 1
     assert len(named) < 200
+    longer = {"consent": told["consent"] + " And you?"}
+    assert "And you?" in first_difference(told, longer)
 
 
 def test_where_reports_are_sent_and_words_that_say_nothing_are_not_in_the_digest(tmp_path):
