@@ -263,7 +263,20 @@ class Store:
         return invitations
 
     def admit(self, invitations: Sequence[str]) -> None:
-        """Keep the hashes of invitations that `new_invitations` made, all or none of them."""
+        """Keep the hashes of invitations that were written down before, all or none of them.
+
+        Parameters
+        ----------
+        invitations : sequence of str
+            New random texts of 32 hexadecimal digits each.
+
+        Raises
+        ------
+        StatementError
+            If the database takes reports without an invitation.
+        ModelFileError
+            If the database cannot be used.
+        """
         if not self.invited:
             raise StatementError(
                 "the database takes reports without an invitation",

@@ -144,6 +144,12 @@ def test_what_another_window_sent_is_not_sent_again(run: Run) -> None:
     assert (found["kept"]["status"], len(found["sent"])) == (200, 1)
 
 
+def test_a_message_is_not_sent_twice_at_once(run: Run) -> None:
+    run(START)
+    found = run("world.answers = [200, 200]; box.sendNow(); box.sendNow();")
+    assert len(found["sent"]) == 1
+
+
 def test_without_an_address_nothing_is_sent(run: Run) -> None:
     run(START.replace("{}", '{ to: "" }'))
     found = run(answered(200))
@@ -173,6 +179,13 @@ def test_a_stored_entry_is_recalled(run: Run) -> None:
     assert found["kept"] == ENTRY | {"status": 200}
 
 
+def test_the_question_that_was_drawn_stays_before_the_answer(run: Run) -> None:
+    entry = ENTRY | {"message": None, "asked": ["b"], "waiting": [MESSAGE]}
+    stored = json.dumps(json.dumps(entry))
+    found = run(f"world.stored.set('here', {stored}); globalThis.box = newOutbox({{}})")
+    assert found["kept"] == entry
+
+
 @pytest.mark.parametrize(
     "stored",
     [
@@ -191,6 +204,7 @@ def test_a_stored_entry_is_recalled(run: Run) -> None:
         ENTRY | {"message": "{}"},
         ENTRY | {"message": "null"},
         ENTRY | {"message": '{"reports": 1}'},
+        ENTRY | {"message": '{"reports": null}'},
         [],
         None,
         1,
