@@ -15,7 +15,7 @@ from ldpopt.surveys.form import form_difference, form_digest
 from ldpopt.surveys.form_words import first_difference
 from ldpopt.surveys.survey import Survey
 from ldpopt.tables.database import ABOUT
-from ldpopt.tables.origin import FORMAT
+from ldpopt.tables.origin import text_of_origin
 
 KEYS = ("digest", "form", "origin", "words", "invited")  # the columns of the table
 
@@ -23,11 +23,11 @@ KEYS = ("digest", "form", "origin", "words", "invited")  # the columns of the ta
 @dataclass(frozen=True)
 class About:
     """What a database is for. ``words`` has all words under which people answered, by their
-    digests, in the order in which they came.
+    digests, in the order in which they came; ``origin`` is the text of the origin.
     """
 
     form: dict[str, Any]
-    origin: dict[str, Any]
+    origin: str
     words: dict[str, dict[str, Any]]
     invited: bool
 
@@ -36,7 +36,7 @@ class About:
         """What a new database is for."""
         origin = origin_of_reports(survey.asked, (), None, survey.one_question)
         words = {survey.words_digest: survey.words.read_by_people}
-        return cls(survey.form(), {"format": FORMAT, **origin}, words, invited)
+        return cls(survey.form(), text_of_origin(origin), words, invited)
 
     @property
     def digest(self) -> str:
@@ -111,15 +111,14 @@ class AboutTable:
         row = connection.execute(sa.select(self.table)).mappings().first()
         if row is None:
             return None
-        form, origin, words = (json.loads(row[name]) for name in ("form", "origin", "words"))
-        return About(form, origin, words, row["invited"])
+        form, words = (json.loads(row[name]) for name in ("form", "words"))
+        return About(form, row["origin"], words, row["invited"])
 
     def write(self, connection: Any, about: About) -> None:
         """Write what a new database is for, or add words."""
-        entries = {
-            name: json.dumps(getattr(about, name), ensure_ascii=False)
-            for name in ("form", "origin", "words")
+        row: dict[str, Any] = {
+            name: json.dumps(getattr(about, name), ensure_ascii=False) for name in ("form", "words")
         }
+        row |= {"digest": about.digest, "origin": about.origin, "invited": about.invited}
         connection.execute(self.table.delete())
-        row = {"digest": about.digest, **entries, "invited": about.invited}
         connection.execute(self.table.insert(), row)
