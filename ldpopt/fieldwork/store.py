@@ -11,7 +11,7 @@ from ldpopt.fieldwork.invitations import Invitations, new_invitations
 from ldpopt.fieldwork.messages import Message, MessageReader
 from ldpopt.fieldwork.upkeep import Files, StoreStatus, remove_order, require_usable, status_in
 from ldpopt.foundation import optional
-from ldpopt.foundation.numbers import require_kind
+from ldpopt.foundation.numbers import listed_items, require_kind
 from ldpopt.surveys.form import columns_of, form_digest
 from ldpopt.surveys.survey import Survey
 from ldpopt.tables.database import (
@@ -196,9 +196,8 @@ class Store:
         ModelFileError
             If the database cannot be used, or its file was moved, deleted or replaced.
         """
-        if isinstance(messages, (str, bytes)) or not all(
-            isinstance(message, Message) for message in messages
-        ):
+        messages = listed_items(messages, "messages", "pass [store.reader.read(body), ...]")
+        if not all(isinstance(message, Message) for message in messages):
             raise StatementError(
                 "these are not messages of a form",
                 code="messages",
