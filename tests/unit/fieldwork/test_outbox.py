@@ -105,7 +105,15 @@ def test_waits_double_up_to_five_minutes_and_are_spread(run: Run, word: int, fac
 
 @pytest.mark.parametrize(
     ("wish", "seconds"),
-    [("7", 7), (" 12 ", 12), ("1000000000", 86400), ("-5", 0.5), ("0", 0.5), ("Fri, 31", 0.5)],
+    [
+        ("1", 1),
+        ("7", 7),
+        (" 12 ", 12),
+        ("1000000000", 86400),
+        ("-5", 0.5),
+        ("0", 0.5),
+        ("Fri, 31", 0.5),
+    ],
 )
 def test_a_server_says_how_long_to_wait(run: Run, wish: str, seconds: float) -> None:
     run(START)
@@ -142,6 +150,37 @@ def test_what_another_window_sent_is_not_sent_again(run: Run) -> None:
     run("globalThis.other = newOutbox({}); world.answers = [200]; other.sendNow();")
     found = run("box.recall(); box.sendNow()")
     assert (found["kept"]["status"], len(found["sent"])) == (200, 1)
+
+
+def test_two_windows_draw_once(run: Run) -> None:
+    """The second one was opened before the first one drew."""
+    run("globalThis.other = newOutbox({});" + START)
+    found = run('other.draw(() => \'{"reports": {"a": "yes"}}\'); globalThis.value = other.kept')
+    assert found["value"]["message"] == found["stored"]["message"] == MESSAGE
+
+
+def test_what_another_window_drew_meanwhile_is_kept(run: Run) -> None:
+    run(START)
+    drawn = '{"reports": {"a": "yes"}}'
+    other = f"const other = newOutbox({{}}); other.clear(['a']); other.draw(() => '{drawn}');"
+    found = run(f"world.answers = [200]; box.sendNow(); {other}")
+    assert (found["stored"]["message"], found["stored"]["status"]) == (drawn, 0)
+    assert found["stored"]["waiting"] == [drawn]
+
+
+def test_the_next_person_begins_anew(run: Run) -> None:
+    run(START)
+    run(answered(409))
+    found = run("box.clear(['b'])")
+    assert found["kept"] == ENTRY | {"message": None, "asked": ["b"]}
+
+
+def test_whoever_does_not_wait_is_not_sent_again_for_the_old_wait(run: Run) -> None:
+    run(START)
+    run(answered(503))
+    run(answered(503))
+    found = run("world.answers = [503]; world.timers[0].act();")
+    assert len(found["sent"]) == 2
 
 
 def test_a_message_is_not_sent_twice_at_once(run: Run) -> None:
