@@ -31,10 +31,9 @@ class Texts:
     """
 
     def __init__(self, entries: Sequence[str | None]) -> None:
-        known: dict[str | None, int] = {}
-        places = (known.setdefault(entry, len(known)) for entry in entries)
-        self.places = np.fromiter(places, np.int64, len(entries))
-        self.distinct = list(known)
+        self.distinct = list(dict.fromkeys(entries))
+        known = {entry: place for place, entry in enumerate(self.distinct)}
+        self.places = np.fromiter(map(known.__getitem__, entries), np.int64, len(entries))
 
     def __len__(self) -> int:
         return len(self.places)
