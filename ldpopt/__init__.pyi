@@ -23,6 +23,7 @@ from .designing.design import save_design as save_design
 from .designing.methods.method import DesignLimits as DesignLimits
 from .designing.plan import plan_design as plan_design
 from .designing.record import Design as Design
+from .designing.record import FormulaDesign as FormulaDesign
 from .estimation.counts import Counts as Counts
 from .estimation.estimate import Estimate as Estimate
 from .estimation.fit import goodness_of_fit as goodness_of_fit

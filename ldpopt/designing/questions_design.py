@@ -146,4 +146,5 @@ class QuestionsDesign(SetsRandomizer, FormulaDesign, certificate=QuestionsCertif
             interval=np.stack([values - half_width, values + half_width], axis=1),
             fit=fit,
             is_distribution=[factor for _, factor in self._counts.tables] == [1],
+            effect=scales.design_effects(counts, len(values)),
         )

@@ -45,6 +45,9 @@ def among_answered(
     places = np.append(rows, missing)
     error = np.sqrt(ratios.scales.error * ratios.variances(ratios.values)) / ratios.answered
     labels = estimates.labels
+    effect = ratios.scales.design_effects(counts, len(rows))
+    if effect is not None and estimates.effect is not None:
+        effect = np.append(effect, estimates.effect[missing])
     return replace(
         estimates,
         values=np.append(ratios.values, estimates.values[missing]),
@@ -53,6 +56,7 @@ def among_answered(
         labels=None if labels is None else tuple(labels[place] for place in places),
         covariance=None,
         is_distribution=False,
+        effect=effect,
         method=ANSWERED,
     )
 

@@ -13,6 +13,11 @@ weights are unrelated to the answers; then ``D`` is about 1. If rare answers hav
 ``D`` is above 1 (Rao and Scott 1981). A standard error takes :math:`D S / T^2`; the score interval
 takes :math:`\max(1, D) S / T^2`, since ``D`` is too small where few people have the large weights.
 Without weights all three are one over the number of reports.
+
+The *design effect* of ``N`` reports is :math:`N \max(1, D) S / T^2`: so many times fewer reports of
+equal weights have intervals as wide. Since :math:`s_y \le w c_y` for the largest weight ``w``, and
+:math:`S \le w T`, it is at most :math:`w / (T / N)`, the largest weight over the mean one, however
+weights and answers are related.
 """
 
 from dataclasses import dataclass
@@ -43,6 +48,12 @@ class Scales:
             return cls(counts.scale, counts.scale)
         return cls(counts.scale * effects, counts.scale * np.maximum(1.0, effects))
 
+    def design_effects(self, counts: Counts, size: int) -> Float | None:
+        """Design effect of the weights for each of ``size`` estimates; None without weights."""
+        if not counts.is_weighted:
+            return None
+        return np.array(np.broadcast_to(counts.n_reports * self.interval, (size,)))
+
 
 def effects_of(heavy: Float, plain: Float, largest: Float | float) -> Float:
     """``D`` from the mean squares with squared and with plain weights, shape (k,); 1 if all reports
@@ -58,19 +69,21 @@ def scales_of_support(counts: Counts) -> Scales:
         return Scales.of(counts)
     share = counts.values / counts.total
     heavy = counts.squares / counts.total_squares
-    squares = heavy * (1 - share) ** 2 + (1 - heavy) * share**2
-    return Scales.of(counts, effects_of(squares, share * (1 - share), 1.0))
+    # heavy (1 - share)^2 + (1 - heavy) share^2, and exactly the plain squares for equal weights
+    plain = share * (1 - share)
+    return Scales.of(counts, effects_of(plain + (heavy - share) * (1 - 2 * share), plain, 1.0))
 
 
-def scales_of_values(deviations: Float, counts: Counts) -> Scales:
-    """Scales of estimates of which each report has a value, shape (k, m), less the estimate."""
+def scales_of_values(estimator: Float, values: Float, counts: Counts) -> Scales:
+    """Scales of estimates, shape (k,), of which each report has a value, shape (k, m)."""
     if not counts.is_weighted:
         return Scales.of(counts)
-    squares = deviations**2
+    squares = (estimator - values[:, None]) ** 2
     plain, heavy = (
         squares @ (each.values / each.total) for each in (counts, counts.with_squared_weights)
     )
-    return Scales.of(counts, effects_of(heavy, plain, squares.max(axis=1)))
+    largest = np.abs(estimator[:, counts.values > 0]).max(axis=1) ** 2
+    return Scales.of(counts, effects_of(heavy, plain, largest))
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +125,7 @@ class ScoreBand:
     @cached_property
     def scales(self) -> Scales:
         """One over the effective number of reports of each estimate."""
-        return scales_of_values(self._deviations, self.counts)
+        return scales_of_values(self.estimator, self.values, self.counts)
 
     def ends(self, z: float) -> Float:
         """Score intervals of quantile ``z``, shape (k, 2), not clipped."""

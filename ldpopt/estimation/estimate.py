@@ -4,7 +4,7 @@ reports.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any
@@ -18,9 +18,12 @@ from ldpopt.estimation.identified import unseen_variances
 from ldpopt.estimation.intervals import binomial_intervals, norm_sub
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
-from ldpopt.foundation.numbers import Float, frozen, inner_share
+from ldpopt.foundation.numbers import Float, frozen, inner_share, real_array, truth
 
 LARGEST_COVARIANCE = 1000  # largest number of estimates of which the covariance matrix is kept
+NO_ERROR = "no standard error is known where all reports say the same: see the interval"
+PROJECTED = ", norm_sub"  # what `Estimate.norm_sub` adds to the name of a method
+SHOWN = 5  # names in a sentence
 SAME = 1e-9  # relative difference up to which two values of reports are the same
 
 
@@ -33,7 +36,8 @@ class Estimate(HasFacts):
     values : array_like, shape (n,)
         The estimates; a scalar becomes shape (1,).
     std_error : array_like, shape (n,)
-        Standard errors, in the unit of the values.
+        Standard errors, in the unit of the values; nan where none is known: one of 0 beside an
+        interval of positive length is no error, but that of reports that are all equal.
     n_reports : int
         Number of reports used.
     confidence : float
@@ -50,6 +54,9 @@ class Estimate(HasFacts):
         P-value of the reports, see `goodness_of_fit`; None for weighted reports.
     is_distribution : bool
         Whether the values are the frequencies of all answers, which sum to 1. Default: ``False``.
+    effect : array_like, shape (n,), optional
+        Design effect of the weights, at least about 1: so many times fewer reports of equal weights
+        have intervals as wide; None for reports of equal weights. See `ldpopt.estimation.band`.
 
     Raises
     ------
@@ -72,12 +79,13 @@ class Estimate(HasFacts):
     interval: Float = None  # type: ignore[assignment]
     fit: float | None = None
     is_distribution: bool = False
+    effect: Float | None = None
 
     def __post_init__(self) -> None:
         """Check the shapes, fill in the interval and freeze the arrays."""
         half_width = normal_quantile(self.confidence)
-        values = np.atleast_1d(np.array(self.values, dtype=np.float64))
-        std_error = np.atleast_1d(np.array(self.std_error, dtype=np.float64))
+        values = np.atleast_1d(real_array(self.values, "values of an estimate"))
+        std_error = np.atleast_1d(real_array(self.std_error, "standard errors"))
         interval = self.interval
         if interval is None and std_error.shape == values.shape:
             interval = np.stack(
@@ -89,12 +97,14 @@ class Estimate(HasFacts):
             "std_error": std_error,
             "covariance": self.covariance,
             "interval": interval,
+            "effect": self.effect,
         }
-        shapes = {"values": (n,), "std_error": (n,), "covariance": (n, n), "interval": (n, 2)}
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("values", "std_error", "effect"), (n,))
+        shapes |= {"covariance": (n, n), "interval": (n, 2)}
         for name, array in ({"values": values} | arrays).items():
             if array is None:
                 continue
-            checked = np.array(array, dtype=np.float64)
+            checked = real_array(array, f"{name} of an estimate")
             shape = shapes[name]
             if checked.shape != shape:
                 raise StatementError(
@@ -102,6 +112,10 @@ class Estimate(HasFacts):
                     code="shape",
                     do=f"give one entry of {name} for each of the {n} values",
                 )
+            if name == "interval":  # the last one
+                is_unknown = (std_error == 0) & (checked[:, 0] < checked[:, 1])
+                errors = frozen(np.where(is_unknown, np.nan, std_error))
+                object.__setattr__(self, "std_error", errors)
             object.__setattr__(self, name, frozen(checked))
         if self.labels is not None:
             object.__setattr__(self, "labels", tuple(self.labels))
@@ -129,11 +143,21 @@ class Estimate(HasFacts):
 
     @property
     def shown_errors(self) -> list[float | None]:
-        """Standard errors; None instead of 0 if all reports are equal, when only the interval shows
-        what is known.
+        """Standard errors, None where none is known: of reports that are all equal, or of one, only
+        the interval shows what is known.
         """
-        pairs = zip(self.std_error.tolist(), self.interval.tolist(), strict=True)
-        return [None if error == 0 and low < high else error for error, (low, high) in pairs]
+        return [None if np.isnan(error) else error for error in self.std_error.tolist()]
+
+    @property
+    def nearest_shares(self) -> list[float] | None:
+        """Values of `norm_sub` for tables; None of what are not unbiased frequencies of several
+        answers.
+        """
+        is_unbiased = self.method != "maximum_likelihood" and not self.method.endswith(PROJECTED)
+        if not (self.is_distribution and is_unbiased and len(self.values) > 1):
+            return None
+        nearest: list[float] = self.norm_sub().values.tolist()
+        return nearest
 
     def facts(self) -> Facts:
         """Each estimate with its standard error and interval; of frequencies also the nearest
@@ -148,12 +172,14 @@ class Estimate(HasFacts):
             "high",
         ]
         columns = [names, self.values.tolist(), self.shown_errors, *self.interval.T.tolist()]
-        if self.is_distribution and self.method == "inversion" and len(self.values) > 1:
+        if (nearest := self.nearest_shares) is not None:
             headings.append("norm sub")
-            columns.append(self.norm_sub().values.tolist())
+            columns.append(nearest)
         method = self.method.replace("_", " ")
         title = f"{self.n_reports:,} reports, {method}, {100 * self.confidence:g} % intervals"
-        return Facts(title, [Table(headings, list(zip(*columns, strict=True)), digits=5)])
+        table = Table(headings, list(zip(*columns, strict=True)), digits=5)
+        notes = [NO_ERROR] if None in self.shown_errors else []
+        return Facts(title, [table, *notes, *cost_of_weights({"": self})])
 
     def norm_sub(self) -> Estimate:
         r"""Frequencies made non-negative with sum 1 (Norm-Sub; Wang et al. 2020).
@@ -180,7 +206,7 @@ class Estimate(HasFacts):
         return replace(
             self,
             values=norm_sub(self.values),
-            method=f"{self.method}, norm_sub",
+            method=f"{self.method}{PROJECTED}",
             interval=np.clip(self.interval, 0.0, 1.0),
         )
 
@@ -192,6 +218,24 @@ class Estimate(HasFacts):
         low, high = self.interval.T
         columns = {"estimate": self.values, "std_error": self.std_error, "low": low, "high": high}
         return optional.pandas.DataFrame(columns, index=index)
+
+
+def cost_of_weights(estimates: Mapping[str, Estimate]) -> list[str]:
+    """What unequal weights cost, in a sentence with the largest design effect by name; none without
+    weights.
+    """
+    effects = [
+        f"{name} {each.effect.max():.3g}".strip()
+        for name, each in estimates.items()
+        if each.effect is not None
+    ]
+    if not effects:
+        return []
+    shown = f"{', '.join(effects[:SHOWN])}{', ...' if len(effects) > SHOWN else ''}"
+    return [
+        f"design effect of the weights, at most: {shown} (intervals are as wide as with so many "
+        "times fewer reports of equal weights)"
+    ]
 
 
 def linear_estimate(
@@ -230,7 +274,13 @@ def linear_estimate(
         interval[is_count] = low[is_count, None] + span[is_count, None] * ends
     covariance = band.covariance if has_covariance else None
     return Estimate(
-        band.values, error, counts.n_reports, confidence, covariance=covariance, interval=interval
+        band.values,
+        error,
+        counts.n_reports,
+        confidence,
+        covariance=covariance,
+        interval=interval,
+        effect=band.scales.design_effects(counts, len(error)),
     )
 
 
@@ -246,6 +296,7 @@ def normal_quantile(confidence: float) -> float:
 def interval_quantile(confidence: float, count: int, simultaneous: bool) -> float:
     """Return ``z`` of each of ``count`` intervals, which hold alone or all at once (Bonferroni)."""
     alone = normal_quantile(confidence)
+    simultaneous = truth(simultaneous, "simultaneous")
     return (
         normal_quantile(1.0 - (1.0 - confidence) / count) if simultaneous and count > 1 else alone
     )

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ldpopt.errors import StatementError
+from ldpopt.estimation.band import Scales, effects_of
 from ldpopt.estimation.counts import Counts, source_of
 from ldpopt.estimation.estimate import Estimate, interval_quantile, linear_estimate
 from ldpopt.estimation.fit import checked_fit
@@ -104,10 +105,11 @@ def estimate_frequencies(
     estimates sum to 1. The maximum of the likelihood is found by interior-point Newton steps, which
     end when a bound of the distance to it is below 1e-12 nats per report.
 
-    With weights the covariances have the sums of their squares in place of :math:`q / N`; an
-    interval is never shorter than it would be for weights that are unrelated to the answers, so
-    that it may be longer than the standard error beside it says. A weighted interval covers what
-    it states if some ten people with the largest weights are among the reports.
+    With weights the covariances have the sums of their squares in place of :math:`q / N`. A score
+    interval, and one after maximum likelihood, is never shorter than it would be for weights that
+    are unrelated to the answers, so that it may be longer than the standard error beside it says.
+    It covers what it states if some ten people with the largest weights are among the reports;
+    `Estimate.effect` says what the weights cost.
 
     O(n^2 m) time for each method (times the number of steps, 10 to 40, for maximum likelihood), O(n
     m + n^2) memory.
@@ -176,14 +178,23 @@ def _likelihood_estimate(
     """The most likely frequencies, with normal intervals of quantile ``z`` within [0, 1]."""
     values = most_likely(channel, counts.values / counts.total)
     covariance = likelihood_covariance(channel, values, counts.scale)
-    spread = np.diag(covariance)
+    scales = Scales.of(counts)
+    spread = np.maximum(np.diag(covariance), 0.0)
     if counts.is_weighted:
-        covariance = weighted_covariance(channel, values, counts.squares / counts.total**2)
-        spread = np.maximum(spread, np.diag(covariance))
-    interval = _normal_intervals(values, np.sqrt(np.maximum(spread, 0.0)), z)
+        heavy, plain = (
+            weighted_covariance(channel, values, each.values / each.total * counts.scale)
+            for each in (counts.with_squared_weights, counts)
+        )
+        scales = Scales.of(counts, effects_of(np.diag(heavy), np.diag(plain), counts.scale))
+        expected = np.sqrt(effects_of(spread, np.diag(plain), counts.scale))
+        covariance = heavy * expected * expected[:, None]
+    error, width = (
+        np.sqrt(spread * (each / counts.scale)) for each in (scales.error, scales.interval)
+    )
+    interval = _normal_intervals(values, width, z)
     return Estimate(
         values,
-        np.sqrt(np.maximum(np.diag(covariance), 0.0)),
+        error,
         counts.n_reports,
         share,
         "maximum_likelihood",
@@ -192,6 +203,7 @@ def _likelihood_estimate(
         np.clip(interval, 0.0, 1.0),
         fit,
         is_distribution=True,
+        effect=scales.design_effects(counts, len(values)),
     )
 
 

@@ -11,7 +11,7 @@ from ldpopt.fieldwork.invitations import MAX_INVITATIONS, Invitations
 from ldpopt.fieldwork.messages import Message, MessageReader
 from ldpopt.fieldwork.upkeep import Files, StoreStatus, remove_order, require_usable, status_in
 from ldpopt.foundation import optional
-from ldpopt.foundation.numbers import require_kind, whole_number
+from ldpopt.foundation.numbers import listed_items, require_kind, whole_number
 from ldpopt.mechanism.files import origin_of_reports
 from ldpopt.surveys.form import columns_of
 from ldpopt.surveys.survey import Survey
@@ -200,9 +200,8 @@ class Store:
         ModelFileError
             If the database cannot be used, or its file was moved, deleted or replaced.
         """
-        if isinstance(messages, (str, bytes)) or not all(
-            isinstance(message, Message) for message in messages
-        ):
+        messages = listed_items(messages, "messages", "pass [store.reader.read(body), ...]")
+        if not all(isinstance(message, Message) for message in messages):
             raise StatementError(
                 "these are not messages of a form",
                 code="messages",

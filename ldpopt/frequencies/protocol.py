@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -161,6 +162,9 @@ class FrequencyProtocol(Rule, ReportSource):
         """Variance of a value if this share of reports supports the label, ``s (1 - s) / (p -
         q)^2``.
         """
+        share = real_array(share, "share")
+        if share.size and not (share.min() >= 0 and share.max() <= 1):
+            raise StatementError("a share is not in [0, 1]", code="range", do="give shares")
         return np.asarray(share * (1 - share) / float(self.p - self.q) ** 2)
 
     @property
@@ -172,6 +176,7 @@ class FrequencyProtocol(Rule, ReportSource):
         """Bound on the probability of a share of supporting reports as far outside ``[q, p]``: the
         exact one of the furthest label, times the number of labels.
         """
+        counts = self.own_counts(counts)
         return support_p_value(counts.values, counts.n_reports, float(self.q), float(self.p))
 
     def estimate(
@@ -219,7 +224,9 @@ class FrequencyProtocol(Rule, ReportSource):
         share = counts.values / counts.total
         scales = scales_of_support(counts)
         ends = (binomial_intervals if simultaneous else share_intervals)(share, scales.interval, z)
-        return self._estimate(counts, share, ends, scales.error, confidence, self.names, fit)
+        effect = scales.design_effects(counts, len(share))
+        found = self._estimate(counts, share, ends, scales.error, confidence, self.names, fit)
+        return replace(found, effect=effect)
 
     def largest(
         self,
@@ -295,7 +302,9 @@ class FrequencyProtocol(Rule, ReportSource):
         )
         labels = tuple(self.inputs[place] for place in chosen.tolist())
         intervals = np.stack(ends, axis=-1)
-        return self._estimate(counts, seen, intervals, error, share, labels, fit)
+        effect = scales.design_effects(counts, len(self.inputs))
+        found = self._estimate(counts, seen, intervals, error, share, labels, fit)
+        return found if effect is None else replace(found, effect=effect[chosen])
 
     def _estimate(
         self,

@@ -29,7 +29,7 @@ from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.intervals import share_intervals
 from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.estimation.reports import report_weights
-from ldpopt.foundation.numbers import Float, any_array
+from ldpopt.foundation.numbers import Float, any_array, real_array, shaped_array
 from ldpopt.frequencies.rule import Positions
 from ldpopt.frequencies.subset_selection import SetCodec
 from ldpopt.mechanism.channels import digest
@@ -277,11 +277,14 @@ class YesNoPatterns(ReportSource):
         worst ones.
         """
         return self.variances_at(
-            np.full(len(self.names), 0.5) if prior is None else np.asarray(prior)
+            np.full(len(self.names), 0.5)
+            if prior is None
+            else shaped_array(prior, "prior", len(self.names))
         )
 
     def variances_at(self, shares: Float) -> Float:
         """Variance of one person's contribution to each share of an answer."""
+        shares = real_array(shares, "shares")
         named = (1 + self.bias * (2 * shares - 1)) / 2
         return np.asarray(self.pattern.questions / self.size * named * (1 - named) / self.bias**2)
 
@@ -294,6 +297,7 @@ class YesNoPatterns(ReportSource):
         """Bound on the probability of shares of answers as far outside ``[1 - p, p]``: the exact
         one of the furthest question, times their number.
         """
+        counts = self.own_counts(counts)
         named = counts.values.reshape(-1, 2)
         return support_p_value(
             named[:, 0], named.sum(axis=1), (1 - self.bias) / 2, (1 + self.bias) / 2
@@ -337,6 +341,9 @@ class YesNoPatterns(ReportSource):
         ends = share_intervals(share, scales.interval, z)
         shares, interval = ((0.5 + (each - 0.5) / self.bias) for each in (share, ends))
         error = np.sqrt(share * (1 - share) * scales.error) / self.bias
+        effect = scales.design_effects(asked, 2)
+        if effect is not None:  # of the reports that are expected to name the question
+            effect *= self.size / self.pattern.questions
         return Estimate(
             shares,
             error,
@@ -348,6 +355,7 @@ class YesNoPatterns(ReportSource):
             interval,
             fit,
             is_distribution=True,
+            effect=effect,
         )
 
     @cached_property

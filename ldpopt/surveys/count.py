@@ -10,6 +10,7 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.reports import ALL, count_file, count_frame
 from ldpopt.foundation.labels import nearest
+from ldpopt.foundation.numbers import require_kind, require_text, short_repr
 from ldpopt.surveys.questionnaire import Questionnaire
 from ldpopt.tables.coding import Missing
 
@@ -31,11 +32,14 @@ def counts_by_group(
     `Survey.count`.
     """
     weights = survey.weights if weights is None else weights
+    require_kind(columns, Mapping, "counts_by_group()", "pass survey.columns, or some of them")
+    if by is not None:
+        require_text(by, "by")
     if by is not None and by in survey.asked and by in columns:
         raise StatementError(
             f"the column {by!r} has reports, not groups",
             code="group",
-            do="name another column, or estimate_pair for the table of two questions",
+            do="name another column; the table of two questions is an estimate of its own",
         )
     if isinstance(weights, str) and weights in columns:
         raise StatementError(
@@ -51,6 +55,13 @@ def counts_by_group(
                 do="pass weights= by name",
             )
         return count_file(os.fspath(table), columns, weights, by)
+    for column in columns.values():
+        if not isinstance(column, tuple) or len(column) != 2:
+            raise StatementError(
+                f"{short_repr(column)} is not the source of a column",
+                code="column-source",
+                do="pass survey.columns, or some of them",
+            )
     return {
         name: count_frame(source, table, name, weights, missing, by)
         for name, (source, missing) in columns.items()

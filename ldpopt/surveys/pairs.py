@@ -16,6 +16,7 @@ from ldpopt.certificate.yes_no_certificate import YesNoCertificate
 from ldpopt.designing.design import design
 from ldpopt.designing.record import Design
 from ldpopt.errors import LdpoptError, LimitReachedError, StatementError
+from ldpopt.estimation.band import scales_of_values
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.identified import silence, silent_numbers
@@ -100,9 +101,11 @@ class PairNumbers(JointNumbers):
         spread = self._covariance(counts)
         if spread is None:
             return estimate
+        scales = scales_of_values(self.estimator, estimate.values, counts)
+        # of weights, too, a rare report tells less than those of all people expect of it
+        wider = np.sqrt(np.broadcast_to(scales.interval / counts.scale, len(spread)))
+        spread = spread * wider * wider[:, None]
         error = np.sqrt(np.maximum(np.diag(spread), 0.0))
-        if counts.is_weighted:
-            return replace(estimate, std_error=np.maximum(error, estimate.std_error))
         covariance = None if estimate.covariance is None else spread
         return replace(estimate, std_error=error, covariance=covariance)
 

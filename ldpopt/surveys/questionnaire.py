@@ -13,7 +13,7 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import ReportSource, source_of
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import nearest
-from ldpopt.foundation.numbers import require_choice, short_repr
+from ldpopt.foundation.numbers import listed_items, require_choice, short_repr
 from ldpopt.mechanism.files import epsilon_of_odds, odds_of_person
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import OneQuestion, Question
@@ -234,13 +234,14 @@ class Questionnaire:
 
     def kept(self, keep: Sequence[str] = ()) -> tuple[str, ...]:
         """Return the unprotected columns of a file of reports: ``keep`` and the weights."""
+        keep = listed_items(keep, "keep", "pass a list of columns")
         if self.weights is None or self.weights in keep:
             return tuple(keep)
         return (*keep, self.weights)
 
     def require(self, name: str) -> str:
         """Return the name of a question; any other name is refused."""
-        if name not in self.questions:
+        if not isinstance(name, str) or name not in self.questions:
             raise StatementError(
                 f"unknown question {short_repr(name)}",
                 code="question",
