@@ -23,7 +23,7 @@ from ldpopt.tables.database import (
     open_database,
     without_password,
 )
-from ldpopt.tables.origin import FORMAT
+from ldpopt.tables.origin import text_of_origin
 
 MAX_NAME_BYTES = 63  # longest name of a column in PostgreSQL
 
@@ -84,11 +84,9 @@ class Store:
         _require_columns(columns_of(form))
         self._engine = open_database(url, new=True, single=True)
         self._make_tables(columns_of(form))
-        origin = {
-            "format": FORMAT,
-            **origin_of_reports(survey.asked, (), None, survey.one_question),
-        }
-        entries = {"digest": self.digest, "form": json.dumps(form), "origin": json.dumps(origin)}
+        origin = origin_of_reports(survey.asked, (), None, survey.one_question)
+        entries = {"digest": self.digest, "form": json.dumps(form)}
+        entries["origin"] = text_of_origin(origin)
         try:
             with database_errors(self._where), self._engine.begin() as connection:
                 self._require_encoding(connection)
