@@ -24,8 +24,6 @@ MISSING = -1  # code of a missing answer
 UNKNOWN = -2  # code of an entry that is neither a label nor missing
 # Texts that mean a missing answer in a file of text, except those that are labels
 MISSING_TEXTS = frozenset(("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA>"))
-
-
 # A number as software writes it; one that begins with more zeros, such as 007, is a text
 DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 
@@ -36,10 +34,9 @@ class Texts:
     """
 
     def __init__(self, entries: Sequence[str | None]) -> None:
-        known: dict[str | None, int] = {}
-        places = (known.setdefault(entry, len(known)) for entry in entries)
-        self.places = np.fromiter(places, np.int64, len(entries))
-        self.distinct = list(known)
+        self.distinct = list(dict.fromkeys(entries))
+        known = {entry: place for place, entry in enumerate(self.distinct)}
+        self.places = np.fromiter(map(known.__getitem__, entries), np.int64, len(entries))
 
     def __len__(self) -> int:
         return len(self.places)
