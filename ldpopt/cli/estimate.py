@@ -208,7 +208,8 @@ def _request(
 
 def _estimates(requested: EstimateRequest) -> SurveyEstimate:
     """Count the reports and estimate; a pair of questions counts as one question."""
-    from ldpopt.surveys.estimates import SurveyEstimate
+    from ldpopt.surveys.count import counts_of_all
+    from ldpopt.surveys.estimates import SurveyEstimate, estimate_survey
 
     survey = requested.survey
     weights = requested.weights
@@ -220,9 +221,15 @@ def _estimates(requested: EstimateRequest) -> SurveyEstimate:
         if requested.pair is not None:
             both = survey.estimate_pair(table, *requested.pair, weights=weights, **reading)
             return SurveyEstimate({" and ".join(requested.pair): both}, title=survey.title)
-        if requested.method == "inversion":
+        if requested.source is None:
             return survey.estimate(table, weights=weights, by=requested.by, **reading)
-        counts = survey.count(table, weights=weights) if isinstance(table, str) else table
+        # reports of a mechanism are recognized by the mechanism, in whatever survey they are
+        if requested.method == "inversion":
+            return estimate_survey(survey, table, weights, requested.by, requested.reading)
+        if isinstance(table, str):
+            counts = counts_of_all(survey, survey.columns, table, weights)
+        else:
+            counts = table
         return SurveyEstimate(
             {name: _most_likely(requested, counted) for name, counted in counts.items()}
         )
