@@ -6,13 +6,15 @@ Question: do people in the north smoke more often than in the south, how old is 
 and did it change since last year? Everything is concluded from reports; nobody sees an answer.
 """
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 
 from ldpopt import PureLDP, Survey, Workload, design, plan_difference, techniques
 
 EDGES = [15, 25, 35, 45, 55, 65, 100]
-AGES = [f"{low}-{high - 1}" for low, high in zip(EDGES, EDGES[1:], strict=False)]
+AGES = [f"{low}-{high - 1}" for low, high in pairwise(EDGES)]
 
 # %%
 # Smoking is asked by the crosswise model with a birthday in two of twelve months, which
