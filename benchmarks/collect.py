@@ -49,8 +49,10 @@ for port in sys.stdin:
 """
 
 
-def bodies_of(survey: lo.Survey, answers: pd.DataFrame, rng: int) -> list[bytes]:
-    """Messages of devices on which people gave these answers."""
+def bodies_of(
+    survey: lo.Survey, answers: pd.DataFrame, rng: int, columns: list[str] | None = None
+) -> list[bytes]:
+    """Messages of devices on which people gave these answers; columns of reports: the questions."""
     with tempfile.TemporaryDirectory() as folder:
         answers.to_csv(f"{folder}/answers.csv", index=False)
         survey.privatize_file(f"{folder}/answers.csv", f"{folder}/reports.csv", rng=rng)
@@ -60,12 +62,13 @@ def bodies_of(survey: lo.Survey, answers: pd.DataFrame, rng: int) -> list[bytes]
         json.dumps(
             {
                 "form": digest,
+                "words": survey.words_digest,
                 "id": secrets.token_hex(16),
                 "reports": {k: v or None for k, v in row.items()},
             },
             ensure_ascii=False,
         ).encode()
-        for row in rows[list(survey.questions)].to_dict("records")
+        for row in rows[columns or list(survey.questions)].to_dict("records")
     ]
 
 

@@ -219,8 +219,10 @@ def subjects() -> dict[type, list[Any]]:
         ),
     ]
     by_class: dict[type, list[Any]] = {}
-    for one in found:
-        keep(by_class, one, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of attributes that other libraries give their objects
+        for one in found:
+            keep(by_class, one, 3)
     return by_class
 
 

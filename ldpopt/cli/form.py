@@ -22,6 +22,9 @@ def form(
     language: Annotated[
         str | None, option("--language LANG", "en, de, fr, or that of the survey's words.")
     ] = None,
+    invited: Annotated[
+        bool, option("--invited", "Ask only whoever has a link of `survey invite`.")
+    ] = False,
     check: Annotated[
         str | None, option("--check FILE", "Require that FILE is this page, byte by byte.")
     ] = None,
@@ -46,13 +49,13 @@ def form(
         require_other_file(path, written or "-")
     survey = read_any_survey(path)
     asked = survey.form()
-    facts: list[Any] = [("form", form_digest(asked))]
+    facts: list[Any] = [("form", form_digest(asked)), ("words", survey.words_digest)]
     if output is not None or check is not None:
-        text = page(survey, to, language).encode()
+        text = page(survey, to, language, invited=invited).encode()
         facts += [("page", hashlib.sha256(text).hexdigest()), ("bytes", len(text))]
         if check is not None:
             if readable(check).read_bytes() != text:
-                do = "write the page again with -o, with the same --to and --language"
+                do = "write the page again with -o, with the same --to, --language and --invited"
                 refuse(f"{check} is not the page of {path}", do)
             facts.append(f"{check}: the same page")
     if output is not None:
@@ -63,4 +66,5 @@ def form(
         with replacing(module) as stream:
             stream.write(draw_module(asked))
         facts.append(f"{module}: a module of JavaScript")
-    show(Facts("SHA-256", facts), {"digest": form_digest(asked), "form": asked}, json)
+    data = {"digest": form_digest(asked), "words": survey.words_digest, "form": asked}
+    show(Facts("SHA-256", facts), data, json)

@@ -162,6 +162,7 @@ Reports = Annotated[
 Database = Annotated[
     str, option("--to URL", "Database: sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME.")
 ]
+DatabaseUrl = Annotated[str, argument("URL", "Database of `ldpopt survey collect`.")]
 Columns = Annotated[
     list[str] | None, option("--column -c C", "Column; may be repeated. A survey names its own.")
 ]

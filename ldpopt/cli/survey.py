@@ -1,6 +1,4 @@
-"""The commands on surveys: init, check, solve, plan, report, form, collect, privatize and
-others.
-"""
+"""The commands on surveys: init, check, solve, audit, plan, report, form, collect and others."""
 
 from pathlib import Path
 from shlex import quote
@@ -9,6 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from ldpopt.cli import options
+from ldpopt.cli.account import account
+from ldpopt.cli.audit import audit
+from ldpopt.cli.backup import backup
+from ldpopt.cli.certify import certify
 from ldpopt.cli.check import check
 from ldpopt.cli.collect import collect
 from ldpopt.cli.estimate import estimate
@@ -20,6 +22,7 @@ from ldpopt.cli.printing import save_table, say, show, working, write_new
 from ldpopt.cli.privatize import privatize
 from ldpopt.cli.questions import read_any_survey, survey_table
 from ldpopt.cli.report import report
+from ldpopt.cli.status import database_address, status
 from ldpopt.cli.values import values
 from ldpopt.foundation.display import Facts, Part, Table, label
 from ldpopt.foundation.sentences import above_text, below_text
@@ -91,9 +94,7 @@ def solve(
 
 
 def export(
-    database: Annotated[
-        str, typer.Argument(metavar="URL", help="Database of `ldpopt survey collect`.")
-    ],
+    database: options.DatabaseUrl,
     output: Annotated[
         str, new_file("-o --output TABLE", "The reports as CSV or Parquet, by the ending.")
     ],
@@ -104,14 +105,10 @@ def export(
     The rows are in the order of their random ids, which are left out. `survey estimate` reads the
     file, and the database as well.
     """
-    from ldpopt.tables.database import is_database
     from ldpopt.tables.files import copy_reports, kind_of
 
     kind_of(output)
-    if not is_database(database):
-        raise typer.BadParameter(
-            f"{database} is not the address of a database, such as sqlite:///reports.db"
-        )
+    database_address(database)
     with working("reading the reports"):
         count = copy_reports(database, output)
     show(f"{output}: {count:,} reports", {"file": output, "reports": count}, json)
@@ -197,6 +194,9 @@ COMMANDS = (
     init,
     check,
     solve,
+    audit,
+    account,
+    certify,
     plan,
     codebook,
     simulate,
@@ -204,6 +204,8 @@ COMMANDS = (
     form,
     collect,
     invite,
+    status,
+    backup,
     privatize,
     estimate,
     values,

@@ -5,7 +5,7 @@ reports.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from ldpopt.estimation.counts import Counts, new_people
 from ldpopt.estimation.intervals import interval_quantile, norm_sub
 from ldpopt.estimation.significance import Significance
 from ldpopt.foundation import optional
-from ldpopt.foundation.display import Facts, HasFacts, Table, label
+from ldpopt.foundation.display import Facts, HasFacts, Table, label, shown
 from ldpopt.foundation.numbers import Float, frozen, real_array
 
 NO_ERROR = "no standard error is known where all reports say the same: see the interval"
@@ -59,9 +59,9 @@ class Estimate(HasFacts):
         Whether all intervals hold at once with the confidence (Bonferroni). Default: ``False``.
     band : Band, optional
         What has the intervals at any confidence; default: normal ones.
-    people : frozenset, optional
+    people : frozenset of int
         Tokens of the counts whose reports were used, by which estimates of the same people are
-        recognized; default: a new one.
+        recognized; of none it gets a new one. Default: ``frozenset()``.
     scale : tuple, optional
         Labels of which the values are positions, for a quantile without edges.
 
@@ -89,7 +89,7 @@ class Estimate(HasFacts):
     effect: Float | None = None
     simultaneous: bool = False
     band: Band | None = None
-    people: frozenset[int] = field(default_factory=new_people)
+    people: frozenset[int] = frozenset()
     scale: tuple[Hashable, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -101,6 +101,7 @@ class Estimate(HasFacts):
         if interval is None and std_error.shape == values.shape:
             interval = np.stack([values - z * std_error, values + z * std_error], axis=-1)
         object.__setattr__(self, "values", values)
+        object.__setattr__(self, "people", self.people or new_people())
         n = len(values)
         arrays: dict[str, Any] = {
             "std_error": std_error,
@@ -142,27 +143,41 @@ class Estimate(HasFacts):
         ]
         for place in range(min(10, len(self.values))):
             name = "" if self.labels is None else f"{self.labels[place]!r}: "
-            low, high = self.interval[place]
+            value, low, high = (shown(column[place], 6) for column in self.shown)
             error = self.shown_errors[place]
             spread = "" if error is None else f" +- {error:.2g}"
-            rows.append(f"  {name}{self.values[place]:.6g}{spread}  [{low:.6g}, {high:.6g}]")
+            rows.append(f"  {name}{value}{spread}  [{low}, {high}]")
         if len(self.values) > 10:
             rows.append(f"  ... {len(self.values) - 10} more")
         return "\n".join(rows)
+
+    @property
+    def shown(self) -> tuple[list[Any], list[Any], list[Any]]:
+        """Values, lower and upper ends for tables: of positions in a scale its labels."""
+        columns = (self.values.tolist(), *self.interval.T.tolist())
+        if self.scale is None:
+            return columns
+        scale = self.scale
+        values, low, high = ([label(scale[int(place)]) for place in each] for each in columns)
+        return values, low, high
 
     @property
     def shown_errors(self) -> list[float | None]:
         """Standard errors, None where none is known: of reports that are all equal, or of one, only
         the interval shows what is known.
         """
-        return [None if np.isnan(error) else error for error in self.std_error.tolist()]
+        is_position = self.scale is not None
+        errors = self.std_error.tolist()
+        return [None if is_position or np.isnan(error) else error for error in errors]
 
     @property
     def nearest_shares(self) -> list[float] | None:
         """Values of `norm_sub` for tables; None of what are not unbiased frequencies of several
         answers.
         """
-        is_unbiased = self.method != "maximum_likelihood" and not self.method.endswith(PROJECTED)
+        is_unbiased = self.method != "maximum_likelihood" and not isinstance(
+            self.band, ProjectedBand
+        )
         if not (self.is_distribution and is_unbiased and len(self.values) > 1):
             return None
         nearest: list[float] = self.norm_sub().values.tolist()
@@ -180,14 +195,15 @@ class Estimate(HasFacts):
             "low",
             "high",
         ]
-        columns = [names, self.values.tolist(), self.shown_errors, *self.interval.T.tolist()]
+        values, low, high = self.shown
+        columns: list[Any] = [names, values, self.shown_errors, low, high]
         if (nearest := self.nearest_shares) is not None:
             headings.append("norm sub")
             columns.append(nearest)
         method = self.method.replace("_", " ")
         title = f"{self.n_reports:,} reports, {method}, {100 * self.confidence:g} % intervals"
         table = Table(headings, list(zip(*columns, strict=True)), digits=5)
-        notes = [NO_ERROR] if None in self.shown_errors else []
+        notes = [NO_ERROR] if self.scale is None and None in self.shown_errors else []
         return Facts(title, [table, *notes, *cost_of_weights({"": self})])
 
     def norm_sub(self) -> Estimate:
@@ -226,8 +242,8 @@ class Estimate(HasFacts):
         index = None
         if self.labels is not None:
             index = optional.pandas.Index(list(self.labels), name="answer", tupleize_cols=False)
-        low, high = self.interval.T
-        columns = {"estimate": self.values, "std_error": self.std_error, "low": low, "high": high}
+        values, low, high = self.shown
+        columns = {"estimate": values, "std_error": self.std_error, "low": low, "high": high}
         return optional.pandas.DataFrame(columns, index=index)
 
     @classmethod

@@ -4,9 +4,10 @@ label.
 
 from __future__ import annotations
 
+import math
 import os
 import sys
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError, shows_values
 from ldpopt.foundation import optional
 from ldpopt.foundation.labelled import as_counts, is_labelled, is_series, read_labelled
-from ldpopt.foundation.labels import Names, codes
+from ldpopt.foundation.labels import NUMBER, Names, codes
 from ldpopt.foundation.numbers import (
     Float,
     quoted,
@@ -32,8 +33,10 @@ from ldpopt.tables.coding import (
     Codes,
     Missing,
     MissingAnswers,
+    Texts,
     is_missing,
 )
+from ldpopt.tables.database import DatabaseRows
 from ldpopt.tables.files import position_of, reading
 from ldpopt.tables.frames import as_arrow, as_frame, codes_of, column_of, gathered, is_partitioned
 
@@ -140,7 +143,7 @@ def count_file(
             for place, (name, (source, missing)) in zip(places, columns.items(), strict=False)
         }
         row = table.first_row
-        for batch in table.batches(places, beside):
+        for batch in _batches(table, places, beside):
             numbers = (
                 read_weights(batch[-1], f"{table.name}, column {weights}", row) if beside else None
             )
@@ -152,10 +155,20 @@ def count_file(
         return {name: counter.finished() for name, counter in counters.items()}
 
 
+def _batches(table: Any, coded: list[int], kept: list[int]) -> Iterator[list[Any]]:
+    """Columns of a table in batches; those of a database need no arrow."""
+    if isinstance(table, DatabaseRows):
+        return table.texts([*coded, *kept])
+    batches: Iterator[list[Any]] = table.batches(coded, kept)
+    return batches
+
+
 def _groups(column: Any, where: str, as_text: bool) -> dict[Hashable, NDArray[np.bool_]]:
     """Which rows are in each group that a column names; rows without a name are a group of their
     own.
     """
+    if isinstance(column, Texts):
+        return _members(column.distinct, column.places, where, as_text)
     values = as_arrow(column)
     if values is None or str(values.type).startswith(("list", "struct")):
         raise StatementError(
@@ -165,11 +178,16 @@ def _groups(column: Any, where: str, as_text: bool) -> dict[Hashable, NDArray[np
             do="pass a column of texts or numbers",
         )
     coded = values if hasattr(values, "dictionary") else values.dictionary_encode()
-    names = [
-        NO_GROUP if is_missing(name, as_text) else name
-        for name in [*coded.dictionary.to_pylist(), None]
-    ]
-    codes = coded.indices.fill_null(len(names) - 1).to_numpy(zero_copy_only=False)
+    distinct = [*coded.dictionary.to_pylist(), None]
+    places = coded.indices.fill_null(len(distinct) - 1).to_numpy(zero_copy_only=False)
+    return _members(distinct, places, where, as_text)
+
+
+def _members(
+    distinct: list[Any], codes: Codes, where: str, as_text: bool
+) -> dict[Hashable, NDArray[np.bool_]]:
+    """Which rows are in each group, by the position of its name among all names."""
+    names = [NO_GROUP if is_missing(name, as_text) else name for name in distinct]
     groups: dict[Hashable, Any] = {}
     for code in np.unique(codes):
         name = (
@@ -264,13 +282,17 @@ def read_effects(path: str, column: str) -> tuple[float, float]:
     return float((weights**2).mean()) / mean**2, float(weights.max()) / mean
 
 
-def read_weights(column: optional.pyarrow.Array, where: str, first_row: int) -> Float:
+def read_weights(column: optional.pyarrow.Array | Texts, where: str, first_row: int) -> Float:
     """Read weights in a column of a file."""
     return _checked(read_numbers(column, where, first_row, "weight"), where, first_row)
 
 
-def read_numbers(column: optional.pyarrow.Array, where: str, first_row: int, kind: str) -> Float:
+def read_numbers(
+    column: optional.pyarrow.Array | Texts, where: str, first_row: int, kind: str
+) -> Float:
     """Read numbers in a column of a file; nan if one is missing in a file with missing values."""
+    if isinstance(column, Texts):
+        return _numbers_of(column, where, first_row, kind)
     try:
         return np.asarray(
             column.cast(optional.pyarrow.float64()).to_numpy(zero_copy_only=False), float
@@ -281,10 +303,29 @@ def read_numbers(column: optional.pyarrow.Array, where: str, first_row: int, kin
         if row is None:
             raise
     # Raised outside the block: the error of arrow contains the entry, and would stay in the chain.
-    raise StatementError(
-        f"the {kind}{quoted(values[row])} is not a number",
+    raise _no_number(values[row], f"{where}, row {first_row + row}", kind)
+
+
+def _numbers_of(column: Texts, where: str, first_row: int, kind: str) -> Float:
+    """Read numbers as arrow does: without spaces and underscores, null as nan."""
+    known = np.full(len(column.distinct), math.nan)
+    for place, text in enumerate(column.distinct):
+        if text is None:
+            continue
+        if text != text.strip() or not NUMBER.fullmatch(text):
+            row = int(np.argmax(column.places == place))
+            raise _no_number(text, f"{where}, row {first_row + row}", kind)
+        known[place] = float(text)
+    numbers: Float = known[column.places]
+    return numbers
+
+
+def _no_number(value: Any, where: str, kind: str) -> StatementError:
+    """Return the error for an entry that is not a number."""
+    return StatementError(
+        f"the {kind}{quoted(value)} is not a number",
         code="non-number",
-        where=f"{where}, row {first_row + row}",
+        where=where,
         do="correct the entry, or name a column of numbers",
     )
 

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ldpopt.errors import StatementError
+from ldpopt.fieldwork.messages import message_bytes
 from ldpopt.fieldwork.sentences import (
     BOUND,
     ESTIMATES,
@@ -49,7 +50,13 @@ HOST = re.compile(r"localhost|(?=.*\w).*[.:].*", re.ASCII | re.IGNORECASE)
 Words = dict[str, str]
 
 
-def page(survey: Survey, to: str | None = None, language: str | None = None) -> str:
+def page(
+    survey: Survey,
+    to: str | None = None,
+    language: str | None = None,
+    *,
+    invited: bool = False,
+) -> str:
     r"""Return the page for respondents as HTML: it draws the reports on the device where the
     answers are given.
 
@@ -70,6 +77,9 @@ def page(survey: Survey, to: str | None = None, language: str | None = None) -> 
     language : str, optional
         ``"en"``, ``"de"``, ``"fr"``, or the language that the survey has all words for. Default:
         that of the survey's words.
+    invited : bool
+        Whether the collector keeps reports with an invitation only. The page then asks nobody whose
+        link has none. Default: ``False``.
 
     Returns
     -------
@@ -111,44 +121,67 @@ def page(survey: Survey, to: str | None = None, language: str | None = None) -> 
     language = stated.language if language is None else language
     words = read_words(language, survey)
     questions = [_question(name, asked, survey, words) for name, asked in form["questions"].items()]
-    # All modules as one, since a page cannot import a part of itself.
-    draw = re.sub(r"^export ", "", draw_module(form), flags=re.MULTILINE)
-    script = (
-        '"use strict";\n(() => '
-        f"{{\n{draw}\n{(HERE / 'page.js').read_text(encoding='utf-8')}}})();\n"
-    )
-    style = (HERE / "page.css").read_text(encoding="utf-8")
-    policy = (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
-        f"connect-src {_source(to)}; "
-        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
-    )
+    script = _script(form)
     digest = form_digest(form)
     keys = ("name", "text", "answers", "ticks")
     shown = [
         {key: question[key] for key in keys if key != "ticks" or question[key]}
         for question in questions
     ]
-    data = {"form": form, "digest": digest, "to": to, "shared": stated.shared, "shown": shown}
+    data = {"form": form, "digest": digest, "wording": stated.digest, "bytes": message_bytes(form)}
+    data |= {"to": to, "invited": bool(invited), "shared": stated.shared, "shown": shown}
     data["parts"] = shown if survey.joint is None else [_joint_part(survey, shown, words)]
     data["words"] = {key: words[key] for key in sorted(set(USED_BY_SCRIPT.findall(script)))}
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     return filled(
         HERE,
-        words=SimpleNamespace(**words),  # a word may have the name of a method of dict
-        policy=policy,
-        style=style,
+        **_frame(survey, digest, language, words, f"script-src '{_hash(script)}'", _source(to)),
         script=script,
         data=text,
         to=to,
-        language=language,
-        title=survey.title or words["untitled"],
-        digest=digest,
+        until=fill(words["until"], date=stated.until) if stated.until else "",
         promise=_promise(survey, words),
         questions=questions,
         consent=stated.consent,
-        contact=stated.contact,
     )
+
+
+def closed_page(survey: Survey, language: str | None = None) -> str:
+    """The page after the last day: without questions, and without a script."""
+    language = survey.words.language if language is None else language
+    words = read_words(language, survey)
+    frame = _frame(survey, form_digest(survey.form()), language, words, "script-src 'none'")
+    return filled(HERE, "closed", **frame)
+
+
+def _frame(
+    survey: Survey, digest: str, language: str, words: Words, scripts: str, connect: str = "'none'"
+) -> dict[str, Any]:
+    """What every page has: head, policy, and the fingerprints."""
+    style = (HERE / "page.css").read_text(encoding="utf-8")
+    policy = (
+        f"default-src 'none'; {scripts}; style-src '{_hash(style)}'; img-src data:; "
+        f"connect-src {connect}; "
+        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
+    )
+    return {
+        "words": SimpleNamespace(**words),  # a word may have the name of a method of dict
+        "policy": policy,
+        "style": style,
+        "language": language,
+        "title": survey.title or words["untitled"],
+        "digest": digest,
+        "wording": survey.words_digest,
+        "contact": survey.words.contact,
+    }
+
+
+def _script(form: dict[str, Any]) -> str:
+    """All modules as one, since a page cannot import a part of itself."""
+    parts = [draw_module(form)]
+    parts += [(HERE / name).read_text(encoding="utf-8") for name in ("outbox.js", "page.js")]
+    body = re.sub(r"^export ", "", "\n".join(parts), flags=re.MULTILINE)
+    return f'"use strict";\n(() => {{\n{body}}})();\n'
 
 
 def draw_module(form: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ survey can have.
 import hashlib
 import json
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from ldpopt.surveys.form import columns_of, form_digest
 RANDOM = re.compile(r"[0-9a-f]{32}")  # an id or an invitation: 128 random bits
 POSITIONS = re.compile(r"[0-9]{1,6}( [0-9]{1,6})*")  # a set of answers
 SPARE_BYTES = 256  # room for other spaces in the JSON of a message
+HEX = {"form": 64, "words": 64, "id": 32, "invitation": 32}  # digits of the parts of a message
 
 
 class InvalidMessageError(ValueError):
@@ -34,13 +36,29 @@ def hash_of(invitation: str) -> str:
     return hashlib.sha256(invitation.encode()).hexdigest()
 
 
-class MessageReader:
-    """Reads the messages that a form makes; with ``invited``, each must have an invitation."""
+def message_bytes(form: dict[str, Any], *, escaped: bool = False) -> int:
+    """Bytes in UTF-8 of the longest message of a form: devices fill up shorter ones with spaces,
+    since its length would tell part of a report. With ``escaped`` letters are escaped, as some
+    programs do.
+    """
 
-    def __init__(self, form: dict[str, Any], invited: bool) -> None:
+    def size(part: Any) -> int:
+        return len(json.dumps(part, ensure_ascii=escaped, separators=(",", ":")).encode())
+
+    reports = {name: max(_candidates(form, name), key=size) for name in columns_of(form)}
+    return size({"reports": reports} | {part: digits * "0" for part, digits in HEX.items()})
+
+
+class MessageReader:
+    """Reads the messages that a form makes under some words, by their digests; with ``invited``,
+    each must have an invitation.
+    """
+
+    def __init__(self, form: dict[str, Any], words: Collection[str], invited: bool) -> None:
         self.digest = form_digest(form)
+        self.words = frozenset(words)
         self._questions = columns_of(form)
-        self._keys = {"form", "id", "reports"} | ({"invitation"} if invited else set())
+        self._keys = {"form", "words", "id", "reports"} | ({"invitation"} if invited else set())
         self._one_question = form["scheme"] == "one_question"
         self._may_have_none = any(
             asked["missing"] == "leave_out" for asked in self._questions.values()
@@ -48,10 +66,7 @@ class MessageReader:
         self._reports = {
             name: frozenset(asked.get("reports", ())) for name, asked in self._questions.items()
         }
-        longest = {name: _longest(asked) for name, asked in self._questions.items()}
-        # Devices do not escape letters, so no message is longer than this one.
-        message = {"form": self.digest, "id": 32 * "0", "reports": longest, "invitation": 32 * "0"}
-        self.max_bytes = len(json.dumps(message)) + SPARE_BYTES
+        self.max_bytes = message_bytes(form, escaped=True) + SPARE_BYTES
 
     def read(self, body: bytes) -> Message:
         """Return the message in the body of a request; anything else is an
@@ -69,7 +84,9 @@ class MessageReader:
             )
         if message["form"] != self.digest:
             raise InvalidMessageError("the message is for another form")
-        for key in sorted(self._keys - {"form", "reports"}):
+        if not isinstance(message["words"], str) or message["words"] not in self.words:
+            raise InvalidMessageError("the message was answered under other words")
+        for key in sorted(self._keys - {"form", "words", "reports"}):
             if not isinstance(message[key], str) or not RANDOM.fullmatch(message[key]):
                 raise InvalidMessageError(f"the {key} is not 32 hexadecimal digits")
         self._require_reports(message["reports"])
@@ -113,15 +130,17 @@ class MessageReader:
         return is_set and report == " ".join(map(str, places))
 
 
-def _longest(asked: dict[str, Any]) -> str:
-    """The longest report of a question as JSON has it."""
+def _candidates(form: dict[str, Any], name: str) -> list[str | None]:
+    """Reports of a column, the longest one among them."""
+    asked = columns_of(form)[name]
+    may_be_none = form["scheme"] == "one_question" or asked["missing"] == "leave_out"
+    none: list[str | None] = [None] if may_be_none else []
     if "set" in asked:
         drawn = asked["set"]
-        return " ".join(map(str, range(drawn["count"] - drawn["size"], drawn["count"])))
+        places = range(drawn["count"] - drawn["size"], drawn["count"])
+        return [*none, " ".join(map(str, places))]
     if "patterns" in asked:
         drawn = asked["patterns"]
-        return " ".join(
-            str(2 * place + 1)
-            for place in range(drawn["questions"] - drawn["size"], drawn["questions"])
-        )
-    return str(max(asked["reports"], key=lambda report: len(json.dumps(report))))
+        named = range(drawn["questions"] - drawn["size"], drawn["questions"])
+        return [*none, " ".join(str(2 * place + 1) for place in named)]
+    return [*none, *asked["reports"]]

@@ -1,19 +1,20 @@
-// The page around draw.js: it asks, draws once, forgets the answers, keeps the report, and sends it.
+// The page around draw.js and outbox.js: it asks, draws once, forgets the answers, and shows what is sent.
 // Nothing on it depends on an answer but the mark of the answer itself.
 
 const byId = (id) => document.getElementById(id);
-const { form, digest, to, shared, shown, parts, words } = JSON.parse(byId("data").textContent);
+const { form, digest, wording, bytes, to, invited, shared, shown, parts, words } = JSON.parse(byId("data").textContent);
 const questions = byId("questions"), receipt = byId("receipt");
 const isJoint = form.scheme === "joint";
 const MAX_ROWS = 12, MAX_CELLS = 2000;  // longest list of a receipt, largest table of percentages
+const INVITATION = /^#i=([0-9a-f]{32})$/;
 
 // An invitation comes in the part of the address that no server sees, and leaves the address at once.
 const invitation = takeInvitation();
 const place = `ldpopt:${digest}${invitation ? `:${invitation}` : ""}`;
-let kept = { asked: asked(form), message: null, waiting: [] };  // never an answer
+const outbox = makeOutbox({ place, to, asked: asked(form), words: wording, tell });
 
 function takeInvitation() {
-  const found = /^#i=([0-9a-f]{32})$/.exec(location.hash)?.[1];
+  const found = INVITATION.exec(location.hash)?.[1];
   try {
     if (found) sessionStorage.setItem(`ldpopt:${digest}`, found);
     if (found) history.replaceState(null, "", location.pathname + location.search);
@@ -23,31 +24,12 @@ function takeInvitation() {
   }
 }
 
-function keep(changes) {
-  kept = { ...kept, ...changes };
-  try {
-    localStorage.setItem(place, JSON.stringify(kept));
-  } catch {
-    byId("forgetful").hidden = false;
-  }
-}
-
-function recall() {
-  try {
-    kept = JSON.parse(localStorage.getItem(place)) ?? kept;
-  } catch {
-    byId("forgetful").hidden = false;
-  }
-}
-
-/** Do something while no other window of this page does. */
-const alone = (act) => (navigator.locks ? navigator.locks.request(place, act) : act());
-
 const newId = () =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
-/** All that is sent: the digest of the form, a random number that stands for this message, and the reports. */
-const messageOf = (id, reports) => JSON.stringify({ form: digest, id, reports, ...(invitation && { invitation }) });
+/** All that is sent: the digests of form and words, a random number that stands for this message, and the reports. */
+const messageOf = (id, reports, secret = invitation) =>
+  JSON.stringify({ form: digest, words: wording, id, reports, ...(secret && { invitation: secret }) });
 
 // Words and numbers
 
@@ -130,8 +112,23 @@ function meaning({ name, text, answers, agreement }, report) {
   return [...found, make("dd", words.shares_of, make("ul", ...shares))];
 }
 
+/** What the person is told about the report: what a server decided, or why it is not there yet. */
+function stateOf({ message, status, words: answered }, problem) {
+  if (answered !== wording) return words.earlier;
+  if (problem === "sending") return words.sending;
+  if (!to) return words.offline;
+  const decided = { 200: words.sent, 409: words.used, 410: words.closed, 413: words.too_long, 422: words.unknown };
+  return decided[status] ?? (problem ? fill(words.refused, { status: problem }) : words.unsent);
+}
+
+/** What happens to the report: "sending", "forgetful", or the status of a failure that is tried again. */
+function tell(news) {
+  if (news === "forgetful") byId("forgetful").hidden = false;
+  else show(news);
+}
+
 function show(problem = null) {
-  const { message, waiting } = kept, isSent = !waiting.includes(message);
+  const { kept } = outbox, { message, waiting, status } = kept, isOfTheseWords = kept.words === wording;
   questions.hidden = message !== null;
   receipt.hidden = message === null;
   byId("outbox").hidden = waiting.length === 0;
@@ -140,28 +137,11 @@ function show(problem = null) {
   byId("file").href = "data:application/jsonl," + encodeURIComponent(waiting.map((one) => `${one}\n`).join(""));
   for (const part of questions.querySelectorAll("[data-question]"))
     part.hidden = !kept.asked.includes(shown[part.dataset.question].name);
-  const { reports } = JSON.parse(message ?? "{}");
+  const reports = isOfTheseWords && message !== null ? JSON.parse(message).reports : null;
   byId("meaning").replaceChildren(...(reports ? parts.flatMap((part) => meaning(part, reports[part.name])) : []));
   byId("message").textContent = message;
-  byId("told").textContent = isSent ? words.left : words.ready;
-  byId("state").textContent = problem ?? (isSent ? words.sent : to ? words.unsent : words.offline);
-}
-
-async function send() {
-  let problem = null;
-  for (const message of to ? kept.waiting : []) {
-    byId("state").textContent = words.sending;
-    try {
-      const answer = await fetch(to, { method: "POST", body: message, credentials: "omit", cache: "no-store",
-        redirect: "error", referrerPolicy: "no-referrer", headers: { "content-type": "text/plain" } });
-      recall();
-      if (answer.ok) keep({ waiting: kept.waiting.filter((one) => one !== message) });
-      else problem = { 409: words.used, 410: words.closed }[answer.status] ?? fill(words.refused, { status: answer.status });
-    } catch {
-      problem = words.unsent;
-    }
-  }
-  show(problem);
+  byId("told").textContent = status ? words.left : words.ready;
+  byId("state").textContent = message === null ? "" : stateOf(kept, problem);
 }
 
 // The questions
@@ -188,48 +168,44 @@ questions.addEventListener("submit", async (event) => {
   event.preventDefault();
   const answers = given(), consent = byId("consent");
   const open = shown.findIndex(({ name }) =>
-    kept.asked.includes(name) && answers[name] === null && form.questions[name].missing === "refuse"
+    outbox.kept.asked.includes(name) && answers[name] === null && form.questions[name].missing === "refuse"
     && form.questions[name].missing_answer === null);
   if (open >= 0) return refuse(words.incomplete, questions.querySelector(`[name=q${open}]`));
   if (consent && !consent.checked) return refuse(words.no_consent, consent);
-  await alone(() => {
-    recall();  // another window may have drawn meanwhile
-    if (kept.message !== null) return;
-    const message = messageOf(newId(), isJoint ? drawJoint(form, answers) : drawAll(form, answers, kept.asked));
-    keep({ message, waiting: [...kept.waiting, message] });  // before it is sent: what may have left is never drawn again
-  });
+  await outbox.draw((names) =>
+    padded(messageOf(newId(), isJoint ? drawJoint(form, answers) : drawAll(form, answers, names)), bytes));
   questions.reset();  // the answers are nowhere any more
   show();
   receipt.focus();
-  await send();
+  await outbox.sendNow();
 });
 questions.addEventListener("change", () => { byId("incomplete").hidden = true; });
-byId("again").addEventListener("click", send);
-byId("copy").addEventListener("click", () => navigator.clipboard.writeText(kept.message));
+byId("again").addEventListener("click", outbox.sendNow);
+byId("copy").addEventListener("click", () => navigator.clipboard.writeText(outbox.kept.message));
 byId("odds").addEventListener("toggle", () => byId("odds-text").append(...parts.flatMap(oddsOf)), { once: true });
 byId("next").addEventListener("click", () => {
-  keep({ asked: asked(form), message: null });
+  outbox.clear(asked(form));
   show();
   byId("title").focus();
 });
-addEventListener("online", send);
+addEventListener("online", outbox.sendNow);
+addEventListener("hashchange", () => { if (INVITATION.test(location.hash)) location.reload(); });  // another link in this window
 addEventListener("pageshow", () => questions.reset());  // the browser may have filled in what was there before
 addEventListener("storage", ({ key }) => {
   if (key !== place) return;
-  recall();
+  outbox.recall();
   show();
 });
 
 if (isJoint) requireJoint(form); else requireForm(form);
 secureWords(1);  // refuses a browser without a secure generator
-recall();
-if (kept.message === null) keep({});  // a question that was drawn for this person is not drawn again
 questions.reset();
-byId("shape").textContent = JSON.stringify({ ...JSON.parse(messageOf("…", Object.fromEntries(parts.map(({ name }) => [name, "…"])))),
-  ...(invitation && { invitation: "…" }) });
+byId("shape").textContent = messageOf("…", Object.fromEntries(parts.map(({ name }) => [name, "…"])), invitation && "…");
+byId("linked").hidden = invitation === null;
 byId("copy").hidden = !navigator.clipboard;
 byId("next").hidden = !shared;
 byId("unready").hidden = true;
-questions.querySelector("button").disabled = false;
+byId("uninvited").hidden = !invited || invitation !== null;
+questions.querySelector("button").disabled = invited && invitation === null;
 show();
-if (kept.waiting.length) send();
+outbox.sendNow();

@@ -2,29 +2,26 @@
 else about them.
 """
 
-import json
-import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ldpopt.errors import ModelFileError, StatementError
-from ldpopt.fieldwork.messages import Message, MessageReader, hash_of
+from ldpopt.fieldwork.about import About, AboutTable
+from ldpopt.fieldwork.invitations import Invitations, new_invitations
+from ldpopt.fieldwork.messages import Message, MessageReader
+from ldpopt.fieldwork.upkeep import Files, StoreStatus, remove_order, require_usable, status_in
 from ldpopt.foundation import optional
-from ldpopt.foundation.numbers import listed_items, require_kind, whole_number
-from ldpopt.mechanism.files import origin_of_reports
-from ldpopt.surveys.form import columns_of
+from ldpopt.foundation.numbers import listed_items, require_kind
+from ldpopt.surveys.form import columns_of, form_digest
 from ldpopt.surveys.survey import Survey
 from ldpopt.tables.database import (
-    ABOUT,
     ID,
     REPORTS,
     database_errors,
     open_database,
     without_password,
 )
-from ldpopt.tables.origin import FORMAT
 
-MAX_INVITATIONS = 10_000_000  # largest number of invitations that are made at once
 MAX_NAME_BYTES = 63  # longest name of a column in PostgreSQL
 
 
@@ -32,9 +29,11 @@ class Store:
     """The reports of a survey in a database, SQLite or PostgreSQL, which is made if there is none.
 
     Devices draw random ids, and rows are read in their order, which does not depend on when a
-    report came. The database has neither times nor addresses nor serial numbers, and only hashes of
-    invitations, which are deleted when they are used: nothing connects an invitation with a report.
-    O(1) per report. Source: docs, "Fieldwork".
+    report came. The tables have neither times nor addresses nor serial numbers, and only hashes of
+    invitations, which are deleted when they are used. Until `finish` the *files* show in which
+    order the reports came and, to whoever has a list of the invitations, which one a report came
+    with; afterwards they do not. What the file system, archives, replicas and backups kept
+    meanwhile stays. O(1) per report. Source: docs, "Fieldwork".
 
     Parameters
     ----------
@@ -42,13 +41,22 @@ class Store:
         ``"sqlite:///FILE"`` or ``"postgresql+psycopg://USER@HOST/NAME"``.
     survey : Survey
         With a form; see `Survey.form`.
-    invited : bool
-        Whether each report needs an invitation; default: ``False``.
+    invited : bool, optional
+        Whether each report needs an invitation. A database is made for one or the other, and
+        remembers it; default: as it was made, a new one without invitations.
+    changed_words : bool
+        Whether the words of the survey may be others than those under which people answered so far.
+        They are added to the list of the database; its rows do not tell which words they are
+        answers to. Default: ``False``.
 
     Attributes
     ----------
+    survey : Survey
+        The survey.
     digest : str
         Digest of the form, 64 hexadecimal digits.
+    invited : bool
+        Whether each report needs an invitation.
     reader : MessageReader
         ``reader.read(body)`` returns the message in a request, checked to be a report that the
         survey can have; a ValueError for anything else quotes nothing of the body.
@@ -56,88 +64,106 @@ class Store:
     Raises
     ------
     ModelFileError
-        If the database cannot be used, or has the reports of another survey or wave.
+        If the database cannot be used, has the reports of another survey or wave, people answered
+        under other words, it was made with or without invitations, or is one of PostgreSQL in
+        another encoding than UTF-8.
 
     Examples
     --------
-    >>> import tempfile, ldpopt
+    >>> import json, tempfile, ldpopt
     >>> coin = ldpopt.Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
     >>> survey = Survey({"smokes": coin})
     >>> folder = tempfile.TemporaryDirectory()
     >>> with folder as place, Store(f"sqlite:///{place}/reports.db", survey) as store:
-    ...     message = {"form": store.digest, "id": 32 * "0", "reports": {"smokes": "yes"}}
+    ...     message = {"form": store.digest, "words": survey.words_digest, "id": 32 * "0"}
+    ...     message |= {"reports": {"smokes": "yes"}}
     ...     store.add([store.reader.read(json.dumps(message).encode())] * 2), store.count()
     ([True, True], 1)
     """
 
-    def __init__(self, url: str, survey: Survey, *, invited: bool = False) -> None:
-        sa = optional.sqlalchemy
+    def __init__(
+        self,
+        url: str,
+        survey: Survey,
+        *,
+        invited: bool | None = None,
+        changed_words: bool = False,
+    ) -> None:
         require_kind(survey, Survey, "Store()")
+        self.survey = survey
         form = survey.form()
-        self.reader = MessageReader(form, invited)
-        self.digest = self.reader.digest
-        self.invited = invited
+        self.digest = form_digest(form)
+        self.used = 0  # invitations that `add` has used
         self._where = without_password(str(url))
         _require_columns(columns_of(form))
-        self._engine = open_database(url, new=True)
+        self._engine = open_database(url, new=True, single=True)
+        self._make_tables(columns_of(form))
+        try:
+            with database_errors(self._where), self._engine.begin() as connection:
+                self._require_encoding(connection)
+                self._about.table.metadata.create_all(connection)
+                about = self._require_this_survey(connection, invited, changed_words)
+        except BaseException:
+            self.close()
+            raise
+        self.invited = about.invited
+        self.reader = MessageReader(form, about.words, about.invited)
+        self._files = Files(self._engine)
+
+    def _make_tables(self, columns: Iterable[str]) -> None:
+        """Describe the tables of the database."""
+        sa = optional.sqlalchemy
         tables = sa.MetaData()
-        text = sa.Text
-        columns = [sa.Column(name, text) for name in columns_of(form)]
         key = sa.Column(ID, sa.String(32), primary_key=True)
         # Without row numbers of SQLite, rows are stored in the order of their random keys.
-        self._reports = sa.Table(REPORTS, tables, key, *columns, sqlite_with_rowid=False)
-        about = [sa.Column(name, text, nullable=False) for name in ("form", "origin")]
-        self._about = sa.Table(
-            ABOUT, tables, sa.Column("digest", sa.String(64), primary_key=True), *about
+        self._reports = sa.Table(
+            REPORTS,
+            tables,
+            key,
+            *(sa.Column(name, sa.Text) for name in columns),
+            sqlite_with_rowid=False,
         )
-        key = sa.Column("hash", sa.String(64), primary_key=True)
-        self._invitations = sa.Table("invitations", tables, key, sqlite_with_rowid=False)
+        self._about = AboutTable(tables)
+        self._invitations = Invitations(tables)
         dialect = getattr(optional, f"sqlalchemy_dialects_{self._engine.dialect.name}")
         self._insert = dialect.insert(self._reports).on_conflict_do_nothing(index_elements=[ID])
-        origin = {
-            "format": FORMAT,
-            **origin_of_reports(survey.asked, (), None, survey.one_question),
-        }
-        entries = {"digest": self.digest, "form": json.dumps(form), "origin": json.dumps(origin)}
-        with database_errors(self._where), self._engine.begin() as connection:
-            tables.create_all(connection)
-            self._require_this_form(connection, entries)
 
-    def _require_this_form(self, connection: Any, about: dict[str, str]) -> None:
-        """Write which form a new database is for; refuse the database of another one."""
-        sa = optional.sqlalchemy
-        digest = connection.execute(sa.select(self._about.c.digest)).scalar()
-        known = [column["name"] for column in sa.inspect(connection).get_columns(REPORTS)]
-        another = f"name another database for the form {self.digest[:16]}"
-        if digest not in (None, self.digest):
+    def _require_encoding(self, connection: Any) -> None:
+        """Refuse a database of PostgreSQL that cannot have all texts."""
+        if self._engine.dialect.name != "postgresql":
+            return
+        encoding = connection.exec_driver_sql("SHOW server_encoding").scalar()
+        if encoding != "UTF8":
             raise ModelFileError(
-                "the database has the reports of another survey or wave: its form is "
-                f"{digest[:16]}",
-                code="form",
+                f"the encoding of the database is {encoding}, not UTF8",
+                code="encoding",
                 where=self._where,
-                do=another,
+                do="make the database with `createdb -E UTF8 -T template0 NAME`",
             )
-        if known != list(self._reports.c.keys()):
+
+    def _require_this_survey(
+        self, connection: Any, invited: bool | None, changed_words: bool
+    ) -> About:
+        """Write what a new database is for; refuse the database of another survey, or of other
+        words.
+        """
+        before = self._about.read(connection, self._where)
+        if before is None:
+            about = About.of(self.survey, bool(invited))
+        else:
+            before.require(self.survey, invited, self._where)
+            about = before.with_words(self.survey, changed_words, self._where)
+        columns = optional.sqlalchemy.inspect(connection).get_columns(REPORTS)
+        if [column["name"] for column in columns] != list(self._reports.c.keys()):
             raise ModelFileError(
                 f"the database has another table {REPORTS!r}",
                 code="table",
                 where=self._where,
-                do=another,
+                do=f"name another database for the form {self.digest[:16]}",
             )
-        if not self.invited and self._has_invitations(connection):
-            raise ModelFileError(
-                "the database has invitations",
-                code="invitations",
-                where=self._where,
-                do="add --invited (invited=True)",
-            )
-        if digest is None:
-            connection.execute(self._about.insert(), about)
-
-    def _has_invitations(self, connection: Any) -> bool:
-        """Whether invitations were made that are not used yet."""
-        first = optional.sqlalchemy.select(self._invitations.c.hash).limit(1)
-        return connection.execute(first).scalar() is not None
+        if about is not before:
+            self._about.write(connection, about)
+        return about
 
     def __enter__(self) -> "Store":
         return self
@@ -153,9 +179,10 @@ class Store:
         """Keep messages in one transaction, and return for each whether the database has it as it
         was sent.
 
-        When this returns, the messages are on the disk; after an error none is kept. The first
-        message with an id stays: the same one again changes nothing, and another one with this id
-        is not kept, nor is one whose invitation is unknown or was used.
+        When this returns, the messages are on the disk, in the file that is at its path; after an
+        error none is kept. The first message with an id stays: the same one again changes nothing,
+        and another one with this id is not kept, nor is one whose invitation is unknown or was
+        used. A message that is not kept uses no invitation.
 
         Parameters
         ----------
@@ -166,6 +193,8 @@ class Store:
         ------
         StatementError
             If something else is given.
+        ModelFileError
+            If the database cannot be used, or its file was moved, deleted or replaced.
         """
         messages = listed_items(messages, "messages", "pass [store.reader.read(body), ...]")
         if not all(isinstance(message, Message) for message in messages):
@@ -174,33 +203,37 @@ class Store:
                 code="messages",
                 do="pass what store.reader.read returned, in a list",
             )
-        sa = optional.sqlalchemy
-        # In the order of ids: two collectors never wait for each other, and nothing shows the order
-        # of arrival.
+        # In the order of ids: two collectors never wait for each other, and the rows of a batch
+        # are not in the order of arrival.
         ordered = sorted(messages, key=lambda message: message.id)
-        wanted = sa.select(self._reports).where(
-            self._reports.c[ID].in_([message.id for message in messages])
-        )
+        is_file = self._engine.dialect.name == "sqlite"
+        begin = "BEGIN IMMEDIATE" if is_file else "SET LOCAL synchronous_commit = on"
         with database_errors(self._where), self._engine.begin() as connection:
-            if self._engine.dialect.name == "postgresql":
-                connection.execute(sa.text("SET LOCAL synchronous_commit = on"))
-            rows = [
-                _row(message)
-                for message in ordered
-                if not self.invited or self._use(connection, message.invitation)
-            ]
+            connection.exec_driver_sql(begin)
+            rows = self._invited(connection, ordered) if self.invited else list(map(_row, ordered))
             if rows:
                 connection.execute(self._insert, rows)
-            kept = {row[ID]: dict(row) for row in connection.execute(wanted).mappings()}
+            kept = self._rows_with(connection, ordered)
+            self._files.require()
+        self.used += len(rows) if self.invited else 0
         # Compared with what is there, since databases count conflicting rows in different ways.
         return [kept.get(message.id) == _row(message) for message in messages]
 
-    def _use(self, connection: Any, invitation: str | None) -> bool:
-        """Delete an invitation; return whether there was one."""
-        deleted = connection.execute(
-            self._invitations.delete().where(self._invitations.c.hash == invitation)
-        )
-        return bool(deleted.rowcount == 1)
+    def _rows_with(self, connection: Any, messages: Sequence[Message]) -> dict[str, Any]:
+        """The rows with the ids of messages, by id."""
+        ids = [message.id for message in messages]
+        wanted = optional.sqlalchemy.select(self._reports).where(self._reports.c[ID].in_(ids))
+        return {row[ID]: dict(row) for row in connection.execute(wanted).mappings()}
+
+    def _invited(self, connection: Any, messages: Sequence[Message]) -> list[dict[str, Any]]:
+        """Use the invitations of messages with new ids; return the rows of those that had one."""
+        known = set(self._rows_with(connection, messages))
+        rows = []
+        for message in messages:
+            if message.id not in known and self._invitations.use(connection, message.invitation):
+                known.add(message.id)
+                rows.append(_row(message))
+        return rows
 
     def invite(self, count: int) -> list[str]:
         """Make invitations, each for one report; the database has their hashes only.
@@ -219,16 +252,39 @@ class Store:
         Raises
         ------
         StatementError
-            If the number is not whole, or out of range.
+            If the number is not whole, or out of range, or the database takes reports without an
+            invitation.
         ModelFileError
             If the database cannot be used.
         """
-        number = whole_number(count, "number of invitations", 1, MAX_INVITATIONS)
-        invitations = [secrets.token_hex(16) for _ in range(number)]
-        hashes = [{"hash": hashed} for hashed in sorted(map(hash_of, invitations))]
-        with database_errors(self._where), self._engine.begin() as connection:
-            connection.execute(self._invitations.insert(), hashes)
+        invitations = new_invitations(count)
+        self.admit(invitations)
         return invitations
+
+    def admit(self, invitations: Sequence[str]) -> None:
+        """Keep the hashes of invitations that were written down before, all or none of them.
+
+        Parameters
+        ----------
+        invitations : sequence of str
+            New random texts of 32 hexadecimal digits each.
+
+        Raises
+        ------
+        StatementError
+            If the database takes reports without an invitation.
+        ModelFileError
+            If the database cannot be used.
+        """
+        if not self.invited:
+            raise StatementError(
+                "the database takes reports without an invitation",
+                code="invitations",
+                where=self._where,
+                do="make one with invited=True",
+            )
+        with database_errors(self._where), self._engine.begin() as connection:
+            self._invitations.admit(connection, invitations)
 
     def count(self) -> int:
         """Number of reports."""
@@ -239,6 +295,50 @@ class Store:
                     sa.select(sa.func.count()).select_from(self._reports)
                 ).scalar_one()
             )
+
+    def status(self) -> StoreStatus:
+        """What is in the database: numbers of reports and of unused invitations, form, size.
+
+        Returns
+        -------
+        StoreStatus
+            With ``reports``, ``form``, ``words``, ``invited``, ``unused`` and ``bytes``.
+
+        Raises
+        ------
+        ModelFileError
+            If the database cannot be used.
+        """
+        return status_in(self._engine, self._where)
+
+    def require_usable(self) -> None:
+        """Refuse a database that could not keep a report now; nothing is written.
+
+        Raises
+        ------
+        ModelFileError
+            If its file was moved, deleted or replaced, or somebody else is writing for 10 s.
+        """
+        self._files.require()
+        require_usable(self._engine, self._where)
+
+    def finish(self) -> None:
+        """Write all rows again in the order of their ids, so that the files do not show the order
+        in which the reports came, nor used invitations.
+
+        In SQLite, ``VACUUM`` and an empty log; in PostgreSQL the rows are deleted and inserted in
+        one transaction, and the tables are written again. Nothing that was acknowledged can be lost
+        meanwhile. What the file system has freed, write-ahead archives, replicas, backups and
+        ``track_commit_timestamp`` keep what they have. O(reports). Source: docs, "Fieldwork".
+
+        Raises
+        ------
+        ModelFileError
+            If somebody else uses the database for 10 s, or its file is not at its path: then the
+            order may still be there.
+        """
+        remove_order(self._engine, self._where)
+        self._files.require()
 
 
 def _row(message: Message) -> dict[str, str | None]:

@@ -207,7 +207,7 @@ class ConvexOptimum(HasFacts):
         numbers |= {"best of two reports": self.binary}
         numbers |= {"randomized response": self.randomized_response}
         channel = self.mechanism.facts().parts
-        return Facts("Best private channel for a convex utility", [*numbers.items(), *channel])
+        return Facts("Private channel for a convex utility", [*numbers.items(), *channel])
 
 
 def best_channel(

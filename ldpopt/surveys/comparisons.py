@@ -81,7 +81,11 @@ class SurveyDifferences(Mapping[tuple[Hashable, Hashable], Mapping[str, Estimate
                 labels = estimate.labels or tuple(range(len(estimate.values)))
                 tests = p_values(estimate, np.zeros(len(labels)))
                 is_pair = _is_one_test(estimate)
+                limits = np.broadcast_to(estimate.bounds.possible, (len(labels), 2))
+                is_known = limits[:, 0] == limits[:, 1]
                 for place, (answer, p) in enumerate(zip(labels, tests.tolist(), strict=True)):
+                    if is_known[place]:  # such as the share up to the last answer
+                        continue
                     low, high = estimate.interval[place].tolist()
                     rows.append(
                         {"first": first, "second": second, "question": name, "answer": answer}
@@ -204,6 +208,23 @@ def independence_of_groups(estimates: SurveyEstimate, question: str) -> Signific
     return homogeneity(listed, words)
 
 
+def quantiles_of(estimates: SurveyEstimate, p: float) -> SurveyEstimate:
+    """A quantile of each question with ordered answers; see `SurveyEstimate.quantile`."""
+
+    def found(table: Mapping[str, Estimate]) -> dict[str, Estimate]:
+        quantiles = {}
+        for name, estimate in table.items():
+            try:
+                quantiles[name] = estimate.quantile(p)
+            except StatementError as error:
+                if error.code != "frequencies":
+                    raise
+        return quantiles
+
+    groups = {group: found(each) for group, each in estimates.groups.items()}
+    return replace(estimates, questions=found(estimates.questions), groups=groups)
+
+
 def consistent(estimates: SurveyEstimate) -> SurveyEstimate:
     """Shares without negative ones, of groups that add up to all; see
     `SurveyEstimate.consistent`.
@@ -273,7 +294,7 @@ def _require_groups(estimates: SurveyEstimate) -> dict[Hashable, dict[str, Estim
     if len(estimates.groups) < 2:
         raise StatementError(
             "the estimates have no groups to compare",
-            code="groups",
+            code="no-groups",
             do='estimate by a column of groups: estimate(table, by="region")',
         )
     return estimates.groups

@@ -37,6 +37,7 @@ from ldpopt.surveys.comparisons import (
     differences_of_groups,
     differences_of_waves,
     independence_of_groups,
+    quantiles_of,
 )
 from ldpopt.surveys.count import counts_by_group, counts_of_all, counts_of_table
 from ldpopt.surveys.joint import JOINT
@@ -110,12 +111,9 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         entries = []
         for group, estimates in self._tables.items():
             for name, estimate in estimates.items():
-                columns: dict[str, Any] = {
-                    "answer": estimate.labels or (),
-                    "estimate": estimate.values.tolist(),
-                }
-                columns["std_error"] = estimate.shown_errors
-                columns |= dict(zip(("low", "high"), estimate.interval.T.tolist(), strict=True))
+                values, low, high = estimate.shown
+                columns: dict[str, Any] = {"answer": estimate.labels or (), "estimate": values}
+                columns |= {"std_error": estimate.shown_errors, "low": low, "high": high}
                 if has_nearest:
                     nothing = [None] * len(estimate.values)
                     columns["norm_sub"] = estimate.nearest_shares or nothing
@@ -159,7 +157,7 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
                 f"{shown}{', ...' if len(small) > 5 else ''}"
             )
         all_shown = [each for table in self._tables.values() for each in table.values()]
-        if any(None in each.shown_errors for each in all_shown):
+        if any(None in each.shown_errors for each in all_shown if each.scale is None):
             notes.append(NO_ERROR)
         notes += cost_of_weights(self.questions)
         if self.by is not None:
@@ -200,6 +198,19 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         if not isinstance(other, SurveyEstimate):
             return NotImplemented
         return differences_of_waves(self, other)
+
+    def quantile(self, p: float) -> SurveyEstimate:
+        """Estimate a quantile of each question whose answers are ordered, for all people and each
+        group; see `Estimate.quantile`.
+
+        Other questions are left out. Values are positions in `Estimate.scale`, the answers.
+
+        Raises
+        ------
+        StatementError
+            If ``p`` is not between 0 and 1.
+        """
+        return quantiles_of(self, p)
 
     def independence(self, question: str) -> Significance:
         """Test whether the answers to a question are the same in all groups; see

@@ -167,6 +167,11 @@ class Questionnaire:
         """
         return odds_of_person(self.asked.values(), self.one_question)
 
+    @property
+    def words_digest(self) -> str:
+        """SHA-256 of all words that people read, 64 hexadecimal digits."""
+        return self.words.digest
+
     @cached_property
     def budgets(self) -> dict[str, float]:
         """Audited epsilon of each question; infinite if its mechanism is not private for any

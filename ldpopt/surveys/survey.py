@@ -26,7 +26,7 @@ from ldpopt.surveys.estimates import (
     precision_of,
 )
 from ldpopt.surveys.files import read_survey_file, write_survey_file
-from ldpopt.surveys.form import form_of
+from ldpopt.surveys.form import form_of, require_form_of
 from ldpopt.surveys.overview import facts_of
 from ldpopt.surveys.questionnaire import Questionnaire
 from ldpopt.surveys.randomize import randomize_file, randomize_frame
@@ -71,6 +71,9 @@ class Survey(Questionnaire, Described):
         Mechanism or design of each question, and how missing answers are treated.
     joint : JointQuestion or None
         The joint report, with its ``certificate``; None for other schemes.
+    words_digest : str
+        SHA-256 of the words, 64 hexadecimal digits: texts, answers, consent, contact, all but where
+        reports are sent. A changed text changes it, and not the digest of the form.
 
     Raises
     ------
@@ -286,7 +289,10 @@ class Survey(Questionnaire, Described):
         ------
         StatementError
             If a column is not there, or an entry is not a report of its question.
+        ModelFileError
+            If it is the database of another survey or wave.
         """
+        require_form_of(self, table)
         return counts_of_all(self, self.columns, table, weights)
 
     def counts_by_group(
@@ -346,8 +352,11 @@ class Survey(Questionnaire, Described):
         StatementError
             If a question is missing, counts are of another mechanism, or there are more than 1000
             groups.
+        ModelFileError
+            If it is the database of another survey or wave.
         """
         reading = Reading(confidence, simultaneous, check_fit)
+        require_form_of(self, table)
         return estimate_survey(self, table, weights, by, reading)
 
     def estimate_question(
@@ -414,6 +423,7 @@ class Survey(Questionnaire, Described):
         [True, False, True, False]
         """
         reading = Reading(confidence, simultaneous, check_fit)
+        require_form_of(self, table)
         return estimate_pair(self, table, (name, other), weights, reading)
 
     def values(self, table: Any, *, questions: Sequence[str] | None = None) -> Any:

@@ -35,7 +35,8 @@ def values_of_survey(
         values = np.concatenate([np.empty((0, len(source.names))), *parts[name]])
         for number, column in zip(source.names, values.T, strict=True):
             found[f"{name}: {text_of(number)}"] = column
-    return optional.pandas.DataFrame(found, index=getattr(table, "index", None))
+    index = table.index if isinstance(table, optional.pandas.DataFrame) else None
+    return optional.pandas.DataFrame(found, index=index)
 
 
 def _listed(survey: Questionnaire, name: str) -> ListedSource:

@@ -24,10 +24,34 @@ MISSING = -1  # code of a missing answer
 UNKNOWN = -2  # code of an entry that is neither a label nor missing
 # Texts that mean a missing answer in a file of text, except those that are labels
 MISSING_TEXTS = frozenset(("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA>"))
-
-
 # A number as software writes it; one that begins with more zeros, such as 007, is a text
 DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
+
+
+class Texts:
+    """A column of texts that needs no arrow: the distinct ones, None for null, and the place of
+    each entry among them, shape (N,).
+    """
+
+    def __init__(self, entries: Sequence[str | None]) -> None:
+        self.distinct = list(dict.fromkeys(entries))
+        known = {entry: place for place, entry in enumerate(self.distinct)}
+        self.places = np.fromiter(map(known.__getitem__, entries), np.int64, len(entries))
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, row: int) -> str | None:
+        return self.distinct[int(self.places[row])]
+
+    def to_list(self) -> list[str | None]:
+        """Return the entries."""
+        return [self.distinct[place] for place in self.places.tolist()]
+
+    def to_arrow(self) -> optional.pyarrow.Array:
+        """Return the dictionary-encoded column."""
+        pa = optional.pyarrow
+        return pa.array(self.to_list(), pa.string()).dictionary_encode()
 
 
 class Coder:
@@ -61,8 +85,14 @@ class Coder:
             {} if as_text else {label: code for code, label in enumerate(alphabet)}
         )
 
-    def codes(self, column: optional.pyarrow.Array, where: str, first_row: int = 0) -> Codes:
+    def codes(
+        self, column: optional.pyarrow.Array | Texts, where: str, first_row: int = 0
+    ) -> Codes:
         """Codes of a column; an error names the first unknown entry."""
+        if isinstance(column, Texts):
+            coded: Codes = np.fromiter(map(self.code, column.distinct), np.int64)[column.places]
+            self._require_known(coded, column, where, first_row)
+            return coded
         if optional.pyarrow.types.is_nested(column.type):
             problem = f"the entries are of type {short_repr(str(column.type))}, not labels"
             raise StatementError(
@@ -71,13 +101,18 @@ class Coder:
         if not optional.pyarrow.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         table = np.array([*map(self.code, column.dictionary.to_pylist()), MISSING])
-        coded: Codes = table[
-            column.indices.fill_null(len(table) - 1).to_numpy(zero_copy_only=False)
-        ]
-        if (table == UNKNOWN).any() and (coded == UNKNOWN).any():
-            row = int(np.argmax(coded == UNKNOWN))
-            raise self.unknown(column[row].as_py(), f"{where}, row {first_row + row}")
+        coded = table[column.indices.fill_null(len(table) - 1).to_numpy(zero_copy_only=False)]
+        if (table == UNKNOWN).any():
+            self._require_known(coded, column, where, first_row)
         return coded
+
+    def _require_known(self, coded: Codes, column: Any, where: str, first_row: int) -> None:
+        """Refuse a column with an entry that is not a label."""
+        if (coded == UNKNOWN).any():
+            row = int(np.argmax(coded == UNKNOWN))
+            entry = column[row]
+            value = entry.as_py() if hasattr(entry, "as_py") else entry
+            raise self.unknown(value, f"{where}, row {first_row + row}")
 
     def _code_of_text(self, text: str) -> int | None:
         """Position of the label with a text, or of the label that is the number that it writes:

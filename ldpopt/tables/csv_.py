@@ -9,7 +9,7 @@ from typing import IO, Any
 
 from ldpopt.errors import ModelFileError, shows_values
 from ldpopt.foundation import optional
-from ldpopt.tables.coding import TextRows
+from ldpopt.tables.coding import TextRows, Texts
 
 BLOCK = 1 << 22  # bytes per batch
 MAX_HEADER = 1 << 24  # largest number of bytes of the header
@@ -181,15 +181,32 @@ def _no_csv(why: str, where: str) -> ModelFileError:
     )
 
 
-def as_csv(columns: Sequence[optional.pyarrow.Array]) -> bytes:
+def as_csv(columns: Sequence[optional.pyarrow.Array] | Sequence[Texts]) -> bytes:
     """Write columns as lines of CSV; only fields that need it are quoted."""
     if not len(columns[0]):
         return b""
+    if isinstance(columns[0], Texts):
+        return _texts_as_csv(columns)
     if len(columns) == 1:
         text = _by_label(columns[0], lambda column: _glued(_quoted(column, alone=True), "\n"))
     else:
         text = _glued(_glued(*(_by_label(column, _quoted) for column in columns), by=","), "\n")
     return bytes(text.buffers()[2])
+
+
+def _texts_as_csv(columns: Sequence[Texts]) -> bytes:
+    """Write columns as lines of CSV, without arrow."""
+    fields = []
+    for column in columns:
+        texts = [_field(text or "", len(columns) == 1) for text in column.distinct]
+        fields.append([texts[place] for place in column.places.tolist()])
+    return "".join(f"{','.join(row)}\n" for row in zip(*fields, strict=True)).encode()
+
+
+def _field(text: str, alone: bool) -> str:
+    """Write a field of CSV; one that is ``alone`` in its line is quoted if it is empty."""
+    is_special = any(sign in text for sign in ',"\r\n') or (alone and not text)
+    return '"' + text.replace('"', '""') + '"' if is_special else text
 
 
 def _by_label(

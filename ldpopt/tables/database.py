@@ -13,7 +13,7 @@ from typing import Any
 
 from ldpopt.errors import LdpoptError, ModelFileError
 from ldpopt.foundation import optional
-from ldpopt.tables.coding import TextRows
+from ldpopt.tables.coding import TextRows, Texts
 
 REPORTS, ABOUT, ID = "reports", "about", "id"  # tables of a database, and the column of the ids
 ROWS = 1 << 14  # rows per batch
@@ -37,8 +37,14 @@ def without_password(address: str) -> str:
     return PASSWORD.sub(r"\1:***@", address)
 
 
-def open_database(address: str, *, new: bool = False) -> optional.sqlalchemy.Engine:
-    """Prepare connections to a database; a file of SQLite must exist, unless it may be ``new``."""
+def open_database(
+    address: str, *, new: bool = False, single: bool = False
+) -> optional.sqlalchemy.Engine:
+    """Prepare connections to a database; a file of SQLite must exist, unless it may be ``new``.
+
+    With ``single`` a file of SQLite has one connection, which stays open until the engine is
+    disposed of.
+    """
     sa = optional.sqlalchemy
     where = without_password(str(address))
     try:
@@ -52,7 +58,7 @@ def open_database(address: str, *, new: bool = False) -> optional.sqlalchemy.Eng
             f"reports cannot be kept in {url.drivername}", code="database-kind", where=where, do=USE
         )
     if url.drivername == "sqlite":
-        if not url.database or url.database == ":memory:":
+        if not url.database or url.database == ":memory:" or url.database.startswith("file:"):
             raise ModelFileError(
                 "the address names no file",
                 code="no-file",
@@ -65,8 +71,13 @@ def open_database(address: str, *, new: bool = False) -> optional.sqlalchemy.Eng
             )
     else:
         url = url.set(drivername="postgresql+psycopg")
+    settings: dict[str, Any] = {"hide_parameters": True, "pool_pre_ping": True}
+    if url.drivername != "sqlite":
+        settings["connect_args"] = {"client_encoding": "utf8"}  # whatever the database's own is
+    elif single:
+        settings |= {"pool_size": 1, "max_overflow": 0}
     try:
-        engine = sa.create_engine(url, hide_parameters=True, pool_pre_ping=True)
+        engine = sa.create_engine(url, **settings)
     except ModuleNotFoundError as error:
         problem = f"a database of PostgreSQL needs {error.name}, which is not installed"
         raise LdpoptError(problem, code="driver", do='pip install "psycopg[binary]"') from None
@@ -83,10 +94,20 @@ def open_database(address: str, *, new: bool = False) -> optional.sqlalchemy.Eng
 def database_errors(where: str) -> Iterator[None]:
     """Raise errors of a database as a ModelFileError of one line, without the values of the
     statement.
+
+    The code of what belongs to a value, such as one that the encoding of the database does not
+    have, is ``database-value``.
     """
+    errors = optional.sqlalchemy.exc
     try:
         yield
-    except optional.sqlalchemy.exc.SQLAlchemyError as error:
+    except (UnicodeError, errors.DataError, errors.IntegrityError) as error:
+        kind = type(error).__name__  # the text of the error may quote the value
+        do = "check the encoding of the database, and that its tables were not changed"
+        raise ModelFileError(
+            f"the database does not take a value: {kind}", code="database-value", where=where, do=do
+        ) from None
+    except errors.SQLAlchemyError as error:
         reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
         do = "check the address, and that the database can be reached"
         raise ModelFileError(
@@ -109,18 +130,28 @@ def reading_database(address: str) -> Iterator[DatabaseRows]:
 
 def origin_in_database(address: str) -> Any:
     """The origin of the reports in a database as JSON data; None if there is none."""
+    return _about(address, "origin")
+
+
+def form_in_database(address: str) -> Any:
+    """The form that drew the reports in a database as JSON data; None if there is none."""
+    return _about(address, "form")
+
+
+def _about(address: str, name: str) -> Any:
+    """A part of what a database says about its reports."""
     sa = optional.sqlalchemy
     engine = open_database(address)
     try:
         with database_errors(without_password(address)), engine.connect() as connection:
             if not sa.inspect(connection).has_table(ABOUT):
                 return None
-            origin = connection.execute(
-                sa.select(sa.column("origin")).select_from(sa.table(ABOUT))
+            text = connection.execute(
+                sa.select(sa.column(name)).select_from(sa.table(ABOUT))
             ).scalar()
     finally:
         engine.dispose()
-    return None if origin is None else json.loads(origin)
+    return None if text is None else json.loads(text)
 
 
 class DatabaseRows(TextRows):
@@ -146,15 +177,18 @@ class DatabaseRows(TextRows):
         """Yield columns by their positions: the coded ones dictionary-encoded, then the kept ones
         as text.
         """
-        pa, sa = optional.pyarrow, optional.sqlalchemy
-        wanted: list[Any] = [sa.column(self.columns[position]) for position in (*coded, *kept)]
+        for batch in self.texts((*coded, *kept)):
+            columns = [column.to_arrow() for column in batch]
+            beside = (column.dictionary_decode() for column in columns[len(coded) :])
+            yield [*columns[: len(coded)], *beside]
+
+    def texts(self, positions: Sequence[int]) -> Iterator[list[Texts]]:
+        """Yield columns by their positions, without arrow."""
+        sa = optional.sqlalchemy
+        wanted: list[Any] = [sa.column(self.columns[position]) for position in positions]
         statement = sa.select(*wanted).select_from(sa.table(REPORTS)).order_by(sa.column(ID))
         with database_errors(self.name), self._engine.connect() as connection:
             for rows in (
                 connection.execution_options(yield_per=ROWS).execute(statement).partitions()
             ):
-                columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
-                yield [
-                    *(column.dictionary_encode() for column in columns[: len(coded)]),
-                    *columns[len(coded) :],
-                ]
+                yield [Texts(column) for column in zip(*rows, strict=True)]

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from ldpopt.errors import ModelFileError, shows_values
-from ldpopt.foundation import optional
 from ldpopt.foundation.files import readable, replacing
 from ldpopt.foundation.labels import NUMBER, suggestion
 from ldpopt.foundation.numbers import short_repr
@@ -156,9 +155,12 @@ def position_of(rows: Rows, column: str, hint: str = "") -> int:
 
 @contextmanager
 def writing(
-    path: str, fields: Sequence[optional.pyarrow.Field], origin: dict[str, Any] | None = None
-) -> Iterator[Callable[[Sequence[optional.pyarrow.Array]], Any]]:
-    """Open a table for writing; the context is a function that writes the columns of a batch."""
+    path: str, fields: Sequence[Any], origin: dict[str, Any] | None = None
+) -> Iterator[Callable[[Sequence[Any]], Any]]:
+    """Open a table for writing; the context is a function that writes the columns of a batch.
+
+    Fields and columns are those of arrow; for CSV names and `Texts` are enough.
+    """
     # The file appears when the block ends; - is stdout, as CSV. A CSV file has its origin in a
     # second file beside it.
     if kind_of(path) == "parquet":
@@ -168,7 +170,8 @@ def writing(
         return
     with _opened(path) as stream:
         head = io.StringIO()
-        csv.writer(head, lineterminator="\n").writerow([field.name for field in fields])
+        names = [getattr(field, "name", field) for field in fields]
+        csv.writer(head, lineterminator="\n").writerow(names)
         stream.write(head.getvalue().encode())
 
         yield lambda columns: stream.write(as_csv(columns))
@@ -182,10 +185,14 @@ def copy_reports(source: str, target: str) -> int:
     their number.
     """
     count = 0
-    with reading(source) as rows:
+    is_csv = kind_of(target) == "csv"
+    with reading_database(source) as rows:
         places = [place for place, name in enumerate(rows.columns) if name != ID]
-        with writing(target, rows.fields(places), read_origin(source)) as write:
-            for batch in rows.batches((), places):
+        names = [rows.columns[place] for place in places]
+        with writing(
+            target, names if is_csv else rows.fields(places), read_origin(source)
+        ) as write:
+            for batch in rows.texts(places) if is_csv else rows.batches((), places):
                 write(batch)
                 count += len(batch[0])
     return count

@@ -13,7 +13,7 @@ import numpy as np
 from ldpopt.errors import StatementError
 from ldpopt.foundation import optional
 from ldpopt.foundation.labels import label_array, nearest
-from ldpopt.tables.coding import MISSING, UNKNOWN, Coder, Codes, label_column
+from ldpopt.tables.coding import MISSING, UNKNOWN, Coder, Codes, Texts, label_column
 
 
 def as_frame(table: Any) -> optional.narwhals.DataFrame[Any]:
@@ -75,7 +75,7 @@ def as_arrow(values: Any) -> optional.pyarrow.Array | None:
 
 def codes_of(series: Any, coder: Coder, where: str, first_row: int = 0) -> Codes:
     """Codes of a column of any library."""
-    column = as_arrow(series)
+    column = series if isinstance(series, Texts) else as_arrow(series)
     if column is not None:
         return coder.codes(column, where, first_row)
     values = series.to_list()

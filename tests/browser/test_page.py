@@ -23,6 +23,8 @@ from builders import seconds, thorough_or
 from draw_vectors import COIN, RUNNER, SOURCE, all_cases, few_cases
 from ldpopt import Survey, Workload, design
 from ldpopt.fieldwork import page as page_of
+from ldpopt.fieldwork.form_page import closed_page
+from ldpopt.fieldwork.messages import message_bytes
 from ldpopt.mechanism.questions import Question
 from ldpopt.privacy import PureLDP
 from ldpopt.surveys.form import form_digest
@@ -75,7 +77,8 @@ class Server:
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, str, str]] = []
-        self.page, self.answers = "", True
+        self.page = ""
+        self.status, self.headers = 201, {}  # of the answers to reports
         server = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -87,8 +90,10 @@ class Server:
 
             def answer(self, body: str) -> None:
                 server.requests.append((self.command, self.path, body))
-                self.send_response(201 if server.answers or self.command == "GET" else 503)
+                self.send_response(server.status if self.command == "POST" else 200)
                 self.send_header("access-control-allow-origin", "*")
+                for key, value in server.headers.items():
+                    self.send_header(key, value)
                 self.send_header("content-type", "text/html; charset=utf-8")
                 self.end_headers()
                 self.wfile.write(server.page.encode() if self.path == "/" else b"")
@@ -186,10 +191,12 @@ def test_people_send_one_message_each_and_nothing_else(
     assert Counter(path for _, path, _ in server.requests) == {"/": PEOPLE, "/reports": PEOPLE}
     assert server.messages == shown
     for message in map(json.loads, shown):
-        assert set(message) == {"form", "id", "reports"}
+        assert set(message) == {"form", "words", "id", "reports"}
         assert message["form"] == form_digest(study.form())
+        assert message["words"] == study.words_digest
         assert re.fullmatch("[0-9a-f]{32}", message["id"])
     assert len({json.loads(message)["id"] for message in shown}) == PEOPLE
+    assert {len(message.encode()) for message in shown} == {message_bytes(study.form())}
     rows = [json.loads(message)["reports"] for message in shown]
     for name, asked in study.form()["questions"].items():
         for row in rows:
@@ -242,18 +249,72 @@ def test_without_connection_the_report_is_kept_and_sent_later(
     page = new_page()
     page.goto(server.url)
     fill(page)
-    server.answers = False
+    server.status = 503
     message = submit(page, "code 503")
     page.reload()
     page.locator("#state", has_text="code 503").wait_for()
     page.context.set_offline(True)
     page.click("#again")
     page.locator("#state", has_text="No connection").wait_for()
-    server.answers = True
+    server.status = 201
     page.context.set_offline(False)  # sent by itself
     page.locator("#state", has_text="arrived").wait_for()
     assert set(server.messages) == {message}
     assert page.is_hidden("#outbox")
+
+
+def test_a_busy_server_gets_the_report_when_it_asks_for_it(
+    server: Server, new_page: Callable[..., Page]
+) -> None:
+    server.page = page_of(survey(), to="reports")
+    server.status, server.headers = 429, {"retry-after": "1"}
+    page = new_page()
+    page.goto(server.url)
+    fill(page)
+    message = submit(page, "code 429")
+    server.status = 200
+    page.locator("#state", has_text="arrived").wait_for()  # without a click
+    assert set(server.messages) == {message}
+
+
+FINAL = {409: "invitation is unknown", 410: "closed", 413: "length", 422: "does not know"}
+
+
+@pytest.mark.parametrize("status", thorough_or([422], list(FINAL)))
+def test_what_a_server_decided_is_said_and_stays(
+    status: int, server: Server, new_page: Callable[..., Page]
+) -> None:
+    server.page = page_of(survey(), to="reports")
+    server.status = status
+    page = new_page()
+    page.goto(server.url)
+    fill(page)
+    submit(page, FINAL[status])
+    assert page.is_hidden("#outbox")
+    page.reload()
+    page.locator("#state", has_text=FINAL[status]).wait_for()
+    assert len(server.messages) == 1
+
+
+def test_a_receipt_of_other_words_does_not_show_the_new_question(
+    server: Server, new_page: Callable[..., Page]
+) -> None:
+    server.page = page_of(survey(), to="reports")
+    page = new_page()
+    page.goto(server.url)
+    fill(page)
+    message = submit(page)
+    assert "How often were you absent?" in page.inner_text("#meaning")
+    other = json.loads(json.dumps(WORDS).replace("absent", "late"))
+    changed = survey(words=other)
+    assert form_digest(changed.form()) == form_digest(survey().form())
+    server.page = page_of(changed, to="reports")
+    page.reload()
+    page.locator("#state", has_text="earlier wording").wait_for()
+    assert page.text_content("#message") == message
+    assert page.inner_text("#meaning") == ""
+    assert "late" not in page.inner_text("main")
+    assert page.is_hidden("button[type=submit]")
 
 
 @pytest.mark.long
@@ -353,10 +414,39 @@ def test_an_invitation_leaves_the_address_and_is_sent_once(
     fill(page)
     message = submit(page)
     assert json.loads(message)["invitation"] == code
-    page.goto(f"{server.url}#i={'f' * 32}")
-    page.reload()
-    assert page.is_visible("button[type=submit]")  # another person on the same device
+    page.goto(f"{server.url}#i={'f' * 32}")  # another link in the same window
+    page.locator("button[type=submit]").wait_for()
+    fill(page)
+    assert json.loads(submit(page))["invitation"] == "f" * 32
     assert all(code not in path for _, path, _ in server.requests)
+
+
+def test_whoever_has_no_link_is_told_before_the_questions(
+    server: Server, new_page: Callable[..., Page]
+) -> None:
+    server.page = page_of(survey(), to="reports", invited=True)
+    page = new_page()
+    page.goto(server.url)
+    assert page.is_visible("#uninvited")
+    assert page.is_disabled("button[type=submit]")
+    page.goto(f"{server.url}#i={'a' * 32}")
+    page.locator("button[type=submit]:enabled").wait_for()
+    assert page.is_hidden("#uninvited")
+    page.click("summary >> nth=0")
+    assert page.is_visible("#linked")
+    assert '"invitation":"…"' in page.inner_text("#shape")
+
+
+def test_the_closed_page_asks_nothing(new_page: Callable[..., Page], tmp_path: Any) -> None:
+    path = tmp_path / "closed.html"
+    path.write_text(closed_page(survey()), encoding="utf-8")
+    page = new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto(path.as_uri())
+    assert "closed" in page.inner_text("main")
+    assert page.locator("form, input, button, script").count() == 0
+    assert said == []  # its own policy admits all that it has
 
 
 @pytest.mark.long

@@ -656,6 +656,9 @@ def test_commands_take_a_survey_in_place_of_a_mechanism(folder: Path) -> None:
     cli_output("survey", "solve", "habits.toml", "-o", "habits.json")
     for args in (
         ("check", "habits.toml"),
+        ("audit", "habits.json", "--epsilon", "6"),
+        ("account", "habits.json", "--waves", "2"),
+        ("certify", "habits.json"),
         ("plan", "habits.json", "--people", "1000"),
         ("privatize", "habits.json", "answers.csv", "-o", "reports.csv", "--seed", "1"),
         ("estimate", "habits.json", "reports.csv"),

@@ -28,6 +28,7 @@ def test_the_page_is_written_and_checked_byte_by_byte():
     assert text.decode() == page(SURVEY, TO)
     assert hashlib.sha256(text).hexdigest() in shown
     assert form_digest(SURVEY.form()) in shown
+    assert SURVEY.words_digest in shown
     assert "the same page" in cli_output(
         "survey", "form", "survey.json", "--check", "form.html", "--to", TO
     )
@@ -40,9 +41,18 @@ def test_the_page_is_written_and_checked_byte_by_byte():
 def test_the_form_is_one_object_and_the_module_a_file():
     cli_output("survey", "form", "survey.json", "--json", "form.json", "--module", "draw.js")
     found = json.loads(Path("form.json").read_text())
-    assert found == {"digest": form_digest(SURVEY.form()), "form": SURVEY.form()}
+    assert found == {
+        "digest": form_digest(SURVEY.form()),
+        "words": SURVEY.words_digest,
+        "form": SURVEY.form(),
+    }
     assert json.loads(cli_output("survey", "form", "survey.json", "--json", "-")) == found
     assert "export function drawAll" in Path("draw.js").read_text()
+
+
+def test_a_page_for_whoever_is_invited_is_another_one():
+    cli_output("survey", "form", "survey.json", "-o", "form.html", "--to", TO, "--invited")
+    assert Path("form.html").read_text() == page(SURVEY, TO, invited=True) != page(SURVEY, TO)
 
 
 @pytest.mark.parametrize("option", ["-o", "--json", "--module"])

@@ -920,6 +920,7 @@ PAGES = (
     "plotting/report/parts",
     "plotting/report/page",
     "fieldwork/page",
+    "fieldwork/closed",
 )
 BY_SCHEME = "printed by the scheme of the survey, of which it is the definition"
 BY_NOTION = "printed by the privacy notion, of which it is the definition; the audit has checked it"
@@ -1010,10 +1011,11 @@ INSTRUCTIONS = {  # what a person is asked to do, and names of buttons
     *("incomplete", "no_consent", "final", "final_offline", "send", "draw", "ready", "left"),
     *("sending", "sent", "unsent", "refused", "used", "closed", "offline", "waiting", "share"),
     *("together", "no_report", "receipt_text", "bytes", "again", "copy", "download", "next"),
-    *("fingerprint", "shares_of", "reported"),
+    *("fingerprint", "wording", "shares_of", "reported", "until", "ended", "needs_link", "unknown"),
+    *("too_long", "earlier"),
 }
 OF_ANY_PAGE = {  # claims that are true of every survey that has a page: its odds are finite
-    *("privacy", "leaves_text", "leaves_offline", "odds_text", "odds_set", "odds_joint"),
+    *("privacy", "leaves_text", "leaves_offline", "linked", "odds_text", "odds_set", "odds_joint"),
     *("may_leave_out", "may_decline", "reported_set", "reported_joint"),
 }
 

@@ -556,6 +556,12 @@ NO_CLAIM = "no claim on privacy or accuracy"
 ALWAYS = {
     "(all rows are equal)": "of an audit without a claim, which compares all pairs: no witness",
     "(no __ beside it)": NO_CLAIM,
+    ", design effect _ if weights are unrelated to the answers, and at most _": (
+        "the two effects of the weights; the second is lemma 8 of docs/theory/surveys.md"
+    ),
+    "_, at most": "the heading of what follows from the second of these effects",
+    "Private channel for a convex utility": "a title; value and bound stand under it",
+    "best of two reports": "over all channels of two reports, compared with all partitions",
     ", all at once": "of simultaneous intervals, whose coverage is simulated elsewhere",
     "--kind polytope draws all mechanisms of a model, and a JSON file has one": NO_CLAIM,
     r"Audit over all pairs of answers: true $\varepsilon$ = _": EXACT,

@@ -31,9 +31,10 @@ def recipe() -> dict[str, Any]:
 
 
 def conda(requirement: str) -> str:
-    """A requirement of pip as conda writes it: another name, no extras, a space before the
-    version."""
-    name, bounds = re.fullmatch(r"([\w-]+)(?:\[[\w,]+\])?(.*)", requirement).groups()  # type: ignore[union-attr]
+    """A requirement of pip as conda writes it: another name, no extras, no marker, a space before
+    the version."""
+    bare = requirement.partition(";")[0]  # a bound holds on every system
+    name, bounds = re.fullmatch(r"([\w-]+)(?:\[[\w,]+\])?(.*)", bare).groups()  # type: ignore[union-attr]
     return f"{CONDA_NAMES.get(name, name)} {bounds}".strip()
 
 

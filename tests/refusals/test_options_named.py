@@ -29,7 +29,9 @@ EVERYWHERE = {"--help", "--version"}
 ALL_WITH = "every command that has it"
 COMMANDS = {  # files that are not a command's own: by option, the commands that can print the text
     ("estimation/reports.py", "--keep"): ["privatize", "survey privatize"],
-    ("fieldwork/store.py", "--invited"): ["survey collect"],
+    ("fieldwork/about.py", "--changed-words"): ["survey collect"],
+    ("fieldwork/connections.py", "--port"): ["survey collect"],
+    ("fieldwork/connections.py", "--host"): ["survey collect"],
     ("studies/simulate.py", "--seed"): ["simulate"],
     ("tables/coding.py", "--missing-answer"): ["privatize"],
     ("tables/coding.py", "--missing"): ["privatize", "estimate"],

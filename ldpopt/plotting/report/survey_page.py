@@ -17,6 +17,7 @@ from ldpopt.foundation.labels import text_of
 from ldpopt.plotting.report.sentences import PageFacts, say
 from ldpopt.plotting.report.words import MIN_HALF_WIDTH, is_share, number_in_words
 from ldpopt.problem.workload import Workload
+from ldpopt.surveys.form import form_digest
 from ldpopt.surveys.survey import Survey
 
 MAX_ROWS = 12  # largest number of estimates of a question in its table
@@ -40,10 +41,19 @@ def survey_page(survey: Survey, sizes: Sequence[int], waves: int, **words: Any) 
         "waves": waves,
         "factor": factor,
         "after": after,
+        "form": _form_fingerprint(survey),
         "facts": page_facts,
         "say": say,
     }
     return filled(Path(__file__).parent, "survey", **facts, **words)
+
+
+def _form_fingerprint(survey: Survey) -> str:
+    """Digest of the form; empty if no device can draw the reports."""
+    try:
+        return form_digest(survey.form())
+    except LdpoptError:
+        return ""
 
 
 def _question(survey: Survey, name: str, sizes: Sequence[int]) -> dict[str, Any]:

@@ -287,3 +287,14 @@ def test_intervals_of_stacked_channels_cover(n: int) -> None:
         hits += (low <= truth) & (truth <= high)
     assert (hits / runs > 0.95 - 4 * np.sqrt(0.95 * 0.05 / runs)).all()
     assert (hits / runs < 0.95 + 4 * np.sqrt(0.95 * 0.05 / runs)).all()
+
+
+def test_sums_of_shares_among_followers_with_weights() -> None:
+    """Both answers together are all who follow the rule; their difference has an interval."""
+    reports, weights = anchored()
+    found = anchor().estimate(reports, weights=weights, followers=True)
+    both = found.contrast({"no": 1.0, "yes": 1.0})
+    assert both.values == pytest.approx([1.0])
+    apart = found.contrast({"no": 1.0, "yes": -1.0})
+    assert apart.std_error == pytest.approx(2 * found.std_error[[1]], rel=1e-6)
+    assert apart.interval[0, 0] < apart.values[0] < apart.interval[0, 1]

@@ -10,6 +10,9 @@ import random
 import secrets
 import signal
 import sqlite3
+import subprocess
+import sys
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -92,7 +95,8 @@ def bodies():
 
 def message(store, **changes):
     reports = {"absence": "0", "branch": " ".join(map(str, range(SIZE))), ODD: "jä"}
-    return {"form": store.digest, "id": secrets.token_hex(16), "reports": reports} | changes
+    told = {"form": store.digest, "words": SURVEY.words_digest}
+    return told | {"id": secrets.token_hex(16), "reports": reports} | changes
 
 
 def post(client, body):
@@ -152,6 +156,9 @@ WRONG = {
     "no reports": lambda m: m.pop("reports") and None,
     "null for all": key("reports", None),
     "another form": key("form", 64 * "0"),
+    "other words": key("words", 64 * "0"),
+    "words in a list": key("words", []),
+    "no words": lambda m: m.pop("words") and None,
     "no form": lambda m: m.pop("form") and None,
     "a form in a list": key("form", []),
     "an id with a line break": key("id", 32 * "a" + "\n"),
@@ -200,7 +207,7 @@ def test_messages_that_no_device_sends_are_refused(client, name):
 def test_no_other_json_is_a_message(data):
     from ldpopt.fieldwork.messages import MessageReader
 
-    reader = MessageReader(SURVEY.form(), False)
+    reader = MessageReader(SURVEY.form(), [SURVEY.words_digest], False)
     with pytest.raises(InvalidMessageError):
         reader.read(json.dumps(data).encode())
 
@@ -221,8 +228,9 @@ def test_the_longest_message_fits(client):
 
 def test_one_question_has_at_most_one_report(url):
     coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
-    with Store(url, Survey({"a": coin, "b": coin}, scheme="one_question")) as store:
-        base = {"form": store.digest, "id": 32 * "0"}
+    survey = Survey({"a": coin, "b": coin}, scheme="one_question")
+    with Store(url, survey) as store:
+        base = {"form": store.digest, "words": survey.words_digest, "id": 32 * "0"}
         for reports in ({"a": "no", "b": "yes"}, {"a": None, "b": None}):
             with pytest.raises(InvalidMessageError, match=r"^[02] questions"):
                 store.reader.read(json.dumps(base | {"reports": reports}).encode())
@@ -250,8 +258,10 @@ def test_pages_of_any_origin_may_send_and_nothing_may_frame_the_page(client):
 def test_a_survey_closes(url):
     now = datetime.now(UTC)
     for until, status in ((now - timedelta(seconds=1), 410), (now + timedelta(days=1), 200)):
-        with Store(url, SURVEY) as store, TestClient(app_of(store, "", until)) as client:
+        with Store(url, SURVEY) as store, TestClient(app_of(store, "open", until)) as client:
             assert post(client, message(store)).status_code == status
+            assert ("closed" in client.get("/").text) == (status == 410)
+            assert ("open" in client.get("/").text) == (status == 200)
 
 
 def test_a_locked_database_keeps_nothing_and_the_same_message_is_kept_later(
@@ -276,9 +286,6 @@ def test_the_database_of_another_survey_or_wave_is_refused(url):
     for other in (later, coin):
         with refused("form", ModelFileError):
             Store(url, other)
-    Store(
-        url, Survey(SURVEY.questions, title=SURVEY.title, words={"consent": "Yes, I do."})
-    ).close()
 
 
 @pytest.mark.parametrize(
@@ -391,8 +398,6 @@ def test_nothing_connects_an_invitation_with_a_report(url):
     assert len(left) == 3
     assert all(len(row) == 1 for row in left)
     assert not {link for link in links if any(link in str(row) for row in left + reports)}
-    with refused("invitations", ModelFileError):
-        Store(url, SURVEY)
 
 
 def test_two_writers_share_a_database(databases, bodies):
@@ -442,10 +447,12 @@ def test_reports_of_another_mechanism_are_not_counted(url, bodies):
         store.add([store.reader.read(body) for body in bodies])
     other = Survey(
         dict(SURVEY.questions)
-        | {"absence": design(Workload.frequencies(["a", "b", "c"]), PureLDP(2.0))}
+        | {"absence": design(Workload.frequencies(["a", "b", "c"]), PureLDP(2.0))},
+        title=SURVEY.title,
     )
-    with pytest.raises(ModelFileError, match="another mechanism"):
+    with refused("form", ModelFileError) as caught:
         other.count(url)
+    assert "'absence'" in caught.value.what
     with pytest.raises(ModelFileError, match="no such database"):
         SURVEY.count(url + "x")
 
@@ -502,7 +509,7 @@ def test_the_command_collect_serves_the_page_and_logs_nothing(tmp_path, monkeypa
     out, error = process.communicate(timeout=seconds(60))
     assert (statuses, process.returncode) == ([200, 422], 0)
     assert out == ""
-    assert error == "ldpopt: stopped; 1 reports in sqlite:///reports.db\n"
+    assert error == "ldpopt: stopped; 1 reports in sqlite:///reports.db; 200: 1, 422: 1\n"
     assert not [path for path in tmp_path.iterdir() if b"marker-answer" in path.read_bytes()]
 
 
@@ -529,29 +536,105 @@ for use in (lambda: Store("sqlite:///r.db", ldpopt.Survey({"a": coin})), lambda:
     )
 
 
-def test_a_collector_needs_no_package_for_tables(tmp_path):
-    code = """
+ALONE = """
 import sys
-for name in ("pandas", "pyarrow", "narwhals", "matplotlib", "psycopg"):
-    sys.modules[name] = None
-import ldpopt
-from ldpopt.fieldwork import Store
-from ldpopt.fieldwork.service import app_of
-survey = ldpopt.Survey({"a": ldpopt.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])})
-with Store(sys.argv[1], survey) as store:
-    print(store.count(), type(app_of(store)).__name__)
-for use in (lambda: survey.count(sys.argv[1]), lambda: Store("postgresql://localhost/x", survey)):
-    try:
-        use()
-    except ldpopt.errors.LdpoptError as error:
-        print(error.one_line)
+BLOCKED = set("pandas pyarrow narwhals polars openpyxl pyreadstat matplotlib statsmodels".split())
+BLOCKED |= set("plotly cvxpy clarabel pulp dask distributed psycopg".split())
+class NotInstalled:
+    def find_spec(self, name, path=None, target=None):
+        if (package := name.partition(".")[0]) in BLOCKED:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=package)
+sys.meta_path.insert(0, NotInstalled())
+from ldpopt.cli import main
+main()
 """
-    found = run_python(code, f"sqlite:///{tmp_path}/r.db")
-    assert found.stderr == ""
-    first, tables, driver = found.stdout.splitlines()
-    assert first == "0 Starlette"
-    assert 'pip install "ldpopt[tables]"' in tables
-    assert 'pip install "psycopg[binary]"' in driver
+"""The command line as after `pip install "ldpopt[collect]"`."""
+
+
+def test_the_ten_minutes_of_the_documents_need_the_extra_collect_alone(tmp_path):
+    text = (Path(__file__).parents[3] / "docs" / "fieldwork.md").read_text()
+    part = text.partition("## From the survey file")[2].partition("\n## ")[0]
+    statement, commands = (
+        part.partition(f"```{kind}\n")[2].partition("```")[0] for kind in ("toml", "text")
+    )
+    (tmp_path / "survey.toml").write_text(statement)
+    lines = [line.partition("#")[0].split()[1:] for line in commands.splitlines()]
+    assert [words[0] for words in lines] == ["survey", "plan", "survey", "survey", "survey"]
+    for words in lines:
+        command = [sys.executable, "-c", ALONE, *words]
+        if words[:2] == ["survey", "collect"]:
+            survey = Survey.load(tmp_path / "survey.json")
+            answers = pd.DataFrame({"absence": ["never"] * 40, "smokes": ["no"] * 30 + [None] * 10})
+            _send(command, tmp_path, BENCHMARK.bodies_of(survey, answers, rng=2))
+            continue
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode, "needs" in done.stderr) == (0, False), done.stderr
+    url = f"sqlite:///{tmp_path}/reports.db"
+    assert survey.count(url) == survey.count(tmp_path / "reports.csv")
+    assert survey.count(url)["absence"].n_reports == 40
+
+
+def _send(command, folder, bodies):
+    """Start a collector, send messages to it, and end it."""
+    words = [*command, "--port", "0", "--json", "-"]
+    process = subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, text=True)
+    address = json.loads(process.stdout.readline())["address"]
+    with httpx.Client() as client:
+        for body in bodies:
+            assert client.post(f"{address}reports", content=body).status_code == 200
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=seconds(60))
+    assert process.returncode == 0
+
+
+def test_counts_of_a_database_are_those_of_its_table_for_all_kinds_of_reports(tmp_path):
+    """Labels, sets, patterns of a joint report, gaps; groups and weights of a table with more
+    columns."""
+    yes_no = Survey({name: ["no", "yes"] for name in "abcdef"}, epsilon=2.0, scheme="joint")
+    answers = pd.DataFrame({name: ["yes", "no", "no"] * 20 for name in "abcdef"})
+    for survey, people in ((SURVEY, ANSWERS), (yes_no, answers)):
+        url = f"sqlite:///{tmp_path}/{len(people)}.db"
+        bodies = BENCHMARK.bodies_of(survey, people, rng=4, columns=list(survey.columns))
+        with Store(url, survey) as store:
+            store.add([store.reader.read(body) for body in bodies])
+        with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
+            connection.execute("ALTER TABLE reports ADD COLUMN region TEXT")
+            connection.execute("ALTER TABLE reports ADD COLUMN weight TEXT")
+            rows = connection.execute("SELECT id FROM reports").fetchall()
+            for place, (one,) in enumerate(rows):
+                region = ("North", "South", None)[place % 3]
+                values = (region, str(0.5 + place % 7), one)
+                connection.execute("UPDATE reports SET region=?, weight=? WHERE id=?", values)
+        connection.close()
+        cli_output("survey", "export", url, "-o", tmp_path / "t.csv")
+        cli_output("survey", "export", url, "-o", tmp_path / "t.parquet")
+        for table in (tmp_path / "t.csv", tmp_path / "t.parquet"):
+            assert survey.count(url) == survey.count(table)
+            assert survey.count(url, weights="weight") == survey.count(table, weights="weight")
+            by_group = [
+                survey.counts_by_group(survey.columns, source, "weight", "region")
+                for source in (url, str(table))
+            ]
+            assert by_group[0] == by_group[1]
+            assert set(next(iter(by_group[0].values()))) == {"North", "South", "(missing)"}
+
+
+def test_a_wrong_weight_in_a_database_is_refused_with_its_row(url):
+    with Store(url, SURVEY) as store:
+        store.add([store.reader.read(json.dumps(message(store)).encode()) for _ in range(3)])
+    path = url.removeprefix("sqlite:///")
+    wrong = {" 1": "non-number", "1_0": "non-number", "x": "non-number", "-1": "weight-value"}
+    for text, code in (wrong | {None: "weight-value"}).items():
+        with sqlite3.connect(path) as connection:
+            with suppress(sqlite3.OperationalError):
+                connection.execute("ALTER TABLE reports ADD COLUMN weight TEXT")
+            connection.execute("UPDATE reports SET weight = '1'")
+            last = "UPDATE reports SET weight = ? WHERE id = (SELECT max(id) FROM reports)"
+            connection.execute(last, (text,))
+        connection.close()
+        with refused(code) as caught:
+            SURVEY.count(url, weights="weight")
+        assert caught.value.where.endswith("row 3")
 
 
 @pytest.mark.long

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from builders import refused
 from ldpopt import Mechanism, Survey
 from ldpopt.fieldwork import page
-from ldpopt.fieldwork.form_page import HERE, LANGUAGES, PLACE, bound_text
+from ldpopt.fieldwork.form_page import HERE, LANGUAGES, PLACE, bound_text, closed_page
 from ldpopt.mechanism.questions import Question
 
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
@@ -78,6 +78,31 @@ def test_the_policy_admits_the_script_the_style_and_one_address(to: str, source:
     assert parts["connect-src"] == source
     assert parts["default-src"] == parts["form-action"] == parts["base-uri"] == "'none'"
     assert json.loads(found.texts["data"])["to"] == to
+
+
+def test_a_page_shows_what_it_is_a_page_of() -> None:
+    survey = Survey({"smokes": COIN}, words={"until": "2027-03-31", "consent": "I take part."})
+    text = page(survey, TO)
+    data = json.loads(Reader(text).texts["data"])
+    assert data["wording"] == survey.words_digest
+    assert text.count(survey.words_digest) == 2  # for the script, and for whoever reads it
+    assert "open until 2027-03-31" in text
+    assert "open until" not in page(Survey({"smokes": COIN}), TO)
+    assert (
+        data["invited"],
+        json.loads(Reader(page(survey, TO, invited=True)).texts["data"])["invited"],
+    ) == (False, True)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_closed_page_has_neither_questions_nor_scripts(language: str) -> None:
+    words = {"language": language, "contact": "Institute"}
+    survey = Survey({"smokes": COIN}, title="Habits", words=words)
+    text = closed_page(survey)
+    tags = [tag for tag, _ in Reader(text).tags]
+    assert not {"form", "input", "script", "button", "select"} & set(tags)
+    for shown in (WORDS[language]["ended"], "Habits", "Institute", survey.words_digest):
+        assert shown in text
 
 
 def test_nothing_is_loaded_and_no_answer_has_a_handler() -> None:
@@ -175,7 +200,7 @@ def test_every_language_has_the_same_words_with_the_same_places() -> None:
 def test_every_word_is_used() -> None:
     used = "".join(
         (HERE / name).read_text("utf-8")
-        for name in ("page.html.j2", "page.js", "form_page.py", "sentences.py")
+        for name in ("page.html.j2", "closed.html.j2", "page.js", "form_page.py", "sentences.py")
     )
     named = {name for pair in re.findall(r'words\.(\w+)|"(\w+)"', used) for name in pair}
     schemes = {"one_question", "fake_data"}

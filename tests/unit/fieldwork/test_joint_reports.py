@@ -17,6 +17,7 @@ SURVEY = Survey({name: ["no", "yes"] for name in "abcd"}, epsilon=5.0, scheme="j
 def message(report: object, number: int = 0) -> bytes:
     data = {
         "form": form_digest(SURVEY.form()),
+        "words": SURVEY.words_digest,
         "id": f"{number:032x}",
         "reports": {"joint report": report},
     }
@@ -40,7 +41,7 @@ def test_joint_reports_are_kept_and_estimated(tmp_path):
 def test_reports_that_are_no_pattern_are_refused(wrong):
     size = SURVEY.form()["joint"]["patterns"]["size"]
     good = " ".join(str(2 * place) for place in range(size))
-    reader = MessageReader(SURVEY.form(), False)
+    reader = MessageReader(SURVEY.form(), [SURVEY.words_digest], False)
     assert reader.read(message(good)).reports == {"joint report": good}
     with pytest.raises(InvalidMessageError, match="joint report"):
         reader.read(message(wrong))

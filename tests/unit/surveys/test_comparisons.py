@@ -84,7 +84,7 @@ def test_unknown_groups_are_refused(reports: pd.DataFrame) -> None:
     with refused("group"):
         found.differences("east")
     for call in (survey().estimate(reports).differences, survey().estimate(reports).consistent):
-        with refused("groups"):
+        with refused("no-groups"):
             call()
     with refused("question"):
         found.independence("drinks")

@@ -1,6 +1,8 @@
 """The form of a survey: what a device draws with, its digest, and the words around it."""
 
+import hashlib
 import json
+from datetime import date, datetime
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +13,7 @@ from ldpopt import Mechanism, Survey, UtilityOptimizedLDP, solve
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.problem.problem import Problem
 from ldpopt.surveys.form import form_digest
+from ldpopt.surveys.form_words import first_difference
 
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
 TOML = """
@@ -76,6 +79,93 @@ def test_words_are_kept_in_the_file_and_the_form_is_the_same(survey, tmp_path):
     assert again.words.questions["absence"].answers == {"never": "Nie"}
 
 
+ASKED = {"text": "Rauchen Sie?", "answers": {"no": "Nein", "yes": "Ja"}}
+SAID = {
+    "language": "de",
+    "consent": "Ich mache mit.",
+    "contact": "Institut",
+    "until": "2027-03-31",
+    "to": "https://a.example.org/reports",
+    "words": {"send": "Ab die Post"},
+    "questions": {"smokes": ASKED},
+}
+
+
+def test_the_digest_of_the_words_is_that_of_all_that_people_read():
+    """By hand: SHA-256 of the words as JSON with sorted keys, without the address."""
+    told = {key: value for key, value in SAID.items() if key != "to"}
+    text = json.dumps(told, sort_keys=True, ensure_ascii=False).encode()
+    survey = Survey({"smokes": COIN}, words=SAID)
+    assert survey.words_digest == hashlib.sha256(text).hexdigest()
+    assert Survey({"smokes": COIN}).words_digest == hashlib.sha256(b"{}").hexdigest()
+    assert survey.form() == Survey({"smokes": COIN}).form()
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"consent": "Ich mache gern mit."}, "Ich mache gern mit."),
+        ({"contact": ""}, 'contact was "Institut", is not stated'),
+        ({"until": "2027-04-30"}, "2027-04-30"),
+        ({"words": {"send": "Los"}}, "words send"),
+        ({"language": "fr"}, "language"),
+        ({"questions": {"smokes": ASKED | {"text": "Trinken Sie?"}}},
+         'question smokes: the text was "Rauchen Sie?", is "Trinken Sie?"'),
+        ({"questions": {"smokes": ASKED | {"answers": {"no": "Ja", "yes": "Nein"}}}},
+         'question smokes: the answer no was "Nein", is "Ja"'),
+        ({"questions": {}}, "question smokes: the answer no"),
+    ],
+)  # fmt: skip
+def test_any_changed_word_changes_the_digest_and_is_named(changes, named):
+    survey = Survey({"smokes": COIN}, words=SAID)
+    other = Survey({"smokes": COIN}, words=SAID | changes)
+    assert other.words_digest != survey.words_digest
+    assert form_digest(other.form()) == form_digest(survey.form())
+    told, changed = (one.words.read_by_people for one in (survey, other))
+    assert named in first_difference(told, changed)
+
+
+def test_of_a_long_text_the_place_of_the_change_is_shown():
+    told, changed = (
+        {"consent": 300 * "I take part. " + f"I am {age} years old.\nYes." + 300 * " Really."}
+        for age in (18, 21)
+    )
+    named = first_difference(told, changed)
+    assert "I am 18 years old. Yes." in named
+    assert "I am 21 years old. Yes." in named
+    assert len(named.splitlines()) == 1
+    assert len(named) < 200
+    longer = {"consent": told["consent"] + " And you?"}
+    assert "And you?" in first_difference(told, longer)
+
+
+def test_where_reports_are_sent_and_words_that_say_nothing_are_not_in_the_digest(tmp_path):
+    survey = Survey({"smokes": COIN}, words=SAID)
+    assert Survey({"smokes": COIN}, words=SAID | {"to": ""}).words_digest == survey.words_digest
+    nothing = {"questions": {"smokes": {"text": "", "answers": {}}}}
+    empty = Survey({"smokes": COIN}, words=nothing)
+    assert empty.words_digest == Survey({"smokes": COIN}).words_digest
+    survey.save(tmp_path / "survey.json")
+    assert Survey.load(tmp_path / "survey.json").words_digest == survey.words_digest
+
+
+@pytest.mark.parametrize("until", ["2027-03-31", date(2027, 3, 31)])
+def test_the_last_day_is_a_date(until, tmp_path):
+    survey = Survey({"smokes": COIN}, words={"until": until})
+    assert survey.words.until == "2027-03-31"
+    day = until if isinstance(until, date) else f'"{until}"'
+    (tmp_path / "survey.toml").write_text(TOML.replace("waves = 3", f"until = {day}"))
+    assert Survey.from_toml(tmp_path / "survey.toml").words.until == "2027-03-31"
+
+
+@pytest.mark.parametrize(
+    "until", ["tomorrow", "2027-02-30", "2027-03-31T18:00", datetime(2027, 3, 31), 20270331]
+)
+def test_a_last_day_that_is_none_is_refused(until):
+    with refused("word"):
+        Survey({"smokes": COIN}, words={"until": until})
+
+
 def test_the_wave_of_the_words_is_the_wave_of_the_form():
     survey = Survey({"smokes": COIN}, words={"wave": 2, "waves": 3})
     assert survey.form()["wave"] == 2
@@ -99,6 +189,7 @@ def test_the_wave_of_the_words_is_the_wave_of_the_form():
         ),
         ({"words": {"wave": 4, "waves": 3}}, "waves", "4 of 3"),
         ({"words": {"wave": 0}}, "word", "wave: "),
+        ({"words": {"consent": "\ud800"}}, "word", "consent"),
         ({"words": {"langauge": "de"}}, "word", "langauge"),
         ({"words": [1]}, "mapping", ""),
     ],

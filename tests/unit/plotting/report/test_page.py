@@ -25,6 +25,7 @@ from ldpopt.plotting.report import report
 from ldpopt.plotting.report.results import Result, _with_precision
 from ldpopt.plotting.report.words import number_in_words
 from ldpopt.problem.design_problem import DesignProblem
+from ldpopt.surveys.form import form_digest
 
 VOID = {"meta", "input", "path", "rect"}
 
@@ -381,6 +382,21 @@ def test_page_can_be_printed(pages: Path) -> None:
     paper = pages / "page.pdf"
     run_browser(pages, "page.html", f"--print-to-pdf={paper}")
     assert paper.read_bytes()[:5] == b"%PDF-"
+
+
+def test_the_fingerprints_are_those_of_the_page_for_respondents() -> None:
+    told, other = (
+        lo.Survey({"a": COIN}, words={"questions": {"a": {"text": text}}})
+        for text in ("Do you smoke?", "Do you drink?")
+    )
+    for survey in (told, other):
+        text = report(survey)
+        for digest in (form_digest(survey.form()), survey.words_digest):
+            assert digest in text
+            assert digest in lo.fieldwork.page(survey)
+    assert other.words_digest not in report(told)
+    weighted = lo.Survey({"a": COIN}, weights="w")  # no device draws its reports
+    assert weighted.words_digest not in report(weighted)
 
 
 def test_the_command_that_repeats_a_page_has_its_options() -> None:
