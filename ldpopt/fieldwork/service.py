@@ -237,7 +237,7 @@ class Collector:
 
 def app_of(store: Store, page: str = "", until: datetime | None = None) -> Starlette:
     """Return the web application: ``GET /`` is the page, ``POST /reports`` keeps a report, ``GET
-    /health`` says whether the next one could be kept; ``until`` is a moment.
+    /health`` says whether the database is there and free to write; ``until`` is a moment.
     """
     return Collector(store, page, until).app()
 

@@ -312,7 +312,8 @@ class Store:
         return status_in(self._engine, self._where)
 
     def require_usable(self) -> None:
-        """Refuse a database that could not keep a report now; nothing is written.
+        """Refuse a database that is not there or not free to write; nothing is written, so a full
+        disk is not seen.
 
         Raises
         ------
