@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from ldpopt.accounting.curve import PrivacyCurve
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.options import Reading
 from ldpopt.estimation.planning import Precision
+from ldpopt.estimation.regression.problem import Kind
+from ldpopt.estimation.regression.result import Regression
 from ldpopt.estimation.significance import Significance
 from ldpopt.foundation.display import Described, Facts
 from ldpopt.foundation.files import FilePath
@@ -30,6 +32,7 @@ from ldpopt.surveys.form import form_of, require_form_of
 from ldpopt.surveys.overview import facts_of
 from ldpopt.surveys.questionnaire import Questionnaire
 from ldpopt.surveys.randomize import randomize_file, randomize_frame
+from ldpopt.surveys.regressions import regress_survey
 from ldpopt.surveys.values import values_of_survey
 
 
@@ -483,3 +486,35 @@ class Survey(Questionnaire, Described):
             many answers.
         """
         return independence_of(self, table, (one, two), weights)
+
+    def regress(
+        self,
+        formula: str,
+        table: Any,
+        *,
+        kind: Kind = "logit",
+        sample: Any = None,
+        confidence: float = 0.95,
+        missing: Literal["refuse", "leave_out"] = "refuse",
+    ) -> Regression:
+        """Regress answers on covariates, from reports; see `ldpopt.regress`.
+
+        Parameters
+        ----------
+        formula : str
+            As ``"smokes ~ age + C(region)"``. The questions of the survey are protected columns.
+        table : dataframe, or path of a file
+            Reports, as `privatize` returned or wrote them, with clear columns beside them.
+        kind, sample, confidence, missing
+            As in `ldpopt.regress`; default: ``"logit"`` and ``None`` and ``0.95`` and
+            ``"refuse"``.
+
+        Raises
+        ------
+        StatementError
+            If all questions have one joint report, or as `ldpopt.regress`.
+        LimitReachedError
+            If the likelihood has no maximum.
+        """
+        options = {"kind": kind, "sample": sample, "confidence": confidence, "missing": missing}
+        return regress_survey(self, formula, table, **options)

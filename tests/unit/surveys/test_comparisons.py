@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from scipy.stats import chi2_contingency
 
-from builders import refused
-from ldpopt import Mechanism, Survey
+from builders import cli_json, refused
+from ldpopt import Mechanism, Survey, regress
 from ldpopt.estimation.intervals import norm_sub
 from ldpopt.surveys.comparisons import holm, nearest_tables
 from ldpopt.surveys.estimates import SurveyEstimate
@@ -201,3 +201,25 @@ def test_values_average_to_the_estimates(scheme: Any, tmp_path: Any) -> None:
     assert list(asked.values(drawn, questions=["stress"])) == list(values)[2:]
     with refused("question"):
         asked.values(drawn, questions=["drinks"])
+
+
+def test_a_survey_regresses_its_reports(reports: pd.DataFrame, tmp_path: Any) -> None:
+    found = survey().regress("smokes ~ C(region)", reports)
+    by_hand = regress("smokes ~ C(region)", reports, {"smokes": coin()})
+    pd.testing.assert_series_equal(found.params, by_hand.params)
+    path = tmp_path / "reports.csv"
+    reports.to_csv(path, index=False)
+    pd.testing.assert_series_equal(
+        survey().regress("smokes ~ C(region)", path).params, found.params
+    )
+    survey().save(tmp_path / "survey.json")
+    data = cli_json(
+        *("survey", "regress", tmp_path / "survey.json", path, "smokes ~ C(region)"),
+        *("-o", tmp_path / "table.csv", "--json", "-"),
+    )
+    assert len(data["coefficients"]) == len(pd.read_csv(tmp_path / "table.csv")) == 3
+    with refused("missing-file"):
+        survey().regress("smokes ~ region", tmp_path / "nowhere.csv")
+    joint = Survey({"a": ["no", "yes"], "b": ["no", "yes"]}, epsilon=4.0, scheme="joint")
+    with refused("joint"):
+        joint.regress("a ~ b", reports)
