@@ -240,7 +240,8 @@ def compose(
     (0.375, 0.75)
     """
     group = whole_number(group, "group", 1)
-    if isinstance(channels, (Mechanism, str)) or not isinstance(channels, Iterable):
+    is_list = isinstance(channels, Iterable) and getattr(channels, "shape", (1,)) != ()
+    if isinstance(channels, (Mechanism, str)) or not is_list:
         problem = f"a {type(channels).__name__} is not a list of channels"
         raise StatementError(problem, code="channel-list", do="pass [mechanism, ...]")
     known: dict[int, Source] = {}  # a channel that is used again is one source

@@ -118,7 +118,7 @@ def audit_by_odds(
     least, verdict = verdict_of_ratio(odds, epsilon)
 
     def curve(at: Budget) -> float:
-        return max(0.0, round_up(delta(at.enclosure()[0])))
+        return max(0.0, round_up(delta(Budget(at).enclosure()[0])))
 
     delta_there = 0.0 if verdict == "certified" else curve(epsilon)
     return Audit(least, delta_there, witness, verdict, f"{float(epsilon):.6g}-LDP", curve)

@@ -33,6 +33,7 @@ from ldpopt.foundation.numbers import (
     real_number,
     require_choice,
     require_kind,
+    require_text,
     short_repr,
 )
 
@@ -62,6 +63,7 @@ def max_divergence(
     """
     matrix = exact(channel)
     budget = None if budget is None else Budget(budget)
+    require_text(claim, "claim")
     if pairs is not None:
         require_kind(pairs, AnyPairs, "max_divergence()", "pass Pairs(first, second, distance)")
     ratios = None if pairs is None else row_ratios(matrix, pairs)
@@ -363,7 +365,8 @@ def audit(channel: Any, privacy: Any = None) -> Audit:
     """
     if privacy is None:
         return max_divergence(channel)
-    is_channel = hasattr(privacy, "denominator")  # a mechanism has audit() too
+    # mechanisms and protocols have audit() too
+    is_channel = hasattr(privacy, "denominator") or hasattr(privacy, "privatize")
     if isinstance(privacy, type) or is_channel or not callable(getattr(privacy, "audit", None)):
         do = "pass a notion of ldpopt.privacy, such as PureLDP(epsilon)"
         problem = f"{short_repr(privacy)} is not a privacy notion"

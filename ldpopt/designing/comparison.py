@@ -15,11 +15,12 @@ from ldpopt.certificate.frequency_certificate import best_size
 from ldpopt.designing import literature
 from ldpopt.designing.design import AnyDesign, design
 from ldpopt.designing.literature import SetProtocol, factorization
+from ldpopt.designing.record import Design, FormulaDesign
 from ldpopt.errors import LdpoptError
 from ldpopt.foundation import optional
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.display import Facts, HasFacts, Table, shown
-from ldpopt.foundation.numbers import Float, frozen, positive_seconds
+from ldpopt.foundation.numbers import Float, frozen, positive_seconds, require_kind
 from ldpopt.frequencies.linear_hash import LinearHash
 from ldpopt.privacy import PureLDP
 from ldpopt.problem.design_problem import DesignProblem
@@ -227,6 +228,7 @@ def compare_designs(
         "time_limit": time_limit,
     }
     best = design(wanted, privacy, **options) if best is None else best
+    require_kind(best, (Design, FormulaDesign), "compare_designs()", "pass what design() returned")
     if not isinstance(privacy, PureLDP):
         reason = f"it is for pure privacy, and the notion is {type(privacy).__name__}"
         return DesignComparison(best, (), dict.fromkeys(NAMES, reason))

@@ -216,9 +216,18 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
         """The p-value of the counts under the protocol."""
         return self.protocol.p_value(counts)
 
-    def estimate(self, reports: Any, confidence: float = 0.95, **options: Any) -> Estimate:
+    def estimate(
+        self,
+        reports: Any,
+        confidence: float = 0.95,
+        *,
+        simultaneous: bool = False,
+        check_fit: bool = True,
+        weights: Any = None,
+    ) -> Estimate:
         """Estimate the workload from reports or `Counts`, without bias; see `Design.estimate`."""
-        frequencies = self.protocol.estimate(reports, confidence, **options)
+        options: dict[str, Any] = {"simultaneous": simultaneous, "check_fit": check_fit}
+        frequencies = self.protocol.estimate(reports, confidence, weights=weights, **options)
         unit = self.workload.unit or 1.0
         made: dict[str, Any] = {
             "values": unit * frequencies.values,

@@ -18,7 +18,7 @@ from ldpopt.estimation.intervals import interval_quantile, norm_sub
 from ldpopt.estimation.significance import Significance
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label, shown
-from ldpopt.foundation.numbers import Float, frozen, real_array
+from ldpopt.foundation.numbers import Float, frozen, real_array, require_kind
 
 NO_ERROR = "no standard error is known where all reports say the same: see the interval"
 PROJECTED = ", norm_sub"  # what `Estimate.norm_sub` adds to the name of a method
@@ -257,6 +257,11 @@ class Estimate(HasFacts):
         **fields: Any,
     ) -> Estimate:
         """Make the record of the numbers of a band, estimated from some counts."""
+        require_kind(counts, Counts, "Estimate.of_band()", "pass what was counted")
+        if not (hasattr(type(band), "ends") and hasattr(type(band), "contrast")):
+            raise StatementError(
+                f"a {type(band).__name__} is not a band", code="band", do="pass Estimate.bounds"
+            )
         z = interval_quantile(confidence, len(band.values), simultaneous)
         return cls(
             band.values,

@@ -5,7 +5,7 @@ of two yes/no questions.
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, real_array
 
 
 def ratio(shares: Float) -> float:
@@ -68,7 +68,7 @@ def phi(table: Float) -> float:
 
 
 def _of_size(values: Float, size: int) -> Float:
-    numbers = np.asarray(values, dtype=np.float64)
+    numbers = real_array(values, "table")
     if numbers.shape != (size,):
         raise StatementError(
             f"{numbers.size} numbers; this function is of {size}",

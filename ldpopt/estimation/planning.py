@@ -94,7 +94,8 @@ class Precision:
                 do="percentage points are hundredths: pass 0.05 or '5%' for five; did you mean "
                 f"{wanted[place] / 100:g}?",
             )
-        people = np.ceil(self.variances * (self.quantile / wanted) ** 2 * (1 - 1e-12))
+        with np.errstate(over="ignore"):  # refused below
+            people = np.ceil(self.variances * (self.quantile / wanted) ** 2 * (1 - 1e-12))
         if not (people <= MOST_PEOPLE).all():
             raise StatementError(
                 f"{people.max():.3g} people are needed",

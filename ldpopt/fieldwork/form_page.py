@@ -27,7 +27,7 @@ from ldpopt.fieldwork.sentences import (
 )
 from ldpopt.foundation.display import filled
 from ldpopt.foundation.labels import nearest
-from ldpopt.foundation.numbers import require_kind, require_text, short_repr
+from ldpopt.foundation.numbers import require_kind, require_text, short_repr, truth
 from ldpopt.foundation.sentences import Topic, at_most_text
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.surveys.form import form_digest
@@ -129,7 +129,8 @@ def page(
         for question in questions
     ]
     data = {"form": form, "digest": digest, "wording": stated.digest, "bytes": message_bytes(form)}
-    data |= {"to": to, "invited": bool(invited), "shared": stated.shared, "shown": shown}
+    data |= {"to": to, "invited": truth(invited, "invited")}
+    data |= {"shared": stated.shared, "shown": shown}
     data["parts"] = shown if survey.joint is None else [_joint_part(survey, shown, words)]
     data["words"] = {key: words[key] for key in sorted(set(USED_BY_SCRIPT.findall(script)))}
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")

@@ -18,7 +18,7 @@ from ldpopt.errors import ModelFileError
 from ldpopt.fieldwork.about import AboutTable
 from ldpopt.fieldwork.invitations import INVITATIONS
 from ldpopt.foundation import optional
-from ldpopt.foundation.files import replacing
+from ldpopt.foundation.files import replacing, require_path
 from ldpopt.tables.database import (
     ABOUT,
     ID,
@@ -273,6 +273,14 @@ def backup(url: str, path: str) -> int:
                 code="database-kind",
                 where=where,
                 do="use `pg_dump`, or `ldpopt survey export` for the reports alone",
+            )
+        require_path(path)
+        if os.path.lexists(path):
+            raise ModelFileError(
+                "the file exists already",
+                code="existing-file",
+                where=os.fspath(path),
+                do="name a new file: a backup never replaces one",
             )
         folder = os.path.dirname(os.path.abspath(path))
         with (

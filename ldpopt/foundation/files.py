@@ -29,10 +29,12 @@ def replacing(
     """
     # A new file must not exist yet (else FileExistsError), and only its owner may read it.
     require_path(path)
+    if "\0" in os.fsdecode(path):
+        raise ModelFileError("the path has a null byte", code="path", do="name a file")
     if new and os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(path))
     target = Path(os.fsdecode(os.path.realpath(path)))
-    if target.is_dir():
+    if os.path.isdir(target):
         raise ModelFileError(
             "cannot write the file: it is a folder",
             code="folder",

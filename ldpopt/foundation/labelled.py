@@ -2,7 +2,7 @@
 plain arrays are.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,7 +127,12 @@ def _row(part: Any, columns: Labels, name: str, kind: str) -> list[Any]:
 
 def distinct_labels(names: Any, name: str, kind: str) -> Labels:
     """Labels as a tuple of distinct hashable values; numpy scalars become plain values."""
-    raw = names.tolist() if hasattr(names, "tolist") else list(names)
+    raw = names.tolist() if hasattr(names, "tolist") else names
+    if not isinstance(raw, Iterable):
+        raise StatementError(
+            f"{short_repr(names)} is not a list of {kind}s", code="list", do="pass a list of labels"
+        )
+    raw = list(raw)
     return check_labels(raw, len(raw), kind, StatementError, f"the {name}")
 
 
@@ -223,12 +228,19 @@ def _counted_table(source: Any, kind: str) -> Mapping[Hashable, Any] | None:
     if fields is not None and [field.name for field in fields] == ["values", "counts"]:
         labels = source.field(0).to_pylist()
         counts = source.field(1).to_pylist()
-    elif not hasattr(source, "columns"):
+    elif not isinstance(getattr(source, "columns", None), Iterable):
         return None
     else:
         from ldpopt.foundation.optional import narwhals as nw
 
-        frame = nw.from_native(source, pass_through=True, eager_only=True)
+        try:
+            frame = nw.from_native(source, pass_through=True, eager_only=True)
+        except nw.exceptions.DuplicateError:
+            raise StatementError(
+                f"the table has a column name twice: it is not counts by {kind}",
+                code="duplicate-column",
+                do="rename a column",
+            ) from None
         names = list(frame.columns)
         counting = [name for name in names if name in COUNT_COLUMNS]
         if len(names) != 2 or len(counting) != 1:

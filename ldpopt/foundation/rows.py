@@ -79,6 +79,7 @@ class RowBlock:
             return ""
         if not (isinstance(self.shape, tuple) and len(self.shape) == 2):
             return "its shape is not a pair of numbers"
+        n, m = whole_number(n, "n"), whole_number(m, "m")
         rows, columns = self.shape
         if rows != (n if self.inputs is None else len(self.inputs)):
             return f"it is about {rows} inputs, and there are {n}"

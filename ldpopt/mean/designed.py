@@ -60,8 +60,8 @@ class Designed(NumberProtocol):
                 do=do,
             )
         super().__init__(epsilon)
-        self.values = frozen(values)
-        self.outputs = frozen(outputs)
+        self.values = frozen(real_array(values, "values"))
+        self.outputs = frozen(real_array(outputs, "outputs"))
         self.solution = solution
         self._scale = scale
         self.natural_domain = float(values[0]), float(values[-1])

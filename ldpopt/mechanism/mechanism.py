@@ -22,7 +22,7 @@ from ldpopt.foundation.documents import reading_json
 from ldpopt.foundation.labelled import is_series
 from ldpopt.foundation.labels import Names, codes, label_array
 from ldpopt.foundation.late import late
-from ldpopt.foundation.numbers import Float, require_kind
+from ldpopt.foundation.numbers import Float, require_choice, require_kind, short_repr
 from ldpopt.mechanism import sampling
 from ldpopt.mechanism.adversary import AdversaryMeasures
 from ldpopt.mechanism.channels import Channel, channel_table, read_channel
@@ -35,6 +35,7 @@ from ldpopt.mechanism.questions import Question
 from ldpopt.privacy.notion import is_written, require_notion
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.utility import Utility, resolve
+from ldpopt.tables.coding import TREATMENTS
 
 
 class Mechanism(Channel, AdversaryMeasures, HasFacts):
@@ -261,12 +262,20 @@ class Mechanism(Channel, AdversaryMeasures, HasFacts):
                 raise StatementError(
                     "the columns of the answers are missing", code="answer-columns", do=do
                 )
+            require_choice(missing, TREATMENTS, "missing")
             if missing != "refuse" or missing_answer is not None:
                 problem = "missing answers are for columns of a table"
                 do = 'pass a table, and "question"'
                 raise StatementError(problem, code="treatment-of-list", do=do)
             return self.sample(table, rng=rng, key=key, id=id)
         names = list(columns) if isinstance(columns, list) else [columns]
+        for name in names:
+            if not isinstance(name, Hashable):
+                raise StatementError(
+                    f"{short_repr(name)} is not the name of a column",
+                    code="column-name",
+                    do='pass "question", or a list of names',
+                )
         questions = dict.fromkeys(names, Question(self, missing, missing_answer))
         return privatize_frame(table, questions, rng, Keyed.read(key, id, rng), again=again)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -94,7 +94,7 @@ def _streams(
 
 def _require_other_column(keyed: Keyed | None, columns: Sequence[Any]) -> None:
     """Refuse a column of answers as ids."""
-    if keyed is not None and keyed.id in columns:
+    if keyed is not None and isinstance(keyed.id, Hashable) and keyed.id in columns:
         raise StatementError(
             f"column {keyed.id!r} has answers, not ids",
             code="ids-column",

@@ -136,7 +136,7 @@ def _draw_lines(
     """Draw lines from one place to its reports, and a ring around it."""
     from matplotlib.collections import LineCollection
 
-    if origin not in mechanism.inputs:
+    if not isinstance(origin, Hashable) or origin not in mechanism.inputs:
         raise StatementError(
             f"the origin {short_repr(origin)} is not an input",
             code="origin",

@@ -15,7 +15,7 @@ import numpy as np
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import Names
-from ldpopt.foundation.numbers import short_repr
+from ldpopt.foundation.numbers import listed_items, short_repr
 from ldpopt.polytope.double_description import Channel, Point
 from ldpopt.privacy import Notion, TiedNotion, Ties
 from ldpopt.privacy.notion import known_notions
@@ -110,7 +110,7 @@ def read_inputs(privacy: Any, n: int, inputs: Names | None) -> tuple[Hashable, .
     ...
     """
     alphabet = privacy.alphabet if isinstance(privacy, Notion) else None
-    known = alphabet if inputs is None else tuple(inputs)
+    known = alphabet if inputs is None else tuple(listed_items(inputs, "inputs"))
     names: tuple[Hashable, ...] = tuple(range(n)) if known is None else known
     if len(names) != n:
         raise StatementError(

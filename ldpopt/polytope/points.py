@@ -33,6 +33,7 @@ from ldpopt.foundation.numbers import (
     require_kind,
     require_memory,
     short_repr,
+    truth,
 )
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
@@ -234,6 +235,7 @@ class ExtremePoints(HasFacts, ABC):
 
         With ``formulas`` a last column has the formulas, at about a millisecond for each point.
         """
+        formulas = truth(formulas, "formulas")
         n, m = self.shape
         require_memory(24.0 * n * m * self.count, f"a table of {self.count:,} extreme points")
         names = [f"P({label(x)},{y})" for x in self.inputs for y in range(m)]
@@ -265,6 +267,7 @@ class ExtremePoints(HasFacts, ABC):
                 self._title(),
                 [*parts, "the time limit ended the list: these are not all extreme points"],
             )
+        fractions = truth(fractions, "fractions")
         orbits = self.orbits[:MAX_SHOWN_ORBITS]
         rows: list[list[Any]] = []
         for orbit in orbits:

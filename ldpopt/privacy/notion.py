@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -14,7 +14,7 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.labelled import positions_of, take_labels
 from ldpopt.foundation.labels import Names, check_labels, nearest, read_alphabet
-from ldpopt.foundation.numbers import Float, short_repr
+from ldpopt.foundation.numbers import Float, require_memory, short_repr
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.plain import (
     MisstatedError,
@@ -377,7 +377,7 @@ def shape_of(channel: Any) -> tuple[tuple[Hashable, ...], bool]:
     """Inputs of a mechanism or labelled table, or positions in a plain array; and whether they are
     labels.
     """
-    if hasattr(channel, "inputs"):
+    if isinstance(getattr(channel, "inputs", None), Iterable) and hasattr(channel, "outputs"):
         return tuple(channel.inputs), True
     channel, (rows, _) = take_labels(channel, "channel")
     if rows is not None:
@@ -387,6 +387,7 @@ def shape_of(channel: Any) -> tuple[tuple[Hashable, ...], bool]:
         raise MechanismError(
             problem, code="channel", do="pass a Mechanism or an array (inputs, outputs)"
         )
+    require_memory(64.0 * len(channel), f"a channel of {len(channel):,} inputs")
     return tuple(range(len(channel))), False
 
 

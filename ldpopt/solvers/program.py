@@ -15,7 +15,7 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.files import require_path
-from ldpopt.foundation.numbers import Float, Int, shaped_array
+from ldpopt.foundation.numbers import Float, Int, shaped_array, truth
 from ldpopt.foundation.rows import RowBlock
 
 if TYPE_CHECKING:
@@ -291,7 +291,7 @@ class LinearProgram:
             raise StatementError(
                 problem, code="program", do="check that its numbers are finite and below 1e20"
             )
-        if named:
+        if truth(named, "named"):
             for column, name in enumerate(plain_names(self.column_names())):
                 highs.passColName(column, name)
             for row, name in enumerate(plain_names(self.row_names())):
@@ -308,6 +308,7 @@ class LinearProgram:
         """
         import pulp
 
+        named = truth(named, "named")
         columns = (
             plain_names(self.column_names()) if named else [f"x{j}" for j in range(self.shape[1])]
         )

@@ -23,6 +23,7 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.reports import read_numbers
 from ldpopt.foundation import optional
 from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.files import require_path
 from ldpopt.foundation.labels import first_duplicate, nearest
 from ldpopt.foundation.numbers import (
     Float,
@@ -413,6 +414,7 @@ class _Runs:
 
 def _checkpoint(path: str | os.PathLike[str], data: Data, users: int, seed: int) -> Checkpoint:
     """Open the checkpoint of an experiment; a small sample identifies the data."""
+    require_path(path)
     sample = np.ascontiguousarray(data(min(16, users), generator_of(seed, Purpose.DATA_SETS)))
     statement = {"seed": seed, "draws": VERSION, "data": zlib.crc32(sample.tobytes())}
     title = f"means of data {statement['data']:x}, seed {seed}"

@@ -27,7 +27,7 @@ from ldpopt.estimation.significance import Significance, independence
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
 from ldpopt.foundation.labels import label_numbers, nearest, text_of
-from ldpopt.foundation.numbers import short_repr
+from ldpopt.foundation.numbers import require_kind, short_repr
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.mechanism.files import require_drawn_by
 from ldpopt.mechanism.mechanism import Mechanism
@@ -304,6 +304,7 @@ def estimate_question(
     """
     source = numbers_of(survey, name)
     if isinstance(source, YesNoPatterns):
+        require_kind(counts, Counts, "estimate_question()", "pass what survey.count returned")
         estimate: Any = partial(source.estimate_one, name)
     elif isinstance(source, MechanismSource):
         estimate = partial(estimate_frequencies, source.mechanism)

@@ -20,7 +20,7 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.foundation.labels import first_duplicate, no_label
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, listed_items
 from ldpopt.mechanism.questions import Question
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.workload import Workload
@@ -76,6 +76,8 @@ class TicksQuestion(Question):
     columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        for name in ("ticks", "columns"):
+            object.__setattr__(self, name, tuple(listed_items(getattr(self, name), name)))
         super().__post_init__()
         if (twice := first_duplicate(self.columns)) is not None:
             raise StatementError(

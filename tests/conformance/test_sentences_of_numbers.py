@@ -562,6 +562,8 @@ ALWAYS = {
     "_, at most": "the heading of what follows from the second of these effects",
     "Private channel for a convex utility": "a title; value and bound stand under it",
     "best of two reports": "over all channels of two reports, compared with all partitions",
+    "_: are the answers the same in all groups of": "a question; its test stands under it",
+    "_; Holm's is right for all rows together": "Holm (1979), for any dependence of the rows",
     ", all at once": "of simultaneous intervals, whose coverage is simulated elsewhere",
     "--kind polytope draws all mechanisms of a model, and a JSON file has one": NO_CLAIM,
     r"Audit over all pairs of answers: true $\varepsilon$ = _": EXACT,
