@@ -17,7 +17,7 @@ from ldpopt.foundation.display import Table, label
 from ldpopt.foundation.documents import plain_labels
 from ldpopt.foundation.labelled import read_labelled
 from ldpopt.foundation.labels import Names, check_labels, listed
-from ldpopt.foundation.numbers import Float, frozen, listed_items
+from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.mechanism.sampling import BITS, round_rows
 
 MAX_SHOWN = 20  # largest number of rows and columns of a channel that is shown as a table
@@ -34,8 +34,10 @@ def read_channel(
         table = read_labelled(channel, "channel")
         rows, columns = (*table.axes, None)[:2]
         for labels, kind in ((inputs, "input"), (outputs, "output")):
-            if labels is not None:
-                listed_items(labels, f"{kind}s")
+            if labels is not None and not hasattr(labels, "__len__"):
+                raise StatementError(
+                    f"the {kind}s are not a list", code="list", do="pass a list of labels"
+                )
             if labels is not None and table.has_labels:
                 check_labels(labels, len(labels), kind)
         values = table.to(inputs, outputs)

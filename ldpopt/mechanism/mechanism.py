@@ -273,7 +273,7 @@ class Mechanism(Channel, AdversaryMeasures, HasFacts):
             if not isinstance(name, Hashable):
                 raise StatementError(
                     f"{short_repr(name)} is not the name of a column",
-                    code="column-name",
+                    code="named-column",
                     do='pass "question", or a list of names',
                 )
         questions = dict.fromkeys(names, Question(self, missing, missing_answer))
