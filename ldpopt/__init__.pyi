@@ -30,6 +30,7 @@ from .estimation.fit import goodness_of_fit as goodness_of_fit
 from .estimation.inversion import estimate_frequencies as estimate_frequencies
 from .estimation.planning import plan_sample as plan_sample
 from .estimation.power import plan_difference as plan_difference
+from .estimation.sample import Sample as Sample
 from .estimation.significance import Significance as Significance
 from .foundation.budget import Budget as Budget
 from .foundation.rows import RowBlock as RowBlock

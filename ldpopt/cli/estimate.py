@@ -179,6 +179,14 @@ def _estimates(requested: EstimateRequest) -> SurveyEstimate:
             return SurveyEstimate({" and ".join(requested.pair): both}, title=survey.title)
         if requested.method == "inversion":
             return survey.estimate(table, weights=weights, by=requested.by, **reading)
+        if not survey.sample.is_plain:
+            raise StatementError(
+                "the most likely shares have no errors of a sample with strata, clusters, a "
+                "population or margins",
+                code="method-of-sample",
+                where="--method",
+                do="use the method inversion",
+            )
         counts = survey.count(table, weights=weights) if isinstance(table, str) else table
         return SurveyEstimate(
             {name: _most_likely(requested, counted) for name, counted in counts.items()}

@@ -21,6 +21,10 @@ from ldpopt.auditing.black_box import lower_limit, upper_limit
 from ldpopt.foundation.numbers import Float, inner_share
 
 
+FARTHEST_TAIL = 35.0  # normal quantile up to which Student's quantiles are computed
+LARGEST_QUANTILE = 1e70  # its fourth power is a float
+
+
 def normal_quantile(confidence: float) -> float:
     r"""Return ``z`` with :math:`\Pr(|Z| \le z) = \text{confidence}` for a standard normal ``Z``:
     1.96 for 0.95.
@@ -36,6 +40,18 @@ def interval_quantile(confidence: float, count: int, simultaneous: bool) -> floa
     return (
         normal_quantile(1.0 - (1.0 - confidence) / count) if simultaneous and count > 1 else alone
     )
+
+
+def student_quantile(z: Any, freedom: float) -> Any:
+    """The quantile of Student's t distribution with the probability of a normal quantile ``z >=
+    0``; for infinite freedom ``z`` itself.
+    """
+    if freedom == np.inf:
+        return z
+    from scipy.special import ndtr, stdtrit
+
+    tail = ndtr(-np.clip(z, 0.0, FARTHEST_TAIL))  # all that floats have
+    return np.minimum(-stdtrit(freedom, tail), LARGEST_QUANTILE)
 
 
 def tail(z: Any) -> Any:

@@ -181,8 +181,8 @@ def _likelihood_band(channel: Float, counts: Counts) -> LikelihoodBand:
         covariance,
         np.sqrt(np.maximum(spread, 0.0)),
         (0.0, 1.0),
-        channel,
-        counts,
+        channel=channel,
+        counts=counts,
     )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -156,6 +156,15 @@ def _groups(column: Any, where: str, as_text: bool) -> dict[Hashable, NDArray[np
     """Which rows are in each group that a column names; rows without a name are a group of their
     own.
     """
+    names, codes = coded_names(column, where, as_text)
+    require_few_groups(names, where)
+    return {name: codes == code for code, name in enumerate(names)}
+
+
+def coded_names(column: Any, where: str, as_text: bool) -> tuple[list[Hashable], NDArray[np.int64]]:
+    """The names that a column has, and the position of that of each row; a missing one is named
+    `NO_GROUP`.
+    """
     values = as_arrow(column)
     if values is None or str(values.type).startswith(("list", "struct")):
         raise StatementError(
@@ -165,27 +174,27 @@ def _groups(column: Any, where: str, as_text: bool) -> dict[Hashable, NDArray[np
             do="pass a column of texts or numbers",
         )
     coded = values if hasattr(values, "dictionary") else values.dictionary_encode()
-    names = [
-        NO_GROUP if is_missing(name, as_text) else name
-        for name in [*coded.dictionary.to_pylist(), None]
-    ]
-    codes = coded.indices.fill_null(len(names) - 1).to_numpy(zero_copy_only=False)
-    groups: dict[Hashable, Any] = {}
-    for code in np.unique(codes):
-        name = (
-            int(names[code])
-            if isinstance(names[code], float) and names[code].is_integer()
-            else names[code]
+    entries = [*coded.dictionary.to_pylist(), None]
+    codes = coded.indices.fill_null(len(entries) - 1).to_numpy(zero_copy_only=False)
+    known: dict[Hashable, int] = {}
+    places = np.zeros(len(entries), dtype=np.int64)
+    for code in np.unique(codes).tolist():
+        name = NO_GROUP if is_missing(entries[code], as_text) else entries[code]
+        if isinstance(name, float) and name.is_integer():
+            name = int(name)
+        places[code] = known.setdefault(name, len(known))
+    return list(known), places[codes]
+
+
+def require_few_groups(names: Sequence[Hashable], where: str) -> None:
+    """Refuse a column of groups with many values."""
+    if len(names) > MAX_GROUPS:
+        raise StatementError(
+            f"there are more than {MAX_GROUPS} groups",
+            code="group-count",
+            where=where,
+            do="name a column with fewer values, such as a region",
         )
-        groups[name] = groups.get(name, False) | (codes == code)
-        if len(groups) > MAX_GROUPS:
-            raise StatementError(
-                f"there are more than {MAX_GROUPS} groups",
-                code="group-count",
-                where=where,
-                do="name a column with fewer values, such as a region",
-            )
-    return groups
 
 
 def no_names() -> StatementError:

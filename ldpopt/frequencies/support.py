@@ -31,6 +31,8 @@ class SupportBand:
     gap: float  # p - q
     among: tuple[int, int] | None = None  # None: score intervals
     is_pair: bool = False  # whether these are the two shares of a yes/no question
+    freedom: float = np.inf
+    influence: None = None
 
     @cached_property
     def values(self) -> Float:

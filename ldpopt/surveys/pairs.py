@@ -128,15 +128,22 @@ class _LikelyBand(ScoreBand):
 
     @property
     def covariance(self) -> Float | None:
-        """Covariance at the likely shares; with weights at those seen."""
+        """Covariance at the likely shares; with weights or a sample at those seen."""
         seen = super().covariance
-        return seen if seen is None or self.counts.is_weighted else self._spread_of_likely
+        return seen if seen is None or self._is_drawn else self._spread_of_likely
+
+    @property
+    def _is_drawn(self) -> bool:
+        """Whether people were not drawn one by one with the same weights."""
+        return self.counts.is_weighted or self.counts.sampled is not None
 
     @cached_property
     def errors(self) -> Float:
-        """Standard errors at the likely shares; with weights the larger ones of both."""
+        """Standard errors at the likely shares; with weights or a sample the larger ones
+        of both.
+        """
         error = np.sqrt(np.maximum(np.diag(self._spread_of_likely), 0.0))
-        return np.maximum(error, super().errors) if self.counts.is_weighted else error
+        return np.maximum(error, super().errors) if self._is_drawn else error
 
 
 def not_shown(

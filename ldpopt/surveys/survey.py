@@ -10,6 +10,7 @@ from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.options import Reading
 from ldpopt.estimation.planning import Precision
+from ldpopt.estimation.sample import Sample
 from ldpopt.estimation.significance import Significance
 from ldpopt.foundation.files import FilePath
 from ldpopt.mechanism.keyed import Keyed
@@ -59,6 +60,9 @@ class Survey(Questionnaire):
         What the survey is about; default: ``""``.
     weights : str, optional
         Column of survey weights, which is kept in files of reports, unprotected; default: none.
+    sample : Sample, optional
+        How people are drawn: strata, clusters, the population, margins; its columns are kept in
+        files of reports, unprotected. Default: one by one, with the weights.
     words : mapping, optional
         Words of the page for respondents, with the keys of ``[form]`` in a survey file, and
         ``{"questions": {name: {"text": ..., "answers": {label: words}}}}``; default: none.
@@ -257,7 +261,7 @@ class Survey(Questionnaire):
         """Write the reports of a file of answers, CSV or Parquet, in one pass; return the number of
         rows.
 
-        All columns but the questions, ``keep`` and the weights are dropped; see
+        All columns but the questions, ``keep`` and those of the sample are dropped; see
         `Mechanism.privatize` for the other arguments. A column that has reports already, by the
         origin of its file, is refused unless ``again`` is true.
         """
@@ -296,6 +300,7 @@ class Survey(Questionnaire):
         table: Any,
         *,
         weights: Any = None,
+        sample: Sample | None = None,
         by: str | None = None,
         confidence: float = 0.95,
         simultaneous: bool = False,
@@ -317,7 +322,10 @@ class Survey(Questionnaire):
         table : dataframe, path of a file, address of a database, or mapping name -> Counts
             Reports, or their counts.
         weights : array_like, Series or column name, optional
-            Weight of each person; default: those of the survey, else all 1.
+            Weight of each person; default: those of the sample, else of the survey, else all 1.
+        sample : Sample, optional
+            How the people were drawn; default: as the survey says. Groups are parts of the sample,
+            also where no group is in all of its clusters.
         by : str, optional
             Column of groups, such as a region, for each of which everything is estimated; default:
             none.
@@ -338,11 +346,21 @@ class Survey(Questionnaire):
         Raises
         ------
         StatementError
-            If a question is missing, counts are of another mechanism, or there are more than 1000
-            groups.
+            If a question is missing, counts are of another mechanism, there are more than 1000
+            groups, or the table does not fit the sample: a stratum has a single unit, or a margin
+            other categories.
+
+        Examples
+        --------
+        >>> import ldpopt, pandas
+        >>> coin = ldpopt.Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+        >>> reports = pandas.DataFrame({"q": ["no", "yes", "yes"] * 4, "class": [*range(6)] * 2})
+        >>> classes = ldpopt.Sample(clusters="class")
+        >>> Survey({"q": coin}).estimate(reports, sample=classes)["q"].std_error.round(3)
+        array([0.422, 0.422])
         """
         reading = Reading(confidence, simultaneous, check_fit)
-        return estimate_survey(self, table, weights, by, reading)
+        return estimate_survey(self, table, weights, by, reading, sample)
 
     def estimate_question(
         self,
@@ -446,7 +464,15 @@ class Survey(Questionnaire):
         """
         return values_of_survey(self, table, questions)
 
-    def independence(self, table: Any, one: str, two: str, *, weights: Any = None) -> Significance:
+    def independence(
+        self,
+        table: Any,
+        one: str,
+        two: str,
+        *,
+        weights: Any = None,
+        sample: Sample | None = None,
+    ) -> Significance:
         """Test whether the answers to two questions are independent.
 
         They are exactly if the two reports of a person are; see `ldpopt.estimation.significance`.
@@ -458,7 +484,9 @@ class Survey(Questionnaire):
         one, two : str
             The questions.
         weights : array_like, Series or column name, optional
-            Weight of each person; default: those of the survey, else all 1.
+            Weight of each person; default: those of the sample, else of the survey, else all 1.
+        sample : Sample, optional
+            How the people were drawn; default: as the survey says.
 
         Raises
         ------
@@ -466,4 +494,4 @@ class Survey(Questionnaire):
             If a person does not report on both questions in two reports, or the questions have too
             many answers.
         """
-        return independence_of(self, table, (one, two), weights)
+        return independence_of(self, table, (one, two), weights, sample)
