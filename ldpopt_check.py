@@ -5,23 +5,24 @@ one. A certificate that claims more than is proved here is refused.
 
 The parts can be read in this order; the numbers are their first lines:
 
-    1. Reading: files, numbers, labels, masses ...........................................  129
-    2. e**x and ln between rationals .....................................................  269
-    3. Privacy notions ...................................................................  343
-    4. Programs: what the mechanism is worth, and what no private mechanism can pass .....  594
-    5. Designs: error and bias of the estimator that is used .............................  881
-    6. Designs: bounds on all private mechanisms ......................................... 1304
-    6a. Sets of answers, one by one ...................................................... 1381
-    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 1452
-    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 1571
-    6d. A single mean .................................................................... 1772
-    6e. Products: combinations of attributes ............................................. 1862
-    6f. Questions of two answers each: moments of sets ................................... 2042
-    7. Reports: what several reports of a person reveal together ......................... 2353
-    7a. One report, as atoms ............................................................. 2514
-    7b. Shuffled reports ................................................................. 2660
-    7c. The mean positive part of a sum of many variables ................................ 2733
-    8. Files, and the command line ....................................................... 2890
+    1. Reading: files, numbers, labels, masses ...........................................  131
+    2. e**x and ln between rationals .....................................................  286
+    3. Privacy notions ...................................................................  360
+    4. Programs: what the mechanism is worth, and what no private mechanism can pass .....  614
+    5. Designs: error and bias of the estimator that is used .............................  904
+    5a. What a file says of its mechanism once more ...................................... 1387
+    6. Designs: bounds on all private mechanisms ......................................... 1455
+    6a. Sets of answers, one by one ...................................................... 1532
+    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 1603
+    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 1722
+    6d. A single mean .................................................................... 1923
+    6e. Products: combinations of attributes ............................................. 2013
+    6f. Questions of two answers each: moments of sets ................................... 2193
+    7. Reports: what several reports of a person reveal together ......................... 2504
+    7a. One report, as atoms ............................................................. 2665
+    7b. Shuffled reports ................................................................. 2811
+    7c. The mean positive part of a sum of many variables ................................ 2884
+    8. Files, and the command line ....................................................... 3041
 
 A function begins with its claim, as an inequality or equation where it has one. Names such as
 ``thm-estimation-bound`` are the labels of theorems in the documentation (docs/theory), where the
@@ -58,6 +59,7 @@ import json
 import re
 import sys
 from bisect import bisect
+from copy import copy
 from decimal import MAX_EMAX, MAX_PREC, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -193,6 +195,21 @@ def double(value, *shape):
     )
     over, under = float(value).as_integer_ratio()
     return over * (S // under)
+
+
+def whole(value, stop):
+    """A whole number from 0 to before the end; neither true, which is 1, nor 1.0."""
+    need(
+        type(value) is int and 0 <= value < stop,
+        f"{value!r:.60} is not a whole number from 0 to {stop - 1}",
+    )
+    return value
+
+
+def listed(value):
+    """A list."""
+    need(isinstance(value, list), f"{value!r:.60} is not a list")
+    return value
 
 
 def fraction(text):
@@ -503,8 +520,11 @@ def edges_of(table, place):
         "a graph has edges or neighbors",
     )
     if "edges" in stated:
-        number = range(n).index if "edges" in table else lambda name: place[label(name)]
-        return [(number(a), number(b)) for a, b in stated["edges"]]
+
+        def number(name):
+            return whole(name, n) if "edges" in table else place[label(name)]
+
+        return [(number(a), number(b)) for a, b in map(listed, listed(stated["edges"]))]
     need(stated["kind"] in ("path", "cycle", "complete"), "unknown neighbors")
     if stated["kind"] == "complete":
         return None
@@ -630,18 +650,19 @@ class Problem:
         self.spreads = [max(row) - min(row) for row in self.utility]
         self.notion = Notion(privacy, inputs, outputs)
         need(
-            len({block["name"] for block in blocks}) == len(blocks), "two constraints have one name"
+            len({block["name"] for block in listed(blocks)}) == len(blocks),
+            "two constraints have one name",
         )
         self.blocks = {}
         for block in blocks:
             name, rows, lower, upper = keys(block, "name rows lower upper")
-            answers = range(self.n)
-            reports = range(self.m)
             terms = [
-                [(answers.index(x), reports.index(y), double(a)) for x, y, a in row] for row in rows
+                [(whole(x, self.n), whole(y, self.m), double(a)) for x, y, a in listed(row)]
+                for row in listed(rows)
             ]
             sides = [
-                [None if side is None else double(side) for side in part] for part in (lower, upper)
+                [None if side is None else double(side) for side in listed(part)]
+                for part in (lower, upper)
             ]
             self.blocks[name] = list(zip(terms, *sides, strict=True))
 
@@ -690,7 +711,12 @@ class Problem:
             form in ("compact", "pairwise") and set(constraints) == set(self.blocks),
             "unknown form or constraint",
         )
-        weights = self.prior or [max(weight, 0) for weight in double(worst or [0] * self.n, self.n)]
+        need(
+            (sums is None) == (form == "pairwise") and (worst is None) == bool(self.prior),
+            "row sums are of the compact form, and weights of a worst case",
+        )
+        weights = self.prior or double(worst, self.n)
+        need(min(weights) >= 0, "a weight is negative")
         weights = weights if any(weights) else [1] * self.n
         total = S if self.prior else sum(weights)
         sign = 1 if self.sense == "gain" else -1
@@ -699,7 +725,7 @@ class Problem:
             [sign * weight * worth * S for worth in row]
             for weight, row in zip(weights, self.utility)
         ]
-        constant = sum(self.relax_pair(costs, row, total) for row in privacy)
+        constant = sum(self.relax_pair(costs, row, total) for row in listed(privacy))
         for name, values in constraints.items():
             constant += self.relax_constraint(costs, name, values, total)
         # In both forms: an answer that may give no report at all is refused here.
@@ -718,17 +744,14 @@ class Problem:
         The row holds for every private channel, as ``b <= e**(-epsilon d)``; only for tied pairs,
         events of tied reports (of one, if the notion is entry by entry), and multipliers above 0.
         """
-        i, k, event, value = row
-        distance = self.notion.distance(i, k)
+        i, k, event, value = listed(row)
+        distance = self.notion.distance(whole(i, self.n), whole(k, self.n))
         need(
             distance is not None,
-            f"inputs {i!r:.60} and {k!r:.60} have a multiplier, but are not tied",
+            f"inputs {i} and {k} have a multiplier, but are not tied",
         )
-        known = (
-            event == sorted(set(event))
-            and set(event) <= set(self.notion.tied)
-            and double(value) > 0
-        )
+        places = {whole(y, self.m) for y in listed(event)}
+        known = event == sorted(places) and places <= set(self.notion.tied) and double(value) > 0
         fits = known and (len(event) == 1 or not (self.notion.single and self.notion.delta))
         need(fits, "a multiplier that does not belong to an event")
         value = double(value) * total
@@ -831,7 +854,7 @@ def check_program(data):
         claim, "achieved bound gap relative_gap residuals"
     )
     need(
-        bits == 53 and set(residuals) == set(problem.blocks),
+        type(bits) is int and bits == 53 and set(residuals) == set(problem.blocks),
         "other bits, or residuals of other constraints",
     )
     problem.notion.audit(masses(rows, problem.n, problem.m))
@@ -928,8 +951,7 @@ def check_design(data):
         f"{data['format']!r:.60} is not a known format of ldpopt",
     )
     need_digest(data)
-    if "about" in data:  # it claims nothing
-        keys(data["about"], "title notion epsilon delta digest made_by")
+    about = [data["about"]] if "about" in data else []
     data = {key: data[key] for key in data if key not in ("digest", "about")}
     if "size" in data:
         kind = Frequencies
@@ -941,6 +963,8 @@ def check_design(data):
     need(data["objective"] in ("average", "worst_case"), "unknown objective")
     achieved, bound, bias = (sized(data[key]) for key in ("achieved", "bound", "bias"))
     design = kind(data)
+    for stated in about:
+        check_about(stated, design, data["privacy"])
     error, squared_bias = design.errors()
     need(
         error <= achieved,
@@ -1004,6 +1028,7 @@ class Design:
         )
         kinds = ("pure", "graph", "metric", "one_sided")
         need(data["privacy"]["kind"] in kinds, "no bound of designs holds for this notion")
+        self.inputs = data["inputs"]
         self.notion = Notion(data["privacy"], inputs, [None] * m)
         self.base = least_ratio(data["privacy"]["epsilon"])
         self.notion.audit(masses(self.rows, n, m))
@@ -1011,6 +1036,33 @@ class Design:
         self.join_alike(workload)
         self.read_estimator(double(data["left_inverse"], n, m))
         self.center()
+
+    def is_private(self, epsilon):
+        """Whether the masses are private with another epsilon, 0 to 10000."""
+        stated = copy(self.notion)
+        stated.epsilon = epsilon
+        try:
+            stated.audit(self.rows)
+        except ClaimError:
+            return False
+        return True
+
+    def in_words(self, privacy):
+        """The notion, and whom it ties to whom."""
+        n = self.notion.n
+        ties = n * (n - 1) if self.notion.ties is None else len(self.notion.ties)
+        of_kind = {
+            "pure": "",
+            "graph": f" along {ties // 2} edges",
+            "metric": " per unit of distance",
+            "one_sided": f" for {len(self.notion.capped)} of {n} inputs",
+        }
+        return f"epsilon = {shown(privacy['epsilon'])}{of_kind[privacy['kind']]}"
+
+    def digest(self):
+        """The hash of labels and masses; reports are numbered."""
+        numbers = (mass.to_bytes(8, "little") for row in self.rows for mass in row)
+        return hash_of("mechanism", [self.inputs, range(len(self.rows[0]))], numbers)
 
     def join_alike(self, workload):
         """The kinds of answers, and the Gram matrix of their columns less the first one."""
@@ -1123,23 +1175,37 @@ class Frequencies:
             kind == "pure" and data["objective"] == "average",
             "frequencies are proved for pure privacy, on average",
         )
-        self.n = len(labels(data["inputs"]))
+        self.inputs = data["inputs"]
+        self.n = len(labels(self.inputs))
         self.k = data["size"]
         mass = data["mass"]
         self.unit = Fraction(double(data["unit"]), S) ** 2
         self.base = least_ratio(epsilon)
         n = self.n
         k = self.k
-        over, under, _ = power(epsilon, 1)
         need(
             type(k) is type(mass) is int and 0 < k < n and 0 < mass < UNIT,
             "size or mass is out of range",
         )
-        need(mass * (n - k) * under <= (UNIT - mass) * k * over, "not private", ClaimError)
         self.p = Fraction(mass, UNIT)
+        self.odds = self.p * (n - k) / ((1 - self.p) * k)
+        need(self.is_private(epsilon), "not private", ClaimError)
         self.q = (self.p * (k - 1) + (1 - self.p) * k) / (n - 1)
         need(self.p > self.q, "reports have no information", ClaimError)
         self.spread = self.unit * (1 - Fraction(1, n))
+
+    def is_private(self, epsilon):
+        """Whether the odds are at most ``e**epsilon``."""
+        over, under, _ = power(epsilon, 1)
+        return self.odds * under <= over
+
+    def in_words(self, privacy):
+        """The notion."""
+        return odds_in_words(privacy)
+
+    def digest(self):
+        """The hash of labels, ``p``, ``q`` and odds."""
+        return hash_of("SubsetSelection", [self.inputs], [self.p, self.q, self.odds])
 
     def errors(self):
         """Mean squared error of all frequencies together, and no bias; the same for all answers.
@@ -1192,6 +1258,9 @@ class Questions:
         self.epsilon = epsilon
         need(kind == "pure", "sets are proved for pure privacy")
         need(0 < self.d <= 24, f"{self.d} questions", NotCheckedError)
+        self.answers = [answers for _, *answers in data["questions"]]
+        self.numbers = []
+        self.odds = Fraction(1)
         labels([name for name, *_ in data["questions"]])
         need(
             all(len(labels(answers)) == 2 for _, *answers in data["questions"]),
@@ -1269,13 +1338,27 @@ class Questions:
         size = sums[cells[0]]
         high = Fraction(held, size)
         low = Fraction(UNIT - held, 2 ** sum(parts) - size)
-        over, under, _ = power(self.epsilon, 1)
-        need(high * under <= low * over, "not private", ClaimError)
+        self.odds = max(self.odds, high / low)
+        self.numbers += [*parts, *inside, mass, held]
+        need(self.is_private(self.epsilon), "not private", ClaimError)
         need(high > low, "sets do not favor the truth")
         for j, value in sums.items():
             square = ((high - low) * value / UNIT) ** 2
             share = Fraction(mass, UNIT) * prod(map(comb, parts, j))
             self.information[sum(j)] += share * square * 2**d / comb(d, sum(j))
+
+    def is_private(self, epsilon):
+        """Whether the odds of no kind of sets are above ``e**epsilon``."""
+        over, under, _ = power(epsilon, 1)
+        return self.odds * under <= over
+
+    def in_words(self, privacy):
+        """The notion."""
+        return odds_in_words(privacy)
+
+    def digest(self):
+        """The hash of the answers, and of the numbers of all kinds."""
+        return hash_of("SetsOfKinds", self.answers, self.numbers)
 
     def errors(self):
         """Mean squared error of all tables, and no bias; the same for all answers.
@@ -1299,6 +1382,74 @@ def signs(d, j, i):
     ``a`` counts these, in ``comb(i, a) comb(d - i, j - a)`` answers.
     """
     return sum((-1) ** a * comb(i, a) * comb(d - i, j - a) for a in range(j + 1))
+
+
+# 5a. What a file says of its mechanism once more
+#
+# Beside what is proved, a file names its notion in words, the smallest epsilon of its masses, and
+# the hash by which reports and counts of the mechanism are recognized. A page may be written from
+# them, so that they have to be those of the masses.
+
+
+def check_about(about, design, privacy):
+    """Check what the file says of the mechanism once more: notion, smallest epsilon, and digest.
+
+    The smallest epsilon was rounded up, by less than ``2**-40`` of it: the mechanism is private
+    with it, and not with that part less. A digest is that of labels and masses, by which reports
+    and counts of the mechanism are recognized.
+    """
+    title, notion, epsilon, delta, digest, made_by = keys(
+        about, "title notion epsilon delta digest made_by"
+    )
+    texts = [title, notion, digest, made_by]
+    numbers = [epsilon, delta]
+    need(
+        {*map(type, texts)} == {str} and {*map(type, numbers)} <= {int, float},
+        "about has texts and numbers",
+    )
+    need(notion == design.in_words(privacy), f"about: {notion!r:.60} is another notion", ClaimError)
+    need(digest == design.digest(), "about: the digest of another mechanism", ClaimError)
+    need(delta == 0, "about: a delta that the notion has not", ClaimError)
+    number = Fraction(str(epsilon))
+    less = number * (1 - Fraction(1, 2**40))
+    is_least = design.is_private(epsilon) and not (less and design.is_private(f"{less}"))
+    need(is_least, f"about: {epsilon} is not the smallest epsilon", ClaimError)
+
+
+def shown(epsilon):
+    """A budget as it is written in words: a number in decimals, quoted if it is no decimal."""
+    if not isinstance(epsilon, str):
+        return repr(float(epsilon))
+    text = epsilon.strip()
+    return repr(text) if "/" in text or "(" in text else text
+
+
+def odds_in_words(privacy):
+    """The notion of sets, which are private by the largest ratio of two probabilities."""
+    return f"{float(nats(privacy['epsilon'])[1]):.6g}-LDP"
+
+
+def hash_of(kind, alphabets, numbers):
+    """The SHA-256 of a kind of mechanism, of labels, one a line, and of numbers."""
+    digest = sha256(f"{kind}\n".encode())
+    for names in alphabets:
+        lines = "".join(f"{line_of(name)}\n" for name in names)
+        digest.update(f"{lines}--\n".encode("utf-8", "surrogatepass"))
+    for number in numbers:
+        digest.update(number if isinstance(number, bytes) else f"{number}\n".encode())
+    return digest.hexdigest()
+
+
+def line_of(name):
+    """A label as Python writes it; equal numbers, as 1, 1.0 and true, are one rational."""
+    if isinstance(name, (int, float)):
+        return str(Fraction(name))
+    return repr(as_tuple(name))
+
+
+def as_tuple(name):
+    """A label in which lists are tuples."""
+    return tuple(map(as_tuple, name)) if isinstance(name, list) else name
 
 
 # 6. Designs: bounds on all private mechanisms
@@ -2096,7 +2247,7 @@ def most_by_moments(base, largest, total, eigenvalues, level, factors, apart):
     left[()] = 2**d * level * b**2
     left[share] += 2**d * level * 2 * b * (1 - b)
     need(
-        all(type(a) is int and 0 < a <= d for a in apart),
+        all(type(a) is int and 0 < a <= d for a in listed(apart)),
         "distances are from 1 to the number of questions",
     )
     afford(20 * len(apart) * comb(d + 7, 7))
@@ -2377,6 +2528,7 @@ def check_account(data):
     need(isinstance(data["claims"], list) and data["claims"], "there are no claims")
     for claim in data["claims"]:
         epsilon, delta = keys(claim, "epsilon delta")
+        need(type(epsilon) in (int, float), "epsilon is not a number")
         ratio, low, _ = nats(epsilon)
         excess = account.excess(ratio or near("exp", low, up=False))
         delta = sized(delta)
@@ -2386,8 +2538,7 @@ def check_account(data):
             f"delta at epsilon {epsilon}: {decimal(excess)} was found",
             ClaimError,
         )
-        shown = epsilon if isinstance(epsilon, str) else f"{epsilon:.9g}"
-        words.append(f"({shown}, {decimal(delta, 9)})")
+        words.append(f"({epsilon:.9g}, {decimal(delta, 9)})")
     return (
         f"all reports together are (epsilon, delta)-private with {', '.join(words)}, "
         f"comparing {account.compared} of answers"

@@ -1,6 +1,6 @@
 """Coverage of 95 % intervals under weights that are related to the answer.
 
-    python benchmarks/weights.py               # 1000 surveys a line, about ten minutes of one core
+    python benchmarks/weights.py               # 1000 surveys a line, about 7 CPU minutes
     python benchmarks/weights.py --surveys 100
 
 Rewrites weights.md. People who say yes (or tick the first answer) are reached so many times less
@@ -12,10 +12,12 @@ coverage is not from .93 to .97 where at least ten people with the large weight 
 from __future__ import annotations
 
 import argparse
+import platform
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import date
 from itertools import product
 from multiprocessing import Pool
 from pathlib import Path
@@ -203,6 +205,30 @@ def measured(title: str, case: Case, surveys: int) -> Line:
     )
 
 
+def page(surveys: int, parts: list[str], promised: list[float]) -> str:
+    """The page of results."""
+    error = float(np.sqrt(0.95 * 0.05 / surveys))
+    low, high = PROMISED
+    missed = sum(not low <= each <= high for each in promised)
+    words = (
+        f"Coverage of 95 % intervals in {surveys} simulated surveys a line: of a coverage of .95 "
+        f"it has a standard error of {error:.3f}. People who say yes (or tick the first answer) "
+        "are reached so many times less often as their weight is larger; their share in the "
+        "population is that of the line. Bold: at least ten people with the large weight are "
+        f"expected; there all coverages are from {min(promised):.3f} to {max(promised):.3f}, and "
+        f"{missed} of {len(promised)} are outside of {low} to {high}.",
+        'Elsewhere it happens that nobody with the large weight answers ("surveys without any", '
+        "by the binomial law). The reports are then those of a population without them, whatever "
+        "their share is, and at large epsilon no interval from the data covers it. The last column "
+        "has, for comparison, the coverage of 1.96 standard errors of the first number; see "
+        "`ldpopt.estimation.band`.",
+        f"Made by `python benchmarks/weights.py`, {date.today()}, Python "
+        f"{platform.python_version()}.",
+    )
+    title = "# Intervals under weights that are related to the answer"
+    return "\n\n".join([title, *words, *parts])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
@@ -223,16 +249,7 @@ def main() -> int:
             each for line in lines if line.is_promised for each in np.atleast_1d(line.coverage)
         ]
         parts.append(f"## {title}\n\n{HEAD}{''.join(line.row() for line in lines)}")
-    options.output.write_text(
-        "# Intervals under weights that are related to the answer\n\n"
-        f"Coverage of 95 % intervals in {options.surveys} simulated surveys a line, by "
-        "`benchmarks/weights.py`. People who say yes (or tick the\nfirst answer) are reached so "
-        "many times less often as their weight is larger. Bold: at least ten people with the large "
-        "weight are\nexpected; there all coverages are from "
-        f"{min(promised):.3f} to {max(promised):.3f} ({missed} lines outside of .93 to .97). "
-        "Elsewhere nobody of them may\nanswer, and no interval from the data covers then. Of "
-        "standard errors see `ldpopt.estimation.band`.\n\n" + "\n".join(parts)
-    )
+    options.output.write_text(page(options.surveys, parts, promised), encoding="utf-8")
     return int(missed > 0)
 
 

@@ -23,6 +23,7 @@ from .designing.design import save_design as save_design
 from .designing.methods.method import DesignLimits as DesignLimits
 from .designing.plan import plan_design as plan_design
 from .designing.record import Design as Design
+from .designing.record import FormulaDesign as FormulaDesign
 from .estimation import techniques as techniques
 from .estimation.counts import Counts as Counts
 from .estimation.estimate import Estimate as Estimate

@@ -101,6 +101,12 @@ class StatementError(LdpoptError, ValueError):
     """
 
 
+class UnknownQuestionError(StatementError, KeyError):
+    """A mapping by question has no such question."""
+
+    __str__ = Exception.__str__  # KeyError quotes its message
+
+
 class ModelFileError(StatementError):
     """A file is invalid; the message adds the file, the key and the line."""
 

@@ -5,8 +5,10 @@ JSON.
 computation.
 """
 
+import sys
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 from ldpopt.accounting.excess import Excesses, excesses_of
@@ -18,7 +20,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.display import Facts, HasFacts, Table
 from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.files import FilePath, beginning, replacing
-from ldpopt.foundation.numbers import Int
+from ldpopt.foundation.numbers import Int, listed_items, real_number, require_kind
 from ldpopt.mechanism.files import made_by
 
 FORMAT = "ldpopt account certificate 1"
@@ -56,6 +58,11 @@ class CurveCertificate(HasFacts):
         A claimed delta is at least ``1 + slack`` times the computed one, so that whoever checks it
         by another computation may round up where this one did not.
         """
+        require_kind(excesses, Excesses, "CurveCertificate.of()", "use curve.prove(*deltas)")
+        epsilons = [
+            real_number(epsilon, "epsilon", 0.0, sys.float_info.max)
+            for epsilon in listed_items(epsilons, "epsilons")
+        ]
         has_shuffle = any(isinstance(source, Shuffled) for source, _ in excesses.sources)
         factor = 1 + (SHUFFLED_SLACK if has_shuffle else SLACK)
         claims = []
@@ -87,8 +94,10 @@ class CurveCertificate(HasFacts):
         rows = [[epsilon, float(delta)] for epsilon, delta in self.claims]
         table = Table(["epsilon", "delta at most"], rows, digits=12)
         reports = sum(times for _, times in self.sources)
-        pairs = sorted({pair for source, _ in self.sources for pair in source.named_pairs})
-        shown = f"only the pairs {pairs!s:.200} of answers" if pairs else "all pairs of answers"
+        named = [source.named_pairs for source, _ in self.sources]
+        pairs = list(dict.fromkeys(chain.from_iterable(named)))
+        of = "" if all(named) else "of some reports "
+        shown = f"{of}only the pairs {pairs!s:.200} of answers" if pairs else "all pairs of answers"
         return Facts(f"what {reports} reports of a person reveal", [table, ("compared", shown)])
 
     def to_dict(self) -> dict[str, Any]:

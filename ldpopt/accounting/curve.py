@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import islice
 from math import ceil, inf
 from typing import Any
 
@@ -16,17 +15,16 @@ import numpy as np
 from ldpopt.accounting.certificate import CurveCertificate
 from ldpopt.accounting.excess import Excesses
 from ldpopt.accounting.privacy_loss import ChannelSource, Ratios, Source, all_pairs
-from ldpopt.accounting.sentences import GUESS, GuessFacts
+from ldpopt.accounting.sentences import ATTAINED, COMPARED, GUESS, GuessFacts
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import epsilon_above, log_enclosure, round_up
-from ldpopt.foundation.display import Facts, HasFacts, Part, Table, label
+from ldpopt.foundation.display import Facts, HasFacts, Part, Table
 from ldpopt.foundation.labels import codes
-from ldpopt.foundation.numbers import Float, real_number, short_repr, whole_number
+from ldpopt.foundation.numbers import Float, listed_items, real_number, short_repr, whole_number
 from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import Notion
 
-SHOWN_PAIRS = 3  # of answers in a sentence
 SHOWN_DELTAS = (1e-3, 1e-6, 1e-9)
 MAX_EXPONENT = 700.0  # larger powers are infinite in floats
 
@@ -173,19 +171,7 @@ class PrivacyCurve(Excesses, HasFacts):
     @property
     def in_words(self) -> str:
         """What the best adversary guesses, in one sentence for people who decide."""
-        sentence = GUESS.say(GuessFacts.of(self.sources, self.group, self.guess()))
-        return f"{sentence}{self._compared}"
-
-    @property
-    def _compared(self) -> str:
-        """Which pairs of answers were compared, in a sentence; nothing if all were."""
-        named = dict.fromkeys(pair for source, _ in self.sources for pair in source.named_pairs)
-        if not named:
-            return ""
-        shown = [" and ".join(map(label, pair)) for pair in islice(named, SHOWN_PAIRS)]
-        more = [f"{len(named) - SHOWN_PAIRS} more"] if len(named) > SHOWN_PAIRS else []
-        only = "this pair was" if len(named) == 1 else f"these {len(named)} pairs were"
-        return f" Only {only} compared: {', or '.join([*shown, *more])}."
+        return GUESS.say(GuessFacts.of(self.sources, self.group, self.guess()))
 
     def facts(self) -> Facts:
         """Epsilon at some deltas, and the best guess."""
@@ -195,13 +181,8 @@ class PrivacyCurve(Excesses, HasFacts):
         guess = f"right with probability at most {at_most:.4f} (0.5 without reports)"
         parts: list[Part] = [("reports", reports), ("best guess of two answers", guess)]
         parts.append(Table(["delta", "epsilon"], rows))
-        if not all(source.compares_all for source, _ in self.sources):
-            parts.append("not all pairs of answers are compared: others may be told apart better")
-        if not self.is_attained:
-            parts.append(
-                "an upper bound: no pair of answers is the worst everywhere, so that it may not "
-                "be attained"
-            )
+        parts += [("compared", COMPARED.say(self.sources))]
+        parts += filter(None, [ATTAINED.say(self)])
         return Facts("What all reports reveal together", parts)
 
     def __repr__(self) -> str:
@@ -330,7 +311,8 @@ def read_pairs(mechanism: Mechanism, pairs: Any) -> Any:
             problem = f"{type(pairs).__name__} does not name pairs of answers"
             raise StatementError(problem, code="pairs-of-notion", do="give the pairs")
         return tied.pairs()
-    if not len(pairs) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
+    pairs = listed_items(pairs, "pairs", 'give [("yes", "no"), ...]')
+    if not pairs or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
         problem = f"pairs = {short_repr(pairs)} are not pairs of answers"
         raise StatementError(problem, code="pairs", do='give [("yes", "no"), ...]')
     first = codes([pair[0] for pair in pairs], mechanism.inputs, "answer")

@@ -51,6 +51,11 @@ class Permanent(Source):
         """As the channel of the permanent report."""
         return self.channel.compares_all
 
+    @property
+    def leaves_out(self) -> bool:
+        """As the channel."""
+        return self.channel.leaves_out
+
     @cached_property
     def losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:
         """An upper loss of all pairs, and that of one pair."""

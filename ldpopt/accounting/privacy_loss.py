@@ -116,6 +116,11 @@ class Source(ABC):
         return True
 
     @property
+    def leaves_out(self) -> bool:
+        """Whether two answers are compared in neither order."""
+        return False
+
+    @property
     @abstractmethod
     def losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:
         """An upper loss, and the loss of one pair of answers, or of one that reveals nothing."""
@@ -165,6 +170,12 @@ class ChannelSource(Source):
         """Whether all ordered pairs of answers are compared."""
         n = len(self.counts)
         return len(np.unique(self.first * n + self.second)) == n * (n - 1)
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether two answers are compared in neither order."""
+        n = len(self.counts)
+        return not self.compares_all and len(self.named_pairs) < n * (n - 1) // 2
 
     @cached_property
     def losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:
@@ -263,6 +274,11 @@ class OneOf(Source):
     def compares_all(self) -> bool:
         """Whether all sources compare all pairs of answers."""
         return all(source.compares_all for source in self.sources)
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether a source compares two answers in neither order."""
+        return any(source.leaves_out for source in self.sources)
 
     @cached_property
     def losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:

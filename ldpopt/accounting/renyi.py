@@ -12,6 +12,7 @@ import numpy as np
 from ldpopt.foundation.numbers import Float, Int
 
 LARGEST = 500.0  # exponent above which the largest power is a factor of its own
+LARGEST_ORDER = 1e290  # of a finite order; times a logarithm of two masses it is a float
 ROUNDING = 2.0**-49  # of a number, relative to it
 MAX_FLOAT = 1e300
 
@@ -42,6 +43,8 @@ def renyi_divergence(
         terms = p * logs + differences
         lost = p * np.abs(logs) + np.abs(differences)
         return np.asarray((terms + ROUNDING * lost).sum(axis=-1))
+    if t > LARGEST_ORDER:  # the exponents are beyond floats: the divergence of order inf is above
+        return np.asarray(np.maximum(logs.max(axis=-1, initial=0.0), 0.0) * (1 + ROUNDING))
     exponents = t * logs
     shift = exponents.max(axis=-1, initial=0.0)
     bounded = np.minimum(exponents, LARGEST)

@@ -4,13 +4,19 @@ which of them are compared.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
 from math import ceil
 
 from ldpopt.accounting.excess import Sources
+from ldpopt.accounting.privacy_loss import Source
 from ldpopt.accounting.shuffled_reports import Shuffled
+from ldpopt.foundation.display import label
 from ldpopt.foundation.sentences import Sentence, Topic
+
+SHOWN_PAIRS = 3  # of answers in a sentence
 
 
 @dataclass(frozen=True)
@@ -21,6 +27,8 @@ class GuessFacts:
     people: int  # whose reports are shuffled; 0 if nobody's are
     is_all_shuffled: bool
     compares_all: bool
+    compares_none_fully: bool  # whether only some pairs of answers to each question are compared
+    pairs: str  # those that are compared, of questions for which not all are
     group: int
     guess: float
 
@@ -33,7 +41,9 @@ class GuessFacts:
             sum(times * source.reports for source, times in sources),
             min(shuffles, default=0),
             len(shuffles) == len(used),
-            all(source.compares_all for source in used),
+            not any(source.leaves_out for source in used),
+            all(source.leaves_out for source in used),
+            pairs_text(used),
             group,
             guess,
         )
@@ -71,14 +81,71 @@ GUESS = Topic(
         ),
         Sentence(
             "some pairs",
+            lambda facts: facts.compares_none_fully,
+            "After {facts.after} the best possible adversary guesses which of two equally likely "
+            "answers {facts.owner}, of those pairs that are compared, right at most {facts.times} "
+            "of 100 times (50 without reports). Not all pairs of answers are compared, only "
+            "{facts.pairs}: others may be told apart better.",
+        ),
+        Sentence(
+            "some pairs of some questions",
             lambda facts: not facts.compares_all,
             "After {facts.after} the best possible adversary guesses which of two equally likely "
             "answers {facts.owner}, of those pairs that are compared, right at most {facts.times} "
-            "of 100 times (50 without reports). Not all pairs of answers are compared: others may "
-            "be told apart better.",
+            "of 100 times (50 without reports). Not all pairs of answers are compared, of some "
+            "questions only {facts.pairs}: others may be told apart better.",
         ),
     ),
 )
 """How well two answers are told apart after all reports."""
 
-TOPICS = (GUESS,)
+COMPARED = Topic(
+    "compared",
+    (
+        Sentence(
+            "all",
+            lambda sources: all(source.compares_all for source, _ in sources),
+            "all pairs of answers",
+        ),
+        Sentence(
+            "one order",
+            lambda sources: not any(source.leaves_out for source, _ in sources),
+            "all pairs of answers, some in one order only",
+        ),
+        Sentence(
+            "some",
+            lambda sources: all(source.leaves_out for source, _ in sources),
+            "not all pairs of answers: others may be told apart better",
+        ),
+        Sentence(
+            "some of some questions",
+            lambda sources: True,
+            "not all pairs of answers to all questions: others may be told apart better",
+        ),
+    ),
+)
+"""Which pairs of answers the numbers of an account are about."""
+
+ATTAINED = Topic(
+    "attained",
+    (
+        Sentence(
+            "perhaps not",
+            lambda curve: not curve.is_attained,
+            "an upper bound: it is not known whether one pair of answers attains it everywhere",
+        ),
+    ),
+)
+"""Whether the numbers of an account are sharp."""
+
+TOPICS = (GUESS, COMPARED, ATTAINED)
+
+
+def pairs_text(sources: Iterable[Source]) -> str:
+    """The pairs that are compared, of sources that do not compare all."""
+    named = dict.fromkeys(
+        pair for source in sources if source.leaves_out for pair in source.named_pairs
+    )
+    shown = [" and ".join(map(label, pair)) for pair in islice(named, SHOWN_PAIRS)]
+    more = [f"{len(named) - SHOWN_PAIRS} more"] if len(named) > SHOWN_PAIRS else []
+    return ", or ".join([*shown, *more])

@@ -46,6 +46,11 @@ class Shuffled(Source):
         return self.channel.compares_all
 
     @property
+    def leaves_out(self) -> bool:
+        """As the channel."""
+        return self.channel.leaves_out
+
+    @property
     def odds(self) -> Fraction:
         """The largest finite ratio of the probabilities of one report."""
         return self.channel.odds

@@ -10,10 +10,11 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpopt.auditing.sentences import DELTA, NO_WITNESS
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget, epsilon_above, log_enclosure, round_up
 from ldpopt.foundation.display import Facts, HasFacts, label
-from ldpopt.foundation.numbers import short_repr
+from ldpopt.foundation.numbers import short_repr, whole_number
 
 Verdict = Literal["certified", "violated", "undecided"]
 Witness = tuple[Any, Any, Any]  # two inputs, and an output or an event
@@ -50,9 +51,13 @@ class Audit(HasFacts):
 
     def __post_init__(self) -> None:
         """Refuse other numbers and verdicts, for audits of plug-ins."""
-        if self.verdict not in get_args(Verdict) or not (self.epsilon >= 0 and self.delta >= 0):
+        numbers = (self.epsilon, self.delta)
+        are_numbers = all(isinstance(v, (int, float, Fraction, np.number)) for v in numbers)
+        is_verdict = isinstance(self.verdict, str) and self.verdict in get_args(Verdict)
+        if not (are_numbers and is_verdict and all(v >= 0 for v in numbers)):
             problem = (
-                f"not an audit: epsilon {self.epsilon}, delta {self.delta}, verdict "
+                f"not an audit: epsilon {short_repr(self.epsilon)}, delta "
+                f"{short_repr(self.delta)}, verdict "
                 f"{short_repr(self.verdict)}"
             )
             do = f"give numbers >= 0, and one of {', '.join(get_args(Verdict))}"
@@ -60,8 +65,9 @@ class Audit(HasFacts):
 
     def facts(self) -> Facts:
         """The claim, the verdict, the numbers and the witness."""
-        witness = "none: all rows are equal"
-        if self.witness is not None:
+        if self.witness is None:
+            witness = NO_WITNESS.say(self)
+        else:
             x, other, y = self.witness
             event = (
                 ", ".join(map(label, y[:8])) + (", ..." if len(y) > 8 else "")
@@ -73,12 +79,11 @@ class Audit(HasFacts):
             ("claim", f"{self.claim or 'none'}: {self.verdict}"),
             ("smallest epsilon", f"{self.epsilon:.12g}"),
         ]
-        return Facts(
-            "Audit", [*rows, ("smallest delta", f"{self.delta:.12g}"), ("witness", witness)]
-        )
+        return Facts("Audit", [*rows, ("smallest delta", DELTA.say(self)), ("witness", witness)])
 
     def numbers_text(self, digits: int = 9) -> str:
         """Epsilon, delta and verdict on one line."""
+        digits = whole_number(digits, "digits", 1, 17)
         return f"epsilon {self.epsilon:.{digits}g}, delta {self.delta:.{digits}g}: {self.verdict}"
 
     def delta_at(self, epsilon: float | str) -> float:

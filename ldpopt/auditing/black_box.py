@@ -8,7 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import Float, inner_share, is_whole, read_size, short_repr
+from ldpopt.foundation.numbers import (
+    Float,
+    inner_share,
+    is_whole,
+    read_size,
+    require_function,
+    short_repr,
+)
 from ldpopt.foundation.seeds import Purpose, Random, generator_of
 
 # Largest number of distinct values of reports; more are grouped by quantiles of the first half of
@@ -75,6 +82,7 @@ def audit_sampler(
         raise StatementError(problem, code="draws", do="give 10 000 or more")
     draws = read_size(draws)
     confidence = inner_share(confidence, "confidence")
+    require_function(randomize, "randomize", "pass a function of (answer, size, generator)")
     generator = generator_of(rng, Purpose.AUDIT)
     reports = [_reports(randomize, answer, draws, generator) for answer in (x, x_prime)]
     codes = _value_codes(*reports)

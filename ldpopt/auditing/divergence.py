@@ -27,7 +27,14 @@ from ldpopt.auditing.row_ratios import row_ratios
 from ldpopt.auditing.tied_pairs import decide_pairs, least_epsilon_pairs
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget, epsilon_above, log_enclosure, round_up
-from ldpopt.foundation.numbers import Float, Int, short_repr
+from ldpopt.foundation.numbers import (
+    Float,
+    Int,
+    real_number,
+    require_choice,
+    require_kind,
+    short_repr,
+)
 
 __all__ = ["Audit", "Verdict", "approximate_divergence", "audit", "hockey_stick", "max_divergence"]
 Event = tuple[int, ...]  # positions of outputs
@@ -54,6 +61,9 @@ def max_divergence(
     many pairs take a tenth of a nanosecond for each output.
     """
     matrix = exact(channel)
+    budget = None if budget is None else Budget(budget)
+    if pairs is not None:
+        require_kind(pairs, AnyPairs, "max_divergence()", "pass Pairs(first, second, distance)")
     ratios = None if pairs is None else row_ratios(matrix, pairs)
     worst = (
         least_epsilon_all(matrix) if pairs is None else least_epsilon_pairs(matrix, pairs, ratios)
@@ -93,6 +103,7 @@ def pure_audit(
     """
 
     def curve(at: Budget) -> float:
+        at = Budget(at)
         return 0.0 if decide(at) == "certified" else hockey_stick(matrix, at, pairs)[0]
 
     epsilon = worst[0]
@@ -114,8 +125,10 @@ def approximate_divergence(channel: Any, budget: Budget, delta: float, form: str
     per pass, entry-wise O(n m).
     """
     matrix = exact(channel)
+    budget = Budget(budget)
     low, high = budget.enclosure()
-    slack = Fraction(delta)
+    slack = Fraction(real_number(delta, "delta", 0, 1))
+    require_choice(form, ("event", "entry"), "form")
     worst_excess = _worst_entry if form == "entry" else _worst_event
     upper, where = worst_excess(matrix, low)
     least_delta, witness = _rounded_up(matrix, upper, where)
@@ -129,7 +142,12 @@ def approximate_divergence(channel: Any, budget: Budget, delta: float, form: str
         epsilon = min(epsilon, budget.above)
     claim = f"epsilon = {budget!r}, delta = {delta!r}, {form}-wise"
     return Audit(
-        epsilon, least_delta, witness, verdict, claim, lambda at: hockey_stick(matrix, at)[0]
+        epsilon,
+        least_delta,
+        witness,
+        verdict,
+        claim,
+        lambda at: hockey_stick(matrix, Budget(at))[0],
     )
 
 
@@ -137,6 +155,10 @@ def hockey_stick(matrix: ExactChannel, budget: Budget, pairs: AnyPairs | None = 
     """Worst excess over all (or the given) ordered pairs, rounded up, and the pair and event that
     attain it.
     """
+    require_kind(matrix, ExactChannel, "hockey_stick()", "use audit(channel).delta_at(epsilon)")
+    budget = Budget(budget)
+    if pairs is not None:
+        require_kind(pairs, AnyPairs, "hockey_stick()", "pass Pairs(first, second, distance)")
     fast = matrix.floats.size * len(matrix.floats) > MAX_EXACT_DELTA_WORK
     return _rounded_up(matrix, *_worst_event(matrix, budget.enclosure()[0], pairs, fast=fast))
 
@@ -341,8 +363,9 @@ def audit(channel: Any, privacy: Any = None) -> Audit:
     """
     if privacy is None:
         return max_divergence(channel)
-    if isinstance(privacy, type) or not callable(getattr(privacy, "audit", None)):
-        do = "pass PureLDP(epsilon), ApproximateLDP, GraphDP or MetricDP"
+    is_channel = hasattr(privacy, "denominator")  # a mechanism has audit() too
+    if isinstance(privacy, type) or is_channel or not callable(getattr(privacy, "audit", None)):
+        do = "pass a notion of ldpopt.privacy, such as PureLDP(epsilon)"
         problem = f"{short_repr(privacy)} is not a privacy notion"
         raise StatementError(problem, code="notion", do=do)
     result = privacy.audit(channel)

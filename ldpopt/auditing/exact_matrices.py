@@ -27,6 +27,8 @@ from ldpopt.foundation.numbers import (
 ULPS = 2.0**-50  # relative slack of screening in floats; entries within it are decided in integers
 # largest distance of a user's row sum from 1; the sampled masses always sum to exactly 1
 ROW_SUM_TOLERANCE = 1e-9
+# largest relative distance from 1 or 100 at which an error says what the numbers were meant to be
+MEANT_TOLERANCE = 1e-2
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,8 @@ class ExactChannel:
 
 def exact(channel: Any) -> ExactChannel:
     """Read a mechanism's masses, or any array of floats, ints or Fractions, exactly."""
-    if hasattr(channel, "counts") and hasattr(channel, "denominator"):
+    is_law = hasattr(channel, "counts") and hasattr(channel, "denominator")
+    if is_law and not isinstance(channel, type):
         return _masses(channel)
     channel, (inputs, outputs) = take_labels(channel, "channel")
     array, floats = _real_matrix(channel)
@@ -135,6 +138,7 @@ def require_stochastic(array: NDArray[np.float64], tolerance: float = ROW_SUM_TO
     require_matrix(array)
     is_probability = (array >= 0) & (array < np.inf)
     if not is_probability.all():
+        require_no_nan(array)
         x, y = map(int, np.argwhere(~is_probability)[0])
         problem = f"P[{x}, {y}] = {array[x, y]} is not a probability"
         raise MechanismError(problem, code="probability", do="give numbers from 0 to 1")
@@ -142,8 +146,44 @@ def require_stochastic(array: NDArray[np.float64], tolerance: float = ROW_SUM_TO
     worst = int(np.argmax(np.abs(sums - 1)))
     if abs(sums[worst] - 1) > tolerance:
         problem = f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1"
-        do = "normalize the rows, or find the missing mass"
-        raise MechanismError(problem, code="row-sum", do=do)
+        code, do = _meant(array, sums)
+        raise MechanismError(problem, code=code, do=do)
+
+
+def require_no_nan(array: NDArray[np.float64]) -> None:
+    """Refuse entries that are not a number, and name the first one."""
+    if np.isnan(array).any():
+        x, y = map(int, np.argwhere(np.isnan(array))[0])
+        problem = f"P[{x}, {y}] is nan, not a number"
+        raise MechanismError(problem, code="nan", do="give the missing probability")
+
+
+def require_upright(array: NDArray[np.float64]) -> None:
+    """Refuse a matrix whose columns sum to 1 or 100 and whose rows do not."""
+    sums = summed(array, axis=1)
+    code, do = _meant(array, sums)
+    if code == "transposed":
+        worst = int(np.argmax(np.abs(sums / sums.mean() - 1)))
+        problem = f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1"
+        raise MechanismError(problem, code=code, do=do)
+
+
+def _meant(array: NDArray[np.float64], sums: NDArray[np.float64]) -> tuple[str, str]:
+    """What a matrix that is no channel was meant to be, as the code of an error and its advice;
+    percentages may be rounded.
+    """
+
+    def are(totals: NDArray[np.float64], whole: float) -> bool:
+        return bool(np.abs(totals / whole - 1).max() <= MEANT_TOLERANCE)
+
+    columns = summed(array, axis=0)
+    if are(sums, 100.0):
+        return "percent", "its rows sum to 100: divide by 100"
+    for whole, also in ((1.0, ""), (100.0, ", and divide by 100")):
+        if are(columns, whole) and not are(sums, whole):
+            do = f"its columns sum to {whole:g}: transpose it{also}; each answer has a row"
+            return "transposed", do
+    return "row-sum", "normalize the rows, or find the missing mass"
 
 
 def _dyadics(floats: NDArray[np.float64]) -> tuple[NDArray[Any], int]:

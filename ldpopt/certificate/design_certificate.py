@@ -28,10 +28,12 @@ from ldpopt.certificate.documents import open_document, read_masses
 from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.certificate.questions_certificate import QuestionsCertificate
 from ldpopt.errors import CertificateError
+from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.documents import Entry, plain_labels
 from ldpopt.foundation.files import FilePath, beginning
-from ldpopt.foundation.numbers import Float, frozen
+from ldpopt.foundation.numbers import Float, frozen, require_choice, require_kind, shaped_array
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.privacy.notion import require_notion, with_epsilon
 from ldpopt.problem.plain import read_notion
 from ldpopt.problem.workload import Workload
 
@@ -89,6 +91,14 @@ class DesignCertificate(DesignClaim):
         CertificateError
             If the estimator is biased: the left inverse is not one.
         """
+        require_kind(workload, Workload, "DesignCertificate.of()")
+        require_notion(privacy)
+        require_kind(merged, AnswerClasses, "DesignCertificate.of()", "pass classes of answers")
+        require_choice(objective, ("average", "worst_case"), "objective")
+        c = len(merged.first)
+        weights = shaped_array(weights, "weights", workload.shape[1])
+        channel = shaped_array(channel, "channel", c, None)
+        left_inverse = shaped_array(left_inverse, "left inverse", c, channel.shape[1])
         statement = Statement.of(workload.matrix, weights, merged)
         inverse = with_first_row(left_inverse)
         value = value_of(statement, channel, inverse, objective)
@@ -115,6 +125,9 @@ class DesignCertificate(DesignClaim):
     def audit(self) -> Audit:
         """Exact audit of the mechanism."""
         return self.mechanism.audit(self.privacy)
+
+    def _audit_at(self, epsilon: Budget) -> Audit:
+        return self.mechanism.audit(with_epsilon(self.privacy, epsilon))
 
     @property
     def digest(self) -> str:

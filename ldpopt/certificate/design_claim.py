@@ -14,12 +14,18 @@ from ldpopt.certificate.design_bound import Bound
 from ldpopt.certificate.design_statement import LARGEST_BIAS, DesignValue, least_ratio
 from ldpopt.certificate.documents import digest_of, flaws_of, open_document, text_of
 from ldpopt.errors import CertificateError, LdpoptError, ModelFileError
-from ldpopt.foundation.budget import round_down, round_up
+from ldpopt.foundation.budget import Budget, round_down, round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table, privacy_text
 from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.files import FilePath, replacing
 from ldpopt.foundation.labels import Names
-from ldpopt.mechanism.files import origin_of_mechanism, require_digest
+from ldpopt.foundation.numbers import require_kind, require_text
+from ldpopt.mechanism.files import (
+    flaws_of_origin,
+    origin_of_mechanism,
+    read_about,
+    require_digest,
+)
 from ldpopt.privacy import PureLDP
 from ldpopt.privacy.notion import to_table
 from ldpopt.problem.plain import read_notion
@@ -53,6 +59,7 @@ class DesignClaim(HasFacts, ABC):
     bound: Fraction
     multipliers: Bound
     flaws: tuple[str, ...] = ()
+    about: Mapping[str, Any] | None = None  # what the file says of the mechanism once more
 
     exact: ClassVar[bool] = True
     STATEMENT: ClassVar[tuple[str, ...]]  # keys of the file that not all certificates have
@@ -123,6 +130,7 @@ class DesignClaim(HasFacts, ABC):
         data["multipliers"] = {"kind": self.multipliers.kind, **self.multipliers.plain()}
         data |= {key: str(getattr(self, key)) for key in NUMBERS}
         if about is not None:
+            require_kind(about, Mapping, "about=", "pass a mapping with texts for keys")
             data[ABOUT] = dict(about)
         return {**data, "digest": digest_of(data)}
 
@@ -148,6 +156,7 @@ class DesignClaim(HasFacts, ABC):
     @classmethod
     def from_dict(cls, data: Any, name: str) -> Self:
         """Read what `to_dict` returned; ``name`` is the file in error messages."""
+        require_text(name, "name")
         document = Entry(data, name)
         document.part("format").text(FORMAT)
         flaws = flaws_of(document)
@@ -157,17 +166,16 @@ class DesignClaim(HasFacts, ABC):
         )
         table = stated.table(*cls.STATEMENT, "privacy", "objective", "multipliers", *NUMBERS)
         claim: dict[str, Any] = {key: table[key].rational() for key in NUMBERS}
+        if ABOUT in data:
+            claim["about"] = read_about(Entry(data[ABOUT], name, ABOUT))
         try:
             certificate = cls(**cls._read(table), **claim, flaws=flaws)
         except ModelFileError:
             raise
         except LdpoptError as error:
             raise error.restated(ModelFileError, where=name) from None
-        if ABOUT in data:
-            about = Entry(data[ABOUT], name, ABOUT).table(
-                "title", "notion", "epsilon", "delta", "digest", "made_by"
-            )
-            require_digest(about["digest"].text(), certificate.digest, name)
+        if certificate.about is not None:
+            require_digest(certificate.about["digest"], certificate.digest, name)
         return certificate
 
     @classmethod
@@ -181,7 +189,8 @@ class DesignClaim(HasFacts, ABC):
 
         Privacy is audited exactly, then value, bias and bound are computed from the
         statement. A claim that is weaker than what is proved holds: a larger error, a larger bias
-        or a smaller bound.
+        or a smaller bound. What the file says of the mechanism once more, its notion and the
+        smallest epsilon, is compared.
         """
         is_private = self.audit.verdict == "certified"
         flaws = (
@@ -189,7 +198,12 @@ class DesignClaim(HasFacts, ABC):
             if is_private
             else (f"the mechanism is not private: epsilon {self.audit.epsilon:.9g} found",)
         )
-        return (*self.flaws, *flaws, *self._wrong_numbers())
+        twice = self.about and flaws_of_origin(self.about, self.audit, self._audit_at)
+        return (*self.flaws, *flaws, *(twice or ()), *self._wrong_numbers())
+
+    @abstractmethod
+    def _audit_at(self, epsilon: Budget) -> Audit:
+        """Exact audit of the mechanism for the same notion at another budget."""
 
     @abstractmethod
     def _wrong_numbers(self) -> list[str]:
@@ -268,10 +282,11 @@ class UnlistedClaim(DesignClaim):
     @cached_property
     def audit(self) -> Audit:
         """Exact audit of the randomizer."""
+        return self._audit_at(self.privacy.epsilon)
+
+    def _audit_at(self, epsilon: Budget) -> Audit:
         drawn = self.randomizer
-        return audit_by_odds(
-            drawn.odds, self.privacy.epsilon, drawn.delta, drawn.witness(self.workload.inputs)
-        )
+        return audit_by_odds(drawn.odds, epsilon, drawn.delta, drawn.witness(self.workload.inputs))
 
     def _wrong_numbers(self) -> list[str]:
         spectrum, value, spread = self._measured()

@@ -20,6 +20,7 @@ from ldpopt.certificate.program_digits import ProgramDigits
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table, privacy_text, shown
+from ldpopt.foundation.numbers import require_kind
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.problem import Problem
@@ -336,6 +337,7 @@ def recheck(certificate: Certificate) -> Recheck:
     >>> recheck(certify(solve(Problem([0.5, 0.5], "identity", PureLDP("log(3)"))))).holds
     True
     """
+    require_kind(certificate, Certificate, "recheck()", "pass certify(solution)")
     problem, mechanism, multipliers = (
         certificate.problem,
         certificate.mechanism,

@@ -96,7 +96,7 @@ def read(path: FilePath) -> dict[str, Any]:
 def _mechanism(entry: Entry, problem: Problem) -> Mechanism:
     """The mechanism of integer masses over ``2**53``; other denominators are not known."""
     table = entry.table("bits", "masses")
-    if table["bits"].value != 53:
+    if table["bits"].whole(64) != 53:
         raise table["bits"].error(
             f"masses over 2**{table['bits'].value} are not known", "write them over 2**53"
         )
@@ -129,8 +129,8 @@ def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
     table = entry.table("form", "row_sums", "worst_case", "privacy", "constraints")
     n, m = problem.utility.shape
     form: Any = table["form"].text("compact", "pairwise")
-    row_sums = table["row_sums"].hexadecimals(n) if form == "compact" else None
-    worst_case = table["worst_case"].hexadecimals(n) if problem.prior is None else None
+    row_sums = _some(table["row_sums"], n, is_there=form == "compact")
+    worst_case = _some(table["worst_case"], n, is_there=problem.prior is None)
     if worst_case is not None and (worst_case < 0).any():
         raise table["worst_case"].error(
             f"the worst case has the negative weight {worst_case.min():g}"
@@ -166,6 +166,15 @@ def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
         PairRows(places[0], places[1], places[2], places[3], np.array(value, float)),
         blocks,
     )
+
+
+def _some(entry: Entry, n: int, *, is_there: bool) -> Float | None:
+    """Read the multipliers of a form; null where it has none."""
+    if is_there:
+        return entry.hexadecimals(n)
+    if entry.value is not None:
+        raise entry.error("these multipliers belong to another form or objective: null is written")
+    return None
 
 
 def _hex(values: Float | None) -> list[str] | None:

@@ -25,6 +25,7 @@ from typing import Any
 from ldpopt.auditing.audits import Audit, audit_by_odds
 from ldpopt.foundation.budget import Budget, round_down, round_up
 from ldpopt.foundation.documents import Entry
+from ldpopt.foundation.numbers import require_text, whole_number
 
 FORMAT = "ldpopt joint report 1"
 
@@ -56,7 +57,7 @@ class PatternRandomizer:
     def of(cls, questions: int, size: int, least: int, epsilon: Budget) -> PatternRandomizer:
         """Patterns of some size with the largest mass that the budget allows."""
         close = _close(size, least)
-        ratio = epsilon.enclosure()[0]
+        ratio = Budget(epsilon).enclosure()[0]
         return cls(
             questions, size, least, int(TOTAL * close * ratio / (close * ratio + 2**size - close))
         )
@@ -64,7 +65,7 @@ class PatternRandomizer:
     @classmethod
     def best(cls, questions: int, epsilon: Budget) -> PatternRandomizer:
         """Patterns with the most information; the shortest of equally good ones."""
-        ratio = epsilon.enclosure()[0]
+        ratio = Budget(epsilon).enclosure()[0]
         sizes = [
             (s, t)
             for s in range(1, min(questions, MAX_SIZE) + 1)
@@ -202,6 +203,7 @@ class YesNoCertificate:
     @classmethod
     def of(cls, questions: int, epsilon: Budget) -> YesNoCertificate:
         """The best patterns, with their value and the bound."""
+        questions, epsilon = whole_number(questions, "questions", 1), Budget(epsilon)
         randomizer = PatternRandomizer.best(questions, epsilon)
         # At a tiny budget rounded masses have no bias: the protocol refuses them.
         value = randomizer.value if randomizer.bias > 0 else Fraction(0)
@@ -245,6 +247,7 @@ class YesNoCertificate:
     @classmethod
     def from_dict(cls, data: Any, where: str) -> YesNoCertificate:
         """Read what `to_dict` returned; ``where`` is the place in error messages."""
+        require_text(where, "where")
         numbers = ("questions", "size", "least", "mass")
         table = Entry(data, where).table("format", "epsilon", *numbers, "achieved", "bound")
         table["format"].text(FORMAT)

@@ -27,6 +27,8 @@ def account(
     themselves, for people who choose later answers by earlier reports, too. With --shuffled a
     trusted party removes names and order.
     """
+    from ldpopt.accounting.sentences import ATTAINED
+
     with working(f"adding up {file}"):
         curve = _curve(file, waves, people)
         epsilon = curve.epsilon(delta)
@@ -46,7 +48,7 @@ def account(
     rows: list[list[Any]] = [[0.0, sum_of_budgets], *([[delta, epsilon]] if delta else [])]
     among = "" if people is None else f", shuffled among {people:,} people"
     parts = [Table(["delta", "epsilon"], rows, digits=6), curve.in_words]
-    parts += [] if curve.is_attained else ["an upper bound: perhaps nobody attains it"]
+    parts += filter(None, [ATTAINED.say(curve)])
     show(Facts(f"{file}: {reports} reports of a person{among}", parts), data, json)
 
 

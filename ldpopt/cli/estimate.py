@@ -149,6 +149,11 @@ def _request(
         raise typer.BadParameter(f"{len(column or ())} columns are given: estimate one at a time")
     if source is None:
         refuse_options({"--method": method != "inversion"}, file)
+    if by in survey.asked:
+        raise typer.BadParameter(
+            f"--by {by}: the column has reports, not groups; --pair QUESTION QUESTION is the "
+            "table of two questions"
+        )
     if by is not None and pair is not None:
         raise typer.BadParameter(
             "--by does not go with --pair: name a file with the rows of one group, for each group"
@@ -262,20 +267,27 @@ def _data(
     data = picked(requested.reading, "confidence", "simultaneous")
     if requested.has_one_estimate:
         (single,) = estimates.values()
-        data = picked(single, "method", "n_reports") | data | {"p_value": single.fit}
+        data = picked(single, "method", "n_reports") | data
+        data |= {"p_value": single.fit, "design_effect": _largest_effect(single)}
         return data | {"origin_known": is_origin_known, "estimates": _entries(single)}
     data["p_values"] = {name: estimate.fit for name, estimate in estimates.items()}
+    data["design_effects"] = {name: _largest_effect(each) for name, each in estimates.items()}
     data |= {"origin_known": is_origin_known, "estimates": estimates.entries()}
     return data if requested.by is None else data | {"by": requested.by}
+
+
+def _largest_effect(estimate: Any) -> float | None:
+    """The largest design effect of the weights; None without weights."""
+    return None if estimate.effect is None else float(estimate.effect.max())
 
 
 def _entries(estimate: Any) -> list[dict[str, Any]]:
     """Estimates one by one: with intervals, and of frequencies the nearest distribution."""
     columns = {"number" if estimate.method == "design" else "answer": estimate.labels or ()}
-    columns |= {"estimate": estimate.values.tolist(), "std_error": estimate.std_error.tolist()}
+    columns |= {"estimate": estimate.values.tolist(), "std_error": estimate.shown_errors}
     columns |= {"low": estimate.interval[:, 0].tolist(), "high": estimate.interval[:, 1].tolist()}
-    if estimate.is_distribution and estimate.method == "inversion" and len(estimate.values) > 1:
-        columns["norm_sub"] = estimate.norm_sub().values.tolist()
+    if estimate.nearest_shares is not None:
+        columns["norm_sub"] = estimate.nearest_shares
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 

@@ -27,13 +27,19 @@ def plan(
     simultaneous: options.Simultaneous = False,
     effect: Annotated[
         float,
-        option("--weights-effect D", "Design effect of weights: N sum w^2 / (sum w)^2.", min=1.0),
+        option(
+            "--weights-effect D",
+            "Design effect of weights, as estimate says it of other people, or N sum w^2 / "
+            "(sum w)^2 if they are unrelated to the answers.",
+            min=1.0,
+        ),
     ] = 1.0,
     weights: Annotated[
         tuple[str, str] | None,
         typer.Option(
             metavar="TABLE COLUMN",
-            help="Take the design effect from a column of weights, of other people.",
+            help="Take the design effect from a column of weights, of other people: if these are "
+            "unrelated to the answers, and at most.",
         ),
     ] = None,
     epsilon: Annotated[
@@ -69,24 +75,39 @@ class PlanRequest:
     wanted: str | float | None  # the half-width: a percentage or a number
     people: int | None
     reading: Reading
-    effect: float  # design effect of weights
+    effects: tuple[float, ...]  # of weights: one, or if unrelated to the answers and at most
     epsilon: str | None  # other budgets
 
     def numbers(self, precision: Precision, place: int) -> dict[str, Any]:
         """The planned numbers of one row of a precision."""
-        weighted = replace(precision, variances=precision.variances * self.effect)
         numbers: dict[str, Any] = {}
-        if self.wanted is not None:
-            numbers["people"] = int(weighted.people(self.wanted)[place])
-        if self.people is not None:
-            numbers["half_width"] = float(weighted.half_width(self.people)[place])
+        for effect, which in zip(self.effects, ("", "_at_most"), strict=False):
+            weighted = replace(precision, variances=precision.variances * effect)
+            if self.wanted is not None:
+                numbers[f"people{which}"] = int(weighted.people(self.wanted)[place])
+            if self.people is not None:
+                numbers[f"half_width{which}"] = float(weighted.half_width(self.people)[place])
         return numbers
 
     @property
     def headings(self) -> list[str]:
         """Headings of the planned numbers."""
         headings = [] if self.half_width is None else [f"people for +-{self.half_width}"]
-        return headings + ([] if self.people is None else [f"half-width of {self.people:,}"])
+        headings += [] if self.people is None else [f"half-width of {self.people:,}"]
+        return headings + [f"{each}, at most" for each in headings if len(self.effects) > 1]
+
+    @property
+    def words_of_effect(self) -> str:
+        """What the design effect is of; empty if weights are equal."""
+        if max(self.effects) <= 1:
+            return ""
+        if len(self.effects) == 1:
+            return f", design effect {self.effects[0]:.4g}"
+        unrelated, most = self.effects
+        return (
+            f", design effect {unrelated:.4g} if weights are unrelated to the answers, and at most "
+            f"{most:.4g}"
+        )
 
 
 def _request(
@@ -103,15 +124,16 @@ def _request(
         raise typer.BadParameter("give --half-width, --people, or both")
     is_text = half_width is None or percentage(half_width) is not None
     wanted = half_width if is_text else _number(half_width)
+    effects: tuple[float, ...] = (effect,)
     if weights is not None:
-        from ldpopt.estimation.reports import read_effect
+        from ldpopt.estimation.reports import read_effects
 
-        effect = read_effect(*weights)
+        effects = read_effects(*weights)
     is_for_survey = is_survey(file)
     if is_for_survey:
         options_of_mechanisms = {"--simultaneous": reading.simultaneous, "--epsilon": epsilon}
         refuse_options(options_of_mechanisms, file)
-    return PlanRequest(file, is_for_survey, half_width, wanted, people, reading, effect, epsilon)
+    return PlanRequest(file, is_for_survey, half_width, wanted, people, reading, effects, epsilon)
 
 
 def _number(text: str | None) -> float:
@@ -129,7 +151,7 @@ def _plan_survey(requested: PlanRequest) -> dict[str, Any]:
     survey = read_survey_file(requested.file)
     confidence = requested.reading.confidence
     entries = []
-    if survey.weights is not None and requested.effect <= 1:
+    if survey.weights is not None and max(requested.effects) <= 1:
         note = (
             "note: the numbers are for equal weights, and the survey has weights in "
             f"{label(survey.weights)}"
@@ -184,13 +206,11 @@ def _print(requested: PlanRequest, planned: dict[str, Any], json: str | None) ->
         parts = [Table(["answer", *headings], rows, digits=4)]
         if planned["curve"]:
             rows = [list(entry.values()) for entry in planned["curve"]]
-            over = "the best mechanism for the same numbers, its worst one"
+            over = "the mechanism with the best average for the same numbers, its worst number"
             parts.append(Table(["epsilon", *headings], rows, over, digits=4))
     title = f"{100 * requested.reading.confidence:g} % intervals"
     title += ", all at once" if requested.reading.simultaneous else ""
-    if requested.effect > 1:
-        title += f", design effect {requested.effect:.4g} (of weights that are unrelated to the "
-        title += "answers; of others it may be larger)"
+    title += requested.words_of_effect
     show(Facts(f"{title}, worst distribution", parts), planned, json)
 
 

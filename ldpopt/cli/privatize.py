@@ -226,17 +226,18 @@ def _warn(requested: PrivatizeRequest) -> None:
     """Say what is not private, before anything is written."""
     from ldpopt.estimation.inversion import why_not_estimable
     from ldpopt.mechanism.mechanism import Mechanism
+    from ldpopt.surveys.risks import SPENT, UNANSWERED_NOTE, Risks
 
     survey = requested.survey
+    facts = Risks(survey)
     source = requested.source
     if isinstance(source, Mechanism) and (useless := why_not_estimable(source)):
         say(f"warning: {useless}")
     if source is None or len(survey.questions) > 1:
-        parts = ", ".join(f"{label(name)} {budget:.4g}" for name, budget in survey.budgets.items())
-        say(f"note: each person spends epsilon {survey.epsilon:.6g} ({survey.scheme}: {parts})")
+        say(f"note: {SPENT.say(facts)}")
     if requested.seed is not None:
         say("note: anybody who knows the --seed can undo the draws; use it for tests only")
-    for name in survey.unprotected:
-        say(f"note: the reports reveal who did not answer {label(name)}")
+    if survey.unprotected:
+        say(f"note: {UNANSWERED_NOTE.say(facts)}")
     if kept := survey.kept(requested.kept):
         say(f"note: not protected: {', '.join(map(label, kept))}")

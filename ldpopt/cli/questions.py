@@ -12,7 +12,7 @@ import typer
 
 from ldpopt.cli.printing import working
 from ldpopt.errors import ModelFileError
-from ldpopt.foundation.display import Table, label
+from ldpopt.foundation.display import Table
 from ldpopt.foundation.files import beginning
 
 if TYPE_CHECKING:
@@ -81,29 +81,10 @@ def survey_table(survey: Survey) -> tuple[Table, dict[str, Any]]:
     """Answers, treatment of missing ones and audited budget of each question, as a table and as
     JSON data.
     """
-    entries = []
-    for name, asked in survey.questions.items():
-        missing = (
-            "answer" if asked.missing_answer is not None else asked.missing.removesuffix("_out")
-        )
-        entry = {
-            "question": name,
-            "answers": len(asked.inputs),
-            "epsilon": survey.budgets[name],
-            "missing": missing,
-        }
-        column = survey.column_of(name)
-        proof = survey.certificates.get(survey.column_of(name))
-        entry["relative_gap"] = None if proof is None else proof.relative_gap
-        entries.append(entry | {"digest": survey.asked[column].randomizer.digest})
-    rows = [[label(entry["question"]), *list(entry.values())[1:-1]] for entry in entries]
-    table = Table(
-        ["question", "answers", "true epsilon", "missing", "relative gap"],
-        rows,
-        words=["missing"],
-        digits=5,
-    )
-    return table, {
+    from ldpopt.surveys.overview import entries_of, table_of
+
+    entries = entries_of(survey)
+    return table_of(entries), {
         "title": survey.title,
         "epsilon": survey.epsilon,
         "scheme": survey.scheme,

@@ -64,7 +64,8 @@ def solve(
     if output is not None and (useless := why_not_estimable(mechanism)):
         say(f"warning: {useless}")
     if output is not None:
-        write_mechanism(mechanism, output, loaded.title, solution.repaired.audit)
+        privacy = solution.problem.privacy
+        write_mechanism(mechanism, output, loaded.title, solution.repaired.audit, privacy)
     if proof is not None and certificate is not None:
         certificate.save(proof)
     if plot is not None:

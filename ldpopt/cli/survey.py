@@ -22,6 +22,7 @@ from ldpopt.cli.questions import read_any_survey, survey_table
 from ldpopt.cli.report import report
 from ldpopt.cli.values import values
 from ldpopt.foundation.display import Facts, Part, Table, label
+from ldpopt.foundation.sentences import above_text, below_text
 
 survey = typer.Typer(rich_markup_mode=None)
 
@@ -81,8 +82,8 @@ def solve(
         spread = f"variance {float(proof.achieved):.6g} of one person's numbers in all"
         parts.append(f"one report on all questions: {spread}")
         parts.append(
-            f"no private report has less than {float(proof.bound):.6g}, relative gap "
-            f"{proof.relative_gap:.2g}"
+            f"no private report has less than {below_text(proof.bound, 6)}, relative gap "
+            f"{above_text(proof.relative_gap, 2)}"
         )
     show(Facts(solved.title, parts), data, json)
     for warning in statement.warnings(solved):

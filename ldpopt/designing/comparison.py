@@ -19,7 +19,7 @@ from ldpopt.errors import LdpoptError
 from ldpopt.foundation import optional
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.display import Facts, HasFacts, Table, shown
-from ldpopt.foundation.numbers import Float, frozen
+from ldpopt.foundation.numbers import Float, frozen, positive_seconds
 from ldpopt.frequencies.linear_hash import LinearHash
 from ldpopt.privacy import PureLDP
 from ldpopt.problem.design_problem import DesignProblem
@@ -219,6 +219,7 @@ def compare_designs(
     1.051
     """
     wanted = workload if isinstance(workload, Workload) else Workload(workload)
+    time_limit = positive_seconds(time_limit)
     options: dict[str, Any] = {
         "weights": weights,
         "objective": objective,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import chain
-from typing import Any
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,7 +31,7 @@ from ldpopt.designing.realize import response
 from ldpopt.designing.record import Design, FormulaDesign, ProvedDesign
 from ldpopt.errors import LdpoptError, NotRepresentableError, PrivacyViolationError, StatementError
 from ldpopt.foundation.deadline import Deadline, OutOfTimeError
-from ldpopt.foundation.numbers import positive_seconds, real_number, require_kind
+from ldpopt.foundation.numbers import positive_seconds, real_number, require_kind, truth
 from ldpopt.foundation.threads import few_threads
 from ldpopt.privacy import Notion
 from ldpopt.problem.design_problem import DesignProblem, Objective
@@ -52,6 +52,29 @@ FAILURES = (
 )
 
 
+class Options(TypedDict, total=False):
+    """The options of `design` that do not decide which class the result has."""
+
+    weights: ArrayLike | Mapping[Any, float] | None
+    objective: Objective
+    gap: float
+    time_limit: float | None
+    limits: DesignLimits
+    verbose: bool
+
+
+@overload
+def design(
+    workload: Workload | ArrayLike, privacy: Notion, *, outputs: int, **options: Unpack[Options]
+) -> Design: ...
+@overload
+def design(
+    workload: Workload | ArrayLike,
+    privacy: Notion,
+    *,
+    outputs: None = None,
+    **options: Unpack[Options],
+) -> AnyDesign: ...
 def design(
     workload: Workload | ArrayLike,
     privacy: Notion,
@@ -104,9 +127,10 @@ def design(
 
     Returns
     -------
-    Design
-        Mechanism, estimator, variances and certificate; ``steps`` are the methods that ran. A
-        `FrequencyDesign` for plain frequencies of more than 20 answers with equal weights: its
+    Design or FormulaDesign
+        Mechanism, estimator, variances and certificate; ``steps`` are the methods that ran. With
+        ``outputs`` always a `Design`. Else it may be a `FormulaDesign`, whose reports have no list:
+        a `FrequencyDesign` for plain frequencies of more than 20 answers with equal weights: its
         reports are too many to list, and it has its own sampler; a `QuestionsDesign` for marginals
         of more than 512 answers to questions of two answers each.
 
@@ -145,6 +169,8 @@ def design(
         outputs,
     )
     real_number(gap, "gap", 0.0, LARGEST_GAP)
+    require_kind(limits, DesignLimits, "limits=")
+    verbose = truth(verbose, "verbose")
     deadline = Deadline.after(positive_seconds(time_limit))
     form = DesignForm.of(problem, deadline)
     with log_to_stderr(verbose), few_threads(form.problem.workload.shape[1]):

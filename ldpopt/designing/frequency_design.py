@@ -23,11 +23,11 @@ from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.designing.realize import left_inverse
 from ldpopt.designing.record import FormulaDesign
 from ldpopt.errors import StatementError
-from ldpopt.estimation.counts import Counts
+from ldpopt.estimation.counts import Counts, read_rows
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.intervals import norm_sub
 from ldpopt.foundation.display import Facts
-from ldpopt.foundation.numbers import Float, frozen
+from ldpopt.foundation.numbers import Float, frozen, shaped_array, whole_number
 from ldpopt.frequencies.linear_hash import NEAR, LinearHash
 from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.mechanism.mechanism import Mechanism
@@ -155,6 +155,7 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
 
     def frequencies(self, counts: Counts) -> Float:
         """Estimated frequencies of the answers, shape (n,), without negative ones."""
+        counts = self.own_counts(counts).require_some()
         p = float(self.protocol.p)
         q = float(self.protocol.q)
         return norm_sub((counts.values / counts.total - q) / (p - q))
@@ -164,6 +165,7 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
         p = float(self.protocol.p)
         q = float(self.protocol.q)
         n = self.workload.shape[1]
+        place = whole_number(place, "place", 0, n - 1)
         k = self.protocol.size
         inside = np.where(np.eye(n), p, q)
         is_same = np.eye(n, dtype=bool)
@@ -180,6 +182,8 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
         """Means of ``(v_i - t_i (1 - v_missing))^2`` for answers of the estimated frequencies: the
         counts do not show which answers are in one set.
         """
+        rows, missing = read_rows(self, rows, missing)
+        ratios = shaped_array(ratios, "ratios", len(rows))
         squares, products = self.second_moments(missing)
         t = ratios[:, None]
         linear = 2 * t * (products[rows] - self.wanted[rows])

@@ -11,7 +11,7 @@ from ldpopt.designing.methods.relaxation.method import Relaxation
 from ldpopt.designing.methods.single_mean.method import SingleMean
 from ldpopt.foundation.numbers import require_kind
 from ldpopt.problem.design_problem import DesignProblem
-from ldpopt.solving.log import Step
+from ldpopt.solving.log import Step, Steps
 
 # The methods in the order in which they are tried: the more structure one uses, the earlier
 _CLOSED = (SubsetSelectionDesign(), UnlistedProduct(), ProductDesign(), SingleMean(), BlockDesign())
@@ -20,7 +20,7 @@ METHODS: tuple[DesignMethod, ...] = (*_CLOSED, ListedColumns(), Relaxation())
 
 def plan_design(
     problem: DesignProblem, limits: DesignLimits = DESIGN_LIMITS
-) -> tuple[Step[DesignMethod], ...]:
+) -> Steps[DesignMethod]:
     """Choose the methods for a design problem, in the order in which they are tried.
 
     Parameters
@@ -32,8 +32,9 @@ def plan_design(
 
     Returns
     -------
-    tuple of Step
-        Each is tried only if those before it have failed or have ended above the gap.
+    Steps
+        A tuple of `Step`. Each is tried only if those before it have failed or have ended above
+        the gap.
 
     Raises
     ------
@@ -57,7 +58,7 @@ def plan_design(
     return plan_of(DesignForm.of(problem), limits)
 
 
-def plan_of(form: DesignForm, limits: DesignLimits) -> tuple[Step[DesignMethod], ...]:
+def plan_of(form: DesignForm, limits: DesignLimits) -> Steps[DesignMethod]:
     """The plan for a form."""
     steps: list[Step[DesignMethod]] = []
     for method in METHODS:
@@ -65,4 +66,4 @@ def plan_of(form: DesignForm, limits: DesignLimits) -> tuple[Step[DesignMethod],
             break
         if (because := method.because(form, limits)) is not None:
             steps.append(Step(method, because))
-    return tuple(steps)
+    return Steps(steps)

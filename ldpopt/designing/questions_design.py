@@ -133,9 +133,10 @@ class QuestionsDesign(SetsRandomizer, FormulaDesign, certificate=QuestionsCertif
             heavy = map(norm_sub, self._counts.estimates(counts.with_squared_weights))
             squares = self._counts.squares_about(nearest, list(heavy))
             scales = Scales.of(counts, effects_of(squares, variances, self.spans**2))
+        effect = scales.design_effects(counts, len(values))
         errors, spread = (np.sqrt(variances * scale) for scale in (scales.error, scales.interval))
         return Estimate.of_band(
-            NormalBand(values, errors, None, spread),
+            NormalBand(values, errors, None, spread, effect=effect),
             counts,
             confidence,
             simultaneous=simultaneous,

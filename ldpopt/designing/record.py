@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +15,7 @@ from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate.design_certificate import DesignCertificate, load_certificate
 from ldpopt.certificate.design_claim import DesignClaim
 from ldpopt.certificate.integers import Digits, fraction_bits
+from ldpopt.designing.sentences import OPTIMAL_GAP, STANDING
 from ldpopt.errors import ModelFileError, NotRepresentableError
 from ldpopt.estimation.band import ScoreBand
 from ldpopt.estimation.counts import ListedSource, ReportSource
@@ -25,7 +27,8 @@ from ldpopt.foundation import optional
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, privacy_text, shown
 from ldpopt.foundation.labels import codes
-from ldpopt.foundation.numbers import Float, frozen, require_memory
+from ldpopt.foundation.numbers import Float, frozen, require_kind, require_memory
+from ldpopt.foundation.sentences import above_text, below_text
 from ldpopt.mechanism.channels import MAX_SHOWN
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.prior import read_prior
@@ -34,7 +37,6 @@ from ldpopt.solving.log import Step
 
 # share of the estimator in the entries of a left inverse below which the product is exact: ten bits
 LOST = 2.0**-10
-OPTIMAL_GAP = 1e-3  # largest relative gap of a design that is called optimal in words
 _KINDS: dict[type[DesignClaim], type[ProvedDesign]] = {}  # by the kind of the certificate
 
 
@@ -76,8 +78,8 @@ class ProvedDesign(ReportSource, HasFacts):
             ("largest variance", shown(design.worst_variance, 9)),
             (
                 "certificate",
-                f"{kind} at least {self.bound:.9g}, relative gap {self.relative_gap:.2g}: "
-                f"{self.standing}",
+                f"{kind} at least {below_text(self.bound, 9)}, relative gap "
+                f"{above_text(self.relative_gap, 2)}: {self.standing}",
             ),
             *([] if self.is_optimal or not self.notes else [("the search ended", self.notes[-1])]),
             (
@@ -99,6 +101,7 @@ class ProvedDesign(ReportSource, HasFacts):
     @staticmethod
     def of(claim: DesignClaim) -> Any:
         """Return the design with a certificate: a `Design`, or a `FrequencyDesign`."""
+        require_kind(claim, tuple(_KINDS), "of()", "pass a certificate of a design")
         return _KINDS[type(claim)](claim)
 
     def save(self, path: str | os.PathLike[str], *, title: str = "") -> None:
@@ -169,12 +172,12 @@ class ProvedDesign(ReportSource, HasFacts):
         """What is proved in words: the optimum, or the best found and how much better another one
         could be.
         """
-        most = (
-            f"at most {self.value / self.bound:.2g} times the best"
-            if self.bound > 0
-            else "no bound"
-        )
-        return "optimum" if self.is_optimal else f"best found, {most}"
+        return STANDING.say(self)
+
+    @property
+    def times_the_best(self) -> str:
+        """How many times the best possible variance this one is at most, rounded up."""
+        return above_text(Fraction(self.value) / Fraction(self.bound), 4)
 
     @property
     def exact(self) -> bool:
@@ -211,7 +214,8 @@ class FormulaDesign(ProvedDesign):
         """Variance of one respondent's values, summed over the workload: the same for every
         answer.
         """
-        return np.full(self.workload.shape[1] if x is None else len(x), self.value)
+        answers = self.workload.inputs
+        return np.full(len(answers if x is None else codes(x, answers, "answer")), self.value)
 
 
 @dataclass(frozen=True, eq=False)

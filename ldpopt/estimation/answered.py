@@ -120,6 +120,15 @@ class RatioBand:
         return None
 
     @property
+    def effect(self) -> Float | None:
+        """Design effect of the weights for each number."""
+        effect = self._scales.design_effects(self.counts, len(self.rows))
+        of_all = self.of_all.effect
+        if effect is None or of_all is None:
+            return effect
+        return self._with_missing(effect, of_all)
+
+    @property
     def possible(self) -> Float:
         """The least and the largest number of those who answered; shares are from 0 to 1."""
         numbers = self._answered_numbers[self.rows]

@@ -13,6 +13,11 @@ weights are unrelated to the answers; then ``D`` is about 1. If rare answers hav
 ``D`` is above 1 (Rao and Scott 1981). A standard error takes :math:`D S / T^2`; the score interval
 takes :math:`\max(1, D) S / T^2`, since ``D`` is too small where few people have the large weights.
 Without weights all three are one over the number of reports.
+
+The *design effect* of ``N`` reports is :math:`N \max(1, D) S / T^2`: so many times fewer reports of
+equal weights have intervals as wide. Since :math:`s_y \le w c_y` for the largest weight ``w``, and
+:math:`S \le w T`, it is at most :math:`w / (T / N)`, the largest weight over the mean one, however
+weights and answers are related.
 """
 
 from collections.abc import Hashable
@@ -63,6 +68,14 @@ class Scales:
         )
         return Scales(error, interval)
 
+    def design_effects(self, counts: Counts, size: int) -> Float | None:
+        """Design effect of the weights and the sample for each of ``size`` estimates; None without
+        both.
+        """
+        if not counts.is_weighted and counts.sampled is None:
+            return None
+        return np.array(np.broadcast_to(counts.n_reports * self.interval, (size,)))
+
 
 def effects_of(heavy: Float, plain: Float, largest: Float | float) -> Float:
     """``D`` from the mean squares with squared and with plain weights, shape (k,); 1 if all reports
@@ -78,19 +91,21 @@ def scales_of_support(counts: Counts) -> Scales:
         return Scales.of(counts)
     share = counts.values / counts.total
     heavy = counts.squares / counts.total_squares
-    squares = heavy * (1 - share) ** 2 + (1 - heavy) * share**2
-    return Scales.of(counts, effects_of(squares, share * (1 - share), 1.0))
+    # heavy (1 - share)^2 + (1 - heavy) share^2, and exactly the plain squares for equal weights
+    plain = share * (1 - share)
+    return Scales.of(counts, effects_of(plain + (heavy - share) * (1 - 2 * share), plain, 1.0))
 
 
-def scales_of_values(deviations: Float, counts: Counts) -> Scales:
-    """Scales of estimates of which each report has a value, shape (k, m), less the estimate."""
+def scales_of_values(estimator: Float, values: Float, counts: Counts) -> Scales:
+    """Scales of estimates, shape (k,), of which each report has a value, shape (k, m)."""
     if not counts.is_weighted:
         return Scales.of(counts)
-    squares = deviations**2
+    squares = (estimator - values[:, None]) ** 2
     plain, heavy = (
         squares @ (each.values / each.total) for each in (counts, counts.with_squared_weights)
     )
-    return Scales.of(counts, effects_of(heavy, plain, squares.max(axis=1)))
+    largest = np.abs(estimator[:, counts.values > 0]).max(axis=1) ** 2
+    return Scales.of(counts, effects_of(heavy, plain, largest))
 
 
 def scales_of_sample(numbers: SampledNumbers, counts: Counts) -> Scales:
@@ -127,6 +142,12 @@ class Band(Protocol):
     @property
     def covariance(self) -> Float | None:
         """Their covariance, shape (k, k); None if it is not known."""
+
+    @property
+    def effect(self) -> Float | None:
+        """Design effect of the weights, shape (k,); None for equal weights, or if it is not
+        known.
+        """
 
     @property
     def possible(self) -> Float:
@@ -167,6 +188,7 @@ class NormalBand:
     covariance: Float | None = None
     spread: Float | None = None  # (k,); default: the standard errors
     possible: Any = (-np.inf, np.inf)  # (2,), or (k, 2)
+    effect: Float | None = None  # (k,): of the weights
     freedom: float = np.inf
     influence: Influence | None = None
 
@@ -258,6 +280,12 @@ class MultiplesBand:
         """Their covariance, if that of the numbers is known."""
         covariance = self.band.covariance
         return None if covariance is None else self.matrix @ covariance @ self.matrix.T
+
+    @property
+    def effect(self) -> Float | None:
+        """Design effects of the numbers."""
+        effect = self.band.effect
+        return None if effect is None else effect[np.abs(self.matrix).argmax(axis=1)]
 
     @property
     def possible(self) -> Float:
@@ -391,7 +419,12 @@ class ScoreBand:
         """One over the effective number of reports of each estimate."""
         if self.of_sample is not None:
             return scales_of_sample(self.of_sample, self.counts)
-        return scales_of_values(self._deviations, self.counts)
+        return scales_of_values(self.estimator, self._linear, self.counts)
+
+    @property
+    def effect(self) -> Float | None:
+        """Design effect of the weights for each number, shape (k,); None without weights."""
+        return self.scales.design_effects(self.counts, len(self.estimator))
 
     @property
     def possible(self) -> Float:
@@ -469,6 +502,11 @@ class ProjectedBand:
     def covariance(self) -> Float | None:
         """That of the unbiased estimates."""
         return self.unbiased.covariance
+
+    @property
+    def effect(self) -> Float | None:
+        """That of the unbiased estimates."""
+        return self.unbiased.effect
 
     @property
     def possible(self) -> Float:

@@ -130,6 +130,7 @@ def _of_band(
         interval=band.ends(z),
         is_distribution=False,
         band=band,
+        effect=band.effect,
         scale=None,
     )
 
@@ -207,5 +208,5 @@ def _variances_of_contrasts(estimate: Estimate, matrix: Float) -> Float:
     """Variances of sums of the numbers, from the covariance and what standard errors have above
     it.
     """
-    plain = NormalBand(estimate.values, estimate.std_error, estimate.covariance)
+    plain = NormalBand(estimate.values, estimate.bounds.errors, estimate.covariance)
     return np.asarray(plain.contrast(matrix).errors ** 2)

@@ -30,10 +30,20 @@ from ldpopt.estimation.reports import (
     no_names,
     report_weights,
 )
-from ldpopt.foundation.documents import reading_json
+from ldpopt.foundation.documents import Entry, reading_json
 from ldpopt.foundation.files import replacing, strict_object
 from ldpopt.foundation.labels import plain_label
-from ldpopt.foundation.numbers import Float, Int, frozen, short_repr
+from ldpopt.foundation.numbers import (
+    Float,
+    Int,
+    frozen,
+    positions,
+    require_kind,
+    require_text,
+    shaped_array,
+    short_repr,
+    whole_number,
+)
 from ldpopt.mechanism.codec import LabelCodec, Randomizer
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.prior import read_prior
@@ -97,8 +107,12 @@ class Counts:
     sampled: Sampled | None = None  # how the people were drawn, if not one by one
 
     def __post_init__(self) -> None:
-        frozen(self.values)
-        frozen(self.squares)
+        for name in ("values", "squares"):
+            array = getattr(self, name)
+            if not (isinstance(array, np.ndarray) and array.ndim == 1):
+                array = shaped_array(array, f"{name} of the counts", None)
+                object.__setattr__(self, name, array)
+            frozen(array)
 
     @classmethod
     def of(
@@ -212,6 +226,7 @@ class Counts:
 
     def require(self, source: str) -> Counts:
         """Return the counts if they are of this source; refuse those of another one."""
+        require_text(source, "the source of counts")
         if self.source != source:
             raise StatementError(
                 f"the counts are of another mechanism: {self.source[:12]}, not {source[:12]}",
@@ -261,11 +276,15 @@ class Counts:
             data = strict_object(path, MAX_FILE_BYTES)
             if data["format"] != FORMAT:
                 raise ValueError(f"the format is {short_repr(data['format'])}, not {FORMAT!r}")
-            values, squares = (
-                _numbers(data[key], len(data["labels"])) for key in ("values", "squares")
+            table = Entry(data, os.fspath(path)).table(
+                "format", "source", "labels", "values", "squares", *SUMS
             )
+            labels = tuple(table["labels"].labels())
+            if len(set(labels)) < len(labels):
+                raise ValueError("a label stands twice")
+            values, squares = (_numbers(data[key], len(labels)) for key in ("values", "squares"))
             sums = (_numbers([data[key]], 1).tolist()[0] for key in SUMS)
-            return cls(str(data["source"]), tuple(data["labels"]), values, squares, *sums)
+            return cls(table["source"].text(), labels, values, squares, *sums)
 
 
 class ReportSource(ABC):
@@ -292,6 +311,12 @@ class ReportSource(ABC):
     def codec(self) -> LabelCodec:
         """How reports are written in a column of a table."""
         return self.randomizer.codec
+
+    def own_counts(self, counts: Any) -> Counts:
+        """The counts of this source's reports; anything else is refused."""
+        require_kind(counts, Counts, type(self).__name__, "pass counts, as count(reports) returns")
+        own: Counts = counts.require(self.digest)
+        return own
 
     def count(self, reports: Any, *, weights: Any = None) -> Counts:
         """Count reports; see `Counts.of`."""
@@ -390,11 +415,13 @@ class ListedSource(ReportSource):
 
     def frequencies(self, counts: Counts) -> Float:
         """Estimated frequencies of the answers, shape (n,), without negative ones."""
+        counts = self.own_counts(counts).require_some()
         return norm_sub(self.left_inverse @ (counts.values / counts.total))
 
     def second_moments(self, place: int) -> tuple[Float, Float]:
         """Means of ``v_i^2`` and ``v_i v_place`` over the reports of each answer, each (k, n)."""
         values = self.estimator
+        place = whole_number(place, "place", 0, len(values) - 1)
         channel = self.mechanism.counts / self.mechanism.denominator
         return values**2 @ channel.T, (values * values[place]) @ channel.T
 
@@ -402,6 +429,9 @@ class ListedSource(ReportSource):
         """Mean squares of ``v_i - t_i (1 - v_missing)`` over the reports, for the numbers ``i`` of
         some rows and their ratios ``t_i`` among those who answered.
         """
+        counts = self.own_counts(counts).require_some()
+        rows, missing = read_rows(self, rows, missing)
+        ratios = shaped_array(ratios, "ratios", len(rows))
         values = self.estimator
         squares = (values[rows] - ratios[:, None] * (1 - values[missing])) ** 2
         return np.asarray(squares @ (counts.values / counts.total))
@@ -431,6 +461,13 @@ class ListedSource(ReportSource):
     def counts_of_array(self, reports: Any, weights: Float | None = None) -> Counts:
         """Count reports that are positions of outputs."""
         size = len(self.mechanism.outputs)
+        reports = positions(reports, "reports", None, size)
+        if weights is not None:
+            weights = shaped_array(weights, "weights", len(reports))
+        return self._counts_of_positions(reports, weights)
+
+    def _counts_of_positions(self, reports: Int, weights: Float | None) -> Counts:
+        size = len(self.mechanism.outputs)
         if weights is None:
             seen = np.bincount(reports, minlength=size).astype(np.int64)
             return self._counts(seen, seen, len(reports))
@@ -457,6 +494,7 @@ class ListedSource(ReportSource):
         """Return a p-value by the distance of the counts from the nearest distribution that some
         answers give.
         """
+        counts = self.own_counts(counts)
         channel = self.mechanism.counts / self.mechanism.denominator
         return likelihood_p_value(channel, counts.values.astype(np.int64))
 
@@ -485,6 +523,13 @@ class MechanismSource(ListedSource):
         return left_inverse(self.mechanism)
 
 
+def read_rows(source: ReportSource, rows: Any, missing: Any) -> tuple[Int, int]:
+    """Read positions of some numbers of a source, and that of the number for a missing answer."""
+    k = len(source.names)
+    missing = whole_number(missing, "the number for a missing answer", 0, k - 1)
+    return positions(rows, "positions of numbers", None, k), missing
+
+
 def source_of(source: Any, where: str) -> ReportSource:
     """Return a mechanism, protocol or design as a source of reports; anything else is refused."""
     if isinstance(source, ReportSource):
@@ -509,4 +554,6 @@ def _numbers(values: Any, size: int) -> Any:
         raise ValueError(f"{short_repr(values)} is not a list of {size} numbers")
     if not all(value >= 0 and math.isfinite(value) for value in values):
         raise ValueError(f"{short_repr(values)} has a number below 0")
+    if any(type(value) is int and value >= 1 << 63 for value in values):
+        raise ValueError(f"{short_repr(values)} has a number of 2**63 or more")
     return np.array(values)

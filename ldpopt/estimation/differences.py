@@ -83,6 +83,11 @@ class DifferenceBand:
         return self.first.influence and self.first.influence.minus(self.second.influence)
 
     @property
+    def effect(self) -> None:
+        """Not known: the two estimates have design effects of their own."""
+        return None
+
+    @property
     def possible(self) -> Float:
         """The least and the largest difference, shape (k, 2)."""
         return np.asarray(self.first.possible) - np.asarray(self.second.possible)[..., ::-1]
@@ -142,6 +147,7 @@ def difference(first: Estimate, second: Estimate) -> Estimate:
         is_distribution=False,
         simultaneous=simultaneous,
         band=band,
+        effect=None,
         people=first.people | second.people,
     )
 

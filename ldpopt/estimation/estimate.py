@@ -4,7 +4,7 @@ reports.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,7 +18,11 @@ from ldpopt.estimation.intervals import interval_quantile, norm_sub
 from ldpopt.estimation.significance import Significance
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
-from ldpopt.foundation.numbers import Float, frozen
+from ldpopt.foundation.numbers import Float, frozen, real_array
+
+NO_ERROR = "no standard error is known where all reports say the same: see the interval"
+PROJECTED = ", norm_sub"  # what `Estimate.norm_sub` adds to the name of a method
+SHOWN = 5  # names in a sentence
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +34,8 @@ class Estimate(HasFacts):
     values : array_like, shape (n,)
         The estimates; a scalar becomes shape (1,).
     std_error : array_like, shape (n,)
-        Standard errors, in the unit of the values.
+        Standard errors, in the unit of the values; nan where none is known: one of 0 beside an
+        interval of positive length is no error, but that of reports that are all equal.
     n_reports : int
         Number of reports used.
     confidence : float
@@ -47,6 +52,9 @@ class Estimate(HasFacts):
         P-value of the reports, see `goodness_of_fit`; None for weighted reports.
     is_distribution : bool
         Whether the values are the frequencies of all answers, which sum to 1. Default: ``False``.
+    effect : array_like, shape (n,), optional
+        Design effect of the weights, at least about 1: so many times fewer reports of equal weights
+        have intervals as wide; None for reports of equal weights. See `ldpopt.estimation.band`.
     simultaneous : bool
         Whether all intervals hold at once with the confidence (Bonferroni). Default: ``False``.
     band : Band, optional
@@ -78,6 +86,7 @@ class Estimate(HasFacts):
     interval: Float = None  # type: ignore[assignment]
     fit: float | None = None
     is_distribution: bool = False
+    effect: Float | None = None
     simultaneous: bool = False
     band: Band | None = None
     people: frozenset[int] = field(default_factory=new_people)
@@ -85,9 +94,9 @@ class Estimate(HasFacts):
 
     def __post_init__(self) -> None:
         """Check the shapes, fill in the interval and freeze the arrays."""
-        values = np.atleast_1d(np.array(self.values, dtype=np.float64))
+        values = np.atleast_1d(real_array(self.values, "values of an estimate"))
         z = interval_quantile(self.confidence, len(values), self.simultaneous)
-        std_error = np.atleast_1d(np.array(self.std_error, dtype=np.float64))
+        std_error = np.atleast_1d(real_array(self.std_error, "standard errors"))
         interval = self.interval
         if interval is None and std_error.shape == values.shape:
             interval = np.stack([values - z * std_error, values + z * std_error], axis=-1)
@@ -97,12 +106,14 @@ class Estimate(HasFacts):
             "std_error": std_error,
             "covariance": self.covariance,
             "interval": interval,
+            "effect": self.effect,
         }
-        shapes = {"values": (n,), "std_error": (n,), "covariance": (n, n), "interval": (n, 2)}
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("values", "std_error", "effect"), (n,))
+        shapes |= {"covariance": (n, n), "interval": (n, 2)}
         for name, array in ({"values": values} | arrays).items():
             if array is None:
                 continue
-            checked = np.array(array, dtype=np.float64)
+            checked = real_array(array, f"{name} of an estimate")
             shape = shapes[name]
             if checked.shape != shape:
                 raise StatementError(
@@ -110,6 +121,10 @@ class Estimate(HasFacts):
                     code="shape",
                     do=f"give one entry of {name} for each of the {n} values",
                 )
+            if name == "interval":  # the last one
+                is_unknown = (std_error == 0) & (checked[:, 0] < checked[:, 1])
+                errors = frozen(np.where(is_unknown, np.nan, std_error))
+                object.__setattr__(self, "std_error", errors)
             object.__setattr__(self, name, frozen(checked))
         if self.labels is not None:
             object.__setattr__(self, "labels", tuple(self.labels))
@@ -137,11 +152,21 @@ class Estimate(HasFacts):
 
     @property
     def shown_errors(self) -> list[float | None]:
-        """Standard errors; None instead of 0 if all reports are equal, when only the interval shows
-        what is known.
+        """Standard errors, None where none is known: of reports that are all equal, or of one, only
+        the interval shows what is known.
         """
-        pairs = zip(self.std_error.tolist(), self.interval.tolist(), strict=True)
-        return [None if error == 0 and low < high else error for error, (low, high) in pairs]
+        return [None if np.isnan(error) else error for error in self.std_error.tolist()]
+
+    @property
+    def nearest_shares(self) -> list[float] | None:
+        """Values of `norm_sub` for tables; None of what are not unbiased frequencies of several
+        answers.
+        """
+        is_unbiased = self.method != "maximum_likelihood" and not self.method.endswith(PROJECTED)
+        if not (self.is_distribution and is_unbiased and len(self.values) > 1):
+            return None
+        nearest: list[float] = self.norm_sub().values.tolist()
+        return nearest
 
     def facts(self) -> Facts:
         """Each estimate with its standard error and interval; of frequencies also the nearest
@@ -156,12 +181,14 @@ class Estimate(HasFacts):
             "high",
         ]
         columns = [names, self.values.tolist(), self.shown_errors, *self.interval.T.tolist()]
-        if self.is_distribution and self.method == "inversion" and len(self.values) > 1:
+        if (nearest := self.nearest_shares) is not None:
             headings.append("norm sub")
-            columns.append(self.norm_sub().values.tolist())
+            columns.append(nearest)
         method = self.method.replace("_", " ")
         title = f"{self.n_reports:,} reports, {method}, {100 * self.confidence:g} % intervals"
-        return Facts(title, [Table(headings, list(zip(*columns, strict=True)), digits=5)])
+        table = Table(headings, list(zip(*columns, strict=True)), digits=5)
+        notes = [NO_ERROR] if None in self.shown_errors else []
+        return Facts(title, [table, *notes, *cost_of_weights({"": self})])
 
     def norm_sub(self) -> Estimate:
         r"""Frequencies made non-negative with sum 1 (Norm-Sub; Wang et al. 2020).
@@ -189,7 +216,7 @@ class Estimate(HasFacts):
         return replace(
             self,
             values=values,
-            method=f"{self.method}, norm_sub",
+            method=f"{self.method}{PROJECTED}",
             interval=np.clip(self.interval, 0.0, 1.0),
             band=ProjectedBand(values, self.bounds),
         )
@@ -222,6 +249,7 @@ class Estimate(HasFacts):
             float(confidence),
             covariance=band.covariance,
             interval=band.ends(z),
+            effect=band.effect,
             simultaneous=simultaneous,
             band=band,
             people=counts.people,
@@ -476,3 +504,23 @@ class Estimate(HasFacts):
             estimated variance is not positive.
         """
         return contrasts.deviation(self, values)
+
+
+def cost_of_weights(estimates: Mapping[str, Estimate]) -> list[str]:
+    """What unequal weights, or strata and clusters, cost, in a sentence with the largest design
+    effect by name; none without them.
+    """
+    effects = [
+        f"{name} {each.effect.max():.3g}".strip()
+        for name, each in estimates.items()
+        if each.effect is not None
+    ]
+    if not effects:
+        return []
+    shown = f"{', '.join(effects[:SHOWN])}{', ...' if len(effects) > SHOWN else ''}"
+    is_sample = any(each.bounds.influence is not None for each in estimates.values())
+    return [
+        f"design effect of the {'sample' if is_sample else 'weights'}, at most: {shown} (intervals "
+        "are as wide as with so many times fewer reports of equal weights"
+        f"{', of people drawn one by one' if is_sample else ''})"
+    ]

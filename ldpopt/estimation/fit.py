@@ -24,6 +24,7 @@ from typing import Any
 
 from ldpopt.errors import LimitReachedError, StatementError
 from ldpopt.estimation.counts import Counts, ReportSource, source_of
+from ldpopt.foundation.numbers import truth
 from ldpopt.mechanism.mechanism import Mechanism
 
 DOUBTFUL = 1e-3  # p-value below which estimates come with a warning
@@ -86,6 +87,7 @@ def checked_fit(source: ReportSource, counts: Counts, check: bool) -> float | No
     """Return the p-value of unweighted reports, None if unknown; warn or refuse if they hardly come
     from the source.
     """
+    check = truth(check, "check_fit")
     if counts.is_weighted:
         return None
     try:

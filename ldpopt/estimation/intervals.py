@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from ldpopt.auditing.black_box import lower_limit, upper_limit
-from ldpopt.foundation.numbers import Float, inner_share
-
+from ldpopt.errors import StatementError
+from ldpopt.foundation.numbers import Float, inner_share, real_array, shaped_array, truth
 
 FARTHEST_TAIL = 35.0  # normal quantile up to which Student's quantiles are computed
 LARGEST_QUANTILE = 1e70  # its fourth power is a float
@@ -37,6 +37,7 @@ def normal_quantile(confidence: float) -> float:
 def interval_quantile(confidence: float, count: int, simultaneous: bool) -> float:
     """Return ``z`` of each of ``count`` intervals, which hold alone or all at once (Bonferroni)."""
     alone = normal_quantile(confidence)
+    simultaneous = truth(simultaneous, "simultaneous")
     return (
         normal_quantile(1.0 - (1.0 - confidence) / count) if simultaneous and count > 1 else alone
     )
@@ -67,15 +68,51 @@ def norm_sub(values: Float) -> Float:
     """Return the nearest frequencies, as `Estimate.norm_sub`: the Euclidean projection on the
     simplex.
     """
+    values = shaped_array(values, "values", None)
+    if not (len(values) and np.isfinite(values).all()):
+        raise StatementError(
+            "the values are not finite, or there are none", code="range", do="give finite values"
+        )
     falling = np.sort(values)[::-1]
     shift = (np.cumsum(falling) - 1) / np.arange(1, len(values) + 1)
     return np.asarray(np.maximum(values - shift[int(np.flatnonzero(falling > shift)[-1])], 0.0))
+
+
+def _scale(scale: Any, numbers: Any) -> Float:
+    """Read one over numbers of reports: one number, or one for each number."""
+    read = real_array(scale, "scale")
+    if read.shape not in ((), np.shape(numbers)) or not ((read >= 0) & (read < np.inf)).all():
+        raise StatementError(
+            "the scale is not one over a number of reports",
+            code="scale",
+            do="give a number >= 0, or one for each number",
+        )
+    return read
+
+
+def _quantile(z: Any, numbers: Any) -> Any:
+    """Read a quantile of the normal distribution: one number, or one for each number."""
+    read = real_array(z, "z")
+    if (
+        read.shape not in ((), np.shape(numbers))
+        or not ((read >= 0) & (read <= LARGEST_QUANTILE)).all()
+    ):
+        raise StatementError(
+            "z is not a quantile of the normal, or of Student's distribution",
+            code="quantile",
+            do=f"give a number from 0 to {LARGEST_QUANTILE:g}, or one for each number",
+        )
+    return float(read) if read.ndim == 0 else read
 
 
 def share_intervals(share: Float, scale: Any, z: Any) -> Float:
     """Wilson intervals of shares, shape ``(k, 2)``; ``scale`` is one over the number of reports, a
     number or of shape (k,).
     """
+    share, scale = shaped_array(share, "share", None), _scale(scale, share)
+    if len(share) and not (share.min() >= 0 and share.max() <= 1):
+        raise StatementError("a share is not in [0, 1]", code="share-range", do="give shares")
+    z = _quantile(z, share)
     c = z * z * scale
     half = np.sqrt(c * (share * (1 - share) + c / 4))
     middle = share + c / 2
@@ -105,6 +142,14 @@ def score_intervals(
     ``frequencies`` (n,); ``scale`` is one over the (effective) number of reports, a number or of
     shape (k,), and so is ``z``, a quantile of the normal distribution.
     """
+    estimates = shaped_array(estimates, "estimates", None)
+    k = len(estimates)
+    wanted = shaped_array(wanted, "wanted", k, None)
+    second = shaped_array(second, "second", k, wanted.shape[1])
+    frequencies = shaped_array(frequencies, "frequencies", wanted.shape[1])
+    if not wanted.shape[1]:
+        raise StatementError("there are no answers", code="shape", do="give frequencies")
+    scale, z = _scale(scale, estimates), _quantile(z, estimates)
     mean, moment, ends, slopes = _moments(wanted, second, frequencies)
     (low, low_moment), (high, high_moment) = ends
     # A number that is equal for all answers is known: no other value is possible.

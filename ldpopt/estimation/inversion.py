@@ -5,7 +5,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.estimation.band import LikelihoodBand, NormalBand, ScoreBand
+from ldpopt.estimation.band import LikelihoodBand, NormalBand, Scales, ScoreBand, effects_of
 from ldpopt.estimation.counts import Counts, source_of
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.fit import checked_fit
@@ -104,10 +104,11 @@ def estimate_frequencies(
     estimates sum to 1. The maximum of the likelihood is found by interior-point Newton steps, which
     end when a bound of the distance to it is below 1e-12 nats per report.
 
-    With weights the covariances have the sums of their squares in place of :math:`q / N`; an
-    interval is never shorter than it would be for weights that are unrelated to the answers, so
-    that it may be longer than the standard error beside it says. A weighted interval covers what
-    it states if some ten people with the largest weights are among the reports.
+    With weights the covariances have the sums of their squares in place of :math:`q / N`. A score
+    interval, and one after maximum likelihood, is never shorter than it would be for weights that
+    are unrelated to the answers, so that it may be longer than the standard error beside it says.
+    It covers what it states if some ten people with the largest weights are among the reports;
+    `Estimate.effect` says what the weights cost.
 
     O(n^2 m) time for each method (times the number of steps, 10 to 40, for maximum likelihood), O(n
     m + n^2) memory.
@@ -151,7 +152,8 @@ def estimate_frequencies(
             counts, *matrices, answers=mechanism.inputs, is_exact=simultaneous and len(names) > 1
         )
         if intervals == "normal":
-            band = NormalBand(band.values, band.errors, band.covariance)
+            drawn = {key: getattr(band, key) for key in ("effect", "freedom", "influence")}
+            band = NormalBand(band.values, band.errors, band.covariance, **drawn)
     else:
         band = _likelihood_band(channel, counts)
     is_all = numbers is None
@@ -171,18 +173,22 @@ def _likelihood_band(channel: Float, counts: Counts) -> LikelihoodBand:
     """The most likely frequencies, with normal intervals within [0, 1]."""
     values = most_likely(channel, counts.values / counts.total)
     covariance = likelihood_covariance(channel, values, counts.scale)
-    spread = np.diag(covariance)
+    scales = Scales.of(counts)
+    spread = np.maximum(np.diag(covariance), 0.0)
     if counts.is_weighted:
-        covariance = weighted_covariance(channel, values, counts.squares / counts.total**2)
-        spread = np.maximum(spread, np.diag(covariance))
+        heavy, plain = (
+            weighted_covariance(channel, values, each.values / each.total * counts.scale)
+            for each in (counts.with_squared_weights, counts)
+        )
+        scales = Scales.of(counts, effects_of(np.diag(heavy), np.diag(plain), counts.scale))
+        expected = np.sqrt(effects_of(spread, np.diag(plain), counts.scale))
+        covariance = heavy * expected * expected[:, None]
+    errors, width = (
+        np.sqrt(spread * (each / counts.scale)) for each in (scales.error, scales.interval)
+    )
+    effect = scales.design_effects(counts, len(values))
     return LikelihoodBand(
-        values,
-        np.sqrt(np.maximum(np.diag(covariance), 0.0)),
-        covariance,
-        np.sqrt(np.maximum(spread, 0.0)),
-        (0.0, 1.0),
-        channel=channel,
-        counts=counts,
+        values, errors, covariance, width, (0.0, 1.0), effect, channel=channel, counts=counts
     )
 
 

@@ -85,8 +85,8 @@ def likelihood_covariance(channel: Float, values: Float, scale: float) -> Float:
 
 
 def weighted_covariance(channel: Float, values: Float, squares: Float) -> Float:
-    """Return the covariance of the most likely frequencies under weights, from the sum of their
-    squares by report, shape (m,), over the square of their total.
+    """Return the covariance of the most likely frequencies under weights, from the share that each
+    report has of the sum of their squares, shape (m,), over the effective number of reports.
     """
     efficient, _ = _efficient(channel, values)
     deviations = np.where(squares > 0, efficient - values[:, None], 0.0)

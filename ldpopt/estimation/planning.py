@@ -70,7 +70,14 @@ class Precision:
         elif is_labelled(half_width):
             wanted = read_labelled(half_width, "half-widths", ("number",)).to(self.names)
         else:
-            wanted = np.broadcast_to(real_array(half_width, "half-width"), self.variances.shape)
+            given = real_array(half_width, "half-width")
+            if given.shape not in ((), (1,), self.variances.shape):
+                raise StatementError(
+                    f"half-widths of shape {given.shape} for {len(self.variances)} numbers",
+                    code="shape",
+                    do="give one half-width, or one for each number",
+                )
+            wanted = np.broadcast_to(given, self.variances.shape)
         if not (wanted > 0).all():
             raise StatementError(
                 f"the half-width {wanted.min():g} is not positive",

@@ -66,6 +66,11 @@ class QuantileBand:
         return None
 
     @property
+    def effect(self) -> None:
+        """Not known: the shares have design effects of their own."""
+        return None
+
+    @property
     def possible(self) -> Float:
         """From the first to the last edge, or answer, shape (1, 2)."""
         if self.edges is None:
@@ -133,6 +138,7 @@ def quantile(estimate: Estimate, p: float, edges: Any = None) -> Estimate:
         is_distribution=False,
         simultaneous=False,
         band=band,
+        effect=None,
         scale=answers if ends is None else None,
     )
 

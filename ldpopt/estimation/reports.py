@@ -254,9 +254,10 @@ class _ColumnCounter:
         return self.counts or {ALL: self.source.counts_of_array(self.source.codec.no_reports)}
 
 
-def read_effect(path: str, column: str) -> float:
-    r"""Design effect of the weights in a column of a file (Kish): :math:`N \sum w^2 / (\sum
-    w)^2`.
+def read_effects(path: str, column: str) -> tuple[float, float]:
+    r"""Design effects of the weights in a column of a file: of those that are unrelated to the
+    answers, :math:`N \sum w^2 / (\sum w)^2` (Kish), and the largest of any, the largest weight over
+    the mean one; see `ldpopt.estimation.band`.
     """
     with reading(path) as table:
         where = f"{table.name}, column {column}"
@@ -268,7 +269,8 @@ def read_effect(path: str, column: str) -> float:
         raise StatementError(
             "there are no weights above 0", code="weights", where=where, do="name another column"
         )
-    return float(len(weights) * (weights**2).sum() / weights.sum() ** 2)
+    mean = float(weights.mean())
+    return float((weights**2).mean()) / mean**2, float(weights.max()) / mean
 
 
 def read_weights(column: optional.pyarrow.Array, where: str, first_row: int) -> Float:

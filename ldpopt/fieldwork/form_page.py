@@ -26,7 +26,7 @@ from ldpopt.fieldwork.sentences import (
 )
 from ldpopt.foundation.display import filled
 from ldpopt.foundation.labels import nearest
-from ldpopt.foundation.numbers import require_kind, short_repr
+from ldpopt.foundation.numbers import require_kind, require_text, short_repr
 from ldpopt.foundation.sentences import Topic, at_most_text
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.surveys.form import form_digest
@@ -164,6 +164,7 @@ def draw_module(form: dict[str, Any]) -> str:
 
 def read_words(language: str, survey: Survey) -> Words:
     """Return the words of a language, with those of the survey if it is in this language."""
+    require_text(language, "language")
     names = (language, language.split("-")[0])
     known = next((name for name in names if name in LANGUAGES), None)
     reference = _words_file("en")

@@ -113,7 +113,16 @@ ESTIMATES = Topic(
 UNANSWERED = Topic(
     "promise: unanswered",
     (
-        Sentence("joint", lambda facts: facts.scheme == "joint", "unprotected_joint"),
+        Sentence(
+            "joint",
+            lambda facts: facts.scheme == "joint" and len(facts.survey.unprotected) > 1,
+            "unprotected_joint",
+        ),
+        Sentence(
+            "joint, one",
+            lambda facts: facts.scheme == "joint" and len(facts.survey.unprotected) == 1,
+            "unprotected",
+        ),
         Sentence("own", lambda facts: facts.scheme in ("split", "one_question"), "unprotected"),
     ),
 )

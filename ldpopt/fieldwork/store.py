@@ -10,7 +10,7 @@ from typing import Any
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.fieldwork.messages import Message, MessageReader, hash_of
 from ldpopt.foundation import optional
-from ldpopt.foundation.numbers import require_kind, whole_number
+from ldpopt.foundation.numbers import listed_items, require_kind, whole_number
 from ldpopt.mechanism.files import origin_of_reports
 from ldpopt.surveys.form import columns_of
 from ldpopt.surveys.survey import Survey
@@ -167,9 +167,8 @@ class Store:
         StatementError
             If something else is given.
         """
-        if isinstance(messages, (str, bytes)) or not all(
-            isinstance(message, Message) for message in messages
-        ):
+        messages = listed_items(messages, "messages", "pass [store.reader.read(body), ...]")
+        if not all(isinstance(message, Message) for message in messages):
             raise StatementError(
                 "these are not messages of a form",
                 code="messages",

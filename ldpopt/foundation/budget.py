@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import short_repr
+from ldpopt.foundation.numbers import is_whole, real_number, short_repr
 
 BITS = 192  # significant bits kept in an enclosure of ``e**epsilon``
 # Largest accepted budget in nats: ``e**10000`` still has an exact enclosure; larger budgets give no
@@ -99,6 +100,7 @@ class Budget(float):
 
     def share(self, part: Fraction | int) -> Budget:
         """A part of the budget, from 0 to 1, exactly; of a logarithm within ``2**-180`` below."""
+        part = _exact(part, "part")
         return self if part == 1 else Budget(self.lower_nats * part)
 
     def enclosure(self, multiple: Fraction | int = 1) -> tuple[Fraction, Fraction]:
@@ -108,9 +110,9 @@ class Budget(float):
         The multiple, such as a hop count or a distance, is not negative; ``high / low - 1 <
         2**-180``.
         """
-        if multiple == 1:
+        if isinstance(multiple, (int, Fraction)) and multiple == 1:
             return self._own_enclosure
-        multiple = Fraction(multiple)
+        multiple = _exact(multiple, "multiple")
         if multiple * Fraction(float(self)) > MAX_NATS:
             problem = f"exp(epsilon d) of more than {MAX_NATS:g} nats has too many digits"
             raise StatementError(problem, code="digits", do="give smaller distances")
@@ -160,6 +162,14 @@ class Budget(float):
     def beta(self) -> float:
         r""":math:`1 - e^{-\epsilon}`, rounded up."""
         return 0.0 - round_down(1 / self.enclosure()[1] - 1)
+
+
+def _exact(value: Any, name: str) -> Fraction:
+    """Read a number >= 0 exactly: an integer, a Fraction or a float by its bits."""
+    if isinstance(value, Fraction) and value >= 0:
+        return value
+    number = real_number(value, name, 0, sys.float_info.max)
+    return Fraction(int(value) if is_whole(value) else number)
 
 
 def round_down(value: Fraction) -> float:
@@ -257,7 +267,9 @@ def _fraction(value: float | str | Fraction, epsilon: object) -> Fraction:
     try:
         return Fraction(value)
     except (ValueError, ZeroDivisionError, TypeError):
-        raise _refusal(epsilon, "is not a number") from None
+        has_comma = isinstance(value, str) and re.fullmatch(r"\s*\d+,\d+\s*", value)
+        why = "has a comma in place of a point" if has_comma else "is not a number"
+        raise _refusal(epsilon, why) from None
 
 
 def _refusal(epsilon: object, why: str, *, code: str = "epsilon") -> StatementError:

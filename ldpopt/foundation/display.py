@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ldpopt.foundation.labels import text_of
 from ldpopt.foundation.late import late
+from ldpopt.foundation.sentences import above_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,7 +69,10 @@ class Table:
         )
         # Words need some room; a terminal that is too narrow for that breaks the lines itself.
         room = max(width, numbers + WORD_WIDTH * sum(is_folded))
-        console = Console(file=StringIO(), width=room, markup=False, highlight=False, emoji=False)
+        # In a notebook rich would show an output of its own for each table, with escape codes.
+        plain: Any = {"force_jupyter": False, "force_terminal": False, "color_system": None}
+        plain |= dict.fromkeys(("markup", "highlight", "emoji"), False)
+        console = Console(file=StringIO(), width=room, **plain)
         style = box.SIMPLE_HEAD if can_print_unicode() else box.ASCII2
         grid = Grid(box=style, show_edge=False, pad_edge=False, padding=(0, right, 0, left))
         for heading, folds in zip(self.headings, is_folded, strict=True):
@@ -152,7 +156,7 @@ class Facts:
         return "".join(pieces)
 
 
-class HasFacts(ABC):
+class Described(ABC):
     """Base class of objects with a summary in text and a display in notebooks."""
 
     @abstractmethod
@@ -163,15 +167,19 @@ class HasFacts(ABC):
         """The facts in lines of text that fit the terminal."""
         return self.facts().text()
 
+    def _repr_html_(self) -> str:
+        return self.facts().html()
+
+
+class HasFacts(Described):
+    """Base class of objects with a summary, a display in notebooks and a picture."""
+
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
         """Draw the picture that suits the object, on axes or on new ones, and return them; see
         `ldpopt.plot`.
         """
         axes: Axes = late("plot")(self, ax, **options)
         return axes
-
-    def _repr_html_(self) -> str:
-        return self.facts().html()
 
 
 def shown(value: Any, digits: int = 6) -> str:
@@ -227,6 +235,7 @@ def filled(folder: Path, page: str = "page", /, **values: Any) -> str:
         keep_trailing_newline=True,
     )
     environment.filters["number"] = format
+    environment.filters["at_most"] = above_text
     return environment.get_template(f"{page}.html.j2").render(**values)
 
 

@@ -36,7 +36,10 @@ def reading_json(path: str | os.PathLike[str], content: str, do: str) -> Iterato
         raise
     except LdpoptError as error:
         raise error.restated(ModelFileError, where=where) from None
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
+    except (
+        *(ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError),
+        ArithmeticError,  # an integer beyond all floats
+    ) as error:
         why = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
         if isinstance(error, (TypeError, AttributeError, IndexError)):  # in Python's own words
             why = "a value has the wrong type, such as text in place of a number"

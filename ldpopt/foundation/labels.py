@@ -47,7 +47,39 @@ def check_labels(
             where=where,
             do="give each label once",
         )
+    _require_apart(names, kind, error, where)
     return names
+
+
+def _require_apart(names: Sequence[Hashable], kind: str, error: Refusal, where: str) -> None:
+    """Refuse two texts that differ in blanks at their ends or in the number of blanks: nobody tells
+    them apart in a table.
+    """
+    blank = [name for name in names if isinstance(name, str) and name != " ".join(name.split())]
+    if not blank:
+        return
+    plain: dict[str, str] = {}
+    for name in names:
+        if not isinstance(name, str):
+            continue
+        other = plain.setdefault(" ".join(name.split()), name)
+        if other != name:
+            raise error(
+                f"the {kind} labels {short_repr(other)} and {short_repr(name)} differ in blanks "
+                "only",
+                code="blanks",
+                where=where,
+                do="write one label for one answer",
+            )
+
+
+def read_alphabet(labels: Any, kind: str = "input") -> Names:
+    """Labels of an alphabet that a notion is asked about; a range is left as it is."""
+    if isinstance(labels, range):
+        require_room(labels, f"list of {kind} labels")
+        return labels
+    _require_labels(labels, kind, StatementError, "")
+    return check_labels(labels, None, kind, StatementError)
 
 
 def _require_labels(labels: Any, kind: str, error: Refusal, where: str) -> None:

@@ -4,10 +4,11 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from types import UnionType
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -261,15 +262,107 @@ def quoted(value: Any) -> str:
     return f" {short_repr(value)}" if shows_values() else ""
 
 
-def require_kind(value: Any, kind: type | tuple[type, ...], where: str, do: str = "") -> None:
+def require_kind(
+    value: Any, kind: type | UnionType | tuple[type, ...], where: str, do: str = ""
+) -> None:
     """Refuse an object of another type."""
     if not isinstance(value, kind):
-        name = " or ".join(each.__name__ for each in (kind if isinstance(kind, tuple) else (kind,)))
+        kinds = get_args(kind) if isinstance(kind, UnionType) else kind
+        name = " or ".join(
+            each.__name__ for each in (kinds if isinstance(kinds, tuple) else (kinds,))
+        )
         raise StatementError(
             f"{where} takes a {name}, not a {type(value).__name__}",
             code="type",
             do=do or f"pass a {name}",
         )
+
+
+def listed_items(values: Any, name: str, do: str = "") -> list[Any]:
+    """Read a list, vector, range, set or generator as a list; text, a mapping, a single number and
+    None are refused.
+    """
+    is_read = (
+        isinstance(values, Iterable)
+        and not isinstance(values, (str, bytes, bytearray, Mapping))
+        and getattr(values, "ndim", 1) == 1
+    )
+    if not is_read:
+        raise StatementError(
+            f"{name} = {short_repr(values)} is not a list",
+            code="list",
+            do=do or "pass a list, also for a single one",
+        )
+    require_room(values, name)
+    return list(values)
+
+
+def truth(value: Any, name: str) -> bool:
+    """Read a truth value; numbers, texts and arrays are not taken for one."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise StatementError(
+            f"{name} = {short_repr(value)} is neither True nor False",
+            code="truth",
+            do="give True or False",
+        )
+    return bool(value)
+
+
+def require_text(value: Any, name: str) -> None:
+    """Refuse an object that is not text."""
+    if not isinstance(value, str):
+        raise StatementError(
+            f"{name} = {short_repr(value)} is not text", code="text", do="pass text"
+        )
+
+
+def require_function(value: Any, name: str, do: str = "") -> None:
+    """Refuse an object that cannot be called."""
+    if not callable(value):
+        raise StatementError(
+            f"{name} = {short_repr(value)} is not a function",
+            code="function",
+            do=do or "pass a function",
+        )
+
+
+def positions(values: Any, name: str, size: int | None = None, below: int | None = None) -> Int:
+    """Read a vector of whole numbers from 0 on, below a number; of a length, if it is given."""
+    array = any_array(values, name)
+    is_whole_vector = array.ndim == 1 and (array.dtype.kind in "iu" or not array.size)
+    if not is_whole_vector or (size is not None and len(array) != size):
+        length = "" if size is None else f" of length {size}"
+        raise StatementError(
+            f"the {name} is not a vector of whole numbers{length}",
+            code="position-vector",
+            do="give whole numbers from 0 on",
+        )
+    if array.size and (array.min() < 0 or (below is not None and array.max() >= below)):
+        limit = "" if below is None else f" to {below - 1}"
+        raise StatementError(
+            f"the {name} has numbers that are not from 0{limit}",
+            code="positions",
+            do="correct the entries",
+        )
+    return array.astype(np.int64, copy=False)
+
+
+def shaped_array(values: Any, name: str, *shape: int | None) -> Float:
+    """Read a real array of a shape, in which None stands for any length."""
+    array = values if type(values) is np.ndarray and values.dtype == float else None
+    array = real_array(values, name) if array is None else array
+    wanted = array.shape if array.ndim != len(shape) else shape
+    fits = array.ndim == len(shape) and all(
+        size is None or size == there for size, there in zip(wanted, array.shape, strict=True)
+    )
+    if not fits:
+        words = ", ".join("any" if size is None else str(size) for size in shape)
+        raise StatementError(
+            f"the {name} has the shape {array.shape}, not ({words})",
+            code="shape",
+            do="give an array of this shape",
+        )
+    return array
 
 
 def require_choice(value: Any, choices: Iterable[str], name: str) -> None:
@@ -305,16 +398,44 @@ SMALLER = "use a smaller alphabet, or a closed form (closed_forms.top_k never bu
 MEMORY_SHARE = 0.8  # largest share of this machine's memory that an object may take
 
 
+# Where Linux says how much memory a container may use
+_CONTAINER_LIMITS = (
+    "/sys/fs/cgroup/memory.max",
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+)
+
+
 def memory() -> int:
-    """The bytes of this machine's memory."""
+    """The bytes of memory that this process may use: those of the machine, or the limit of its
+    container or of the process, which are often far below.
+    """
     try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (
         AttributeError,
         ValueError,
         OSError,
     ):  # pragma: no cover - no such call on this platform
-        return 16 * 2**30
+        machine = 16 * 2**30
+    return min(machine, *_limits())
+
+
+def _limits() -> list[int]:
+    """Limits of this process and of its container; sys.maxsize if there is none."""
+    found = [sys.maxsize, sys.maxsize]
+    for path in _CONTAINER_LIMITS:
+        try:
+            with open(path, encoding="ascii") as file:
+                text = file.read().strip()
+        except (OSError, ValueError):
+            continue
+        found += [int(text)] if text.isdecimal() else []
+    try:
+        import resource
+    except ImportError:  # pragma: no cover - not on this platform
+        return found
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return [*found, sys.maxsize if limit == resource.RLIM_INFINITY else limit]
 
 
 def require_memory(n_bytes: float, name: str, do: str = SMALLER) -> None:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import Labels, positions_of
-from ldpopt.foundation.numbers import Float, Int
+from ldpopt.foundation.numbers import Float, Int, positions, shaped_array, whole_number
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RowBlock:
     r"""Named rows ``lower <= sum coefficient * P[x, y] <= upper`` over the entries of a channel.
 
@@ -49,7 +50,11 @@ class RowBlock:
         """Rows ``ratio P[first, y] - P[second, y] <= 0``, in small integers, each in the order of
         its inputs.
         """
+        first = positions(first, "first inputs")
         size = len(first)
+        second = positions(second, "second inputs", size)
+        y = positions(y, "outputs", size)
+        ratio = shaped_array(ratio, "ratio", size)
         swapped = np.asarray(first > second)[:, None]
         ends = np.stack([first, second], axis=1).astype(np.int32)
         coefficient = np.stack([ratio, np.full(size, -1.0)], axis=1)
@@ -85,6 +90,7 @@ class RowBlock:
         """What is wrong with the rows for a channel of shape (n, m), in words; empty if nothing
         is.
         """
+        n, m = whole_number(n, "n"), whole_number(m, "m")
         parts = (self.row, self.x, self.y, self.coefficient)
         if len({np.shape(part) for part in parts}) > 1 or np.shape(self.lower) != np.shape(
             self.upper
@@ -145,6 +151,15 @@ class RowBlock:
 
     def activity(self, channel: Float) -> Float:
         """Evaluate the left-hand sides at a channel, shape (rows,)."""
+        channel = shaped_array(channel, "channel", None, None)
+        if len(self.row) and not (
+            self.x.max() < channel.shape[0] and self.y.max() < channel.shape[1]
+        ):
+            raise StatementError(
+                f"a channel of shape {channel.shape} has not all entries of {self.name!r}",
+                code="shape",
+                do="pass a channel of all its inputs and outputs",
+            )
         total: Float = np.bincount(
             self.row, self.coefficient * channel[self.x, self.y], len(self)
         ).astype(float)

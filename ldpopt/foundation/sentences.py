@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from math import ceil, floor
 from typing import Any
@@ -57,3 +58,20 @@ def at_most_text(number: Fraction, thousands: str = ",", decimal: str = ".") -> 
     fraction = str(int(remainder * 10**places)).zfill(places).rstrip("0") if places else ""
     text = f"{int(integer):,}".replace(",", thousands)
     return f"{text}{decimal}{fraction}" if fraction else text
+
+
+def below_text(number: Fraction | float, digits: int) -> str:
+    """A number with some digits that is not above another, for "at least"."""
+    return _with_digits(number, Context(digits, ROUND_FLOOR))
+
+
+def above_text(number: Fraction | float, digits: int) -> str:
+    """A number with some digits that is not below another, for "at most"."""
+    return _with_digits(number, Context(digits, ROUND_CEILING))
+
+
+def _with_digits(number: Fraction | float, context: Context) -> str:
+    """The exact quotient, rounded once, in the notation of floats."""
+    exact = Fraction(number)
+    rounded = context.divide(*map(Decimal, exact.as_integer_ratio()))
+    return f"{rounded.normalize(context):g}"

@@ -160,6 +160,9 @@ class FrequencyProtocol(Rule, ReportSource):
         """Variance of a value if this share of reports supports the label, ``s (1 - s) / (p -
         q)^2``.
         """
+        share = real_array(share, "share")
+        if share.size and not (share.min() >= 0 and share.max() <= 1):
+            raise StatementError("a share is not in [0, 1]", code="range", do="give shares")
         return np.asarray(share * (1 - share) / float(self.p - self.q) ** 2)
 
     @property
@@ -182,6 +185,7 @@ class FrequencyProtocol(Rule, ReportSource):
         """Bound on the probability of a share of supporting reports as far outside ``[q, p]``: the
         exact one of the furthest label, times the number of labels.
         """
+        counts = self.own_counts(counts)
         return support_p_value(counts.values, counts.n_reports, float(self.q), float(self.p))
 
     def estimate(
@@ -313,7 +317,16 @@ class FrequencyProtocol(Rule, ReportSource):
         share = (counts.values / counts.total)[chosen]
         scales = scales_of_support(counts).at(chosen)
         error = np.sqrt(self.variance_at_support(np.clip(share, q, p)) * scales.error)
-        return SupportBand(share, scales, error, q, float(self.p - self.q), among)
+        effect = scales_of_support(counts).design_effects(counts, len(self.inputs))
+        return SupportBand(
+            share,
+            scales,
+            error,
+            q,
+            float(self.p - self.q),
+            among,
+            effect=None if effect is None else effect[chosen],
+        )
 
     def variance(self, frequency: ArrayLike = 0.0) -> Any:
         """Variance of one report's unbiased value for a label of this frequency; divide by N for

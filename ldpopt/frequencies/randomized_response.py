@@ -99,6 +99,7 @@ class RandomizedResponse(FrequencyProtocol, published=True):
 
     def p_value(self, counts: Counts) -> float:
         """That of the channel, for few labels; else that of every protocol."""
+        counts = self.own_counts(counts)
         size = len(self.inputs)
         if size > MOST_LISTED:
             return super().p_value(counts)

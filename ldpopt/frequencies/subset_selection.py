@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 from ldpopt.certificate.frequency_certificate import SubsetRandomizer
 from ldpopt.errors import StatementError
 from ldpopt.foundation import optional
-from ldpopt.foundation.numbers import Float, any_array, quoted, require_memory, whole_number
+from ldpopt.foundation.numbers import (
+    Float,
+    any_array,
+    positions,
+    quoted,
+    require_function,
+    require_memory,
+    whole_number,
+)
 from ldpopt.frequencies.protocol import FrequencyProtocol
 from ldpopt.frequencies.rule import Positions
 from ldpopt.mechanism.codec import LabelCodec, Reader
@@ -137,6 +145,8 @@ class SubsetSelection(FrequencyProtocol, published=True):
         ``words(rows, count)`` returns new words of 64 bits, shape ``(len(rows), count)``, for some
         of the rows.
         """
+        answers = positions(answers, "answers", None, len(self.inputs))
+        require_function(words, "words")
         n = len(answers)
         d = len(self.inputs)
         k = self.size

@@ -31,6 +31,7 @@ class SupportBand:
     gap: float  # p - q
     among: tuple[int, int] | None = None  # None: score intervals
     is_pair: bool = False  # whether these are the two shares of a yes/no question
+    effect: Float | None = None  # (k,): design effect of the weights
     freedom: float = np.inf
     influence: None = None
 

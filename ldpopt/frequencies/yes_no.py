@@ -28,7 +28,7 @@ from ldpopt.estimation.exact_fit import support_p_value
 from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.estimation.reports import report_weights
-from ldpopt.foundation.numbers import Float, any_array
+from ldpopt.foundation.numbers import Float, any_array, real_array, shaped_array
 from ldpopt.frequencies.rule import Positions
 from ldpopt.frequencies.subset_selection import SetCodec
 from ldpopt.frequencies.support import SupportBand
@@ -277,11 +277,14 @@ class YesNoPatterns(ReportSource):
         worst ones.
         """
         return self.variances_at(
-            np.full(len(self.names), 0.5) if prior is None else np.asarray(prior)
+            np.full(len(self.names), 0.5)
+            if prior is None
+            else shaped_array(prior, "prior", len(self.names))
         )
 
     def variances_at(self, shares: Float) -> Float:
         """Variance of one person's contribution to each share of an answer."""
+        shares = real_array(shares, "shares")
         named = (1 + self.bias * (2 * shares - 1)) / 2
         return np.asarray(self.pattern.questions / self.size * named * (1 - named) / self.bias**2)
 
@@ -294,6 +297,7 @@ class YesNoPatterns(ReportSource):
         """Bound on the probability of shares of answers as far outside ``[1 - p, p]``: the exact
         one of the furthest question, times their number.
         """
+        counts = self.own_counts(counts)
         named = counts.values.reshape(-1, 2)
         return support_p_value(
             named[:, 0], named.sum(axis=1), (1 - self.bias) / 2, (1 + self.bias) / 2
@@ -334,7 +338,11 @@ class YesNoPatterns(ReportSource):
         )
         scales = scales_of_support(asked)
         error = np.sqrt(share * (1 - share) * scales.error) / self.bias
-        band = SupportBand(share, scales, error, (1 - self.bias) / 2, self.bias, is_pair=True)
+        effect = scales.design_effects(asked, 2)
+        if effect is not None:  # of the reports that are expected to name the question
+            effect *= self.size / self.pattern.questions
+        miss = (1 - self.bias) / 2
+        band = SupportBand(share, scales, error, miss, self.bias, is_pair=True, effect=effect)
         return Estimate.of_band(
             band,
             asked,

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import Labels
+from ldpopt.foundation.labels import read_alphabet
 from ldpopt.foundation.numbers import Float, frozen, real_number
 from ldpopt.mechanism.sampling import BITS
 from ldpopt.problem.prior import read_prior
@@ -289,7 +290,7 @@ def _read_utility(
     positions.
     """
     payoff = utility if isinstance(utility, (str, Utility)) else Utility(utility, "gain")
-    guesses = inputs if outputs is None else tuple(outputs)
+    guesses = inputs if outputs is None else tuple(read_alphabet(outputs, "output"))
     if outputs is None and isinstance(payoff, Utility):
         labels = (
             payoff.outputs

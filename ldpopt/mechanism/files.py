@@ -7,33 +7,41 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ldpopt.auditing.audits import Audit
+from ldpopt.auditing.divergence import audit
 from ldpopt.errors import ModelFileError
-from ldpopt.foundation.budget import epsilon_above, log_enclosure
+from ldpopt.foundation.budget import LARGEST, Budget, epsilon_above, log_enclosure
 from ldpopt.foundation.documents import Entry, reading_json
 from ldpopt.foundation.files import replacing, require_path, strict_object
 from ldpopt.foundation.labels import nearest
+from ldpopt.foundation.numbers import require_text
 from ldpopt.mechanism.channels import Channel
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.questions import OneQuestion, Question
 from ldpopt.mechanism.sampling import BITS
+from ldpopt.privacy import PureLDP
+from ldpopt.privacy.notion import from_table, to_table, with_epsilon
 from ldpopt.tables.database import without_password
 from ldpopt.tables.origin import merged, read_origin
 
 # largest size of a mechanism's file in bytes; 5000 x 5000 probabilities take half of it
 MAX_FILE_BYTES = 2**30
 ABOUT_KEYS = ("title", "notion", "epsilon", "delta", "digest", "made_by")
-MECHANISM_KEYS = ("inputs", "outputs", "channel", *ABOUT_KEYS)
+CHANNEL_KEYS = ("inputs", "outputs", "channel")
+MECHANISM_KEYS = (*CHANNEL_KEYS, "privacy", *ABOUT_KEYS)
 DESIGN_KEYS = (
     *("format", "privacy", "objective", "inputs", "names", "workload", "weights", "masses"),
     *("left_inverse", "multipliers", "achieved", "bound", "bias", "about", "digest"),
 )
+# by which part an epsilon in a file may be above the smallest one: more than audits in floats round
+# up
+LESS = Fraction(1, 1 << 40)
 FORM = (
     "a mechanism has the keys inputs, outputs and channel, as `ldpopt solve MODEL -o "
     "FILE` writes them"
@@ -42,48 +50,121 @@ UNSOLVED = "a model is solved first: `ldpopt solve MODEL -o FILE` writes its mec
 
 
 def write_mechanism(
-    mechanism: Channel, path: str | os.PathLike[str], title: str, audit: Audit
+    mechanism: Channel, path: str | os.PathLike[str], title: str, audit: Audit, privacy: Any = None
 ) -> None:
-    """Write a mechanism and its origin, with an audit that was made before; see
+    """Write a mechanism and its origin, with an audit for a notion that was made before; see
     `Mechanism.save`.
     """
-    data = {**mechanism.to_dict(), **origin_of_mechanism(mechanism.digest, title, audit)}
+    data = mechanism.to_dict()
+    if privacy is not None:
+        data["privacy"] = to_table(privacy, mechanism.inputs)
+    data |= origin_of_mechanism(mechanism.digest, title, audit)
     with replacing(path) as stream:
         stream.write(json.dumps(data, indent=1) + "\n")
 
 
-def read_mechanism(
-    path: str | os.PathLike[str],
-) -> tuple[Any, Sequence[Hashable], Sequence[Hashable], Any]:
-    """Return channel, inputs, outputs and digest (None if there is none) in the file of a mechanism
-    or design.
-    """
+class Saved(NamedTuple):
+    """What the file of a mechanism or design says of the mechanism."""
+
+    channel: Any
+    inputs: Sequence[Hashable]
+    outputs: Sequence[Hashable]
+    origin: dict[str, Any] | None  # None if the channel stands alone, as somebody wrote it
+    privacy: Any  # table of the notion of which the origin speaks; None for the pure one
+
+
+def read_mechanism(path: str | os.PathLike[str]) -> Saved:
+    """Read the file of a mechanism or design; nothing is compared yet, see `require_origin`."""
     require_path(path)
     with reading_json(path, "a mechanism", UNSOLVED if os.fspath(path).endswith(".toml") else FORM):
         data = strict_object(path, MAX_FILE_BYTES)
-        data = data.get("mechanism", data)
-        is_design = "masses" in data
-        _require_known(data, DESIGN_KEYS if is_design else MECHANISM_KEYS, "the mechanism")
-        inputs = labels_of(data["inputs"])
-        if is_design:  # its reports are numbered
+        where = os.fspath(path)
+        data = data.get("mechanism", data)  # what `ldpopt solve --json` prints has it as a part
+        if "masses" in data:  # its reports are numbered
+            _require_known(data, DESIGN_KEYS)
             channel = _channel_of_masses(data["masses"])
-            about = data.get("about", {})
-            _require_known(about, ABOUT_KEYS, "about")
-            return channel, inputs, range(channel.shape[1]), about.get("digest")
-        _require_known({key: data[key] for key in ABOUT_KEYS if key in data}, ABOUT_KEYS, "")
-        return data["channel"], inputs, labels_of(data["outputs"]), data.get("digest")
+            about = data.get("about")
+            origin = None if about is None else read_about(Entry(about, where, "about"))
+            reports = range(channel.shape[1])
+            return Saved(channel, labels_of(data["inputs"]), reports, origin, data.get("privacy"))
+        _require_known(data, MECHANISM_KEYS)
+        stated = {key: part for key, part in data.items() if key in ABOUT_KEYS}
+        origin = read_about(Entry(stated, where)) if stated else None
+        if origin is None and "privacy" in data:
+            raise ValueError("privacy is stated without what was found of it")
+        labels = labels_of(data["inputs"]), labels_of(data["outputs"])
+        return Saved(data["channel"], *labels, origin, data.get("privacy"))
 
 
-def _require_known(data: Any, known: Sequence[str], name: str) -> None:
-    """Refuse keys that nobody reads, and an origin that is not one."""
+def _require_known(data: dict[str, Any], known: Sequence[str]) -> None:
+    """Refuse keys that nobody reads."""
     if unknown := [key for key in data if key not in known]:
-        raise ValueError(f"unknown key {unknown[0]!r} of {name}")
-    texts = [data[key] for key in ("title", "notion", "digest", "made_by") if key in data]
-    numbers = [data[key] for key in ("epsilon", "delta") if data.get(key) is not None]
-    if not all(isinstance(text, str) for text in texts):
-        raise ValueError("title, notion, digest and made_by are text")
-    if not all(type(number) in (int, float) and number >= 0 for number in numbers):
-        raise ValueError("epsilon and delta are numbers from 0 on")
+        raise ValueError(f"unknown key {unknown[0]!r} of the mechanism")
+
+
+def read_about(entry: Entry) -> dict[str, Any]:
+    """Read an origin: all of its keys, or it is none."""
+    table = entry.table(*ABOUT_KEYS)
+    for key in ("title", "notion", "digest", "made_by"):
+        table[key].text()
+    for key in ("epsilon", "delta"):
+        if table[key].value is not None and table[key].number() < 0:
+            raise table[key].error("epsilon and delta are numbers from 0 on")
+    return {key: part.value for key, part in table.items()}
+
+
+def require_origin(mechanism: Channel, saved: Saved, where: str) -> None:
+    """Refuse a file whose origin is not that of its mechanism: another digest, notion, epsilon or
+    delta than those of its masses.
+    """
+    if saved.origin is None:
+        return
+    require_digest(saved.origin["digest"], mechanism.digest, where)
+    privacy = None if saved.privacy is None else from_table(saved.privacy, mechanism.inputs)
+
+    def audit_at(epsilon: Budget) -> Audit:
+        return (PureLDP(epsilon) if privacy is None else with_epsilon(privacy, epsilon)).audit(
+            mechanism
+        )
+
+    found = audit(mechanism, privacy)
+    if flaws := flaws_of_origin(saved.origin, found, audit_at):
+        do = "restore the file as it was saved, or save the mechanism again"
+        raise ModelFileError(flaws[0], code="origin", where=where, do=do)
+
+
+def flaws_of_origin(
+    origin: Mapping[str, Any], audit: Audit, audit_at: Callable[[Budget], Audit]
+) -> list[str]:
+    """What an origin says of privacy that its audit does not find; ``audit_at`` is that of the same
+    notion at another budget.
+
+    The epsilon in a file is the smallest one, rounded up. It was computed in floats, perhaps by
+    another machine: hence it is decided exactly whether it is enough, and whether a little less
+    (`LESS`) is not.
+    """
+    flaws = []
+    if origin["notion"] != notion_of_audit(audit):
+        flaws.append(
+            f"the file speaks of the notion {origin['notion']!r}, its statement is "
+            f"{notion_of_audit(audit)!r}"
+        )
+    stated = origin["epsilon"]
+    if not _is_least(stated, audit.epsilon, audit_at):
+        flaws.append(f"the file speaks of epsilon {stated}, its masses have {audit.epsilon:.9g}")
+    delta = origin["delta"]
+    if delta is None or not math.isclose(delta, audit.delta, rel_tol=float(LESS)):
+        flaws.append(f"the file speaks of delta {delta}, its masses have {audit.delta:.9g}")
+    return flaws
+
+
+def _is_least(stated: Any, found: float, audit_at: Callable[[Budget], Audit]) -> bool:
+    """Whether a budget is enough, and a little less is not; None is enough if no other one is."""
+    if stated is None or math.isinf(found) or max(stated, found) > LARGEST:
+        return bool(stated == finite_or_none(found))
+    less = Fraction(stated) * (1 - LESS)
+    is_enough = audit_at(Budget(stated)).verdict == "certified"
+    return is_enough and (not less or audit_at(Budget(less)).verdict != "certified")
 
 
 def labels_of(values: Any) -> Sequence[Hashable]:
@@ -129,14 +210,19 @@ def origin_of_mechanism(digest: str, title: str, audit: Audit) -> dict[str, Any]
     """Return the origin of a mechanism or design: digest of its randomizer, title of the model,
     privacy.
     """
-    notion = audit.claim or "the smallest epsilon of its masses"
+    require_text(title, "title")
     privacy = {
         "title": title,
-        "notion": notion,
+        "notion": notion_of_audit(audit),
         "epsilon": finite_or_none(audit.epsilon),
         "delta": audit.delta,
     }
     return {**privacy, "digest": digest, "made_by": made_by()}
+
+
+def notion_of_audit(audit: Audit) -> str:
+    """Return the notion of an audit in words."""
+    return audit.claim or "the smallest epsilon of its masses"
 
 
 def odds_of_person(

@@ -19,7 +19,7 @@ import numpy as np
 
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation import optional
-from ldpopt.foundation.files import replacing, strict_object
+from ldpopt.foundation.files import replacing, require_path, strict_object
 from ldpopt.foundation.numbers import Int, short_repr
 from ldpopt.mechanism.sampling import BITS, Counts, Random, Words
 from ldpopt.tables.coding import is_text
@@ -133,7 +133,8 @@ class SecretKey:
             If the file is missing, has no key or a changed one, or others than its owner may read
             it.
         """
-        where = os.fspath(path)
+        require_path(path)
+        where = os.fsdecode(path)
         try:
             mode = os.stat(path).st_mode
             if os.name == "posix" and stat.S_ISREG(mode) and mode & OTHERS:
@@ -143,6 +144,11 @@ class SecretKey:
             data = strict_object(path, MAX_FILE_BYTES)
             loaded = cls(bytes.fromhex(data["key"])) if data["format"] == FORMAT else None
             name = data["name"]
+            if (
+                set(data) != {"format", "name", "key"}
+                or data["key"] != bytes.fromhex(data["key"]).hex()
+            ):  # an unread key, or other digits of the same bytes
+                loaded = None
         except OSError as error:
             problem = f"cannot read the key: {error.strerror or error}"
             raise ModelFileError(

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.auditing.divergence import Audit, audit
+from ldpopt.auditing.exact_matrices import require_upright
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts
@@ -26,12 +27,12 @@ from ldpopt.mechanism import sampling
 from ldpopt.mechanism.adversary import AdversaryMeasures
 from ldpopt.mechanism.channels import Channel, channel_table, read_channel
 from ldpopt.mechanism.codec import LabelCodec
-from ldpopt.mechanism.files import read_mechanism, require_digest, write_mechanism
+from ldpopt.mechanism.files import FORM, read_mechanism, require_origin, write_mechanism
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.nearest import nearest_private
 from ldpopt.mechanism.privatizing import privatize_frame
 from ldpopt.mechanism.questions import Question
-from ldpopt.privacy.notion import require_notion
+from ldpopt.privacy.notion import is_written, require_notion
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.utility import Utility, resolve
 
@@ -98,6 +99,9 @@ class Mechanism(Channel, AdversaryMeasures, HasFacts):
 
         Raises
         ------
+        MechanismError
+            If an entry is nan, a row has no positive entry, or the columns sum to 1 instead of the
+            rows: the matrix is transposed.
         PrivacyViolationError
             If no rounding passes the audit, which happens for a notion that even constant channels
             violate.
@@ -118,6 +122,7 @@ class Mechanism(Channel, AdversaryMeasures, HasFacts):
         """
         require_notion(privacy)
         values, names, reports = read_channel(channel, inputs, outputs)
+        require_upright(values)
 
         def decide(rounded: Float) -> Audit:
             audit: Audit = privacy.audit(cls(rounded, names, reports))
@@ -354,6 +359,9 @@ class Mechanism(Channel, AdversaryMeasures, HasFacts):
         """Masses, shape (k, m), with a row for each of the k outputs of another mechanism, which
         are inputs here.
         """
+        require_kind(
+            first, Mechanism, "counts_after()", "pass a mechanism whose outputs are inputs here"
+        )
         if set(first.outputs) - set(self.inputs):
             missing = next(label for label in first.outputs if label not in set(self.inputs))
             problem = f"output {missing!r} is not an input of the next channel"
@@ -382,7 +390,8 @@ class Mechanism(Channel, AdversaryMeasures, HasFacts):
         title : str
             What the mechanism is for; default: ``""``.
         privacy : privacy notion, optional
-            Audited and named in the file; default: the smallest pure epsilon.
+            Audited and written, with what was found; default, and for a notion without a kind,
+            which no file can hold: the smallest pure epsilon.
 
         Raises
         ------
@@ -391,7 +400,11 @@ class Mechanism(Channel, AdversaryMeasures, HasFacts):
         ModelFileError
             If the file cannot be written; an existing file stays unchanged.
         """
-        write_mechanism(self, path, title, self.audit(privacy))
+        audit = self.audit(privacy)
+        if privacy is not None and not is_written(privacy):
+            privacy = None
+            audit = self.audit()
+        write_mechanism(self, path, title, audit, privacy)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Mechanism:
@@ -401,10 +414,11 @@ class Mechanism(Channel, AdversaryMeasures, HasFacts):
         Raises
         ------
         ModelFileError
-            If the file is missing, or does not contain a mechanism.
+            If the file is missing, does not contain a mechanism, or says of it what its masses do
+            not have: another digest, notion, epsilon or delta.
         """
-        channel, inputs, outputs, written = read_mechanism(path)
-        with reading_json(path, "a mechanism", ""):
-            mechanism = cls(channel, inputs, outputs)
-        require_digest(written, mechanism.digest, str(path))
+        saved = read_mechanism(path)
+        with reading_json(path, "a mechanism", FORM):
+            mechanism = cls(saved.channel, saved.inputs, saved.outputs)
+            require_origin(mechanism, saved, str(path))
         return mechanism

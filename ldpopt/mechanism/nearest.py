@@ -9,9 +9,11 @@ from typing import Any, cast
 
 import numpy as np
 
+from ldpopt.auditing.exact_matrices import ROW_SUM_TOLERANCE
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import RowBlock
+from ldpopt.foundation.sentences import above_text
 from ldpopt.mechanism.rounding import (
     ChannelAudit,
     Rounded,
@@ -39,7 +41,7 @@ def nearest_private(
     best, last = round_private(channel, ties, audit)
     if best is None:
         raise no_private_channel(privacy, last)
-    notes, channel = [], np.maximum(channel, 0.0)
+    notes, channel = cleaning_of(channel), np.maximum(channel, 0.0)
     channel = channel / channel.sum(axis=1, keepdims=True)
     if best.moved > SMALL_MOVE:
         solution, is_finished = _Program(channel, privacy, ties, inputs).solved(
@@ -55,10 +57,29 @@ def nearest_private(
             best = Rounded(other.channel, other.audit, moved)
     average = float(np.maximum(best.channel - channel, 0).sum(axis=1).mean())
     cost = (
-        f"at most {best.moved:.3g} of a row's probability moved (total variation), "
+        f"at most {above_text(best.moved, 3)} of a row's probability moved (total variation), "
         f"{average:.3g} on average"
     )
     return best, (*notes, cost)
+
+
+def cleaning_of(channel: Float) -> list[str]:
+    """Notes on what makes a matrix row-stochastic, if a `Mechanism` would refuse it as it is."""
+    below = float(-min(channel.min(), 0.0))
+    sums = channel.sum(axis=1)
+    clipped = float(np.maximum(-channel, 0.0).sum(axis=1).max())
+    off = float(np.abs(np.maximum(channel, 0.0).sum(axis=1) - 1).max())
+    notes = []
+    if below > ROW_SUM_TOLERANCE:
+        notes.append(
+            f"negative entries, down to {-below:.3g}, became 0: at most {clipped:.3g} in a row"
+        )
+    if max(off, float(np.abs(sums - 1).max())) > ROW_SUM_TOLERANCE:
+        notes.append(
+            f"rows with sums from {sums.min():.6g} to {sums.max():.6g} were divided by the sum of "
+            f"their positive entries, which differs from 1 by up to {off:.3g}"
+        )
+    return notes
 
 
 class _Program:

@@ -9,7 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.foundation.files import require_path
 from ldpopt.foundation.labels import text_of
+from ldpopt.foundation.numbers import listed_items, truth
 from ldpopt.foundation.seeds import Random, child_seed, generators, seed_of
 from ldpopt.mechanism.files import origin_of_reports
 from ldpopt.mechanism.keyed import Draws, Ids, Keyed, KeyedDraws, ids_of
@@ -32,6 +34,7 @@ def privatize_frame(
     again: bool = False,
 ) -> Any:
     """Replace columns of a dataframe by reports; see `Mechanism.privatize`."""
+    again = truth(again, "again")
     frame = frame_of(table)
     if isinstance(frame, Partitions):
         return _privatize_partitions(frame, questions, rng, keyed, one_question)
@@ -224,8 +227,12 @@ def privatize_file(
         If a column is unknown or named twice, has reports already, or has an answer that is
         unknown or missing.
     """
-    name = os.fspath(source)
-    output = os.fspath(target)
+    require_path(source)
+    require_path(target)
+    again = truth(again, "again")
+    keep = listed_items(keep, "keep", "pass a list of columns")
+    name = os.fsdecode(source)
+    output = os.fsdecode(target)
     kind_of(output)
     require_other_file(name, output)
     read = columns_of_answers(questions)

@@ -17,13 +17,29 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.labels import nearest, text_of
-from ldpopt.foundation.numbers import require_choice, short_repr
+from ldpopt.foundation.labels import is_among, nearest, text_of
+from ldpopt.foundation.numbers import (
+    any_array,
+    listed_items,
+    require_choice,
+    require_kind,
+    short_repr,
+    truth,
+    whole_number,
+)
 from ldpopt.mechanism.codec import Randomizer
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
 from ldpopt.mechanism.sampling import BITS, bit_source
 from ldpopt.problem.workload import Workload
-from ldpopt.tables.coding import MISSING, TREATMENTS, Coder, Codes, Missing, MissingAnswers
+from ldpopt.tables.coding import (
+    MISSING,
+    TREATMENTS,
+    Coder,
+    Codes,
+    Missing,
+    MissingAnswers,
+    read_codes,
+)
 
 # largest number of questions, and of answers to one: a product with 53 bits fits into 64
 MOST = 2048
@@ -60,6 +76,12 @@ class Question:
 
     def __post_init__(self) -> None:
         require_choice(self.missing, TREATMENTS, "missing")
+        if not isinstance(self.source, Workload) and not hasattr(self.source, "randomizer"):
+            raise StatementError(
+                f"a {type(self.source).__name__} cannot draw reports",
+                code="randomizer",
+                do="pass a mechanism, a design or a frequency protocol",
+            )
         if self.missing_answer is not None and self.missing_code is None:
             problem = (
                 f"the missing answer {short_repr(self.missing_answer)} is not an input of "
@@ -94,11 +116,12 @@ class Question:
 
     def combine(self, codes: Iterable[Codes]) -> Codes:
         """Combine the codes of the columns into those of the answers that are randomized."""
-        return next(iter(codes))
+        columns = listed_items(codes, "codes", "pass the codes of the column")
+        return read_codes(columns[0] if columns else [], len(self.inputs))
 
     def coder(self, *, as_text: bool = False) -> Coder:
         """What reads the answers in a column of a table."""
-        return Coder(self.inputs, "answer", as_text=as_text)
+        return Coder(self.inputs, "answer", as_text=truth(as_text, "as_text"))
 
     @property
     def epsilon(self) -> float:
@@ -110,9 +133,12 @@ class Question:
         ``missing``.
         """
         code = self.missing_code
+        codes = any_array(codes, "codes")
+        first_row = whole_number(first_row, "first_row")
         if code is not None:
             return np.where(codes == MISSING, code, codes)
         if self.missing == "refuse":
+            require_kind(missing, MissingAnswers, "fill_missing()")
             missing.add(codes, first_row)
         return codes
 
@@ -123,7 +149,7 @@ class Question:
         """
         if self.missing_answer is None:
             return None
-        if self.missing_answer in self.inputs:
+        if is_among(self.missing_answer, self.inputs):
             return self.inputs.index(self.missing_answer)
         names = list(map(text_of, self.inputs))
         text = text_of(self.missing_answer)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.auditing.audits import Audit
+from ldpopt.auditing.exact_matrices import require_no_nan
 from ldpopt.errors import MechanismError, PrivacyViolationError
 from ldpopt.foundation.numbers import Float, row_blocks, summed
 from ldpopt.foundation.threads import ROWS, in_threads
@@ -159,6 +160,7 @@ def _normalize(channel: Float, ties: Ties | None) -> Float:
     """Set negative and forbidden entries to 0, and make the rows sum to one."""
     values = np.maximum(channel, 0.0)
     sums = summed(values, axis=1)
+    require_no_nan(values)
     if not ((sums > 0) & (sums < np.inf)).all():
         problem = f"an array of shape {values.shape} with empty or infinite rows is not a channel"
         do = "give every row at least one positive, finite entry"

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.auditing.exact_matrices import require_stochastic
+from ldpopt.auditing.exact_matrices import require_matrix, require_stochastic
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation import seeds
 from ldpopt.foundation.labels import read_positions
-from ldpopt.foundation.numbers import is_whole, short_repr
+from ldpopt.foundation.numbers import is_whole, positions, real_array, short_repr
 
 BITS = 53  # bits of a word, and of a mass: a multiple of 2**-53 is its own integer mass
 MAX_BITS = 62  # largest word length; the sum of a row of masses fits in int64
@@ -62,7 +62,8 @@ def round_rows(channel: NDArray[np.float64], bits: int = BITS) -> Counts:
     array([[ 2,  3, 11]])
     """
     total = _total(bits)
-    array = np.asarray(channel, dtype=np.float64)
+    array = real_array(channel, "channel")
+    require_matrix(array)
     require_stochastic(array, MAX_ROW_SUM_ERROR)
     sums = array.sum(axis=1)
     masses = np.empty(array.shape, np.int64)
@@ -183,7 +184,8 @@ class AliasTable:
         """Map uniform words, ``0 <= word < 2**bits``, to outputs of the rows ``codes``; both have
         shape (N,).
         """
-        word = words.astype(np.int64)
+        codes = positions(codes, "rows", None, self.inputs)
+        word = positions(words, "words", len(codes), 1 << self.bits)
         cell = word >> self._low_bits
         word &= (1 << self._low_bits) - 1
         position = (codes << self._cell_bits) + cell

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import Float, Int, read_size
+from ldpopt.foundation.numbers import Float, Int, read_size, short_repr
 from ldpopt.mechanism.exact_draws import TOTAL, geometric_draws, uniform_below
 from ldpopt.mechanism.sampling import bit_source
 from ldpopt.noise.integer_layers import IntegerLayers
@@ -30,6 +30,16 @@ from ldpopt.noise.noise import (
 
 if TYPE_CHECKING:
     from ldpopt.noise.partition import NeighborPartition
+
+
+def _require_partition(partition: Any, where: str) -> None:
+    """Refuse what is not a partition; its class is in the file that makes this noise."""
+    if not callable(getattr(partition, "level", None)) or not hasattr(partition, "sensitivity"):
+        raise StatementError(
+            f"{where} takes a NeighborPartition, not {short_repr(partition)}",
+            code="type",
+            do="use NeighborPartition(intervals, widening).noise(epsilon)",
+        )
 
 
 class LevelNoise(Noise):
@@ -66,6 +76,7 @@ class LevelNoise(Noise):
     """
 
     def __init__(self, partition: NeighborPartition, epsilon: float | str) -> None:
+        _require_partition(partition, type(self).__name__)
         super().__init__(partition.sensitivity, epsilon)
         self.partition = partition
 

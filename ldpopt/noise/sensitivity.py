@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import real_array, short_repr
+from ldpopt.foundation.numbers import real_array, require_function, short_repr
 from ldpopt.privacy.graph_layers import require_undirected
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ def sensitivity(
     3.0
     """
     require_undirected(graph)
+    require_function(query, "query", "pass a function of a node")
     orders = {1: 1, 2: 2, "inf": np.inf}
     if not isinstance(norm, (int, str)) or norm not in orders:
         raise StatementError(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import Float, require_kind
+from ldpopt.foundation.numbers import Float, listed_items, require_kind
 from ldpopt.plotting.axes import Axes, axes_or_new, finish, name_privacy
 from ldpopt.plotting.mechanisms import heat_map
 from ldpopt.polytope.points import ExtremePoints
@@ -168,6 +168,9 @@ def regions(regions: Sequence[Region], ax: Axes | None = None) -> Axes:
     StatementError
         If the regions are not those of three answers, or ``ax`` is not axes.
     """
+    regions = listed_items(regions, "regions", "pass prior_regions(privacy, 3)")
+    for region in regions:
+        require_kind(region, Region, "regions()", "pass prior_regions(privacy, 3)")
     if not regions or len(regions[0].utilities) != 3:
         raise StatementError(
             "a triangle shows the priors of three answers",

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import Float, require_choice, short_repr
+from ldpopt.foundation.numbers import Float, require_choice, require_kind, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.plotting.axes import Axes, axes_or_new, finish, name_privacy, shorten
 from ldpopt.privacy import Notion
@@ -65,6 +65,7 @@ def places(
         If a report or the origin is not an input, the points do not fit the inputs, or ``ax`` is
         not axes.
     """
+    require_kind(mechanism, Mechanism, "plotting.places()")
     require_choice(color, ("prior", "loss"), "color")
     xy = coordinates(points, mechanism.inputs)
     n = len(xy)

@@ -95,6 +95,7 @@ def delta_curve(audit: Audit, ax: Axes | None = None, *, points: int = 60) -> Ax
         If it is not an `Audit`, or ``ax`` is not axes.
     """
     require_kind(audit, Audit, "plotting.delta_curve()")
+    points = whole_number(points, "points", 2)
     end = audit.epsilon * 1.25 if 0 < audit.epsilon < np.inf else 5.0
     # The last kink of the curve is at the true epsilon.
     epsilons = np.union1d(
@@ -164,7 +165,13 @@ def comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
         Result of `ldpopt.compare`.
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
+
+    Raises
+    ------
+    StatementError
+        If it is not a `Comparison`, or ``ax`` is not axes.
     """
+    require_kind(comparison, Comparison, "plotting.comparison()", "pass compare(problem)")
     rows = (replace(comparison.best, name="optimum"), *comparison.literature)
     problem = comparison.problem
     ax, values = (

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from functools import singledispatch
 from typing import Any
 
 from ldpopt.closed_forms.binary import Binary
 from ldpopt.errors import StatementError
+from ldpopt.foundation.labels import nearest
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.plotting.axes import Axes, finish, name_privacy
 from ldpopt.plotting.estimates import counts, design, estimate, schemes, survey
@@ -111,6 +113,21 @@ def plot(thing: Any, ax: Axes | None = None, **options: Any) -> Axes:
     **options
         Of the function for this class in `ldpopt.plotting`, such as ``plot(points,
         problem=problem)``.
+
+    Raises
+    ------
+    StatementError
+        If there is no picture of the object, or an option is unknown.
     """
+    draw = picture.dispatch(type(thing))
+    known = inspect.signature(draw).parameters
+    if not any(each.kind is each.VAR_KEYWORD for each in known.values()):
+        for name in options:
+            if name not in known:
+                raise StatementError(
+                    f"unknown option {name!r} of the picture of a {type(thing).__name__}",
+                    code="option",
+                    do=nearest(name, list(known)[2:]),
+                )
     axes: Axes = picture(thing, ax, **options)
     return axes

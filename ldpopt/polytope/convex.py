@@ -16,8 +16,9 @@ import numpy as np
 
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.display import Facts, HasFacts
 from ldpopt.foundation.labelled import Labelled, Labels, read_labelled
-from ldpopt.foundation.numbers import Float, require_choice, require_kind
+from ldpopt.foundation.numbers import Float, require_choice, require_function, require_kind
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
 from ldpopt.mechanism.rounding import MAX_NOISE
@@ -155,7 +156,7 @@ def f_divergence(first: Any, second: Any, kind: Divergence = "kl") -> ConvexUtil
 
 
 @dataclass(frozen=True, eq=False)
-class ConvexOptimum:
+class ConvexOptimum(HasFacts):
     """Best private channel for a convex utility.
 
     Attributes
@@ -199,6 +200,14 @@ class ConvexOptimum:
         if self.binary >= threshold:
             return "binary"
         return "randomized response" if self.randomized_response >= threshold else "between"
+
+    def facts(self) -> Facts:
+        """Value, bound, regime and the mechanism."""
+        numbers = {"value": self.value, "bound": self.bound, "regime": self.regime}
+        numbers |= {"best of two reports": self.binary}
+        numbers |= {"randomized response": self.randomized_response}
+        channel = self.mechanism.facts().parts
+        return Facts("Best private channel for a convex utility", [*numbers.items(), *channel])
 
 
 def best_channel(
@@ -325,6 +334,8 @@ def best_listed(
     >>> round(best.value, 6), best.count
     (0.130812, 2)
     """
+    require_kind(points, ExtremePoints, "best_listed()", "pass extreme_points(privacy, n)")
+    require_function(getattr(function, "value", function), "the function to maximize")
     evaluate = function.value if isinstance(function, ConvexUtility) else function
     points.require_complete()
     vertices = iter(points)

@@ -18,6 +18,7 @@ from ldpopt.foundation.labels import Names
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.polytope.double_description import Channel, Point
 from ldpopt.privacy import Notion, TiedNotion, Ties
+from ldpopt.privacy.notion import known_notions
 from ldpopt.privacy.ties import no_rows
 
 MAX_ROWS = 100_000  # largest number of rows between inputs
@@ -126,9 +127,7 @@ def require_mutual(privacy: Any, inputs: tuple[Hashable, ...]) -> Ties:
     """
     if isinstance(privacy, type) or not isinstance(privacy, TiedNotion):
         problem = f"{short_repr(privacy)} is not a notion with ties"
-        raise StatementError(
-            problem, code="notion", do="pass PureLDP(epsilon), GraphDP or MetricDP"
-        )
+        raise StatementError(problem, code="notion", do=known_notions(TiedNotion))
     ties = privacy.ties(inputs)
     if not ties.is_mutual:
         problem = (
@@ -136,7 +135,7 @@ def require_mutual(privacy: Any, inputs: tuple[Hashable, ...]) -> Ties:
             f"{privacy!r} does not"
         )
         raise NotRepresentableError(
-            problem, do="solve the program instead, or take PureLDP, GraphDP or MetricDP"
+            problem, code="one-way-ties", do="solve the program instead, or take another notion"
         )
     return ties
 

@@ -25,7 +25,15 @@ from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table, label, privacy_text
 from ldpopt.foundation.labelled import positions_of, same_labels
-from ldpopt.foundation.numbers import Float, Int, require_kind, require_memory
+from ldpopt.foundation.numbers import (
+    Float,
+    Int,
+    is_whole,
+    require_function,
+    require_kind,
+    require_memory,
+    short_repr,
+)
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
 from ldpopt.polytope.halfspaces import require_mutual
@@ -63,7 +71,7 @@ class ExtremePoint(np.ndarray[Any, np.dtype[np.object_]]):
     __str__ = __repr__
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Orbit:
     """Extreme points that are equal up to permutations of inputs and outputs.
 
@@ -194,6 +202,12 @@ class ExtremePoints(HasFacts, ABC):
             size = (chosen[-1] - chosen[0]) // chosen.step + 1 if chosen else 0
             require_memory(512.0 * math.prod(self.shape) * size, f"{size:,} extreme points")
             return tuple(self._exact(self._entry(k)) for k in chosen)
+        if not is_whole(place):
+            raise StatementError(
+                f"{short_repr(place)} is not a position among the extreme points",
+                code="point-position",
+                do=f"give a whole number below {self.count}, or a slice of them",
+            )
         position = operator.index(place)
         if not -self.count <= position < self.count:
             raise IndexError(
@@ -205,6 +219,8 @@ class ExtremePoints(HasFacts, ABC):
         """Yield every extreme point once; ``progress(done, total)`` is called about a thousand
         times in all.
         """
+        if progress is not None:
+            require_function(progress, "progress")
         total = self.count
         step = max(1, total // 1000)
         for done, point in enumerate(self, start=1):

@@ -18,7 +18,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.display import privacy_text
-from ldpopt.foundation.numbers import require_memory, whole_number
+from ldpopt.foundation.numbers import positive_seconds, require_memory, truth, whole_number
 from ldpopt.polytope import staircase
 from ldpopt.polytope.double_description import MAX_RAYS, enumerate_vertices, solve_rows
 from ldpopt.polytope.halfspaces import Halfspaces, halfspaces, read_inputs, require_mutual
@@ -343,6 +343,8 @@ def extreme_points(
     """
     n = whole_number(n, "n", 1)
     m = n if m is None else whole_number(m, "m", 1)
+    orbits = truth(orbits, "orbits")
+    time_limit = positive_seconds(time_limit)
     require_memory(512.0 * n * m, f"one extreme point of {n} inputs and {m} outputs")
     labels = read_inputs(privacy, n, inputs)
     ties = require_mutual(privacy, labels)

@@ -11,8 +11,8 @@ from ldpopt.auditing.audits import Audit
 from ldpopt.auditing.divergence import approximate_divergence
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.labels import Names
-from ldpopt.foundation.numbers import Float, real_number, require_choice
+from ldpopt.foundation.labels import Names, read_alphabet
+from ldpopt.foundation.numbers import Float, real_number, require_choice, shaped_array, whole_number
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.notion import SeparableNotion, TiedNotion
 from ldpopt.privacy.ties import Ties, no_rows
@@ -77,7 +77,8 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
         """All pairs with slack ``delta`` in every entry: the entry-wise notion, a relaxation of the
         event-wise one.
         """
-        return Ties(self.epsilon, len(inputs), delta=self.delta, is_shared=self.is_separated)
+        n = len(read_alphabet(inputs))
+        return Ties(self.epsilon, n, delta=self.delta, is_shared=self.is_separated)
 
     def rows(self, inputs: Names, n_outputs: int) -> RowBlock:
         """One row for each ordered pair and output (entry-wise), or for each pair and event
@@ -86,9 +87,10 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
         ties = self.ties(inputs)
         if not self.is_separated:
             return ties.rows(n_outputs)
+        n_outputs = whole_number(n_outputs, "n_outputs")
         first, second = ties.pairs()
-        if len(first) * 2.0**n_outputs > MAX_ROWS:
-            raise no_rows("event-wise privacy", len(first) * 2.0**n_outputs)
+        if len(first) * 2.0 ** min(n_outputs, 1000) > MAX_ROWS:
+            raise no_rows("event-wise privacy", len(first) * 2.0 ** min(n_outputs, 1000))
         events = list(
             chain.from_iterable(
                 combinations(range(n_outputs), size) for size in range(1, n_outputs)
@@ -109,6 +111,7 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
         """
         if not self.is_separated:
             return None
+        channel = shaped_array(channel, "channel", len(read_alphabet(inputs)), None)
         events: list[tuple[int, int, np.ndarray[Any, Any]]] = []
         min_excess = float(np.clip(1e-9 * self.epsilon, *MIN_EXCESS))
         ratio = float(min(self.epsilon.enclosure()[0], Fraction(10**300)))

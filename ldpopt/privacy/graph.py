@@ -14,7 +14,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.labels import Names
-from ldpopt.foundation.numbers import Int, require_choice
+from ldpopt.foundation.numbers import Int, require_choice, truth
 from ldpopt.privacy import plain
 from ldpopt.privacy.graph_layers import require_undirected
 from ldpopt.privacy.neighbors import path
@@ -114,8 +114,8 @@ class GraphDP(TiedNotion):
         Along a path of ``k`` edges the ratios multiply to ``e**(k epsilon)``: what the notion
         demands of pairs farther apart follows from their edges, and costs no rows.
         """
-        n = len(inputs)
         first, second = self._edges(inputs)
+        n = len(inputs)
         if len(first) == n * (n - 1):
             return Ties(self.epsilon, n)
         return Ties(self.epsilon, n, first, second, np.ones(len(first)))
@@ -131,6 +131,8 @@ class GraphDP(TiedNotion):
         """State the graph by its family or its edges; an explicit table has the edges as pairs of
         positions.
         """
+        match_labels(self.alphabet, inputs, "neighbor graph")
+        explicit = truth(explicit, "explicit")
         parts = {"parts": "separate"} if self.parts == "separate" else {}
         epsilon = {"epsilon": plain.plain_budget(self.epsilon)}
         if not explicit:

@@ -15,8 +15,15 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.labelled import Labelled, Labels, distinct_labels, read_labelled
-from ldpopt.foundation.labels import Names, label_numbers
-from ldpopt.foundation.numbers import Float, frozen, real_array, short_repr
+from ldpopt.foundation.labels import Names, label_numbers, read_alphabet
+from ldpopt.foundation.numbers import (
+    Float,
+    frozen,
+    real_array,
+    require_kind,
+    require_memory,
+    short_repr,
+)
 from ldpopt.privacy.notion import TiedNotion, shape_of
 from ldpopt.privacy.places import METRICS, implied_pairs, network_distances, point_distances
 from ldpopt.privacy.plain import MisstatedError, Table, plain_budget, required
@@ -172,7 +179,9 @@ class MetricDP(TiedNotion):
         StatementError
             If the array has another size or other labels, or the callable does not return a metric.
         """
+        inputs = read_alphabet(inputs)
         if callable(self.distance):
+            require_memory(40.0 * len(inputs) ** 2, "the distances")
             return read_distance([[self.distance(x, k) for k in inputs] for x in inputs]).values
         if len(self.distance) != len(inputs):
             problem = f"the distance is {self.distance.shape} but there are {len(inputs)} inputs"
@@ -192,6 +201,7 @@ class MetricDP(TiedNotion):
     ) -> Ties:
         """Pairs that no chain of shorter pairs implies."""
         distance = self.matrix(inputs)
+        require_kind(deadline, Deadline, "ties()")
         is_implied = implied_pairs(distance, deadline)
         if np.count_nonzero(is_implied) == len(distance):  # the diagonal alone
             return TableTies(self.epsilon, distance)
@@ -265,7 +275,7 @@ class MetricDP(TiedNotion):
     @classmethod
     def example(cls, epsilon: float | str, inputs: Names) -> Self:
         """The inputs on a line, at equal distances."""
-        return cls.of_points(epsilon, list(range(len(inputs))), inputs=inputs)
+        return cls.of_points(epsilon, list(range(len(read_alphabet(inputs)))), inputs=inputs)
 
     def audit(self, channel: Any) -> Audit:
         """Decide the claim for all pairs from the channel's numbers, exactly."""
@@ -337,7 +347,7 @@ def read_distance(distance: Any, inputs: Labels | None = None) -> Labelled:
 
 def _named_distance(name: Any, points: Any, inputs: Names | None) -> tuple[Any, Names | None]:
     """Distance of a name, and its labels if it is a table."""
-    if name not in NAMES:
+    if not isinstance(name, str) or name not in NAMES:
         problem = (
             f"unknown distance {short_repr(name)}"
             if isinstance(name, str)

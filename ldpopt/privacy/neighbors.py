@@ -16,6 +16,7 @@ from ldpopt.foundation.labelled import is_labelled
 from ldpopt.foundation.labels import check_labels
 from ldpopt.foundation.numbers import (
     is_whole,
+    listed_items,
     real_number,
     require_memory,
     require_room,
@@ -277,7 +278,7 @@ def cayley(elements: int | range, generators: Iterable[int]) -> Graph:
     >>> sorted(cayley(8, [1, 3])[0]), sorted(cayley(range(8), [1, 3])[0])
     ([1, 3, 5, 7], [1, 3])
     """
-    steps = list(generators)
+    steps = listed_items(generators, "generators", "give a list of steps, such as [1, 3]")
     if wrong := [step for step in steps if not is_whole(step)]:
         raise StatementError(
             f"the generator {short_repr(wrong[0])} is not an integer", do="give whole numbers"
@@ -291,6 +292,7 @@ def cayley(elements: int | range, generators: Iterable[int]) -> Graph:
         problem = f"{short_repr(elements)} is not a group of integers"
         raise StatementError(problem, do="pass N >= 2 for 0 .. N-1, or a range")
     n = int(elements)
+    require_memory(500.0 * n * (1 + len(steps)), f"the graph of {n} integers")
     return _graph_of(range(n), ((x, (x + int(s)) % n) for x in range(n) for s in steps if s % n))
 
 

@@ -13,7 +13,7 @@ from ldpopt.errors import LdpoptError, MechanismError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.labelled import positions_of, take_labels
-from ldpopt.foundation.labels import Names, check_labels, nearest
+from ldpopt.foundation.labels import Names, check_labels, nearest, read_alphabet
 from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.plain import (
@@ -269,10 +269,15 @@ def notion_of(kind: Any) -> type[Notion]:
     return known[kind]
 
 
+def is_written(privacy: Notion) -> bool:
+    """Whether a file can hold the notion: its class is the one of its kind."""
+    return KINDS.get(privacy.kind) is type(privacy)
+
+
 def to_table(privacy: Notion, inputs: Names, *, explicit: bool = False) -> dict[str, Any]:
     """Table of a notion with its kind, for files; see `Notion.to_plain`."""
     name = type(privacy).__name__
-    if KINDS.get(privacy.kind) is not type(privacy):
+    if not is_written(privacy):
         do = (
             "give its class a kind of its own, and name it under the entry point group "
             "ldpopt.privacy"
@@ -337,14 +342,17 @@ def _with_tuples(value: Any, tuples: set[Any]) -> Any:
 
 def require_notion(privacy: Any) -> None:
     """Refuse an object that is not a privacy notion."""
-    do = (
-        f"pass one of {', '.join(kind.__name__ for kind in KINDS.values())}, or a plug-in "
-        "derived from Notion"
-    )
     if privacy is None:
-        raise StatementError("the problem has no privacy notion", do=do)
+        raise StatementError("the problem has no privacy notion", do=known_notions())
     if not isinstance(privacy, Notion):
-        raise StatementError(f"{short_repr(privacy)} is not a privacy notion", code="notion", do=do)
+        problem = f"{short_repr(privacy)} is not a privacy notion"
+        raise StatementError(problem, code="notion", do=known_notions())
+
+
+def known_notions(base: Any = Notion) -> str:
+    """Advice that names all known notions of a class."""
+    names = [kind.__name__ for kind in installed().values() if issubclass(kind, base)]
+    return f"pass one of {', '.join(names)}, or a plug-in derived from {base.__name__}"
 
 
 def with_epsilon(privacy: Any, epsilon: Budget) -> Any:
@@ -360,6 +368,7 @@ def with_epsilon(privacy: Any, epsilon: Budget) -> Any:
 
 def match_labels(labels: Names, inputs: Names, subject: str) -> dict[Hashable, int]:
     """Position of each input; refuse labels of a graph or table that are not exactly the inputs."""
+    inputs = read_alphabet(inputs)
     positions_of(labels, inputs, subject, "input")
     return {label: x for x, label in enumerate(inputs)}
 
@@ -393,7 +402,7 @@ def read_labels(labels: Any, name: str) -> tuple[Hashable, ...]:
 
 def require_known(names: Names, alphabet: Names, subject: str, kind: str) -> None:
     """Refuse labels of a notion that are not in the alphabet."""
-    known = set(alphabet)
+    known = set(read_alphabet(alphabet, kind))
     for name in names:
         if name not in known:
             do = f"the {kind}s are {list(alphabet)[:8]}"

@@ -10,7 +10,7 @@ from ldpopt.auditing.audits import Audit
 from ldpopt.auditing.one_sided import one_sided_divergence
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.labels import Names
+from ldpopt.foundation.labels import Names, read_alphabet
 from ldpopt.privacy.notion import TiedNotion, read_labels, require_known, shape_of
 from ldpopt.privacy.ties import Ties
 
@@ -72,7 +72,7 @@ class OneSided(TiedNotion):
     @classmethod
     def example(cls, epsilon: float | str, inputs: Names) -> Self:
         """The first input is sensitive."""
-        return cls(epsilon, inputs[:1])
+        return cls(epsilon, read_alphabet(inputs)[:1])
 
     def audit(self, channel: Any) -> Audit:
         """Decide the claim from the channel's numbers, exactly; the labels of a plain array are

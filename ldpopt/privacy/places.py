@@ -12,7 +12,7 @@ import numpy as np
 from ldpopt.errors import StatementError
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.labelled import Labelled, Labels, distinct_labels, take_labels
-from ldpopt.foundation.numbers import Float, Int, real_array, short_repr
+from ldpopt.foundation.numbers import Float, Int, real_array, require_text, short_repr
 from ldpopt.foundation.threads import in_threads
 from ldpopt.native import count_implied, mark_implied
 from ldpopt.privacy.graph_layers import require_undirected
@@ -124,6 +124,7 @@ def network_distances(graph: nx.Graph[Any], weight: str) -> Labelled:
 
 def _edges(graph: nx.Graph[Any], names: Labels, weight: str) -> tuple[Int, Int, Float]:
     """Ends and lengths of the edges, without loops; the shortest of parallel edges."""
+    require_text(weight, "weight")
     position = {name: x for x, name in enumerate(names)}
     shortest: dict[tuple[int, int], float] = {}
     for u, v, data in graph.edges(data=True):

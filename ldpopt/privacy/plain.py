@@ -17,7 +17,7 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget, decimal_of
-from ldpopt.foundation.labels import nearest
+from ldpopt.foundation.labels import nearest, read_alphabet
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.privacy.neighbors import complete, cycle, grid, path
 
@@ -63,16 +63,32 @@ def fields_to_plain(notion: Any) -> dict[str, Any]:
 def fields_from_plain(kind: type, table: Table) -> Any:
     """Object of a class whose parameters are the keys of a table.
 
-    Keys without a default must be there; unknown keys are refused before, by the caller.
+    Keys without a default must be there, and there are no others.
     """
+    known = parameters(kind)
+    for key in read_table(table):
+        if key not in known:
+            raise MisstatedError(f"unknown key {short_repr(key)}", key, do=nearest(key, known))
     for name, parameter in inspect.signature(kind).parameters.items():
         if parameter.default is parameter.empty:
             required(table, name)
     return kind(**table)
 
 
+def read_table(table: Any) -> Table:
+    """Read a table, a mapping with texts for keys."""
+    if not isinstance(table, Mapping) or not all(isinstance(key, str) for key in table):
+        raise StatementError(
+            f"{short_repr(table)} is not a table of a privacy notion",
+            code="table",
+            do="pass what to_plain() returned",
+        )
+    return table
+
+
 def required(table: Table, name: str) -> Any:
     """Value of a required key."""
+    read_table(table)
     if name not in table:
         raise MisstatedError(f"the key privacy.{name} is missing", name, do=f"add {name}")
     return table[name]
@@ -116,6 +132,7 @@ def plain_neighbors(graph: nx.Graph[Any], inputs: Sequence[Hashable]) -> dict[st
     """Table of a graph on the inputs: the name of its family, ``{ kind = "path" }``, else its
     edges.
     """
+    inputs = tuple(inputs)
     edges = {frozenset(edge) for edge in graph.edges if edge[0] != edge[1]}
     for kind, build in FAMILIES.items():
         # Two labels make no cycle; they are a path.
@@ -130,6 +147,7 @@ def plain_neighbors(graph: nx.Graph[Any], inputs: Sequence[Hashable]) -> dict[st
 
 def read_neighbors(table: Any, inputs: Sequence[Hashable]) -> nx.Graph[Any]:
     """Graph of a table ``{ kind = "path" }`` or ``{ edges = [["a", "b"], ...] }``."""
+    inputs = read_alphabet(inputs)
     if not isinstance(table, dict):
         raise _wrong(
             f"privacy.neighbors = {short_repr(table)}: should be a table",
@@ -164,6 +182,7 @@ def read_neighbors(table: Any, inputs: Sequence[Hashable]) -> nx.Graph[Any]:
 
 def graph_of_positions(edges: Any, inputs: Sequence[Hashable]) -> nx.Graph[Any]:
     """Graph of a certificate: ``edges`` are pairs of positions of inputs."""
+    inputs = read_alphabet(inputs)
     n = len(inputs)
     pairs = edges if isinstance(edges, list) else [edges]
     for k, edge in enumerate(pairs):

@@ -7,7 +7,7 @@ from ldpopt.auditing.audits import Audit
 from ldpopt.auditing.divergence import max_divergence
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.labels import Names
+from ldpopt.foundation.labels import Names, read_alphabet
 from ldpopt.privacy.notion import TiedNotion
 from ldpopt.privacy.ties import Ties
 
@@ -47,7 +47,7 @@ class PureLDP(TiedNotion):
         self, inputs: Names, outputs: Names | None = None, deadline: Deadline = NO_LIMIT
     ) -> Ties:
         """All pairs of inputs alike; the pairwise form has ``n (n-1) m`` rows."""
-        return Ties(self.epsilon, len(inputs))
+        return Ties(self.epsilon, len(read_alphabet(inputs)))
 
     def audit(self, channel: Any) -> Audit:
         """Decide the claim from the channel's numbers, exactly."""

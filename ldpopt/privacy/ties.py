@@ -9,6 +9,7 @@ in the direction that keeps every channel feasible that is private for the real 
 is solved may be a little too wide, never too narrow.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,10 +20,41 @@ from numpy.typing import NDArray
 from ldpopt.auditing.exact_matrices import ULPS
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.numbers import Float, Int
+from ldpopt.foundation.numbers import (
+    Float,
+    Int,
+    any_array,
+    positions,
+    real_number,
+    require_memory,
+    shaped_array,
+    truth,
+    whole_number,
+)
 from ldpopt.foundation.rows import RowBlock
 
 Mask = NDArray[np.bool_]
+
+
+def _mask(values: Any, name: str) -> Mask:
+    """Read a vector of truth values, also as 0 and 1."""
+    array = any_array(values, name)
+    if array.ndim != 1 or array.dtype.kind not in "biu":
+        raise _unfit(f"{name} is not a vector of truth values")
+    return array.astype(bool, copy=False)
+
+
+def _owners(values: Any, name: str) -> Int:
+    """Read a vector of positions, or -1."""
+    array = any_array(values, name)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise _unfit(f"{name} is not a vector of whole numbers")
+    return array.astype(np.int64, copy=False)
+
+
+def _distances(values: Any, name: str) -> Float:
+    """Read a vector of real numbers."""
+    return shaped_array(values, name, None)
 
 
 @dataclass(frozen=True)
@@ -59,25 +91,26 @@ class Ties:
     owner: Int | None = None
 
     def __post_init__(self) -> None:
-        """Convert numbers and lists, and refuse arrays that do not fit together."""
-        kinds = {
-            "first": np.int64,
-            "second": np.int64,
-            "owner": np.int64,
-            "distance": float,
-            "capped": bool,
-        }
-        object.__setattr__(self, "budget", Budget(self.budget))
-        for name, kind in kinds.items():
-            if (array := getattr(self, name)) is not None and not isinstance(array, np.ndarray):
-                object.__setattr__(self, name, np.array(array, kind))
+        """Read the fields, and refuse arrays that do not fit together."""
+        try:
+            self._read_fields()
+        except StatementError as error:
+            raise _unfit(error.what) from None
         self._check_pairs()
-        if not 0 <= self.delta <= 1:
-            raise _unfit(f"delta = {self.delta!r} is not in [0, 1]")
         if self.capped is not None and self.capped.shape != (self.n,):
             raise _unfit(f"capped has the shape {self.capped.shape}, not ({self.n},)")
         if self.owner is not None and not ((self.owner >= -1) & (self.owner < self.n)).all():
             raise _unfit(f"an owner is neither one of the {self.n} inputs nor -1")
+
+    def _read_fields(self) -> None:
+        """Convert numbers and lists."""
+        object.__setattr__(self, "budget", Budget(self.budget))
+        object.__setattr__(self, "n", whole_number(self.n, "n"))
+        object.__setattr__(self, "delta", real_number(self.delta, "delta", 0, 1))
+        object.__setattr__(self, "is_shared", truth(self.is_shared, "is_shared"))
+        for name, read in READERS.items():
+            if (array := getattr(self, name)) is not None:
+                object.__setattr__(self, name, read(array, f"{name} of the ties"))
 
     def _check_pairs(self) -> None:
         """Refuse pairs that do not fit together, name no input, or tie an input to itself."""
@@ -165,6 +198,7 @@ class Ties:
 
     def tied_outputs(self, m: int) -> Mask:
         """Mask of the tied outputs, shape (m,): those without an owner."""
+        m = self._outputs(m)
         return np.ones(m, bool) if self.owner is None else np.asarray(self.owner < 0)
 
     def allowed(self, m: int) -> Mask:
@@ -174,9 +208,24 @@ class Ties:
         An entry that may not be positive is 0 in every private channel: an output with an owner
         reveals its owner, so that no other input may give it.
         """
+        m = self._outputs(m)
         if self.owner is None:
             return np.ones((self.n, m), bool)
         return np.asarray((self.owner < 0) | (self.owner == np.arange(self.n)[:, None]))
+
+    def _outputs(self, m: int) -> int:
+        """Read a number of outputs; ties with owners are about one number of them."""
+        m = whole_number(m, "the number of outputs")
+        require_memory(float(m) * max(1, self.n), "the outputs")
+        if self.owner is not None and len(self.owner) != m:
+            raise _unfit(f"the ties are about {len(self.owner)} outputs, not {m}")
+        return m
+
+    def _number_of_rows(self, m: int) -> int:
+        """Number of rows for m outputs: one for each pair and output."""
+        if self.first is not None:
+            return self.number * m
+        return self.n * max(0, self.n - 1) * m
 
     def pairs(self) -> tuple[Int, Int]:
         """Ordered pairs of tied inputs, also if `first` and `second` are None."""
@@ -193,6 +242,7 @@ class Ties:
         repairs, whose result must be private. The margin covers the error of an exponential and of
         the product in its argument.
         """
+        up = truth(up, "up")
         if self.distance is None:
             b = self.budget.b
             return np.array(np.nextafter(b, 1.0) if up and self.budget > 0 else b)
@@ -220,6 +270,8 @@ class Ties:
         satisfies the rows, so a bound under these rows holds for the notion. The last rows are for
         entries that must be 0, one row each.
         """
+        n_outputs = whole_number(n_outputs, "n_outputs")
+        require_memory(150.0 * self._number_of_rows(n_outputs), "the rows of the notion")
         first, second = self.pairs()
         ratio = np.broadcast_to(self.ratio(up=False), first.shape)
         outputs = np.flatnonzero(self.tied_outputs(n_outputs))
@@ -258,7 +310,12 @@ class Ties:
         shape (rows, m), is a mask of the outputs of each row's event.
         """
         b = self.budget.b
+        first = positions(first, "first inputs", None, self.n)
         size = len(first)
+        second = positions(second, "second inputs", size, self.n)
+        member = any_array(member, "mask of the events")
+        if member.shape[:1] != (size,) or member.ndim != 2 or member.dtype.kind not in "biuf":
+            raise _unfit(f"the mask of the events has the shape {member.shape}, not ({size}, m)")
         row, y = np.nonzero(member)
         x = np.stack([first[row], second[row]], axis=1).reshape(-1)
         value = np.tile([b, -1.0], len(row))
@@ -331,11 +388,22 @@ class TableTies(Ties):
 
     def ratio_table(self, *, up: bool) -> Float:
         """The ratios as a table, computed a row at a time."""
+        up = truth(up, "up")
         ratios = np.empty_like(self.table)
         for x, row in enumerate(self.table.T):
             ratios[x] = self._ratio(row, up)
         np.fill_diagonal(ratios, 0.0)
         return ratios
+
+
+READERS: dict[str, Callable[[Any, str], Any]] = {
+    "first": positions,
+    "second": positions,
+    "owner": _owners,
+    "distance": _distances,
+    "capped": _mask,
+}
+"""How the arrays of `Ties` are read."""
 
 
 def _unfit(problem: str) -> StatementError:

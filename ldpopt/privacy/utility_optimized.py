@@ -11,8 +11,8 @@ from ldpopt.auditing.one_sided import one_sided_divergence
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.labels import Names
-from ldpopt.foundation.numbers import Int, short_repr
+from ldpopt.foundation.labels import Names, read_alphabet
+from ldpopt.foundation.numbers import Int, short_repr, whole_number
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.notion import TiedNotion, read_labels, require_known, shape_of
 from ldpopt.privacy.ties import Ties
@@ -89,7 +89,8 @@ class UtilityOptimizedLDP(TiedNotion):
         """Rows of the ties if the outputs have the labels of the inputs; `ties` takes other labels
         of outputs.
         """
-        if n_outputs == len(inputs):
+        n_outputs = whole_number(n_outputs, "n_outputs")
+        if n_outputs == len(read_alphabet(inputs)):
             return self.ties(inputs).rows(n_outputs)
         if set(inputs) == set(self.sensitive) and self.protected is None:
             # all outputs are protected, whatever their labels
@@ -107,7 +108,7 @@ class UtilityOptimizedLDP(TiedNotion):
     @classmethod
     def example(cls, epsilon: float | str, inputs: Names) -> Self:
         """The first input is sensitive."""
-        return cls(epsilon, inputs[:1])
+        return cls(epsilon, read_alphabet(inputs)[:1])
 
     def audit(self, channel: Any) -> Audit:
         """Decide the claim from the channel's numbers, exactly; the labels of a plain array are

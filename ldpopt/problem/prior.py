@@ -8,7 +8,7 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import Labels, positions_of, read_labelled, take_labels
-from ldpopt.foundation.labels import Names
+from ldpopt.foundation.labels import Names, read_alphabet
 from ldpopt.foundation.numbers import Float, frozen, normalized, short_repr, summed
 
 # largest distance from 1 of the sum of a prior given as numbers; weights are normalized
@@ -69,7 +69,7 @@ def read_priors(priors: Any, inputs: Names | None = None) -> tuple[Float, Labels
     """
     table = read_labelled(priors, "table of priors", ("prior", "input"))
     if table.values.ndim != 2 or not table.values.size:
-        n = "inputs" if inputs is None else len(inputs)
+        n = "inputs" if inputs is None else len(read_alphabet(inputs))
         wrong = f"the table of priors has shape {table.values.shape}; it needs (priors, {n})"
         raise StatementError(wrong, do=f"give one row of {n} probabilities for each prior")
     columns = table.axes[1]

@@ -193,6 +193,9 @@ def _inputs(
 ) -> Labels:
     """Labels of the first part that has labels, else those of the notion, else 0, 1, 2, ..."""
     names = next((part for part in parts if part is not None), None)
+    if names is None and isinstance(utility, Utility) and privacy.alphabet is None:
+        numbers = utility.numbers[0]
+        names = numbers if weights is None or len(weights) == utility.shape[0] else None
     if weights is not None:
         size = len(weights)
     elif names is not None:
@@ -215,6 +218,8 @@ def _outputs(parts: Sequence[Labels | None], inputs: Labels, utility: str | Util
     """Labels of the first part that has labels; the inputs if these have the same labels."""
     names = next((part for part in parts if part is not None), None)
     is_square = isinstance(utility, str) or utility.shape[1] == len(inputs)
+    if names is None and isinstance(utility, Utility) and len(set(utility.numbers)) == 2:
+        names = utility.numbers[1]  # reports have other values than answers
     if parts[0] is None and (same_labels(names, inputs) or (names is None and is_square)):
         return inputs
     if names is not None:

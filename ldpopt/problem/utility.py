@@ -23,6 +23,7 @@ from ldpopt.foundation.numbers import (
     whole_number,
 )
 
+LARGEST_WHOLE = 2.0**53  # smallest number from which floats skip whole numbers
 BYTES_PER_ENTRY = 24.0  # memory for each entry while a matrix is built, checked and copied
 
 
@@ -56,6 +57,8 @@ class Utility:
     sense: Literal["gain", "loss"] = "gain"
     inputs: Labels | None = field(default=None, repr=False)
     outputs: Labels | None = field(default=None, repr=False)
+    # the numbers behind inputs and outputs, which label them in a problem that has no other labels
+    numbers: tuple[Labels | None, Labels | None] = field(default=(None, None), repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.sense, str) or self.sense not in ("gain", "loss"):
@@ -155,7 +158,8 @@ def absolute_error(values: Any, outputs: Any = None) -> Utility:
     values : array_like, shape (n,), or mapping or Series label -> number
         Value of each input.
     outputs : array_like, shape (m,), or mapping or Series label -> number, optional
-        Value of each output; default: ``values``.
+        Value of each output; default: ``values``. In a `Problem` without other labels the numbers
+        of a list are the labels, so that a report says its value.
 
     Returns
     -------
@@ -167,8 +171,8 @@ def absolute_error(values: Any, outputs: Any = None) -> Utility:
     >>> absolute_error([0, 1, 3]).matrix[0]
     array([0., 1., 3.])
     """
-    difference, inputs, outputs = _differences(values, outputs)
-    return Utility(np.abs(difference), "loss", inputs, outputs)
+    difference, labels = _differences(values, outputs)
+    return Utility(np.abs(difference), "loss", **labels)
 
 
 def squared_error(values: Any, outputs: Any = None) -> Utility:
@@ -179,7 +183,8 @@ def squared_error(values: Any, outputs: Any = None) -> Utility:
     values : array_like, shape (n,), or mapping or Series label -> number
         Value of each input.
     outputs : array_like, shape (m,), or mapping or Series label -> number, optional
-        Value of each output; default: ``values``.
+        Value of each output; default: ``values``. In a `Problem` without other labels the numbers
+        of a list are the labels, so that a report says its value.
 
     Returns
     -------
@@ -191,9 +196,9 @@ def squared_error(values: Any, outputs: Any = None) -> Utility:
     >>> squared_error([0, 1, 3]).matrix[0]
     array([0., 1., 9.])
     """
-    difference, inputs, outputs = _differences(values, outputs)
+    difference, labels = _differences(values, outputs)
     with np.errstate(over="ignore"):  # a `Utility` refuses numbers that are not finite
-        return Utility(difference**2, "loss", inputs, outputs)
+        return Utility(difference**2, "loss", **labels)
 
 
 def table(matrix: Any, sense: Literal["gain", "loss"] = "gain") -> Utility:
@@ -306,15 +311,24 @@ def bare_gain(matrix: Any) -> Utility:
     return gain
 
 
-def _differences(values: Any, outputs: Any) -> tuple[Float, Labels | None, Labels | None]:
-    """Differences of numbers, shape (n, m), and the labels of the two lists."""
+def _differences(values: Any, outputs: Any) -> tuple[Float, dict[str, Any]]:
+    """Differences of numbers, shape (n, m), and the labels and numbers of the two lists."""
     rows = read_numbers(values, "input")
     columns = rows if outputs is None else read_numbers(outputs, "output")
     n = len(rows.values)
     m = len(columns.values)
     require_memory(BYTES_PER_ENTRY * n * m, f"a {n} x {m} utility")
     with np.errstate(over="ignore"):  # a `Utility` refuses numbers that are not finite
-        return np.subtract.outer(rows.values, columns.values), rows.axes[0], columns.axes[0]
+        difference = np.subtract.outer(rows.values, columns.values)
+    numbers = tuple(map(_as_labels, (rows.values, columns.values)))
+    return difference, {"inputs": rows.axes[0], "outputs": columns.axes[0], "numbers": numbers}
+
+
+def _as_labels(values: Float) -> Labels | None:
+    """Numbers as labels, whole ones without a point if all are; None if two are equal."""
+    is_whole = bool((values == np.rint(values)).all() and np.abs(values).max() < LARGEST_WHOLE)
+    labels = tuple(values.astype(np.int64).tolist() if is_whole else values.tolist())
+    return labels if len(set(labels)) == len(labels) else None
 
 
 def read_numbers(numbers: Any, kind: str) -> Labelled:

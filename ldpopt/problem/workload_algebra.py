@@ -72,7 +72,7 @@ def stacked(parts: Sequence[W]) -> W:
 
 def ordered(workload: W, inputs: Names) -> W:
     """The same numbers, with the answers in another order, by label."""
-    if inputs == workload.inputs:
+    if inputs is workload.inputs:
         return workload
     names = check_labels(inputs, len(workload.inputs), "input", StatementError, "the workload")
     if names == workload.inputs:
@@ -94,6 +94,7 @@ def with_further_answer(
     workload: WorkloadRows, label: Hashable
 ) -> tuple[Float, Names, tuple[Hashable, ...]]:
     """Rows, answers and names with the share of a further answer that contributes nothing else."""
+    (label,) = check_labels((label,), 1, "input", StatementError, "the workload")
     varying = np.ptp(workload.matrix, axis=1) > 0
     rows = np.pad(workload.matrix[varying], ((0, 1), (0, 1)))
     rows[-1, -1] = 1

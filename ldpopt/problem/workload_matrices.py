@@ -102,13 +102,14 @@ def read_answers(inputs: Alphabet) -> tuple[Hashable, ...]:
     """Labels of the answers, from a list or from their number."""
     if is_whole(inputs):
         return tuple(range(whole_number(inputs, "number of answers", 2, 10**8)))
-    if isinstance(inputs, str) or not hasattr(inputs, "__len__"):
+    is_list = hasattr(inputs, "__len__") and getattr(inputs, "ndim", 1) == 1
+    if isinstance(inputs, str) or not is_list:
         raise StatementError(
             f"{short_repr(inputs)} is not a list of answers", do="pass labels, or their number"
         )
     names = check_labels(
         inputs,  # type: ignore[arg-type]
-        len(inputs),
+        None,
         "input",
         StatementError,
         "the workload",

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from ldpopt.errors import ModelFileError
-from ldpopt.foundation.files import readable
+from ldpopt.foundation.files import parse_strictly, readable
 
 FORMAT = "ldpopt checkpoint"
 
-VERSION = 1
+VERSION = 2
 
 # Seconds between syncs to the disk; a kill loses no written point, a power failure those since the
 # last sync
@@ -24,7 +24,7 @@ SYNC_SECONDS = 1.0
 
 class Checkpoint:
     """Finished points in a file: a header with the digest of the statement, then one line for each
-    point.
+    point: its key, its result, and the digest of both.
 
     A line is appended in one write as soon as its point is finished, so a kill never cuts a line.
     An unfinished last line, as on a full disk, is dropped when the file is opened again.
@@ -46,13 +46,11 @@ class Checkpoint:
         self.path = Path(path)
         self._pack = pack
         self._unpack = unpack
-        text = json.dumps(statement, sort_keys=True, separators=(",", ":"))
-        digest = hashlib.sha256(text.encode()).hexdigest()
         self._header: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
             "title": title,
-            "statement": digest,
+            "statement": _digest(statement),
         }
         self._handle: int | None = None
         self._synced = 0.0
@@ -92,7 +90,7 @@ class Checkpoint:
         """Add a finished point."""
         try:
             if (plain := self._pack(result)) is not None:
-                self._write([key, plain])
+                self._write([key, plain, _digest([key, plain])])
         except OSError as error:
             raise self._error(
                 f"cannot write the checkpoint: {error.strerror}",
@@ -119,9 +117,8 @@ class Checkpoint:
             return {}
         self._require_header(written.split(b"\n", 1)[0])
         try:
-            rows = [json.loads(line) for line in written.split(b"\n")[1:]]
-            results = {_key(key): self._unpack(plain) for key, plain in rows}
-        except (ValueError, KeyError, TypeError) as error:
+            results = dict(map(self._read_line, written.split(b"\n")[1:]))
+        except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
             raise self._error(
                 f"the checkpoint is damaged: {error}",
                 "name another file to start again",
@@ -131,14 +128,23 @@ class Checkpoint:
             os.truncate(self.path, len(written) + 1)
         return results
 
+    def _read_line(self, line: bytes) -> tuple[Any, Any]:
+        """Key and result of a finished point, as they were written."""
+        key, plain, digest = json.loads(line)
+        if digest != _digest([key, plain]):
+            raise ValueError("a finished point was changed after it was written")
+        return _key(key), self._unpack(plain)
+
     def _require_header(self, line: bytes) -> None:
         try:
-            header = json.loads(line)
+            header = parse_strictly(line)
             is_known = header["format"] == FORMAT and header["version"] == VERSION
-            is_known = is_known and set(header) == set(self._header)
+            is_known = is_known and {key: type(part) for key, part in header.items()} == {
+                key: type(part) for key, part in self._header.items()
+            }
             title = str(header["title"])
             digest = str(header["statement"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, AttributeError):
             is_known = False
         if not is_known:
             raise self._error(
@@ -179,6 +185,12 @@ class Checkpoint:
 
     def _error(self, problem: str, do: str, *, code: str) -> ModelFileError:
         return ModelFileError(problem, code=code, where=str(self.path), do=do)
+
+
+def _digest(value: Any) -> str:
+    """SHA-256 of the sorted, compact JSON text of a value."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _key(plain: Any) -> Any:

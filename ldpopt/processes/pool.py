@@ -21,7 +21,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from ldpopt.errors import LdpoptError, StatementError
-from ldpopt.foundation.numbers import short_repr
+from ldpopt.foundation.numbers import require_function, short_repr
 from ldpopt.processes.checkpoint import Checkpoint
 from ldpopt.processes.child import DO_IMPORTABLE, answer, describe_exit, packed, result_of
 from ldpopt.processes.run import Progress, RunOptions
@@ -70,6 +70,8 @@ class Finished:
 def run(task: Task, points: Mapping[Any, Any], options: RunOptions = DEFAULT) -> Finished:
     """Call a task with every point, and keep each result as soon as it is there."""
     size = count_of(options.jobs)
+    if options.progress is not None:
+        require_function(options.progress, "progress")
     checkpoint = options.checkpoint
     with nullcontext() if checkpoint is None else checkpoint, sigterm_as_interrupt():
         this = _Run(task, points, checkpoint, options.progress)

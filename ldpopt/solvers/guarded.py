@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import LdpoptError, SolverOptionError
+from ldpopt.foundation.numbers import positive_seconds, require_kind
 from ldpopt.foundation.plugins import at_address
 from ldpopt.processes.child import Child, EndedError, LateError
 from ldpopt.solvers.program import LinearProgram
@@ -58,6 +59,8 @@ class Guarded(Solver):
         is left. A kill at the limit is `Status.LIMIT`. If the solver crashed, or something else
         killed it, the status is `Status.FAILED`, and ``raw_status`` names the signal.
         """
+        require_kind(program, LinearProgram, "solve()", "pass the program of formulate(problem)")
+        time_limit = positive_seconds(time_limit)
         program, exponent = with_unit_costs(program)
         is_small = program.nnz <= self.solver.in_process_nonzeros
         if is_small or not self._address[0] or os.environ.get(PROCESS_VARIABLE) == "0":

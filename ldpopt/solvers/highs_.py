@@ -10,6 +10,7 @@ import numpy as np
 
 from ldpopt.errors import SolverOptionError
 from ldpopt.foundation.deadline import Deadline
+from ldpopt.foundation.numbers import positive_seconds, require_kind, truth
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solvers.refinement import in_floats, refine
 from ldpopt.solvers.solver import Arrays, Feature, Outcome, Solver, Status, missing
@@ -83,7 +84,11 @@ class Highs(Solver):
     ) -> Outcome:
         """Solve; every option of HiGHS can be passed by its own name."""
         began = time.perf_counter()
-        deadline = Deadline.after(time_limit)
+        require_kind(program, LinearProgram, "solve()", "pass the program of formulate(problem)")
+        if warm_start is not None:
+            require_kind(warm_start, highspy.HighsBasis, "warm_start=", "pass outcome.warm_start")
+        refined = truth(refined, "refined")
+        deadline = Deadline.after(positive_seconds(time_limit))
         outcome = _first_answer(program, options, deadline, warm_start)
         if not refined:
             return outcome
@@ -95,6 +100,7 @@ class Highs(Solver):
 
     def pack_warm_start(self, warm_start: highspy.HighsBasis) -> Arrays:
         """States of columns and rows, numbered as in HiGHS."""
+        require_kind(warm_start, highspy.HighsBasis, "pack_warm_start()", "pass its warm start")
         states = {"columns": warm_start.col_status, "rows": warm_start.row_status}
         return {
             f"basis_{kind}": np.array(list(map(int, statuses)), int)
@@ -103,6 +109,7 @@ class Highs(Solver):
 
     def unpack_warm_start(self, arrays: Arrays) -> highspy.HighsBasis | None:
         """Read the basis back from its states."""
+        require_kind(arrays, dict, "unpack_warm_start()", "pass what pack_warm_start() returned")
         if "basis_rows" not in arrays:
             return None
         basis = highspy.HighsBasis()

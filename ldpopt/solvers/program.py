@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import Float, Int
+from ldpopt.foundation.files import require_path
+from ldpopt.foundation.numbers import Float, Int, shaped_array
 from ldpopt.foundation.rows import RowBlock
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class Span:
             )
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class LinearProgram:
     r"""Optimize ``objective @ v`` over ``row_lower <= A v <= row_upper``, ``column_lower <= v <=
     column_upper``.
@@ -171,6 +172,7 @@ class LinearProgram:
     # By numpy alone: scipy takes as long to import as all else that a small problem needs.
     def activity(self, point: Float) -> Float:
         """Value of each row at a point, in its precision: ``A v``."""
+        point = _vector(point, "point", self.shape[1])
         sums = np.zeros(self.shape[0], point.dtype)
         used = self.start[:-1] < self.start[1:]
         sums[used] = np.add.reduceat(self.value * point[self.index], self.start[:-1][used])
@@ -180,6 +182,7 @@ class LinearProgram:
         """Weight of each column under multipliers of the rows, in their precision: ``A^T y``; some
         rows at a time.
         """
+        duals = _vector(duals, "multipliers", self.shape[0])
         sums = np.zeros(self.shape[1], duals.dtype)
         for begin in range(0, len(duals), BLOCK):
             starts = self.start[begin : begin + BLOCK + 1]
@@ -198,6 +201,7 @@ class LinearProgram:
 
     def residual(self, point: Float) -> float:
         """Largest violation of a row or bound at a point."""
+        point = _vector(point, "point", self.shape[1])
         activity = self.activity(point)
         rows = self.row_lower - activity, activity - self.row_upper
         columns = self.column_lower - point, point - self.column_upper
@@ -218,7 +222,8 @@ class LinearProgram:
         """
         from tempfile import TemporaryDirectory
 
-        text = os.fspath(path)
+        require_path(path)
+        text = os.fsdecode(path)
         if not text.lower().endswith((".lp", ".mps")):
             raise StatementError(
                 f"unknown format of the file {text!r}",
@@ -297,7 +302,9 @@ class LinearProgram:
         """Build a PuLP model with the same names (or ``x0``, ``r0``, ...); a two-sided row becomes
         two rows.
 
-        PuLP may change names further.
+        PuLP may change names further. The multipliers ``constraint.pi`` of a maximization are
+        those of the definition, the change of the optimum by one unit of the right-hand side, with
+        ``PULP_CBC_CMD``; with ``HiGHS`` of PuLP they have the opposite sign.
         """
         import pulp
 
@@ -426,3 +433,10 @@ def plain_names(names: list[str]) -> list[str]:
     if len(set(plain)) < len(plain):
         plain = [f"{name}_{position}" for position, name in enumerate(plain)]
     return plain
+
+
+def _vector(values: Any, name: str, size: int) -> Any:
+    """Read a vector of floats, in their precision."""
+    if isinstance(values, np.ndarray) and values.dtype.kind == "f" and values.shape == (size,):
+        return values
+    return shaped_array(values, name, size)

@@ -125,7 +125,7 @@ class Status(Enum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Outcome:
     """The result of a solve.
 

@@ -9,7 +9,7 @@ import numpy as np
 from ldpopt.certificate.program_bound import Multipliers, PairRows
 from ldpopt.certificate.program_certificate import Certificate, in_float, prove
 from ldpopt.errors import CertificateError
-from ldpopt.foundation.numbers import Float, real_number, require_kind
+from ldpopt.foundation.numbers import Float, real_number, require_kind, truth
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.problem.problem import Problem
 from ldpopt.solving.channel_program import ChannelProgram
@@ -59,6 +59,7 @@ def certify(solution: Solution, *, exact: bool = True, gap: float | None = None)
     )
     require_kind(solution, Solution, "certify()", do)
     gap = None if gap is None else real_number(gap, "gap")
+    exact = truth(exact, "exact")
     certificate = prove(solution.problem, solution.mechanism, multipliers_of(solution))
     if gap is not None and certificate.relative_gap > gap:
         raise CertificateError(

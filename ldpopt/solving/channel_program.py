@@ -70,7 +70,7 @@ class Structure:
         return compress(row, column, value, len(block), n * m + m + 1)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ChannelProgram(LinearProgram):
     """The linear program of a problem; `structure.channel` returns the channel at a point."""
 

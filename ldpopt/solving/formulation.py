@@ -177,6 +177,7 @@ def formulate(
     ... 2 more rows of privacy
     """
     require_kind(problem, Problem, "formulate()")
+    require_kind(deadline, Deadline, "formulate()", "leave it out, or pass Deadline.after(seconds)")
     form = default_form(problem) if form is None else form
     require_choice(form, get_args(ProgramForm), "form")
     problem.ties(deadline)  # may take long; the problem keeps the result

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from ldpopt.foundation.display import Described, Facts, Table
+
 Method = TypeVar("Method", covariant=True)
 
 # plan, rounds, gaps and results at level INFO; steps within a round at level DEBUG
@@ -55,3 +57,14 @@ class Step(Generic[Method]):
 
     def __str__(self) -> str:
         return f"{self.method}: {self.because}"
+
+
+class Steps(tuple[Step[Method], ...], Described):
+    """The methods of a plan, in the order in which they are tried: a tuple that notebooks show as a
+    table.
+    """
+
+    def facts(self) -> Facts:
+        """Each method with its reason."""
+        rows = [[str(step.method), step.because] for step in self]
+        return Facts("Plan", [Table(["method", "because"], rows, words=["because"])])

@@ -12,7 +12,7 @@ from ldpopt.foundation.numbers import require_kind, short_repr
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Solver
 from ldpopt.solving.limits import LIMITS, Limits
-from ldpopt.solving.log import Step
+from ldpopt.solving.log import Step, Steps
 from ldpopt.solving.methods.direct import Direct
 from ldpopt.solving.methods.event_interior import EventInteriorPoint
 from ldpopt.solving.methods.graph_interior import GraphInteriorPoint
@@ -48,7 +48,7 @@ def plan(
     form: SolveForm | None = None,
     limits: Limits = LIMITS,
     deadline: Deadline = NO_LIMIT,
-) -> tuple[Step[Method], ...]:
+) -> Steps[Method]:
     """Choose the methods for a problem, in the order in which they are tried.
 
     Parameters
@@ -67,8 +67,9 @@ def plan(
 
     Returns
     -------
-    tuple of Step
-        In the order in which they are tried: each only if all before it have failed.
+    Steps
+        A tuple of `Step`, in the order in which they are tried: each only if all before it have
+        failed.
 
     Raises
     ------
@@ -97,9 +98,9 @@ def plan(
             if isinstance(solver, str)
             else f"the solver {getattr(solver, 'name', solver)}"
         )
-        return (Step(_with_solver(facts, solver, form), f"{requested} was requested"),)
+        return Steps([Step(_with_solver(facts, solver, form), f"{requested} was requested")])
     if form == "sifted":
-        return (Step(OutputSifting(), 'form="sifted" was requested'),)
+        return Steps([Step(OutputSifting(), 'form="sifted" was requested')])
     allowed = [
         replace(candidate, program_form=form) if isinstance(candidate, Direct) else candidate
         for candidate in METHODS
@@ -122,7 +123,7 @@ def plan(
     ):
         # simplex would take hours
         ranked = [method for method in ranked if not isinstance(method, Direct)]
-    return tuple(Step(method, method.because(facts, limits)) for method in ranked)
+    return Steps([Step(method, method.because(facts, limits)) for method in ranked])
 
 
 def _with_solver(facts: ProblemForm, solver: str | Solver, form: SolveForm | None) -> Method:

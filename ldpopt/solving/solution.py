@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ldpopt.certificate.program_certificate import Certificate
 from ldpopt.errors import InfeasibleError, LimitReachedError, NoSolutionError, UnboundedError
 from ldpopt.foundation.display import Facts, HasFacts, Part
-from ldpopt.foundation.numbers import Float, row_blocks
+from ldpopt.foundation.numbers import Float, require_kind, row_blocks
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import Repaired
 from ldpopt.problem.problem import Problem
@@ -20,7 +21,6 @@ from ldpopt.solving.formulation import row_sums
 
 if TYPE_CHECKING:
     from ldpopt.certificate.program_bound import Multipliers
-    from ldpopt.certificate.program_certificate import Certificate
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,11 @@ class Solution(HasFacts):
         certificate : Certificate, optional
             From `certify`; its bound and gap are added. Default: none.
 
+        Raises
+        ------
+        StatementError
+            If it is no certificate.
+
         Examples
         --------
         >>> from ldpopt import Problem, PureLDP, solve
@@ -115,6 +120,8 @@ class Solution(HasFacts):
         >>> ("expected gain", "0.75") in solution.facts().parts
         True
         """
+        if certificate is not None:
+            require_kind(certificate, Certificate, "facts()", "pass certify(solution)")
         parts: list[Part] = []
         if self.repaired is not None:
             worst = "worst-case" if self.problem.objective == "worst_case" else "expected"

@@ -7,9 +7,9 @@ from typing import Any
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.deadline import Deadline, OutOfTimeError
-from ldpopt.foundation.numbers import Float, positive_seconds, real_number, require_kind
+from ldpopt.foundation.numbers import Float, positive_seconds, real_number, require_kind, truth
+from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import Repaired
-from ldpopt.mechanism.sampling import BITS
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Solver, Status, find
 from ldpopt.solving.channel_program import program_blocks
@@ -21,6 +21,7 @@ from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task
 from ldpopt.solving.methods.rays.cluster import LEAST_INPUTS, require_client
 from ldpopt.solving.plan import POLISHING_METHODS, SolveForm, plan
 from ldpopt.solving.problem_form import ProblemForm
+from ldpopt.solving.sentences import TOPICS, BudgetFacts
 from ldpopt.solving.solution import Solution, value_of, with_constant_report
 
 FINAL = (Status.OPTIMAL, Status.INFEASIBLE)  # statuses after which no other method is tried
@@ -104,6 +105,8 @@ def solve(
         )
     if executor is not None:
         require_client(executor)
+    verbose = truth(verbose, "verbose")
+    require_kind(limits, Limits, "limits=")
     with log_to_stderr(verbose):
         LOG.info("%r", problem)
         try:
@@ -251,7 +254,7 @@ def _solution(problem: Problem, raw: RawSolution, steps: tuple[str, ...]) -> Sol
         {}
         if outcome.column_duals is None
         else {s.name: outcome.column_duals[s.slice] for s in program.columns},
-        (*_notes(problem), *steps),
+        (*_notes(problem, None if raw.repaired is None else raw.repaired.mechanism), *steps),
         program,
         outcome,
         steps=steps,
@@ -276,26 +279,11 @@ def _conflict(problem: Problem, solver: str | Solver, deadline: Deadline) -> tup
     return (f"privacy ({problem.privacy!r})", *(repr(block.name) for block in needed))
 
 
-def _notes(problem: Problem) -> tuple[str, ...]:
-    """Notes about the problem itself."""
-    notes = []
-    ties = problem.__dict__.get("_ties")
-    epsilon, delta = (None, 0.0) if ties is None else (ties.budget, ties.delta)
-    if problem.is_trivial:
-        notes.append("there is only one input: reports reveal nothing, so privacy costs nothing")
-    elif epsilon == 0 and not delta:
-        notes.append(
-            "epsilon = 0: reports cannot depend on the answer; the mechanism is a constant row"
-        )
-    if delta == 1:
-        notes.append("delta = 1 allows everything: this mechanism protects nobody")
-    if epsilon is not None and epsilon > BITS * 0.6931471805599453:
-        notes.append(
-            f"epsilon = {float(epsilon):.6g} needs probabilities below 2**-{BITS}; they are raised "
-            f"to 2**-{BITS}, "
-            "which is more private and costs at most 2**-53 per entry"
-        )
-    return (*notes, *problem.privacy.notes(problem.inputs))
+def _notes(problem: Problem, mechanism: Mechanism | None = None) -> tuple[str, ...]:
+    """Notes about the problem itself, and about a mechanism for it."""
+    facts = BudgetFacts.of(problem, mechanism)
+    said = filter(None, (topic.say(facts) for topic in TOPICS))
+    return (*said, *problem.privacy.notes(problem.inputs))
 
 
 def _few_reports(fixed: Repaired) -> tuple[str, ...]:

@@ -26,10 +26,15 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import first_duplicate, nearest
 from ldpopt.foundation.numbers import (
     Float,
+    listed_items,
     quoted,
     real_array,
     real_number,
+    require_function,
+    require_kind,
     require_memory,
+    require_text,
+    short_repr,
     whole_number,
 )
 from ldpopt.foundation.seeds import VERSION, Purpose, generator_of
@@ -92,13 +97,16 @@ class MeanExperiment:
         """Test at one budget whether the algorithms (default: all) differ in error over the data
         sets.
         """
+        epsilon = real_number(epsilon, "epsilon")
         if epsilon not in self.epsilons:
             raise StatementError(
                 f"epsilon = {epsilon!r} was not run",
                 code="epsilon",
                 do=f"pass one of {list(self.epsilons)}",
             )
-        chosen = algorithms or self.algorithms
+        chosen = (
+            self.algorithms if algorithms is None else listed_items(algorithms, "algorithms")
+        ) or self.algorithms
         for name in chosen:
             if name not in self.algorithms:
                 raise StatementError(
@@ -251,8 +259,14 @@ def compare_means_grid(
     ModelFileError
         If the checkpoint is that of another experiment, or cannot be written.
     """
-    budgets = tuple(float(Budget(epsilon)) for epsilon in epsilons)
-    sets, sizes = whole_number(sets, "sets", 1), [whole_number(size, "users", 1) for size in users]
+    budgets = tuple(float(Budget(epsilon)) for epsilon in listed_items(epsilons, "epsilons"))
+    sets = whole_number(sets, "sets", 1)
+    sizes = [whole_number(size, "users", 1) for size in listed_items(users, "users")]
+    require_kind(algorithms, Mapping, "algorithms=", "pass {name: function of epsilon, ...}")
+    for name, make in algorithms.items():
+        require_text(name, "the name of an algorithm")
+        require_function(make, f"the algorithm {short_repr(name)}", "pass a function of epsilon")
+    require_function(data, "data", "pass a function of (users, generator)")
     seed = whole_number(seed, "seed", most=2**128)
     if (
         not algorithms

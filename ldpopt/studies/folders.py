@@ -15,7 +15,8 @@ from ldpopt.errors import ModelFileError, StatementError, showing_values, shows_
 from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.reports import ALL, count_file
 from ldpopt.foundation import optional
-from ldpopt.foundation.files import file_errors
+from ldpopt.foundation.files import file_errors, require_path
+from ldpopt.foundation.numbers import require_function, truth
 from ldpopt.foundation.seeds import Random, child_seed, seed_of
 from ldpopt.mechanism.files import origin_of_reports
 from ldpopt.mechanism.keyed import Keyed
@@ -29,6 +30,16 @@ from ldpopt.tables.parquet import ENDINGS
 
 PARTS = ".parts"  # folder in the target for files that are being written
 Progress = Callable[[int, int], None]
+
+
+def _folders(source: Any, target: Any, again: Any, progress: Any) -> tuple[Path, Path]:
+    """Read the folders; refuse arguments of `privatize_folder` of another kind."""
+    require_path(source)
+    require_path(target)
+    truth(again, "again")
+    if progress is not None:
+        require_function(progress, "progress")
+    return Path(os.fsdecode(source)), Path(os.fsdecode(target))
 
 
 def privatize_folder(
@@ -89,12 +100,11 @@ def privatize_folder(
     KeyboardInterrupt
         After Ctrl-C or SIGTERM; finished files are kept.
     """
+    answers, reports = _folders(source, target, again, progress)
     survey = survey_of(questions)
     columns = survey.asked
     kept = survey.kept(keep)
     keyed = Keyed.read(key, id, rng)
-    answers = Path(source)
-    reports = Path(target)
     names = _names(answers)
     if reports.resolve() == answers.resolve():
         problem = "the reports would be written among the answers"
@@ -160,10 +170,13 @@ def count_folder(
         If a file cannot be read, or its reports were drawn by another mechanism according to their
         origin.
     """
-    points = {name: name for name in _names(Path(folder))}
+    require_path(folder)
+    points = {name: name for name in _names(Path(os.fsdecode(folder)))}
     survey = survey_of(questions)
     weights = survey.weights if weights is None else weights
-    task = partial(_count, Path(folder).resolve(), survey.columns, weights, shows_values())
+    task = partial(
+        _count, Path(os.fsdecode(folder)).resolve(), survey.columns, weights, shows_values()
+    )
     results = run(task, points, RunOptions(jobs, executor, None, progress)).complete("files", str)
     return {
         column: sum((counts[column] for counts in results.values()), 0) for column in survey.columns

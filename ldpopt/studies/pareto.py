@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ldpopt.errors import StatementError
+from ldpopt.foundation.display import Facts, HasFacts, Table
+from ldpopt.foundation.labels import listed
 from ldpopt.foundation.numbers import Float, frozen, require_kind, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import read_labels, require_known
@@ -22,7 +24,7 @@ Corner = tuple[Float, float, Mechanism]
 
 
 @dataclass(frozen=True, eq=False)
-class ParetoFront:
+class ParetoFront(HasFacts):
     """Result of `pareto_front`: the corners of the front, from best for the group to best for the
     others.
 
@@ -47,6 +49,15 @@ class ParetoFront:
     is_complete: bool
     group: tuple[Hashable, ...]
     problem: Problem = field(repr=False)
+
+    def facts(self) -> Facts:
+        """The corners: the weight of the group, and the means of the group and of the others."""
+        sense = self.problem.utility.sense
+        rows = np.column_stack([self.weights, self.values]).tolist()
+        headings = ["corner", "weight of group", f"{sense} of group", f"{sense} of others"]
+        table = Table(headings, [[k, *row] for k, row in enumerate(rows)])
+        gaps = [] if self.is_complete else ["corners may be missing between two"]
+        return Facts(f"Pareto front of the group {listed(self.group)}", [table, *gaps])
 
 
 def pareto_front(

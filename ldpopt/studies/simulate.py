@@ -19,7 +19,15 @@ from ldpopt.estimation.intervals import normal_quantile
 from ldpopt.estimation.inversion import estimate_frequencies, why_not_estimable
 from ldpopt.foundation import optional
 from ldpopt.foundation.files import FilePath, write_csv
-from ldpopt.foundation.numbers import Float, frozen, require_kind, require_memory, whole_number
+from ldpopt.foundation.numbers import (
+    Float,
+    frozen,
+    listed_items,
+    require_kind,
+    require_memory,
+    short_repr,
+    whole_number,
+)
 from ldpopt.foundation.seeds import VERSION, Purpose, Random, child_seed, generator_of, seed_of
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.prior import read_prior
@@ -297,7 +305,10 @@ def simulate_grid(
     >>> [round(cell.error, 3) for cell in grid.cells.values()]
     [0.086, 0.009]
     """
-    sizes = [whole_number(people, "population", 1) for people in populations]
+    require_kind(settings, Mapping, "settings=", "pass {name: Setting(...), ...}")
+    sizes = [
+        whole_number(people, "population", 1) for people in listed_items(populations, "populations")
+    ]
     repeats = whole_number(repeats, "repeats", 2)
     normal_quantile(confidence)
     if not settings or not sizes:
@@ -305,7 +316,7 @@ def simulate_grid(
         raise StatementError(
             problem, code="empty-grid", do="pass at least one setting and one number of people"
         )
-    models = {name: _Model.of(Setting(*setting)) for name, setting in settings.items()}
+    models = {name: _Model.of(_setting(setting)) for name, setting in settings.items()}
     for model in models.values():
         n_bytes = 24 * max(sizes) + 16 * repeats * len(model.weights)
         require_memory(
@@ -343,6 +354,17 @@ def simulate_grid(
             *numbers, people, float(confidence), model.mechanism.inputs
         )
     return SimulationGrid(cells)
+
+
+def _setting(given: Any) -> Setting:
+    """Read a setting: a `Setting`, or a tuple of its fields."""
+    if not isinstance(given, tuple) or not 2 <= len(given) <= len(Setting._fields):
+        raise StatementError(
+            f"{short_repr(given)} is not a setting",
+            code="simulated-setting",
+            do="pass Setting(mechanism, prior)",
+        )
+    return Setting(*given)
 
 
 class _Survey(NamedTuple):

@@ -11,7 +11,7 @@ from ldpopt.designing.record import Design
 from ldpopt.errors import StatementError
 from ldpopt.foundation import optional
 from ldpopt.foundation.labels import nearest, text_of
-from ldpopt.foundation.numbers import Float, whole_number
+from ldpopt.foundation.numbers import Float, require_kind, whole_number
 from ldpopt.foundation.seeds import Purpose, Random, generator_of
 from ldpopt.mechanism.questions import Question
 from ldpopt.problem.prior import read_prior
@@ -57,6 +57,7 @@ def simulate_survey(
     StatementError
         If there are shares of another question, or they do not fit.
     """
+    require_kind(survey, Survey, "simulate_survey()")
     priors = supposed_shares(survey, shares)
     size = whole_number(people, "people", 1)
     draws = generator_of(rng, Purpose.SURVEYS)
@@ -93,8 +94,10 @@ def supposed_shares(survey: Survey, shares: Mapping[str, Any] | None) -> dict[st
     """Frequencies of the answers to each question in a simulation: given ones, those of a design,
     or equal ones.
     """
+    if shares is not None:
+        require_kind(shares, Mapping, "shares=", "pass {question: shares, ...}")
     if unknown := set(shares or {}) - set(survey.questions):
-        name = min(unknown)
+        name = min(unknown, key=str)
         raise StatementError(
             f"shares of {name!r}, which is not a question",
             code="unknown-question",

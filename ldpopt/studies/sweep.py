@@ -17,7 +17,17 @@ from ldpopt.foundation import optional
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.display import Facts, HasFacts, Table, shown, thinned
 from ldpopt.foundation.files import FilePath, write_csv
-from ldpopt.foundation.numbers import Float, frozen, require_kind, short_repr
+from ldpopt.foundation.numbers import (
+    Float,
+    frozen,
+    listed_items,
+    positive_seconds,
+    real_number,
+    require_choice,
+    require_kind,
+    short_repr,
+    truth,
+)
 from ldpopt.mechanism.files import labels_of
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import with_epsilon
@@ -133,6 +143,8 @@ class SweepResult(HasFacts):
 
     def column(self, name: str) -> Float:
         """One column of numbers, shape (rows,)."""
+        known = [field.name for field in fields(Row) if field.name not in ("model", "status")]
+        require_choice(name, known, "name")
         return np.array([getattr(row, name) for row in self.rows], float)
 
     def grid(self, name: str = "value") -> Float:
@@ -244,6 +256,8 @@ def sweep(
     array([0.8     , 0.880797])
     """
     budgets = _budgets(epsilons)
+    time_limit = positive_seconds(time_limit)
+    keep = truth(keep, "keep")
     problems = problem if isinstance(problem, Mapping) else {"": problem}
     for each in problems.values():
         require_kind(each, Problem, "sweep()", "pass a Problem, or {name: problem, ...}")
@@ -278,13 +292,8 @@ def sweep(
 
 def _budgets(epsilons: Any) -> tuple[Budget, ...]:
     """Read the budgets of the grid."""
-    if isinstance(epsilons, str) or not isinstance(epsilons, Iterable):
-        raise StatementError(
-            f"epsilons = {short_repr(epsilons)} are not a list",
-            code="epsilon-list",
-            do="pass a list, such as [0.5, 1.0]",
-        )
-    return tuple(Budget(epsilon) for epsilon in epsilons)
+    budgets = listed_items(epsilons, "epsilons", "pass a list, such as [0.5, 1.0]")
+    return tuple(map(Budget, budgets))
 
 
 def _valid_priors(
@@ -310,7 +319,11 @@ def _cases(problems: Mapping[Any, Problem], deltas: Iterable[float] | None) -> I
             where="sweep",
             do='pass a problem, or {"name": problem, ...}',
         )
-    wanted = None if deltas is None else [float(delta) for delta in deltas]
+    wanted = (
+        None
+        if deltas is None
+        else [real_number(delta, "delta", 0, 1) for delta in listed_items(deltas, "deltas")]
+    )
     if wanted is not None and not wanted:
         raise StatementError(
             "no deltas to sweep",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from ldpopt.foundation.labels import text_of
+from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.surveys.questionnaire import Questionnaire
@@ -30,12 +32,21 @@ def _meanings(law: Any) -> list[Meaning]:
     if isinstance(law, Mechanism):
         return _meanings_of_outputs(law)
     is_pattern = isinstance(law, YesNoPatterns)
-    odds = float((1 + law.bias) / (1 - law.bias) if is_pattern else law.odds)
+    times = (1 + law.bias) / (1 - law.bias) if is_pattern else float(_times_in_set(law))
     names = [
         ": ".join(map(text_of, label)) if isinstance(label, tuple) else text_of(label)
         for label in law.inputs
     ]
-    return [(number, f"the list has {name}", odds) for number, name in enumerate(names)]
+    return [(number, f"the list has {name}", times) for number, name in enumerate(names)]
+
+
+def _times_in_set(law: SubsetSelection) -> Fraction:
+    """How many times as often a set has the true answer as another one.
+
+    A set with one answer and not the other has larger odds: those of the whole report.
+    """
+    others = law.p * (law.size - 1) + (1 - law.p) * law.size  # expected number in the set
+    return law.p * (len(law.inputs) - 1) / others
 
 
 def _meanings_of_outputs(law: Mechanism) -> list[Meaning]:

@@ -16,6 +16,7 @@ from ldpopt.estimation.sample import Sample
 from ldpopt.estimation.sampled import Sampled, SampledTable
 from ldpopt.estimation.units import UnitSums, units_of_file, units_of_frame
 from ldpopt.foundation.labels import nearest
+from ldpopt.foundation.numbers import require_kind, require_text, short_repr
 from ldpopt.surveys.questionnaire import Questionnaire
 from ldpopt.tables.coding import Missing
 
@@ -48,11 +49,14 @@ def counts_by_group(
     drawn = Sample() if sample is None else sample
     for given in (drawn.weights, survey.weights):
         weights = given if weights is None else weights
+    require_kind(columns, Mapping, "counts_by_group()", "pass survey.columns, or some of them")
+    if by is not None:
+        require_text(by, "by")
     if by is not None and by in survey.asked and by in columns:
         raise StatementError(
             f"the column {by!r} has reports, not groups",
             code="group",
-            do="name another column, or estimate_pair for the table of two questions",
+            do="name another column; the table of two questions is an estimate of its own",
         )
     if isinstance(weights, str) and weights in columns:
         raise StatementError(
@@ -78,6 +82,13 @@ def counts_by_group(
         return _of_the_same_people(_of_sample(columns, table, weights, by, drawn))
     if is_file:
         return _of_the_same_people(count_file(os.fspath(table), columns, weights, by))
+    for column in columns.values():
+        if not isinstance(column, tuple) or len(column) != 2:
+            raise StatementError(
+                f"{short_repr(column)} is not the source of a column",
+                code="column-source",
+                do="pass survey.columns, or some of them",
+            )
     return _of_the_same_people(
         {
             name: count_frame(source, table, name, weights, missing, by)

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.errors import StatementError
+from ldpopt.errors import StatementError, UnknownQuestionError
 from ldpopt.estimation.answered import ANSWERED, among_answered
 from ldpopt.estimation.counts import Counts, MechanismSource, source_of
-from ldpopt.estimation.estimate import Estimate
+from ldpopt.estimation.estimate import NO_ERROR, Estimate, cost_of_weights
 from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.estimation.linear import left_inverse
 from ldpopt.estimation.options import Reading
@@ -28,7 +28,8 @@ from ldpopt.estimation.sampled import Sampled
 from ldpopt.estimation.significance import Significance, independence
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
-from ldpopt.foundation.labels import label_numbers, text_of
+from ldpopt.foundation.labels import label_numbers, nearest, text_of
+from ldpopt.foundation.numbers import short_repr
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.mechanism.files import require_drawn_by
 from ldpopt.mechanism.mechanism import Mechanism
@@ -43,9 +44,11 @@ from ldpopt.surveys.count import counts_by_group, counts_of_all, counts_of_table
 from ldpopt.surveys.joint import JOINT
 from ldpopt.surveys.pairs import pair_of
 from ldpopt.surveys.questionnaire import Questionnaire
+from ldpopt.surveys.ticks import LISTED_TICKS, TicksQuestion
 from ldpopt.tables.coding import Coder
 
 FEW = 100  # number of reports below which a table says that a group is small
+LABELS = ("group", "question", "answer")  # columns of a table of estimates that are no numbers
 MAX_PAIRS = 1 << 22  # largest number of entries of the channel of two reports
 
 
@@ -79,6 +82,12 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
     title: str = ""
 
     def __getitem__(self, name: str) -> Estimate:
+        if not isinstance(name, str) or name not in self.questions:
+            raise UnknownQuestionError(
+                f"unknown question {short_repr(name)}",
+                code="question",
+                do=nearest(name, self.questions),
+            )
         return self.questions[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -95,23 +104,34 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         return self.summary()
 
     def entries(self) -> list[dict[str, Any]]:
-        """Rows of the table: group (with ``by``), question, answer, estimate, its interval and
+        """Rows of the table: group (with ``by``), question, answer, estimate, its standard error
+        (None if none is known) and interval, the nearest distribution if a question has one, and
         number of reports.
         """
-        tables: dict[Any, dict[str, Estimate]] = (
-            {ALL: self.questions} if self.by is None else self.groups
-        )
-        return [
-            ({} if self.by is None else {"group": group})
-            | {"question": name, "answer": answer, "estimate": float(estimate.values[place])}
-            | {"std_error": float(estimate.std_error[place])}
-            | {"low": float(low), "high": float(high), "n_reports": estimate.n_reports}
-            for group, estimates in tables.items()
-            for name, estimate in estimates.items()
-            for place, (answer, (low, high)) in enumerate(
-                zip(estimate.labels or (), estimate.interval, strict=True)
-            )
-        ]
+        has_nearest = any(estimate.nearest_shares is not None for estimate in self.values())
+        entries = []
+        for group, estimates in self._tables.items():
+            for name, estimate in estimates.items():
+                columns: dict[str, Any] = {
+                    "answer": estimate.labels or (),
+                    "estimate": estimate.values.tolist(),
+                }
+                columns["std_error"] = estimate.shown_errors
+                columns |= dict(zip(("low", "high"), estimate.interval.T.tolist(), strict=True))
+                if has_nearest:
+                    nothing = [None] * len(estimate.values)
+                    columns["norm_sub"] = estimate.nearest_shares or nothing
+                place = ({} if self.by is None else {"group": group}) | {"question": name}
+                entries += [
+                    place | dict(zip(columns, row, strict=True)) | {"n_reports": estimate.n_reports}
+                    for row in zip(*columns.values(), strict=True)
+                ]
+        return entries
+
+    @property
+    def _tables(self) -> dict[Any, dict[str, Estimate]]:
+        """The estimates of each group, or of all people."""
+        return {ALL: self.questions} if self.by is None else self.groups
 
     def to_frame(self) -> optional.pandas.DataFrame:
         """Return a long table with a row for each group, question and answer."""
@@ -119,7 +139,7 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
 
     def notes(self) -> list[str]:
         """What a reader of the table has to know: shares among those who answered, groups with few
-        reports.
+        reports, what unequal weights cost.
         """
         notes = []
         answered = [name for name in self if self[name].method == ANSWERED]
@@ -141,6 +161,10 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
                 f"groups of fewer than {FEW} reports say little: "
                 f"{shown}{', ...' if len(small) > 5 else ''}"
             )
+        all_shown = [each for table in self._tables.values() for each in table.values()]
+        if any(None in each.shown_errors for each in all_shown):
+            notes.append(NO_ERROR)
+        notes += cost_of_weights(self.questions)
         if self.by is not None:
             notes.append(
                 f"{self.by} is not protected: the groups are those of the table as it was collected"
@@ -195,7 +219,7 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
     def consistent(self) -> SurveyEstimate:
         r"""Return shares without negative ones, of groups that add up to those of all people.
 
-        .. math:: \min \sum_g N_g |v_g - \hat t_g|^2, \quad v_g \in 	ext{simplex}, \quad
+        .. math:: \min \sum_g N_g |v_g - \hat t_g|^2, \quad v_g \in \text{simplex}, \quad
                   \sum_g (N_g / N) v_g = v
 
         with ``v`` the nearest distribution to the total (Norm-Sub). Values are biased; standard
@@ -211,23 +235,14 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
     def facts(self) -> Facts:
         """The table and its notes."""
         confidence = next(iter(self.questions.values())).confidence
-        headings = [
-            *([] if self.by is None else [self.by]),
-            "question",
-            "answer",
-            "estimate",
-            "std error",
-        ]
+        entries = self.entries()
+        names = {"group": label(self.by), "n_reports": "reports"}
         rows = [
-            [
-                cell if isinstance(cell, (int, float)) and key != "group" else label(cell)
-                for key, cell in entry.items()
-            ]
-            for entry in self.entries()
+            [label(cell) if key in LABELS else cell for key, cell in entry.items()]
+            for entry in entries
         ]
-        table = Table(
-            [*headings, "low", "high", "reports"], rows, words=["question", "answer"], digits=5
-        )
+        headings = [names.get(key, key.replace("_", " ")) for key in entries[0]] if entries else []
+        table = Table(headings, rows, words=["question", "answer"], digits=5)
         return Facts(
             f"{self.title or 'survey'}: {100 * confidence:g} % intervals", [table, *self.notes()]
         )
@@ -449,21 +464,27 @@ def of_question(name: str) -> Iterator[None]:
 def _mechanisms_of_pair(survey: Questionnaire, names: tuple[str, str]) -> list[Any]:
     """The mechanisms of two questions of which a table can be estimated from their two reports."""
     laws = [survey.randomizers[survey.require(name)] for name in names]
+    wide = next(
+        (name for name, law in zip(names, laws, strict=True) if not isinstance(law, Mechanism)), ""
+    )
     code = reason = ""
-    if survey.one_question is not None:
-        code = "one-question"
-        reason = f"in the scheme {survey.scheme!r} no report is about two questions"
-    elif names[0] == names[1]:
+    do = "use the scheme 'joint', or 'split'"
+    if names[0] == names[1]:
         code = "same-question"
         reason = f"a table of {names[0]!r} and itself"
-    elif (
-        not all(isinstance(law, Mechanism) for law in laws)
-        or laws[0].counts.size * laws[1].counts.size > MAX_PAIRS
-    ):
+        do = "name two questions"
+    elif survey.one_question is not None:
+        code = "one-question"
+        reason = f"in the scheme {survey.scheme!r} no report is about two questions"
+    elif wide and isinstance(survey.questions[wide], TicksQuestion):
+        code = "pair-of-ticks"
+        reason = f"the sets of ticks of {wide!r} are too many for a table"
+        do = f"ask {wide!r} in two questions of at most {LISTED_TICKS} ticks"
+    elif wide or laws[0].counts.size * laws[1].counts.size > MAX_PAIRS:
         code = "pair-size"
         reason = "the questions have too many answers for a table"
+        do = "name two questions of fewer answers"
     if reason:
-        do = "use the scheme 'joint', or 'split' and two questions of few answers"
         raise StatementError(reason, code=code, do=do)
     # Masses of pairs are rounded, so that the rank is decided for each question.
     for name, law in zip(names, laws, strict=True):

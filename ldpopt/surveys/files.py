@@ -32,6 +32,7 @@ KEYS = (
     "epsilon",
     "stated_epsilon",
     "weights",
+    "order",
     "questions",
     "digest",
 )
@@ -58,6 +59,8 @@ def write_survey_file(survey: Questionnaire, path: FilePath) -> None:
         data["words"] = words
     if survey.joint is not None:
         data["joint"] = survey.joint.certificate.to_dict()
+    # keys of an object have no order in JSON, but a joint report has one, of places
+    data["order"] = list(survey.questions)
     data["questions"] = {
         name: _question_to_dict(question) for name, question in survey.questions.items()
     }
@@ -83,10 +86,11 @@ def read_survey_file(path: FilePath, kind: type[Kind]) -> Kind:
         optional = [key for key in ("words", "sample") if key in data]
         table = Entry(data, name).table(*KEYS, *optional, *(["joint"] if is_joint else []))
         table["made_by"].text()
-        questions: Any = {
-            key: _read_question(entry, is_part=is_joint)
-            for key, entry in table["questions"].parts().items()
-        }
+        order = [entry.text() for entry in table["order"].list()]
+        parts = table["questions"].parts()
+        if sorted(order) != sorted(parts):
+            raise table["order"].error("it does not name every question once", code="order")
+        questions: Any = {key: _read_question(parts[key], is_part=is_joint) for key in order}
         if is_joint:
             source = read_joint(data["joint"], questions, f"{name}: joint")
             questions = JointQuestion.of(questions, source)

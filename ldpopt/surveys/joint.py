@@ -30,13 +30,20 @@ from ldpopt.estimation.intervals import interval_quantile
 from ldpopt.estimation.linear import is_partition
 from ldpopt.estimation.planning import Precision
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.labels import nearest
+from ldpopt.foundation.numbers import (
+    Float,
+    listed_items,
+    require_kind,
+    shaped_array,
+    short_repr,
+)
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.mechanism.questions import Question
 from ldpopt.privacy import PureLDP
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.workload import Workload
-from ldpopt.tables.coding import MISSING, Codes
+from ldpopt.tables.coding import MISSING, Codes, read_codes
 
 JOINT = "joint report"  # the column of the reports
 MAX_COMBINATIONS = 64  # largest number of combinations of answers for which a channel is designed
@@ -56,6 +63,11 @@ class JointQuestion(Question):
     @classmethod
     def of(cls, questions: Mapping[str, Question], source: YesNoPatterns | Design) -> JointQuestion:
         """The joint question of a source that was found before."""
+        do = "use Survey(questions, epsilon=..., scheme='joint')"
+        require_kind(questions, Mapping, "JointQuestion.of()", do)
+        for question in questions.values():
+            require_kind(question, Question, "JointQuestion.of()", do)
+        require_kind(source, YesNoPatterns | Design, "JointQuestion.of()", do)
         may_miss = any(question.missing == "leave_out" for question in questions.values())
         return cls(source, "leave_out" if may_miss else "refuse", None, dict(questions))
 
@@ -75,6 +87,17 @@ class JointQuestion(Question):
         """Rows of answers of shape (N, d) to yes/no questions, else positions of combinations,
         shape (N,).
         """
+        codes = listed_items(codes, "codes", "pass the codes of each column")
+        if len(codes) != len(self.questions):
+            raise StatementError(
+                f"{len(codes)} columns of answers for {len(self.questions)} questions",
+                code="column-count",
+                do="pass the codes of each question",
+            )
+        codes = [
+            read_codes(column, len(question.inputs))
+            for column, question in zip(codes, self.questions.values(), strict=True)
+        ]
         if isinstance(self.source, YesNoPatterns):
             rows = np.stack([column.astype(np.int8) for column in codes], axis=1)
             rows[(rows == MISSING).any(axis=1)] = MISSING
@@ -86,13 +109,14 @@ class JointQuestion(Question):
 
     def numbers_of(self, name: str) -> Any:
         """What estimates one question."""
+        self._question(name)
         return self.source if isinstance(self.source, YesNoPatterns) else self._numbers[name]
 
     def precision(self, name: str, confidence: float, prior: Any = None) -> Precision:
         """Variances of the numbers of a question; a prior is for its own answers, beside equally
         common other ones.
         """
-        answers = tuple(self.questions[name].inputs)
+        answers = tuple(self._question(name).inputs)
         names = answers
         spans = np.ones(len(answers))
         if not isinstance(self.source, YesNoPatterns):
@@ -110,6 +134,20 @@ class JointQuestion(Question):
         """Variances of the numbers of a question, for independent answers; default: at the worst
         distribution.
         """
+        self._question(name)
+        if priors is not None:
+            priors = [
+                shaped_array(prior, "prior", len(question.inputs))
+                for prior, question in zip(
+                    listed_items(priors, "priors"), self.questions.values(), strict=False
+                )
+            ]
+            if len(priors) != len(self.questions):
+                raise StatementError(
+                    f"{len(priors)} priors for {len(self.questions)} questions",
+                    code="prior-count",
+                    do="give one prior for each question",
+                )
         if not isinstance(self.source, YesNoPatterns):
             return self._numbers[name].variances(
                 None if priors is None else reduce(np.multiply.outer, priors).ravel()
@@ -117,6 +155,16 @@ class JointQuestion(Question):
         return self.source.variances_at(
             np.full(2, 0.5) if priors is None else priors[self.source.place(name)]
         )
+
+    def _question(self, name: Any) -> Question:
+        """The question of a name; any other name is refused."""
+        if not isinstance(name, str) or name not in self.questions:
+            raise StatementError(
+                f"unknown question {short_repr(name)}",
+                code="question",
+                do=nearest(name, self.questions),
+            )
+        return self.questions[name]
 
     @cached_property
     def _numbers(self) -> dict[str, JointNumbers]:

@@ -124,26 +124,20 @@ class _LikelyBand(ScoreBand):
     @cached_property
     def _spread_of_likely(self) -> Float:
         centered = self.estimator - (self.estimator @ self.likely)[:, None]
-        return np.asarray((centered * self.likely) @ centered.T * self.counts.scale)
+        spread = (centered * self.likely) @ centered.T * self.counts.scale
+        # of weights, too, a rare report tells less than those of all people expect of it
+        wider = np.sqrt(np.broadcast_to(self.scales.interval / self.counts.scale, len(spread)))
+        return np.asarray(spread * wider * wider[:, None])
 
     @property
     def covariance(self) -> Float | None:
-        """Covariance at the likely shares; with weights or a sample at those seen."""
-        seen = super().covariance
-        return seen if seen is None or self._is_drawn else self._spread_of_likely
-
-    @property
-    def _is_drawn(self) -> bool:
-        """Whether people were not drawn one by one with the same weights."""
-        return self.counts.is_weighted or self.counts.sampled is not None
+        """Covariance at the likely shares."""
+        return self._spread_of_likely if self.has_covariance else None
 
     @cached_property
     def errors(self) -> Float:
-        """Standard errors at the likely shares; with weights or a sample the larger ones
-        of both.
-        """
-        error = np.sqrt(np.maximum(np.diag(self._spread_of_likely), 0.0))
-        return np.maximum(error, super().errors) if self._is_drawn else error
+        """Standard errors at the likely shares."""
+        return np.sqrt(np.maximum(np.diag(self._spread_of_likely), 0.0))
 
 
 def not_shown(

@@ -14,7 +14,7 @@ from ldpopt.estimation.counts import ReportSource, source_of
 from ldpopt.estimation.sample import Sample
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import nearest
-from ldpopt.foundation.numbers import require_choice, short_repr
+from ldpopt.foundation.numbers import listed_items, require_choice, short_repr
 from ldpopt.mechanism.files import epsilon_of_odds, odds_of_person
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import OneQuestion, Question
@@ -250,11 +250,12 @@ class Questionnaire:
         """Return the unprotected columns of a file of reports: ``keep`` and those of the
         sample.
         """
+        keep = listed_items(keep, "keep", "pass a list of columns")
         return (*keep, *(name for name in self.sample.columns if name not in keep))
 
     def require(self, name: str) -> str:
         """Return the name of a question; any other name is refused."""
-        if name not in self.questions:
+        if not isinstance(name, str) or name not in self.questions:
             raise StatementError(
                 f"unknown question {short_repr(name)}",
                 code="question",

@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from ldpopt.accounting.curve import PrivacyCurve
+from ldpopt.foundation.display import label
 from ldpopt.foundation.labels import text_of
 from ldpopt.foundation.sentences import Sentence, Topic, at_most_text
 from ldpopt.mechanism.revealing import Revealing, revealed_by
@@ -98,6 +99,27 @@ class Risks:
     def has_fake_data(self) -> bool:
         """Whether some of the reports of a person are drawn from random answers."""
         return self.survey.has_fake_data
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether there is one report on all questions."""
+        return self.survey.joint is not None
+
+    @property
+    def is_one_question(self) -> bool:
+        """Whether only the question that is drawn has a report."""
+        return not self.survey.has_all_reports
+
+    @property
+    def unanswered(self) -> str:
+        """Questions whose reports show who did not answer."""
+        return ", ".join(map(label, self.survey.unprotected))
+
+    @property
+    def parts(self) -> str:
+        """The budget of each question."""
+        budgets = self.survey.budgets.items()
+        return ", ".join(f"{label(name)} {budget:.4g}" for name, budget in budgets)
 
     @cached_property
     def factor(self) -> str:
@@ -338,4 +360,47 @@ ODDS = Topic(
 )
 """By how much the reports of a person change the odds of two answers."""
 
-TOPICS = (CERTAIN, WHO, ODDS)
+UNANSWERED_NOTE = Topic(
+    "note: unanswered",
+    (
+        Sentence(
+            "joint",
+            lambda facts: facts.is_joint and len(facts.survey.unprotected) > 1,
+            "the reports reveal who left out one of these questions, and not which: "
+            "{facts.unanswered}",
+        ),
+        Sentence(
+            "one question",
+            lambda facts: bool(facts.unanswered) and facts.is_one_question,
+            "the reports reveal who did not answer the question that was drawn, if it is one of "
+            "these: {facts.unanswered}",
+        ),
+        Sentence(
+            "own",
+            lambda facts: bool(facts.unanswered),
+            "the reports reveal who did not answer {facts.unanswered}",
+        ),
+    ),
+)
+"""What is seen of missing answers, when reports are drawn."""
+
+SPENT = Topic(
+    "note: spent",
+    (
+        Sentence(
+            "finite",
+            lambda facts: facts.is_finite,
+            "each person spends epsilon {facts.survey.epsilon:.6g} ({facts.survey.scheme}: "
+            "{facts.parts})",
+        ),
+        Sentence(
+            "infinite",
+            lambda facts: not facts.is_finite,
+            "these reports have no finite epsilon: some rule an answer out ({facts.survey.scheme}: "
+            "{facts.parts})",
+        ),
+    ),
+)
+"""The budget of a person, when reports are drawn."""
+
+TOPICS = (CERTAIN, WHO, ODDS, UNANSWERED_NOTE, SPENT)

@@ -23,7 +23,14 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import Question
 from ldpopt.privacy import PureLDP
 from ldpopt.problem.modelfile.page import Key, Page
-from ldpopt.problem.modelfile.schema import Label, OrderTable, Section, check, kinds_of
+from ldpopt.problem.modelfile.schema import (
+    Label,
+    OrderTable,
+    Section,
+    check,
+    kinds_of,
+    numbers_of_labels,
+)
 from ldpopt.problem.prior import PRIOR_TOLERANCE
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import NAMED
@@ -76,6 +83,20 @@ class QuestionSection(Section):
         labels: list[Any] = list(self.labels if self.labels is not None else self.prior or ())
         extra = self.missing_answer
         return labels if extra is None or extra in labels else [*labels, extra]
+
+    @property
+    def answered(self) -> tuple[list[Any], Label | None]:
+        """Labels of those who answer, and the one for a missing answer, which may be taken for one
+        of two answers.
+        """
+        missing = self.missing_answer
+        labels = [label for label in self.inputs if label != missing]
+        return (labels, missing) if len(labels) > 1 else (self.inputs, None)
+
+    @property
+    def numbers(self) -> Any:
+        """Numbers of the answers of which a mean is estimated."""
+        return numbers_of_labels(self.values, self.answered[0], "values")
 
     @property
     def tick_names(self) -> tuple[str, ...]:
@@ -250,6 +271,10 @@ def read_survey(path: FilePath) -> UnsolvedSurvey:
     survey = check(page, SurveySection, page.data)
     for name, question in survey.question.items():
         _require_one_definition(page, name, question)
+    if survey.waves is not None and survey.form.waves not in (None, survey.waves.count):
+        problem = f"[form] states {survey.form.waves} waves, and [waves] {survey.waves.count}"
+        do = "state the same number, or remove it from [form]"
+        raise page.error(("form", "waves"), problem, do, code="number-of-waves")
     if survey.waves is None:
         return _unsolved(page, survey)
     if survey.epsilon is not None:
@@ -334,6 +359,9 @@ def _require_one_definition(page: Page, name: str, question: QuestionSection) ->
             'set workload = "mean", or remove them',
             code="values",
         )
+    if question.workload == "mean":
+        with page.at(*key, "workload" if question.values is None else "values"):
+            _ = question.numbers  # refused if there are none
 
 
 def _require_none_of(
@@ -507,14 +535,9 @@ def _workload(question: QuestionSection) -> Workload:
     """Return the numbers of a question that are estimated."""
     if question.ticks is not None:
         return tick_workload(question.tick_names)
-    missing = question.missing_answer
-    labels = [label for label in question.inputs if label != missing]
-    if len(labels) < 2:  # the missing answer is taken for one of two answers
-        labels, missing = question.inputs, None
+    labels, missing = question.answered
     if question.workload == "mean":
-        workload = Workload.mean(
-            labels if question.values is None else question.values, inputs=labels
-        )
+        workload = Workload.mean(question.numbers, inputs=labels)
     else:
         workload = getattr(Workload, question.workload or "frequencies")(labels)
     if missing is None:

@@ -12,6 +12,7 @@ from ldpopt.estimation.options import Reading
 from ldpopt.estimation.planning import Precision
 from ldpopt.estimation.sample import Sample
 from ldpopt.estimation.significance import Significance
+from ldpopt.foundation.display import Described, Facts
 from ldpopt.foundation.files import FilePath
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.sampling import Random
@@ -27,12 +28,13 @@ from ldpopt.surveys.estimates import (
 )
 from ldpopt.surveys.files import read_survey_file, write_survey_file
 from ldpopt.surveys.form import form_of
+from ldpopt.surveys.overview import facts_of
 from ldpopt.surveys.questionnaire import Questionnaire
 from ldpopt.surveys.randomize import randomize_file, randomize_frame
 from ldpopt.surveys.values import values_of_survey
 
 
-class Survey(Questionnaire):
+class Survey(Questionnaire, Described):
     r"""Several questions to the same people.
 
     With ``scheme="split"`` each person answers all questions, and the budgets add up,
@@ -166,6 +168,10 @@ class Survey(Questionnaire):
     def __repr__(self) -> str:
         scheme = "" if self.one_question is None and self.joint is None else f", {self.scheme}"
         return f"Survey({', '.join(self.questions)}: epsilon {self.epsilon:.6g}{scheme})"
+
+    def facts(self) -> Facts:
+        """Answers, audited budget and treatment of missing answers of each question."""
+        return facts_of(self)
 
     def account(self, waves: int = 1, *, people: int | None = None) -> PrivacyCurve:
         """What all reports of a person reveal together, if the survey is repeated with fresh

@@ -203,6 +203,7 @@ class TickShares(ReportSource):
             interval=both.interval[1::2],
             labels=self.names,
             is_distribution=False,
+            effect=None if both.effect is None else both.effect[1::2],
         )
 
 

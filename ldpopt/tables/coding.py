@@ -5,6 +5,7 @@ unknown entries.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Any, Literal, get_args
@@ -14,7 +15,7 @@ import numpy as np
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation import optional
 from ldpopt.foundation.labels import no_label, text_of
-from ldpopt.foundation.numbers import Int, short_repr
+from ldpopt.foundation.numbers import Int, any_array, short_repr
 
 Codes = Int
 Missing = Literal["refuse", "leave_out"]
@@ -23,6 +24,10 @@ MISSING = -1  # code of a missing answer
 UNKNOWN = -2  # code of an entry that is neither a label nor missing
 # Texts that mean a missing answer in a file of text, except those that are labels
 MISSING_TEXTS = frozenset(("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA>"))
+
+
+# A number as software writes it; one that begins with more zeros, such as 007, is a text
+DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 
 
 class Coder:
@@ -45,6 +50,13 @@ class Coder:
             self._texts = {
                 text: self._texts[text] for text, count in Counter(texts).items() if count == 1
             }
+        numbers = [
+            float(name)
+            if isinstance(name, (int, float)) and not isinstance(name, bool)
+            else math.nan
+            for name in alphabet
+        ]
+        self._numbers = {number: code for code, number in enumerate(numbers) if number == number}
         self._position: dict[Any, int] = (
             {} if as_text else {label: code for code, label in enumerate(alphabet)}
         )
@@ -67,6 +79,14 @@ class Coder:
             raise self.unknown(column[row].as_py(), f"{where}, row {first_row + row}")
         return coded
 
+    def _code_of_text(self, text: str) -> int | None:
+        """Position of the label with a text, or of the label that is the number that it writes:
+        1.0 is 1, as in a column of numbers with missing entries, and no label "1" that is a text.
+        """
+        if text in self._texts or not DECIMAL.fullmatch(text):
+            return self._texts.get(text)
+        return self._numbers.get(float(text))
+
     def unknown(self, value: Any, where: str) -> StatementError:
         """Error for an entry that is not a label."""
         return no_label(value, self._texts if self.as_text else self.alphabet, self.kind, where)
@@ -86,7 +106,7 @@ class Coder:
                 if type(value) is int or (type(value) is float and value.is_integer())
                 else value
             )
-            code = self._texts.get(text) if isinstance(text, str) else None
+            code = self._code_of_text(text) if isinstance(text, str) else None
         if code is None:
             code = MISSING if is_missing(value, self.as_text) else UNKNOWN
         return code
@@ -111,6 +131,19 @@ COUNT_OR_LEAVE_OUT = (
     "them out, which shows who did not answer (--missing leave_out; in a survey missing = "
     '"leave")'
 )
+
+
+def read_codes(codes: Any, size: int) -> Codes:
+    """Read positions of answers, shape (N,), or `MISSING`."""
+    array = any_array(codes, "codes")
+    fits = array.ndim == 1 and (array.dtype.kind in "iu" or not array.size)
+    if not fits or (array.size and not MISSING <= array.min() <= array.max() < size):
+        raise StatementError(
+            f"the codes are not positions of {size} answers",
+            code="positions",
+            do="pass what a coder returned",
+        )
+    return array
 
 
 class MissingAnswers:

@@ -31,20 +31,27 @@ from ldpopt.tables.sheets import sheet_rows
 Rows = CsvRows | ParquetRows | DatabaseRows
 Kind = Literal["csv", "parquet"]
 CSV_ENDINGS = ("", ".csv", ".txt")
+PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst", ".7z")
 PARQUET_MARK = b"PAR1"  # first bytes of a Parquet file
 # bytes of a table for stdout that are kept in memory; a larger one is collected in a temporary file
 SPOOL = 1 << 24
 
 
-def kind_of(path: str) -> Kind:
-    """Kind of a table, by the ending of its file; ``-`` and files without an ending are CSV."""
+def kind_of(path: str, more: Sequence[str] = ()) -> Kind:
+    """Kind of a table, by the ending of its file; ``-`` and files without an ending are CSV.
+
+    ``more`` are endings that are read and cannot be written.
+    """
     ending = Path(path).suffix.lower()
-    if ending not in CSV_ENDINGS + PARQUET_ENDINGS:
+    written = (*CSV_ENDINGS, *PARQUET_ENDINGS)
+    if ending not in written:
+        known = " ".join(filter(None, (*written, *more)))
+        packed = "unpack the file first; " if ending in PACKED and more else ""
         raise ModelFileError(
-            f"a table cannot have the ending {ending!r}",
+            f"a table cannot {'be read from' if more else 'be written to'} a file {ending!r}",
             code="ending",
             where=path,
-            do="use .csv or .parquet",
+            do=f"{packed}use one of {known}",
         )
     return "parquet" if ending in PARQUET_ENDINGS else "csv"
 
@@ -78,7 +85,7 @@ def reading(path: str) -> Iterator[Rows]:
             "cannot read the table: it is a folder", code="folder", where=path, do=do
         )
     is_sheet = Path(path).suffix.lower() in SHEETS
-    kind = "csv" if is_sheet else kind_of(path)
+    kind = "csv" if is_sheet else kind_of(path, SHEETS)
     with ExitStack() as stack:
         try:
             if path == "-":

@@ -25,6 +25,12 @@ def as_frame(table: Any) -> optional.narwhals.DataFrame[Any]:
         raise StatementError(
             f"a {type(table).__name__} is not a dataframe", code="dataframe", do=do
         ) from None
+    except optional.narwhals.exceptions.DuplicateError:
+        raise StatementError(
+            "two columns of the dataframe have the same name",
+            code="repeated-column",
+            do="give each column its own name",
+        ) from None
 
 
 def column_of(

@@ -2,6 +2,7 @@
 CSV file.
 """
 
+import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable
@@ -13,7 +14,8 @@ from typing import Any
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation import optional
 from ldpopt.foundation.budget import budget_above, decimal_of
-from ldpopt.foundation.files import replacing, strict_json
+from ldpopt.foundation.documents import Entry
+from ldpopt.foundation.files import parse_strictly, replacing, strict_json
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.tables.database import is_database, origin_in_database, without_password
 from ldpopt.tables.parquet import ENDINGS
@@ -21,14 +23,23 @@ from ldpopt.tables.parquet import ENDINGS
 FORMAT = "ldpopt reports 1"
 KEY = b"ldpopt"  # key of the metadata of a Parquet file
 BESIDE = ".origin.json"  # ending of the name of the file beside a CSV file
-KEYS = ("format", "made_by", "epsilon", "asked", "questions", "unprotected", "key")
-QUESTION_KEYS = ("digest", "epsilon", "missing", "asked", "key")  # of each question
+KEYS = ("format", "made_by", "epsilon", "asked", "questions", "unprotected", "key", "digest")
+QUESTION_KEYS = ("digest", "epsilon", "missing")  # of each question
+OF_COPIES = ("asked", "key")  # of a question whose reports were copied from another table
 MAX_FILE_BYTES = 2**24
 
 
 def text_of_origin(origin: dict[str, Any]) -> str:
     """Write an origin as JSON."""
-    return json.dumps({"format": FORMAT, **origin}, indent=1, allow_nan=False)
+    data = {"format": FORMAT, **origin}
+    return json.dumps({**data, "digest": _digest(data)}, indent=1, allow_nan=False)
+
+
+def _digest(data: dict[str, Any]) -> str:
+    """SHA-256 of the sorted, compact JSON text of an origin without its key "digest"."""
+    content = {key: part for key, part in data.items() if key != "digest"}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def read_origin(path: str) -> dict[str, Any] | None:
@@ -190,7 +201,7 @@ def _of_parquet(path: str) -> dict[str, Any] | None:
 def _parsed(text: str | bytes, where: str) -> dict[str, Any]:
     """Read an origin in metadata."""
     try:
-        data = json.loads(text)
+        data = parse_strictly(text if isinstance(text, bytes) else text.encode())
     except ValueError as error:
         do = "restore the table as it was written, or privatize again"
         raise ModelFileError(
@@ -219,14 +230,36 @@ def _checked(data: Any, where: str) -> dict[str, Any]:
             where=where,
             do="estimate with the version of ldpopt that privatized",
         )
-    entries = data["questions"].values()
-    if not all(isinstance(entry, dict) for entry in entries):
-        problem = "a question in the origin of the table is no object"
-        raise ModelFileError(problem, where=where, do="restore the table as it was written")
-    unknown = [key for key in data if key not in KEYS]
-    unknown += [key for entry in entries for key in entry if key not in QUESTION_KEYS]
-    if unknown:
-        problem = f"unknown key {short_repr(unknown[0])} in the origin of the table"
-        do = "restore the table as it was written, or use the version of ldpopt that privatized"
-        raise ModelFileError(problem, code="origin-key", where=where, do=do)
-    return data
+    document = Entry(data, where)
+    table = document.table(*KEYS)
+    if table["digest"].text() != _digest(data):
+        problem = (
+            "the origin of the table was changed after it was written: its digest does not fit"
+        )
+        do = "restore the table as it was written, or privatize again"
+        raise ModelFileError(problem, code="changed-file", where=where, do=do)
+    _require_entry(table)
+    for key in ("made_by", "asked"):
+        table[key].text()
+    for name in table["unprotected"].list():
+        name.text()
+    for entry in table["questions"].parts().values():
+        more = [key for key in OF_COPIES if isinstance(entry.value, dict) and key in entry.value]
+        parts = entry.table(*QUESTION_KEYS, *more)
+        _require_entry(parts)
+        parts["digest"].text()
+        parts["missing"].text("refuse", "leave_out", "answer")
+        if (asked := parts.get("asked")) is not None and asked.value is not None:
+            asked.text()
+    return {key: part for key, part in data.items() if key != "digest"}
+
+
+def _require_entry(table: dict[str, Entry]) -> None:
+    """Refuse an epsilon that is no budget, or null for an infinite one; and a key that is no name,
+    or null for none.
+    """
+    epsilon = table["epsilon"]
+    if epsilon.value is not None and epsilon.number() < 0:
+        raise epsilon.error("epsilon is a number from 0 on", code="negative-epsilon")
+    if (key := table.get("key")) is not None and key.value is not None:
+        key.text()

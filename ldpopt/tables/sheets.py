@@ -10,13 +10,16 @@ from typing import IO, Any
 
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation import optional
+from ldpopt.foundation.labels import listed
 from ldpopt.tables.parquet import ParquetRows
 
 ENDINGS = (".xlsx", ".dta", ".sav")
 
 
 def sheet_rows(stream: IO[bytes], path: str) -> ParquetRows:
-    """Rows of a file: the first sheet of a workbook; an entry with a value label is that label."""
+    """Rows of a file: of a workbook those of the only sheet with entries; an entry with a value
+    label is that label.
+    """
     ending = Path(path).suffix.lower()
     pandas = optional.pandas
     if ending != ".dta":
@@ -24,13 +27,15 @@ def sheet_rows(stream: IO[bytes], path: str) -> ParquetRows:
         getattr(optional, "openpyxl" if ending == ".xlsx" else "pyreadstat")
     buffer = io.BytesIO()
     why = ""
+    sheets: dict[str, Any] = {}
     try:
         if ending == ".xlsx":
             # Names and texts as they are: a reader of headers renames duplicates, and reads "007"
             # as 7.
-            cells = pandas.read_excel(
-                stream, header=None, dtype=object, keep_default_na=False, na_values=[""]
+            sheets = pandas.read_excel(
+                stream, None, header=None, dtype=object, keep_default_na=False, na_values=[""]
             )
+            cells = next((part for part in sheets.values() if part.size), pandas.DataFrame())
             frame = cells[1:].set_axis(cells[:1].fillna("").astype(str).to_numpy().ravel(), axis=1)
         else:
             frame = pandas.read_stata(stream) if ending == ".dta" else pandas.read_spss(path)
@@ -41,6 +46,7 @@ def sheet_rows(stream: IO[bytes], path: str) -> ParquetRows:
         Exception
     ) as error:  # readers raise errors of many kinds, whose texts may have entries of the table
         why = type(error).__name__
+    _require_one_sheet(sheets, path)
     if why:
         raise ModelFileError(
             f"the table cannot be read: {why}",
@@ -51,6 +57,18 @@ def sheet_rows(stream: IO[bytes], path: str) -> ParquetRows:
     rows = ParquetRows(buffer, path)
     rows.first_row = 2 if ending == ".xlsx" else 1
     return rows
+
+
+def _require_one_sheet(sheets: dict[str, Any], path: str) -> None:
+    """Refuse a workbook with entries in several sheets: which one has the answers is not known."""
+    used = [name for name, part in sheets.items() if part.size]
+    if len(used) > 1:
+        raise ModelFileError(
+            f"{len(used)} sheets have entries: {listed(used)}",
+            code="several-sheets",
+            where=path,
+            do="save the sheet of the table as a file of its own, .xlsx or .csv",
+        )
 
 
 def _plain(column: Any) -> Any:

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labels import nearest
-from ldpopt.foundation.numbers import short_repr
+from ldpopt.foundation.numbers import listed_items, short_repr
 
 
 def chosen_checks(only: Sequence[str] | None, known: Iterable[str]) -> tuple[str, ...]:
     """Names of the checks to run: all, or those in ``only``, which must be known."""
     names = tuple(known)
-    for name in () if only is None else only:
+    only = None if only is None else listed_items(only, "only", "pass a list of names of checks")
+    for name in only or ():
         if name not in names:
             raise StatementError(
                 f"unknown check {short_repr(name)}", code="check", do=nearest(name, names)

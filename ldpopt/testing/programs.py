@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ldpopt.errors import StatementError
+from ldpopt.foundation.numbers import real_array, shaped_array
 from ldpopt.solvers.program import LinearProgram, Span
 
 
@@ -44,8 +46,8 @@ def dense_program(
     >>> dense_program([3, 5], [[1, 0], [0, 2], [3, 2]], -np.inf, [4, 12, 18]).shape
     (3, 2)
     """
-    costs = np.asarray(objective, float)
-    matrix = np.asarray(rows, float).reshape(-1, len(costs))
+    costs = shaped_array(objective, "objective", None)
+    matrix = shaped_array(rows, "rows", None, len(costs))
     row, index = np.nonzero(matrix)
     size, width = matrix.shape
     sides: Any = (
@@ -54,9 +56,7 @@ def dense_program(
         (column_lower, width),
         (column_upper, width),
     )
-    low, high, least, most = [
-        np.array(np.broadcast_to(np.asarray(side, float), (length,))) for side, length in sides
-    ]
+    low, high, least, most = [_side(side, length) for side, length in sides]
     spans = [
         (Span(name, 0, k, (tuple(map(str, range(k))),)),)
         for name, k in (("row", size), ("v", width))
@@ -64,6 +64,18 @@ def dense_program(
     start = np.searchsorted(row, np.arange(size + 1))
     value = matrix[row, index]
     return LinearProgram(costs, maximize, start, index, value, low, high, least, most, *spans)
+
+
+def _side(values: Any, length: int) -> Any:
+    """Bounds of rows or columns, from one number for all or one for each."""
+    side = real_array(values, "bounds")
+    if side.shape not in ((), (1,), (length,)):
+        raise StatementError(
+            f"bounds of shape {side.shape} for {length} rows or columns",
+            code="shape",
+            do="give one number, or one for each",
+        )
+    return np.array(np.broadcast_to(side, (length,)))
 
 
 def factory() -> LinearProgram:

@@ -16,6 +16,7 @@ import ldpopt as lo
 import ldpopt_check as checker
 from builders import refused, run_cli, sample_or_all
 from checker_cases import saved
+from genuine import ACCOUNTS, COIN, response, surveys
 from ldpopt.accounting import CurveCertificate, compose, permanent, shuffled
 from ldpopt.accounting.privacy_loss import ChannelSource, Ratios
 from ldpopt.certificate.design_certificate import load_certificate
@@ -24,27 +25,6 @@ from ldpopt.certificate.questions_certificate import Kind, SetsOfKinds
 from ldpopt.certificate.yes_no_certificate import TOTAL, PatternRandomizer
 from ldpopt.errors import LdpoptError, ModelFileError
 from tampering import Data, account_tamperings, tamperings, with_digest
-
-COIN = [[0.75, 0.25], [0.25, 0.75]]
-
-
-def response(n: int, epsilon: float) -> lo.Mechanism:
-    return lo.closed_forms.top_k(np.full(n, 1 / n), epsilon).mechanism
-
-
-ACCOUNTS: dict[str, Any] = {
-    "pairs": lambda: compose([(response(3, 1.0), 3)], pairs=[(0, 1), (1, 2)]),
-    "all": lambda: compose([response(3, 1.0), (COIN, 4)]),
-    "permanent": lambda: permanent(response(3, 2.0), response(3, 1.0), 3),
-    "shuffled": lambda: shuffled(response(2, 1.0), 20),
-    "one question": lambda: lo.Survey(
-        {
-            "a": response(2, 1.0),
-            "b": lo.design(lo.Workload.frequencies(30), lo.PureLDP(1.0)),
-        },
-        scheme="one_question",
-    ).account(2),
-}
 
 
 def is_accepted(path: Path, data: Data) -> tuple[bool, bool, bool]:
@@ -67,6 +47,32 @@ def test_accounts_are_accepted_by_all_or_by_none(tmp_path: Path, name: str) -> N
     assert is_accepted(path, data) == (True, True, True)
     for what, other, is_false in sample_or_all(account_tamperings(data), 40):
         assert is_accepted(path, other) == (not is_false,) * 3, what
+
+
+SILENT = [[0.5, 0.5]] * 2
+TRUE_ACCOUNTS: dict[str, Any] = {
+    "silent": lambda: compose([SILENT]),
+    "silent, often": lambda: compose([([[0.25, 0.25, 0.5]] * 3, 4)]),
+    "silent and not": lambda: compose([SILENT, COIN]),
+    "silent, permanent": lambda: permanent(lo.Mechanism(SILENT), lo.Mechanism(np.eye(2)), 3),
+    "silent, shuffled": lambda: shuffled(lo.Mechanism(SILENT), 4),
+    **{
+        f"{n} answers of {people} people, shuffled": (
+            lambda n=n, people=people: shuffled(response(n, 1.0), people)
+        )
+        for n in (2, 3, 5)
+        for people in (1, 2, 3, 20)
+    },
+    "shuffled and not": lambda: compose([shuffled(response(3, 1.0), 2), COIN]),
+}
+"""Channels that reveal nothing, and shuffled reports of few people."""
+
+
+@pytest.mark.parametrize("name", TRUE_ACCOUNTS)
+def test_true_accounts_hold_for_all(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "a.json"
+    TRUE_ACCOUNTS[name]().prove(0.0, 1e-3, 0.1).save(path)
+    assert is_accepted(path, json.loads(path.read_text())) == (True, True, True)
 
 
 @pytest.mark.parametrize("name", ["worst", "frequencies", "questions", "edges"])
@@ -101,22 +107,6 @@ def test_labels_that_are_true_and_false_are_read_by_both(tmp_path: Path) -> None
 
 
 # Every key of every file.
-
-
-def surveys() -> dict[str, lo.Survey]:
-    """A small survey of every kind of question and scheme."""
-    words = {"contact": "us", "questions": {"a": {"text": "A?", "answers": {"x": "yes"}}}}
-    frequencies = lo.design(lo.Workload.frequencies(40), lo.PureLDP(1.0))
-    mean = lo.design(lo.Workload.prefix(3), lo.PureLDP(1.0))
-    three = {"a": list("xyz"), "b": list("xyz")}
-    own = {"a": lo.Workload([[1, 0, 0]], list("xyz")), "b": lo.Workload([[0, 0, 1]], list("xyz"))}
-    return {
-        "split": lo.Survey({"a": response(2, 1.0), "b": mean, "c": frequencies}, epsilon=3.1),
-        "words": lo.Survey({"a": lo.Mechanism(COIN, ["x", "y"])}, words=words, weights="w"),
-        "patterns": lo.Survey({"a": ["n", "y"], "b": ["n", "y"]}, epsilon=2.0, scheme="joint"),
-        "joint": lo.Survey(three, epsilon=3.0, scheme="joint"),
-        "numbers": lo.Survey(own, epsilon=3.0, scheme="joint"),
-    }
 
 
 def places(data: Any, *path: Any) -> Iterator[tuple[Any, ...]]:
@@ -297,10 +287,14 @@ def test_sentences_say_which_pairs_were_compared(
     path = tmp_path / "a.json"
     for pairs, own, both in (
         (None, ["of two equally likely answers"], "all pairs"),
-        ([("a", "b")], ["Only this pair was compared: a and b."], "only the pairs [(0, 1)]"),
+        (
+            [("a", "b")],
+            ["Not all pairs of answers are compared, only a and b: "],
+            "only the pairs [(0, 1)]",
+        ),
         (
             [("a", "b"), ("b", "a"), ("b", "c"), ("c", "d"), ("a", "d")],
-            ["a and d", "1 more", "4 pairs"],
+            ["a and d", "1 more"],
             "only the pairs [(0, 1)",
         ),
     ):

@@ -19,6 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -29,7 +30,6 @@ from builders import cases
 from ldpopt import Mechanism, Survey
 from ldpopt.accounting import compose, permanent, shuffled
 from ldpopt.accounting.sentences import GUESS, GuessFacts
-from ldpopt.accounting.sentences import TOPICS as OF_ACCOUNTS
 from ldpopt.errors import StatementError
 from ldpopt.fieldwork import page
 from ldpopt.fieldwork.sentences import TOPICS as OF_PROMISES
@@ -46,7 +46,7 @@ from ldpopt.surveys.codebook import codebook
 from ldpopt.surveys.ticks import TicksQuestion, tick_workload
 
 ROOT = Path(lo.__file__).parent
-TOPICS = (*OF_ACCOUNTS, *OF_PAGES, *OF_PROMISES)
+TOPICS = (*OF_PAGES, *OF_PROMISES)
 
 # Designs.
 
@@ -140,6 +140,17 @@ SURVEYS: dict[str, tuple[Survey, int]] = {
     "joint, left out": (
         Survey(
             {"a": Question(lo.Workload.frequencies(2), "leave_out"), "b": ["no", "yes"]},
+            epsilon=1.0,
+            scheme="joint",
+        ),
+        1,
+    ),
+    "joint, two left out": (
+        Survey(
+            {
+                "a": Question(lo.Workload.frequencies(2), "leave_out"),
+                "b": Question(lo.Workload.frequencies(2), "leave_out"),
+            },
             epsilon=1.0,
             scheme="joint",
         ),
@@ -376,6 +387,16 @@ def factor_in(text: str) -> str:
     return found[1]
 
 
+def leaves(world: World) -> int:
+    """Number of questions that may be left out without a report."""
+    return sum(question.missing == "leave_out" for question in world.survey.questions.values())
+
+
+def shows_who(world: World) -> bool:
+    """Whether a missing report shows which question a person did not answer."""
+    return scheme(world) == "split" or (scheme(world) == "joint" and leaves(world) == 1)
+
+
 Truth = Callable[[World, str], bool]
 scheme: Callable[[World], str] = lambda world: world.survey.scheme  # noqa: E731
 TRUTHS: dict[tuple[str, str], Truth] = {
@@ -453,9 +474,21 @@ TRUTHS: dict[tuple[str, str], Truth] = {
     ("left out", "joint"): lambda world, text: scheme(world) == "joint",
     ("left out", "one question"): lambda world, text: scheme(world) == "one_question",
     ("left out", "own"): lambda world, text: scheme(world) == "split",
-    ("unanswered", "joint"): lambda world, text: scheme(world) == "joint",
+    ("unanswered", "joint"): lambda world, text: scheme(world) == "joint" and leaves(world) > 1,
     ("unanswered", "one question"): lambda world, text: scheme(world) == "one_question",
-    ("unanswered", "own"): lambda world, text: scheme(world) == "split",
+    ("unanswered", "own"): lambda world, text: shows_who(world),
+    ("note: unanswered", "joint"): lambda world, text: (
+        scheme(world) == "joint" and leaves(world) > 1
+    ),
+    ("note: unanswered", "one question"): lambda world, text: scheme(world) == "one_question",
+    ("note: unanswered", "own"): lambda world, text: shows_who(world),
+    ("note: spent", "finite"): lambda world, text: math.isclose(
+        float(re.findall("epsilon ([0-9.e+-]*[0-9])", text)[0]),
+        log(World(world.survey, 1).odds),
+        rel_tol=1e-5,
+        abs_tol=1e-9,
+    ),
+    ("note: spent", "infinite"): lambda world, text: not finite(world) and rules_out(world),
     # what is protected
     ("protected", "one"): lambda world, text: finite(world) and len(world.survey.questions) == 1,
     ("protected", "several"): lambda world, text: finite(world),
@@ -491,15 +524,15 @@ TRUTHS: dict[tuple[str, str], Truth] = {
     ("promise: estimates", "numbers"): lambda world, text: (
         is_estimated(world) == set(world.survey.questions)
     ),
-    ("promise: unanswered", "joint"): lambda world, text: scheme(world) == "joint",
+    ("promise: unanswered", "joint"): lambda world, text: (
+        scheme(world) == "joint" and leaves(world) > 1
+    ),
+    ("promise: unanswered", "joint, one"): lambda world, text: shows_who(world),
     ("promise: unanswered", "own"): lambda world, text: scheme(world) in ("split", "one_question"),
 }
 """By topic and sentence: whether it is true of a survey."""
 
-ELSEWHERE = {("guess", "all pairs"), ("guess", "some pairs")} | {
-    ("missing", "protected"),
-    ("missing", "counted"),
-}
+ELSEWHERE = {("missing", "protected"), ("missing", "counted")}
 
 
 def log(odds: Fraction | float) -> float:
@@ -527,13 +560,24 @@ def facts_of(topic: Topic, survey: Survey, waves: int) -> Any:
 
 
 PRINTED: set[tuple[str, str]] = set()
-MUST = {"certain", "odds", "budget", "published", "single", "protected", "hides", "device"}
+MUST = {
+    "note: spent",
+    "certain",
+    "odds",
+    "budget",
+    "published",
+    "single",
+    "protected",
+    "hides",
+    "device",
+}
 """Topics of which one sentence is printed of every survey."""
 IF = {
     "drawn": lambda survey: survey.scheme == "fake_data",
     "left out": lambda survey: bool(survey.unprotected),
     "unanswered": lambda survey: bool(survey.unprotected),
     "promise: unanswered": lambda survey: bool(survey.unprotected),
+    "note: unanswered": lambda survey: bool(survey.unprotected),
 }
 """Topics that a page names under a condition of its own."""
 
@@ -544,7 +588,7 @@ def test_every_sentence_that_is_printed_is_true(name: str) -> None:
     world = World(survey, waves)
     for topic in TOPICS:
         is_asked = IF.get(topic.name, lambda survey: True)(survey)
-        if not is_asked or topic.name in ("guess", "missing"):
+        if not is_asked or topic.name == "missing":
             continue
         if topic in OF_PROMISES and not has_page(survey):
             continue
@@ -628,6 +672,79 @@ def test_a_page_of_a_model_says_what_its_reports_tell() -> None:
     assert "No report tells for certain" in " ".join(report(pure, budgets=False).split())
 
 
+PATH = nx.path_graph(3)
+BY_NOTIONS: dict[str, Any] = {
+    "pure": lo.PureLDP(1.0),
+    "events": lo.ApproximateLDP(1.0, 0.1),
+    "entries": lo.ApproximateLDP(1.0, 0.05, "entry"),
+    "graph": lo.GraphDP(1.0, PATH),
+    "metric": lo.MetricDP(1.0, np.array([[0, 0.5, 2], [0.5, 0, 1.5], [2, 1.5, 0]])),
+    "one-sided": lo.OneSided(1.0, [0]),
+    "utility-optimized": lo.UtilityOptimizedLDP(1.0, [0]),
+}
+
+
+def numbers_after(words: str, text: str) -> Fraction:
+    """The number behind some words, without the full stop of their sentence."""
+    found = re.search(rf"{words} ([0-9.,e-]*[0-9])", text)
+    assert found is not None, words
+    return Fraction(found[1].replace(",", ""))
+
+
+@pytest.mark.parametrize("name", BY_NOTIONS)
+def test_what_a_page_says_of_a_notion_holds_for_all_answers_and_reports(name: str) -> None:
+    notion = BY_NOTIONS[name]
+    problem = lo.Problem([0.2, 0.3, 0.5], "identity", notion)
+    page_text = html.unescape(re.sub(r"<[^>]+>", "", report(problem, budgets=False)))
+    text = " ".join(page_text.split())
+    column = column_of(lo.solve(problem).mechanism)
+
+    def largest(pairs: Any, reports: Any = None) -> Fraction | float:
+        ratios = [
+            column.rows[x][y] / column.rows[other][y] if column.rows[other][y] else math.inf
+            for x, other in pairs
+            for y in (range(len(column.reports)) if reports is None else reports)
+            if column.rows[x][y]
+        ]
+        return max(ratios, default=Fraction(0))
+
+    def excess(x: int, other: int, a: Fraction) -> list[Fraction]:
+        both = zip(column.rows[x], column.rows[other], strict=True)
+        return [max(p - a * q, Fraction(0)) for p, q in both]
+
+    if name in ("events", "entries"):
+        a = numbers_after("for one answer is at most", text)
+        delta = numbers_after("any other answer, plus", text)
+        whole = sum if name == "events" else max
+        assert all(whole(excess(x, other, a)) <= delta for x, other in column.pairs())
+        assert all(  # reports that rule the other answer out
+            whole(p for p, q in zip(column.rows[x], column.rows[other], strict=True) if not q)
+            <= numbers_after("completely has a probability of at most", text)
+            for x, other in column.pairs()
+            if 0 in column.rows[other]
+        )
+        return
+    factor = numbers_after("by a factor of at most", text)
+    if name == "graph":
+        assert largest([(0, 1), (1, 0), (1, 2), (2, 1)]) <= factor
+        assert largest([(0, 2), (2, 0)]) <= factor**2
+    elif name == "metric":
+        for x, other in column.pairs():
+            distance = float(notion.distance[x, other])
+            assert float(largest([(x, other)])) <= float(factor) ** distance
+        assert float(factor) ** 0.5 <= float(numbers_after("to the power d: by", text))
+        assert largest([(0, 2), (2, 0)]) <= numbers_after("at distance 0.5,", text)
+    elif name == "one-sided":
+        assert largest([(0, 1), (0, 2)]) <= factor
+    elif name == "utility-optimized":
+        protected = [y for y, left in enumerate(column.sets) if 0 in left]
+        assert largest(column.pairs(), protected) <= factor
+        others = set(range(len(column.reports))) - set(protected)
+        assert all(len(column.sets[y]) == 1 for y in others)
+    else:
+        assert largest(column.pairs()) <= factor
+
+
 # Accounts.
 
 
@@ -663,10 +780,15 @@ def test_the_best_guess_is_never_better_than_the_sentence(name: str, times: int)
 @pytest.mark.parametrize(
     ("curve", "has", "lacks"),
     [
-        (compose([np.eye(3)], pairs=[(0, 1)]), "Not all pairs", ""),
+        (compose([np.eye(3)], pairs=[(0, 1)]), "only 0 and 1", "of some questions"),
+        (compose([np.eye(2)], pairs=[(0, 1)]), "a person has right", "Not all pairs"),
         (compose([np.eye(2), Mechanism(np.eye(3))], pairs=[(0, 1), (1, 0)]), "Not all", ""),
         (compose([np.eye(2)], pairs=[(0, 1), (1, 0)]), "a person has right", "Not all pairs"),
-        (compose([compose([np.eye(3)], pairs=[(0, 1)]), np.eye(2)]), "Not all pairs", ""),
+        (
+            compose([compose([np.eye(3)], pairs=[(0, 1)]), np.eye(2)]),
+            "of some questions only 0 and 1",
+            "",
+        ),
         (compose([WARNER], group=3), "a group of 3 people has", "a person"),
         (compose([(compose([WARNER], group=2), 2)], group=2), "a group of 4 people", "a person"),
         (shuffled(WARNER, 50), "of each of 50 people, shuffled", "After one report"),
@@ -684,10 +806,11 @@ def test_an_account_says_whose_answers_reports_and_pairs_it_is_about(
     assert has in curve.in_words
     assert not lacks or lacks not in curve.in_words
     is_partial = "Not all pairs" in curve.in_words
-    assert ("not all pairs of answers are compared" in str(curve.facts().text())) == is_partial
+    assert curve.in_words.count("0 and 1") <= 1
+    assert ("not all pairs of answers" in curve.facts().text(200)) == is_partial
     chosen = GUESS.chosen(GuessFacts.of(curve.sources, curve.group, curve.guess()))
     assert chosen is not None
-    assert chosen.name == ("some pairs" if is_partial else "all pairs")
+    assert (chosen.name != "all pairs") == is_partial
 
 
 # What a report means.
@@ -706,6 +829,37 @@ def test_the_codebook_lists_only_answers_that_give_the_report(name: str) -> None
         if 0 in column and any(column):
             assert line["times"] == math.inf
             assert sorted(listed) == [x for x, mass in enumerate(column) if mass]
+
+
+@pytest.mark.parametrize(("answers", "epsilon"), [(40, 1.0), (30, 3.0), (300, 0.5)])
+def test_the_codebook_counts_how_often_a_set_has_an_answer(answers: int, epsilon: float) -> None:
+    """Not the odds of a whole set, which are larger."""
+    law = lo.design(lo.Workload.frequencies(answers), lo.PureLDP(epsilon)).randomizer
+    assert isinstance(law, SubsetSelection)
+    line = codebook(Survey({"q": lo.design(lo.Workload.frequencies(answers), lo.PureLDP(epsilon))}))
+    n, k = answers, law.size
+    with_both = Fraction(math.comb(n - 2, k - 2)) * law.p / math.comb(n - 1, k - 1)
+    with_other = Fraction(math.comb(n - 2, k - 1)) * (1 - law.p) / math.comb(n - 1, k)
+    assert math.isclose(line[0]["times"], law.p / (with_both + with_other), rel_tol=1e-12)
+
+
+def test_the_codebook_counts_how_often_a_pattern_has_an_answer() -> None:
+    survey = Survey({name: ["no", "yes"] for name in "abcd"}, epsilon=2.0, scheme="joint")
+    (law,) = (question.randomizer for question in survey.asked.values())
+    column = column_of(law)
+    for number, line in enumerate(codebook(survey)):
+        place, bit = divmod(number, 2)
+        shares = [
+            sum(
+                p
+                for p, (places, bits) in zip(row, column.reports, strict=True)
+                if (place, bit) in zip(places, bits, strict=True)
+            )
+            for row in column.rows
+        ]
+        assert math.isclose(line["times"], max(shares) / min(shares), rel_tol=1e-12)
+        likeliest = column.answers[shares.index(max(shares))]
+        assert likeliest[place] == bit
 
 
 @cases(200)
@@ -877,3 +1031,24 @@ def test_a_page_is_refused_where_its_promise_is_not_true() -> None:
     for survey, waves in SURVEYS.values():
         if has_page(survey):
             assert finite(World(survey, waves))
+
+
+# The table.
+
+
+def rows_of_the_table() -> list[tuple[str, str, str, bool]]:
+    """Design, topic, sentence, and whether it is true there."""
+    rows = []
+    for name, (survey, waves) in SURVEYS.items():
+        world = World(survey, waves)
+        for topic in TOPICS:
+            is_asked = IF.get(topic.name, lambda survey: True)(survey)
+            if not is_asked or topic.name == "missing":
+                continue
+            if topic in OF_PROMISES and not has_page(survey):
+                continue
+            facts = facts_of(topic, survey, waves)
+            if (sentence := topic.chosen(facts)) is not None:
+                key = topic.name, sentence.name
+                rows.append((name, *key, bool(TRUTHS[key](world, sentence.about(facts)))))
+    return rows

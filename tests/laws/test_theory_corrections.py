@@ -204,6 +204,8 @@ def test_reports_on_more_than_fifty_questions_help_from_epsilon_five_on(
     short = min(noise[size] for size in range(1, 51))
     assert min(noise, key=noise.get) == best
     assert 100 * (short / noise[best] - 1) == pytest.approx(percent, rel=0.02)
+    stated = f"$d = {questions}$, $\\varepsilon = {epsilon:g}$ ({best} questions"
+    assert stated in page("surveys")
 
 
 @pytest.mark.parametrize("n, size", [(5, 2), (7, 3), (6, 3), (8, 4)])
@@ -215,3 +217,4 @@ def test_equations_of_frequency_designs_with_few_reports(n: int, size: int) -> N
         centered = np.isin(np.arange(n), chosen) - share
         columns.append([*np.outer(centered, centered)[np.triu_indices(n)], *centered, 1.0])
     assert np.linalg.matrix_rank(np.array(columns)) <= n * (n - 1) // 2 + 1
+    assert "equal weights $n (n-1)/2 + 1$ reports are enough" in page("estimation_structure")

@@ -13,7 +13,9 @@ from ldpopt import (
     Audit,
     Certificate,
     Counts,
+    Design,
     Estimate,
+    FormulaDesign,
     GraphDP,
     Mechanism,
     MetricDP,
@@ -109,8 +111,10 @@ def surveys(problem: Problem) -> None:
     private = survey.privatize(table, rng=1)
     assert survey.epsilon > 0
     assert set(survey.estimate(private)) == {"color", "size"}
-    found = design(Workload.frequencies(3), PureLDP(1.0), objective="average")
+    found: Design | FormulaDesign = design(Workload.frequencies(3), PureLDP(1.0))
     assert found.average_variance >= found.bound * (1 - 1e-9)
+    listed: Design = design(Workload.frequencies(3), PureLDP(1.0), outputs=3)
+    assert listed.mechanism.channel.shape == (3, 3)
 
 
 def protocols() -> float:

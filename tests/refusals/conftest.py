@@ -20,11 +20,17 @@ class HangError(BaseException):
     """Not an `Exception`, so that no handler of the library catches it."""
 
 
-def answers_or_refuses(call: Callable[[], Any]) -> Any:
-    """Return the answer of a call, or None if it is refused cleanly; any other exception is a
-    fault.
+def require_clean(refusal: LdpoptError) -> None:
+    """A refusal says what is wrong, in a few lines."""
+    assert refusal.what.strip()
+    assert "\n" not in refusal.one_line
+    assert "Traceback" not in str(refusal)
+    assert len(str(refusal)) < 2000
 
-    The machine seems to have 1 GiB of memory, so that too large problems are refused and not tried.
+
+def limited(call: Callable[[], Any]) -> Any:
+    """Call within the time, on a machine that seems to have 1 GiB of memory, so that too large
+    problems are refused and not tried; a refusal has to be clean.
     """
 
     def stop(_: int, frame: Any) -> None:
@@ -39,16 +45,22 @@ def answers_or_refuses(call: Callable[[], Any]) -> Any:
     try:
         return call()
     except LdpoptError as error:
-        refusal = error
+        require_clean(error)
+        raise
     finally:
         os.sysconf = memory
         signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
         signal.signal(signal.SIGVTALRM, before)
-    assert refusal.what.strip()
-    assert "\n" not in refusal.one_line
-    assert "Traceback" not in str(refusal)
-    assert len(str(refusal)) < 2000
-    return None
+
+
+def answers_or_refuses(call: Callable[[], Any]) -> Any:
+    """Return the answer of a call, or None if it is refused cleanly; any other exception is a
+    fault.
+    """
+    try:
+        return limited(call)
+    except LdpoptError:
+        return None
 
 
 def is_honest(values: Any) -> bool:
@@ -71,6 +83,11 @@ def is_honest(values: Any) -> bool:
 @pytest.fixture(scope="session", name="answers_or_refuses")
 def _answers_or_refuses() -> Callable[[Callable[[], Any]], Any]:
     return answers_or_refuses
+
+
+@pytest.fixture(scope="session", name="limited")
+def _limited() -> Callable[[Callable[[], Any]], Any]:
+    return limited
 
 
 @pytest.fixture(scope="session", name="is_honest")

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.numbers import Float, Int, read_size
+from ldpopt.foundation.numbers import Float, Int, read_size, short_repr, whole_number
 from ldpopt.mechanism.exact_draws import (
     TOTAL,
     Source,
@@ -101,6 +101,7 @@ class LatticeNoise:
 
     def size(self, number: int) -> int:
         """Return the number of points of a layer; in the tail by its polynomial."""
+        number = whole_number(number, "the number of a layer")
         if number < self.tail.start:
             return self.words.size(number)
         return self._polynomial(number)
@@ -139,6 +140,10 @@ class LatticeNoise:
         and w the radius of the ball (both in the l1 norm), is below 1e-12 of it; a sum that takes
         too many points is refused.
         """
+        if not isinstance(p, (int, float)) or p not in (1, 2, np.inf):
+            raise StatementError(
+                f"p = {short_repr(p)} is unknown", code="norm", do="give 1, 2 or inf"
+            )
         x = np.exp(-float(self.epsilon))
         total = 0.0
         number = 0

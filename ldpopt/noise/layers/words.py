@@ -9,11 +9,11 @@ from math import factorial, prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial import ConvexHull
 
 from ldpopt.errors import NotRepresentableError, StatementError
-from ldpopt.foundation.numbers import Int, real_number
+from ldpopt.foundation.numbers import Int, any_array, real_number, short_repr, whole_number
 
 # A point ``(a, b, ...)`` is stored as ``a * base + b`` and so on; codes add like points while
 # entries are small
@@ -113,7 +113,7 @@ class WordMetric:
         points : array_like of int, shape (N, n)
             Sums of columns; in one dimension also shape (N,).
         """
-        wanted = self._code(np.asarray(points, dtype=np.int64).reshape(-1, self.dimension))
+        wanted = self._code(_read_points(points, self.dimension))
         levels = np.full(len(wanted), -1, dtype=np.int64)
         number = 0
         while (levels < 0).any():
@@ -190,6 +190,7 @@ class WordMetric:
         )
 
     def _codes(self, number: int) -> Int:
+        number = whole_number(number, "the number of a layer")
         while len(self._layers) <= number:
             last = self._layers[-1]
             before = self._layers[-2] if len(self._layers) > 1 else last
@@ -219,10 +220,10 @@ class WordMetric:
 
 def _read_columns(columns: Any) -> tuple[Int, int]:
     """Return the columns as an int array of shape (k, n), without zeros."""
-    array: NDArray[Any] = np.asarray(columns)
+    array = any_array(columns, "columns")
     if array.dtype.kind not in "iu" or array.ndim not in (1, 2) or not array.size:
         raise StatementError(
-            f"the columns are not integers: {columns!r}",
+            f"the columns are not integers: {short_repr(columns)}",
             code="integers",
             do="pass integers, or tuples of them",
         )
@@ -248,13 +249,28 @@ def _read_columns(columns: Any) -> tuple[Int, int]:
     return array, array.shape[1]
 
 
+def _read_points(points: Any, dimension: int) -> Int:
+    """Read points of the lattice, shape (N, n); in one dimension also (N,)."""
+    array = any_array(points, "points")
+    fits = array.shape[1:] == (dimension,) or (dimension == 1 and array.ndim == 1)
+    if not fits or (array.size and array.dtype.kind not in "iu"):
+        raise StatementError(
+            f"points of shape {array.shape} are not integers of shape (N, {dimension})",
+            code="points",
+            do="give one row of integers for each point",
+        )
+    return array.astype(np.int64).reshape(-1, dimension)
+
+
 def _ball(widening: Any, norm: Any, n: int) -> Int:
     """Return the integer points of a ball around 0, shape (k, n), exactly."""
     number = real_number(
         widening, "widening", 0, MAX_POINTS, do="state a radius >= 0, in units of the grid"
     )
-    if norm not in (1, 2, np.inf):
-        raise StatementError(f"norm = {norm!r} is unknown", code="norm", do="give 1, 2 or inf")
+    if not isinstance(norm, (int, float)) or norm not in (1, 2, np.inf):
+        raise StatementError(
+            f"norm = {short_repr(norm)} is unknown", code="norm", do="give 1, 2 or inf"
+        )
     radius = Fraction(widening if isinstance(widening, (int, Fraction)) else number)
     last = int(radius)
     if (2 * last + 1) ** n > MAX_POINTS:

@@ -40,21 +40,6 @@ class PageFacts(Risks):
         return self.waves * self.survey.epsilon
 
     @property
-    def is_joint(self) -> bool:
-        """Whether there is one report on all questions."""
-        return self.survey.joint is not None
-
-    @property
-    def is_one_question(self) -> bool:
-        """Whether only the question that is drawn has a report."""
-        return not self.survey.has_all_reports
-
-    @property
-    def unanswered(self) -> str:
-        """Questions whose reports show who did not answer."""
-        return ", ".join(self.survey.unprotected)
-
-    @property
     def has_proofs(self) -> bool:
         """Whether a column of reports has a certificate."""
         return bool(self.survey.certificates)
@@ -191,7 +176,7 @@ UNANSWERED = Topic(
     (
         Sentence(
             "joint",
-            lambda facts: facts.unanswered and facts.is_joint,
+            lambda facts: facts.is_joint and len(facts.survey.unprotected) > 1,
             "It can also be seen who left out one of these questions, and not which: "
             "{facts.unanswered}.",
         ),

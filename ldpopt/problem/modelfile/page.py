@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ldpopt.errors import MechanismError, ModelFileError, StatementError
-from ldpopt.foundation.files import readable
+from ldpopt.foundation.files import readable, require_path
 from ldpopt.foundation.labels import nearest
 from ldpopt.privacy.plain import MisstatedError
 
 # Largest size in bytes of a file that is read or written; a gain of 1000 x 1000 numbers takes a
 # third of it
 LARGEST_FILE = 64 * 2**20
+# typographic quotation marks, single, double and angular
+CURLY = "\u2018-\u201f\u2039\u203a\u00ab\u00bb"
 MAX_DEPTH = 8  # largest nesting depth of a file; a matrix in a table has depth four
 Key = tuple[str | int, ...]
 _WORDS = {
@@ -34,7 +36,8 @@ class Page:
     """The text and values of a file; it builds every error about them."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = os.fspath(path)
+        require_path(path)
+        self.path = os.fsdecode(path)
         try:
             with readable(self.path).open("rb") as stream:
                 raw = stream.read(LARGEST_FILE + 1)
@@ -85,16 +88,27 @@ class Page:
                 (int(at[1]) if at[1] else self.text.rstrip().count("\n") + 1) if at else ()
             )
             reason = text[: at.start()] if at else text.split(";")[0]
-            do = (
-                "this is JSON: pass a model or a statement in TOML; `ldpopt audit` reads JSON"
-                if self.text.lstrip()[:1] == "{"
-                else "correct the line"
-            )
-            raise self.error(
-                place, f"not TOML: {reason[:1].lower()}{reason[1:]}", do, code="syntax"
-            ) from None
+            raise self._no_toml(reason, place) from None
         self._require_plain(data)
         return data
+
+    def _no_toml(self, reason: str, place: Key | int) -> ModelFileError:
+        """Error for a text that is not TOML, with what was probably meant."""
+        lines = self.text.split("\n")
+        line = lines[place - 1] if isinstance(place, int) else ""
+        outside = _LONG_TEXT.sub("", line)
+        code, do = "syntax", "correct the line"
+        if self.text.lstrip()[:1] == "{":
+            do = "this is JSON: pass a model or a statement in TOML; `ldpopt audit` reads JSON"
+        elif curly := re.search(f"[{CURLY}]", outside):
+            code = "curly-quote"
+            reason = f"{curly[0]} is a typographic quotation mark"
+            do = """write plain ones, " or ', as in labels = ["no", "yes"]"""
+        elif comma := re.search(r"(?<![\w.])[-+]?(\d+),(\d+)(?![\w.])", _LIST.sub("", outside)):
+            code = "decimal-comma"
+            reason = f"{comma[0]} has a comma"
+            do = f"write decimals with a point: {comma[0].replace(',', '.')}"
+        return self.error(place, f"not TOML: {reason[:1].lower()}{reason[1:]}", do, code=code)
 
     def _require_plain(self, data: Any) -> None:
         """Refuse nan, inf, integers beyond floats and deep nesting; without recursion."""
@@ -174,6 +188,7 @@ class Page:
 
 _NAME = re.compile(r"(?:[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')")
 _KEY = rf"{_NAME.pattern}(?:\s*\.\s*{_NAME.pattern})*"
+_LIST = re.compile(r"\[[^\]]*\]?")
 _HEADER = re.compile(rf"\s*(\[\[?)\s*({_KEY})\s*\]\]?\s*(?:#.*)?$")
 _ASSIGNMENT = re.compile(rf"\s*({_KEY})\s*=")
 # Texts and comments, inside which brackets and line ends mean nothing
@@ -228,7 +243,7 @@ def shipped(kind: Literal["models", "examples"]) -> Path:
 
 def model_path(name: str | os.PathLike[str]) -> str:
     """Path of a model: of the file, or of the model of this name that comes with the package."""
-    path = os.fspath(name)
+    path = os.fsdecode(name)
     if not path.replace("_", "").isalnum() or os.path.exists(path):
         return path
     known = {file.stem: file for file in sorted(shipped("models").glob("*.toml"))}

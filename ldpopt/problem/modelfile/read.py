@@ -128,8 +128,8 @@ class _Reader:
             return DesignProblem(workload, self.privacy, weights, objective)
 
     def _inputs(self) -> list[Any]:
-        """Labels: given, or those of the prior or workload, or 0, 1, 2, ... as many as there are
-        numbers.
+        """Labels: given, or those of the prior or workload, the values of the answers, or 0, 1, 2,
+        ... as many as there are numbers.
         """
         prior, utility = self.prior_table, self.utility_table
         if self.file.alphabet.inputs is not None:
@@ -138,6 +138,9 @@ class _Reader:
             return list(self.dataset.labels)
         if prior.weights is not None:
             return list(prior.weights)
+        if utility.values is not None and len(set(utility.values)) == len(utility.values):
+            numbered: Any = utility.read()
+            return list(numbered.numbers[0])
         numbers = prior.values or utility.values or utility.gain or utility.loss
         if numbers:
             return list(range(len(numbers)))

@@ -20,6 +20,7 @@ import numpy as np
 
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.budget import LARGEST, Budget
+from ldpopt.foundation.numbers import require_kind
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy import Ties
 from ldpopt.problem.problem import Problem
@@ -73,6 +74,7 @@ def exact_optimum(problem: Problem) -> tuple[Fraction, Fraction]:
     >>> exact_optimum(Problem([0.5, 0.25, 0.25], "identity", PureLDP("log(2)")))
     (Fraction(1, 2), Fraction(1, 2))
     """
+    require_kind(problem, Problem, "exact_optimum()")
     n, m = problem.utility.shape
     if max(n, m) > MAX_SIZE:
         message = (

@@ -11,7 +11,7 @@ import numpy as np
 
 from ldpopt.closed_forms.recognize import Match, recognize
 from ldpopt.errors import LdpoptError, NotRepresentableError, PrivacyViolationError, StatementError
-from ldpopt.foundation.numbers import require_kind, short_repr
+from ldpopt.foundation.numbers import positive_seconds, require_function, require_kind, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.polytope.points import require_extreme_optimum
 from ldpopt.polytope.vertices import extreme_points
@@ -27,7 +27,7 @@ from ldpopt.studies.literature.exponential import (
     sharpened_exponential,
     tight_constraints,
 )
-from ldpopt.studies.literature.planar_laplace import planar_laplace
+from ldpopt.studies.literature.planar_laplace import coordinates, planar_laplace, require_apart
 
 # end of the name of a mechanism whose reports are replaced by what is best for the prior
 REMAPPED = ", remapped"
@@ -96,6 +96,11 @@ def compare(
     ('closed form top_k', 0.584847, 'tight constraints')
     """
     require_kind(problem, Problem, "compare()")
+    time_limit = positive_seconds(time_limit)
+    if progress is not None:
+        require_function(progress, "progress")
+    if points is not None:
+        require_apart(coordinates(points, problem.inputs))  # before hours of solvers
     steps = [*_methods(problem, time_limit)] if best is None else [_given(problem, best)]
     planar = partial(planar_laplace, points=points)
     mechanisms: dict[str, Any] = {"tight constraints": tight_constraints, "planar Laplace": planar}
@@ -124,8 +129,6 @@ def _run(name: str, kind: str, run: Method, problem: Problem) -> ComparisonRow:
     try:
         fields = run()
     except Exception as error:
-        if kind == LITERATURE and isinstance(error, StatementError):
-            raise  # the points do not fit
         seconds = time.perf_counter() - began
         applies = not isinstance(error, NotRepresentableError)
         note = (

@@ -29,6 +29,10 @@ UNDERFLOW = 745.0  # exponent from which the exponential of its negative is 0
 PLANAR = 0.01
 
 
+# smallest budget over the whole map; squares of its inverse, the width of the noise, are floats
+LEAST_LOSS = 1e-140
+
+
 def planar_laplace(problem: Any, points: Any = None) -> Mechanism:
     r"""Add planar Laplace noise to a place and report the place that is nearest to the result.
 
@@ -77,9 +81,16 @@ def planar_laplace(problem: Any, points: Any = None) -> Mechanism:
     problem = read_problem(problem)
     ties = require_mutual_ties(problem)
     places = points_in_plane(problem) if points is None else coordinates(points, problem.inputs)
-    return exactly_private(
-        problem, cell_masses(places, noise_epsilon(ties, places)), problem.inputs
-    )
+    epsilon = noise_epsilon(ties, places)
+    unit = unit_of(places)  # the masses do not depend on the unit of the distances
+    if epsilon * unit < LEAST_LOSS:
+        what = f"epsilon times the largest distance is {epsilon * unit:.1e}"
+        raise NotRepresentableError(
+            f"{what}: the noise is too wide to be computed",
+            code="small-budget",
+            do="use a larger epsilon",
+        )
+    return exactly_private(problem, cell_masses(places / unit, epsilon * unit), problem.inputs)
 
 
 def noise_epsilon(ties: Ties, places: Float) -> float:
@@ -94,16 +105,26 @@ def noise_epsilon(ties: Ties, places: Float) -> float:
     if not len(first):
         return float(ties.budget)
     apart = np.hypot(*(places[first] - places[second]).T)
-    if not apart.all():
+    require_apart(places)
+    return float(ties.budget) * float(
+        ((np.ones(len(first)) if ties.distance is None else ties.distance) / apart).min()
+    )
+
+
+def require_apart(places: Float) -> None:
+    """Refuse two places at the same point."""
+    if len(np.unique(places, axis=0)) < len(places):
         raise StatementError(
             "two places coincide",
             code="coinciding-places",
             where="points",
             do="merge the two inputs or move them apart",
         )
-    return float(ties.budget) * float(
-        ((np.ones(len(first)) if ties.distance is None else ties.distance) / apart).min()
-    )
+
+
+def unit_of(lengths: Float) -> float:
+    """A power of two near the largest of some lengths, 1 if all are 0: division by it is exact."""
+    return float(np.ldexp(1.0, np.frexp(np.abs(lengths).max())[1]))
 
 
 def points_in_plane(problem: Problem) -> Float:
@@ -117,6 +138,8 @@ def points_in_plane(problem: Problem) -> Float:
             message, code="coordinates", do="pass points, a row of two coordinates for each input"
         )
     distance = problem.privacy.matrix(problem.inputs)
+    unit = unit_of(distance)  # squares of very small or large distances are no floats
+    distance = distance / unit
     centered = distance**2 - (distance**2).mean(axis=0)
     centered = -(centered - centered.mean(axis=1, keepdims=True)) / 2
     roots, vectors = np.linalg.eigh((centered + centered.T) / 2)
@@ -138,7 +161,7 @@ def points_in_plane(problem: Problem) -> Float:
         raise NotRepresentableError(
             "the distances are not those of points in a plane", code="distance", do="pass points"
         )
-    return places
+    return np.asarray(places * unit)
 
 
 def coordinates(points: Any, inputs: Sequence[Hashable]) -> Float:

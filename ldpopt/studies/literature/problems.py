@@ -53,7 +53,7 @@ def require_mutual_ties(problem: Problem) -> Ties:
             f"notion is {kind}"
         )
         raise NotRepresentableError(
-            message, code="one-way-ties", do="use PureLDP, GraphDP or MetricDP"
+            message, code="one-way-ties", do="use a notion that does, such as PureLDP"
         )
     return ties
 

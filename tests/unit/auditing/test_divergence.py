@@ -511,7 +511,10 @@ def test_wrong_results_of_a_plug_in_are_refused():
 
 
 def test_an_audit_is_shown_as_a_table():
-    assert "none: all rows are equal" in lo.audit([[0.5, 0.5], [0.5, 0.5]])._repr_html_()
+    assert (
+        "none: all rows that are compared are equal"
+        in lo.audit([[0.5, 0.5], [0.5, 0.5]])._repr_html_()
+    )
     shown = lo.audit(coin(Fraction(3)), lo.PureLDP("log(3)"))._repr_html_()
     assert "answers 0 and 1, report 0" in shown
     assert "log(3)" in shown

@@ -210,7 +210,7 @@ def plain_bound(statement: Any, table: Any) -> F:
     n = len(statement["inputs"])
     m = len(statement["outputs"])
     sign = 1 if statement["sense"] == "gain" else -1
-    weights = statement["prior"] or [max(w, 0) for w in table["worst_case"] or [0] * n]
+    weights = statement["prior"] or table["worst_case"]
     weights = [F(w) for w in weights] if any(weights) else [F(1, n)] * n
     weights = [w / (1 if statement["prior"] else sum(weights)) for w in weights]
     cost = [
@@ -256,10 +256,8 @@ ROWS = [(0, 1, [0], 0.375), (1, 0, [1], 0.25), (1, 0, [0], 2.0**-60)]
             multipliers(privacy=ROWS),
         ),
         (WORST, multipliers(worst=[0.75, 0.5], privacy=ROWS)),
-        (WORST, multipliers(worst=[0.75, -0.5], privacy=ROWS)),
-        (WORST, multipliers(worst=[0.75, -0.5])),
+        (WORST, multipliers(worst=[0.75, 0.5])),
         (WORST, multipliers(worst=[0.0, 0.0])),
-        (WORST, multipliers()),
         (with_changes(("sense", "loss"), of=WORST), multipliers(worst=[0.25, 1.5], privacy=ROWS)),
         (APPROXIMATE, multipliers(privacy=[*ROWS, (0, 1, [0, 1], 0.125)])),
         (
@@ -304,11 +302,36 @@ def test_a_multiplier_of_an_untied_report_or_of_a_wide_event_entry_by_entry_is_r
         ("inputs", [0, 1, 2]), ("utility", [[1.0, 0.0]] * 3), ("prior", None), of=WORST
     )
     path["privacy"] = tabled("graph", edges=[[0, 1], [1, 2]])
-    assert refused(Problem(path).bound, multipliers("compact", sums=["0x0p+0"] * 3))
-    assert not refused(
-        Problem(path).bound, multipliers(privacy=[(0, 1, [0], 0.5), (2, 1, [0], 0.5)])
-    )
-    assert refused(Problem(path).bound, multipliers(privacy=[(0, 2, [0], 0.5)]))
+    worst = [1.0, 1.0, 1.0]
+    sums = ["0x0p+0"] * 3
+    assert refused(Problem(path).bound, multipliers("compact", sums=sums, worst=worst))
+    rows = [(0, 1, [0], 0.5), (2, 1, [0], 0.5)]
+    assert not refused(Problem(path).bound, multipliers(worst=worst, privacy=rows))
+    assert refused(Problem(path).bound, multipliers(worst=worst, privacy=[(0, 2, [0], 0.5)]))
+
+
+def test_multipliers_of_another_form_or_objective_and_places_that_are_no_numbers_are_refused() -> (
+    None
+):
+    sums = ["0x0p+0", "0x0p+0"]
+    expected = Problem(GOOD["statement"]).bound
+    worst = Problem(WORST).bound
+    assert not refused(expected, multipliers("compact", sums=sums))
+    assert not refused(worst, multipliers(worst=[0.75, 0.5], privacy=ROWS))
+    for bound, table in (
+        (expected, multipliers(sums=sums)),
+        (expected, multipliers("compact")),
+        (expected, multipliers("compact", sums=sums, worst=[0.75, 0.5])),
+        (worst, multipliers()),
+        (worst, multipliers(worst=[0.75, -0.5])),
+        (expected, multipliers(privacy=[(False, 1, [0], 0.5)])),
+        (expected, multipliers(privacy=[(0, True, [0], 0.5)])),
+        (expected, multipliers(privacy=[(0, 1, [False], 0.5)])),
+        (expected, multipliers() | {"privacy": {}}),
+    ):
+        assert refused(bound, table), table
+    for path, value in (("constraints", {}), ("privacy", tabled("graph", edges=[[0, True]]))):
+        assert refused(Problem, with_changes((path, value), of=GOOD["statement"]))
 
 
 def test_only_the_owner_of_a_report_can_gain_from_it() -> None:

@@ -12,7 +12,7 @@ import pytest
 from builders import refused
 from ldpopt.errors import LimitReachedError, StatementError
 from ldpopt.estimation import likelihood
-from ldpopt.estimation.estimate import Estimate
+from ldpopt.estimation.estimate import NO_ERROR, Estimate
 from ldpopt.estimation.intervals import normal_quantile
 from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.mechanism.mechanism import Mechanism
@@ -276,11 +276,22 @@ class TestEstimate:
         assert "'yes': 0.3 +- 0.031  [0.240" in text
         # no reports differ, yet the error is not 0
         equal = estimate_frequencies(COIN, {"no": 20}, check_fit=False)
-        assert (equal.std_error == 0).all()
+        assert np.isnan(equal.std_error).all()
         assert (equal.interval[:, 0] < equal.interval[:, 1]).all()
         assert "+-" not in repr(equal)
         assert [row[2] for row in equal.facts().parts[0].rows] == [None, None]
         assert "... 15 more" in repr(Estimate(np.zeros(25), np.zeros(25), 1))
+
+    def test_equal_reports_have_no_known_standard_error(self):
+        for count in (1, 2, 50):
+            for channel in (COIN, Mechanism(np.eye(2), COIN.inputs)):
+                equal = estimate_frequencies(channel, {"no": count}, check_fit=False)
+                assert equal.shown_errors == [None, None]
+                assert equal.to_frame()["std_error"].isna().all()
+                assert NO_ERROR in equal.facts().parts
+        # a known number has an error of 0, and an interval of one point
+        assert Estimate([1.0], [0.0], 5).shown_errors == [0.0]
+        assert NO_ERROR not in estimate_frequencies(COIN, {"no": 1, "yes": 1}).facts().parts
 
     def test_frozen(self):
         found = estimate_frequencies(COIN, ["no"])

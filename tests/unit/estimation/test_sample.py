@@ -190,7 +190,7 @@ def test_a_census_keeps_the_noise_and_strata_that_answer_alike_are_not_without_e
     assert found.std_error[1] == pytest.approx(noise, rel=1e-12)
     alike = census.assign(stratum=census["q"])  # all reports of a stratum are the same
     found = survey.estimate(alike, sample=Sample(strata="stratum"))["q"]
-    assert found.std_error[1] == pytest.approx(0, abs=1e-7)
+    assert np.isnan(found.std_error[1])  # the reports show none
     plain = survey.estimate(census)["q"].interval[1]
     assert np.ptp(found.interval[1]) > 0.6 * np.ptp(plain)
 
@@ -209,7 +209,8 @@ def test_clusters_have_quantiles_of_student() -> None:
             right = student.isf(norm.sf(z), freedom)
             assert student_quantile(z, freedom) == pytest.approx(right, rel=1e-6, abs=1e-9)
     rising = student_quantile(np.linspace(0, 38, 400), 9)
-    assert (np.diff(rising) >= 0).all() and (np.diff(rising[:350]) > 0).all()
+    assert (np.diff(rising) >= 0).all()
+    assert (np.diff(rising[:350]) > 0).all()
 
 
 def test_tests_and_intervals_of_clusters_agree() -> None:
@@ -324,8 +325,7 @@ def test_a_design_of_deficient_rank_ignores_the_population_and_says_so() -> None
     same = survey.estimate(reports, sample=Sample(strata="stratum"))
     if np.linalg.matrix_rank(best.mechanism.channel) < 3:
         np.testing.assert_array_equal(found["q"].interval, same["q"].interval)
-        assert len(found.notes()) == 1
-    assert same.notes() == []
+        assert len(found.notes()) == len(same.notes()) + 1
 
 
 def test_what_does_not_fit_is_refused_by_name() -> None:

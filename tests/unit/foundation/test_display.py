@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
-from ldpopt.foundation.display import Facts, Table, folded, label, printable, privacy_text, thinned
+from ldpopt.foundation.display import (
+    Described,
+    Facts,
+    Table,
+    folded,
+    label,
+    printable,
+    privacy_text,
+    thinned,
+)
 
 PROBLEM = lo.Problem({"<no>": 0.4, "yes": 0.6}, "identity", lo.PureLDP("log(3)"))
 SOLUTION = lo.solve(PROBLEM)
@@ -91,3 +100,36 @@ def test_text_cannot_control_the_terminal() -> None:
     assert label("x" * 30) == "x" * 23 + "~"
     assert folded("one two three", 8).splitlines() == ["one two", "    three"]
     assert privacy_text(lo.ApproximateLDP("log(3)", 0.1)) == "ApproximateLDP('log(3)', 0.1)"
+
+
+def test_notebooks_get_text_without_outputs_and_codes_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown: list[object] = []
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setattr("rich.jupyter.display", lambda *parts: shown.append(parts))
+    text = repr(lo.compare(lo.Problem([0.5, 0.5], "identity", lo.PureLDP(1.0))))
+    assert "certified bound" in text
+    assert "\x1b" not in text
+    assert not shown
+
+
+def results() -> dict[str, Described]:
+    """Results with more than one line."""
+    problem = lo.Problem([0.5, 0.3, 0.2], "identity", lo.PureLDP(1.0))
+    workload = lo.Workload.mean(range(30))
+    information = lo.convex.mutual_information([0.5, 0.3, 0.2])
+    return {
+        "direct": lo.plan(problem),
+        "single mean": lo.plan_design(lo.DesignProblem(workload, lo.PureLDP(1.0))),
+        "weight of group": lo.pareto_front(problem, [0]),
+        "randomized response": lo.convex.best_channel(information, 1.0),
+        "true epsilon": lo.Survey({"color": problem}),
+    }
+
+
+def test_all_results_have_html_and_a_summary() -> None:
+    for word, result in results().items():
+        assert word in result._repr_html_()
+        assert "<table" in result._repr_html_()
+        assert word in result.summary()

@@ -26,7 +26,7 @@ COIN = [[0.75, 0.25], [0.25, 0.75]]
         ([[0.5, 0.5], [0.5, 0.4]], "row-sum", "row 1 of the channel sums to 0.9,"),
         ([[0.5, 0.5 + 2e-9]], "row-sum", "row 0"),
         ([[1.25, -0.25]], "probability", "P[0, 1] = -0.25"),
-        ([[1.0, 0.0], [math.nan, 1.0]], "probability", "P[1, 0] = nan"),
+        ([[1.0, 0.0], [math.nan, 1.0]], "nan", "P[1, 0] is nan"),
         ([[math.inf, 0.0]], "probability", "P[0, 0] = inf"),
         ([0.5, 0.5], "shape", "(2,)"),
         ([], "shape", "(0,)"),
@@ -40,6 +40,29 @@ def test_other_arrays_are_refused(channel, code, value):
         Mechanism(channel)
     assert value in str(caught.value)
     assert "\n" not in caught.value.one_line
+
+
+@pytest.mark.parametrize("n, m", [(2, 2), (3, 2), (2, 5), (4, 4)])
+@pytest.mark.parametrize("read", [Mechanism, audit])
+def test_what_a_matrix_was_meant_to_be_is_named(read, n, m):
+    channel = np.random.default_rng(n + m).dirichlet(np.arange(1, m + 1), n)
+    for matrix, code in ((channel.T, "transposed"), (100 * channel.T, "transposed")):
+        with refused(code, MechanismError):
+            read(matrix)
+        with refused(code, MechanismError):
+            Mechanism.private(matrix, PureLDP(1.0))
+    for percent in (100 * channel, (100 * channel).round(1)):
+        with refused("percent", MechanismError):
+            read(percent)
+        assert Mechanism.private(percent, PureLDP(9.0)).channel.shape == (n, m)
+    with refused("row-sum", MechanismError):
+        read(channel * 0.995)
+    with refused("row-sum", MechanismError):
+        read(channel * np.linspace(0.5, 1.5, n)[:, None])
+    channel[-1, -1] = np.nan
+    for call in (read, lambda channel: Mechanism.private(channel, PureLDP(1.0))):
+        with refused("nan", MechanismError):
+            call(channel)
 
 
 @pytest.mark.parametrize("channel", [[[0.5, 0.5], [1.0]], [["a", "b"]], [[1j]], None], ids=str)

@@ -165,7 +165,7 @@ def test_negative_entries_are_cut_and_rows_are_normalized():
     "channel, code",
     [
         ([[0.0, 0.0]], "empty-rows"),
-        ([[math.nan, 1.0]], "empty-rows"),
+        ([[math.nan, 1.0]], "nan"),
         ([[math.inf, 1.0]], "empty-rows"),
         ([0.5, 0.5], "shape"),
         ([[-1.0, 0.0]], "empty-rows"),

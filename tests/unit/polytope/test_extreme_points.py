@@ -16,6 +16,7 @@ from ldpopt.polytope import staircase
 from ldpopt.polytope.halfspaces import halfspaces
 from ldpopt.polytope.staircase import FREE
 from ldpopt.polytope.vertices import ListedPoints, StaircasePoints, extreme_points
+from ldpopt.privacy import installed
 
 LOG3 = lo.PureLDP("log(3)")
 
@@ -357,6 +358,19 @@ def test_no_inputs_or_outputs_have_no_extreme_points(privacy):
 def test_pure_privacy_is_listed_by_its_structure():
     assert isinstance(extreme_points(lo.ApproximateLDP("log(3)", 0.0), 3), StaircasePoints)
     assert isinstance(extreme_points(lo.ApproximateLDP("log(3)", 0.1), 3), ListedPoints)
+
+
+def problem_with(notion, n):
+    return lo.Problem([1 / n] * n, "identity", notion)
+
+
+@pytest.mark.parametrize("refusing", [extreme_points, problem_with])
+def test_what_is_no_notion_is_told_all_notions(refusing):
+    with refused("notion") as caught:
+        refusing(1.0, 3)
+    names = {kind.__name__ for kind in installed().values()}
+    assert len(names) >= 6
+    assert all(name in caught.value.do for name in names)
 
 
 @pytest.mark.parametrize("n", [0, -1, 2.5, "3"])

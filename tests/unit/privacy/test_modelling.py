@@ -230,3 +230,40 @@ def test_what_is_no_model_is_refused() -> None:
             lo.PureLDP(1.0).add_to(model, table)
     with pytest.raises(lo.errors.LdpoptError, match="label"):
         lo.Mechanism.private(np.eye(2), lo.PureLDP(1.0), ["a"])
+
+
+def test_a_large_model_with_an_event_wise_delta_is_told_of_solve() -> None:
+    notion = lo.ApproximateLDP(1.0, 0.05)
+    with pytest.warns(UserWarning, match=r"solve\(Problem"):
+        notion.constraints(cp.Variable((30, 30)))
+    notion.constraints(cp.Variable((5, 5)))  # no warning
+    lo.ApproximateLDP(1.0, 0.05, "entry").constraints(cp.Variable((30, 30)))
+
+
+@pytest.mark.parametrize("value", [0.5, 0.0, -1.0])
+def test_a_parameter_below_1_is_refused(value: float) -> None:
+    with refused("ratio"):
+        lo.PureLDP(1.0).constraints(cp.Variable((2, 2)), cp.Parameter(value=value))
+    with refused("ratio"):
+        lo.MetricDP(1.0, [[0, 2], [2, 0]]).constraints(
+            cp.Variable((2, 2)), cp.Parameter(1, value=[value])
+        )
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments"),
+    [
+        ("duplicate-label", {"inputs": ["a", "a", "b"]}),
+        ("label-list", {"inputs": iter("abc")}),
+        ("label-list", {"outputs": 3}),
+        ("ratio", {"ratio": cp.Variable()}),
+    ],
+)
+def test_labels_and_ratios_of_another_kind_are_refused(code: str, arguments: Any) -> None:
+    with refused(code):
+        lo.PureLDP(1.0).constraints(cp.Variable((3, 3)), **arguments)
+
+
+def test_a_complex_channel_is_refused() -> None:
+    with refused("expression"):
+        lo.PureLDP(1.0).constraints(cp.Variable((2, 2), complex=True))

@@ -337,6 +337,34 @@ def test_numeric_labels_have_their_own_value():
     assert utility.named("absolute_error", spans, spans).matrix[0].tolist() == [0, 1]
 
 
+@pytest.mark.parametrize("loss", [utility.absolute_error, utility.squared_error])
+def test_reports_are_called_by_the_values_that_they_stand_for(loss):
+    def labels(prior, *values, privacy=PURE, **options):
+        problem = Problem(prior, loss(*values), privacy, **options)
+        return problem.inputs, problem.outputs
+
+    assert labels(HALF, [0, 1], [0, 0.5, 1]) == ((0, 1), (0, 0.5, 1))
+    assert labels(HALF, [10, 30]) == ((10, 30), (10, 30))
+    assert labels(HALF, np.array([0.5, 2])) == ((0.5, 2), (0.5, 2))
+    assert labels(HALF, [10, 30], [20, 40]) == ((10, 30), (20, 40))
+    assert labels({"a": 1, "b": 1}, [10, 30]) == (("a", "b"), ("a", "b"))
+    assert labels({"a": 1, "b": 1}, [10, 30], [20, 40]) == (("a", "b"), (20, 40))
+    assert labels(HALF, [10, 30], inputs="ab", outputs="cd") == (("a", "b"), ("c", "d"))
+    assert labels(HALF, {"a": 10, "b": 30}, [10, 20, 30]) == (("a", "b"), (10, 20, 30))
+    assert labels(HALF, [10, 30], {"low": 10, "high": 30}) == ((10, 30), ("low", "high"))
+    assert labels(HALF, [10, 10]) == ((0, 1), (0, 1))  # equal numbers are no labels
+    path = GraphDP(1.0, nx.path_graph(2))
+    assert labels(HALF, [10, 30], [20, 40], privacy=path) == ((0, 1), (20, 40))
+    worst = {"objective": "worst_case"}
+    assert labels(None, [10, 30], [20, 40], **worst) == ((10, 30), (20, 40))
+    problem = Problem(HALF, loss([0, 1], [0, 0.5, 1]), PURE)
+    assert all(type(name) is float for name in problem.outputs)
+    assert all(type(name) is int for name in problem.inputs)
+    assert replace(problem, prior=[0.25, 0.75]).outputs == problem.outputs
+    with refused("utility-shape"):
+        Problem([0.25, 0.25, 0.5], loss([0, 1], [0, 1, 2]), PURE)
+
+
 LOSS = pd.DataFrame([[0, 1, 9], [1, 0, 8], [9, 8, 0]], list("ABC"), list("ABC"), float)
 
 

@@ -265,9 +265,11 @@ def test_foreign_and_damaged_checkpoints_are_refused(tmp_path: Path) -> None:
     with record(path), refused("busy-checkpoint", ModelFileError), record(path):
         pass
     assert path.read_bytes() == before
-    path.write_bytes(before.replace(b"[7,49]", b"[7,"))
-    with refused("damaged-checkpoint", ModelFileError), record(path):
-        pass
+    for line in (b"[7,", b"[7,48"):
+        path.write_bytes(before.replace(b"[7,49", line))
+        assert path.read_bytes() != before
+        with refused("damaged-checkpoint", ModelFileError), record(path):
+            pass
     for text in ("answers\n1\n", "answers", "{}\n"):
         path.write_text(text)
         with refused("checkpoint", ModelFileError), record(path):

@@ -142,3 +142,14 @@ def test_a_wrong_word_is_named_with_its_key(old, new, message, tmp_path):
     path.write_text(TOML.replace(old, new))
     with pytest.raises(ModelFileError, match=message):
         Survey.from_toml(path)
+
+
+def test_two_numbers_of_waves_are_refused(tmp_path):
+    path = tmp_path / "waves.toml"
+    text = TOML.replace("epsilon = 2.0\n", "") + "[waves]\ncount = {count}\nepsilon = 2.0\n"
+    path.write_text(text.replace("{count}", "2"))
+    with refused("number-of-waves", ModelFileError) as caught:
+        Survey.from_toml(path)
+    assert "form" in caught.value.where
+    path.write_text(text.replace("{count}", "3"))
+    assert Survey.from_toml(path).words.waves == 3

@@ -27,6 +27,7 @@ from ldpopt import (
 from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.estimation.answered import among_answered
 from ldpopt.estimation.counts import source_of
+from ldpopt.estimation.estimate import NO_ERROR
 from ldpopt.estimation.intervals import null_variances
 from ldpopt.frequencies import SubsetSelection
 from ldpopt.mechanism.questions import Question
@@ -135,6 +136,33 @@ def test_a_result_is_a_mapping_with_a_table_and_a_picture():
         assert "region is not protected" in text
     assert "shares among those who answered" in str(found)
     assert len(ldpopt.plot(found).get_yticklabels()) == 5
+
+
+def test_a_table_has_the_nearest_shares_and_no_error_of_one_person():
+    coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
+    scale = design(Workload.frequencies(HEALTH), PureLDP(1.0))
+    prefix = design(Workload.prefix(HEALTH), PureLDP(1.0))
+    one = Survey({"smokes": coin, "health": scale, "at most": prefix})
+    answers = people(300).dropna()
+    answers["region"] = ["alone"] + ["other"] * (len(answers) - 1)
+    answers["at most"] = answers["health"]
+    reports = one.privatize(answers, rng=1)
+    for by in (None, "region"):
+        found = one.estimate(reports, by=by)
+        frame = found.to_frame()
+        tables = {"all": dict(found)} if by is None else found.groups
+        for group, estimates in tables.items():
+            for name in ("smokes", "health"):
+                rows = frame[frame["question"] == name]
+                rows = rows if by is None else rows[rows["group"] == group]
+                nearest = estimates[name].norm_sub().values
+                assert rows["norm_sub"].tolist() == nearest.tolist()
+                assert nearest.min() >= 0
+        assert frame.loc[frame["question"] == "at most", "norm_sub"].isna().all()
+        is_alone = frame["group"] == "alone" if by else frame["n_reports"] == 1
+        assert frame.loc[is_alone & (frame["question"] == "smokes"), "std_error"].isna().all()
+        assert (frame.loc[~is_alone, "std_error"] >= 0).all()
+        assert is_alone.any() == (NO_ERROR in found.notes()) == (by is not None)
 
 
 def covers(one: Survey, truth: pd.Series, rounds: int, size: int, by: str | None) -> np.ndarray:
@@ -354,6 +382,7 @@ def test_the_commands(folder):
         "std_error",
         "low",
         "high",
+        "norm_sub",
         "n_reports",
     ]
     data = cli_json("survey", "estimate", "s.toml", "r.csv", "--by", "region")
@@ -381,6 +410,15 @@ def test_the_commands(folder):
             "half_width"
         ]
         assert wider == pytest.approx(single * math.sqrt(effect))
+    weights = people(900)["w"]
+    most = weights.max() / weights.mean()
+    for question in cli_json(
+        "survey", "plan", "s.toml", "--people", 2000, "--weights", "a.csv", "w"
+    )["questions"]:
+        ratio = question["half_width_at_most"] / question["half_width"]
+        assert ratio == pytest.approx(math.sqrt(most / effect))
+    assert set(data["design_effects"]) == set(Survey.from_toml("s.toml").questions)
+    assert all(1 <= each <= most * 1.001 for each in data["design_effects"].values())
 
 
 def test_missing_answers_are_left_out_as_the_reports_say(folder):

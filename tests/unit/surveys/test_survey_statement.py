@@ -248,3 +248,71 @@ def test_many_labels_have_sets_as_reports(folder: Path) -> None:
     assert survey.estimate(survey.privatize(answers, rng=1))["a"].values[:5].sum() == pytest.approx(
         1, abs=0.1
     )
+
+
+@pytest.mark.parametrize(
+    ("rows", "code", "key"),
+    [
+        ('labels = ["low", "high"]\nworkload = "mean"', "numbers", "workload"),
+        ('prior = {low = 1, high = 2}\nworkload = "mean"', "numbers", "workload"),
+        ('labels = ["1", "2"]\nworkload = "mean"\nvalues = [1]', "entries", "values"),
+        ('labels = [“no”, "yes"]', "curly-quote", ":3"),
+        ("labels = ['no', ‘yes’]", "curly-quote", ":3"),
+        ("prior = {no = 0,5, yes = 0,5}", "decimal-comma", ":3"),
+        ('labels = ["no", "yes"]\nepsilon = 1,5', "decimal-comma", ":4"),
+        ('labels = ["no", "yes"] 1', "syntax", ":3"),
+        ("labels = [1,2,3", "syntax", ":3"),
+        ('text = "a “good” 1,5" 1', "syntax", ":3"),
+    ],
+)
+def test_what_was_meant_is_named_before_anything_is_solved(
+    tmp_path: Path, rows: str, code: str, key: str
+) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text(f"epsilon = 1.0\n[question.q]\n{rows}\n", encoding="utf-8")
+    with refused(code, ModelFileError) as caught:
+        read_survey(path)
+    assert caught.value.where.endswith(key)
+
+
+def test_labels_that_are_numbers_as_text_have_a_mean(tmp_path: Path) -> None:
+    for rows in ('labels = ["1", "2", "5"]', 'labels = ["a", "b", "c"]\nvalues = [1, 2, 5]'):
+        path = tmp_path / "s.toml"
+        path.write_text(f'epsilon = 9.0\n[question.q]\n{rows}\nworkload = "mean"\n')
+        source = Survey.from_toml(path).questions["q"].source
+        assert source.workload.matrix.tolist() == [[1, 2, 5]]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "pair", "code"),
+    [
+        ("split", ("a", "a"), "same-question"),
+        ("joint", ("a", "a"), "same-question"),
+        ("one_question", ("a", "a"), "same-question"),
+        ("one_question", ("a", "b"), "one-question"),
+        ("split", ("a", "many"), "pair-of-ticks"),
+        ("split", ("many", "a"), "pair-of-ticks"),
+    ],
+)
+def test_a_table_that_is_none_is_refused_for_its_reason(
+    tmp_path: Path, scheme: str, pair: tuple[str, str], code: str
+) -> None:
+    many = ", ".join(f'"t{k}"' for k in range(10))
+    rows = [f'epsilon = 3.0\nscheme = "{scheme}"', '[question.a]\nlabels = ["no", "yes"]']
+    rows += ['[question.b]\nlabels = ["no", "yes"]']
+    rows += [f"[question.many]\nticks = [{many}]"] if "many" in pair else []
+    path = tmp_path / "s.toml"
+    path.write_text("\n".join(rows))
+    survey = Survey.from_toml(path)
+    columns = {name: ["no", "yes"] * 20 for name in ("a", "b")} | {"many": ["t1", "t2;t3"] * 20}
+    reports = survey.privatize(pd.DataFrame(columns), rng=1)
+    with refused(code):
+        survey.estimate_pair(reports, *pair)
+    survey.save(tmp_path / "s.json")
+    reports.to_csv(tmp_path / "r.csv", index=False)
+    files = (str(tmp_path / "s.json"), str(tmp_path / "r.csv"))
+    done = run_cli("survey", "estimate", *files, "--by", "a")
+    assert done.exit_code == 2
+    if scheme != "joint":
+        assert "--pair" in done.stderr
+    assert "estimate_pair" not in done.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import sys
 
 import numpy as np
@@ -22,8 +23,16 @@ from ldpopt.errors import ModelFileError
 from ldpopt.mechanism.privatizing import privatize_file
 from ldpopt.mechanism.questions import Question
 from ldpopt.tables import csv_
-from ldpopt.tables.coding import MISSING, Coder, label_column
-from ldpopt.tables.files import kind_of, position_of, reading, require_other_file, writing
+from ldpopt.tables.coding import MISSING, UNKNOWN, Coder, label_column
+from ldpopt.tables.files import (
+    PARQUET_ENDINGS,
+    SHEETS,
+    kind_of,
+    position_of,
+    reading,
+    require_other_file,
+    writing,
+)
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=8)
 
@@ -235,3 +244,44 @@ def test_after_a_table_that_was_not_read_to_its_end_a_command_skips_the_teardown
     with pytest.raises(SystemExit):  # because `os._exit` is replaced
         app.run()
     assert ended == [2]
+
+
+@pytest.mark.parametrize("ending", [".xls", ".ods", ".csv.gz", ".tsv", ".feather"])
+def test_a_refused_ending_is_told_all_that_are_known(ending, tmp_path):
+    path = tmp_path / f"a{ending}"
+    path.write_bytes(b"")
+    with refused("ending", ModelFileError) as caught, reading(str(path)):
+        pass
+    assert all(known in caught.value.do for known in (".csv", *SHEETS, *PARQUET_ENDINGS))
+    with refused("ending", ModelFileError) as caught:
+        kind_of(str(path))
+    assert not any(known in caught.value.do for known in SHEETS)
+    for known in re.findall(r"\.\w+", caught.value.do):
+        assert kind_of(f"a{known}") in ("csv", "parquet")
+
+
+@pytest.mark.parametrize(
+    ("labels", "texts"),
+    [
+        ([1, 2, 3], ["1", "2.0", "3.00", "", "1.5", "01", "1e0", "4.0"]),
+        (["1", "2", "3"], ["1", "2", "3", "", "2.0", "01", "1e0", "3.00"]),
+        ([1.0, 2.0, 3.0], ["1", "2.0", "3.00", "", "1.5", "01", "1e0", "4.0"]),
+        ([1, "1.0", 3], ["1", "1.0", "3.00", "", "2.0", "01", "1e0", "4.0"]),
+        ([-1, 0.5, 10], ["-1.0", "0.50", "10.0", "", "0", "-01", "1e1", "1.0"]),
+    ],
+)
+@pytest.mark.parametrize("as_text", [True, False])
+def test_a_text_is_the_label_of_its_number(labels, texts, as_text):
+    coder = Coder(labels, "answer", as_text=as_text)
+    empty = MISSING if as_text else UNKNOWN
+    assert [*map(coder.code, texts)] == [0, 1, 2, empty, *[UNKNOWN] * 4]
+
+
+def test_a_column_of_numbers_with_missing_entries_is_read(tmp_path):
+    three = Mechanism(np.eye(3), [1, 2, 3])
+    path = tmp_path / "a.csv"
+    pd.DataFrame({"q": [1.0, 2.0, np.nan, 3.0], "p": 0}).to_csv(path, index=False)
+    assert "1.0" in path.read_text()
+    target = tmp_path / "r.csv"
+    privatize_file(str(path), str(target), {"q": Question(three, "leave_out")})
+    assert pd.read_csv(target)["q"].tolist()[:2] == [1.0, 2.0]

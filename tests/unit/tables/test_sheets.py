@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from builders import cli_output, run_cli
+from builders import cli_output, refused, run_cli
 from ldpopt import Mechanism
+from ldpopt.errors import ModelFileError
 from ldpopt.tables.files import reading
 
 CODES = [0.0, 1.0, np.nan, 1.0]
@@ -101,3 +102,18 @@ def test_a_missing_reader_and_a_broken_file_are_one_line(ending, tmp_path, monke
     assert found.stderr.count("\n") == 1
     if not is_there:
         assert 'pip install "ldpopt[sheets]"' in found.stderr
+
+
+@pytest.mark.parametrize("first", [[], [["about this file"]]])
+def test_the_only_sheet_with_entries_is_read(first, tmp_path):
+    pytest.importorskip("openpyxl")
+    path = str(tmp_path / "a.xlsx")
+    with pd.ExcelWriter(path) as book:
+        pd.DataFrame(first).to_excel(book, sheet_name="about", index=False, header=False)
+        pd.DataFrame({"q": ["no", "yes"]}).to_excel(book, sheet_name="data", index=False)
+    if first:
+        with refused("several-sheets", ModelFileError), reading(path):
+            pass
+        return
+    with reading(path) as rows:
+        assert rows.columns == ["q"]

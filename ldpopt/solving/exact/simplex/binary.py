@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.numbers import short_repr
+from ldpopt.foundation.numbers import listed_items, rational, short_repr
 from ldpopt.solving.exact.simplex.standard_form import StandardForm, exact
 
 
@@ -30,6 +30,10 @@ class BinaryBasis:
 
     def interval(self, alpha: Any) -> tuple[Any, Any]:
         """Range of ``prior[0]`` in which its reduced costs are not positive, ends included."""
+        if isinstance(alpha, (str, float)):
+            alpha = exact(alpha)
+        elif not hasattr(alpha, "free_symbols"):  # an expression of sympy stays one
+            alpha = rational(alpha, "alpha", "ratio e**epsilon", 1)
         low = 1 / (alpha + 1)
         high = alpha / (alpha + 1)
         return {"first": (high, 1), "middle": (low, high), "last": (0, low)}[self.region]
@@ -103,7 +107,7 @@ def binary_standard_form(
             "neither epsilon nor alpha is" if epsilon is None else "both epsilon and alpha are"
         )
         raise StatementError(f"{parameters} given", do="give either epsilon or alpha = e**epsilon")
-    weights = tuple(exact(weight) for weight in prior)
+    weights = tuple(exact(weight) for weight in listed_items(prior, "prior"))
     slack = exact(delta)
     ratio = exact(alpha) if epsilon is None else Budget(epsilon).enclosure()[0]
     _require_ranges(weights, slack, ratio)

@@ -11,6 +11,7 @@ from typing import Any
 
 from ldpopt.errors import InfeasibleError, StatementError, UnboundedError
 from ldpopt.foundation import optional
+from ldpopt.foundation.numbers import require_function, require_kind
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solving.exact.simplex.standard_form import Row, StandardForm, standard_form
 
@@ -220,6 +221,8 @@ def canonical_form(
     3/4 -1/8 True
     """
     form = program if isinstance(program, StandardForm) else standard_form(program)
+    if simplify is not None:
+        require_function(simplify, "simplify")
     chosen = form.positions(basis)
     basic = basic_rows(form, chosen)
     solved = solve_rows(basic, [[right] for right in form.right], simplify)
@@ -295,6 +298,7 @@ def improve(table: CanonicalForm) -> CanonicalForm:
     >>> print(table.is_optimal, better.is_optimal, better.objective)
     False True 23/25
     """
+    require_kind(table, CanonicalForm, "improve()", "pass canonical_form(program, basis)")
     form = table.form
     if not table.is_feasible:
         table = _feasible(table)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.labels import first_duplicate
-from ldpopt.foundation.numbers import short_repr
+from ldpopt.foundation.numbers import is_whole, listed_items, require_kind, require_text, short_repr
 from ldpopt.solvers import Outcome
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solving.solution import Solution
@@ -71,6 +71,14 @@ class StandardForm:
     variables: tuple[Variable, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
+        for name in ("matrix", "right", "cost", "names", "variables"):
+            value = getattr(self, name)
+            if not isinstance(value, tuple):
+                object.__setattr__(self, name, tuple(listed_items(value, name)))
+        for row in self.matrix:
+            require_kind(row, Sequence, "StandardForm()", "give the rows as tuples")
+        for name in self.names:
+            require_text(name, "the name of a column")
         rows, columns = self.shape
         if (
             len(self.matrix) != rows
@@ -108,8 +116,12 @@ class StandardForm:
         rows, columns = self.shape
         position_of = {name: position for position, name in enumerate(self.names)}
         basic = []
-        for column in basis:
-            position = position_of.get(column) if isinstance(column, str) else int(column)
+        for column in listed_items(basis, "basis"):
+            position = None
+            if isinstance(column, str):
+                position = position_of.get(column)
+            elif is_whole(column):
+                position = int(column)
             if position is None or not 0 <= position < columns:
                 problem = f"unknown column {column!r} in the basis"
                 do = (
@@ -128,6 +140,13 @@ class StandardForm:
 
     def point(self, x: Sequence[Any]) -> dict[str, Any]:
         """Return a point in the program's own variables, by name."""
+        x = listed_items(x, "point")
+        if len(x) != len(self.names):
+            raise StatementError(
+                f"a point of {len(x)} numbers for {len(self.names)} columns",
+                code="shape",
+                do="give one number for each column",
+            )
         if not self.variables:
             return dict(zip(self.names, x, strict=True))
         return {
@@ -204,6 +223,7 @@ def basis_of(solution: Solution) -> tuple[StandardForm, tuple[int, ...]]:
     >>> replay.is_optimal, replay.objective
     (True, Fraction(7, 12))
     """
+    require_kind(solution, Solution, "basis_of()", "pass solve(problem)")
     if solution.program is None or solution.outcome is None:
         raise NotRepresentableError(
             f"{solution.solver} returned no basis", code="no-basis", do="solve with solver='highs'"
@@ -261,6 +281,7 @@ class _Writer:
         split_rows: Collection[int] = (),
         split_columns: Collection[int] = (),
     ) -> None:
+        require_kind(program, LinearProgram, "standard_form()", "pass formulate(problem)")
         if program.shape[0] > MAX_ROWS:
             problem = (
                 f"the program has {program.shape[0]} rows; rational elimination stops at {MAX_ROWS}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 
 import networkx as nx
 import numpy as np
@@ -18,7 +19,7 @@ import ldpopt as lo
 from builders import cases, refused
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.studies import literature
-from ldpopt.studies.literature.planar_laplace import cell_masses, points_in_plane
+from ldpopt.studies.literature.planar_laplace import cell_masses, planar_laplace, points_in_plane
 
 TRIANGLE = {"a": (0.0, 0.0), "b": (1.0, 0.0), "c": (0.0, 2.0)}
 
@@ -330,3 +331,19 @@ def test_comparison_refuses_another_mechanism():
         lo.compare(problem, best=lo.Mechanism(np.eye(3), outputs=list("abc")))
     with refused("type"):
         lo.compare("a problem")
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e12, 1e200, 1e299])
+def test_the_unit_of_the_places_does_not_matter(scale: float) -> None:
+    """Squares of such distances are no floats; a budget for each of their units."""
+    distance = np.array([[0, 1, 1.0], [1, 0, 1.2], [1, 1.2, 0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = planar_laplace(lo.MetricDP(1 / scale, distance * scale))
+    known = planar_laplace(lo.MetricDP(1.0, distance))
+    assert found.channel == pytest.approx(known.channel, abs=1e-9)
+
+
+def test_a_budget_next_to_nothing_has_no_planar_noise() -> None:
+    with refused("small-budget", NotRepresentableError):
+        planar_laplace(lo.MetricDP(1e-200, [[0, 1, 1.0], [1, 0, 1.2], [1, 1.2, 0]]))
