@@ -21,7 +21,7 @@ from ldpopt.estimation.band import Band, MultiplesBand, Scales, effects_of, scal
 from ldpopt.estimation.counts import Counts, ListedSource
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.intervals import null_variances, student_quantile
-from ldpopt.estimation.sampled import Influence, Noise, SampledNumbers
+from ldpopt.estimation.sampled import Influence, ReportNoise, SampledNumbers
 from ldpopt.foundation.numbers import Float
 
 ANSWERED = "answered"  # the method of such estimates
@@ -152,7 +152,7 @@ class RatioBand:
         t = np.nan_to_num(self._ratios)[:, None]
         values, wanted, channel = self.source.estimator, self.source.wanted, self._channel
         values, wanted = (each[self.rows] + t * each[self.missing] for each in (values, wanted))
-        noise = Noise.of(values, wanted, channel, self.source.left_inverse)
+        noise = ReportNoise.of(values, wanted, channel, self.source.left_inverse)
         return SampledNumbers(self.counts.sampled, values - t, self.counts.total, noise)
 
     @property

@@ -36,7 +36,7 @@ from ldpopt.estimation.intervals import (
     score_intervals,
     student_quantile,
 )
-from ldpopt.estimation.sampled import Influence, Noise, SampledNumbers
+from ldpopt.estimation.sampled import Influence, ReportNoise, SampledNumbers
 from ldpopt.foundation.numbers import Float
 
 SAME = 1e-9  # relative difference up to which two values of reports are the same
@@ -357,7 +357,7 @@ class ScoreBand:
         """What is known of the errors from a sample with strata, clusters or the like."""
         if self.counts.sampled is None:
             return None
-        noise = Noise.of(self.estimator, self.wanted, self.channel, self.inverse)
+        noise = ReportNoise.of(self.estimator, self.wanted, self.channel, self.inverse)
         return SampledNumbers(self.counts.sampled, self._deviations, self.counts.total, noise)
 
     @property

@@ -51,7 +51,7 @@ from ldpopt.tables.coding import Missing
 from ldpopt.tables.frames import is_partitioned
 
 if TYPE_CHECKING:
-    from ldpopt.estimation.sampled import Sampled
+    from ldpopt.estimation.sampled import SampledPeople
 
 FORMAT = "ldpopt counts 1"
 MAX_FILE_BYTES = 2**30
@@ -104,7 +104,7 @@ class Counts:
     total_squares: float
     n_reports: int
     people: frozenset[int] = field(default_factory=new_people)
-    sampled: Sampled | None = None  # how the people were drawn, if not one by one
+    sampled: SampledPeople | None = None  # how the people were drawn, if not one by one
 
     def __post_init__(self) -> None:
         for name in ("values", "squares"):

@@ -60,7 +60,7 @@ class SampledTable:
     @classmethod
     def of(cls, table: UnitSums, sample: Sample) -> SampledTable:
         """Fit the weights of a table of units to the margins of its sample."""
-        stratum, cluster = table.codes[:, 0], table.codes[:, 1]
+        stratum, cluster = table.codes.T[:2]
         margins = table.codes[:, 2:-1]
         units, unit = np.unique(stratum * len(table.names[1]) + cluster, return_inverse=True)
         if sample.clusters is None:
@@ -68,7 +68,8 @@ class SampledTable:
             unit = np.zeros(len(stratum), dtype=np.int64)
         else:
             n_units = np.bincount(units // len(table.names[1]), minlength=len(table.names[0]))
-        sums, squares, projection = table.sums, table.squares, None
+        sums, squares = table.sums, table.squares
+        projection = None
         cell = np.zeros(len(sums), dtype=np.int64)
         if sample.margins is not None and len(sums):
             cells, cell = np.unique(margins, axis=0, return_inverse=True)
@@ -191,12 +192,14 @@ class SampledTable:
     def covariance(self, first: Influences, second: Influences, has_noise: bool) -> Float:
         """The error of sampling of two estimates, shape (k, k), from their influences."""
         factor, _ = self.factors(has_noise)
-        moved, second_moved = self._moved(first), self._moved(second)
-        fitted, second_fitted = self._fitted(moved), self._fitted(second_moved)
+        moved, second_moved = map(self._moved, (first, second))
+        fitted, second_fitted = map(self._fitted, (moved, second_moved))
         weight = self.sums.sum(axis=1)
-        sums, second_sums = moved - weight * fitted, second_moved - weight * second_fitted
+        sums = moved - weight * fitted
+        second_sums = second_moved - weight * second_fitted
         if self.sample.clusters is not None:
-            place, size = self.unit, int(self.unit.max(initial=0)) + 1
+            place = self.unit
+            size = int(place.max(initial=0)) + 1
             of_unit = np.zeros(size, dtype=np.int64)
             of_unit[place] = self.stratum
             one, two = (_added(each, place, size) for each in (sums, second_sums))
@@ -247,13 +250,13 @@ def _added(values: Float, place: Int, size: int) -> Float:
 
 
 @dataclass(frozen=True, eq=False)
-class Sampled:
+class SampledPeople:
     """The sample of which some counts are: all of it, or some of its groups."""
 
     table: SampledTable
     groups: Int
 
-    def __add__(self, other: Any) -> Sampled:
+    def __add__(self, other: Any) -> SampledPeople:
         """Other groups of the same sample.
 
         Raises
@@ -261,14 +264,14 @@ class Sampled:
         StatementError
             If it is another sample, or a group is in both.
         """
-        is_other = not isinstance(other, Sampled) or other.table is not self.table
+        is_other = not isinstance(other, SampledPeople) or other.table is not self.table
         if is_other or len(np.intersect1d(self.groups, other.groups)):
             raise StatementError(
                 "counts of a sample add up with those of its other groups only",
                 code="sample",
                 do="pass the table of all reports",
             )
-        return Sampled(self.table, np.concatenate([self.groups, other.groups]))
+        return SampledPeople(self.table, np.concatenate([self.groups, other.groups]))
 
     def squares(self, by_stratum: Float | None = None) -> Float:
         """Sums of the squared weights by report, times a factor of each stratum, shape (m,)."""
@@ -278,7 +281,7 @@ class Sampled:
             return np.asarray(squares.sum(axis=0))
         return np.asarray(by_stratum[self.table.stratum[rows]] @ squares)
 
-    def with_groups_as_reports(self, places: Sequence[int], size: int) -> Sampled:
+    def with_groups_as_reports(self, places: Sequence[int], size: int) -> SampledPeople:
         """The same people, each with the pair of the report and the place of the group, of
         ``size``, in place of a report; groups of place -1 are other people.
         """
@@ -297,7 +300,7 @@ class Sampled:
             group=np.where(is_here, 0, 1),
             groups=[None, ""],
         )
-        return Sampled(table, np.array([0]))
+        return SampledPeople(table, np.array([0]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -332,7 +335,7 @@ class Influence:
 
 
 @dataclass(frozen=True, eq=False)
-class Noise:
+class ReportNoise:
     """The variance of the values of reports by randomization alone, given the answers."""
 
     estimator: Float  # (k, m)
@@ -343,7 +346,7 @@ class Noise:
     @classmethod
     def of(
         cls, estimator: Float, wanted: Float, channel: Float, inverse: Float | None
-    ) -> Noise | None:
+    ) -> ReportNoise | None:
         """That of an estimator; None without a left inverse, whose rows are 0 for answers that
         depend on others.
         """
@@ -365,10 +368,10 @@ class Noise:
 class SampledNumbers:
     """Estimates from a sample: the values of the reports less the estimates, and their noise."""
 
-    sampled: Sampled
+    sampled: SampledPeople
     deviations: Float  # (k, m)
     total: float  # sum of the weights
-    noise: Noise | None
+    noise: ReportNoise | None
 
     @property
     def influence(self) -> Influence:

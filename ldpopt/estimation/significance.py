@@ -42,7 +42,7 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.band import Band, LikelihoodBand, ProjectedBand, ScoreBand
 from ldpopt.estimation.identified import Dependence, has_independent_rows, integers
 from ldpopt.estimation.linear import weighted_left_inverse
-from ldpopt.estimation.sampled import Noise, Sampled, SampledNumbers
+from ldpopt.estimation.sampled import ReportNoise, SampledNumbers, SampledPeople
 from ldpopt.foundation.display import Facts, HasFacts
 from ldpopt.foundation.numbers import Float, real_number, short_repr
 from ldpopt.problem.prior import read_prior
@@ -189,17 +189,16 @@ class _Drawn:
     if it has one.
     """
 
-    sampled: Sampled
+    sampled: SampledPeople
     channel: Float
     inverse: Float | None
 
     def effect(self, values: Float, total: float, scale: float) -> float:
         """The mean variance of some numbers of mean 0 and covariance ``scale`` if people were drawn
-        one by one, in units of it; at least that of the noise.
+        one by one, in units of it.
         """
-        noise = Noise.of(values, values @ self.channel.T, self.channel, self.inverse)
-        numbers = SampledNumbers(self.sampled, values, total, noise)
-        variances = np.maximum(numbers.variances, numbers.least)
+        noise = ReportNoise.of(values, values @ self.channel.T, self.channel, self.inverse)
+        variances = SampledNumbers(self.sampled, values, total, noise).variances
         return float(variances.sum() / scale) / max(1, len(values))
 
 
@@ -208,7 +207,7 @@ def independence(
     squares: Float,
     channels: tuple[Float, Float],
     hypothesis: str,
-    sampled: Sampled | None = None,
+    sampled: SampledPeople | None = None,
 ) -> Significance:
     """Test whether the answers to two questions are independent, or an answer and a group, whose
     channel is the identity.

@@ -70,7 +70,8 @@ class UnitSums:
             return self
         if not isinstance(other, UnitSums):
             return NotImplemented
-        names, codes = [], []
+        names: list[list[Hashable]] = []
+        codes: list[Int] = []
         for mine, theirs, place in zip(
             self.names, other.names, range(len(self.names)), strict=True
         ):

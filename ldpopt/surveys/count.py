@@ -13,7 +13,7 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts, ListedSource, ReportSource, new_people
 from ldpopt.estimation.reports import ALL, count_file, count_frame
 from ldpopt.estimation.sample import Sample
-from ldpopt.estimation.sampled import Sampled, SampledTable
+from ldpopt.estimation.sampled import SampledPeople, SampledTable
 from ldpopt.estimation.units import UnitSums, units_of_file, units_of_frame
 from ldpopt.foundation.labels import nearest
 from ldpopt.foundation.numbers import require_kind, require_text, short_repr
@@ -131,7 +131,7 @@ def _counts_by_group(
         rows = table.group == place
         if not rows.any() and group is not ALL:
             continue
-        values, squares = table.sums[rows].sum(axis=0), table.squares[rows].sum(axis=0)
+        values, squares = (each[rows].sum(axis=0) for each in (table.sums, table.squares))
         found[group] = Counts(
             source.digest,
             source.mechanism.outputs,
@@ -140,7 +140,7 @@ def _counts_by_group(
             float(values.sum()),
             float(squares.sum()),
             int(units.people[rows].sum()),
-            sampled=Sampled(table, np.array([place])),
+            sampled=SampledPeople(table, np.array([place])),
         )
     return found
 

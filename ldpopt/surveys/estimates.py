@@ -24,7 +24,7 @@ from ldpopt.estimation.options import Reading
 from ldpopt.estimation.planning import Precision, precision
 from ldpopt.estimation.reports import ALL, NO_GROUP
 from ldpopt.estimation.sample import Sample
-from ldpopt.estimation.sampled import Sampled
+from ldpopt.estimation.sampled import SampledPeople
 from ldpopt.estimation.significance import Significance, independence
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
@@ -437,7 +437,7 @@ def _pairs_of_reports(
     return pairs, Counts(pairs.digest, pairs.outputs, values, squares, *sums, sampled=sampled)
 
 
-def _pairs_of_sample(by_code: Mapping[int, Counts], size: int) -> Sampled | None:
+def _pairs_of_sample(by_code: Mapping[int, Counts], size: int) -> SampledPeople | None:
     """The people of a sample with pairs of reports; None without a sample."""
     samples = {code: each.sampled for code, each in by_code.items() if each.sampled is not None}
     if not samples:
@@ -447,7 +447,7 @@ def _pairs_of_sample(by_code: Mapping[int, Counts], size: int) -> Sampled | None
     for code, each in samples.items():
         places[int(each.groups[0])] = code
     groups = np.flatnonzero(np.array(places) >= 0)
-    return Sampled(every.table, groups).with_groups_as_reports(places, size)
+    return SampledPeople(every.table, groups).with_groups_as_reports(places, size)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -121,6 +122,30 @@ def test_covariance_is_that_of_the_formula_person_by_person(kind: str, weighted:
         np.testing.assert_allclose(estimate.covariance, covariance, atol=1e-12)
     total = survey.estimate(table, weights=weights, sample=sample)["q"]
     np.testing.assert_allclose(total.covariance, found["q"].covariance, atol=1e-14)
+
+
+def test_the_variance_is_unbiased_over_all_samples_and_reports() -> None:
+    # two of four classes of two pupils: all draws of classes and all reports, with their chances
+    truth = np.array([[0, 0], [0, 1], [1, 1], [2, 1]])
+    survey = Survey({"q": THREE})
+    sample = Sample(clusters="class", population=4)
+    values, variances, chances = [], [], []
+    for drawn in combinations(range(4), 2):
+        answers = truth[list(drawn)].ravel()
+        for reports in product(range(3), repeat=4):
+            table = pd.DataFrame(
+                {"q": [THREE.outputs[y] for y in reports], "class": np.repeat(drawn, 2)}
+            )
+            found = survey.estimate(table, sample=sample, check_fit=False)["q"]
+            values.append(found.values)
+            variances.append(np.diag(found.covariance))
+            chances.append(THREE.channel[answers, list(reports)].prod() / 6)
+    weight = np.array(chances)
+    assert weight.sum() == pytest.approx(1)
+    mean = weight @ np.array(values)
+    np.testing.assert_allclose(mean, np.bincount(truth.ravel()) / 8, atol=1e-12)
+    spread = weight @ (np.array(values) - mean) ** 2
+    np.testing.assert_allclose(weight @ np.array(variances), spread, rtol=1e-10)
 
 
 def test_public_cases_have_their_right_values() -> None:
