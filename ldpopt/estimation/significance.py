@@ -27,7 +27,8 @@ likelihood ratios too rarely.
 
 **Weights and samples.** ``T`` is divided by the mean design effect
 :math:`\operatorname{tr}(C_0^{-1} C) / r`, where ``C`` has the squares of the weights, or is the
-covariance of the sample (Rao and Scott 1981).
+covariance of the sample (Rao and Scott 1981). With clusters its quantiles are those of Fisher's F
+with the degrees of freedom of the clusters, as Student's t for one number.
 """
 
 from __future__ import annotations
@@ -173,14 +174,16 @@ def _test_reports(band: Any, expected: Float, hypothesis: str) -> Significance:
     scores = _Directions.of(band.channel, expected)
     distance = scores.white @ (share - expected)
     effect = 1.0
+    of_error = np.inf
     if counts.sampled is not None:
         values = scores.white - distance[:, None]
         drawn = _Drawn(counts.sampled, band.channel, band.inverse)
-        effect = drawn.effect(values, counts.total, counts.scale)
+        effect, of_error = drawn.effect(values, counts.total, counts.scale)
     elif counts.is_weighted:
         people = (scores.white**2).sum(axis=0) - 2 * distance @ scores.white + distance @ distance
         effect = float(people @ counts.squares) / counts.total_squares / max(1, scores.freedom)
-    return _chi_square(distance @ distance / counts.scale, scores.freedom, effect, hypothesis)
+    statistic = distance @ distance / counts.scale
+    return _chi_square(statistic, scores.freedom, effect, hypothesis, of_error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,13 +196,13 @@ class _Drawn:
     channel: Float
     inverse: Float | None
 
-    def effect(self, values: Float, total: float, scale: float) -> float:
+    def effect(self, values: Float, total: float, scale: float) -> tuple[float, float]:
         """The mean variance of some numbers of mean 0 and covariance ``scale`` if people were drawn
-        one by one, in units of it.
+        one by one, in units of it, and its degrees of freedom.
         """
         noise = ReportNoise.of(values, values @ self.channel.T, self.channel, self.inverse)
-        variances = SampledNumbers(self.sampled, values, total, noise).variances
-        return float(variances.sum() / scale) / max(1, len(values))
+        numbers = SampledNumbers(self.sampled, values, total, noise)
+        return float(numbers.variances.sum() / scale) / max(1, len(values)), numbers.freedom
 
 
 def independence(
@@ -241,14 +244,15 @@ def _independence(
     freedom = first.freedom * second.freedom
     scale = squares.sum() / total**2
     effect = 1.0
+    of_error = np.inf
     if drawn is not None:
         pairs = np.kron(first.white, second.white) - away.reshape(-1, 1)
-        effect = drawn.effect(pairs, total, scale)
+        effect, of_error = drawn.effect(pairs, total, scale)
     elif not np.array_equal(values, squares):
         sizes = np.outer((first.white**2).sum(axis=0), (second.white**2).sum(axis=0))
         people = sizes - 2 * first.white.T @ away @ second.white + (away**2).sum()
         effect = float((people * squares).sum()) / squares.sum() / max(1, freedom)
-    return _chi_square((away**2).sum() / scale, freedom, effect, hypothesis)
+    return _chi_square((away**2).sum() / scale, freedom, effect, hypothesis, of_error)
 
 
 def homogeneity(bands: Sequence[ScoreBand], hypothesis: str) -> Significance:
@@ -358,10 +362,18 @@ def _independent_rows(channel: Float) -> Any:
     return Dependence.of(masses).kept
 
 
-def _chi_square(statistic: float, freedom: int, effect: float, hypothesis: str) -> Significance:
-    from scipy.special import chdtrc
+def _chi_square(
+    statistic: float, freedom: int, effect: float, hypothesis: str, of_error: float = np.inf
+) -> Significance:
+    """The result of a statistic, chi-square in many clusters; in few, whose error has ``of_error``
+    degrees of freedom, Fisher's F.
+    """
+    from scipy.special import chdtrc, fdtrc
 
     value = float(statistic) / (effect if effect > 0 else 1.0)
-    return Significance(
-        value, freedom, float(chdtrc(freedom, value)) if freedom else 1.0, hypothesis
-    )
+    chance = 1.0
+    if freedom and of_error < np.inf:
+        chance = float(fdtrc(freedom, of_error, value / freedom))
+    elif freedom:
+        chance = float(chdtrc(freedom, value))
+    return Significance(value, freedom, chance, hypothesis)
