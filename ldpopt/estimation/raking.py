@@ -39,7 +39,7 @@ def fitted_factors(codes: Int, totals: Float, targets: Sequence[Float]) -> Float
             return factors
     raise LimitReachedError(
         f"the weights do not fit all margins after {ROUNDS} rounds: they are {away:.2g} away",
-        code="margins",
+        code="raking",
         do="check that the margins are of one population; leave one out, or merge categories of "
         "which combinations do not occur",
     )

@@ -82,7 +82,7 @@ class Sample:
         if self.weights in (self.margins or ()):
             raise StatementError(
                 f"the weights {self.weights!r} are also a margin",
-                code="two-roles",
+                code="weights-margin",
                 do="name a column of categories as the margin",
             )
         object.__setattr__(self, "population", self._read_population())

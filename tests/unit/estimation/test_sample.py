@@ -387,7 +387,7 @@ def test_what_does_not_fit_is_refused_by_name() -> None:
     with refused("missing-unit"):
         survey.estimate(holes, sample=Sample(strata="stratum"))
     apart = table.assign(sex=table["age"].map({"young": "f", "old": "m"}))
-    with refused("margins", LimitReachedError):
+    with refused("raking", LimitReachedError):
         margins = {"age": {"young": 1, "old": 1}, "sex": {"f": 0.4, "m": 0.6}}
         survey.estimate(apart, sample=Sample(margins=margins))
     with refused("counts-of-sample"):
@@ -406,7 +406,7 @@ def test_what_does_not_fit_is_refused_by_name() -> None:
         ("margin", {"margins": {"age": {"old": 0}}}),
         ("mapping", {"margins": {"age": 3}}),
         ("two-roles", {"strata": "s", "clusters": "s"}),
-        ("two-roles", {"weights": "s", "margins": {"s": {"a": 1}}}),
+        ("weights-margin", {"weights": "s", "margins": {"s": {"a": 1}}}),
         ("name", {"strata": 3}),
         ("duplicate", {"margins": {"age": {1: 1, "1": 2}}}),
     ],
