@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from builders import refused, thorough_or
 from ldpopt import Mechanism, ReportModel, Sample, Survey, regress
 from ldpopt.errors import ModelFileError
+from ldpopt.fieldwork import Store
 
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
 THREE = Mechanism(np.full((3, 3), 0.2) + 0.4 * np.eye(3), inputs=["low", "mid", "high"])
@@ -226,3 +229,30 @@ def test_a_model_of_one_mechanism_has_the_errors_of_the_sample() -> None:
     found = ReportModel(COIN).estimate(asked.bounds.counts)
     np.testing.assert_allclose(found.std_error, asked.std_error, rtol=1e-12)
     np.testing.assert_allclose(found.interval, asked.interval, rtol=1e-9)
+
+
+def test_a_database_shows_the_units_of_a_sample_without_arrow(tmp_path: Path) -> None:
+    pytest.importorskip("sqlalchemy")
+    asked, table = survey(), reports()
+    url = f"sqlite:///{tmp_path}/reports.db"
+    with Store(url, asked):
+        pass
+    with sqlite3.connect(tmp_path / "reports.db") as connection:
+        for column in ("region", "school"):
+            connection.execute(f"ALTER TABLE reports ADD COLUMN {column} TEXT")
+        rows = zip(
+            *(table[name].astype(str) for name in ("smokes", "stress", "region", "school")),
+            strict=True,
+        )
+        entries = [(f"{place:032x}", *row) for place, row in enumerate(rows)]
+        names = "(id, smokes, stress, region, school)"
+        connection.executemany(f"INSERT INTO reports {names} VALUES (?, ?, ?, ?, ?)", entries)
+    sample = Sample(clusters="school", population=100)
+    expected = asked.estimate(table, sample=sample, by="region")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "pyarrow", None)
+        found = asked.estimate(url, sample=sample, by="region")
+    for group in ("north", "south"):
+        np.testing.assert_allclose(
+            found.groups[group]["stress"].interval, expected.groups[group]["stress"].interval
+        )
