@@ -22,7 +22,7 @@ def values(
     ] = None,
     json: options.Json = None,
 ) -> None:
-    """Write each report as numbers whose means over people are the estimates.
+    """Write reports as numbers whose means are the estimates.
 
     One row for each person, in their order, and one column for each answer of a question. Any other
     program can average them by group, weight them, or take them as the outcome of a linear

@@ -5,6 +5,7 @@ In: reports of a mechanism, design or frequency protocol. Out: an `Estimate` wit
 and intervals.
 """
 
-from ldpopt.estimation import functions, techniques
+import lazy_loader  # type: ignore[import-untyped]
 
-__all__ = ["functions", "techniques"]
+# a command that needs one module of the package does not wait for all
+__getattr__, __dir__, __all__ = lazy_loader.attach(__name__, submodules=["functions", "techniques"])
