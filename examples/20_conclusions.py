@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from ldpopt import PureLDP, Survey, Workload, design, plan_difference, techniques
+from ldpopt import PureLDP, Survey, Workload, design, plan_difference, plot, techniques
 
 EDGES = [15, 25, 35, 45, 55, 65, 100]
 AGES = [f"{low}-{high - 1}" for low, high in pairwise(EDGES)]
@@ -55,6 +55,7 @@ by_region = survey.estimate(first, by="region")
 differences = by_region.differences("south")
 print(differences)
 print(by_region.independence("smokes").summary())
+axes = plot(by_region)
 
 # %%
 # The change since last year: ``--against REPORTS``.
@@ -81,7 +82,10 @@ values = survey.values(first)
 print(values[["smokes: yes"]].groupby(first["region"]).mean().round(3))
 
 # sphinx_gallery_start_ignore
-# Checks of the numbers above.
+# Checks of the numbers above, and the picture.
+import sys
+from pathlib import Path
+
 north = differences["north", "south"]["smokes"].contrast({"yes": 1})
 low, high = north.interval[0]
 assert low < 0.2 < high
@@ -90,4 +94,8 @@ risen = change["after", "before"]["smokes"].contrast({"yes": 1})
 assert risen.interval[0, 0] < 0.1 < risen.interval[0, 1]
 assert 30 < median.values[0] < 42
 assert survey.independence(first, "smokes", "age").p_value > 1e-3
+
+target = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+target.mkdir(parents=True, exist_ok=True)
+axes.figure.savefig(target / "20_conclusions.png", dpi=110)
 # sphinx_gallery_end_ignore
