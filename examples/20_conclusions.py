@@ -56,6 +56,7 @@ axes = plot(by_region)
 differences = by_region.differences("south")
 print(differences)
 print(by_region.independence("smokes").summary())
+axes = plot(by_region)
 
 # %%
 # The change since last year: ``--against REPORTS``.

@@ -34,6 +34,7 @@ from .estimation.power import plan_difference as plan_difference
 from .estimation.regression import Regression as Regression
 from .estimation.regression import regress as regress
 from .estimation.report_model import ReportModel as ReportModel
+from .estimation.sample import Sample as Sample
 from .estimation.significance import Significance as Significance
 from .foundation.budget import Budget as Budget
 from .foundation.rows import RowBlock as RowBlock

@@ -226,6 +226,14 @@ def _estimates(requested: EstimateRequest) -> SurveyEstimate:
         # reports of a mechanism are recognized by the mechanism, in whatever survey they are
         if requested.method == "inversion":
             return estimate_survey(survey, table, weights, requested.by, requested.reading)
+        if not survey.sample.is_plain:
+            raise StatementError(
+                "the most likely shares have no errors of a sample with strata, clusters, a "
+                "population or margins",
+                code="method-of-sample",
+                where="--method",
+                do="use the method inversion",
+            )
         if isinstance(table, str):
             counts = counts_of_all(survey, survey.columns, table, weights)
         else:

@@ -11,16 +11,17 @@ that it has if its mean is 0. Weights that are related to the answers are accoun
 `ldpopt.estimation.band`, by the values in ``a - t (1 - f)`` at the estimated ``t``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ldpopt.estimation.band import Band, MultiplesBand, Scales, effects_of
+from ldpopt.estimation.band import Band, MultiplesBand, Scales, effects_of, scales_of_sample
 from ldpopt.estimation.counts import Counts, ListedSource
 from ldpopt.estimation.estimate import Estimate
-from ldpopt.estimation.intervals import null_variances
+from ldpopt.estimation.intervals import null_variances, student_quantile
+from ldpopt.estimation.sampled import Influence, ReportNoise, SampledNumbers
 from ldpopt.foundation.numbers import Float
 
 ANSWERED = "answered"  # the method of such estimates
@@ -144,8 +145,46 @@ class RatioBand:
         return squares[self.rows], linear, squares[self.missing] - 2 * wanted[self.missing] + 1
 
     @cached_property
+    def _of_sample(self) -> SampledNumbers | None:
+        """What is known of the errors of ``a - t (1 - f)`` from a sample."""
+        if self.counts.sampled is None:
+            return None
+        t = np.nan_to_num(self._ratios)[:, None]
+        values, wanted, channel = self.source.estimator, self.source.wanted, self._channel
+        values, wanted = (each[self.rows] + t * each[self.missing] for each in (values, wanted))
+        noise = ReportNoise.of(values, wanted, channel, self.source.left_inverse)
+        return SampledNumbers(self.counts.sampled, values - t, self.counts.total, noise)
+
+    @property
+    def _channel(self) -> Float:
+        law = self.source.mechanism
+        return np.asarray(law.counts / law.denominator)
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of Student's t, with clusters."""
+        return self.of_all.freedom
+
+    @property
+    def influence(self) -> Influence | None:
+        """How much each person of a sample moves the ratios and the share of missing answers."""
+        if self._of_sample is None or self.of_all.influence is None:
+            return None
+        rows = np.zeros((int(self.has_missing), len(self.of_all.values)))
+        rows[:, self.missing] = 1.0
+        ratios = self._of_sample.influence.parts
+        last = self.of_all.influence.contrast(rows)
+        parts = [
+            (groups, np.concatenate([values / self._answered, share]))
+            for (groups, values), (_, share) in zip(ratios, last.parts, strict=True)
+        ]
+        return replace(last, parts=parts)
+
+    @cached_property
     def _scales(self) -> Scales:
         """One over the number of reports, for each ratio."""
+        if self._of_sample is not None:
+            return scales_of_sample(self._of_sample, self.counts)
         if not self.counts.is_weighted or not self._answered > 0:
             return Scales.of(self.counts)
         plain, heavy = (
@@ -176,7 +215,7 @@ class RatioBand:
         span = high - low
         far = np.stack([np.fmin(self._ratios, low - span), np.fmax(self._ratios, high + span)])
         near = np.broadcast_to(self._ratios, far.shape)
-        quantile = z if np.ndim(z) == 0 else z[: len(self.rows)]
+        quantile = student_quantile(z if np.ndim(z) == 0 else z[: len(self.rows)], self.freedom)
         last = z if np.ndim(z) == 0 else z[-1]
         for _ in range(STEPS if self._answered > 0 else 0):
             middle = (near + far) / 2

@@ -30,7 +30,13 @@ import numpy as np
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.identified import unseen_variances
-from ldpopt.estimation.intervals import binomial_intervals, norm_sub, score_intervals
+from ldpopt.estimation.intervals import (
+    binomial_intervals,
+    norm_sub,
+    score_intervals,
+    student_quantile,
+)
+from ldpopt.estimation.sampled import Influence, ReportNoise, SampledNumbers
 from ldpopt.foundation.numbers import Float
 
 SAME = 1e-9  # relative difference up to which two values of reports are the same
@@ -63,8 +69,10 @@ class Scales:
         return Scales(error, interval)
 
     def design_effects(self, counts: Counts, size: int) -> Float | None:
-        """Design effect of the weights for each of ``size`` estimates; None without weights."""
-        if not counts.is_weighted:
+        """Design effect of the weights and the sample for each of ``size`` estimates; None without
+        both.
+        """
+        if not counts.is_weighted and counts.sampled is None:
             return None
         return np.array(np.broadcast_to(counts.n_reports * self.interval, (size,)))
 
@@ -100,6 +108,21 @@ def scales_of_values(estimator: Float, values: Float, counts: Counts) -> Scales:
     return Scales.of(counts, effects_of(heavy, plain, largest))
 
 
+def scales_of_sample(numbers: SampledNumbers, counts: Counts) -> Scales:
+    """Scales of estimates from a sample, by the variance of the sample alone: a share of 1 of the
+    population, or strata that are alike inside, make intervals shorter. Intervals are at least as
+    wide as the noise makes them.
+    """
+    squares = numbers.deviations**2
+    plain = squares @ (counts.values / counts.total)
+    is_known = plain > ROUNDING * squares.max(axis=1)
+    error, interval = (
+        np.divide(each, plain, out=np.full_like(plain, counts.scale), where=is_known)
+        for each in (numbers.variances, np.maximum(numbers.variances, numbers.least))
+    )
+    return Scales(error, interval)
+
+
 class Band(Protocol):
     """Some numbers with their intervals at any confidence: the values that the reports do not
     contradict.
@@ -132,9 +155,18 @@ class Band(Protocol):
         2).
         """
 
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of their errors, of Student's t; infinite for normal ones."""
+
+    @property
+    def influence(self) -> Influence | None:
+        """How much each person of a sample moves them; None without a sample."""
+
     def ends(self, z: Any) -> Float:
         """Ends of the intervals, shape (k, 2), of quantile ``z`` of the normal distribution: a
-        number, or one for each interval, shape (k,).
+        number, or one for each interval, shape (k,). With few clusters the quantile of Student's t
+        with the same probability is taken.
         """
 
     def contrast(self, matrix: Float) -> "Band":
@@ -157,10 +189,14 @@ class NormalBand:
     spread: Float | None = None  # (k,); default: the standard errors
     possible: Any = (-np.inf, np.inf)  # (2,), or (k, 2)
     effect: Float | None = None  # (k,): of the weights
+    freedom: float = np.inf
+    influence: Influence | None = None
 
     def ends(self, z: Any) -> Float:
-        """Normal intervals, clipped."""
-        half = z * (self.errors if self.spread is None else self.spread)
+        """Normal intervals, or of Student's t, clipped."""
+        half = student_quantile(z, self.freedom) * (
+            self.errors if self.spread is None else self.spread
+        )
         low, high = np.transpose(self.possible)
         ends = np.stack([self.values - half, self.values + half], axis=-1)
         return np.asarray(np.clip(ends.T, low, high).T)
@@ -176,10 +212,12 @@ class NormalBand:
         size = np.abs(matrix)
         spread = self.errors if self.spread is None else self.spread
         possible = _range(matrix, self.possible)
+        influence = self.influence and self.influence.contrast(matrix)
+        sample: Any = {"freedom": self.freedom, "influence": influence}
         if self.covariance is None:
             if not is_one.all():
                 raise no_covariance()
-            return NormalBand(values, size @ self.errors, None, size @ spread, possible)
+            return NormalBand(values, size @ self.errors, None, size @ spread, possible, **sample)
         covariance = matrix @ self.covariance @ matrix.T
         variances = np.diag(self.covariance)
         errors, wide = (
@@ -193,7 +231,7 @@ class NormalBand:
             )
             for each in (self.errors, spread)
         )
-        return NormalBand(values, errors, covariance, wide, possible)
+        return NormalBand(values, errors, covariance, wide, possible, **sample)
 
 
 def _range(matrix: Float, possible: Any) -> Float:
@@ -222,7 +260,9 @@ class MultiplesBand:
             If one is not.
         """
         if ((matrix != 0).sum(axis=1) > 1).any():
-            return NormalBand(band.values, band.errors, band.covariance).contrast(matrix)
+            normal = NormalBand(band.values, band.errors, band.covariance)
+            sample = replace(normal, freedom=band.freedom, influence=band.influence)
+            return sample.contrast(matrix)
         return cls(band, matrix)
 
     @property
@@ -251,6 +291,17 @@ class MultiplesBand:
     def possible(self) -> Float:
         """Their least and largest values."""
         return _range(self.matrix, self.band.possible)
+
+    @property
+    def freedom(self) -> float:
+        """That of the numbers."""
+        return float(self.band.freedom)
+
+    @property
+    def influence(self) -> Influence | None:
+        """That of the numbers, multiplied."""
+        influence: Influence | None = self.band.influence
+        return influence and influence.contrast(self.matrix)
 
     def ends(self, z: Any) -> Float:
         """The ends of the numbers' intervals, multiplied."""
@@ -297,11 +348,30 @@ class ScoreBand:
     is_exact: bool = False
     # (m,): the channel of each report, if there are several, with fixed numbers of people
     groups: Any = None
+    inverse: Float | None = None  # (n, m): the left inverse of the channel, for a sample
 
     @cached_property
     def values(self) -> Float:
         """The estimates, shape (k,)."""
         return np.asarray(self._linear + self.constant)
+
+    @cached_property
+    def of_sample(self) -> SampledNumbers | None:
+        """What is known of the errors from a sample with strata, clusters or the like."""
+        if self.counts.sampled is None:
+            return None
+        noise = ReportNoise.of(self.estimator, self.wanted, self.channel, self.inverse)
+        return SampledNumbers(self.counts.sampled, self._deviations, self.counts.total, noise)
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of Student's t, with clusters."""
+        return np.inf if self.of_sample is None else self.of_sample.freedom
+
+    @property
+    def influence(self) -> Influence | None:
+        """How much each person of a sample moves the numbers."""
+        return None if self.of_sample is None else self.of_sample.influence
 
     @cached_property
     def _linear(self) -> Float:
@@ -313,6 +383,8 @@ class ScoreBand:
 
     @cached_property
     def _spread(self) -> Float:
+        if self.of_sample is not None:
+            return self.of_sample.covariance
         weights = self.counts.squares / self.counts.total**2
         covariance = (self._deviations * weights) @ self._deviations.T
         return np.asarray((covariance + covariance.T) / 2)
@@ -332,6 +404,8 @@ class ScoreBand:
     @property
     def variances(self) -> Float:
         """Variances of the estimates, shape (k,), at the reports that were seen."""
+        if self.of_sample is not None:
+            return self.of_sample.variances
         if self.has_covariance:
             return np.diag(self._spread)
         return np.asarray(self._deviations**2 @ (self.counts.squares / self.counts.total**2))
@@ -346,6 +420,8 @@ class ScoreBand:
     @cached_property
     def scales(self) -> Scales:
         """One over the effective number of reports of each estimate."""
+        if self.of_sample is not None:
+            return scales_of_sample(self.of_sample, self.counts)
         return scales_of_values(self.estimator, self._linear, self.counts)
 
     @property
@@ -361,6 +437,7 @@ class ScoreBand:
 
     def ends(self, z: Any) -> Float:
         """Score intervals of quantile ``z``, shape (k, 2), not clipped."""
+        z = student_quantile(z, self.freedom)
         second = self.estimator**2 @ self.channel.T
         scale = self.scales.interval
         ends = score_intervals(self._linear, self.wanted, second, self.frequencies, scale, z)
@@ -397,7 +474,7 @@ class ScoreBand:
         are taken.
         """
         frequencies = norm_sub(inverse @ (counts.values / counts.total))
-        return cls(estimator, wanted, channel, frequencies, counts, **fields)
+        return cls(estimator, wanted, channel, frequencies, counts, inverse=inverse, **fields)
 
     def contrast(self, matrix: Float) -> "ScoreBand":
         r"""The band of :math:`B V`, :math:`B W`: its variances are those of ``B t`` itself."""
@@ -439,13 +516,25 @@ class ProjectedBand:
         """Those of the unbiased estimates."""
         return self.unbiased.possible
 
+    @property
+    def freedom(self) -> float:
+        """That of the unbiased estimates."""
+        return self.unbiased.freedom
+
+    @property
+    def influence(self) -> Influence | None:
+        """That of the unbiased estimates."""
+        return self.unbiased.influence
+
     def ends(self, z: Any) -> Float:
         """Ends of the unbiased estimates' intervals, clipped to [0, 1]."""
         return np.clip(self.unbiased.ends(z), 0.0, 1.0)
 
     def contrast(self, matrix: Float) -> NormalBand:
         """Normal intervals of sums and differences of the moved estimates."""
-        return NormalBand(self.values, self.errors, self.covariance).contrast(matrix)
+        normal = NormalBand(self.values, self.errors, self.covariance)
+        sample = replace(normal, freedom=self.freedom, influence=self.influence)
+        return sample.contrast(matrix)
 
 
 def no_covariance() -> StatementError:

@@ -48,7 +48,14 @@ def function(
     slopes = _slopes(f, at, results) if gradient is None else _given(gradient, at, results)
     variances = np.maximum(_variances_of_contrasts(estimate, slopes), 0.0)
     covariance = slopes @ estimate.covariance @ slopes.T
-    band = NormalBand(results, np.sqrt(variances), covariance)
+    bounds = estimate.bounds
+    band = NormalBand(
+        results,
+        np.sqrt(variances),
+        covariance,
+        freedom=bounds.freedom,
+        influence=bounds.influence and bounds.influence.contrast(slopes),
+    )
     return _of_band(estimate, band, None if labels is None else tuple(labels), "function")
 
 

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import numpy as np
@@ -49,6 +49,9 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.prior import read_prior
 from ldpopt.tables.coding import Missing
 from ldpopt.tables.frames import is_partitioned
+
+if TYPE_CHECKING:
+    from ldpopt.estimation.sampled import SampledPeople
 
 FORMAT = "ldpopt counts 1"
 MAX_FILE_BYTES = 2**30
@@ -101,6 +104,7 @@ class Counts:
     total_squares: float
     n_reports: int
     people: frozenset[int] = field(default_factory=new_people)
+    sampled: SampledPeople | None = None  # how the people were drawn, if not one by one
 
     def __post_init__(self) -> None:
         for name in ("values", "squares"):
@@ -173,7 +177,12 @@ class Counts:
         sums = {
             key: getattr(self, key) + getattr(other, key) for key in ("values", "squares", *SUMS)
         }
-        return replace(self, **sums, people=self.people | other.people)
+        sampled = self.sampled
+        if self.sampled is not None:
+            sampled = self.sampled + other.sampled
+        elif other.sampled is not None:
+            sampled = other.sampled + None
+        return replace(self, **sums, people=self.people | other.people, sampled=sampled)
 
     __radd__ = __add__
 

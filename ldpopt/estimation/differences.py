@@ -12,6 +12,7 @@ import numpy as np
 from ldpopt.errors import StatementError
 from ldpopt.estimation.band import Band
 from ldpopt.estimation.intervals import interval_quantile
+from ldpopt.estimation.sampled import Influence
 from ldpopt.foundation.numbers import Float, short_repr
 
 if TYPE_CHECKING:
@@ -20,12 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class DifferenceBand:
-    r"""Differences of two independent bands.
+    r"""Differences of two bands of other people.
 
     The distance from the difference to an end is the root of the sum of the squared distances of
     the two estimates to those of their ends that are on this side: each end of an interval shows
     the variance that the estimate would have there (Newcombe 1998; Zou and Donner 2008). A distance
-    below 0, of an estimate outside of its own interval, counts as 0.
+    below 0, of an estimate outside of its own interval, counts as 0. Groups of one sample, whose
+    people are in the same clusters, are not independent: with the correlation ``r`` of the two
+    estimates, twice ``r`` times the product of both distances is subtracted under the root.
     """
 
     first: Band
@@ -36,17 +39,48 @@ class DifferenceBand:
         """The differences, shape (k,)."""
         return np.asarray(self.first.values - self.second.values)
 
+    @cached_property
+    def _crossed(self) -> Float | None:
+        """Covariance of the first with the second estimates, shape (k, k); None if they are
+        independent.
+        """
+        influence = self.first.influence
+        return None if influence is None else influence.covariance(self.second.influence)
+
+    @cached_property
+    def _correlation(self) -> Float | float:
+        """Correlation of each first with its second estimate."""
+        if self._crossed is None:
+            return 0.0
+        product = self.first.errors * self.second.errors
+        crossed = np.diag(self._crossed)
+        ratio = np.divide(crossed, product, out=np.zeros_like(product), where=product > 0)
+        return np.clip(ratio, -1.0, 1.0)
+
     @property
     def errors(self) -> Float:
-        """Roots of the sums of the variances."""
-        return np.asarray(np.hypot(self.first.errors, self.second.errors))
+        """Roots of the sums of the variances, less twice the covariance."""
+        return _together(self.first.errors, self.second.errors, self._correlation)
 
     @property
     def covariance(self) -> Float | None:
-        """Sum of both covariances; None if one is not known."""
+        """Sum of both covariances, less those between them; None if one is not known."""
         if self.first.covariance is None or self.second.covariance is None:
             return None
-        return np.asarray(self.first.covariance + self.second.covariance)
+        total = self.first.covariance + self.second.covariance
+        return np.asarray(
+            total if self._crossed is None else total - self._crossed - self._crossed.T
+        )
+
+    @property
+    def freedom(self) -> float:
+        """The smaller one of both."""
+        return min(self.first.freedom, self.second.freedom)
+
+    @property
+    def influence(self) -> Influence | None:
+        """That of the first less that of the second estimates."""
+        return self.first.influence and self.first.influence.minus(self.second.influence)
 
     @property
     def effect(self) -> None:
@@ -64,8 +98,8 @@ class DifferenceBand:
         below_second, above_second = _distances(self.second, z)
         return np.stack(
             [
-                self.values - np.hypot(below, above_second),
-                self.values + np.hypot(above, below_second),
+                self.values - _together(below, above_second, self._correlation),
+                self.values + _together(above, below_second, self._correlation),
             ],
             axis=-1,
         )
@@ -73,6 +107,14 @@ class DifferenceBand:
     def contrast(self, matrix: Float) -> DifferenceBand:
         """Sums of differences are differences of sums."""
         return DifferenceBand(self.first.contrast(matrix), self.second.contrast(matrix))
+
+
+def _together(first: Float, second: Float, correlation: Float | float) -> Float:
+    """The distance that two make together, shape (k,)."""
+    if np.ndim(correlation) == 0:
+        return np.asarray(np.hypot(first, second))
+    squares = first**2 + second**2 - 2 * correlation * first * second
+    return np.sqrt(np.maximum(squares, 0.0))
 
 
 def _distances(band: Band, z: Any) -> tuple[Float, Float]:

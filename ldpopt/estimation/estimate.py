@@ -528,8 +528,8 @@ class Estimate(HasFacts):
 
 
 def cost_of_weights(estimates: Mapping[str, Estimate]) -> list[str]:
-    """What unequal weights cost, in a sentence with the largest design effect by name; none without
-    weights.
+    """What unequal weights, or strata and clusters, cost, in a sentence with the largest design
+    effect by name; none without them.
     """
     effects = [
         f"{name} {each.effect.max():.3g}".strip()
@@ -539,7 +539,9 @@ def cost_of_weights(estimates: Mapping[str, Estimate]) -> list[str]:
     if not effects:
         return []
     shown = f"{', '.join(effects[:SHOWN])}{', ...' if len(effects) > SHOWN else ''}"
+    is_sample = any(each.bounds.influence is not None for each in estimates.values())
     return [
-        f"design effect of the weights, at most: {shown} (intervals are as wide as with so many "
-        "times fewer reports of equal weights)"
+        f"design effect of the {'sample' if is_sample else 'weights'}, at most: {shown} (intervals "
+        "are as wide as with so many times fewer reports of equal weights"
+        f"{', of people drawn one by one' if is_sample else ''})"
     ]

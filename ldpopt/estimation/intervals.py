@@ -21,6 +21,9 @@ from ldpopt.auditing.black_box import lower_limit, upper_limit
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float, inner_share, real_array, shaped_array, truth
 
+FARTHEST_TAIL = 35.0  # normal quantile up to which Student's quantiles are computed
+LARGEST_QUANTILE = 1e70  # its fourth power is a float
+
 
 def normal_quantile(confidence: float) -> float:
     r"""Return ``z`` with :math:`\Pr(|Z| \le z) = \text{confidence}` for a standard normal ``Z``:
@@ -38,6 +41,18 @@ def interval_quantile(confidence: float, count: int, simultaneous: bool) -> floa
     return (
         normal_quantile(1.0 - (1.0 - confidence) / count) if simultaneous and count > 1 else alone
     )
+
+
+def student_quantile(z: Any, freedom: float) -> Any:
+    """The quantile of Student's t distribution with the probability of a normal quantile ``z >=
+    0``; for infinite freedom ``z`` itself.
+    """
+    if freedom == np.inf:
+        return z
+    from scipy.special import ndtr, stdtrit
+
+    tail = ndtr(-np.clip(z, 0.0, FARTHEST_TAIL))  # all that floats have
+    return np.minimum(-stdtrit(freedom, tail), LARGEST_QUANTILE)
 
 
 def tail(z: Any) -> Any:
@@ -63,9 +78,6 @@ def norm_sub(values: Float) -> Float:
     return np.asarray(np.maximum(values - shift[int(np.flatnonzero(falling > shift)[-1])], 0.0))
 
 
-LARGEST_QUANTILE = 40.0  # of the normal distribution: beyond, its tail is 0 in floats
-
-
 def _scale(scale: Any, numbers: Any) -> Float:
     """Read one over numbers of reports: one number, or one for each number."""
     read = real_array(scale, "scale")
@@ -86,7 +98,7 @@ def _quantile(z: Any, numbers: Any) -> Any:
         or not ((read >= 0) & (read <= LARGEST_QUANTILE)).all()
     ):
         raise StatementError(
-            "z is not a quantile of the normal distribution",
+            "z is not a quantile of the normal, or of Student's distribution",
             code="quantile",
             do=f"give a number from 0 to {LARGEST_QUANTILE:g}, or one for each number",
         )

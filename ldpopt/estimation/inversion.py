@@ -144,7 +144,8 @@ def estimate_frequencies(
             counts, *matrices, answers=mechanism.inputs, is_exact=simultaneous and len(names) > 1
         )
         if intervals == "normal":
-            band = NormalBand(band.values, band.errors, band.covariance, effect=band.effect)
+            drawn = {key: getattr(band, key) for key in ("effect", "freedom", "influence")}
+            band = NormalBand(band.values, band.errors, band.covariance, **drawn)
     else:
         band = likelihood_band(channel, counts)
     is_all = numbers is None

@@ -22,7 +22,7 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.estimation.band import Band, MultiplesBand, ScoreBand
-from ldpopt.estimation.intervals import normal_quantile
+from ldpopt.estimation.intervals import normal_quantile, student_quantile
 from ldpopt.foundation.labels import label_numbers
 from ldpopt.foundation.numbers import Float, inner_share, short_repr
 
@@ -57,7 +57,8 @@ class QuantileBand:
     @property
     def errors(self) -> Float:
         """Half of the length of the interval of one standard error, shape (1,)."""
-        return np.asarray(np.diff(self.ends(1.0))[:, 0] / 2)
+        width = 2 * student_quantile(1.0, self.freedom)
+        return np.asarray(np.diff(self.ends(1.0))[:, 0] / width)
 
     @property
     def covariance(self) -> None:
@@ -75,6 +76,16 @@ class QuantileBand:
         if self.edges is None:
             return np.array([[0.0, float(len(self.shares.values))]])
         return np.asarray(self.edges[[0, -1]][None])
+
+    @property
+    def freedom(self) -> float:
+        """That of the shares."""
+        return self.shares.freedom
+
+    @property
+    def influence(self) -> None:
+        """Not known: a quantile is not linear in the reports."""
+        return None
 
     def ends(self, z: Any) -> Float:
         """Ends of the interval, shape (1, 2).
@@ -119,7 +130,7 @@ def quantile(estimate: Estimate, p: float, edges: Any = None) -> Estimate:
     return replace(
         estimate,
         values=band.values,
-        std_error=np.diff(interval)[:, 0] / (2 * z),
+        std_error=np.diff(interval)[:, 0] / (2 * student_quantile(z, band.freedom)),
         method="quantile",
         labels=(f"quantile {share:g}",),
         covariance=None,

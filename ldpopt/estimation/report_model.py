@@ -425,6 +425,7 @@ class ReportModel(ListedSource):
             answers=self.names,
             is_exact=reading.simultaneous and self.is_one,
             groups=self._groups,
+            inverse=source.left_inverse if self.is_one else None,
         )
         return Estimate.of_band(
             band,

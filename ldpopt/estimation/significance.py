@@ -25,8 +25,10 @@ Pearson's statistic of the reports. Variances are those under the hypothesis, so
 the simplex is met: tests by the estimated variance reject far too often with few reports, and
 likelihood ratios too rarely.
 
-**Weights.** ``T`` is divided by the mean design effect :math:`\operatorname{tr}(C_0^{-1} C) / r`,
-where ``C`` has the squares of the weights (Rao and Scott 1981).
+**Weights and samples.** ``T`` is divided by the mean design effect
+:math:`\operatorname{tr}(C_0^{-1} C) / r`, where ``C`` has the squares of the weights, or is the
+covariance of the sample (Rao and Scott 1981). With clusters its quantiles are those of Fisher's F
+with the degrees of freedom of the clusters, as Student's t for one number.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.band import Band, LikelihoodBand, ProjectedBand, ScoreBand
 from ldpopt.estimation.identified import Dependence, has_independent_rows, integers
 from ldpopt.estimation.linear import weighted_left_inverse
+from ldpopt.estimation.sampled import ReportNoise, SampledNumbers, SampledPeople
 from ldpopt.foundation.display import Facts, HasFacts
 from ldpopt.foundation.numbers import Float, real_number, short_repr
 from ldpopt.problem.prior import read_prior
@@ -171,28 +174,66 @@ def _test_reports(band: Any, expected: Float, hypothesis: str) -> Significance:
     scores = _Directions.of(band.channel, expected, band.groups)
     distance = scores.white @ (share - expected)
     effect = 1.0
-    if counts.is_weighted:
+    of_error = np.inf
+    if counts.sampled is not None:
+        values = scores.white - distance[:, None]
+        drawn = _Drawn(counts.sampled, band.channel, band.inverse)
+        effect, of_error = drawn.effect(values, counts.total, counts.scale)
+    elif counts.is_weighted:
         people = (scores.white**2).sum(axis=0) - 2 * distance @ scores.white + distance @ distance
         effect = float(people @ counts.squares) / counts.total_squares / max(1, scores.freedom)
-    return _chi_square(distance @ distance / counts.scale, scores.freedom, effect, hypothesis)
+    statistic = distance @ distance / counts.scale
+    return _chi_square(statistic, scores.freedom, effect, hypothesis, of_error)
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """The people of a test, from a sample, and the channel of their reports with its left inverse,
+    if it has one.
+    """
+
+    sampled: SampledPeople
+    channel: Float
+    inverse: Float | None
+
+    def effect(self, values: Float, total: float, scale: float) -> tuple[float, float]:
+        """The mean variance of some numbers of mean 0 and covariance ``scale`` if people were drawn
+        one by one, in units of it, and its degrees of freedom.
+        """
+        noise = ReportNoise.of(values, values @ self.channel.T, self.channel, self.inverse)
+        numbers = SampledNumbers(self.sampled, values, total, noise)
+        return float(numbers.variances.sum() / scale) / max(1, len(values)), numbers.freedom
 
 
 def independence(
-    values: Float, squares: Float, channels: tuple[Float, Float], hypothesis: str
+    values: Float,
+    squares: Float,
+    channels: tuple[Float, Float],
+    hypothesis: str,
+    sampled: SampledPeople | None = None,
 ) -> Significance:
     """Test whether the answers to two questions are independent, or an answer and a group, whose
     channel is the identity.
 
     ``values`` and ``squares``, shape (m_a, m_b), are the sums of the weights, and of their squares,
-    of the people with each pair of reports.
+    of the people with each pair of reports; ``sampled`` has the pairs in the same order.
     """
     margins = values.sum(axis=1) / values.sum(), values.sum(axis=0) / values.sum()
     first, second = map(_Directions.of, channels, margins)
-    return _independence(values, squares, (first, second), hypothesis)
+    drawn = None
+    if sampled is not None:
+        inverses = [weighted_left_inverse(each, each.mean(axis=0)) for each in channels]
+        both: list[Any] = [np.kron(*channels), np.kron(*inverses)]
+        drawn = _Drawn(sampled, *both)
+    return _independence(values, squares, (first, second), hypothesis, drawn)
 
 
 def _independence(
-    values: Float, squares: Float, directions: tuple[_Directions, _Directions], hypothesis: str
+    values: Float,
+    squares: Float,
+    directions: tuple[_Directions, _Directions],
+    hypothesis: str,
+    drawn: _Drawn | None = None,
 ) -> Significance:
     """The statistic of a table of reports in some directions of both."""
     first, second = directions
@@ -203,11 +244,15 @@ def _independence(
     freedom = first.freedom * second.freedom
     scale = squares.sum() / total**2
     effect = 1.0
-    if not np.array_equal(values, squares):
+    of_error = np.inf
+    if drawn is not None:
+        pairs = np.kron(first.white, second.white) - away.reshape(-1, 1)
+        effect, of_error = drawn.effect(pairs, total, scale)
+    elif not np.array_equal(values, squares):
         sizes = np.outer((first.white**2).sum(axis=0), (second.white**2).sum(axis=0))
         people = sizes - 2 * first.white.T @ away @ second.white + (away**2).sum()
         effect = float((people * squares).sum()) / squares.sum() / max(1, freedom)
-    return _chi_square((away**2).sum() / scale, freedom, effect, hypothesis)
+    return _chi_square((away**2).sum() / scale, freedom, effect, hypothesis, of_error)
 
 
 def homogeneity(bands: Sequence[ScoreBand], hypothesis: str) -> Significance:
@@ -216,16 +261,36 @@ def homogeneity(bands: Sequence[ScoreBand], hypothesis: str) -> Significance:
 
     For frequencies this is `independence` with the identity as the channel of the groups.
     """
-    values = np.stack([band.counts.values for band in bands]).astype(float)
-    squares = np.stack([band.counts.squares for band in bands]).astype(float)
+    values, squares = (
+        np.stack([getattr(band.counts, key) for band in bands], axis=1).astype(float)
+        for key in ("values", "squares")
+    )
     margins = values.sum(axis=1) / values.sum(), values.sum(axis=0) / values.sum()
-    groups = _Directions.of(np.eye(len(bands)), margins[0])
+    groups = _Directions.of(np.eye(len(bands)), margins[1])
     first = bands[0]
     if len(first.estimator) == len(first.channel):
-        answers = _Directions.of(first.channel, margins[1])
+        answers = _Directions.of(first.channel, margins[0])
     else:  # other numbers than all frequencies, such as one question of a joint report
-        answers = _Directions.of_values(first.estimator, margins[1])
-    return _independence(values, squares, (groups, answers), hypothesis)
+        answers = _Directions.of_values(first.estimator, margins[0])
+    return _independence(values, squares, (answers, groups), hypothesis, _drawn_of_groups(bands))
+
+
+def _drawn_of_groups(bands: Sequence[ScoreBand]) -> _Drawn | None:
+    """The people of several groups of one sample; None without a sample."""
+    samples = [band.counts.sampled for band in bands if band.counts.sampled is not None]
+    if not samples:
+        return None
+    every = samples[0]
+    for other in samples[1:]:
+        every = every + other
+    places = np.full(len(every.table.groups), -1)
+    for place, each in enumerate(samples):
+        places[each.groups] = place
+    sampled = every.with_groups_as_reports(places.tolist(), len(samples))
+    channel, inverse = bands[0].channel, bands[0].inverse
+    same = np.eye(len(samples))
+    both: list[Any] = [np.kron(channel, same), None if inverse is None else np.kron(inverse, same)]
+    return _Drawn(sampled, *both)
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,10 +371,18 @@ def _independent_rows(channel: Float) -> Any:
     return Dependence.of(masses).kept
 
 
-def _chi_square(statistic: float, freedom: int, effect: float, hypothesis: str) -> Significance:
-    from scipy.special import chdtrc
+def _chi_square(
+    statistic: float, freedom: int, effect: float, hypothesis: str, of_error: float = np.inf
+) -> Significance:
+    """The result of a statistic, chi-square in many clusters; in few, whose error has ``of_error``
+    degrees of freedom, Fisher's F.
+    """
+    from scipy.special import chdtrc, fdtrc
 
     value = float(statistic) / (effect if effect > 0 else 1.0)
-    return Significance(
-        value, freedom, float(chdtrc(freedom, value)) if freedom else 1.0, hypothesis
-    )
+    chance = 1.0
+    if freedom and of_error < np.inf:
+        chance = float(fdtrc(freedom, of_error, value / freedom))
+    elif freedom:
+        chance = float(chdtrc(freedom, value))
+    return Significance(value, freedom, chance, hypothesis)

@@ -32,6 +32,8 @@ class SupportBand:
     among: tuple[int, int] | None = None  # None: score intervals
     is_pair: bool = False  # whether these are the two shares of a yes/no question
     effect: Float | None = None  # (k,): design effect of the weights
+    freedom: float = np.inf
+    influence: None = None
 
     @cached_property
     def values(self) -> Float:

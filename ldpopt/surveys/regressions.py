@@ -23,6 +23,8 @@ def regress_survey(survey: Questionnaire, formula: str, table: Any, **options: A
             code="joint",
             do="ask the questions apart (scheme 'split'), or look at a table of two: estimate_pair",
         )
+    if options["sample"] is None and not (survey.sample.is_plain and survey.weights is None):
+        options["sample"] = survey.sample
     protected = {
         name: law for name, law in survey.randomizers.items() if isinstance(law, Mechanism)
     }

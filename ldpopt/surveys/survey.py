@@ -12,6 +12,7 @@ from ldpopt.estimation.options import Reading
 from ldpopt.estimation.planning import Precision
 from ldpopt.estimation.regression.problem import Kind
 from ldpopt.estimation.regression.result import Regression
+from ldpopt.estimation.sample import Sample
 from ldpopt.estimation.significance import Significance
 from ldpopt.foundation.display import Described, Facts
 from ldpopt.foundation.files import FilePath
@@ -64,6 +65,9 @@ class Survey(Questionnaire, Described):
         What the survey is about; default: ``""``.
     weights : str, optional
         Column of survey weights, which is kept in files of reports, unprotected; default: none.
+    sample : Sample, optional
+        How people are drawn: strata, clusters, the population, margins; its columns are kept in
+        files of reports, unprotected. Default: one by one, with the weights.
     words : mapping, optional
         Words of the page for respondents, with the keys of ``[form]`` in a survey file, and
         ``{"questions": {name: {"text": ..., "answers": {label: words}}}}``; default: none.
@@ -269,7 +273,7 @@ class Survey(Questionnaire, Described):
         """Write the reports of a file of answers, CSV or Parquet, in one pass; return the number of
         rows.
 
-        All columns but the questions, ``keep`` and the weights are dropped; see
+        All columns but the questions, ``keep`` and those of the sample are dropped; see
         `Mechanism.privatize` for the other arguments. A column that has reports already, by the
         origin of its file, is refused unless ``again`` is true.
         """
@@ -311,6 +315,7 @@ class Survey(Questionnaire, Described):
         table: Any,
         *,
         weights: Any = None,
+        sample: Sample | None = None,
         by: str | None = None,
         confidence: float = 0.95,
         simultaneous: bool = False,
@@ -332,7 +337,10 @@ class Survey(Questionnaire, Described):
         table : dataframe, path of a file, address of a database, or mapping name -> Counts
             Reports, or their counts.
         weights : array_like, Series or column name, optional
-            Weight of each person; default: those of the survey, else all 1.
+            Weight of each person; default: those of the sample, else of the survey, else all 1.
+        sample : Sample, optional
+            How the people were drawn; default: as the survey says. Groups are parts of the sample,
+            also where no group is in all of its clusters.
         by : str, optional
             Column of groups, such as a region, for each of which everything is estimated; default:
             none.
@@ -353,14 +361,24 @@ class Survey(Questionnaire, Described):
         Raises
         ------
         StatementError
-            If a question is missing, counts are of another mechanism, or there are more than 1000
-            groups.
+            If a question is missing, counts are of another mechanism, there are more than 1000
+            groups, or the table does not fit the sample: a stratum has a single unit, or a margin
+            other categories.
         ModelFileError
             If it is the database of another survey or wave.
+
+        Examples
+        --------
+        >>> import ldpopt, pandas
+        >>> coin = ldpopt.Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+        >>> reports = pandas.DataFrame({"q": ["no", "yes", "yes"] * 4, "class": [*range(6)] * 2})
+        >>> classes = ldpopt.Sample(clusters="class")
+        >>> Survey({"q": coin}).estimate(reports, sample=classes)["q"].std_error.round(3)
+        array([0.422, 0.422])
         """
         reading = Reading(confidence, simultaneous, check_fit)
         require_form_of(self, table)
-        return estimate_survey(self, table, weights, by, reading)
+        return estimate_survey(self, table, weights, by, reading, sample)
 
     def estimate_question(
         self,
@@ -465,7 +483,15 @@ class Survey(Questionnaire, Described):
         """
         return values_of_survey(self, table, questions)
 
-    def independence(self, table: Any, one: str, two: str, *, weights: Any = None) -> Significance:
+    def independence(
+        self,
+        table: Any,
+        one: str,
+        two: str,
+        *,
+        weights: Any = None,
+        sample: Sample | None = None,
+    ) -> Significance:
         """Test whether the answers to two questions are independent.
 
         They are exactly if the two reports of a person are; see `ldpopt.estimation.significance`.
@@ -477,7 +503,9 @@ class Survey(Questionnaire, Described):
         one, two : str
             The questions.
         weights : array_like, Series or column name, optional
-            Weight of each person; default: those of the survey, else all 1.
+            Weight of each person; default: those of the sample, else of the survey, else all 1.
+        sample : Sample, optional
+            How the people were drawn; default: as the survey says.
 
         Raises
         ------
@@ -485,7 +513,7 @@ class Survey(Questionnaire, Described):
             If a person does not report on both questions in two reports, or the questions have too
             many answers.
         """
-        return independence_of(self, table, (one, two), weights)
+        return independence_of(self, table, (one, two), weights, sample)
 
     def regress(
         self,
@@ -505,9 +533,10 @@ class Survey(Questionnaire, Described):
             As ``"smokes ~ age + C(region)"``. The questions of the survey are protected columns.
         table : dataframe, or path of a file
             Reports, as `privatize` returned or wrote them, with clear columns beside them.
-        kind, sample, confidence, missing
-            As in `ldpopt.regress`; default: ``"logit"`` and ``None`` and ``0.95`` and
-            ``"refuse"``.
+        sample : Sample, optional
+            How the people were drawn; default: as the survey says, with its weights.
+        kind, confidence, missing
+            As in `ldpopt.regress`; default: ``"logit"`` and ``0.95`` and ``"refuse"``.
 
         Raises
         ------

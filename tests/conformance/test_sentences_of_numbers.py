@@ -562,8 +562,6 @@ ALWAYS = {
     "_, at most": "the heading of what follows from the second of these effects",
     "Private channel for a convex utility": "a title; value and bound stand under it",
     "best of two reports": "over all channels of two reports, compared with all partitions",
-    "_: are the answers the same in all groups of": "a question; its test stands under it",
-    "_; Holm's is right for all rows together": "Holm (1979), for any dependence of the rows",
     ", all at once": "of simultaneous intervals, whose coverage is simulated elsewhere",
     "--kind polytope draws all mechanisms of a model, and a JSON file has one": NO_CLAIM,
     r"Audit over all pairs of answers: true $\varepsilon$ = _": EXACT,
@@ -576,7 +574,9 @@ ALWAYS = {
         "fewer reports than answers have a smaller rank"
     ),
     "_: _ links; give each person one, then delete the file": NO_CLAIM,
+    "_: are the answers the same in all groups of": NO_CLAIM,
     "_: shares among those who answered; _ is a share of all people": "of such estimates only",
+    "_; Holm's is right for all rows together": "of p-values that were adjusted by Holm's method",
     "_; `ldpopt design` finds the best one for them": NO_CLAIM,
     "a person spends epsilon _, and all certificates hold": "after all were checked",
     "best guess of two answers": NO_CLAIM,
