@@ -95,11 +95,9 @@ class Sample:
     def _read_population(self) -> Any:
         if self.population is None:
             return None
-        if isinstance(self.population, Mapping) != (self.strata is not None):
+        if isinstance(self.population, Mapping) and self.strata is None:
             raise StatementError(
-                "the population is given by stratum, and there are no strata"
-                if self.strata is None
-                else "of strata, the population of each is needed",
+                "the population is given by stratum, and there are no strata",
                 code="population",
                 do="pass strata= with {stratum: number}, or one number without strata",
             )

@@ -18,7 +18,7 @@ times that of the answers, and the noise.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -109,6 +109,12 @@ class SampledTable:
             of which nobody was drawn.
         """
         population: Any = self.sample.population
+        if self.sample.strata and population is not None and not isinstance(population, Mapping):
+            raise StatementError(
+                "one number is given for the population, and there are strata",
+                code="population-of-strata",
+                do="pass the population of each stratum: {stratum: number}",
+            )
         if population is None:
             return np.zeros(len(self.strata))
         sizes: dict[str, int] = population if self.sample.strata else {"": population}

@@ -371,6 +371,8 @@ def test_what_does_not_fit_is_refused_by_name() -> None:
         survey.estimate(one, sample=Sample(clusters="cluster"), by="region")
     with refused("stratum"):
         estimate(strata="stratum", population={"a": 100, "b": 100})
+    with refused("population-of-strata"):
+        estimate(strata="stratum", population=1000)
     with refused("empty-stratum"):
         estimate(strata="stratum", population=SIZES | {"d": 10, "b": 200})
     with refused("population-size"):
@@ -400,7 +402,6 @@ def test_what_does_not_fit_is_refused_by_name() -> None:
     ("code", "stated"),
     [
         ("population", {"population": {"a": 5}}),
-        ("population", {"strata": "s", "population": 5}),
         ("mapping", {"strata": "s", "population": {}}),
         ("whole-number", {"population": 2.5}),
         ("margin", {"margins": {"age": {"old": 0}}}),
