@@ -29,6 +29,7 @@ EVERYWHERE = {"--help", "--version"}
 ALL_WITH = "every command that has it"
 COMMANDS = {  # files that are not a command's own: by option, the commands that can print the text
     ("estimation/reports.py", "--keep"): ["privatize", "survey privatize"],
+    ("estimation/units.py", "--keep"): ["privatize", "survey privatize"],
     ("fieldwork/about.py", "--changed-words"): ["survey collect"],
     ("fieldwork/connections.py", "--port"): ["survey collect"],
     ("fieldwork/connections.py", "--host"): ["survey collect"],
