@@ -213,6 +213,10 @@ def subjects() -> dict[type, list[Any]]:
         COIN.shannon_capacity(),
         lo.fieldwork.Store(f"sqlite:///{FOLDER.name}/reports.db", survey),
         lo.datasets.load("anes96:PID"),
+        lo.techniques.cheating_detection("1/4", "3/4"),
+        lo.regress(
+            "q ~ 1", pd.DataFrame({"q": ["no", "yes", "yes"] * 40}), {"q": COIN}, kind="mean"
+        ),
     ]
     by_class: dict[type, list[Any]] = {}
     with warnings.catch_warnings():

@@ -6,7 +6,6 @@ from ldpopt.cli import options
 from ldpopt.cli.options import option
 from ldpopt.cli.printing import show, working
 from ldpopt.cli.status import database_address
-from ldpopt.errors import ModelFileError
 
 
 def backup(
@@ -22,11 +21,6 @@ def backup(
     from ldpopt.fieldwork.upkeep import backup as back_up
 
     address = database_address(database)
-    try:
-        with working("copying the database"):
-            count = back_up(address, output)
-    except FileExistsError:
-        raise ModelFileError(
-            "there is a file already", code="exists", where=output, do="name a new file"
-        ) from None
+    with working("copying the database"):
+        count = back_up(address, output)
     show(f"{output}: {count:,} reports", {"file": output, "reports": count}, json)

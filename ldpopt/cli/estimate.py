@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ldpopt.cli import options
+from ldpopt.cli.conclusions import Conclusions, conclude
 from ldpopt.cli.options import new_file, new_picture, option
 from ldpopt.cli.printing import (
     picked,
@@ -63,6 +64,34 @@ def estimate(
     by: Annotated[
         str | None, option("--by COLUMN", "Estimate for each group of people, such as a region.")
     ] = None,
+    differences: Annotated[
+        str | None,
+        option(
+            "--differences GROUP",
+            "Each group minus this one, with a p-value; 'all': every pair (with --by).",
+        ),
+    ] = None,
+    against: Annotated[
+        str | None,
+        option("--against REPORTS", "Changes since an earlier wave, of other people."),
+    ] = None,
+    quantile: Annotated[
+        list[float] | None,
+        option(
+            "--quantile P",
+            "A quantile of each question of ordered answers (may be given again): .5 is the "
+            "median.",
+        ),
+    ] = None,
+    test: Annotated[
+        bool, typer.Option("--test", help="Test whether all groups answer alike (with --by).")
+    ] = False,
+    consistent: Annotated[
+        bool,
+        typer.Option(
+            "--consistent", help="Shares of groups that are not negative and add up (with --by)."
+        ),
+    ] = False,
     output: Annotated[
         str | None, new_file("-o --output TABLE", "The table as CSV or Parquet, by the ending.")
     ] = None,
@@ -80,6 +109,8 @@ def estimate(
     survey: all of its questions, perhaps for each group of people (--by). Estimates are unbiased,
     with score intervals; norm_sub is the nearest distribution without negative shares. If a
     question of a survey has an answer for missing ones, the shares are among those who answered.
+    Groups are compared by --differences, --test and --consistent, waves by --against; --quantile
+    gives medians of ordered answers.
     The exit code is 1 if the reports cannot come from the mechanism (p-value below 1e-6).
     """
     requested = _request(
@@ -95,8 +126,11 @@ def estimate(
         by=by,
         jobs=jobs,
         dask=dask,
+        conclusions=Conclusions(differences, against, tuple(quantile or ()), test, consistent),
     )
     estimates = _estimates(requested)
+    if consistent:
+        estimates = estimates.consistent()
     _print(requested, estimates, output, plot, json)
 
 
@@ -115,6 +149,7 @@ class EstimateRequest:
     by: str | None
     jobs: int
     dask: str | None
+    conclusions: Conclusions
 
     @property
     def has_one_estimate(self) -> bool:
@@ -133,6 +168,7 @@ def _request(
     pair: tuple[str, str] | None,
     by: str | None,
     dask: str | None,
+    conclusions: Conclusions,
     **options: Any,
 ) -> EstimateRequest:
     """Refuse options that do not go with each other or with the files, and read the questions."""
@@ -164,7 +200,9 @@ def _request(
         raise typer.BadParameter("--pair is for a survey: leave it out")
     if is_folder(reports):
         refuse_options({"--pair": pair, "--by": by}, reports, "one file of reports")
+    conclusions.require_fitting(by, pair, method)
     options |= {"method": method, "pair": pair, "by": by, "dask": dask}
+    options["conclusions"] = conclusions
     return EstimateRequest(file, reports, survey, source, **options)
 
 
@@ -188,6 +226,14 @@ def _estimates(requested: EstimateRequest) -> SurveyEstimate:
         # reports of a mechanism are recognized by the mechanism, in whatever survey they are
         if requested.method == "inversion":
             return estimate_survey(survey, table, weights, requested.by, requested.reading)
+        if not survey.sample.is_plain:
+            raise StatementError(
+                "the most likely shares have no errors of a sample with strata, clusters, a "
+                "population or margins",
+                code="method-of-sample",
+                where="--method",
+                do="use the method inversion",
+            )
         if isinstance(table, str):
             counts = counts_of_all(survey, survey.columns, table, weights)
         else:
@@ -246,10 +292,21 @@ def _print(
         facts = single.facts()
     else:
         facts = replace(estimates, title=requested.survey.title or requested.file).facts()
+    rows = "estimates"
+    concluded = conclude(
+        requested.conclusions,
+        replace(estimates, title=requested.survey.title or requested.file),
+        requested.survey,
+        requested.weights,
+        requested.reading,
+    )
+    if concluded is not None:
+        facts, rows, entries = concluded
+        data |= {rows: entries}
     at_once = ", all at once" if requested.reading.simultaneous else ""
     show(Facts(facts.title + at_once, facts.parts), data, json)
     if output is not None:
-        save_table(output, data["estimates"])
+        save_table(output, data[rows])
     if plot is not None:
         from ldpopt.plotting.plot import plot as picture
 

@@ -9,6 +9,7 @@ import typer
 
 from ldpopt.cli import options
 from ldpopt.cli.options import option
+from ldpopt.cli.plan_differences import plan_differences
 from ldpopt.cli.printing import picked, say, show
 from ldpopt.cli.questions import is_survey, read_survey_file, refuse_options
 from ldpopt.estimation.options import Reading
@@ -49,6 +50,20 @@ def plan(
             "Also plan with the optimal mechanism at these budgets (N from A to B).",
         ),
     ] = None,
+    difference: Annotated[
+        str | None,
+        option(
+            "--difference D",
+            "How many people in each of two groups find this difference: .1, or 10%.",
+        ),
+    ] = None,
+    power: Annotated[float, option("--power P", "Probability that the difference is found.")] = 0.8,
+    level: Annotated[
+        float, option("--level A", "Probability of finding one where there is none.")
+    ] = 0.05,
+    ratio: Annotated[
+        float, option("--ratio K", "People in the second group for each one in the first.")
+    ] = 1.0,
     json: options.Json = None,
 ) -> None:
     """Show how many people a survey needs.
@@ -57,7 +72,19 @@ def plan(
     half-width, or which half-width a number of people yields. With --epsilon also for the optimal
     mechanism under epsilon-LDP at several budgets. For a survey: the worst answer of each question;
     numbers of people are for the whole survey, even if each person is asked only one question.
+    With --difference: how many people in two groups find a difference between them.
     """
+    if difference is not None:
+        if half_width is not None or people is not None or epsilon is not None or weights:
+            raise typer.BadParameter(
+                "--difference goes with --power, --level, --ratio and --weights-effect only"
+            )
+        if percentage(difference) is None:
+            _number(difference)
+        plan_differences(
+            file, difference, json, effect=effect, power=power, level=level, ratio=ratio
+        )
+        return
     requested = _request(
         file, half_width, people, Reading(confidence, simultaneous), effect, weights, epsilon
     )
@@ -121,7 +148,7 @@ def _request(
 ) -> PlanRequest:
     """Refuse options that do not go with the file, and read the design effect of the weights."""
     if half_width is None and people is None:
-        raise typer.BadParameter("give --half-width, --people, or both")
+        raise typer.BadParameter("give --half-width, --people, or both, or --difference")
     is_text = half_width is None or percentage(half_width) is not None
     wanted = half_width if is_text else _number(half_width)
     effects: tuple[float, ...] = (effect,)

@@ -21,8 +21,10 @@ from ldpopt.cli.plan import plan
 from ldpopt.cli.printing import save_table, say, show, working, write_new
 from ldpopt.cli.privatize import privatize
 from ldpopt.cli.questions import read_any_survey, survey_table
+from ldpopt.cli.regress import regress
 from ldpopt.cli.report import report
 from ldpopt.cli.status import database_address, status
+from ldpopt.cli.values import values
 from ldpopt.foundation.display import Facts, Part, Table, label
 from ldpopt.foundation.sentences import above_text, below_text
 
@@ -207,6 +209,8 @@ COMMANDS = (
     backup,
     privatize,
     estimate,
+    regress,
+    values,
     export,
 )
 for _command in COMMANDS:

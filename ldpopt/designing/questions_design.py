@@ -14,9 +14,9 @@ from ldpopt.certificate.questions_certificate import QuestionsCertificate
 from ldpopt.designing.questions_counts import TableCounts
 from ldpopt.designing.questions_draws import SetsRandomizer
 from ldpopt.designing.record import FormulaDesign
-from ldpopt.estimation.band import Scales, effects_of
+from ldpopt.estimation.band import NormalBand, Scales, effects_of
 from ldpopt.estimation.counts import Counts
-from ldpopt.estimation.estimate import Estimate, interval_quantile
+from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.intervals import norm_sub
 from ldpopt.foundation.numbers import Float
@@ -120,7 +120,6 @@ class QuestionsDesign(SetsRandomizer, FormulaDesign, certificate=QuestionsCertif
         Standard errors are those at the nearest shares of each table; intervals are normal ones,
         with weights never shorter than for weights that are unrelated to the answers.
         """
-        z = interval_quantile(confidence, self.workload.shape[0], simultaneous)
         counts = Counts.of(self, reports, weights=weights).require_some()
         fit = checked_fit(self, counts, check_fit)
         tables = self._counts.estimates(counts)
@@ -134,17 +133,15 @@ class QuestionsDesign(SetsRandomizer, FormulaDesign, certificate=QuestionsCertif
             heavy = map(norm_sub, self._counts.estimates(counts.with_squared_weights))
             squares = self._counts.squares_about(nearest, list(heavy))
             scales = Scales.of(counts, effects_of(squares, variances, self.spans**2))
-        error = np.sqrt(variances * scales.error)
-        half_width = z * np.sqrt(variances * scales.interval)
-        return Estimate(
-            values,
-            error,
-            counts.n_reports,
+        effect = scales.design_effects(counts, len(values))
+        errors, spread = (np.sqrt(variances * scale) for scale in (scales.error, scales.interval))
+        return Estimate.of_band(
+            NormalBand(values, errors, None, spread, effect=effect),
+            counts,
             confidence,
-            "design",
-            self.names,
-            interval=np.stack([values - half_width, values + half_width], axis=1),
+            simultaneous=simultaneous,
+            method="design",
+            labels=self.names,
             fit=fit,
             is_distribution=[factor for _, factor in self._counts.tables] == [1],
-            effect=scales.design_effects(counts, len(values)),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -17,10 +17,12 @@ from ldpopt.certificate.design_claim import DesignClaim
 from ldpopt.certificate.integers import Digits, fraction_bits
 from ldpopt.designing.sentences import OPTIMAL_GAP, STANDING
 from ldpopt.errors import ModelFileError, NotRepresentableError
+from ldpopt.estimation.band import ScoreBand
 from ldpopt.estimation.counts import ListedSource, ReportSource
-from ldpopt.estimation.estimate import Estimate, interval_quantile, linear_estimate
+from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.linear import is_partition, linear_variances
+from ldpopt.estimation.values import values_of
 from ldpopt.foundation import optional
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, privacy_text, shown
@@ -349,6 +351,27 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
         """Bits that a report takes."""
         return max(1, (self.n_reports - 1).bit_length())
 
+    def values(self, reports: Any) -> Float:
+        """Return unbiased values of reports, whose means over people estimate the workload; see
+        `Mechanism.values`.
+
+        Parameters
+        ----------
+        reports : sequence of labels, shape (N,)
+            Outputs of the mechanism, none missing.
+
+        Returns
+        -------
+        ndarray, shape (N, k)
+            A row for each report, a column for each row of the workload.
+
+        Raises
+        ------
+        StatementError
+            If a report is missing or not an output.
+        """
+        return values_of(self, reports)
+
     def estimate(
         self,
         reports: Any,
@@ -391,19 +414,23 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
         StatementError
             If there are no reports, or one is not an output.
         """
-        z = interval_quantile(confidence, self.workload.shape[0], simultaneous)
         counts = self.count(reports, weights=weights).require_some()
         fit = checked_fit(self, counts, check_fit)
-        inverse = self.certificate.left_inverse
-        channel = self.mechanism.channel
-        share = float(confidence)
-        constant = self._constant[:, None]
-        wanted = self.wanted - constant
-        differences = linear_estimate(counts, self._differences, wanted, channel, inverse, z, share)
-        return replace(
-            differences,
-            values=differences.values + constant[:, 0],
-            interval=differences.interval + constant,
+        band = ScoreBand.of(
+            counts,
+            self._differences,
+            self.wanted - self._constant[:, None],
+            self.mechanism.channel,
+            self.certificate.left_inverse,
+            constant=self._constant,
+            answers=self.mechanism.inputs,
+            is_exact=simultaneous and len(self.wanted) > 1,
+        )
+        return Estimate.of_band(
+            band,
+            counts,
+            confidence,
+            simultaneous=simultaneous,
             method="design",
             labels=self.names,
             fit=fit,

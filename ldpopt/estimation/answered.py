@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.estimation.band import Scales, effects_of
-from ldpopt.estimation.counts import Counts
-from ldpopt.estimation.estimate import Estimate, interval_quantile
-from ldpopt.estimation.intervals import null_variances
+from ldpopt.estimation.band import Band, MultiplesBand, Scales, effects_of, scales_of_sample
+from ldpopt.estimation.counts import Counts, ListedSource
+from ldpopt.estimation.estimate import Estimate
+from ldpopt.estimation.intervals import null_variances, student_quantile
+from ldpopt.estimation.sampled import Influence, ReportNoise, SampledNumbers
 from ldpopt.foundation.numbers import Float
 
 ANSWERED = "answered"  # the method of such estimates
@@ -36,97 +37,232 @@ def among_answered(
     Numbers that are equal for all who answered are left out; intervals end one span beyond the
     possible ones. O(k n).
     """
-    answered = source.wanted[:, source.wanted[missing] == 0]
-    differs = np.ptp(answered, axis=1) > 0
-    rows = np.flatnonzero(differs & (np.arange(len(answered)) != missing))
-    ratios = _Ratios.of(estimates, source, counts, missing, rows)
-    z = interval_quantile(estimates.confidence, len(rows) + 1, simultaneous)
-    ends = ratios.ends(z, answered[rows].min(axis=1), np.ptp(answered[rows], axis=1))
-    places = np.append(rows, missing)
-    error = np.sqrt(ratios.scales.error * ratios.variances(ratios.values)) / ratios.answered
+    band = RatioBand(estimates.bounds, source, counts, missing)
+    places = np.append(band.rows, missing)
     labels = estimates.labels
-    effect = ratios.scales.design_effects(counts, len(rows))
-    if effect is not None and estimates.effect is not None:
-        effect = np.append(effect, estimates.effect[missing])
-    return replace(
-        estimates,
-        values=np.append(ratios.values, estimates.values[missing]),
-        std_error=np.append(error, estimates.std_error[missing]),
-        interval=np.vstack([ends.T, estimates.interval[missing]]),
-        labels=None if labels is None else tuple(labels[place] for place in places),
-        covariance=None,
-        is_distribution=False,
-        effect=effect,
+    return Estimate.of_band(
+        band,
+        counts,
+        estimates.confidence,
+        simultaneous=simultaneous,
         method=ANSWERED,
+        labels=None if labels is None else tuple(labels[place] for place in places),
+        fit=estimates.fit,
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Ratios:
-    """The ratios ``t = a / (1 - f)`` of some numbers, shape (k,), and what their intervals need.
+class RatioBand:
+    """Some numbers ``t = a / (1 - f)`` among those who answered, and last the share ``f`` of
+    missing answers.
 
     A person's value in ``a - t (1 - f)`` has a second moment that is a polynomial in ``t``, of
     which ``second_moments`` has the three coefficients by answer.
     """
 
-    numbers: Float  # (k,): estimates of a
-    answered: float  # estimate of 1 - f
-    wanted: Float  # (k, n): the numbers a
-    is_missing: Float  # (n,): 1 for the missing answer
-    second_moments: tuple[Float, Float, Float]  # (k, n), (k, n), (n,)
-    frequencies: Float  # (n,): of the answers
-    scales: Scales  # one over the number of reports
+    of_all: Band  # of the numbers among all people, shape (k,)
+    source: Any  # what estimates them
+    counts: Counts
+    missing: int  # position of the missing answer's share among them
+    has_missing: bool = (
+        True  # whether that share is the last number; else only the ratios are there
+    )
 
-    @classmethod
-    def of(
-        cls, estimates: Estimate, source: Any, counts: Counts, missing: int, rows: Any
-    ) -> "_Ratios":
-        """The ratios of the numbers in some rows."""
-        wanted = source.wanted[rows]
-        is_missing = source.wanted[missing]
-        squares, products = source.second_moments(missing)
-        # (v - t (1 - u))^2 = v^2 + 2 t (v u - v) + t^2 (u^2 - 2 u + 1) for values v, u in a, f
-        second_moments = (
-            squares[rows],
-            2 * (products[rows] - wanted),
-            squares[missing] - 2 * is_missing + 1,
-        )
-        numbers = estimates.values[rows]
-        answered = 1 - float(estimates.values[missing])
-        scales = Scales.of(counts)
-        if counts.is_weighted and answered > 0:
-            plain, heavy = (
-                source.ratio_squares(each, rows, missing, numbers / answered)
-                for each in (counts, counts.with_squared_weights)
-            )
-            scales = Scales.of(counts, effects_of(heavy, plain, second_moments[0].max(axis=1)))
-        frequencies = source.frequencies(counts)
-        return cls(numbers, answered, wanted, is_missing, second_moments, frequencies, scales)
+    @cached_property
+    def rows(self) -> Any:
+        """Positions of the numbers that differ between those who answered."""
+        differs = np.ptp(self._answered_numbers, axis=1) > 0
+        differs |= not self.has_missing  # sums of ratios: all that were asked for
+        is_other = np.arange(len(differs)) != self.missing
+        return np.flatnonzero(differs & is_other)
+
+    @property
+    def _answered_numbers(self) -> Float:
+        """The numbers of the answers that are not missing, shape (k, n')."""
+        wanted = self.source.wanted
+        return np.asarray(wanted[:, wanted[self.missing] == 0])
+
+    @cached_property
+    def _numbers(self) -> Float:
+        """Estimates of ``a``."""
+        return np.asarray(self.of_all.values[self.rows])
+
+    @cached_property
+    def _answered(self) -> float:
+        """Estimate of ``1 - f``."""
+        return 1 - float(self.of_all.values[self.missing])
+
+    @cached_property
+    def _ratios(self) -> Float:
+        """The ratios; if nobody seems to have answered, nothing is known."""
+        if self._answered > 0:
+            return self._numbers / self._answered
+        return np.full(len(self._numbers), np.nan)
 
     @cached_property
     def values(self) -> Float:
-        """The ratios; if nobody seems to have answered, nothing is known."""
-        if self.answered > 0:
-            return self.numbers / self.answered
-        return np.full(len(self.numbers), np.nan)
+        """The ratios, and the share of missing answers."""
+        return self._with_missing(self._ratios, self.of_all.values)
 
-    def variances(self, t: Float) -> Float:
+    @cached_property
+    def errors(self) -> Float:
+        """Standard errors, by the variance of ``a - t (1 - f)``."""
+        spread = np.sqrt(self._scales.error * self._variances(self._ratios)) / self._answered
+        return self._with_missing(spread, self.of_all.errors)
+
+    def _with_missing(self, of_ratios: Float, of_all: Float) -> Float:
+        """What is there for each ratio, and for the share of missing answers."""
+        return np.concatenate([of_ratios, of_all[[self.missing]][: int(self.has_missing)]])
+
+    @property
+    def covariance(self) -> None:
+        """Not known: sums of ratios have bands of their own."""
+        return None
+
+    @property
+    def effect(self) -> Float | None:
+        """Design effect of the weights for each number."""
+        effect = self._scales.design_effects(self.counts, len(self.rows))
+        of_all = self.of_all.effect
+        if effect is None or of_all is None:
+            return effect
+        return self._with_missing(effect, of_all)
+
+    @property
+    def possible(self) -> Float:
+        """The least and the largest number of those who answered; shares are from 0 to 1."""
+        numbers = self._answered_numbers[self.rows]
+        ends = np.stack([numbers.min(axis=1), numbers.max(axis=1)], axis=-1)
+        of_all = np.broadcast_to([0.0, 1.0], (self.missing + 1, 2))
+        return self._with_missing(ends, of_all)
+
+    @cached_property
+    def _second_moments(self) -> tuple[Float, Float, Float]:
+        # (v - t (1 - u))^2 = v^2 + 2 t (v u - v) + t^2 (u^2 - 2 u + 1) for values v, u in a, f
+        wanted = self.source.wanted
+        squares, products = self.source.second_moments(self.missing)
+        linear = 2 * (products[self.rows] - wanted[self.rows])
+        return squares[self.rows], linear, squares[self.missing] - 2 * wanted[self.missing] + 1
+
+    @cached_property
+    def _of_sample(self) -> SampledNumbers | None:
+        """What is known of the errors of ``a - t (1 - f)`` from a sample."""
+        if self.counts.sampled is None:
+            return None
+        t = np.nan_to_num(self._ratios)[:, None]
+        values, wanted, channel = self.source.estimator, self.source.wanted, self._channel
+        values, wanted = (each[self.rows] + t * each[self.missing] for each in (values, wanted))
+        noise = ReportNoise.of(values, wanted, channel, self.source.left_inverse)
+        return SampledNumbers(self.counts.sampled, values - t, self.counts.total, noise)
+
+    @property
+    def _channel(self) -> Float:
+        law = self.source.mechanism
+        return np.asarray(law.counts / law.denominator)
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of Student's t, with clusters."""
+        return self.of_all.freedom
+
+    @property
+    def influence(self) -> Influence | None:
+        """How much each person of a sample moves the ratios and the share of missing answers."""
+        if self._of_sample is None or self.of_all.influence is None:
+            return None
+        rows = np.zeros((int(self.has_missing), len(self.of_all.values)))
+        rows[:, self.missing] = 1.0
+        ratios = self._of_sample.influence.parts
+        last = self.of_all.influence.contrast(rows)
+        parts = [
+            (groups, np.concatenate([values / self._answered, share]))
+            for (groups, values), (_, share) in zip(ratios, last.parts, strict=True)
+        ]
+        return replace(last, parts=parts)
+
+    @cached_property
+    def _scales(self) -> Scales:
+        """One over the number of reports, for each ratio."""
+        if self._of_sample is not None:
+            return scales_of_sample(self._of_sample, self.counts)
+        if not self.counts.is_weighted or not self._answered > 0:
+            return Scales.of(self.counts)
+        plain, heavy = (
+            self.source.ratio_squares(each, self.rows, self.missing, self._ratios)
+            for each in (self.counts, self.counts.with_squared_weights)
+        )
+        largest = self._second_moments[0].max(axis=1)
+        return Scales.of(self.counts, effects_of(heavy, plain, largest))
+
+    @cached_property
+    def _frequencies(self) -> Float:
+        """Frequencies of the answers, shape (n,)."""
+        return np.asarray(self.source.frequencies(self.counts))
+
+    def _variances(self, t: Float) -> Float:
         """Variances of one person's values in ``a - t (1 - f)`` if their means are 0."""
-        constant, linear, square = self.second_moments
+        constant, linear, square = self._second_moments
         second = constant + t[:, None] * linear + t[:, None] ** 2 * square
-        wanted = self.wanted - t[:, None] * (1 - self.is_missing)
-        return null_variances(wanted, second, self.frequencies)
+        is_missing = self.source.wanted[self.missing]
+        wanted = self.source.wanted[self.rows] - t[:, None] * (1 - is_missing)
+        return null_variances(wanted, second, self._frequencies)
 
-    def ends(self, z: float, low: Float, span: Float) -> Float:
-        """Ends of the score intervals, shape (2, k), by bisection; the possible ratios begin at
-        ``low``.
+    def ends(self, z: Any) -> Float:
+        """Ends of the score intervals, shape (k, 2), by bisection, and those of the share of
+        missing answers.
         """
-        far = np.stack([np.fmin(self.values, low - span), np.fmax(self.values, low + 2 * span)])
-        near = np.broadcast_to(self.values, far.shape)
-        for _ in range(STEPS if self.answered > 0 else 0):
+        low, high = self.possible[: len(self.rows)].T
+        span = high - low
+        far = np.stack([np.fmin(self._ratios, low - span), np.fmax(self._ratios, high + span)])
+        near = np.broadcast_to(self._ratios, far.shape)
+        quantile = student_quantile(z if np.ndim(z) == 0 else z[: len(self.rows)], self.freedom)
+        last = z if np.ndim(z) == 0 else z[-1]
+        for _ in range(STEPS if self._answered > 0 else 0):
             middle = (near + far) / 2
-            spread = np.stack([self.scales.interval * self.variances(side) for side in middle])
-            is_out = (self.numbers - middle * self.answered) ** 2 > z * z * spread
+            spread = np.stack([self._scales.interval * self._variances(side) for side in middle])
+            distance = (self._numbers - middle * self._answered) ** 2
+            is_out = distance > quantile * quantile * spread
             near = np.where(is_out, near, middle)
             far = np.where(is_out, middle, far)
-        return far
+        return self._with_missing(far.T, self.of_all.ends(last))
+
+    def contrast(self, matrix: Float) -> Band:
+        """Sums of the ratios are ratios of sums, with intervals of the same kind.
+
+        Raises
+        ------
+        StatementError
+            If shares of those who answered are added to the share of missing answers, or the
+            values of the reports are not listed.
+        """
+        size = len(self.rows)
+        if (matrix[:, size:] != 0).any() or not isinstance(self.source, ListedSource):
+            return MultiplesBand.of(self, matrix)
+        sums = np.zeros((len(matrix) + 1, len(self.of_all.values)))
+        sums[:-1, self.rows] = matrix[:, :size]
+        sums[-1, self.missing] = 1.0
+        source = Sums(self.source, sums)
+        return RatioBand(self.of_all.contrast(sums), source, self.counts, len(matrix), False)
+
+
+class Sums(ListedSource):
+    """Sums of the numbers of a source."""
+
+    wanted: Any = None
+    names: Any = None
+
+    def __init__(self, source: ListedSource, matrix: Float) -> None:
+        self.source = source
+        self.names = tuple(range(len(matrix)))
+        self.mechanism = source.mechanism
+        self.estimator = matrix @ source.estimator
+        self.wanted = matrix @ source.wanted
+
+    @property
+    def channel(self) -> Float:
+        """That of the source."""
+        return self.source.channel
+
+    def frequencies(self, counts: Counts) -> Float:
+        """Those of the source."""
+        return self.source.frequencies(counts)

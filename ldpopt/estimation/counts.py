@@ -9,10 +9,11 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import numpy as np
 
@@ -49,10 +50,18 @@ from ldpopt.problem.prior import read_prior
 from ldpopt.tables.coding import Missing
 from ldpopt.tables.frames import is_partitioned
 
+if TYPE_CHECKING:
+    from ldpopt.estimation.sampled import SampledPeople
+
 FORMAT = "ldpopt counts 1"
 MAX_FILE_BYTES = 2**30
 STREAM = 1 << 16  # reports of a stream that are counted together
 SUMS = ("total", "total_squares", "n_reports")  # numbers of `Counts` that are not by label
+
+
+def new_people() -> frozenset[int]:
+    """Return a token of people who were not counted before, in any process."""
+    return frozenset({uuid4().int})
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +84,9 @@ class Counts:
         Sum of the squared weights; without weights, the same numbers.
     total, total_squares : float
         Sum of all weights and of their squares.
+    people : frozenset
+        Tokens of those who reported, one for each count of some reports: counts of the same people
+        are recognized by them. They are not saved.
 
     Examples
     --------
@@ -91,6 +103,8 @@ class Counts:
     total: float
     total_squares: float
     n_reports: int
+    people: frozenset[int] = field(default_factory=new_people)
+    sampled: SampledPeople | None = None  # how the people were drawn, if not one by one
 
     def __post_init__(self) -> None:
         for name in ("values", "squares"):
@@ -151,9 +165,7 @@ class Counts:
             return reports.require(source.digest)
         if column is None:
             return source.counts_of(reports, weights, missing)
-        if isinstance(reports, (str, os.PathLike)):
-            return count_file(os.fspath(reports), {column: (source, missing)}, weights)[column][ALL]
-        return count_frame(source, reports, column, weights, missing)[ALL]
+        return source.counts_of_table(reports, column, weights, missing)
 
     def __add__(self, other: Any) -> Counts:
         """Counts of both, of the same mechanism."""
@@ -162,8 +174,15 @@ class Counts:
         if not isinstance(other, Counts):
             return NotImplemented
         other.require(self.source)
-        sums = (getattr(self, key) + getattr(other, key) for key in ("values", "squares", *SUMS))
-        return Counts(self.source, self.labels, *sums)
+        sums = {
+            key: getattr(self, key) + getattr(other, key) for key in ("values", "squares", *SUMS)
+        }
+        sampled = self.sampled
+        if self.sampled is not None:
+            sampled = self.sampled + other.sampled
+        elif other.sampled is not None:
+            sampled = other.sampled + None
+        return replace(self, **sums, people=self.people | other.people, sampled=sampled)
 
     __radd__ = __add__
 
@@ -309,6 +328,10 @@ class ReportSource(ABC):
         """Count reports in an array, as `codec` reads them, with weights of shape (N,)."""
         return self.counts_of(reports, weights)
 
+    def counts_of_table(self, table: Any, column: str, weights: Any, missing: Missing) -> Counts:
+        """Count the reports in a column of a dataframe or a file; see `Counts.of`."""
+        return counts_by(self, table, column, weights, missing)[ALL]
+
     @abstractmethod
     def variances(self, prior: Any = None) -> Float:
         """Variance of one respondent's value for each number, shape (k,), at a prior; default: at
@@ -319,6 +342,33 @@ class ReportSource(ABC):
     @abstractmethod
     def spans(self) -> Float:
         """The largest minus the least possible value of each number, shape (k,)."""
+
+    @property
+    def answers(self) -> tuple[Hashable, ...]:
+        """The answers, in the order of a prior; default: the numbers, which are their
+        frequencies.
+        """
+        return tuple(self.names)
+
+    def numbers_at(self, prior: Float) -> Float:
+        """The numbers of a distribution of the answers; default: its frequencies."""
+        return prior
+
+    @property
+    def moments(self) -> tuple[Float, Float]:
+        """The value of each number, and the mean square of a person's value in it, by answer, each
+        of shape (k, n); of answers that are alike one is enough.
+
+        Raises
+        ------
+        StatementError
+            If the values of the reports are not listed.
+        """
+        raise StatementError(
+            f"the values of the reports of {type(self).__name__} are not listed",
+            code="unlisted",
+            do="plan with a mechanism, or a design of fewer answers",
+        )
 
     @abstractmethod
     def p_value(self, counts: Counts) -> float:
@@ -341,6 +391,11 @@ class ListedSource(ReportSource):
         return self.mechanism
 
     @property
+    def channel(self) -> Float:
+        """Probability of each report by answer, shape (n, m)."""
+        return np.asarray(self.mechanism.counts / self.mechanism.denominator)
+
+    @property
     def wanted(self) -> Float:
         """Matrix of the numbers that are estimated, shape (k, n); default: the frequencies."""
         return np.eye(len(self.mechanism.inputs))
@@ -349,6 +404,20 @@ class ListedSource(ReportSource):
     def left_inverse(self) -> Float:
         """Estimator of the frequencies, shape (n, m)."""
         return left_inverse(self.mechanism)
+
+    @property
+    def answers(self) -> tuple[Hashable, ...]:
+        """The inputs of the mechanism."""
+        return self.mechanism.inputs
+
+    def numbers_at(self, prior: Float) -> Float:
+        """The numbers of a distribution of the answers."""
+        return np.asarray(self.wanted @ shaped_array(prior, "prior", self.wanted.shape[1]))
+
+    @property
+    def moments(self) -> tuple[Float, Float]:
+        """The numbers, and the mean squares of a person's values, each of shape (k, n)."""
+        return self.wanted, self.estimator**2 @ self.channel.T
 
     def frequencies(self, counts: Counts) -> Float:
         """Estimated frequencies of the answers, shape (n,), without negative ones."""
@@ -359,8 +428,7 @@ class ListedSource(ReportSource):
         """Means of ``v_i^2`` and ``v_i v_place`` over the reports of each answer, each (k, n)."""
         values = self.estimator
         place = whole_number(place, "place", 0, len(values) - 1)
-        channel = self.mechanism.counts / self.mechanism.denominator
-        return values**2 @ channel.T, (values * values[place]) @ channel.T
+        return values**2 @ self.channel.T, (values * values[place]) @ self.channel.T
 
     def ratio_squares(self, counts: Counts, rows: Any, missing: int, ratios: Float) -> Float:
         """Mean squares of ``v_i - t_i (1 - v_missing)`` over the reports, for the numbers ``i`` of
@@ -417,10 +485,8 @@ class ListedSource(ReportSource):
         """Variance of one respondent's value for each number, shape (k,); the worst prior is found
         exactly.
         """
-        known = None if prior is None else read_prior(prior, self.mechanism.inputs)[0]
-        return linear_variances(
-            self.mechanism.counts / self.mechanism.denominator, self.estimator, self.wanted, known
-        )
+        known = None if prior is None else read_prior(prior, self.answers)[0]
+        return linear_variances(self.channel, self.estimator, self.wanted, known)
 
     @property
     def spans(self) -> Float:
@@ -432,8 +498,7 @@ class ListedSource(ReportSource):
         answers give.
         """
         counts = self.own_counts(counts)
-        channel = self.mechanism.counts / self.mechanism.denominator
-        return likelihood_p_value(channel, counts.values.astype(np.int64))
+        return likelihood_p_value(self.channel, counts.values.astype(np.int64))
 
     def _counts(self, values: Any, squares: Any, n_reports: int) -> Counts:
         total = values.sum().item()
@@ -458,6 +523,21 @@ class MechanismSource(ListedSource):
     def estimator(self) -> Float:  # type: ignore[override]
         """The left inverse; channels with linearly dependent rows are refused."""
         return left_inverse(self.mechanism)
+
+
+def counts_by(
+    source: ReportSource,
+    table: Any,
+    column: str,
+    weights: Any,
+    missing: Missing,
+    by: str | None = None,
+) -> dict[Hashable, Counts]:
+    """Count the reports in a column of a dataframe or a file, by the groups of another column."""
+    if isinstance(table, (str, os.PathLike)):
+        path = os.fspath(table)
+        return count_file(path, {column: (source, missing)}, weights, by)[column]
+    return count_frame(source, table, column, weights, missing, by)
 
 
 def read_rows(source: ReportSource, rows: Any, missing: Any) -> tuple[Int, int]:

@@ -130,7 +130,7 @@ class Dependence:
 
     def _products(self, wanted: Float) -> Integers:
         """Each number times each null vector of the basis, up to positive factors."""
-        rows = _integers(wanted)
+        rows = integers(wanted)
         return np.asarray(
             rows[:, self.others] * self.scales - rows[:, self.kept] @ self.weights.T, dtype=object
         )
@@ -255,7 +255,7 @@ def _share(share: Fraction) -> str:
     return str(share) if share.denominator < 1000 else f"{float(share):.3g}"
 
 
-def _integers(rows: Float) -> Integers:
+def integers(rows: Float) -> Integers:
     """Rows of floats as integers over one denominator, exactly."""
     fractions = [[Fraction(value) for value in row] for row in np.asarray(rows, float).tolist()]
     scale = lcm(*(value.denominator for row in fractions for value in row))

@@ -19,7 +19,49 @@ import numpy as np
 
 from ldpopt.auditing.black_box import lower_limit, upper_limit
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import Float, real_array, real_number, shaped_array
+from ldpopt.foundation.numbers import Float, inner_share, real_array, shaped_array, truth
+
+FARTHEST_TAIL = 35.0  # normal quantile up to which Student's quantiles are computed
+LARGEST_QUANTILE = 1e70  # its fourth power is a float
+
+
+def normal_quantile(confidence: float) -> float:
+    r"""Return ``z`` with :math:`\Pr(|Z| \le z) = \text{confidence}` for a standard normal ``Z``:
+    1.96 for 0.95.
+    """
+    return -NormalDist().inv_cdf(
+        (1 - inner_share(confidence, "confidence", do="pass a coverage such as 0.95")) / 2
+    )
+
+
+def interval_quantile(confidence: float, count: int, simultaneous: bool) -> float:
+    """Return ``z`` of each of ``count`` intervals, which hold alone or all at once (Bonferroni)."""
+    alone = normal_quantile(confidence)
+    simultaneous = truth(simultaneous, "simultaneous")
+    return (
+        normal_quantile(1.0 - (1.0 - confidence) / count) if simultaneous and count > 1 else alone
+    )
+
+
+def student_quantile(z: Any, freedom: float) -> Any:
+    """The quantile of Student's t distribution with the probability of a normal quantile ``z >=
+    0``; for infinite freedom ``z`` itself.
+    """
+    if freedom == np.inf:
+        return z
+    from scipy.special import ndtr, stdtrit
+
+    tail = ndtr(-np.clip(z, 0.0, FARTHEST_TAIL))  # all that floats have
+    return np.minimum(-stdtrit(freedom, tail), LARGEST_QUANTILE)
+
+
+def tail(z: Any) -> Any:
+    """Probability that a standard normal number is below ``-z``; a number, or an array."""
+    if np.ndim(z) == 0:
+        return NormalDist().cdf(-float(z))
+    from scipy.special import ndtr
+
+    return ndtr(-z)
 
 
 def norm_sub(values: Float) -> Float:
@@ -36,9 +78,6 @@ def norm_sub(values: Float) -> Float:
     return np.asarray(np.maximum(values - shift[int(np.flatnonzero(falling > shift)[-1])], 0.0))
 
 
-LARGEST_QUANTILE = 40.0  # of the normal distribution: beyond, its tail is 0 in floats
-
-
 def _scale(scale: Any, numbers: Any) -> Float:
     """Read one over numbers of reports: one number, or one for each number."""
     read = real_array(scale, "scale")
@@ -51,42 +90,57 @@ def _scale(scale: Any, numbers: Any) -> Float:
     return read
 
 
-def share_intervals(share: Float, scale: Any, z: float) -> Float:
+def _quantile(z: Any, numbers: Any) -> Any:
+    """Read a quantile of the normal distribution: one number, or one for each number."""
+    read = real_array(z, "z")
+    if (
+        read.shape not in ((), np.shape(numbers))
+        or not ((read >= 0) & (read <= LARGEST_QUANTILE)).all()
+    ):
+        raise StatementError(
+            "z is not a quantile of the normal, or of Student's distribution",
+            code="quantile",
+            do=f"give a number from 0 to {LARGEST_QUANTILE:g}, or one for each number",
+        )
+    return float(read) if read.ndim == 0 else read
+
+
+def share_intervals(share: Float, scale: Any, z: Any) -> Float:
     """Wilson intervals of shares, shape ``(k, 2)``; ``scale`` is one over the number of reports, a
     number or of shape (k,).
     """
     share, scale = shaped_array(share, "share", None), _scale(scale, share)
     if len(share) and not (share.min() >= 0 and share.max() <= 1):
         raise StatementError("a share is not in [0, 1]", code="share-range", do="give shares")
-    z = real_number(z, "z", 0.0, LARGEST_QUANTILE)
+    z = _quantile(z, share)
     c = z * z * scale
     half = np.sqrt(c * (share * (1 - share) + c / 4))
     middle = share + c / 2
     return np.stack([(middle - half) / (1 + c), (middle + half) / (1 + c)], axis=-1)
 
 
-def binomial_intervals(share: Float, scale: Any, z: float) -> Float:
+def binomial_intervals(share: Float, scale: Any, z: Any) -> Float:
     """Clopper and Pearson's intervals of shares, shape ``(k, 2)``: the risk is at most that of
     ``z``, however small.
     """
     hits = np.round(np.clip(share, 0.0, 1.0) / scale, 6)
     place: Any = slice(None)
-    if np.ndim(scale) == 0:
+    if np.ndim(scale) == 0 and np.ndim(z) == 0:
         hits, place = np.unique(hits, return_inverse=True)
-    risk = NormalDist().cdf(-z)
+    risk = tail(z)
     ends = lower_limit(hits, 1 / scale, risk), upper_limit(hits, 1 / scale, risk)
     return np.asarray(np.stack(ends, axis=-1)[place])
 
 
 def score_intervals(
-    estimates: Float, wanted: Float, second: Float, frequencies: Float, scale: Any, z: float
+    estimates: Float, wanted: Float, second: Float, frequencies: Float, scale: Any, z: Any
 ) -> Float:
     """Score intervals, shape (k, 2), of unbiased ``estimates`` of ``wanted @ p``, linear in the
     reports; not clipped.
 
     ``wanted`` and ``second``, the mean square of a person's value by answer, have shape (k, n),
     ``frequencies`` (n,); ``scale`` is one over the (effective) number of reports, a number or of
-    shape (k,), ``z`` a quantile of the normal distribution.
+    shape (k,), and so is ``z``, a quantile of the normal distribution.
     """
     estimates = shaped_array(estimates, "estimates", None)
     k = len(estimates)
@@ -95,7 +149,7 @@ def score_intervals(
     frequencies = shaped_array(frequencies, "frequencies", wanted.shape[1])
     if not wanted.shape[1]:
         raise StatementError("there are no answers", code="shape", do="give frequencies")
-    scale, z = _scale(scale, estimates), real_number(z, "z", 0.0, LARGEST_QUANTILE)
+    scale, z = _scale(scale, estimates), _quantile(z, estimates)
     mean, moment, ends, slopes = _moments(wanted, second, frequencies)
     (low, low_moment), (high, high_moment) = ends
     # A number that is equal for all answers is known: no other value is possible.

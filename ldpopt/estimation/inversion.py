@@ -1,14 +1,13 @@
 """Frequencies from the reports of a mechanism: unbiased inversion or maximum likelihood."""
 
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.estimation.band import Scales, effects_of
+from ldpopt.estimation.band import LikelihoodBand, NormalBand, Scales, ScoreBand, effects_of
 from ldpopt.estimation.counts import Counts, source_of
-from ldpopt.estimation.estimate import Estimate, interval_quantile, linear_estimate
+from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.identified import PEOPLE, require_shown
 from ldpopt.estimation.likelihood import (
@@ -133,49 +132,50 @@ def estimate_frequencies(
     if numbers is not None:
         _require_numbers(numbers, mechanism, method)
         names = numbers.names
-    z = interval_quantile(confidence, len(names), simultaneous)
-    share = float(confidence)
     channel = mechanism.counts / mechanism.denominator
     counts = Counts.of(mechanism, reports, weights=weights).require_some()
+    require_possible(channel, counts)
+    fit = checked_fit(source_of(mechanism, "estimate_frequencies"), counts, check_fit)
+    wanted, estimator, inverse = _estimators(mechanism, numbers)
+    require_shown(estimator, channel, wanted, names, 1 / counts.scale)
+    if method == "inversion":
+        matrices = (estimator, wanted, channel, inverse)
+        band: Any = ScoreBand.of(
+            counts, *matrices, answers=mechanism.inputs, is_exact=simultaneous and len(names) > 1
+        )
+        if intervals == "normal":
+            drawn = {key: getattr(band, key) for key in ("effect", "freedom", "influence")}
+            band = NormalBand(band.values, band.errors, band.covariance, **drawn)
+    else:
+        band = likelihood_band(channel, counts)
+    is_all = numbers is None
+    return Estimate.of_band(
+        band,
+        counts,
+        confidence,
+        simultaneous=simultaneous,
+        method=method if is_all else "design",
+        labels=names,
+        fit=fit,
+        is_distribution=is_all,
+    )
+
+
+def require_possible(channel: Float, counts: Counts) -> None:
+    """Refuse counts of a report that no answer causes."""
     impossible = np.flatnonzero((counts.values > 0) & (channel.max(axis=0) == 0))
     if len(impossible):
-        report = mechanism.outputs[impossible[0]]
+        report = counts.labels[impossible[0]]
         times = counts.values[impossible[0]]
         raise StatementError(
             f"report {report!r} has probability 0 under every input, yet was seen {times} times",
             code="impossible-report",
             do="pass the mechanism that made these reports",
         )
-    fit = checked_fit(source_of(mechanism, "estimate_frequencies"), counts, check_fit)
-    wanted, estimator, inverse = _estimators(mechanism, numbers)
-    require_shown(estimator, channel, wanted, names, 1 / counts.scale)
-    if method == "inversion":
-        estimate = linear_estimate(counts, estimator, wanted, channel, inverse, z, share)
-        interval = estimate.interval
-        if intervals == "normal":
-            interval = _normal_intervals(estimate.values, estimate.std_error, z)
-        is_all = numbers is None
-        kind = "inversion" if is_all else "design"
-        return replace(
-            estimate,
-            labels=names,
-            interval=interval,
-            fit=fit,
-            method=kind,
-            is_distribution=is_all,
-        )
-    return _likelihood_estimate(channel, counts, names, share, z, fit)
 
 
-def _likelihood_estimate(
-    channel: Float,
-    counts: Counts,
-    names: tuple[Any, ...],
-    share: float,
-    z: float,
-    fit: float | None,
-) -> Estimate:
-    """The most likely frequencies, with normal intervals of quantile ``z`` within [0, 1]."""
+def likelihood_band(channel: Float, counts: Counts) -> LikelihoodBand:
+    """The most likely frequencies, with normal intervals within [0, 1]."""
     values = most_likely(channel, counts.values / counts.total)
     covariance = likelihood_covariance(channel, values, counts.scale)
     scales = Scales.of(counts)
@@ -188,28 +188,13 @@ def _likelihood_estimate(
         scales = Scales.of(counts, effects_of(np.diag(heavy), np.diag(plain), counts.scale))
         expected = np.sqrt(effects_of(spread, np.diag(plain), counts.scale))
         covariance = heavy * expected * expected[:, None]
-    error, width = (
+    errors, width = (
         np.sqrt(spread * (each / counts.scale)) for each in (scales.error, scales.interval)
     )
-    interval = _normal_intervals(values, width, z)
-    return Estimate(
-        values,
-        error,
-        counts.n_reports,
-        share,
-        "maximum_likelihood",
-        names,
-        covariance,
-        np.clip(interval, 0.0, 1.0),
-        fit,
-        is_distribution=True,
-        effect=scales.design_effects(counts, len(values)),
+    effect = scales.design_effects(counts, len(values))
+    return LikelihoodBand(
+        values, errors, covariance, width, (0.0, 1.0), effect, channel=channel, counts=counts
     )
-
-
-def _normal_intervals(values: Float, error: Float, z: float) -> Float:
-    """Intervals ``values -+ z error``, shape ``(n, 2)``."""
-    return np.stack([values - z * error, values + z * error], axis=-1)
 
 
 def _estimators(mechanism: Mechanism, numbers: Workload | None) -> tuple[Float, Float, Float]:

@@ -4,11 +4,13 @@ probable.
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from ldpopt.errors import LimitReachedError
 from ldpopt.estimation.exact_fit import furthest_of, listed_p_value, two_outcome_p_value
+from ldpopt.estimation.identified import has_independent_rows
 from ldpopt.estimation.linear import weighted_left_inverse
 from ldpopt.foundation.numbers import Float, Int
 
@@ -94,6 +96,28 @@ def weighted_covariance(channel: Float, values: Float, squares: Float) -> Float:
     return np.asarray((spread + spread.T) / 2)
 
 
+def observed_covariance(
+    channel: Float, values: Float, seen: Any, squares: Any, number: int
+) -> Float:
+    """Return the covariance of the most likely frequencies under weights by the curvature at the
+    reports that were seen: of ``seen``, their sums of weights, and those of squares, shape (m,),
+    with ``number / (number - 1)`` as in regressions.
+
+    If the reports that were seen do not show all frequencies, the curvature is the expected one.
+    """
+    there = seen > 0
+    part = channel[:, there]
+    if not has_independent_rows(part, weighted_left_inverse(part, part.mean(axis=0))):
+        return weighted_covariance(channel, values, squares / seen.sum() ** 2)
+    scores = part / np.maximum(values @ part, 1e-12)
+    # directions in which frequencies keep their sum
+    basis = np.linalg.svd(np.ones((1, len(channel))))[2][1:]
+    moves = basis @ scores
+    bread = basis.T @ np.linalg.inv((moves * seen[there]) @ moves.T)
+    spread = (moves * squares[there]) @ moves.T * (number / max(number - 1, 1))
+    return np.asarray(bread @ spread @ bread.T)
+
+
 def _efficient(channel: Float, values: Float) -> tuple[Float, Float]:
     """The linear estimator near the most likely frequencies, and their shares of reports."""
     # An output of estimated probability 0 has infinite information: a small floor keeps it finite.
@@ -133,10 +157,10 @@ def likelihood_p_value(channel: Float, counts: Int) -> float:
     ends = float(low[place]), float(high[place])
     of_one = two_outcome_p_value(int(counts[place]), number, *ends)
     # Each of two p-values with half of the risk; the second is one of as many as there are reports.
-    return min(1.0, 2 * _divergence_bound(channel, share, number), 2 * size * of_one)
+    return min(1.0, 2 * divergence_bound(channel, share, number), 2 * size * of_one)
 
 
-def _divergence_bound(channel: Float, share: Float, number: int) -> float:
+def divergence_bound(channel: Float, share: Float, number: int) -> float:
     """Bound on the probability of a divergence as large (Agrawal 2020)."""
     seen = share > 0
     freedom = len(share) - 1

@@ -7,6 +7,7 @@ A number :math:`t = w \cdot p` is estimated by the mean of one value :math:`v_y`
 
 from collections.abc import Hashable, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,10 @@ from ldpopt.mechanism.mechanism import Mechanism
 
 # largest condition number of a square channel that is inverted without its singular values
 MAX_CONDITION = 1e6
+DISTINCT = (
+    "use a mechanism with linearly independent rows (a constant one has rank 1), merge inputs, or "
+    "estimate numbers that the reports show: numbers=Workload(...)"
+)
 
 
 def left_inverse(mechanism: Mechanism) -> Float:
@@ -26,17 +31,28 @@ def left_inverse(mechanism: Mechanism) -> Float:
     Linearly dependent rows are refused, by an exact decision: see `ldpopt.estimation.identified`.
     """
     channel = mechanism.counts / mechanism.denominator
+    return inverse_of_rows(channel, mechanism.counts, mechanism.inputs)
+
+
+def inverse_of_rows(
+    channel: Float, masses: Any, names: Sequence[Hashable], do: str = DISTINCT
+) -> Float:
+    """Return the estimator of the shares of the rows of a channel, shape ``(n, m)``, by its integer
+    masses, of which each column may have a scale of its own.
+
+    Linearly dependent rows are refused by name.
+    """
     inverse = weighted_left_inverse(channel, channel.mean(axis=0))
-    if (dependence := _dependence(mechanism, channel, inverse)) is not None:
-        raise not_identified(mechanism, dependence, np.eye(len(channel)), mechanism.inputs)
+    if (dependence := _dependence(masses, channel, inverse)) is not None:
+        raise not_identified(names, masses, dependence, np.eye(len(channel)), names, do)
     return inverse
 
 
-def _dependence(mechanism: Mechanism, channel: Float, inverse: Float) -> Dependence | None:
+def _dependence(masses: Any, channel: Float, inverse: Float) -> Dependence | None:
     """The proved dependence of the rows of a channel; None if it is proved that there is none."""
     if has_independent_rows(channel, inverse):
         return None
-    dependence = Dependence.of(mechanism.counts)
+    dependence = Dependence.of(masses)
     return dependence if len(dependence.others) else None
 
 
@@ -52,10 +68,10 @@ def estimator_of(
     channel = mechanism.counts / mechanism.denominator
     expected = channel.mean(axis=0)
     inverse = weighted_left_inverse(channel, expected)
-    if (dependence := _dependence(mechanism, channel, inverse)) is None:
+    if (dependence := _dependence(mechanism.counts, channel, inverse)) is None:
         return least_values(channel, wanted, expected), inverse
     if len(dependence.hidden(wanted)):
-        raise not_identified(mechanism, dependence, wanted, names)
+        raise not_identified(mechanism.inputs, mechanism.counts, dependence, wanted, names)
     kept = dependence.kept
     frequencies = np.zeros(channel.shape)
     frequencies[kept] = weighted_left_inverse(channel[kept], expected)
@@ -63,20 +79,24 @@ def estimator_of(
 
 
 def not_identified(
-    mechanism: Mechanism, dependence: Dependence, wanted: Float, names: Sequence[Hashable]
+    inputs: Sequence[Hashable],
+    masses: Any,
+    dependence: Dependence,
+    wanted: Float,
+    names: Sequence[Hashable],
+    do: str = DISTINCT,
 ) -> StatementError:
     """Return the error for numbers that reports do not identify, with the reason."""
     hidden = dependence.hidden(wanted)
     shown = [short_repr(names[place]) for place in hidden[:SHOWN]]
-    n, m = mechanism.counts.shape
+    n, m = masses.shape
     return StatementError(
         f"the channel has rank {dependence.rank} for {n} inputs: the reports do not show "
         f"{', '.join(shown)}{', ...' if len(hidden) > SHOWN else ''}, because "
-        f"{dependence.reason(wanted[hidden[0]], mechanism.inputs)}",
+        f"{dependence.reason(wanted[hidden[0]], inputs)}",
         code="rank",
         where=f"channel of shape ({n}, {m})",
-        do="use a mechanism with linearly independent rows (a constant one has rank 1), merge "
-        "inputs, or estimate numbers that the reports show: numbers=Workload(...)",
+        do=do,
     )
 
 
@@ -134,6 +154,17 @@ def worst_variance(means: Float, second: Float) -> float:
     on the upper hull of the points :math:`(w_x, b_x)`. On an edge of slope ``m`` it lies at ``m /
     2``, or at an end.
     """
+    hull = upper_hull(means, second)
+    best = max(b - w * w for w, b in hull)
+    for (w, b), (w2, b2) in pairwise(hull):
+        slope = (b2 - b) / (w2 - w)
+        place = min(max(slope / 2, w), w2)
+        best = max(best, b + slope * (place - w) - place * place)
+    return max(best, 0.0)
+
+
+def upper_hull(means: Float, second: Float) -> list[tuple[float, float]]:
+    """Corners of the upper hull of the points ``(means, second)``, from left to right."""
     order = np.lexsort((second, means))
     hull: list[tuple[float, float]] = []
     for point in zip(means[order].tolist(), second[order].tolist(), strict=True):
@@ -142,12 +173,7 @@ def worst_variance(means: Float, second: Float) -> float:
         if hull and hull[-1][0] == point[0]:
             hull.pop()
         hull.append(point)
-    best = max(b - w * w for w, b in hull)
-    for (w, b), (w2, b2) in pairwise(hull):
-        slope = (b2 - b) / (w2 - w)
-        place = min(max(slope / 2, w), w2)
-        best = max(best, b + slope * (place - w) - place * place)
-    return max(best, 0.0)
+    return hull
 
 
 def _turns_up(

@@ -18,7 +18,7 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import ReportSource, source_of
-from ldpopt.estimation.estimate import interval_quantile
+from ldpopt.estimation.intervals import interval_quantile
 from ldpopt.foundation.labelled import is_labelled, read_labelled
 from ldpopt.foundation.numbers import Float, percentage, real_array, short_repr, whole_number
 from ldpopt.mechanism.mechanism import Mechanism

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -143,7 +143,7 @@ def count_file(
             for place, (name, (source, missing)) in zip(places, columns.items(), strict=False)
         }
         row = table.first_row
-        for batch in _batches(table, places, beside):
+        for batch in batches_of(table, places, beside):
             numbers = (
                 read_weights(batch[-1], f"{table.name}, column {weights}", row) if beside else None
             )
@@ -155,8 +155,10 @@ def count_file(
         return {name: counter.finished() for name, counter in counters.items()}
 
 
-def _batches(table: Any, coded: list[int], kept: list[int]) -> Iterator[list[Any]]:
-    """Columns of a table in batches; those of a database need no arrow."""
+def batches_of(table: Any, coded: list[int], kept: list[int]) -> Iterator[list[Any]]:
+    """Columns of a file or database in batches, the coded and the kept ones; those of a database
+    need no arrow.
+    """
     if isinstance(table, DatabaseRows):
         return table.texts([*coded, *kept])
     batches: Iterator[list[Any]] = table.batches(coded, kept)
@@ -167,8 +169,17 @@ def _groups(column: Any, where: str, as_text: bool) -> dict[Hashable, NDArray[np
     """Which rows are in each group that a column names; rows without a name are a group of their
     own.
     """
+    names, codes = coded_names(column, where, as_text)
+    require_few_groups(names, where)
+    return {name: codes == code for code, name in enumerate(names)}
+
+
+def coded_names(column: Any, where: str, as_text: bool) -> tuple[list[Hashable], NDArray[np.int64]]:
+    """The names that a column has, and the position of that of each row; a missing one is named
+    `NO_GROUP`.
+    """
     if isinstance(column, Texts):
-        return _members(column.distinct, column.places, where, as_text)
+        return _coded(column.distinct, column.places, as_text)
     values = as_arrow(column)
     if values is None or str(values.type).startswith(("list", "struct")):
         raise StatementError(
@@ -178,32 +189,34 @@ def _groups(column: Any, where: str, as_text: bool) -> dict[Hashable, NDArray[np
             do="pass a column of texts or numbers",
         )
     coded = values if hasattr(values, "dictionary") else values.dictionary_encode()
-    distinct = [*coded.dictionary.to_pylist(), None]
-    places = coded.indices.fill_null(len(distinct) - 1).to_numpy(zero_copy_only=False)
-    return _members(distinct, places, where, as_text)
+    entries = [*coded.dictionary.to_pylist(), None]
+    codes = coded.indices.fill_null(len(entries) - 1).to_numpy(zero_copy_only=False)
+    return _coded(entries, codes, as_text)
 
 
-def _members(
-    distinct: list[Any], codes: Codes, where: str, as_text: bool
-) -> dict[Hashable, NDArray[np.bool_]]:
-    """Which rows are in each group, by the position of its name among all names."""
-    names = [NO_GROUP if is_missing(name, as_text) else name for name in distinct]
-    groups: dict[Hashable, Any] = {}
-    for code in np.unique(codes):
-        name = (
-            int(names[code])
-            if isinstance(names[code], float) and names[code].is_integer()
-            else names[code]
+def _coded(
+    entries: Sequence[Any], codes: Codes, as_text: bool
+) -> tuple[list[Hashable], NDArray[np.int64]]:
+    """The names among some entries that occur, and the position of that of each row."""
+    known: dict[Hashable, int] = {}
+    places = np.zeros(len(entries), dtype=np.int64)
+    for code in np.unique(codes).tolist():
+        name = NO_GROUP if is_missing(entries[code], as_text) else entries[code]
+        if isinstance(name, float) and name.is_integer():
+            name = int(name)
+        places[code] = known.setdefault(name, len(known))
+    return list(known), places[codes]
+
+
+def require_few_groups(names: Sequence[Hashable], where: str) -> None:
+    """Refuse a column of groups with many values."""
+    if len(names) > MAX_GROUPS:
+        raise StatementError(
+            f"there are more than {MAX_GROUPS} groups",
+            code="group-count",
+            where=where,
+            do="name a column with fewer values, such as a region",
         )
-        groups[name] = groups.get(name, False) | (codes == code)
-        if len(groups) > MAX_GROUPS:
-            raise StatementError(
-                f"there are more than {MAX_GROUPS} groups",
-                code="group-count",
-                where=where,
-                do="name a column with fewer values, such as a region",
-            )
-    return groups
 
 
 def no_names() -> StatementError:

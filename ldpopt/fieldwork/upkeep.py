@@ -249,10 +249,9 @@ def backup(url: str, path: str) -> int:
 
     Raises
     ------
-    FileExistsError
-        If there is a file at ``path``.
     ModelFileError
-        If the database cannot be used or is one of PostgreSQL, or the file cannot be written.
+        If the database cannot be used or is one of PostgreSQL, or the file exists already or cannot
+        be written.
 
     Examples
     --------

@@ -233,7 +233,9 @@ def _number_or_text(epsilon: Any) -> int | float | Fraction | str:
         epsilon = epsilon[()]
     if isinstance(epsilon, (bool, np.bool_, bytes, bytearray, type(np.ma.masked))):
         raise _refusal(epsilon, "is not a number")
-    if isinstance(epsilon, (np.floating, Decimal)) and math.isfinite(epsilon):
+    is_signal = isinstance(epsilon, Decimal) and epsilon.is_snan()  # no float at all
+    is_own = isinstance(epsilon, (np.floating, Decimal)) and not is_signal
+    if is_own and math.isfinite(epsilon):
         return str(epsilon)  # the shortest writing in its own precision
     if isinstance(epsilon, (int, float, Fraction, str)):
         return epsilon

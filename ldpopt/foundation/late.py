@@ -11,7 +11,10 @@ from typing import Any
 
 from ldpopt.errors import LdpoptError
 
-LATE = {"plot": "ldpopt.plotting.plot:plot"}
+LATE = {
+    "plot": "ldpopt.plotting.plot:plot",
+    "values": "ldpopt.estimation.values:values_of",
+}
 
 
 def late(verb: str) -> Callable[..., Any]:

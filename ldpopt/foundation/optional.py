@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ldpopt.errors import LdpoptError
 
 if TYPE_CHECKING:
+    import formulaic as formulaic
     import matplotlib as matplotlib
     import narwhals as narwhals
     import pandas as pandas
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 EXTRAS = {
     **dict.fromkeys(("pandas", "pyarrow", "narwhals"), ("tables", "a table")),
     "matplotlib": ("plot", "a plot"),
+    "formulaic": ("regress", "a regression"),
     **dict.fromkeys(("openpyxl", "pyreadstat"), ("sheets", "a file of Excel or SPSS")),
     "sqlalchemy": ("collect", "a database of reports"),
     **dict.fromkeys(("starlette", "uvicorn"), ("collect", "a collector of reports")),

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -15,17 +14,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.auditing.audits import Audit, audit_by_odds
-from ldpopt.auditing.black_box import lower_limit, upper_limit
 from ldpopt.errors import StatementError
 from ldpopt.estimation.band import scales_of_support
 from ldpopt.estimation.counts import Counts, ReportSource
-from ldpopt.estimation.estimate import Estimate, interval_quantile
+from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.exact_fit import support_p_value
 from ldpopt.estimation.fit import checked_fit
-from ldpopt.estimation.intervals import binomial_intervals, share_intervals
 from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.numbers import Float, inner_share, real_array, short_repr, whole_number
 from ldpopt.frequencies.rule import Rule
+from ldpopt.frequencies.support import SupportBand
 from ldpopt.mechanism.channels import digest
 from ldpopt.mechanism.codec import LabelCodec, Randomizer
 from ldpopt.mechanism.sampling import Random
@@ -168,6 +166,17 @@ class FrequencyProtocol(Rule, ReportSource):
         return np.asarray(share * (1 - share) / float(self.p - self.q) ** 2)
 
     @property
+    def moments(self) -> tuple[Float, Float]:
+        """Shares of the people with a label and of all others, and the mean squares of their values
+        in it, shape (d, 2).
+        """
+        p = float(self.p)
+        q = float(self.q)
+        squares = [(s * (1 - q) ** 2 + (1 - s) * q**2) / (p - q) ** 2 for s in (p, q)]
+        shape = (len(self.inputs), 2)
+        return np.broadcast_to([1.0, 0.0], shape), np.broadcast_to(squares, shape)
+
+    @property
     def spans(self) -> Float:
         """1 for each label, since the numbers are shares."""
         return np.ones(len(self.inputs))
@@ -218,15 +227,18 @@ class FrequencyProtocol(Rule, ReportSource):
         The standard error is right for users drawn at random. For fixed users the variance is too
         large by ``f (1 - f) / N``. O(N d) time, O(N) memory besides the reports.
         """
-        z = interval_quantile(confidence, len(self.inputs), simultaneous)
         counts = Counts.of(self, reports, weights=weights).require_some()
         fit = checked_fit(self, counts, check_fit)
-        share = counts.values / counts.total
-        scales = scales_of_support(counts)
-        ends = (binomial_intervals if simultaneous else share_intervals)(share, scales.interval, z)
-        effect = scales.design_effects(counts, len(share))
-        found = self._estimate(counts, share, ends, scales.error, confidence, self.names, fit)
-        return replace(found, effect=effect)
+        return Estimate.of_band(
+            self._band(counts, among=(1, 1) if simultaneous else None),
+            counts,
+            confidence,
+            simultaneous=simultaneous,
+            method=type(self).__name__,
+            labels=self.names,
+            fit=fit,
+            is_distribution=True,
+        )
 
     def largest(
         self,
@@ -286,53 +298,34 @@ class FrequencyProtocol(Rule, ReportSource):
         fit = checked_fit(self, counts, check_fit)
         chosen = np.argpartition(counts.values, len(self.inputs) - size)[-size:]
         chosen = chosen[np.lexsort((chosen, -counts.values[chosen]))]
-        seen = counts.values[chosen] / counts.total
-        risk = (1 - share) / 2
-        scales = scales_of_support(counts)
-        error, scale = (
-            each if np.ndim(each) == 0 else np.asarray(each)[chosen]
-            for each in (scales.error, scales.interval)
+        return Estimate.of_band(
+            self._band(counts, chosen, (len(self.inputs), size)),
+            counts,
+            share,
+            method=type(self).__name__,
+            labels=tuple(self.inputs[place] for place in chosen.tolist()),
+            fit=fit,
+            is_distribution=size == len(self.inputs),
         )
-        # with weights, of the effective number of reports
-        hits = seen / scale
-        number = 1 / scale
-        ends = (
-            lower_limit(hits, number, risk / len(self.inputs)),
-            upper_limit(hits, number, risk / size),
-        )
-        labels = tuple(self.inputs[place] for place in chosen.tolist())
-        intervals = np.stack(ends, axis=-1)
-        effect = scales.design_effects(counts, len(self.inputs))
-        found = self._estimate(counts, seen, intervals, error, share, labels, fit)
-        return found if effect is None else replace(found, effect=effect[chosen])
 
-    def _estimate(
-        self,
-        counts: Counts,
-        share: Float,
-        ends: Float,
-        scale: Any,
-        confidence: float,
-        labels: Any,
-        fit: Any,
-    ) -> Estimate:
-        """Frequencies of labels from the shares, shape (k,), of supporting reports, the ends of
-        their intervals, and one over the number of reports for standard errors.
-        """
+    def _band(
+        self, counts: Counts, chosen: Any = ..., among: tuple[int, int] | None = None
+    ) -> SupportBand:
+        """The band of all labels, or of those at some positions."""
         p = float(self.p)
         q = float(self.q)
-        gap = float(self.p - self.q)
-        error = np.sqrt(self.variance_at_support(np.clip(share, q, p)) * scale)
-        return Estimate(
-            (share - q) / gap,
+        share = (counts.values / counts.total)[chosen]
+        scales = scales_of_support(counts).at(chosen)
+        error = np.sqrt(self.variance_at_support(np.clip(share, q, p)) * scales.error)
+        effect = scales_of_support(counts).design_effects(counts, len(self.inputs))
+        return SupportBand(
+            share,
+            scales,
             error,
-            counts.n_reports,
-            float(confidence),
-            type(self).__name__,
-            labels,
-            interval=(ends - q) / gap,
-            fit=fit,
-            is_distribution=len(labels) == len(self.inputs),
+            q,
+            float(self.p - self.q),
+            among,
+            effect=None if effect is None else effect[chosen],
         )
 
     def variance(self, frequency: ArrayLike = 0.0) -> Any:

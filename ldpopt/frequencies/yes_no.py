@@ -23,15 +23,15 @@ from ldpopt.certificate.yes_no_certificate import TOTAL, YesNoCertificate
 from ldpopt.errors import StatementError
 from ldpopt.estimation.band import scales_of_support
 from ldpopt.estimation.counts import Counts, MechanismSource, ReportSource
-from ldpopt.estimation.estimate import Estimate, interval_quantile
+from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.exact_fit import support_p_value
 from ldpopt.estimation.fit import checked_fit
-from ldpopt.estimation.intervals import share_intervals
 from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.numbers import Float, any_array, real_array, shaped_array
 from ldpopt.frequencies.rule import Positions
 from ldpopt.frequencies.subset_selection import SetCodec
+from ldpopt.frequencies.support import SupportBand
 from ldpopt.mechanism.channels import digest
 from ldpopt.mechanism.codec import Randomizer
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
@@ -324,7 +324,6 @@ class YesNoPatterns(ReportSource):
         values = counts.values[columns].astype(float)
         squares = counts.squares[columns]
         total = float(values.sum())
-        z = interval_quantile(confidence, 2, simultaneous)
         if not total > 0:
             raise StatementError(f"no report has an answer to {name!r}", do="ask more people")
         share = values / total
@@ -338,24 +337,20 @@ class YesNoPatterns(ReportSource):
             n_reports=number,
         )
         scales = scales_of_support(asked)
-        ends = share_intervals(share, scales.interval, z)
-        shares, interval = ((0.5 + (each - 0.5) / self.bias) for each in (share, ends))
         error = np.sqrt(share * (1 - share) * scales.error) / self.bias
         effect = scales.design_effects(asked, 2)
         if effect is not None:  # of the reports that are expected to name the question
             effect *= self.size / self.pattern.questions
-        return Estimate(
-            shares,
-            error,
-            number,
-            float(confidence),
-            "inversion",
-            self.questions[name],
-            None,
-            interval,
-            fit,
+        miss = (1 - self.bias) / 2
+        band = SupportBand(share, scales, error, miss, self.bias, is_pair=True, effect=effect)
+        return Estimate.of_band(
+            band,
+            asked,
+            confidence,
+            simultaneous=simultaneous,
+            labels=self.questions[name],
+            fit=fit,
             is_distribution=True,
-            effect=effect,
         )
 
     @cached_property

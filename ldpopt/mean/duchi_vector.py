@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.auditing.divergence import Audit
 from ldpopt.errors import StatementError
-from ldpopt.estimation.estimate import Estimate, normal_quantile
+from ldpopt.estimation.estimate import Estimate
+from ldpopt.estimation.intervals import normal_quantile
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, whole_number
 from ldpopt.mean.banded import TwoLevel

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.auditing.audits import Audit, Verdict, Witness
 from ldpopt.errors import StatementError
-from ldpopt.estimation.estimate import Estimate, normal_quantile
+from ldpopt.estimation.estimate import Estimate
+from ldpopt.estimation.intervals import normal_quantile
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, quoted, real_array, whole_number
 from ldpopt.mechanism.exact_draws import Source

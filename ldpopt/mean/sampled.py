@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ldpopt.auditing.divergence import Audit
 from ldpopt.errors import StatementError
-from ldpopt.estimation.estimate import Estimate, normal_quantile
+from ldpopt.estimation.estimate import Estimate
+from ldpopt.estimation.intervals import normal_quantile
 from ldpopt.foundation.budget import budget_above, decimal_of
 from ldpopt.foundation.numbers import Float, require_choice, require_kind, whole_number
 from ldpopt.mean.protocol import NumberProtocol, VectorProtocol

@@ -21,6 +21,7 @@ from ldpopt.foundation.display import Facts, HasFacts
 from ldpopt.foundation.documents import reading_json
 from ldpopt.foundation.labelled import is_series
 from ldpopt.foundation.labels import Names, codes, label_array
+from ldpopt.foundation.late import late
 from ldpopt.foundation.numbers import Float, require_choice, require_kind, short_repr
 from ldpopt.mechanism import sampling
 from ldpopt.mechanism.adversary import AdversaryMeasures
@@ -308,6 +309,38 @@ class Mechanism(Channel, AdversaryMeasures, HasFacts):
         joint = read_prior(prior, self.inputs)[0][:, None] * self.channel
         with np.errstate(invalid="ignore"):
             return np.asarray((joint / joint.sum(axis=0)).T)
+
+    def values(self, reports: Any) -> Float:
+        r"""Return unbiased values of reports: their means over people estimate the frequencies.
+
+        .. math:: V_{\cdot y}, \qquad \sum_y P(y \mid x) V_{x' y} = [x = x']
+
+        Any other program can average them, or take them as the outcome of a linear regression.
+
+        Parameters
+        ----------
+        reports : sequence of labels, shape (N,)
+            A list, array, Series or arrow array of outputs, none missing.
+
+        Returns
+        -------
+        ndarray, shape (N, n)
+            A row for each report, a column for each input.
+
+        Raises
+        ------
+        StatementError
+            If a report is missing or not an output, or the rows of the channel are linearly
+            dependent.
+
+        Examples
+        --------
+        >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+        >>> coin.values(["no", "yes"]).round(12).tolist()
+        [[1.5, -0.5], [-0.5, 1.5]]
+        """
+        table: Float = late("values")(self, reports)
+        return table
 
     def then(self, other: Mechanism) -> Mechanism:
         """Post-process: use the reports as inputs of another channel.

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import MechanismSource
-from ldpopt.estimation.estimate import normal_quantile
+from ldpopt.estimation.intervals import normal_quantile
 from ldpopt.estimation.inversion import estimate_frequencies, why_not_estimable
 from ldpopt.foundation import optional
 from ldpopt.foundation.files import FilePath, write_csv

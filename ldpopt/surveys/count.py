@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ldpopt.errors import StatementError
-from ldpopt.estimation.counts import Counts, ReportSource
+from ldpopt.estimation.counts import Counts, ListedSource, ReportSource, new_people
 from ldpopt.estimation.reports import ALL, count_file, count_frame
+from ldpopt.estimation.sample import Sample
+from ldpopt.estimation.sampled import SampledPeople, SampledTable
+from ldpopt.estimation.units import UnitSums, units_of_file, units_of_frame
 from ldpopt.foundation.labels import nearest
 from ldpopt.foundation.numbers import require_kind, require_text, short_repr
 from ldpopt.surveys.questionnaire import Questionnaire
@@ -18,20 +24,31 @@ Columns = Mapping[str, tuple[ReportSource, Missing]]
 
 
 def counts_of_all(
-    survey: Questionnaire, columns: Columns, table: Any, weights: Any
+    survey: Questionnaire,
+    columns: Columns,
+    table: Any,
+    weights: Any,
+    sample: Sample | None = None,
 ) -> dict[str, Counts]:
     """Count the reports of all people in columns of a dataframe or file; see `Survey.count`."""
-    counts = counts_by_group(survey, columns, table, weights)
+    counts = counts_by_group(survey, columns, table, weights, sample=sample)
     return {name: groups[ALL] for name, groups in counts.items()}
 
 
 def counts_by_group(
-    survey: Questionnaire, columns: Columns, table: Any, weights: Any, by: str | None = None
+    survey: Questionnaire,
+    columns: Columns,
+    table: Any,
+    weights: Any,
+    by: str | None = None,
+    sample: Sample | None = None,
 ) -> dict[str, dict[Hashable, Counts]]:
     """Count the reports in columns of a dataframe or file, by the groups of another column; see
-    `Survey.count`.
+    `Survey.count`. Without a sample people count as drawn one by one.
     """
-    weights = survey.weights if weights is None else weights
+    drawn = Sample() if sample is None else sample
+    for given in (drawn.weights, survey.weights):
+        weights = given if weights is None else weights
     require_kind(columns, Mapping, "counts_by_group()", "pass survey.columns, or some of them")
     if by is not None:
         require_text(by, "by")
@@ -47,14 +64,24 @@ def counts_by_group(
             code="weights",
             do="name another column",
         )
-    if isinstance(table, (str, os.PathLike)):
-        if weights is not None and not isinstance(weights, str):
+    for name in drawn.keys:
+        if name in columns:
             raise StatementError(
-                "weights of a file are a column of it",
-                code="weights-of-file",
-                do="pass weights= by name",
+                f"the column {name!r} has reports, and cannot be part of the sample",
+                code="sample-column",
+                do="name a column that is not protected",
             )
-        return count_file(os.fspath(table), columns, weights, by)
+    is_file = isinstance(table, (str, os.PathLike))
+    if is_file and weights is not None and not isinstance(weights, str):
+        raise StatementError(
+            "weights of a file are a column of it",
+            code="weights-of-file",
+            do="pass weights= by name",
+        )
+    if not drawn.is_plain:
+        return _of_the_same_people(_of_sample(columns, table, weights, by, drawn))
+    if is_file:
+        return _of_the_same_people(count_file(os.fspath(table), columns, weights, by))
     for column in columns.values():
         if not isinstance(column, tuple) or len(column) != 2:
             raise StatementError(
@@ -62,18 +89,85 @@ def counts_by_group(
                 code="column-source",
                 do="pass survey.columns, or some of them",
             )
+    return _of_the_same_people(
+        {
+            name: count_frame(source, table, name, weights, missing, by)
+            for name, (source, missing) in columns.items()
+        }
+    )
+
+
+def _of_sample(
+    columns: Columns, table: Any, weights: Any, by: str | None, sample: Sample
+) -> dict[str, dict[Hashable, Counts]]:
+    """Counts with the covariance of a sample."""
+    listed: dict[str, tuple[ListedSource, Missing]] = {}
+    for name, (source, missing) in columns.items():
+        if not isinstance(source, ListedSource):
+            raise StatementError(
+                f"the reports of {name!r} are counted by what they support, which does not show "
+                "how units of a sample differ",
+                code="unlisted",
+                where="the sample",
+                do="use a mechanism or a design with a list of reports, or weights alone",
+            )
+        listed[name] = (source, missing)
+    if isinstance(table, (str, os.PathLike)):
+        units = units_of_file(listed, os.fspath(table), sample, weights, by)
+    else:
+        units = units_of_frame(listed, table, sample, weights, by)
     return {
-        name: count_frame(source, table, name, weights, missing, by)
-        for name, (source, missing) in columns.items()
+        name: _counts_by_group(source, units[name], sample) for name, (source, _) in listed.items()
+    }
+
+
+def _counts_by_group(
+    source: ListedSource, units: UnitSums, sample: Sample
+) -> dict[Hashable, Counts]:
+    """Counts of the groups of a table of units, with fitted weights."""
+    table = SampledTable.of(units, sample)
+    found: dict[Hashable, Counts] = {}
+    for place, group in enumerate(table.groups):
+        rows = table.group == place
+        if not rows.any() and group is not ALL:
+            continue
+        values, squares = (each[rows].sum(axis=0) for each in (table.sums, table.squares))
+        found[group] = Counts(
+            source.digest,
+            source.mechanism.outputs,
+            values,
+            squares,
+            float(values.sum()),
+            float(squares.sum()),
+            int(units.people[rows].sum()),
+            sampled=SampledPeople(table, np.array([place])),
+        )
+    return found
+
+
+def _of_the_same_people(
+    counts: dict[str, dict[Hashable, Counts]],
+) -> dict[str, dict[Hashable, Counts]]:
+    """Counts of the columns of one table, which are reports of the same people in each group."""
+    people = {group: new_people() for groups in counts.values() for group in groups}
+    return {
+        name: {group: replace(each, people=people[group]) for group, each in groups.items()}
+        for name, groups in counts.items()
     }
 
 
 def counts_of_table(
-    survey: Questionnaire, table: Any, weights: Any, by: str | None
+    survey: Questionnaire, table: Any, weights: Any, by: str | None, sample: Sample
 ) -> dict[str, dict[Hashable, Counts]]:
     """Counts by column and group of a table of reports, or of counts that were made before."""
     if not isinstance(table, Mapping):
-        return counts_by_group(survey, survey.columns, table, weights, by)
+        return counts_by_group(survey, survey.columns, table, weights, by, sample)
+    if not sample.is_plain:
+        raise StatementError(
+            "counts do not show who is in a stratum or a cluster",
+            code="counts-of-sample",
+            do="pass the table of the reports",
+        )
     if by is not None:
         raise StatementError(
             "counts do not show who is in a group",

@@ -23,6 +23,9 @@ from ldpopt.estimation.linear import left_inverse
 from ldpopt.estimation.options import Reading
 from ldpopt.estimation.planning import Precision, precision
 from ldpopt.estimation.reports import ALL, NO_GROUP
+from ldpopt.estimation.sample import Sample
+from ldpopt.estimation.sampled import SampledPeople
+from ldpopt.estimation.significance import Significance, independence
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
 from ldpopt.foundation.labels import label_numbers, nearest, text_of
@@ -30,6 +33,14 @@ from ldpopt.foundation.numbers import require_kind, short_repr
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.mechanism.files import require_drawn_by
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.surveys.comparisons import (
+    SurveyDifferences,
+    consistent,
+    differences_of_groups,
+    differences_of_waves,
+    independence_of_groups,
+    quantiles_of,
+)
 from ldpopt.surveys.count import counts_by_group, counts_of_all, counts_of_table
 from ldpopt.surveys.joint import JOINT
 from ldpopt.surveys.pairs import pair_of
@@ -102,12 +113,9 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         entries = []
         for group, estimates in self._tables.items():
             for name, estimate in estimates.items():
-                columns: dict[str, Any] = {
-                    "answer": estimate.labels or (),
-                    "estimate": estimate.values.tolist(),
-                }
-                columns["std_error"] = estimate.shown_errors
-                columns |= dict(zip(("low", "high"), estimate.interval.T.tolist(), strict=True))
+                values, low, high = estimate.shown
+                columns: dict[str, Any] = {"answer": estimate.labels or (), "estimate": values}
+                columns |= {"std_error": estimate.shown_errors, "low": low, "high": high}
                 if has_nearest:
                     nothing = [None] * len(estimate.values)
                     columns["norm_sub"] = estimate.nearest_shares or nothing
@@ -139,6 +147,7 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
                 f"{', '.join(answered)}: shares among those who answered; "
                 f"{' or '.join(sorted(last_labels))} is a share of all people"
             )
+        notes += _notes_on_sample(self)
         numbers = {
             text_of(group): min((each.n_reports for each in estimates.values()), default=0)
             for group, estimates in self.groups.items()
@@ -151,7 +160,7 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
                 f"{shown}{', ...' if len(small) > 5 else ''}"
             )
         all_shown = [each for table in self._tables.values() for each in table.values()]
-        if any(None in each.shown_errors for each in all_shown):
+        if any(None in each.shown_errors for each in all_shown if each.scale is None):
             notes.append(NO_ERROR)
         notes += cost_of_weights(self.questions)
         if self.by is not None:
@@ -159,6 +168,80 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
                 f"{self.by} is not protected: the groups are those of the table as it was collected"
             )
         return notes
+
+    def differences(self, base: Hashable | None = None) -> SurveyDifferences:
+        r"""Return the differences between groups, each with an interval and a p-value.
+
+        Parameters
+        ----------
+        base : hashable, optional
+            The group with which all others are compared; default: every pair.
+
+        Returns
+        -------
+        SurveyDifferences
+            By pair of groups and question; see `Estimate.__sub__` for the intervals. Of several
+            rows the table has Holm's p-value, too.
+
+        Raises
+        ------
+        StatementError
+            If there are no groups, or the base is not one of them.
+        """
+        return differences_of_groups(self, base)
+
+    def __sub__(self, other: Any) -> SurveyDifferences:
+        """Changes from another wave, of other people, to this one.
+
+        Raises
+        ------
+        StatementError
+            If no question is in both, or a question does not have the same numbers.
+        """
+        if not isinstance(other, SurveyEstimate):
+            return NotImplemented
+        return differences_of_waves(self, other)
+
+    def quantile(self, p: float) -> SurveyEstimate:
+        """Estimate a quantile of each question whose answers are ordered, for all people and each
+        group; see `Estimate.quantile`.
+
+        Other questions are left out. Values are positions in `Estimate.scale`, the answers.
+
+        Raises
+        ------
+        StatementError
+            If ``p`` is not between 0 and 1.
+        """
+        return quantiles_of(self, p)
+
+    def independence(self, question: str) -> Significance:
+        """Test whether the answers to a question are the same in all groups; see
+        `ldpopt.estimation.significance`.
+
+        Raises
+        ------
+        StatementError
+            If there are no groups, the question is unknown, or its protocol keeps no table of
+            reports.
+        """
+        return independence_of_groups(self, question)
+
+    def consistent(self) -> SurveyEstimate:
+        r"""Return shares without negative ones, of groups that add up to those of all people.
+
+        .. math:: \min \sum_g N_g |v_g - \hat t_g|^2, \quad v_g \in \text{simplex}, \quad
+                  \sum_g (N_g / N) v_g = v
+
+        with ``v`` the nearest distribution to the total (Norm-Sub). Values are biased; standard
+        errors are those of the unbiased estimates, intervals theirs clipped to [0, 1].
+
+        Raises
+        ------
+        StatementError
+            If there are no groups.
+        """
+        return consistent(self)
 
     def facts(self) -> Facts:
         """The table and its notes."""
@@ -176,6 +259,18 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         )
 
 
+def _notes_on_sample(estimates: SurveyEstimate) -> list[str]:
+    """Questions of which the size of the population is not used."""
+    bands = {name: getattr(estimates[name].bounds, "of_sample", None) for name in estimates}
+    names = [name for name, band in bands.items() if band and band.ignores_population]
+    if not names:
+        return []
+    return [
+        f"{', '.join(names)}: the population counts as very large, since the reports do not show "
+        "all answers, and so not how much of the error is noise"
+    ]
+
+
 def in_order(groups: Mapping[Hashable, Any]) -> list[Hashable]:
     """Names of groups in the order of their numbers, or else of their texts."""
     names = list(groups)
@@ -184,13 +279,18 @@ def in_order(groups: Mapping[Hashable, Any]) -> list[Hashable]:
 
 
 def estimate_survey(
-    survey: Questionnaire, table: Any, weights: Any, by: str | None, reading: Reading
+    survey: Questionnaire,
+    table: Any,
+    weights: Any,
+    by: str | None,
+    reading: Reading,
+    sample: Sample | None = None,
 ) -> SurveyEstimate:
     """Estimate every question from a table of reports or their counts; see `Survey.estimate`.
 
     The fit of the reports is checked for all people together.
     """
-    counts = counts_of_table(survey, table, weights, by)
+    counts = counts_of_table(survey, table, weights, by, survey.drawn(sample))
     in_group = replace(reading, check_fit=False)
     of_all: dict[str, Estimate] = {}
     groups: dict[Hashable, dict[str, Estimate]] = {
@@ -273,17 +373,47 @@ def estimate_pair(
 ) -> Estimate:
     """Estimate the table of two questions; see `Survey.estimate_pair`."""
     if survey.joint is None:
-        pairs, counts = _pairs_of_reports(survey, table, names, weights)
+        pairs, counts = _pairs_of_reports(survey, table, names, weights, survey.sample)
         return estimate_frequencies(pairs, counts, **vars(reading))
     name, other = map(survey.require, names)
     source = pair_of(survey.joint, name, other)
     columns = {JOINT: (source, survey.joint.missing)}
-    counts = counts_of_all(survey, columns, table, weights)[JOINT]
+    counts = counts_of_all(survey, columns, table, weights, survey.sample)[JOINT]
     return source.estimate(counts, **vars(reading))  # type: ignore[no-any-return]
 
 
+def independence_of(
+    survey: Questionnaire,
+    table: Any,
+    names: tuple[str, str],
+    weights: Any,
+    sample: Sample | None = None,
+) -> Significance:
+    """Whether the answers to two questions are independent; see `Survey.independence`."""
+    if survey.joint is not None:
+        raise StatementError(
+            "one joint report on both questions does not show whether they are independent by a "
+            "table of two reports",
+            code="joint",
+            do="look at the table of both: estimate_pair; its phi is a correlation",
+        )
+    _, counts = _pairs_of_reports(survey, table, names, weights, survey.drawn(sample))
+    laws = _mechanisms_of_pair(survey, names)
+    shape = len(laws[0].outputs), len(laws[1].outputs)
+    channels = laws[0].channel, laws[1].channel
+    words = f"the answers to {names[0]!r} and {names[1]!r} are independent"
+    some = counts.require_some()
+    return independence(
+        np.reshape(some.values, shape),
+        np.reshape(some.squares, shape),
+        channels,
+        words,
+        some.sampled,
+    )
+
+
 def _pairs_of_reports(
-    survey: Questionnaire, table: Any, names: tuple[str, str], weights: Any
+    survey: Questionnaire, table: Any, names: tuple[str, str], weights: Any, sample: Sample
 ) -> tuple[Mechanism, Counts]:
     """The mechanism of the pairs of two reports, which are independent given the answers, and its
     counts.
@@ -294,7 +424,7 @@ def _pairs_of_reports(
         require_drawn_by(os.fspath(table), names[1], second.digest)
     source, missing = survey.columns[names[0]]
     columns = {names[0]: (source, missing)}
-    groups = counts_by_group(survey, columns, table, weights, names[1])[names[0]]
+    groups = counts_by_group(survey, columns, table, weights, names[1], sample)[names[0]]
     if survey.columns[names[1]][1] == "leave_out":
         groups.pop(NO_GROUP, None)
     coder = Coder(second.outputs, "report", as_text=True)
@@ -315,7 +445,21 @@ def _pairs_of_reports(
         list(product(first.outputs, second.outputs)),
     )
     sums = (float(values.sum()), float(squares.sum()), sum(cell.n_reports for cell in cells))
-    return pairs, Counts(pairs.digest, pairs.outputs, values, squares, *sums)
+    sampled = _pairs_of_sample(by_code, len(second.outputs))
+    return pairs, Counts(pairs.digest, pairs.outputs, values, squares, *sums, sampled=sampled)
+
+
+def _pairs_of_sample(by_code: Mapping[int, Counts], size: int) -> SampledPeople | None:
+    """The people of a sample with pairs of reports; None without a sample."""
+    samples = {code: each.sampled for code, each in by_code.items() if each.sampled is not None}
+    if not samples:
+        return None
+    every = next(iter(samples.values()))
+    places = [-1] * len(every.table.groups)
+    for code, each in samples.items():
+        places[int(each.groups[0])] = code
+    groups = np.flatnonzero(np.array(places) >= 0)
+    return SampledPeople(every.table, groups).with_groups_as_reports(places, size)
 
 
 @contextmanager

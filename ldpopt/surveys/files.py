@@ -11,6 +11,7 @@ from ldpopt.certificate.documents import digest_of, flaws_of
 from ldpopt.designing.design import AnyDesign, load_design
 from ldpopt.designing.record import Design, FormulaDesign, ProvedDesign
 from ldpopt.errors import ModelFileError
+from ldpopt.estimation.sample import Sample
 from ldpopt.foundation.documents import UNCHANGED, Entry, plain_labels, reading_json
 from ldpopt.foundation.files import FilePath, replacing, strict_object
 from ldpopt.foundation.numbers import short_repr
@@ -35,6 +36,7 @@ KEYS = (
     "questions",
     "digest",
 )
+SAMPLE = ("strata", "clusters", "population", "margins")  # keys of a sample, beside the weights
 TICKS = ("ticks", "columns")  # keys of a question with several ticks
 MAX_FILE_BYTES = 2**30
 
@@ -50,6 +52,8 @@ def write_survey_file(survey: Questionnaire, path: FilePath) -> None:
         "stated_epsilon": None if survey.limit is None else survey.limit.exact_text,
         "weights": survey.weights,
     }
+    if sample := survey.sample.to_dict():
+        data["sample"] = sample
     words = survey.words.to_dict()
     if words:
         data["words"] = words
@@ -79,7 +83,7 @@ def read_survey_file(path: FilePath, kind: type[Kind]) -> Kind:
             raise ValueError(f"the format is {short_repr(data.get('format'))}, not {FORMAT!r}")
         _require_digest(data, name)
         is_joint = data.get("scheme") == "joint"
-        optional = [key for key in ("words",) if key in data]
+        optional = [key for key in ("words", "sample") if key in data]
         table = Entry(data, name).table(*KEYS, *optional, *(["joint"] if is_joint else []))
         table["made_by"].text()
         order = [entry.text() for entry in table["order"].list()]
@@ -96,6 +100,7 @@ def read_survey_file(path: FilePath, kind: type[Kind]) -> Kind:
             scheme=data["scheme"],
             title=table["title"].text(),
             weights=data["weights"],
+            sample=_read_sample(table["sample"]) if "sample" in data else None,
             words=data.get("words"),
         )
         if data["epsilon"] != finite_or_none(survey.epsilon):
@@ -121,6 +126,13 @@ def _require_budget(survey: Questionnaire, stated: Entry) -> None:
     budget = getattr(certificate, "epsilon", None) or certificate.privacy.epsilon
     if survey.limit is None or budget.enclosure() != survey.limit.enclosure():
         raise stated.error(f"the joint report is for epsilon = {budget!r}")
+
+
+def _read_sample(entry: Entry) -> Sample:
+    """Read how people are drawn."""
+    keys = [key for key in SAMPLE if key in entry.parts()]
+    table = entry.table(*keys)
+    return Sample(**{key: table[key].value for key in keys})
 
 
 def read_source(path: FilePath) -> Mechanism | AnyDesign:

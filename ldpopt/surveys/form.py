@@ -55,11 +55,13 @@ def form_of(survey: Questionnaire, wave: int | None = None) -> dict[str, Any]:
 
 def _require_drawn_on_devices(survey: Questionnaire) -> None:
     """Refuse a survey whose reports a device cannot draw, or cannot promise anything about."""
-    if survey.weights is not None:
+    if survey.sample.columns:
+        is_weight = survey.weights is not None
+        what = "weight" if is_weight else "part of the sample"
         raise StatementError(
-            f"a device does not know a person's weight, column {survey.weights!r}",
-            code="weights",
-            do="leave weights out of the survey, and weight the reports later",
+            f"a device does not know a person's {what}, column {survey.sample.columns[0]!r}",
+            code="weights" if is_weight else "sample-column",
+            do="leave weights and the sample out of the survey, and add them to the reports later",
         )
     if isinstance(survey.odds, float):
         unbounded = ", ".join(

@@ -9,7 +9,7 @@ combinations of answers, whose workload has the numbers of every question.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from itertools import product
 from math import prod
@@ -22,9 +22,11 @@ from ldpopt.certificate.yes_no_certificate import FORMAT, YesNoCertificate
 from ldpopt.designing.design import design
 from ldpopt.designing.record import Design
 from ldpopt.errors import StatementError
-from ldpopt.estimation.counts import ListedSource
-from ldpopt.estimation.estimate import Estimate, interval_quantile, linear_estimate
+from ldpopt.estimation.band import ScoreBand
+from ldpopt.estimation.counts import Counts, ListedSource
+from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.fit import checked_fit
+from ldpopt.estimation.intervals import interval_quantile
 from ldpopt.estimation.linear import is_partition
 from ldpopt.estimation.planning import Precision
 from ldpopt.foundation.budget import Budget
@@ -206,13 +208,21 @@ class JointNumbers(ListedSource):
         """Estimate the numbers from reports or `Counts`, without bias."""
         counts = self.count(reports).require_some()
         fit = checked_fit(self, counts, check_fit)
-        z = interval_quantile(confidence, len(self.names), simultaneous)
-        matrices = (self.estimator, self.wanted, self.mechanism.channel, self.left_inverse)
-        estimate = linear_estimate(counts, *matrices, z, float(confidence))
-        is_distribution = is_partition(self.wanted)
-        return replace(
-            estimate, method="design", labels=self.names, fit=fit, is_distribution=is_distribution
+        return Estimate.of_band(
+            self.band(counts, is_exact=simultaneous and len(self.names) > 1),
+            counts,
+            confidence,
+            simultaneous=simultaneous,
+            method="design",
+            labels=self.names,
+            fit=fit,
+            is_distribution=is_partition(self.wanted),
         )
+
+    def band(self, counts: Counts, **fields: Any) -> ScoreBand:
+        """The band of the numbers that some counts give."""
+        matrices = (self.estimator, self.wanted, self.mechanism.channel, self.left_inverse)
+        return ScoreBand.of(counts, *matrices, **fields)
 
 
 def joint_source(questions: Mapping[str, Question], epsilon: Budget) -> YesNoPatterns | Design:

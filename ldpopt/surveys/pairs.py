@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -16,7 +17,7 @@ from ldpopt.certificate.yes_no_certificate import YesNoCertificate
 from ldpopt.designing.design import design
 from ldpopt.designing.record import Design
 from ldpopt.errors import LdpoptError, LimitReachedError, StatementError
-from ldpopt.estimation.band import scales_of_values
+from ldpopt.estimation.band import ScoreBand
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.identified import silence, silent_numbers
@@ -97,33 +98,46 @@ class PairNumbers(JointNumbers):
         silent, errors = silent_numbers(self.estimator, channel, self.wanted, people)
         if len(silent):
             raise not_shown(self.joint, *self.pair, people, silence(errors[silent[0]]))
-        estimate = super().estimate(counts, confidence, **options)
-        spread = self._covariance(counts)
-        if spread is None:
-            return estimate
-        scales = scales_of_values(self.estimator, estimate.values, counts)
-        # of weights, too, a rare report tells less than those of all people expect of it
-        wider = np.sqrt(np.broadcast_to(scales.interval / counts.scale, len(spread)))
-        spread = spread * wider * wider[:, None]
-        error = np.sqrt(np.maximum(np.diag(spread), 0.0))
-        covariance = None if estimate.covariance is None else spread
-        return replace(estimate, std_error=error, covariance=covariance)
+        return super().estimate(counts, confidence, **options)
 
-    def _covariance(self, counts: Counts) -> Float | None:
-        """Covariance of the estimates at the most likely frequencies of the answers; None if these
-        are not found.
-
-        A few reports may carry most of a variance: their expected shares are known better than
-        those that were seen.
-        """
+    def band(self, counts: Counts, **fields: Any) -> ScoreBand:
+        """The band of the table, with the variances at the most likely shares of the reports."""
         channel = self.mechanism.channel
         try:
             frequencies = most_likely(channel, counts.values / counts.total)
         except LimitReachedError:
-            return None
-        share = frequencies @ channel
-        centered = self.estimator - (self.estimator @ share)[:, None]
-        return np.asarray((centered * share) @ centered.T * counts.scale)
+            return super().band(counts, **fields)
+        matrices = (self.estimator, self.wanted, channel, self.left_inverse)
+        return _LikelyBand.of(counts, *matrices, likely=frequencies @ channel, **fields)
+
+
+@dataclass(frozen=True, eq=False)
+class _LikelyBand(ScoreBand):
+    """Numbers whose variances are taken at the most likely shares of the reports.
+
+    A few reports may carry most of a variance: their expected shares are known better than those
+    that were seen.
+    """
+
+    likely: Any = None  # (m,)
+
+    @cached_property
+    def _spread_of_likely(self) -> Float:
+        centered = self.estimator - (self.estimator @ self.likely)[:, None]
+        spread = (centered * self.likely) @ centered.T * self.counts.scale
+        # of weights, too, a rare report tells less than those of all people expect of it
+        wider = np.sqrt(np.broadcast_to(self.scales.interval / self.counts.scale, len(spread)))
+        return np.asarray(spread * wider * wider[:, None])
+
+    @property
+    def covariance(self) -> Float | None:
+        """Covariance at the likely shares."""
+        return self._spread_of_likely if self.has_covariance else None
+
+    @cached_property
+    def errors(self) -> Float:
+        """Standard errors at the likely shares."""
+        return np.sqrt(np.maximum(np.diag(self._spread_of_likely), 0.0))
 
 
 def not_shown(

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 from ldpopt.designing.record import Design, FormulaDesign
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import ReportSource, source_of
+from ldpopt.estimation.sample import Sample
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import nearest
 from ldpopt.foundation.numbers import listed_items, require_choice, short_repr
@@ -47,6 +48,7 @@ class Questionnaire:
         scheme: Scheme = "split",
         title: str = "",
         weights: str | None = None,
+        sample: Sample | None = None,
         words: Mapping[str, Any] | None = None,
     ) -> None:
         if not isinstance(questions, (Mapping, JointQuestion)) or not questions:
@@ -58,7 +60,7 @@ class Questionnaire:
         _require_text("weights", weights, "name the column of the weights")
         self.title = title
         self.scheme = scheme
-        self.weights = weights
+        self.sample = Sample.read(sample, weights)
         self.limit = None if epsilon is None else Budget(epsilon)
         self.joint = _read_joint(questions, self.limit) if scheme == "joint" else None
         parts = questions if self.joint is None else self.joint.parts
@@ -102,10 +104,13 @@ class Questionnaire:
                     code="shared-column",
                     do="rename the question or the column",
                 )
-        if self.weights is not None and {self.weights} & {*readers, *self.questions, *self.asked}:
+        asked = {*readers, *self.questions, *self.asked}
+        if taken := [name for name in self.sample.columns if name in asked]:
+            is_weights = taken[0] == self.weights
             raise StatementError(
-                f"the column {self.weights!r} of the weights is a question",
-                code="weights",
+                f"the column {taken[0]!r} of the {'weights' if is_weights else 'sample'} is a "
+                "question",
+                code="weights" if is_weights else "sample-column",
                 do="name another column",
             )
 
@@ -129,6 +134,15 @@ class Questionnaire:
                     code=code,
                     do="draw one question without fake data, or split the budget",
                 )
+
+    @property
+    def weights(self) -> str | None:
+        """Column of the weights."""
+        return self.sample.weights
+
+    def drawn(self, sample: Sample | None) -> Sample:
+        """How the people of a table were drawn: by a sample, or else as the survey says."""
+        return self.sample if sample is None else Sample.read(sample)
 
     @property
     def has_fake_data(self) -> bool:
@@ -238,11 +252,11 @@ class Questionnaire:
         }
 
     def kept(self, keep: Sequence[str] = ()) -> tuple[str, ...]:
-        """Return the unprotected columns of a file of reports: ``keep`` and the weights."""
+        """Return the unprotected columns of a file of reports: ``keep`` and those of the
+        sample.
+        """
         keep = listed_items(keep, "keep", "pass a list of columns")
-        if self.weights is None or self.weights in keep:
-            return tuple(keep)
-        return (*keep, self.weights)
+        return (*keep, *(name for name in self.sample.columns if name not in keep))
 
     def require(self, name: str) -> str:
         """Return the name of a question; any other name is refused."""

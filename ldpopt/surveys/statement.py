@@ -15,6 +15,7 @@ from pydantic import Field
 from ldpopt.designing.design import AnyDesign, design
 from ldpopt.errors import LdpoptError
 from ldpopt.estimation.inversion import why_not_estimable
+from ldpopt.estimation.sample import Sample
 from ldpopt.foundation.budget import Budget, decimal_of, log_enclosure
 from ldpopt.foundation.files import FilePath
 from ldpopt.foundation.labels import nearest
@@ -137,6 +138,16 @@ class WavesSection(Section):
     delta: float = Field(default=0.0, ge=0, lt=1)
 
 
+class SampleSection(Section):
+    """``[sample]``: how people are drawn, see `ldpopt.Sample`."""
+
+    weights: str | None = None
+    strata: str | None = None
+    clusters: str | None = None
+    population: int | dict[str, int] | None = None
+    margins: dict[str, dict[str, float]] | None = None
+
+
 class SurveySection(Section):
     """The whole file."""
 
@@ -145,6 +156,7 @@ class SurveySection(Section):
     epsilon: float | str | None = None
     scheme: Literal["split", "one_question", "fake_data", "joint", "best"] = "split"
     weights: str | None = None
+    sample: SampleSection | None = None
     waves: WavesSection | None = None
     form: FormSection = FormSection()
     question: dict[str, QuestionSection] = Field(min_length=1)
@@ -189,8 +201,17 @@ class UnsolvedSurvey:
                 scheme=self.scheme,
                 title=self.section.title,
                 weights=self.section.weights,
+                sample=self.drawn,
                 words=words,
             )
+
+    @property
+    def drawn(self) -> Sample | None:
+        """How people are drawn, if the file says it."""
+        if self.section.sample is None:
+            return None
+        with self.page.at("sample"):
+            return Sample.read(Sample(**self.section.sample.model_dump()), self.section.weights)
 
     def _source(self, name: str, section: QuestionSection) -> Any:
         """What draws the reports of a question, or the workload of its part of a joint report."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from ldpopt.accounting.curve import PrivacyCurve
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.options import Reading
 from ldpopt.estimation.planning import Precision
+from ldpopt.estimation.regression.problem import Kind
+from ldpopt.estimation.regression.result import Regression
+from ldpopt.estimation.sample import Sample
+from ldpopt.estimation.significance import Significance
 from ldpopt.foundation.display import Described, Facts
 from ldpopt.foundation.files import FilePath
 from ldpopt.mechanism.keyed import Keyed
@@ -21,6 +25,7 @@ from ldpopt.surveys.estimates import (
     estimate_pair,
     estimate_question,
     estimate_survey,
+    independence_of,
     precision_of,
 )
 from ldpopt.surveys.files import read_survey_file, write_survey_file
@@ -28,6 +33,8 @@ from ldpopt.surveys.form import form_of, require_form_of
 from ldpopt.surveys.overview import facts_of
 from ldpopt.surveys.questionnaire import Questionnaire
 from ldpopt.surveys.randomize import randomize_file, randomize_frame
+from ldpopt.surveys.regressions import regress_survey
+from ldpopt.surveys.values import values_of_survey
 
 
 class Survey(Questionnaire, Described):
@@ -58,6 +65,9 @@ class Survey(Questionnaire, Described):
         What the survey is about; default: ``""``.
     weights : str, optional
         Column of survey weights, which is kept in files of reports, unprotected; default: none.
+    sample : Sample, optional
+        How people are drawn: strata, clusters, the population, margins; its columns are kept in
+        files of reports, unprotected. Default: one by one, with the weights.
     words : mapping, optional
         Words of the page for respondents, with the keys of ``[form]`` in a survey file, and
         ``{"questions": {name: {"text": ..., "answers": {label: words}}}}``; default: none.
@@ -263,7 +273,7 @@ class Survey(Questionnaire, Described):
         """Write the reports of a file of answers, CSV or Parquet, in one pass; return the number of
         rows.
 
-        All columns but the questions, ``keep`` and the weights are dropped; see
+        All columns but the questions, ``keep`` and those of the sample are dropped; see
         `Mechanism.privatize` for the other arguments. A column that has reports already, by the
         origin of its file, is refused unless ``again`` is true.
         """
@@ -305,6 +315,7 @@ class Survey(Questionnaire, Described):
         table: Any,
         *,
         weights: Any = None,
+        sample: Sample | None = None,
         by: str | None = None,
         confidence: float = 0.95,
         simultaneous: bool = False,
@@ -326,7 +337,10 @@ class Survey(Questionnaire, Described):
         table : dataframe, path of a file, address of a database, or mapping name -> Counts
             Reports, or their counts.
         weights : array_like, Series or column name, optional
-            Weight of each person; default: those of the survey, else all 1.
+            Weight of each person; default: those of the sample, else of the survey, else all 1.
+        sample : Sample, optional
+            How the people were drawn; default: as the survey says. Groups are parts of the sample,
+            also where no group is in all of its clusters.
         by : str, optional
             Column of groups, such as a region, for each of which everything is estimated; default:
             none.
@@ -347,14 +361,24 @@ class Survey(Questionnaire, Described):
         Raises
         ------
         StatementError
-            If a question is missing, counts are of another mechanism, or there are more than 1000
-            groups.
+            If a question is missing, counts are of another mechanism, there are more than 1000
+            groups, or the table does not fit the sample: a stratum has a single unit, or a margin
+            other categories.
         ModelFileError
             If it is the database of another survey or wave.
+
+        Examples
+        --------
+        >>> import ldpopt, pandas
+        >>> coin = ldpopt.Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+        >>> reports = pandas.DataFrame({"q": ["no", "yes", "yes"] * 4, "class": [*range(6)] * 2})
+        >>> classes = ldpopt.Sample(clusters="class")
+        >>> Survey({"q": coin}).estimate(reports, sample=classes)["q"].std_error.round(3)
+        array([0.422, 0.422])
         """
         reading = Reading(confidence, simultaneous, check_fit)
         require_form_of(self, table)
-        return estimate_survey(self, table, weights, by, reading)
+        return estimate_survey(self, table, weights, by, reading, sample)
 
     def estimate_question(
         self,
@@ -422,3 +446,104 @@ class Survey(Questionnaire, Described):
         reading = Reading(confidence, simultaneous, check_fit)
         require_form_of(self, table)
         return estimate_pair(self, table, (name, other), weights, reading)
+
+    def values(self, table: Any, *, questions: Sequence[str] | None = None) -> Any:
+        r"""Return unbiased values of the reports: their means over people estimate the numbers of
+        the questions.
+
+        Any other program can average them by group, weight them, or take them as the outcome of a
+        linear regression.
+
+        Parameters
+        ----------
+        table : dataframe, path of a file, or address of a database
+            Reports, as `privatize` returned or wrote them.
+        questions : sequence of str, optional
+            Some of the questions; default: all.
+
+        Returns
+        -------
+        DataFrame of pandas
+            A row for each person and a column ``"question: answer"`` for each number; nan where
+            somebody has no report.
+
+        Raises
+        ------
+        StatementError
+            If a question is unknown, an entry is not a report, or the values of a question are not
+            listed.
+
+        Examples
+        --------
+        >>> import ldpopt, pandas
+        >>> coin = ldpopt.Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+        >>> reports = pandas.DataFrame({"smokes": ["no", "yes"]})
+        >>> Survey({"smokes": coin}).values(reports)["smokes: yes"].round(12).tolist()
+        [-0.5, 1.5]
+        """
+        return values_of_survey(self, table, questions)
+
+    def independence(
+        self,
+        table: Any,
+        one: str,
+        two: str,
+        *,
+        weights: Any = None,
+        sample: Sample | None = None,
+    ) -> Significance:
+        """Test whether the answers to two questions are independent.
+
+        They are exactly if the two reports of a person are; see `ldpopt.estimation.significance`.
+
+        Parameters
+        ----------
+        table : dataframe, or path of a file
+            Reports, as `privatize` returned or wrote them.
+        one, two : str
+            The questions.
+        weights : array_like, Series or column name, optional
+            Weight of each person; default: those of the sample, else of the survey, else all 1.
+        sample : Sample, optional
+            How the people were drawn; default: as the survey says.
+
+        Raises
+        ------
+        StatementError
+            If a person does not report on both questions in two reports, or the questions have too
+            many answers.
+        """
+        return independence_of(self, table, (one, two), weights, sample)
+
+    def regress(
+        self,
+        formula: str,
+        table: Any,
+        *,
+        kind: Kind = "logit",
+        sample: Any = None,
+        confidence: float = 0.95,
+        missing: Literal["refuse", "leave_out"] = "refuse",
+    ) -> Regression:
+        """Regress answers on covariates, from reports; see `ldpopt.regress`.
+
+        Parameters
+        ----------
+        formula : str
+            As ``"smokes ~ age + C(region)"``. The questions of the survey are protected columns.
+        table : dataframe, or path of a file
+            Reports, as `privatize` returned or wrote them, with clear columns beside them.
+        sample : Sample, optional
+            How the people were drawn; default: as the survey says, with its weights.
+        kind, confidence, missing
+            As in `ldpopt.regress`; default: ``"logit"`` and ``0.95`` and ``"refuse"``.
+
+        Raises
+        ------
+        StatementError
+            If all questions have one joint report, or as `ldpopt.regress`.
+        LimitReachedError
+            If the likelihood has no maximum.
+        """
+        options = {"kind": kind, "sample": sample, "confidence": confidence, "missing": missing}
+        return regress_survey(self, formula, table, **options)

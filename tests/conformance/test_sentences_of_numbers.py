@@ -574,7 +574,9 @@ ALWAYS = {
         "fewer reports than answers have a smaller rank"
     ),
     "_: _ links; give each person one, then delete the file": NO_CLAIM,
+    "_: are the answers the same in all groups of": NO_CLAIM,
     "_: shares among those who answered; _ is a share of all people": "of such estimates only",
+    "_; Holm's is right for all rows together": "of p-values that were adjusted by Holm's method",
     "_; `ldpopt design` finds the best one for them": NO_CLAIM,
     "a person spends epsilon _, and all certificates hold": "after all were checked",
     "best guess of two answers": NO_CLAIM,

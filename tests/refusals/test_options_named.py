@@ -29,6 +29,7 @@ EVERYWHERE = {"--help", "--version"}
 ALL_WITH = "every command that has it"
 COMMANDS = {  # files that are not a command's own: by option, the commands that can print the text
     ("estimation/reports.py", "--keep"): ["privatize", "survey privatize"],
+    ("estimation/units.py", "--keep"): ["privatize", "survey privatize"],
     ("fieldwork/about.py", "--changed-words"): ["survey collect"],
     ("fieldwork/connections.py", "--port"): ["survey collect"],
     ("fieldwork/connections.py", "--host"): ["survey collect"],
@@ -41,6 +42,14 @@ COMMANDS = {  # files that are not a command's own: by option, the commands that
     ("cli/printing.py", "--json"): ALL_WITH,
     ("cli/printing.py", "--gap"): ["solve"],
     ("cli/printing.py", "--time-limit"): ["solve", "design"],
+    ("cli/conclusions.py", "--differences"): ["estimate", "survey estimate"],
+    ("cli/conclusions.py", "--against"): ["estimate", "survey estimate"],
+    ("cli/conclusions.py", "--quantile"): ["estimate", "survey estimate"],
+    ("cli/conclusions.py", "--test"): ["estimate", "survey estimate"],
+    ("cli/conclusions.py", "--consistent"): ["estimate", "survey estimate"],
+    ("cli/conclusions.py", "--by"): ["estimate", "survey estimate"],
+    ("cli/conclusions.py", "--pair"): ["estimate", "survey estimate"],
+    ("cli/conclusions.py", "--method"): ["estimate", "survey estimate"],
     ("cli/options.py", "--epsilon"): ["plan", "simulate", "experiment", "sweep"],
     ("cli/options.py", "--delta"): ["simulate", "sweep"],
     ("cli/options.py", "--people"): ["simulate", "experiment"],

@@ -32,7 +32,7 @@ class PageFacts(Risks):
     @property
     def can_draw_on_device(self) -> bool:
         """Whether there is a page for respondents."""
-        return self.is_finite and self.survey.weights is None
+        return self.is_finite and not self.survey.sample.columns
 
     @property
     def total_epsilon(self) -> float:

@@ -8,7 +8,7 @@ import pytest
 
 from builders import thorough_or
 from ldpopt import Counts, Mechanism, PureLDP, Workload, design, estimate_frequencies
-from ldpopt.estimation.estimate import normal_quantile
+from ldpopt.estimation.intervals import normal_quantile
 
 WORKLOADS = {
     "frequencies": Workload.frequencies(6),

@@ -12,7 +12,8 @@ import pytest
 from builders import refused
 from ldpopt.errors import LimitReachedError, StatementError
 from ldpopt.estimation import likelihood
-from ldpopt.estimation.estimate import NO_ERROR, Estimate, normal_quantile
+from ldpopt.estimation.estimate import NO_ERROR, Estimate
+from ldpopt.estimation.intervals import normal_quantile
 from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.mechanism.mechanism import Mechanism
 

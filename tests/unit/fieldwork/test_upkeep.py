@@ -208,7 +208,7 @@ def test_a_backup_replaces_nothing(url, tmp_path):
     data = target.read_bytes()
     done = run_cli("survey", "backup", url, "-o", target)
     assert done.exit_code == 2
-    with pytest.raises(FileExistsError):
+    with refused("existing-file", ModelFileError):
         upkeep.backup(url, str(target))
     assert target.read_bytes() == data
     assert run_cli("survey", "backup", url, "-o", tmp_path / "no" / "copy.db").exit_code == 2

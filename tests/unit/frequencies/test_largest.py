@@ -10,8 +10,7 @@ from scipy.stats import binom
 from builders import thorough_or
 from ldpopt import estimate_frequencies
 from ldpopt.errors import StatementError
-from ldpopt.estimation.estimate import interval_quantile
-from ldpopt.estimation.intervals import binomial_intervals, share_intervals
+from ldpopt.estimation.intervals import binomial_intervals, interval_quantile, share_intervals
 from ldpopt.frequencies import LinearHash, RandomizedResponse, best
 
 

@@ -1,0 +1,222 @@
+"""Tables of units and reports: for each part of a sample the sums of the weights, and of their
+squares, of those with each report. Tables of batches and shards add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldpopt.errors import StatementError
+from ldpopt.estimation.counts import ListedSource
+from ldpopt.estimation.reports import (
+    ALL,
+    NO_GROUP,
+    batches_of,
+    coded_names,
+    no_names,
+    read_weights,
+    report_weights,
+    require_few_groups,
+)
+from ldpopt.estimation.sample import Sample
+from ldpopt.foundation.numbers import Float, Int
+from ldpopt.mechanism.files import require_drawn_by
+from ldpopt.tables.coding import MISSING, Missing, MissingAnswers
+from ldpopt.tables.files import position_of, reading
+from ldpopt.tables.frames import as_frame, column_of, gathered, is_partitioned
+
+Key = tuple[list[Hashable], Int]  # names, and the position of that of each person
+LARGEST_TABLE = 1 << 27  # number of entries: 1 GB
+KEPT = "keep it beside the reports when they are drawn (`privatize --keep`); "
+
+
+@dataclass(frozen=True, eq=False)
+class UnitSums:
+    """Sums over the people with the same stratum, cluster, category of each margin and group."""
+
+    names: tuple[list[Hashable], ...]  # of strata, clusters, categories of each margin, groups
+    codes: Int  # (r, 3 + margins): positions in the names
+    sums: Float  # (r, m): of the weights, by report
+    squares: Float  # (r, m)
+    people: Int  # (r,)
+
+    @classmethod
+    def of(cls, keys: Sequence[Key], reports: Any, weights: Float | None, size: int) -> UnitSums:
+        """Those of some people, whose reports are positions below ``size``."""
+        codes = np.stack([each for _, each in keys], axis=1)
+        first, row = _rows(codes)
+        if len(first) * size > LARGEST_TABLE:
+            raise StatementError(
+                f"{len(first):,} parts of the sample and {size:,} reports need a table of more "
+                f"than {LARGEST_TABLE:,} entries",
+                code="table-size",
+                do="use fewer clusters, or a mechanism of fewer reports",
+            )
+        shape = len(first), size
+        numbers = np.ones(len(reports)) if weights is None else weights
+        sums, squares = (
+            np.bincount(row * size + reports, power, shape[0] * size).reshape(shape).astype(float)
+            for power in (numbers, numbers**2)
+        )
+        people = np.bincount(row, minlength=len(first))
+        return cls(tuple(list(each) for each, _ in keys), codes[first], sums, squares, people)
+
+    def __add__(self, other: Any) -> UnitSums:
+        """Sums of all people of both."""
+        if isinstance(other, int) and other == 0:  # the start of sum()
+            return self
+        if not isinstance(other, UnitSums):
+            return NotImplemented
+        names: list[list[Hashable]] = []
+        codes: list[Int] = []
+        for mine, theirs, place in zip(
+            self.names, other.names, range(len(self.names)), strict=True
+        ):
+            known = {name: code for code, name in enumerate(mine)}
+            new = np.array([known.setdefault(name, len(known)) for name in theirs], dtype=np.int64)
+            names.append(list(known))
+            codes.append(np.concatenate([self.codes[:, place], new[other.codes[:, place]]]))
+        every = np.stack(codes, axis=1)
+        first, row = _rows(every)
+        added = []
+        for key in ("sums", "squares", "people"):
+            both = np.concatenate([getattr(self, key), getattr(other, key)])
+            total = np.zeros((len(first), *both.shape[1:]), dtype=both.dtype)
+            np.add.at(total, row, both)
+            added.append(total)
+        return UnitSums(tuple(names), every[first], *added)
+
+    __radd__ = __add__
+
+
+def _rows(codes: Int) -> tuple[Int, Int]:
+    """The first person of each combination of codes, shape (N, d), and the combination of each."""
+    row = np.zeros(len(codes), dtype=np.int64)
+    first = np.arange(len(codes))[:1]
+    for column in codes.T:
+        together = row * (int(column.max(initial=0)) + 1) + column
+        _, first, row = np.unique(together, return_index=True, return_inverse=True)
+    return first, row
+
+
+def units_of_frame(
+    columns: Mapping[str, tuple[ListedSource, Missing]],
+    table: Any,
+    sample: Sample,
+    weights: Any,
+    by: str | None,
+) -> dict[str, UnitSums]:
+    """Tables of some columns of a dataframe of any library."""
+    if is_partitioned(table):
+        if not isinstance(weights, (str, type(None))):
+            raise no_names()
+        parts = gathered(table, lambda part, _: units_of_frame(columns, part, sample, weights, by))
+        return {name: sum(part[name] for part in parts) for name in columns}
+    frame = as_frame(table)
+    numbers = column_of(frame, weights).to_numpy() if isinstance(weights, str) else weights
+    numbers = report_weights(numbers, table, len(frame))
+    there = {name: column_of(frame, name) for name in (*columns, *_keys(sample, by))}
+    keys = _keys_of(there, sample, by, dict.fromkeys(there, False), "", len(frame))
+    found = {}
+    for name, (source, missing) in columns.items():
+        counter = _UnitCounter(source, missing, f"column {name!r}", False)
+        counter.add(there[name], keys, numbers, 0)
+        found[name] = counter.finished()
+    return found
+
+
+def units_of_file(
+    columns: Mapping[str, tuple[ListedSource, Missing]],
+    path: str,
+    sample: Sample,
+    weights: str | None,
+    by: str | None,
+) -> dict[str, UnitSums]:
+    """Tables of some columns of a file or database, in one pass."""
+    for name, (source, _) in columns.items():
+        require_drawn_by(path, name, source.digest)
+    beside = _keys(sample, by)
+    with reading(path) as table:
+        places = {name: position_of(table, name) for name in columns}
+        places |= {name: position_of(table, name, KEPT) for name in beside}
+        of_weights = [] if weights is None else [position_of(table, weights, KEPT)]
+        is_text = {name: table.is_text(place) for name, place in places.items()}
+        counters = {
+            name: _UnitCounter(source, missing, f"{table.name}, column {name}", is_text[name])
+            for name, (source, missing) in columns.items()
+        }
+        row = table.first_row
+        for batch in batches_of(table, list(places.values()), of_weights):
+            there = dict(zip(places, batch, strict=False))
+            where = f"{table.name}, column {weights}"
+            numbers = None if weights is None else read_weights(batch[-1], where, row)
+            keys = _keys_of(there, sample, by, is_text, f"{table.name}, ", len(batch[0]))
+            for name, counter in counters.items():
+                counter.add(there[name], keys, numbers, row)
+            row += len(batch[0])
+    return {name: counter.finished() for name, counter in counters.items()}
+
+
+def _keys(sample: Sample, by: str | None) -> tuple[str, ...]:
+    """Columns that say to which part somebody belongs, and to which group, each once."""
+    return tuple(dict.fromkeys((*sample.keys, *(() if by is None else (by,)))))
+
+
+def _keys_of(
+    there: Mapping[str, Any],
+    sample: Sample,
+    by: str | None,
+    is_text: Mapping[str, bool],
+    where: str,
+    size: int,
+) -> list[Key]:
+    """Stratum, cluster, category of each margin and group of each person."""
+    coded: dict[str, Key] = {
+        name: coded_names(there[name], f"{where}column {name!r}", is_text[name])
+        for name in _keys(sample, by)
+    }
+    for name in sample.keys:
+        names, codes = coded[name]
+        if NO_GROUP in names and (codes == names.index(NO_GROUP)).any():
+            raise StatementError(
+                f"somebody has no entry in the column {name!r} of the sample",
+                code="missing-unit",
+                where=f"{where}column {name!r}",
+                do="fill it in, or leave the rows out",
+            )
+    if by is not None:
+        require_few_groups(coded[by][0], f"{where}column {by!r}")
+    of_all: Key = ([ALL], np.zeros(size, dtype=np.int64))
+    parts: tuple[Any, ...] = (sample.strata, sample.clusters, *(sample.margins or ()), by)
+    return [of_all if part is None else coded[part] for part in parts]
+
+
+class _UnitCounter:
+    """Adds up the table of one column, batch by batch."""
+
+    def __init__(self, source: ListedSource, missing: Missing, where: str, as_text: bool) -> None:
+        self.size = len(source.mechanism.outputs)
+        self.keeps_all = missing == "refuse"
+        self.where = where
+        self.absent = MissingAnswers(where, "report")
+        self.read = source.codec.reader(as_text)
+        self.table: Any = 0
+
+    def add(self, column: Any, keys: list[Key], weights: Float | None, first_row: int) -> None:
+        """Add the reports of a batch."""
+        reports, there = self.read(column, self.where, first_row)
+        if self.keeps_all:
+            self.absent.add(np.where(there, 0, MISSING), first_row)
+        some = [(names, codes[there]) for names, codes in keys]
+        numbers = None if weights is None else weights[there]
+        self.table = UnitSums.of(some, reports, numbers, self.size) + self.table
+
+    def finished(self) -> UnitSums:
+        """The table; missing reports that must not be missing are refused."""
+        self.absent.require_none()
+        table: UnitSums = self.table
+        return table

@@ -1,0 +1,139 @@
+"""Differences, quantiles, tests and consistent tables on the command line: the same numbers as in
+Python."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from builders import cli_json, cli_output, run_cli
+from ldpopt import Mechanism, PureLDP, Survey, Workload, design, plan_difference
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("survey")
+    coin = Mechanism([[0.8, 0.2], [0.2, 0.8]], inputs=["no", "yes"])
+    stress = design(Workload.prefix(["low", "mid", "high"]), PureLDP(2.0))
+    survey = Survey({"smokes": coin, "stress": stress})
+    survey.save(folder / "survey.json")
+    rng = np.random.default_rng(1)
+    for name, shift in (("before", 0.0), ("after", 0.2)):
+        region = rng.choice(["north", "south"], 800)
+        share = np.where(region == "north", 0.5, 0.2) + shift
+        answers = pd.DataFrame(
+            {
+                "smokes": np.where(rng.random(800) < share, "yes", "no"),
+                "stress": rng.choice(["low", "mid", "high"], 800, p=[0.5, 0.3, 0.2]),
+                "region": region,
+            }
+        )
+        survey.privatize(answers, rng=2).to_csv(folder / f"{name}.csv", index=False)
+    return folder
+
+
+def estimate(files: Path, *options: str) -> list[str]:
+    return ["survey", "estimate", str(files / "survey.json"), str(files / "after.csv"), *options]
+
+
+def test_differences_of_groups(files: Path, tmp_path: Path) -> None:
+    survey = Survey.load(files / "survey.json")
+    found = survey.estimate(files / "after.csv", by="region").differences("south")
+    data = cli_json(*estimate(files, "--by", "region", "--differences", "south", "--json", "-"))
+    assert data["differences"] == found.entries()
+    every = cli_json(*estimate(files, "--by", "region", "--differences", "all", "--json", "-"))
+    assert {row["first"] for row in every["differences"]} == {"north"}
+    table = tmp_path / "differences.csv"
+    options = ["--by", "region", "--differences", "south", "-o", str(table)]
+    text = cli_output(*estimate(files, *options))
+    assert "north - south" in text
+    with table.open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert [float(row["p"]) for row in rows] == [row["p"] for row in found.entries()]
+    # the share up to the last answer is known: no row, and no test
+    assert "<= high" not in {row["answer"] for row in rows}
+
+
+def test_changes_between_waves(files: Path) -> None:
+    options = ["--against", str(files / "before.csv"), "--json", "-"]
+    data = cli_json(*estimate(files, *options))
+    changes = {row["answer"]: row for row in data["differences"] if row["question"] == "smokes"}
+    assert changes["yes"]["difference"] > 0.1
+    assert changes["yes"]["p"] < 0.01
+    assert "after - before" in cli_output(*estimate(files, *options[:2]))
+
+
+def test_quantiles(files: Path) -> None:
+    data = cli_json(*estimate(files, "--quantile", "0.5", "--quantile", "0.9", "--json", "-"))
+    found = {(row["question"], row["quantile"]): row for row in data["quantiles"]}
+    assert found["stress", 0.9]["estimate"] == "high"
+    assert found["stress", 0.5]["estimate"] in ("low", "mid")
+    assert "quantiles" in cli_output(*estimate(files, "--by", "region", "--quantile", "0.5"))
+
+
+def test_groups_are_tested(files: Path) -> None:
+    survey = Survey.load(files / "survey.json")
+    found = survey.estimate(files / "after.csv", by="region").independence("smokes")
+    data = cli_json(*estimate(files, "--by", "region", "--test", "--json", "-"))
+    assert data["tests"][0]["p"] == found.p_value
+    assert data["tests"][0]["freedom"] == 1
+
+
+def test_consistent_tables(files: Path) -> None:
+    data = cli_json(*estimate(files, "--by", "region", "--consistent", "--json", "-"))
+    rows = [row for row in data["estimates"] if row["question"] == "smokes"]
+    assert all(0 <= row["estimate"] <= 1 for row in rows)
+
+
+def test_values(files: Path, tmp_path: Path) -> None:
+    path = tmp_path / "values.csv"
+    arguments = ["survey", "values", files / "survey.json", files / "after.csv", "-o", path]
+    data = cli_json(*arguments, "--json", "-")
+    assert data["people"] == 800
+    table = pd.read_csv(path)
+    survey = Survey.load(files / "survey.json")
+    pd.testing.assert_frame_equal(table, survey.values(files / "after.csv"), check_dtype=False)
+    some = tmp_path / "some.csv"
+    cli_output(*arguments[:-1], some, "--question", "smokes")
+    assert list(pd.read_csv(some)) == ["smokes: no", "smokes: yes"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--differences", "south"],
+        ["--test"],
+        ["--consistent"],
+        ["--by", "region", "--test", "--consistent"],
+        ["--by", "region", "--against", "before.csv"],
+        ["--by", "region", "--differences", "west"],
+        ["--quantile", "1.5"],
+        ["--pair", "smokes", "stress", "--quantile", "0.5"],
+        ["--against", "nowhere.csv"],
+    ],
+)
+def test_what_does_not_fit_is_refused(files: Path, options: list[str]) -> None:
+    result = run_cli(*estimate(files, *options))
+    assert result.exit_code in (1, 2)
+    assert "Traceback" not in result.stderr
+    assert "do:" in result.stderr
+
+
+def test_people_for_a_difference(files: Path) -> None:
+    survey = files / "survey.json"
+    data = cli_json("plan", survey, "--difference", "10%", "--power", "0.9", "--json", "-")
+    coin = Survey.load(survey).questions["smokes"].source
+    right = plan_difference(coin, 0.1, power=0.9)
+    assert (data["groups"][0]["first"], data["groups"][0]["second"]) == right
+    asked_one = files / "one.json"
+    questions = Survey.load(survey).questions
+    Survey(questions, scheme="one_question").save(asked_one)
+    text = cli_json("plan", asked_one, "--difference", "10%", "--power", "0.9", "--json", "-")
+    assert text["groups"][0]["first"] == 2 * right[0]
+    assert "first group" in cli_output("plan", survey, "--difference", "0.1")
+    for options in (["x"], ["2"], ["0.1", "--half-width", "0.1"], ["0.1", "--power", "1"]):
+        assert run_cli("plan", survey, "--difference", *options).exit_code in (1, 2)
