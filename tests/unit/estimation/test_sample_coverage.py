@@ -11,8 +11,9 @@ import pytest
 
 from ldpopt import Mechanism, Sample, Survey
 
-SURVEYS = 2000
-LEAST, MOST = 0.934 - 0.015, 0.959 + 0.015  # coverage of the formula itself, by simulation
+SURVEYS = 250  # many more are in benchmarks/populations.py
+# coverage of the formula itself, .934 to .959 by simulation, and four standard errors
+LEAST, MOST = 0.934 - 0.063, 0.997
 Drawn = Callable[[Any], tuple[Any, dict[str, Any]]]  # answers, and columns of the sample
 
 
@@ -104,4 +105,4 @@ def test_intervals_of_samples_cover(case: str, epsilon: float) -> None:
         errors.append(one.std_error[1])
     assert LEAST <= np.mean(hits) <= MOST
     root = np.sqrt(np.mean(np.square(errors)))
-    assert root == pytest.approx(np.std(values), rel=0.07)  # 4 standard errors of a deviation
+    assert root == pytest.approx(np.std(values), rel=0.2)  # 4 standard errors of a deviation
