@@ -13,7 +13,7 @@ from ldpopt.estimation.band import Band, NormalBand, no_covariance
 from ldpopt.estimation.intervals import interval_quantile
 from ldpopt.foundation.labelled import is_labelled, read_labelled
 from ldpopt.foundation.labels import label_numbers, nearest
-from ldpopt.foundation.numbers import Float, real_array, short_repr
+from ldpopt.foundation.numbers import Float, listed_items, real_array, short_repr
 
 if TYPE_CHECKING:
     from ldpopt.estimation.estimate import Estimate
@@ -25,7 +25,8 @@ def contrast(estimate: Estimate, matrix: Any, labels: Sequence[Hashable] | None 
     """Sums and differences of the numbers; see `Estimate.contrast`."""
     rows, names = _read_rows(estimate, matrix)
     band = estimate.bounds.contrast(rows)
-    return _of_band(estimate, band, names if labels is None else tuple(labels), "contrast")
+    own = names if labels is None else tuple(listed_items(labels, "labels"))
+    return _of_band(estimate, band, own, "contrast")
 
 
 def function(
@@ -56,7 +57,8 @@ def function(
         freedom=bounds.freedom,
         influence=bounds.influence and bounds.influence.contrast(slopes),
     )
-    return _of_band(estimate, band, None if labels is None else tuple(labels), "function")
+    own = None if labels is None else tuple(listed_items(labels, "labels"))
+    return _of_band(estimate, band, own, "function")
 
 
 def mean(estimate: Estimate, values: Any = None) -> Estimate:

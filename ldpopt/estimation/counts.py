@@ -412,7 +412,7 @@ class ListedSource(ReportSource):
 
     def numbers_at(self, prior: Float) -> Float:
         """The numbers of a distribution of the answers."""
-        return np.asarray(self.wanted @ shaped_array(prior, "prior", self.wanted.shape[1]))
+        return np.asarray(self.wanted @ read_prior(prior, self.answers)[0])
 
     @property
     def moments(self) -> tuple[Float, Float]:
@@ -534,6 +534,12 @@ def counts_by(
     by: str | None = None,
 ) -> dict[Hashable, Counts]:
     """Count the reports in a column of a dataframe or a file, by the groups of another column."""
+    if not isinstance(column, Hashable):
+        raise StatementError(
+            f"{short_repr(column)} is not the name of a column",
+            code="named-column",
+            do="pass the name of one column",
+        )
     if isinstance(table, (str, os.PathLike)):
         path = os.fspath(table)
         return count_file(path, {column: (source, missing)}, weights, by)[column]

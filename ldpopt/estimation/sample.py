@@ -133,6 +133,10 @@ class Sample:
         StatementError
             If it is no sample, or has another column of weights.
         """
+        if weights is not None and not isinstance(weights, str):
+            raise StatementError(
+                f"{short_repr(weights)} is not the name of a column", code="name", do="pass text"
+            )
         if sample is None:
             return cls(weights=weights)
         if not isinstance(sample, Sample):

@@ -241,6 +241,8 @@ def _counted_table(source: Any, kind: str) -> Mapping[Hashable, Any] | None:
                 code="duplicate-column",
                 do="rename a column",
             ) from None
+        if not isinstance(frame, nw.DataFrame):
+            return None
         names = list(frame.columns)
         counting = [name for name in names if name in COUNT_COLUMNS]
         if len(names) != 2 or len(counting) != 1:

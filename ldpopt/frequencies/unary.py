@@ -119,7 +119,7 @@ class UnaryEncoding(FrequencyProtocol, published=True):
         return reports
 
     def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
-        if hasattr(reports, "columns"):  # a DataFrame has the bits by label
+        if hasattr(reports, "columns") and hasattr(reports, "to_numpy"):  # bits by label
             labels = distinct_labels(reports.columns, "reports", "input")
             reports = reports.to_numpy()[:, positions_of(labels, self.inputs, "reports", "input")]
         array = any_array(reports, "list of reports")

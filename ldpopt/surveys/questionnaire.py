@@ -71,7 +71,7 @@ class Questionnaire:
             self.one_question = OneQuestion(len(self.questions), scheme == "fake_data")
         if self.has_fake_data:
             self._require_fake_data_possible()
-        self.words = FormWords.read(words or {}, self.questions)
+        self.words = FormWords.read({} if words is None else words, self.questions)
         if not self._fits:
             each = ", ".join(f"{name} {spent:.6g}" for name, spent in self.budgets.items())
             total = f"{self.epsilon:.9g}"

@@ -12,7 +12,7 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import ListedSource
 from ldpopt.foundation import optional
 from ldpopt.foundation.labels import nearest, text_of
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, listed_items
 from ldpopt.mechanism.files import require_drawn_by
 from ldpopt.surveys.estimates import numbers_of
 from ldpopt.surveys.questionnaire import Questionnaire
@@ -24,7 +24,9 @@ def values_of_survey(
     survey: Questionnaire, table: Any, questions: Sequence[str] | None
 ) -> optional.pandas.DataFrame:
     """The values of all reports; see `Survey.values`."""
-    names = list(survey.questions) if questions is None else list(questions)
+    names = list(survey.questions)
+    if questions is not None:
+        names = listed_items(questions, "questions")
     sources = {name: _listed(survey, name) for name in names}
     columns = {name: survey.column_of(name) for name in names}
     parts: dict[str, list[Float]] = {name: [] for name in names}

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -33,16 +34,20 @@ def as_frame(table: Any) -> optional.narwhals.DataFrame[Any]:
         ) from None
 
 
+NAMES = (str, bytes, int, float, tuple, date)  # what can be the name of a column
+
+
 def column_of(
     frame: optional.narwhals.DataFrame[Any], column: Any
 ) -> optional.narwhals.Series[Any]:
     """Find one column of a dataframe by its name."""
-    known = list(frame.columns)
-    if known.count(column) != 1:
+    known: list[Any] = list(frame.columns)
+    times = known.count(column) if isinstance(column, NAMES) else 0
+    if times != 1:
         problem = f"unknown column {column!r}"
         code = "column"
         do = nearest(column, known)
-        if column in known:
+        if times > 1:
             problem = f"duplicate column {column!r}"
             code = "duplicate-column"
             do = "rename one of them"
