@@ -24,7 +24,8 @@ def ratio(shares: Float) -> float:
     array([1.5])
     """
     first, second = _of_size(shares, 2)
-    return float(second / first)
+    with np.errstate(divide="ignore", invalid="ignore"):  # Estimate.function refuses the result
+        return float(second / first)
 
 
 def odds_ratio(table: Float) -> float:
@@ -43,7 +44,8 @@ def odds_ratio(table: Float) -> float:
         If there are not four numbers.
     """
     first, second, third, fourth = _of_size(table, 4)
-    return float(first * fourth / (second * third))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(first * fourth / (second * third))
 
 
 def phi(table: Float) -> float:
@@ -64,7 +66,8 @@ def phi(table: Float) -> float:
     """
     square = _of_size(table, 4).reshape(2, 2)
     margins = np.prod([*square.sum(axis=0), *square.sum(axis=1)])
-    return float(np.linalg.det(square) / np.sqrt(margins))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float((square[0, 0] * square[1, 1] - square[0, 1] * square[1, 0]) / np.sqrt(margins))
 
 
 def _of_size(values: Float, size: int) -> Float:

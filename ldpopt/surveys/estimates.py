@@ -199,7 +199,11 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
             If no question is in both, or a question does not have the same numbers.
         """
         if not isinstance(other, SurveyEstimate):
-            return NotImplemented
+            raise StatementError(
+                f"a {type(other).__name__} is not the estimate of a survey",
+                code="not-an-estimate",
+                do="subtract what survey.estimate() returned for the other wave",
+            )
         return differences_of_waves(self, other)
 
     def quantile(self, p: float) -> SurveyEstimate:

@@ -107,8 +107,9 @@ def test_waves_are_compared(reports: pd.DataFrame) -> None:
     np.testing.assert_allclose(smokes.values, after["smokes"].values - before["smokes"].values)
     assert smokes.values[1] > 0.1
     assert "after - before" in change.summary()
-    with pytest.raises(TypeError):
-        after - 1  # type: ignore[operator]
+    for other in (1, pd.DataFrame()):
+        with refused("not-an-estimate"):
+            after - other
     with refused("question"):
         after - SurveyEstimate({"other": before["smokes"]})
 
