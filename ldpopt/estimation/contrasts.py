@@ -25,8 +25,8 @@ def contrast(estimate: Estimate, matrix: Any, labels: Sequence[Hashable] | None 
     """Sums and differences of the numbers; see `Estimate.contrast`."""
     rows, names = _read_rows(estimate, matrix)
     band = estimate.bounds.contrast(rows)
-    own = names if labels is None else tuple(listed_items(labels, "labels"))
-    return _of_band(estimate, band, own, "contrast")
+    named = names if labels is None else tuple(listed_items(labels, "labels"))
+    return _of_band(estimate, band, named, "contrast")
 
 
 def function(
@@ -57,8 +57,8 @@ def function(
         freedom=bounds.freedom,
         influence=bounds.influence and bounds.influence.contrast(slopes),
     )
-    own = None if labels is None else tuple(listed_items(labels, "labels"))
-    return _of_band(estimate, band, own, "function")
+    named = None if labels is None else tuple(listed_items(labels, "labels"))
+    return _of_band(estimate, band, named, "function")
 
 
 def mean(estimate: Estimate, values: Any = None) -> Estimate:
