@@ -100,6 +100,7 @@ def targets() -> tuple[Target, ...]:
 
 
 EXCLUDED = {
+    "compare_means": "the experiment of its defaults takes seconds",
     "Status": "an enumeration: Python's own ValueError for an unknown value",
     "solvers.Feature": "as Status",
     "testing.check_notion": "a suite of tests: its failures are AssertionErrors, it takes seconds",
