@@ -4,6 +4,7 @@ tests, tables that add up.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -42,8 +43,10 @@ class Conclusions:
             "--consistent": self.consistent or None,
         }
 
-    def require_fitting(self, by: str | None, pair: Any, method: str) -> None:
-        """Refuse conclusions that do not go with each other, or without groups."""
+    def require_fitting(self, reports: str, by: str | None, pair: Any, method: str) -> None:
+        """Refuse conclusions that do not go with each other, or without groups, and a wave that is
+        compared with itself.
+        """
         given = [name for name, value in self.options.items() if value is not None]
         if not given:
             return
@@ -55,6 +58,8 @@ class Conclusions:
             raise typer.BadParameter(f"{given[0]} compares groups: give their column by --by")
         if given[0] == "--against" and by is not None:
             raise typer.BadParameter("--against compares all people: leave --by out")
+        if self.against is not None and os.path.realpath(self.against) == os.path.realpath(reports):
+            raise typer.BadParameter("--against names the same reports: name those of another wave")
 
 
 def conclude(
@@ -93,9 +98,9 @@ def _quantiles(
         rows += [{**row, "answer": p} for row in found.entries()]
     if not rows:
         raise StatementError(
-            "no question has the frequencies of all answers, or the shares up to each",
+            "no question has answers that are numbers, or the shares up to each answer",
             code="frequencies",
-            do='ask for them by workload = "frequencies" or "prefix"',
+            do='ask for ordered answers by workload = "prefix"',
         )
     entries = [
         {("quantile" if key == "answer" else key): cell for key, cell in row.items()}

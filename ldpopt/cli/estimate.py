@@ -79,8 +79,8 @@ def estimate(
         list[float] | None,
         option(
             "--quantile P",
-            "A quantile of each question of ordered answers (may be given again): .5 is the "
-            "median.",
+            "A quantile of each question of numbers or ordered answers (may be given again): .5 is "
+            "the median.",
         ),
     ] = None,
     test: Annotated[
@@ -200,7 +200,7 @@ def _request(
         raise typer.BadParameter("--pair is for a survey: leave it out")
     if is_folder(reports):
         refuse_options({"--pair": pair, "--by": by}, reports, "one file of reports")
-    conclusions.require_fitting(by, pair, method)
+    conclusions.require_fitting(reports, by, pair, method)
     options |= {"method": method, "pair": pair, "by": by, "dask": dask}
     options["conclusions"] = conclusions
     return EstimateRequest(file, reports, survey, source, **options)

@@ -75,7 +75,8 @@ def plan(
     With --difference: how many people in two groups find a difference between them.
     """
     if difference is not None:
-        if half_width is not None or people is not None or epsilon is not None or weights:
+        others = (half_width, people, epsilon, weights)
+        if any(each is not None for each in others) or confidence != 0.95 or simultaneous:
             raise typer.BadParameter(
                 "--difference goes with --power, --level, --ratio and --weights-effect only"
             )

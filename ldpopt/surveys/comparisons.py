@@ -17,7 +17,7 @@ from ldpopt.estimation.intervals import norm_sub
 from ldpopt.estimation.significance import Significance, homogeneity, p_values
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
-from ldpopt.foundation.labels import nearest, text_of
+from ldpopt.foundation.labels import label_numbers, nearest, text_of
 from ldpopt.foundation.numbers import Float, short_repr
 
 if TYPE_CHECKING:
@@ -214,6 +214,9 @@ def quantiles_of(estimates: SurveyEstimate, p: float) -> SurveyEstimate:
     def found(table: Mapping[str, Estimate]) -> dict[str, Estimate]:
         quantiles = {}
         for name, estimate in table.items():
+            # the answers of frequencies have an order only if they are numbers
+            if estimate.is_distribution and label_numbers(estimate.labels or ()) is None:
+                continue
             try:
                 quantiles[name] = estimate.quantile(p)
             except StatementError as error:

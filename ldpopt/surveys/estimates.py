@@ -210,7 +210,9 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         """Estimate a quantile of each question whose answers are ordered, for all people and each
         group; see `Estimate.quantile`.
 
-        Other questions are left out. Values are positions in `Estimate.scale`, the answers.
+        These are questions of the workload "prefix", and frequencies of answers that are numbers;
+        others are left out, since nothing says that their answers are in order: of one whose are,
+        call `Estimate.quantile`. Values are positions in `Estimate.scale`, the answers.
 
         Raises
         ------

@@ -72,6 +72,8 @@ def test_quantiles(files: Path) -> None:
     found = {(row["question"], row["quantile"]): row for row in data["quantiles"]}
     assert found["stress", 0.9]["estimate"] == "high"
     assert found["stress", 0.5]["estimate"] in ("low", "mid")
+    # nothing says that no is below yes
+    assert {row["question"] for row in data["quantiles"]} == {"stress"}
     assert "quantiles" in cli_output(*estimate(files, "--by", "region", "--quantile", "0.5"))
 
 
@@ -123,6 +125,10 @@ def test_what_does_not_fit_is_refused(files: Path, options: list[str]) -> None:
     assert "do:" in result.stderr
 
 
+def test_a_wave_is_not_compared_with_itself(files: Path) -> None:
+    assert run_cli(*estimate(files, "--against", str(files / "after.csv"))).exit_code == 2
+
+
 def test_people_for_a_difference(files: Path) -> None:
     survey = files / "survey.json"
     data = cli_json("plan", survey, "--difference", "10%", "--power", "0.9", "--json", "-")
@@ -135,5 +141,10 @@ def test_people_for_a_difference(files: Path) -> None:
     text = cli_json("plan", asked_one, "--difference", "10%", "--power", "0.9", "--json", "-")
     assert text["groups"][0]["first"] == 2 * right[0]
     assert "first group" in cli_output("plan", survey, "--difference", "0.1")
-    for options in (["x"], ["2"], ["0.1", "--half-width", "0.1"], ["0.1", "--power", "1"]):
+    alone = (
+        ["0.1", "--half-width", "0.1"],
+        ["0.1", "--confidence", "0.9"],
+        ["0.1", "--simultaneous"],
+    )
+    for options in (["x"], ["2"], ["0.1", "--power", "1"], *alone):
         assert run_cli("plan", survey, "--difference", *options).exit_code in (1, 2)
