@@ -271,7 +271,7 @@ def homogeneity(bands: Sequence[ScoreBand], hypothesis: str) -> Significance:
     if len(first.estimator) == len(first.channel):
         answers = _Directions.of(first.channel, margins[0])
     else:  # other numbers than all frequencies, such as one question of a joint report
-        answers = _Directions.of_values(first.estimator, margins[0])
+        answers = _Directions.of_values(first.estimator, first.wanted, margins[0])
     return _independence(values, squares, (answers, groups), hypothesis, _drawn_of_groups(bands))
 
 
@@ -331,17 +331,17 @@ class _Directions:
         return cls(white)
 
     @classmethod
-    def of_values(cls, values: Float, expected: Float) -> _Directions:
-        """Those of some numbers of which each report has a value, shape (k, m): as many as vary
-        independently.
+    def of_values(cls, values: Float, wanted: Float, expected: Float) -> _Directions:
+        """Those of some numbers, shape (k, n), of which each report has a value, shape (k, m).
+
+        Numbers that are a sum of others and a constant for every answer are left out, which is
+        decided in rationals: shares of the answers to one question sum to 1.
         """
-        centered = values - (values @ expected)[:, None]
-        rows: list[int] = []
-        for place in range(len(values)):
-            trial = centered[[*rows, place]] * np.sqrt(expected)
-            if np.linalg.matrix_rank(trial) > len(rows):
-                rows.append(place)
-        return cls(_whitened(values[rows], expected) if rows else np.zeros((0, len(expected))))
+        masses: Any = integers(np.vstack([np.ones(wanted.shape[1]), wanted]))
+        rows = Dependence.of(masses).kept[1:] - 1
+        if not len(rows):
+            return cls(np.zeros((0, len(expected))))
+        return cls(_whitened(values[rows], expected))
 
 
 def _whitened(values: Float, share: Float, groups: Any = None) -> Float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.estimation.answered import ANSWERED
+from ldpopt.estimation.answered import ANSWERED, RatioBand
 from ldpopt.estimation.band import ProjectedBand, ScoreBand
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.intervals import norm_sub
@@ -196,16 +196,18 @@ def independence_of_groups(estimates: SurveyEstimate, question: str) -> Signific
             code="question",
             do=nearest(question, list(estimates)),
         )
-    bands = [each[question].bounds for each in groups.values() if question in each]
+    bands: list[Any] = [each[question].bounds for each in groups.values() if question in each]
+    # of shares among those who answered, the numbers of all people with the missing answer
+    bands = [band.of_all if isinstance(band, RatioBand) else band for band in bands]
     if len(bands) < 2 or not all(isinstance(band, ScoreBand) for band in bands):
         raise StatementError(
             f"the groups cannot be compared on all answers to {question!r} at once",
             code="supports",
             do="look at their differences: .differences()",
         )
-    listed: list[Any] = bands
-    words = f"the answers to {question!r} are the same in all groups of {estimates.by!r}"
-    return homogeneity(listed, words)
+    missing = ", with the missing one," if estimates[question].method == ANSWERED else ""
+    words = f"the answers to {question!r}{missing} are the same in all groups of {estimates.by!r}"
+    return homogeneity(bands, words)
 
 
 def quantiles_of(estimates: SurveyEstimate, p: float) -> SurveyEstimate:

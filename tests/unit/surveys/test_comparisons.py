@@ -13,6 +13,7 @@ from scipy.stats import chi2_contingency
 from builders import cli_json, refused
 from ldpopt import Mechanism, Survey, regress
 from ldpopt.estimation.intervals import norm_sub
+from ldpopt.mechanism.questions import Question
 from ldpopt.surveys.comparisons import holm, nearest_tables
 from ldpopt.surveys.estimates import SurveyEstimate
 
@@ -122,6 +123,31 @@ def test_groups_are_tested_by_pearson_on_the_reports(reports: pd.DataFrame) -> N
         test = found.independence(name)
         assert (test.statistic, test.freedom) == (pytest.approx(right.statistic), right.dof)
         assert test.p_value == pytest.approx(right.pvalue)
+    assert found.independence("smokes").p_value < 1e-6 < found.independence("stress").p_value
+
+
+def test_groups_are_tested_with_the_missing_answer() -> None:
+    labels = ["no", "yes", "no answer"]
+    channel = Mechanism(np.full((3, 3), 0.2) + 0.4 * np.eye(3), inputs=labels, outputs=labels)
+    asked = Survey({"smokes": Question(channel, missing_answer="no answer")})
+    rng = np.random.default_rng(3)
+    region = rng.choice(["north", "south"], 600)
+    told = rng.choice(np.array(["no", "yes", None], dtype=object), 600, p=[0.6, 0.3, 0.1])
+    drawn = asked.privatize(pd.DataFrame({"smokes": told, "region": region}), rng=4)
+    test = asked.estimate(drawn, by="region").independence("smokes")
+    right = chi2_contingency(pd.crosstab(drawn["region"], drawn["smokes"]), correction=False)
+    assert (test.statistic, test.freedom) == (pytest.approx(right.statistic), right.dof)
+    assert "missing" in test.hypothesis
+
+
+def test_groups_are_tested_on_one_question_of_a_joint_report() -> None:
+    questions = {"smokes": ["no", "yes"], "stress": ["low", "mid", "high"]}
+    asked = Survey(questions, epsilon=4.0, scheme="joint")
+    drawn = asked.privatize(answers(1500, 8), rng=9)
+    found = asked.estimate(drawn, by="region")
+    # the two shares of smokes are one number, the three of stress two
+    assert found.independence("smokes").freedom == 2
+    assert found.independence("stress").freedom == 4
     assert found.independence("smokes").p_value < 1e-6 < found.independence("stress").p_value
 
 
