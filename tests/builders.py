@@ -38,6 +38,13 @@ def refused(
     assert caught.value.code == code, f"{caught.value.code!r} in place of {code!r}: {caught.value}"
 
 
+def without_blanks(label: Any) -> Any:
+    """What tells a label from others: texts that differ in blanks only are refused in one
+    alphabet.
+    """
+    return " ".join(label.split()) if isinstance(label, str) else label
+
+
 # Numbers of cases.
 
 THOROUGH = os.environ.get("LDPOPT_TESTS") == "thorough"
