@@ -242,8 +242,9 @@ def test_a_survey_regresses_its_reports(reports: pd.DataFrame, tmp_path: Any) ->
     survey().save(tmp_path / "survey.json")
     data = cli_json(
         *("survey", "regress", tmp_path / "survey.json", path, "smokes ~ C(region)"),
-        *("-o", tmp_path / "table.csv", "--json", "-"),
+        *("-o", tmp_path / "table.csv", "--plot", tmp_path / "table.png", "--json", "-"),
     )
+    assert (tmp_path / "table.png").read_bytes().startswith(b"\x89PNG")
     assert len(data["coefficients"]) == len(pd.read_csv(tmp_path / "table.csv")) == 3
     with refused("missing-file"):
         survey().regress("smokes ~ region", tmp_path / "nowhere.csv")
