@@ -251,3 +251,21 @@ def test_a_survey_regresses_its_reports(reports: pd.DataFrame, tmp_path: Any) ->
     joint = Survey({"a": ["no", "yes"], "b": ["no", "yes"]}, epsilon=4.0, scheme="joint")
     with refused("joint"):
         joint.regress("a ~ b", reports)
+
+
+def test_a_group_is_no_question_and_the_message_says_where_it_is(reports: pd.DataFrame) -> None:
+    found = survey().estimate(reports, by="region")
+    group = next(iter(found.groups))
+    with refused("question") as caught:
+        found[group]
+    assert f".groups[{group!r}]" in caught.value.do
+    with refused("question") as caught:
+        found["nothing"]
+    assert ".groups" not in caught.value.do
+
+
+def test_quantiles_need_a_question_with_an_order(reports: pd.DataFrame) -> None:
+    found = Survey({"smokes": coin()}).estimate(reports)
+    with refused("frequencies"):
+        found.quantile(0.5)
+    assert found["smokes"].quantile(0.5).labels == ("quantile 0.5",)
