@@ -342,30 +342,55 @@ class Influence:
 
 @dataclass(frozen=True, eq=False)
 class ReportNoise:
-    """The variance of the values of reports by randomization alone, given the answers."""
+    """The variance of the values of reports by randomization alone, given the answers.
+
+    If people were assigned to several channels, reports are pairs of channel and report, and the
+    assignment is part of the randomization. If they chose their channels it is not: the noise is
+    that within each channel, with the left inverse of each.
+    """
 
     estimator: Float  # (k, m)
     wanted: Float  # (k, n)
     channel: Float  # (n, m)
-    inverse: Float  # (n, m): the left inverse
+    inverse: Float  # (n, m): the left inverse; of chosen channels that of each
+    chosen: Any = None  # (m,): the channel of each report, if people chose it
 
     @classmethod
     def of(
-        cls, estimator: Float, wanted: Float, channel: Float, inverse: Float | None
+        cls,
+        estimator: Float,
+        wanted: Float,
+        channel: Float,
+        inverse: Float | None,
+        chosen: Any = None,
     ) -> ReportNoise | None:
         """That of an estimator; None without a left inverse, whose rows are 0 for answers that
         depend on others.
         """
         if inverse is None or not (inverse != 0).any(axis=1).all():
             return None
-        return cls(estimator, wanted, channel, inverse)
+        return cls(estimator, wanted, channel, inverse, chosen)
 
     def covariance(self, squares: Float) -> Float:
         """Covariance of the sums of the values of people with some squared weights, (k, k)."""
-        answers = self.inverse @ squares
-        reports = self.channel.T @ answers
-        total = (self.estimator * reports) @ self.estimator.T
-        total -= (self.wanted * answers) @ self.wanted.T
+        if self.chosen is None:
+            return self._of_channel(self.channel, slice(None), self.wanted, squares)
+        total = np.zeros((len(self.estimator),) * 2)
+        for name in np.unique(self.chosen):
+            part = np.flatnonzero(self.chosen == name)
+            share = self.channel[0, part].sum()
+            if share > 0:
+                channel = self.channel[:, part] / share
+                means = self.estimator[:, part] @ channel.T
+                total += self._of_channel(channel, part, means, squares)
+        return total
+
+    def _of_channel(self, channel: Float, part: Any, means: Float, squares: Float) -> Float:
+        """That of the people with one channel, whose values have the means, shape (k, n)."""
+        values = self.estimator[:, part]
+        answers = self.inverse[:, part] @ squares[part]
+        total = (values * (channel.T @ answers)) @ values.T
+        total -= (means * answers) @ means.T
         np.fill_diagonal(total, np.maximum(np.diag(total), 0.0))
         return np.asarray((total + total.T) / 2)
 
