@@ -43,7 +43,9 @@ ABOUT = {
     "shares, and independent answers.",
     "Weights": "Share .10, weights 1 and 5: of those who say yes, or of one in five people. The "
     "range is .015 around 20 000 surveys by a prototype of the formula alone.",
-    "Samples": "Coverage of a share from a sample; finite populations exact.",
+    "Samples": "Coverage of a share from a sample; finite populations exact. Of the values of the "
+    "reports samplics 0.6.1 gives the same standard errors, to all digits: 0.17435596 of ten "
+    "devices as clusters, 0.05874892 of 240 people in 24 clusters of three strata with weights.",
     "Regressions": "Coverage of each coefficient, and size of tests of one that is 0.",
     "People who do not follow the rule": "Cheating detection exact; a crosswise question with an "
     "anchor question, 2000 people.",

@@ -76,12 +76,12 @@ def test_clusters_and_strata_have_the_error_of_a_survey_package() -> None:
 
 LONG: dict[str, Callable[[], Iterator[Any]]] = {
     "differences": lambda: CASES.differences(((100, 100), (1000, 1000))),
-    "quantiles": lambda: CASES.quantiles(200),
+    "quantiles": lambda: CASES.quantiles(100),
     "tests": lambda: CASES.rejected(500, (100, 1000)),
     "weights": lambda: CASES.weights(500),
-    "samples": lambda: CASES.samples(100),
-    "regressions": lambda: CASES.regressions(60),
-    "behaviors": lambda: CASES.behaviors(300, 200),
+    "samples": lambda: CASES.samples(60),
+    "regressions": lambda: CASES.regressions(30),
+    "behaviors": lambda: CASES.behaviors(100, 100),
 }
 
 

@@ -72,12 +72,9 @@ def test_a_difference_is_antisymmetric_and_its_interval_mirrors(case: Case, seed
     assert np.array_equal(there.values, -back.values)
     np.testing.assert_allclose(there.interval, -back.interval[:, ::-1], atol=1e-13)
     assert np.array_equal(there.std_error, back.std_error)
-    for value in (0.0, 0.1):
-        p, q = (
-            each.contrast(np.eye(len(a.values))[:1]).test(sign * value).p_value
-            for each, sign in ((there, 1), (back, -1))
-        )
-        assert abs(p - q) < 1e-9
+    first = np.eye(len(a.values))[:1]
+    p, q = (d.contrast(first).test(v).p_value for d, v in ((there, 0.1), (back, -0.1)))
+    assert abs(p - q) < 1e-9
 
 
 @given(drawn(), st.sampled_from(["inversion", "maximum_likelihood"]))
