@@ -138,7 +138,8 @@ def _inverse(channel: Float) -> Float | None:
     inaccurate.
     """
     try:
-        inverse: Float = np.asarray(np.linalg.inv(channel).T, dtype=np.float64)
+        # rows one after the other: a contrast by the identity must add in the same order
+        inverse: Float = np.ascontiguousarray(np.linalg.inv(channel).T, dtype=np.float64)
     except np.linalg.LinAlgError:
         return None
     condition = float(np.abs(channel).sum(axis=0).max() * np.abs(inverse).sum(axis=1).max())

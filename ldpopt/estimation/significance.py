@@ -385,7 +385,7 @@ def _chi_square(
     """
     from scipy.special import chdtrc, fdtrc
 
-    value = float(statistic) / (effect if effect > 0 else 1.0)
+    value = float(statistic / (effect if effect > 0 else 1.0))
     chance = 1.0
     if freedom and of_error < np.inf:
         chance = float(fdtrc(freedom, of_error, value / freedom))

@@ -264,6 +264,7 @@ def consistent(estimates: SurveyEstimate) -> SurveyEstimate:
 def _size(estimate: Estimate) -> float:
     """Sum of the weights of the people of an estimate."""
     band = estimate.bounds
+    band = band.unbiased if isinstance(band, ProjectedBand) else band
     return float(band.counts.total) if isinstance(band, ScoreBand) else float(estimate.n_reports)
 
 

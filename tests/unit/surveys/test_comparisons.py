@@ -185,6 +185,22 @@ def test_consistent_tables_add_up(reports: pd.DataFrame) -> None:
         np.testing.assert_allclose(fitted[name].values, norm_sub(found[name].values))
 
 
+def test_consistent_tables_of_weighted_people_stay_when_made_again(reports: pd.DataFrame) -> None:
+    small = reports.iloc[:200].assign(w=np.where(reports["region"][:200] == "north", 5.0, 1.0))
+    found = survey().estimate(small, weights="w", by="region")
+    shares = small.groupby("region")["w"].sum() / small["w"].sum()
+    once = found.consistent()
+    for fitted in (once, once.consistent()):
+        for name in ("smokes", "stress"):
+            mixed = sum(shares[group] * fitted.groups[group][name].values for group in shares.index)
+            np.testing.assert_allclose(mixed, fitted[name].values, atol=1e-9)
+            for group in shares.index:
+                again, first = (each.groups[group][name].values for each in (fitted, once))
+                np.testing.assert_allclose(again, first, atol=1e-9)
+    test = found.independence("stress")
+    assert type(test.statistic) is type(test.p_value) is float
+
+
 def test_consistent_tables_are_the_nearest() -> None:
     rng = np.random.default_rng(5)
     for _ in range(10):
