@@ -270,10 +270,21 @@ def cvxpy_constraints(
     model.add_channel()
     if ties is None:
         read_ratio(ratio, None)
-        model.add_block(privacy.rows(inputs, m))
+        model.add_block(rows_of(privacy, inputs, outputs))
     else:
         model.add_ties(ties, read_ratio(ratio, ties))
     return model.constraints
+
+
+def rows_of(privacy: Any, inputs: Names, outputs: Names) -> RowBlock:
+    """Rows of a notion without ties; those of comparisons depend on the outputs' labels."""
+    comparisons = privacy.comparisons(inputs, outputs)
+    block: RowBlock = (
+        privacy.rows(inputs, len(outputs))
+        if comparisons is None
+        else comparisons.rows(len(outputs))
+    )
+    return block
 
 
 def _hint(ties: Ties | None, n: int, m: int) -> None:
@@ -338,7 +349,7 @@ def add_to_pulp(privacy: Any, model: pulp.LpProblem, channel: Mapping[Any, Any])
     rows = PulpRows(model, channel, inputs, outputs)
     rows.add_channel()
     if ties is None:
-        rows.add_block(privacy.rows(inputs, len(outputs)))
+        rows.add_block(rows_of(privacy, inputs, outputs))
     else:
         rows.add_ties(ties, distinct_ratios(ties))
 

@@ -14,7 +14,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy import Ties
-from ldpopt.privacy.modelling import CvxpyRows, exact_ties, ratio_parameter
+from ldpopt.privacy.modelling import CvxpyRows, exact_ties, ratio_parameter, rows_of
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers.program import LinearProgram
 
@@ -119,7 +119,7 @@ class ChannelProgram(LinearProgram):
         ties = problem.ties()
         ties = ties if self.form == "relaxation" else exact_ties(problem.privacy, ties)
         if ties is None:
-            rows.add_block(problem.privacy.rows(problem.inputs, len(problem.outputs)))
+            rows.add_block(rows_of(problem.privacy, problem.inputs, problem.outputs))
         else:
             rows.add_ties(_with_form(ties, self.form), ratio_parameter(ties))
         for block in problem.constraints:

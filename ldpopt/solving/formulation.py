@@ -102,7 +102,10 @@ def size(problem: Problem, form: ProgramForm) -> Size:
             np.count_nonzero(ties.capped_inputs()) * np.count_nonzero(ties.tied_outputs(m))
         )
         return Size(form, rows + caps, columns + m, 2 * nonzeros + 2 * caps)
-    privacy_rows, privacy_nonzeros = _pairwise_size(ties, n, m)
+    comparisons = problem.comparisons() if ties is None else None
+    privacy_rows, privacy_nonzeros = (
+        _pairwise_size(ties, n, m) if comparisons is None else comparisons.size(m)
+    )
     return Size(form, rows + privacy_rows, columns, nonzeros + privacy_nonzeros)
 
 
@@ -323,6 +326,8 @@ def _pairwise(problem: Problem) -> ChannelProgram:
     program = row_sums(problem)
     m = len(problem.outputs)
     ties = problem.ties()
+    if ties is None and (comparisons := problem.comparisons()) is not None:
+        return add_rows(program, comparisons.rows(m), problem)
     if ties is None or problem.privacy.is_separated:
         return add_rows(program, problem.privacy.rows(problem.inputs, m), problem)
     return add_rows(program, ties.rows(m), problem)
