@@ -105,7 +105,7 @@ class Comparisons:
     def _check_average(self, average: Average) -> None:
         """Refuse an average of other inputs, or whose weights are not positive with the sum 1."""
         if any(not 0 <= x < self.n for x in average):
-            raise _unfit(f"an average names an input that is not one of 0, ..., {self.n - 1}", "x")
+            raise _unfit(f"an average names an input beyond 0, ..., {self.n - 1}", "average-input")
         if sum(average.values()) != 1 or min(average.values()) <= 0:
             raise _unfit("the weights of an average are not positive with the sum 1", "weights")
 

@@ -7,6 +7,9 @@ r"""The linear program of a problem; only this module maps an entry ``(x, y)`` t
   entries are 0;
 * ``"events"``, for an event-wise delta: columns ``P[x, y]`` and ``E[x, x', y] >= 0``, rows
   ``b P[x, y] - P[x', y] <= E[x, x', y]`` and ``sum_y E[x, x', y] <= b delta``;
+* ``"averages"``, if averages of many entries are compared: columns ``P[x, y]`` and ``A[g, y] >=
+  0``, rows ``sum_x w[g, x] P[x, y] - A[g, y] = 0`` for each distinct average, and each comparison
+  as a row of two non-zeros;
 * ``"relaxation"``, the compact form of the entry-wise notion, which is weaker than the event-wise
   one.
 
@@ -15,21 +18,24 @@ holds for the problem.
 """
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import NotRepresentableError
+from ldpopt.foundation.budget import round_down
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float, Int, require_choice, require_kind, require_memory
 from ldpopt.foundation.rows import RowBlock
-from ldpopt.privacy import Ties
+from ldpopt.privacy import Comparisons, Ties
+from ldpopt.privacy.comparisons import Average
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers.program import Span
 from ldpopt.solving.channel_program import ChannelProgram, Structure, compress
 
-ProgramForm = Literal["compact", "pairwise", "events", "relaxation"]
+ProgramForm = Literal["compact", "pairwise", "events", "averages", "relaxation"]
 
 # largest binary exponent of a worst case's utility at which it is not scaled
 MAX_UNSCALED_EXPONENT = 10
@@ -53,11 +59,17 @@ class Size:
 
 
 def default_form(problem: Problem) -> ProgramForm:
-    """The smallest exact form: for an event-wise delta events, else compact if all tied pairs have
-    one constraint.
+    """The smallest exact form: for an event-wise delta events, compact if all tied pairs have one
+    constraint, averages if large ones are compared again and again, and else pairwise.
     """
-    if (ties := problem.ties()) is not None and ties.is_shared:
+    ties = problem.ties()
+    if ties is not None and ties.is_shared:
         return "events"
+    if ties is None and (comparisons := problem.comparisons()) is not None:
+        shared = SharedAverages.of(comparisons)
+        m = len(problem.outputs)
+        is_smaller = shared.size(m)[1] < comparisons.size(m)[1]
+        return "averages" if shared.averages and is_smaller else "pairwise"
     return (
         "compact"
         if ties is not None and ties.is_compact and not problem.privacy.is_separated
@@ -79,6 +91,9 @@ def available_forms(problem: Problem) -> tuple[ProgramForm, ...]:
     forms: tuple[ProgramForm, ...] = (default_form(problem), "pairwise")
     if problem.privacy.is_separated and ties is not None and ties.is_compact:
         forms = (*forms, "relaxation")
+    comparisons = problem.comparisons() if ties is None else None
+    if comparisons is not None and SharedAverages.of(comparisons).averages:
+        forms = (*forms, "averages")
     return tuple(dict.fromkeys(forms))
 
 
@@ -103,6 +118,11 @@ def size(problem: Problem, form: ProgramForm) -> Size:
         )
         return Size(form, rows + caps, columns + m, 2 * nonzeros + 2 * caps)
     comparisons = problem.comparisons() if ties is None else None
+    if form == "averages" and comparisons is not None:
+        shared = SharedAverages.of(comparisons)
+        more, entries = shared.size(m)
+        added = len(shared.averages) * float(np.count_nonzero(comparisons.tied_outputs(m)))
+        return Size(form, rows + more, columns + added, nonzeros + entries)
     privacy_rows, privacy_nonzeros = (
         _pairwise_size(ties, n, m) if comparisons is None else comparisons.size(m)
     )
@@ -134,11 +154,10 @@ def formulate(
     ----------
     problem : Problem
         The problem.
-    form : {"compact", "pairwise", "events", "relaxation"}, optional
+    form : {"compact", "pairwise", "events", "averages", "relaxation"}, optional
         Column minima; all pairs, with all events of an event-wise delta; auxiliary variables for an
-        event-wise delta; or its weaker entry-wise relaxation, to which `solve` adds violated
-        events. Default: events for an event-wise delta, else compact if the notion has a compact
-        form, else pairwise.
+        event-wise delta, or for averages that are compared; or the weaker entry-wise relaxation, to
+        which `solve` adds violated events. Default: the smallest exact form.
     deadline : Deadline, optional
         Deadline of the whole call; default: ``NO_LIMIT``.
 
@@ -189,7 +208,7 @@ def formulate(
         counted.memory,
         f"the {form} program ({counted.rows:.3g} rows, {counted.nonzeros:.3g} non-zeros)",
     )
-    builders = {"pairwise": _pairwise, "events": _events}
+    builders = {"pairwise": _pairwise, "events": _events, "averages": _averages}
     program = builders[form](problem) if form in builders else _compact(problem, form)
     deadline.check("setting up the program")
     if problem.objective == "worst_case":
@@ -367,6 +386,107 @@ def _events(problem: Problem) -> ChannelProgram:
     wider = _append(wider, "excess", matrix, (-infinite, zero), (pairs, outputs), None)
     matrix = np.arange(len(pairs) + 1) * m, excess, np.ones(size)
     return _append(wider, "privacy", matrix, (-infinite[::m], limits), (pairs,), None)
+
+
+@dataclass(frozen=True)
+class SharedAverages:
+    """The distinct averages of several entries in a list of comparisons."""
+
+    comparisons: Comparisons
+    averages: tuple[Average, ...]
+    over: Int  # place of each comparison's first average, or -1 if it is one entry
+    under: Int
+
+    @classmethod
+    def of(cls, comparisons: Comparisons) -> "SharedAverages":
+        """Number the averages of at least two entries."""
+        places: dict[tuple[tuple[int, Fraction], ...], int] = {}
+        kept: dict[int, int] = {}  # by identity: a notion repeats the same mapping many times
+        numbers = []
+        for side in (comparisons.over, comparisons.under):
+            row = np.full(len(comparisons), -1)
+            for r, average in enumerate(side):
+                if len(average) < 2:
+                    continue
+                if id(average) not in kept:
+                    key = tuple(sorted(average.items()))
+                    kept[id(average)] = places.setdefault(key, len(places))
+                row[r] = kept[id(average)]
+            numbers.append(row)
+        return cls(comparisons, tuple(dict(key) for key in places), numbers[0], numbers[1])
+
+    def size(self, m: int) -> tuple[float, float]:
+        """Numbers of rows and non-zeros for m outputs."""
+        tied = float(np.count_nonzero(self.comparisons.tied_outputs(m)))
+        entries = sum(len(average) + 1 for average in self.averages) + 2 * len(self.comparisons)
+        return (len(self.averages) + len(self.comparisons)) * tied, entries * tied
+
+
+def _averages(problem: Problem) -> ChannelProgram:
+    """Row sums, the averages as columns, and every comparison as a row of two non-zeros."""
+    _ties_of(problem, "averages")  # refuses a problem without this form
+    comparisons = problem.comparisons()
+    assert comparisons is not None
+    shared = SharedAverages.of(comparisons)
+    program = row_sums(problem)
+    n, m = problem.utility.shape
+    _, outputs = _axes(problem)
+    tied = np.flatnonzero(comparisons.tied_outputs(m))
+    names = tuple(outputs[y] for y in tied.tolist())
+    k = len(tied)
+    size = len(shared.averages) * k
+    groups = tuple(map(str, range(len(shared.averages))))
+    allowed = comparisons.allowed(m).reshape(-1)
+    wider = replace(
+        program,
+        objective=np.append(program.objective, np.zeros(size)),
+        column_lower=np.append(program.column_lower, np.zeros(size)),
+        column_upper=np.append(np.where(allowed, np.inf, 0.0), np.full(size, np.inf)),
+        columns=(*program.columns, Span("A", n * m, n * m + size, (groups, names))),
+    )
+    matrix = _average_rows(shared, tied, m, n * m)
+    sides = np.zeros(size), np.zeros(size)
+    wider = _append(wider, "average", matrix, sides, (groups, names), None)
+    entries = np.arange(n)[:, None] * m + tied
+    ends = [
+        np.where(
+            place[:, None] < 0,
+            entries[[min(average) for average in side]],
+            n * m + place[:, None] * k + np.arange(k),
+        )
+        for place, side in ((shared.over, comparisons.over), (shared.under, comparisons.under))
+    ]
+    ratio = np.array([round_down(1 / high) for _, high in comparisons.enclosures])
+    value = np.stack([comparisons.scales * ratio, -comparisons.scales], axis=1)
+    rows = len(comparisons) * k
+    matrix = (
+        np.arange(rows + 1) * 2,
+        np.stack(ends, axis=2).reshape(-1),
+        np.repeat(value, k, axis=0).reshape(-1),
+    )
+    sides = np.full(rows, -np.inf), np.zeros(rows)
+    labels = tuple(map(str, range(len(comparisons))))
+    return _append(wider, "privacy", matrix, sides, (labels, names), None)
+
+
+def _average_rows(shared: SharedAverages, tied: Int, m: int, first: int) -> tuple[Int, Int, Float]:
+    """Starts, columns and coefficients of ``sum_x w[x] P[x, y] - A[g, y]`` for every average and
+    compared output.
+    """
+    k = len(tied)
+    start = [0]
+    index = []
+    value = []
+    for g, average in enumerate(shared.averages):
+        x = np.array(sorted(average))
+        weights = np.array([float(average[position]) for position in x.tolist()])
+        block = np.empty((k, len(x) + 1), np.int64)
+        block[:, :-1] = x[None, :] * m + tied[:, None]
+        block[:, -1] = first + g * k + np.arange(k)
+        index.append(block.reshape(-1))
+        value.append(np.tile(np.append(weights, -1.0), k))
+        start += [start[-1] + (len(x) + 1) * (j + 1) for j in range(k)]
+    return np.array(start), np.concatenate(index), np.concatenate(value)
 
 
 def _with_worst_case(program: ChannelProgram, problem: Problem) -> ChannelProgram:
