@@ -18,22 +18,20 @@ holds for the problem.
 """
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import NotRepresentableError
-from ldpopt.foundation.budget import round_down
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float, Int, require_choice, require_kind, require_memory
 from ldpopt.foundation.rows import RowBlock
-from ldpopt.privacy import Comparisons, Ties
-from ldpopt.privacy.comparisons import Average
+from ldpopt.privacy import Ties
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers.program import Span
 from ldpopt.solving.channel_program import ChannelProgram, Structure, compress
+from ldpopt.solving.shared_averages import SharedAverages
 
 ProgramForm = Literal["compact", "pairwise", "events", "averages", "relaxation"]
 
@@ -388,40 +386,6 @@ def _events(problem: Problem) -> ChannelProgram:
     return _append(wider, "privacy", matrix, (-infinite[::m], limits), (pairs,), None)
 
 
-@dataclass(frozen=True)
-class SharedAverages:
-    """The distinct averages of several entries in a list of comparisons."""
-
-    comparisons: Comparisons
-    averages: tuple[Average, ...]
-    over: Int  # place of each comparison's first average, or -1 if it is one entry
-    under: Int
-
-    @classmethod
-    def of(cls, comparisons: Comparisons) -> "SharedAverages":
-        """Number the averages of at least two entries."""
-        places: dict[tuple[tuple[int, Fraction], ...], int] = {}
-        kept: dict[int, int] = {}  # by identity: a notion repeats the same mapping many times
-        numbers = []
-        for side in (comparisons.over, comparisons.under):
-            row = np.full(len(comparisons), -1)
-            for r, average in enumerate(side):
-                if len(average) < 2:
-                    continue
-                if id(average) not in kept:
-                    key = tuple(sorted(average.items()))
-                    kept[id(average)] = places.setdefault(key, len(places))
-                row[r] = kept[id(average)]
-            numbers.append(row)
-        return cls(comparisons, tuple(dict(key) for key in places), numbers[0], numbers[1])
-
-    def size(self, m: int) -> tuple[float, float]:
-        """Numbers of rows and non-zeros for m outputs."""
-        tied = float(np.count_nonzero(self.comparisons.tied_outputs(m)))
-        entries = sum(len(average) + 1 for average in self.averages) + 2 * len(self.comparisons)
-        return (len(self.averages) + len(self.comparisons)) * tied, entries * tied
-
-
 def _averages(problem: Problem) -> ChannelProgram:
     """Row sums, the averages as columns, and every comparison as a row of two non-zeros."""
     _ties_of(problem, "averages")  # refuses a problem without this form
@@ -433,60 +397,24 @@ def _averages(problem: Problem) -> ChannelProgram:
     _, outputs = _axes(problem)
     tied = np.flatnonzero(comparisons.tied_outputs(m))
     names = tuple(outputs[y] for y in tied.tolist())
-    k = len(tied)
-    size = len(shared.averages) * k
+    size = len(shared.averages) * len(tied)
     groups = tuple(map(str, range(len(shared.averages))))
     allowed = comparisons.allowed(m).reshape(-1)
+    zero = np.zeros(size)
     wider = replace(
         program,
-        objective=np.append(program.objective, np.zeros(size)),
-        column_lower=np.append(program.column_lower, np.zeros(size)),
+        objective=np.append(program.objective, zero),
+        column_lower=np.append(program.column_lower, zero),
         column_upper=np.append(np.where(allowed, np.inf, 0.0), np.full(size, np.inf)),
         columns=(*program.columns, Span("A", n * m, n * m + size, (groups, names))),
     )
-    matrix = _average_rows(shared, tied, m, n * m)
-    sides = np.zeros(size), np.zeros(size)
-    wider = _append(wider, "average", matrix, sides, (groups, names), None)
-    entries = np.arange(n)[:, None] * m + tied
-    ends = [
-        np.where(
-            place[:, None] < 0,
-            entries[[min(average) for average in side]],
-            n * m + place[:, None] * k + np.arange(k),
-        )
-        for place, side in ((shared.over, comparisons.over), (shared.under, comparisons.under))
-    ]
-    ratio = np.array([round_down(1 / high) for _, high in comparisons.enclosures])
-    value = np.stack([comparisons.scales * ratio, -comparisons.scales], axis=1)
-    rows = len(comparisons) * k
-    matrix = (
-        np.arange(rows + 1) * 2,
-        np.stack(ends, axis=2).reshape(-1),
-        np.repeat(value, k, axis=0).reshape(-1),
-    )
+    matrix = shared.definitions(tied, m, n * m)
+    wider = _append(wider, "average", matrix, (zero, zero), (groups, names), None)
+    rows = len(comparisons) * len(tied)
     sides = np.full(rows, -np.inf), np.zeros(rows)
     labels = tuple(map(str, range(len(comparisons))))
+    matrix = shared.comparison_rows(tied, m, n * m)
     return _append(wider, "privacy", matrix, sides, (labels, names), None)
-
-
-def _average_rows(shared: SharedAverages, tied: Int, m: int, first: int) -> tuple[Int, Int, Float]:
-    """Starts, columns and coefficients of ``sum_x w[x] P[x, y] - A[g, y]`` for every average and
-    compared output.
-    """
-    k = len(tied)
-    start = [0]
-    index = []
-    value = []
-    for g, average in enumerate(shared.averages):
-        x = np.array(sorted(average))
-        weights = np.array([float(average[position]) for position in x.tolist()])
-        block = np.empty((k, len(x) + 1), np.int64)
-        block[:, :-1] = x[None, :] * m + tied[:, None]
-        block[:, -1] = first + g * k + np.arange(k)
-        index.append(block.reshape(-1))
-        value.append(np.tile(np.append(weights, -1.0), k))
-        start += [start[-1] + (len(x) + 1) * (j + 1) for j in range(k)]
-    return np.array(start), np.concatenate(index), np.concatenate(value)
 
 
 def _with_worst_case(program: ChannelProgram, problem: Problem) -> ChannelProgram:
