@@ -216,11 +216,10 @@ def _certify_survey(file: str, gap: float | None, independent: bool, json: str |
                 claim.save(path)
                 _check_independently(path, f"question {label(name)}")
     tables, data = survey_tables(survey)
-    verdict = (
-        []
-        if failures
-        else [f"a person spends epsilon {survey.epsilon:.9g}, and all certificates hold"]
-    )
+    spent = f"a person spends epsilon {survey.epsilon:.9g}"
+    if survey.certificates:
+        spent = f"a person spends epsilon {survey.epsilon:.9g}, and all certificates hold"
+    verdict = [] if failures else [spent]
     data |= {"holds": not failures, "failures": failures}
     show(Facts(f"{file}: {survey.title}", [*tables, *verdict]), data, json)
     _require_truth(failures)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import short_repr
+from ldpopt.foundation.numbers import contains_non_numbers, short_repr
 
 
 def read_edges(edges: Any, n: int) -> tuple[float, ...]:
@@ -14,8 +14,8 @@ def read_edges(edges: Any, n: int) -> tuple[float, ...]:
         numbers = np.array(edges, dtype=np.float64)
     except (TypeError, ValueError):
         numbers = np.empty(0)
-    is_right = numbers.shape == (n + 1,) and not np.isnan(numbers).any()
-    if not is_right or not (np.diff(numbers) > 0).all() or np.isinf(numbers[1:-1]).any():
+    is_right = numbers.shape == (n + 1,) and not contains_non_numbers(edges)
+    if not is_right or not (numbers[1:] > numbers[:-1]).all() or np.isinf(numbers[1:-1]).any():
         raise StatementError(
             f"edges = {short_repr(edges)} are not the ends of {n} classes",
             code="edges",

@@ -78,6 +78,9 @@ def table_of_mechanisms(entries: Sequence[dict[str, Any]]) -> list[Table]:
     ]
     headings = ["question", "mechanism", "behaviors", "true epsilon"]
     words = ["mechanism", "behaviors"]
+    if not any(entry["behaviors"] for entry in entries):
+        headings.remove("behaviors")
+        rows = [[*row[:2], row[3]] for row in rows]
     return [Table(headings, rows, words=words, digits=5)] if rows else []
 
 

@@ -98,7 +98,7 @@ class Technique:
     @property
     def in_words(self) -> str:
         """The name with the arguments."""
-        shown = ", ".join(f"{key} {_shown(value)}" for key, value in self.arguments.items())
+        shown = "; ".join(f"{key} {_shown(value)}" for key, value in self.arguments.items())
         return f"{self.name.replace('_', ' ')} ({shown})"
 
 
