@@ -627,6 +627,8 @@ ALWAYS = {
     "_: shares among those who answered; _ is a share of all people": "of such estimates only",
     "_; Holm's is right for all rows together": "of p-values that were adjusted by Holm's method",
     "_; `ldpopt design` finds the best one for them": NO_CLAIM,
+    "Each person has one of _ mechanisms, which the column _ names, and the numbers below are for "
+    "as many people with each.": "of questions with such a column; the numbers are simulated",
     "a person spends epsilon _, and all certificates hold": "after all were checked",
     "best guess of two answers": NO_CLAIM,
     "all pairs of answers": "of an account whose sources name no pairs",

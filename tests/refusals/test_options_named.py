@@ -34,6 +34,7 @@ COMMANDS = {  # files that are not a command's own: by option, the commands that
     ("fieldwork/connections.py", "--port"): ["survey collect"],
     ("fieldwork/connections.py", "--host"): ["survey collect"],
     ("studies/simulate.py", "--seed"): ["simulate"],
+    ("surveys/comparisons.py", "--followers"): ["estimate", "survey estimate"],
     ("tables/coding.py", "--missing-answer"): ["privatize"],
     ("tables/coding.py", "--missing"): ["privatize", "estimate"],
     ("tables/origin.py", "--again"): ["privatize", "survey privatize"],

@@ -10,8 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.estimation.linear import inverse_of_rows
-from ldpopt.estimation.report_model import SEPARATE, ReportModel
+from ldpopt.estimation.report_model import ReportModel, values_of_each_channel
 from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.labels import label_numbers
 from ldpopt.foundation.numbers import Float, Int, require_choice, require_kind, short_repr
@@ -41,15 +40,12 @@ class Reports:
             return np.eye(len(self.answers))
         parts = self.model.parts
         try:
-            each = [
-                inverse_of_rows(part.channel, part.masses, self.model.names, SEPARATE)
-                for part in parts
-            ]
+            values = values_of_each_channel(self.model)
         except StatementError as error:
             if error.code != "rank" or len(parts) == 1 or not self.model.assigned:
                 raise
             return self._values_together()
-        return np.hstack(each).T[:, : len(self.answers)]
+        return values[:, : len(self.answers)]
 
     def _values_together(self) -> Float:
         """Values of the stacked channel with the people that are there."""
