@@ -129,6 +129,9 @@ class Comparisons:
             ties.owner,
         )
 
+    def __repr__(self) -> str:
+        return f"Comparisons(<{len(self)} of {self.n} inputs>)"
+
     def __len__(self) -> int:
         return len(self.over)
 
@@ -137,6 +140,17 @@ class Comparisons:
         r"""Rationals around :math:`e^{\epsilon d}` of each comparison."""
         pairs = zip(self.budget, self.multiple, strict=True)
         return tuple(budget.enclosure(multiple) for budget, multiple in pairs)
+
+    @cached_property
+    def ratios(self) -> tuple[Float, Int]:
+        r"""The distinct :math:`e^{\epsilon d}` in floats, ascending, and the place of each
+        comparison's among them.
+        """
+        pairs = zip(self.budget, self.multiple, strict=True)
+        with np.errstate(over="ignore"):
+            values = np.exp([float(budget) * float(multiple) for budget, multiple in pairs])
+        distinct, place = np.unique(values, return_inverse=True)
+        return distinct, place
 
     @cached_property
     def scales(self) -> Float:

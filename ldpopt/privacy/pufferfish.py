@@ -188,6 +188,8 @@ def _row_name(name: Hashable) -> str:
 
 def _read_secrets(secrets: Any) -> tuple[tuple[Hashable, Distribution], ...]:
     """The distribution of each secret; at least two secrets."""
+    if isinstance(secrets, tuple) and all(isinstance(part, tuple) for part in secrets):
+        secrets = dict(secrets)  # the field of another notion
     if not isinstance(secrets, Mapping):
         raise StatementError(
             f"{short_repr(secrets)} is not a table of secrets",
