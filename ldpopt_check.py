@@ -810,7 +810,11 @@ def of_pairs(table, place, prior):
     need(len({(i, k) for i, k, _ in stated}) == len(stated), "a pair has two budgets")
     need(all(i != k for i, k, _ in stated), "a pair compares an answer with itself")
     stated.sort(key=lambda row: row[:2])
-    return [Comparison({i: Fraction(1)}, {k: Fraction(1)}, epsilon) for i, k, epsilon in stated]
+    return [
+        Comparison({i: Fraction(1)}, {k: Fraction(1)}, epsilon)
+        for i, k, epsilon in stated
+        if epsilon not in (None, "inf")  # such a pair is not compared
+    ]
 
 
 def of_bounds(table, place, prior):
