@@ -72,6 +72,7 @@ def test_noise_of_several_channels_is_that_of_each_person(name: str) -> None:
     np.testing.assert_allclose(noise.covariance(seen), expected, atol=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MODELS)
 def test_a_census_with_several_channels_has_the_error_of_its_noise(name: str) -> None:
     model = MODELS[name]
