@@ -159,8 +159,10 @@ def _aligned(name: str, mechanism: Any, workload: Workload) -> Mechanism:
     require_kind(mechanism, Mechanism, where, "pass a Mechanism, such as design.mechanism")
     answers = workload.inputs
     are_numbers = answers == tuple(range(len(answers)))
-    if are_numbers and len(mechanism.inputs) == len(answers) and not set(mechanism.inputs) & set(
-        answers
+    if (
+        are_numbers
+        and len(mechanism.inputs) == len(answers)
+        and not set(mechanism.inputs) & set(answers)
     ):
         # a workload of a number of answers has no labels: they are in the mechanism's order
         return Mechanism(mechanism.channel, answers, mechanism.outputs)
