@@ -76,7 +76,8 @@ class SharedAverages:
         return np.array(start), np.concatenate(index), np.concatenate(value)
 
     def comparison_rows(self, tied: Int, m: int, first: int) -> Matrix:
-        """A row of two coefficients for each comparison and compared output, with its scale.
+        """A row of two coefficients for each comparison and compared output, with its scale; of one
+        if an average is compared with itself.
 
         The ratio is rounded down, as in `Comparisons.rows`.
         """
@@ -90,8 +91,11 @@ class SharedAverages:
             ends.append(np.where(place[:, None] < 0, single, shared))
         ratio = np.array([round_down(1 / high) for _, high in comparisons.enclosures])
         value = np.stack([comparisons.scales * ratio, -comparisons.scales], axis=1)
-        return (
-            np.arange(len(comparisons) * k + 1) * 2,
-            np.stack(ends, axis=2).reshape(-1),
-            np.repeat(value, k, axis=0).reshape(-1),
-        )
+        # an average that is compared with itself is one column, whose coefficient is not positive
+        is_same = (ends[0] == ends[1]).all(axis=1)
+        value[is_same, 0] += value[is_same, 1]
+        kept = np.ones((len(comparisons), k, 2), bool)
+        kept[is_same, :, 1] = False
+        starts = np.concatenate([[0], np.cumsum(kept.sum(axis=2))])
+        values = np.broadcast_to(value[:, None, :], kept.shape)
+        return starts, np.stack(ends, axis=2)[kept], values[kept]

@@ -81,3 +81,20 @@ def test_a_table_of_budgets_can_be_replaced():
 def test_weights_without_an_order_are_refused():
     with refused("distribution", StatementError):
         lo.PML(1.0, {0.5, 0.3, 0.2})
+
+
+def test_an_average_that_is_compared_with_itself_bounds_nothing():
+    mean = {"a": 1, "b": 2, "c": 1}
+    same = lo.ColumnCone([lo.OddsBound(mean, mean, "log(2)"), lo.OddsBound({"a": 1}, {"a": 1}, 1)])
+    leakage = lo.PML("log(3/2)", PRIOR)
+    alone = lo.solve(lo.Problem(PRIOR, "identity", leakage))
+    problem = lo.Problem(PRIOR, "identity", leakage & same)
+    for form in ("averages", "pairwise"):
+        assert lo.formulate(problem, form).shape[0] > 0
+    solution = lo.solve(problem)
+    assert solution.value == pytest.approx(alone.value, abs=1e-9)
+    assert lo.certify(solution).gap < 1e-9
+    # one answer that is certain is the average, too
+    certain = {"a": 1, "b": 0, "c": 0}
+    both = lo.PML(1.0, certain) & lo.InformationPrivacy(1.0, PRIOR)
+    assert lo.certify(lo.solve(lo.Problem(PRIOR, "identity", both))).gap < 1e-9
