@@ -315,10 +315,6 @@ class ReportSource(ABC):
         """A column that is read beside the reports; default: none."""
         return None
 
-    def pair_reader(self, where: tuple[str, str], as_text: tuple[bool, bool]) -> Any:
-        """What reads the reports with the column beside them, if there is one."""
-        raise NotImplementedError
-
     def own_counts(self, counts: Any) -> Counts:
         """The counts of this source's reports; anything else is refused."""
         require_kind(counts, Counts, type(self).__name__, "pass counts, as count(reports) returns")
