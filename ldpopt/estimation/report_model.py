@@ -459,7 +459,8 @@ class ReportModel(ListedSource):
             answers=self.names,
             is_exact=reading.simultaneous and self.is_one,
             groups=self._groups,
-            inverse=source.left_inverse if self.is_one else None,
+            inverse=source.left_inverse,
+            is_chosen=not self.assigned and len(self.parts) > 1,
         )
         return Estimate.of_band(
             band,

@@ -243,7 +243,15 @@ def quantiles_of(estimates: SurveyEstimate, p: float) -> SurveyEstimate:
         return quantiles
 
     groups = {group: found(each) for group, each in estimates.groups.items()}
-    return replace(estimates, questions=found(estimates.questions), groups=groups)
+    of_all = found(estimates.questions)
+    if not of_all:
+        raise StatementError(
+            "no question has answers that are numbers, or the shares up to each answer",
+            code="frequencies",
+            do='ask for ordered answers by workload = "prefix"; of a question whose answers are '
+            "listed in their order, call quantile() of its estimate: estimates[name].quantile(0.5)",
+        )
+    return replace(estimates, questions=of_all, groups=groups)
 
 
 def _has_order(estimate: Estimate) -> bool:
@@ -282,6 +290,7 @@ def consistent(estimates: SurveyEstimate) -> SurveyEstimate:
 def _size(estimate: Estimate) -> float:
     """Sum of the weights of the people of an estimate."""
     band = estimate.bounds
+    band = band.unbiased if isinstance(band, ProjectedBand) else band
     return float(band.counts.total) if isinstance(band, ScoreBand) else float(estimate.n_reports)
 
 

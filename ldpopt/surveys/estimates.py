@@ -29,7 +29,7 @@ from ldpopt.estimation.sampled import SampledPeople
 from ldpopt.estimation.significance import Significance, independence
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
-from ldpopt.foundation.labels import label_numbers, nearest, text_of
+from ldpopt.foundation.labels import is_among, label_numbers, nearest, text_of
 from ldpopt.foundation.numbers import require_kind, short_repr, truth
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.mechanism.files import require_drawn_by
@@ -92,10 +92,12 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
 
     def __getitem__(self, name: str) -> Estimate:
         if not isinstance(name, str) or name not in self.questions:
+            is_group = is_among(name, self.groups)
+            group = f"it is a group: take .groups[{short_repr(name)}]; " if is_group else ""
             raise UnknownQuestionError(
                 f"unknown question {short_repr(name)}",
                 code="question",
-                do=nearest(name, self.questions),
+                do=group + nearest(name, self.questions),
             )
         return self.questions[name]
 
