@@ -258,11 +258,30 @@ def test_a_survey_regresses_its_reports(reports: pd.DataFrame, tmp_path: Any) ->
     survey().save(tmp_path / "survey.json")
     data = cli_json(
         *("survey", "regress", tmp_path / "survey.json", path, "smokes ~ C(region)"),
-        *("-o", tmp_path / "table.csv", "--json", "-"),
+        *("-o", tmp_path / "table.csv", "--plot", tmp_path / "table.png", "--json", "-"),
     )
+    assert (tmp_path / "table.png").read_bytes().startswith(b"\x89PNG")
     assert len(data["coefficients"]) == len(pd.read_csv(tmp_path / "table.csv")) == 3
     with refused("missing-file"):
         survey().regress("smokes ~ region", tmp_path / "nowhere.csv")
     joint = Survey({"a": ["no", "yes"], "b": ["no", "yes"]}, epsilon=4.0, scheme="joint")
     with refused("joint"):
         joint.regress("a ~ b", reports)
+
+
+def test_a_group_is_no_question_and_the_message_says_where_it_is(reports: pd.DataFrame) -> None:
+    found = survey().estimate(reports, by="region")
+    group = next(iter(found.groups))
+    with refused("question") as caught:
+        found[group]
+    assert f".groups[{group!r}]" in caught.value.do
+    with refused("question") as caught:
+        found["nothing"]
+    assert ".groups" not in caught.value.do
+
+
+def test_quantiles_need_a_question_with_an_order(reports: pd.DataFrame) -> None:
+    found = Survey({"smokes": coin()}).estimate(reports)
+    with refused("frequencies"):
+        found.quantile(0.5)
+    assert found["smokes"].quantile(0.5).labels == ("quantile 0.5",)
