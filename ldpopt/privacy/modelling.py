@@ -3,7 +3,9 @@ r"""Privacy as constraints of a model that the user builds, in cvxpy or PuLP.
 For ties at distance d: ``P[x, y] <= r**d P[x', y] + delta``, with ``r = exp(epsilon)``. If all
 inputs are tied alike, column minima ``M[y] <= P[x, y]`` replace the pairs: ``P[x, y] <= r M[y] +
 delta`` has n m rows instead of n (n-1) m. An event-wise delta is exact: ``sum_y max(P[x, y] - r
-P[x', y], 0) <= delta``, the hockey-stick divergence.
+P[x', y], 0) <= delta``, the hockey-stick divergence. A list of comparisons of averages is written
+as two products of a sparse matrix with the channel; each distinct budget has a ratio of its own,
+which a parameter may replace.
 """
 
 from __future__ import annotations

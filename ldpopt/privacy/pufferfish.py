@@ -1,4 +1,9 @@
-"""Secrets: reports do not tell in which of several situations an answer was given."""
+"""Secrets: reports do not tell in which of several situations an answer was given.
+
+What has to be hidden is often not the answer, but something that the answer depends on, such as an
+illness behind a symptom. A secret is given by the distribution of the answer under it, and reports
+may tell apart whatever is as likely under each secret.
+"""
 
 from __future__ import annotations
 
