@@ -274,7 +274,7 @@ def nearly_equal_pairs(seed, n=6, m=9):
 def listed_channels(polytope: Any) -> list[Any]:
     """Return all vertices of a notion's half-spaces as channels, by the double description
     method."""
-    from ldpopt.polytope.double_description import enumerate_vertices
+    from ldpopt.privacy.cones.double_description import enumerate_vertices
 
     return list(
         map(polytope.channel, enumerate_vertices(polytope.coefficients, polytope.bounds)[0])
@@ -284,7 +284,7 @@ def listed_channels(polytope: Any) -> list[Any]:
 def is_vertex(polytope: Any, channel: Any) -> bool:
     """Whether a channel is private and the rows of the half-spaces that are tight there have full
     rank, exactly."""
-    from ldpopt.polytope.double_description import rank
+    from ldpopt.privacy.cones.double_description import rank
 
     slacks = polytope.slacks(channel)
     tight = [row for row, slack in zip(polytope.coefficients, slacks, strict=True) if not slack]

@@ -3,12 +3,14 @@ outputs.
 
 A utility :math:`\sum_y \mu(P_{\cdot y})` with sublinear :math:`\mu` is largest for columns whose
 entries take two values only; a linear program finds their weights. Values and bounds are floats,
-correct to about ``1e-12``.
+correct to about ``1e-12``. Under other notions than pure privacy the columns are extreme rays, and
+bounds are rationals (`convex_rays`).
 """
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import islice
 from typing import Any, Literal
 
@@ -16,15 +18,26 @@ import numpy as np
 
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.display import Facts, HasFacts
-from ldpopt.foundation.labelled import Labelled, Labels, read_labelled
-from ldpopt.foundation.numbers import Float, require_choice, require_function, require_kind
+from ldpopt.foundation.labelled import Labelled, Labels, positions_of, read_labelled
+from ldpopt.foundation.labels import check_labels
+from ldpopt.foundation.numbers import (
+    Float,
+    positive_seconds,
+    require_choice,
+    require_function,
+    require_kind,
+)
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
 from ldpopt.mechanism.rounding import MAX_NOISE
+from ldpopt.polytope.convex_rays import best_of_rays
+from ldpopt.polytope.exact_utilities import ExactUtility
 from ldpopt.polytope.points import ExtremePoints
+from ldpopt.polytope.ray_certificate import RayCertificate
 from ldpopt.polytope.staircase import Exact
-from ldpopt.privacy import PureLDP
+from ldpopt.privacy import Notion, PureLDP
 from ldpopt.problem.prior import read_prior
 
 MAX_INPUTS = 10  # largest number of inputs; the linear program has ``2**n`` columns
@@ -47,12 +60,26 @@ class ConvexUtility:
     inputs : tuple of hashable, or None
         Labels of the inputs; channels with labels are put into this order. None if rows go by
         position.
+    pair : tuple of ndarray, ndarray and str, or None
+        p, q and the name of f, if :math:`\mu(c) = q \cdot c \, f(p \cdot c / q \cdot c)`.
+    prior : ndarray, shape (n,), or None
+        The prior of a mutual information; a notion that depends on a prior and states none takes
+        it.
     """
 
     name: str
     n: int
     columns: Callable[[Float], Float] = field(repr=False)
     inputs: Labels | None = None
+    pair: tuple[Float, Float, str] | None = field(default=None, repr=False)
+    prior: Float | None = field(default=None, repr=False)
+
+    @property
+    def exact(self) -> ExactUtility | None:
+        """The utility in rationals, if it is one of the library's."""
+        if self.prior is not None:
+            return ExactUtility.of("mutual_information", self.prior)
+        return None if self.pair is None else ExactUtility.of(self.pair[2], *self.pair[:2])
 
     def value(self, channel: Any) -> Any:
         """Evaluate a row-stochastic channel (a float), or a stack of them, shape (N, n, m) (an
@@ -106,7 +133,7 @@ def mutual_information(prior: Any) -> ConvexUtility:
             np.einsum("x,...xy->...y", weights, _kl_terms(channel, mean[..., None, :]))
         )
 
-    return ConvexUtility("mutual information", len(weights), columns, labels)
+    return ConvexUtility("mutual information", len(weights), columns, labels, prior=weights)
 
 
 def f_divergence(first: Any, second: Any, kind: Divergence = "kl") -> ConvexUtility:
@@ -152,7 +179,7 @@ def f_divergence(first: Any, second: Any, kind: Divergence = "kl") -> ConvexUtil
     def columns(channel: Float) -> Float:
         return divergence(*(np.einsum("x,...xy->...y", weights, channel) for weights in (p, q)))
 
-    return ConvexUtility(kind, len(p), columns, labels)
+    return ConvexUtility(kind, len(p), columns, labels, (p, q, kind))
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,85 +190,115 @@ class ConvexOptimum(HasFacts):
     ----------
     value : float
         Utility of `mechanism` itself.
-    bound : float
-        Upper bound for all private channels with any number of outputs, by the dual program, in
-        floats.
+    bound : Fraction or float
+        Upper bound for all private channels with any number of outputs: a rational with a
+        `certificate`, else by the dual program, in floats.
     mechanism : Mechanism
-        Exactly private; one output for each pattern.
-    patterns : tuple of tuples of int
-        For each output, the inputs with the high probability (``e**epsilon`` times the low one).
+        Exactly private; one output for each column.
+    patterns : tuple of tuples of int, or None
+        For each output, the inputs with the high probability (``e**epsilon`` times the low one);
+        None if the notion is not pure.
     weights : ndarray, shape (outputs,)
         Largest entry of each output's column, before rounding to exact privacy.
-    binary : float
-        Best value of a channel with two outputs.
-    randomized_response : float
-        Value of randomized response over all ``n`` answers.
+    binary : float or None
+        Best value of a channel with two outputs; None if the notion is not pure.
+    randomized_response : float or None
+        Value of randomized response over all ``n`` answers; None if the notion is not pure.
+    columns : ndarray, shape (outputs, n)
+        For each output, its column divided by its weight, before rounding to exact privacy.
+    certificate : RayCertificate or None
+        Proof of value and bound, in rationals; None under pure privacy, and for a utility of one's
+        own.
     """
 
     value: float
-    bound: float
+    bound: Fraction | float
     mechanism: Mechanism
-    patterns: tuple[tuple[int, ...], ...]
+    patterns: tuple[tuple[int, ...], ...] | None
     weights: Float
-    binary: float
-    randomized_response: float
+    binary: float | None
+    randomized_response: float | None
+    columns: Float
+    certificate: RayCertificate | None = None
 
     @property
     def gap(self) -> float:
         """``bound - value``: the largest possible improvement, up to rounding."""
-        return self.bound - self.value
+        if self.certificate is not None:
+            return float(self.certificate.gap)
+        return float(self.bound) - self.value
 
     @property
-    def regime(self) -> Regime:
+    def regime(self) -> Regime | None:
         """Whether a binary channel or randomized response is optimal (within 1e-9); binary if both
-        are.
+        are, None if the notion is not pure.
         """
-        threshold = self.bound * (1 - EQUAL_TOLERANCE)
+        if self.binary is None or self.randomized_response is None:
+            return None
+        threshold = float(self.bound) * (1 - EQUAL_TOLERANCE)
         if self.binary >= threshold:
             return "binary"
         return "randomized response" if self.randomized_response >= threshold else "between"
 
     def facts(self) -> Facts:
         """Value, bound, regime and the mechanism."""
-        numbers = {"value": self.value, "bound": self.bound, "regime": self.regime}
-        numbers |= {"best of two reports": self.binary}
-        numbers |= {"randomized response": self.randomized_response}
+        numbers: dict[str, Any] = {"value": self.value, "bound": float(self.bound)}
+        if self.regime is not None:
+            numbers |= {"regime": self.regime, "best of two reports": self.binary}
+            numbers |= {"randomized response": self.randomized_response}
+        if self.certificate is not None:
+            numbers |= {"proved gap": self.gap, "extreme rays": self.certificate.rays}
         channel = self.mechanism.facts().parts
         return Facts("Private channel for a convex utility", [*numbers.items(), *channel])
 
 
 def best_channel(
-    utility: ConvexUtility, epsilon: float | str, *, inputs: Sequence[Any] | None = None
+    utility: ConvexUtility,
+    privacy: Notion | float | str,
+    *,
+    inputs: Sequence[Any] | None = None,
+    time_limit: float | None = None,
 ) -> ConvexOptimum:
-    r"""Maximize a convex utility over all purely private channels with any number of outputs.
+    r"""Maximize a convex utility over all private channels with any number of outputs.
 
-    .. math:: \max_{\theta \ge 0} \sum_{A} \theta_A \mu(w_A) \quad \text{subject to} \quad
-              \sum_A \theta_A w_A = 1,
-              \qquad w_A = 1 \text{ on } A, \ e^{-\epsilon} \text{ elsewhere}
+    .. math:: \max_{\theta \ge 0} \sum_j \theta_j \mu(c_j) \quad \text{subject to} \quad
+              \sum_j \theta_j c_j = 1
+
+    over all extreme rays :math:`c_j` of the private columns; under pure privacy these are 1 on a
+    set and :math:`e^{-\epsilon}` elsewhere.
 
     Parameters
     ----------
     utility : ConvexUtility
-        A utility of at most 10 inputs.
-    epsilon : float or str
-        Nats, positive, or ``"log(3)"``.
+        Of at most 10 inputs under pure privacy, else of at most 16.
+    privacy : Notion, float or str
+        Any notion that compares averages of single reports, such as GraphDP, PML, or ``a & b``; or
+        the epsilon of pure privacy: nats, positive, or ``"log(3)"``. A notion that depends on a
+        prior and states none takes that of a mutual information.
     inputs : sequence of hashable, optional
-        Labels of the answers.
+        Labels of the answers, in the order of the mechanism's rows; default: those of the utility,
+        else of the notion.
+    time_limit : float, optional
+        Seconds for the list of rays and the program; default: no limit.
 
     Returns
     -------
     ConvexOptimum
-        Mechanism, value, bound, regime.
+        Mechanism, value, bound; under pure privacy the regime, under other notions a certificate in
+        rationals for the library's utilities.
 
     Raises
     ------
     StatementError
-        If there are too many inputs, or epsilon is zero.
+        If there are too many inputs, epsilon is zero, or the utility is infinite.
+    NotRepresentableError
+        If the private columns do not form a cone, or its extreme rays are too many to list or not
+        listed in time.
 
     Notes
     -----
-    Theory: docs, "Convex utilities". At most n outputs are used. A binary channel is optimal for
-    small epsilon and randomized response for large epsilon.
+    Theory: docs, "Convex utilities" and "Rays of any cone". At most n outputs are used. Under pure
+    privacy a binary channel is optimal for small epsilon and randomized response for large epsilon.
 
     References
     ----------
@@ -254,7 +311,58 @@ def best_channel(
     (((0,), (1,)), 0.130812, 'binary')
     """
     require_kind(utility, ConvexUtility, "best_channel()")
-    budget = Budget.positive(epsilon)
+    deadline = Deadline.after(positive_seconds(time_limit))
+    utility = arranged(utility, inputs)
+    if isinstance(privacy, Notion) and not isinstance(privacy, PureLDP):
+        return _best_in_cone(utility, privacy, deadline)
+    budget = privacy.epsilon if isinstance(privacy, PureLDP) else privacy
+    return _best_of_patterns(utility, Budget.positive(budget), deadline)
+
+
+def arranged(utility: ConvexUtility, inputs: Sequence[Any] | None) -> ConvexUtility:
+    """The utility of labelled answers in a given order; without one it keeps its labels."""
+    if inputs is None:
+        return utility
+    names = check_labels(inputs, utility.n, "input", StatementError, "best_channel()")
+    if utility.inputs is None:
+        return replace(utility, inputs=names)
+    order = positions_of(utility.inputs, names, "utility", "input")
+    back = np.argsort(order)
+
+    def columns(channel: Float) -> Float:
+        return utility.columns(channel[..., back, :])
+
+    pair = utility.pair
+    if pair is not None:
+        pair = (pair[0][order], pair[1][order], pair[2])
+    prior = None if utility.prior is None else utility.prior[order]
+    return ConvexUtility(utility.name, utility.n, columns, names, pair, prior)
+
+
+def _best_in_cone(utility: ConvexUtility, privacy: Notion, deadline: Deadline) -> ConvexOptimum:
+    """The best sum of the rays of a notion."""
+    if utility.inputs is None and privacy.known_inputs is not None:
+        utility = arranged(utility, privacy.known_inputs)
+    labels = tuple(range(utility.n)) if utility.inputs is None else utility.inputs
+    notion = privacy.bound_to(utility.prior, labels)
+    notion.check(labels, labels)
+    best = best_of_rays(utility.columns, utility.exact, notion, labels, deadline)
+    value = utility.value(best.mechanism.channel)
+    return ConvexOptimum(
+        value=value if best.certificate is None else float(best.certificate.achieved),
+        bound=best.bound,
+        mechanism=best.mechanism,
+        patterns=None,
+        weights=best.weights,
+        binary=None,
+        randomized_response=None,
+        columns=best.columns,
+        certificate=best.certificate,
+    )
+
+
+def _best_of_patterns(utility: ConvexUtility, budget: Budget, deadline: Deadline) -> ConvexOptimum:
+    """Solve the program over all ``2**n`` columns of two values."""
     n = utility.n
     if not 1 < n <= MAX_INPUTS:
         raise StatementError(
@@ -271,9 +379,11 @@ def best_channel(
             code="infinite-value",
             do="state a smaller epsilon",
         )
-    theta, bound = _solve(members, column_values, budget)
+    theta, bound = _solve(members, column_values, budget, deadline)
     used = np.flatnonzero(theta > MAX_NOISE)
-    fixed = repair(patterns[:, used] * theta[used], PureLDP(budget), inputs=inputs).mechanism
+    fixed = repair(
+        patterns[:, used] * theta[used], PureLDP(budget), inputs=utility.inputs
+    ).mechanism
     # Pattern j is a bit mask; its complement is at the mirrored position of the list.
     pairs = column_values[1:] + column_values[:0:-1]
     singles = column_values[1 << np.arange(n)].sum() if n > 2 else pairs[0]
@@ -281,7 +391,14 @@ def best_channel(
     binary = float(pairs.max() / (1 + budget.b))
     response = float(singles / (1 + (n - 1) * budget.b))
     return ConvexOptimum(
-        utility.value(fixed.channel), bound, fixed, highs, theta[used], binary, response
+        utility.value(fixed.channel),
+        bound,
+        fixed,
+        highs,
+        theta[used],
+        binary,
+        response,
+        patterns[:, used].T,
     )
 
 
@@ -355,7 +472,9 @@ def best_listed(
     return BestListed(best, np.array(first, dtype=object), int(near.sum()))
 
 
-def _solve(members: Any, column_values: Float, budget: Budget) -> tuple[Float, float]:
+def _solve(
+    members: Any, column_values: Float, budget: Budget, deadline: Deadline
+) -> tuple[Float, float]:
     """Return the weights of the patterns, and a dual bound."""
     # With w_A = b + beta 1_A: sum theta_A 1_A is a constant c, and b sum theta + beta c = 1; well
     # conditioned.
@@ -365,9 +484,9 @@ def _solve(members: Any, column_values: Float, budget: Budget) -> tuple[Float, f
     scale = float(np.abs(column_values).max()) or 1.0
     rows = np.vstack([np.hstack([members, -np.ones((n, 1))]), np.append(np.full(count, b), beta)])
     sides = np.append(np.zeros(n), 1.0)
-    result: Any = linprog(
-        np.append(-column_values / scale, 0.0), A_eq=rows, b_eq=sides, method="highs"
-    )
+    options: Any = {"time_limit": deadline.left}
+    cost = np.append(-column_values / scale, 0.0)
+    result: Any = linprog(cost, A_eq=rows, b_eq=sides, method="highs", options=options)
     if result.status != 0:
         problem = f"the program over {count} patterns was not solved: {result.message}"
         raise LdpoptError(problem, do="choose a smaller epsilon, or fewer inputs")

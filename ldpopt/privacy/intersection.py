@@ -104,6 +104,12 @@ class Intersection(Notion):
         """The same intersection with each notion bound to the prior."""
         return type(self)([part.bound_to(prior, inputs) for part in self.notions])
 
+    def reports(self, inputs: Names, columns: Float) -> tuple[Hashable, ...]:
+        """The labels of the first notion in which they matter."""
+        plain = super().reports(inputs, columns)
+        named = (part.reports(inputs, columns) for part in self.notions)
+        return next((names for names in named if names != plain), plain)
+
     def comparisons(self, inputs: Names, outputs: Names | None = None) -> Comparisons | None:
         """The comparisons of all notions, in their order; None if a notion has none."""
         lists = [part.comparisons(inputs, outputs) for part in self.notions]
