@@ -7,7 +7,10 @@ of its rows.
 where ``s_r`` is the upper or lower bound of row ``r``, by the sign of its multiplier. The maximum
 is over row-stochastic channels (pairwise form) or channels of the compact form. The rows of the
 library's privacy notions are built again, from the statement and a rational enclosure of
-``e**-epsilon``: the solver's rows are not trusted.
+``e**-epsilon``: the solver's rows are not trusted. A notion of pairs has multipliers of pairs and
+events, `PairRows`; one that compares averages has multipliers of its comparisons and outputs,
+`ComparisonRows`; rows of side constraints and of plug-ins are taken as they are stated. Whatever
+the multipliers are, the bound holds: wrong ones make it weak.
 """
 
 import math

@@ -144,7 +144,7 @@ Epsilon = Annotated[
 # Solving
 
 FormName = Literal["compact", "pairwise", "sifted"]
-ProgramForm = Literal["compact", "pairwise", "events", "relaxation"]
+ProgramForm = Literal["compact", "pairwise", "events", "averages", "relaxation"]
 Form = Annotated[
     FormName | None, option("--form", "Form of the linear program (default: by structure).")
 ]

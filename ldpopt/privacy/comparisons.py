@@ -12,6 +12,11 @@ constant that is large enough makes any column private, which is how channels ar
 
 A notion may also let one answer have reports of its own, which reveal it: their columns are 0 at
 all other answers, and no comparison is about them.
+
+The list says all that the rest of the library has to know of a notion. Programs, repairs, bounds,
+extreme rays and certificate files are made from it, so that a notion that writes the list has
+everything that pure privacy has. The audit alone does not read it: it computes the definition from
+the numbers of a channel, and would notice a list that says something else.
 """
 
 from __future__ import annotations
@@ -105,7 +110,7 @@ class Comparisons:
     def _check_average(self, average: Average) -> None:
         """Refuse an average of other inputs, or whose weights are not positive with the sum 1."""
         if any(not 0 <= x < self.n for x in average):
-            raise _unfit(f"an average names an input that is not one of 0, ..., {self.n - 1}", "x")
+            raise _unfit(f"an average names an input beyond 0, ..., {self.n - 1}", "average-input")
         if sum(average.values()) != 1 or min(average.values()) <= 0:
             raise _unfit("the weights of an average are not positive with the sum 1", "weights")
 
@@ -129,6 +134,9 @@ class Comparisons:
             ties.owner,
         )
 
+    def __repr__(self) -> str:
+        return f"Comparisons(<{len(self)} of {self.n} inputs>)"
+
     def __len__(self) -> int:
         return len(self.over)
 
@@ -137,6 +145,17 @@ class Comparisons:
         r"""Rationals around :math:`e^{\epsilon d}` of each comparison."""
         pairs = zip(self.budget, self.multiple, strict=True)
         return tuple(budget.enclosure(multiple) for budget, multiple in pairs)
+
+    @cached_property
+    def ratios(self) -> tuple[Float, Int]:
+        r"""The distinct :math:`e^{\epsilon d}` in floats, ascending, and the place of each
+        comparison's among them.
+        """
+        pairs = zip(self.budget, self.multiple, strict=True)
+        with np.errstate(over="ignore"):
+            values = np.exp([float(budget) * float(multiple) for budget, multiple in pairs])
+        distinct, place = np.unique(values, return_inverse=True)
+        return distinct, place
 
     @cached_property
     def scales(self) -> Float:
@@ -326,15 +345,15 @@ def _common_owner(first: Comparisons, second: Comparisons) -> Int | None:
     owners = [tied if part.owner is None else part.owner.tolist() for part in (first, second)]
     common = []
     for one, two in zip(*owners, strict=True):
-        if one == two or two == TIED:
-            owner, other = one, second if two == TIED else None
-        elif one == TIED:
-            owner, other = two, first
+        if one == two:
+            common.append(one)
+        elif TIED not in (one, two):
+            common.append(NOBODY)
         else:
-            owner, other = NOBODY, None
-        if owner >= 0 and other is not None and not other.allows_unit(owner):
-            owner = NOBODY
-        common.append(owner)
+            owner = max(one, two)  # the other one is TIED, or NOBODY below it
+            other = second if two == TIED else first
+            is_private = owner >= 0 and other.allows_unit(owner)
+            common.append(owner if is_private else NOBODY)
     return np.array(common, np.int64)
 
 

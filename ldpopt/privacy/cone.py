@@ -188,11 +188,11 @@ class ColumnCone(ConeNotion):
                         key,
                         do=nearest(key, ("over", "under", "epsilon")),
                     )
-            over, under = (
+            sides: list[Any] = [
                 Distribution.from_plain(required(parts, side), f"average {side}")
                 for side in ("over", "under")
-            )
-            read.append(OddsBound(over, under, required(parts, "epsilon")))  # type: ignore[arg-type]
+            ]
+            read.append(OddsBound(sides[0], sides[1], required(parts, "epsilon")))
         return cls(read)
 
     @classmethod

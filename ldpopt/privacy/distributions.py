@@ -143,8 +143,11 @@ def plain_number(number: Fraction) -> float | str:
 class PriorNotion(ConeNotion):
     """A notion whose definition has a prior: the one that is stated, else that of the problem.
 
-    A problem binds its prior to the notion (`bound_to`). A notion with a stated prior keeps it: the
-    prior of an adversary may differ from that of the survey.
+    A problem binds its prior to the notion (`bound_to`), so that nobody writes the same prior
+    twice: a sweep over priors, or a front, has a notion of each of its priors. The constructor of a
+    problem is the only one that binds, and a copy of a problem with another prior binds again. A
+    notion with a stated prior keeps it: the prior of an adversary may differ from that of the
+    survey. Where there is neither, as for a worst case, the notion means nothing, and is refused.
     """
 
     epsilon: Budget

@@ -37,7 +37,10 @@ class Intersection(Notion):
     Notes
     -----
     If each notion is a list of comparisons, so is the intersection, with everything that follows
-    from one. A report that only one answer may give is allowed where all notions allow it.
+    from one. A report that only one answer may give is allowed where all notions allow it, as a
+    report of this answer or by their comparisons. Otherwise the rows of all notions are written
+    together, or generated, and each notion audits the channel for itself: the claim holds if every
+    one of them does.
 
     Examples
     --------

@@ -249,7 +249,11 @@ class TiedNotion(Notion):
         return self.ties(inputs, outputs)
 
     def comparisons(self, inputs: Names, outputs: Names | None = None) -> Comparisons | None:
-        """Each tied pair as a comparison; None if the ties have a delta."""
+        """Each tied pair as a comparison; None if the ties have a delta, or are not all of the
+        notion.
+        """
+        if self.is_separated:
+            return None
         return Comparisons.of_ties(self.definition(inputs, outputs))
 
     def rows(self, inputs: Names, n_outputs: int) -> RowBlock:

@@ -1,4 +1,9 @@
-"""A budget of its own for each ordered pair of answers."""
+"""A budget of its own for each ordered pair of answers.
+
+People, or answers, need not be protected alike: a table says how much likelier a report may be
+under one answer than under another one, in each direction, and leaves out pairs that reports may
+tell apart. Budgets of single answers become a table by a rule that is named.
+"""
 
 from __future__ import annotations
 

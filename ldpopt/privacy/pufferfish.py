@@ -1,4 +1,9 @@
-"""Secrets: reports do not tell in which of several situations an answer was given."""
+"""Secrets: reports do not tell in which of several situations an answer was given.
+
+What has to be hidden is often not the answer, but something that the answer depends on, such as an
+illness behind a symptom. A secret is given by the distribution of the answer under it, and reports
+may tell apart whatever is as likely under each secret.
+"""
 
 from __future__ import annotations
 
@@ -188,6 +193,8 @@ def _row_name(name: Hashable) -> str:
 
 def _read_secrets(secrets: Any) -> tuple[tuple[Hashable, Distribution], ...]:
     """The distribution of each secret; at least two secrets."""
+    if isinstance(secrets, tuple) and all(isinstance(part, tuple) for part in secrets):
+        secrets = dict(secrets)  # the field of another notion
     if not isinstance(secrets, Mapping):
         raise StatementError(
             f"{short_repr(secrets)} is not a table of secrets",

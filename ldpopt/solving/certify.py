@@ -111,9 +111,10 @@ def read_multipliers(problem: Problem, program: ChannelProgram, row_duals: Float
     # to list all others.
     is_tied = bool(blocks) and problem.ties() is not None
     compared = NO_COMPARISONS
-    if blocks and not is_tied and (comparisons := problem.comparisons()) is not None:
+    if problem.ties() is None and (comparisons := problem.comparisons()) is not None:
         parts = [values for name, _, values in blocks if name == "privacy"]
-        compared = comparison_rows(comparisons, len(problem.outputs), parts[0])
+        values = parts[0] if parts else named["privacy"]
+        compared = comparison_rows(comparisons, len(problem.outputs), values)
         blocks = [block for block in blocks if block[0] != "privacy"]
     tied = [
         pair_rows(block, values) if is_tied and name == "privacy" else None
