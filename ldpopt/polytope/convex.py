@@ -345,7 +345,6 @@ def _best_in_cone(utility: ConvexUtility, privacy: Notion, deadline: Deadline) -
         utility = arranged(utility, privacy.known_inputs)
     labels = tuple(range(utility.n)) if utility.inputs is None else utility.inputs
     notion = privacy.bound_to(utility.prior, labels)
-    notion.check(labels, labels)
     best = best_of_rays(utility.columns, utility.exact, notion, labels, deadline)
     value = utility.value(best.mechanism.channel)
     return ConvexOptimum(

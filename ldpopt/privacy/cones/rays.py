@@ -21,7 +21,7 @@ from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float, Int, short_repr
-from ldpopt.privacy import Comparisons, TiedNotion
+from ldpopt.privacy import Comparisons, Notion, TiedNotion
 from ldpopt.privacy.cones.columns import Columns, RayList
 from ldpopt.privacy.cones.double_description import primitive_integers
 from ldpopt.privacy.cones.exact_rays import MOST_RAYS, ColumnRays, column_rays, raised
@@ -162,8 +162,11 @@ def tied_cone(privacy: Any, inputs: Sequence[Hashable]) -> Ties | None:
     """All ties of a notion, if they are mutual or between all inputs, with the same condition for
     every report and without a delta; None for other notions.
 
-    The ties are those of the definition and not the few that are written into programs.
+    The ties are those of the definition and not the few that are written into programs. A notion
+    that names its reports is refused: which columns are used is not known before.
     """
+    if isinstance(privacy, Notion):
+        privacy.reports(inputs, np.ones((len(inputs), 1)))
     ties = privacy.definition(inputs) if isinstance(privacy, TiedNotion) else None
     if ties is None or ties.delta or ties.owner is not None or ties.is_shared:
         return None
