@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ldpopt.auditing.audits import Audit, Verdict, Witness
+from ldpopt.auditing.audits import ANSWERS, Audit, Verdict, Witness
 from ldpopt.foundation.budget import Budget, epsilon_above, log_enclosure, round_up
 
 EVERYONE = "everyone"
@@ -36,6 +36,7 @@ class Odds:
     budget: Budget
     names: tuple[Any, Any]  # of the two averages, for a witness
     multiple: Fraction = Fraction(1)  # of the budget
+    nouns: tuple[str, str] = ANSWERS  # what the names are
 
     def ratio(self) -> tuple[Fraction | float, int]:
         """The largest ratio of two probabilities of a report, at least 1, and the report; infinite
@@ -78,6 +79,7 @@ def average_odds(odds: Iterable[Odds], reports: Sequence[Any], claim: str) -> Au
         (name for name in ("violated", "undecided") if name in verdicts), "certified"
     )
     witness: Witness | None = None
+    nouns = ANSWERS
     if measured:
         # of a claim that fails, what exceeds its budget by most; else what has the largest ratio
         worst = max(
@@ -86,6 +88,7 @@ def average_odds(odds: Iterable[Odds], reports: Sequence[Any], claim: str) -> Au
         )
         if (report := measured[worst].report) >= 0:
             witness = (*listed[worst].names, reports[report])
+        nouns = listed[worst].nouns
 
     def curve(at: Budget) -> float:
         budget = Budget(at)
@@ -94,7 +97,7 @@ def average_odds(odds: Iterable[Odds], reports: Sequence[Any], claim: str) -> Au
 
     delta = max((part.excess for part in measured), default=Fraction(0))
     epsilon = max((part.epsilon for part in measured), default=0.0)
-    return Audit(epsilon, round_up(delta), witness, verdict, claim, curve)
+    return Audit(epsilon, round_up(delta), witness, verdict, claim, curve, nouns)
 
 
 @dataclass(frozen=True)

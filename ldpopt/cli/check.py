@@ -34,6 +34,7 @@ def check(file: options.ModelOrSurveyPath, json: options.Json = None) -> None:
     model = read_model(file)
     data: dict[str, Any] = {"title": model.title, "privacy": privacy_text(model.privacy)}
     parts: list[Part] = [("privacy", data["privacy"])]
+    parts += _privacy_parts(model, data)
     if model.problem is not None:
         data |= _problem_data(model)
         parts += _problem_parts(data)
@@ -41,6 +42,23 @@ def check(file: options.ModelOrSurveyPath, json: options.Json = None) -> None:
         data["workload"] = _workload_data(model)
         parts += _workload_parts(model, data["workload"])
     show(Facts(model.title or file, parts), data, json)
+
+
+def _privacy_parts(model: Model, data: dict[str, Any]) -> list[Part]:
+    """What a notion that compares averages promises, and how many comparisons it has."""
+    from ldpopt.privacy.sentences import promises_of
+
+    problem = model.problem
+    inputs = model.require_design().workload.inputs if problem is None else problem.inputs
+    promises = promises_of(model.privacy, inputs)
+    if not promises:
+        return []
+    parts: list[Part] = [("promise", text) for text in promises]
+    comparisons = model.privacy.comparisons(inputs)
+    if comparisons is None:
+        return parts
+    data["comparisons"] = len(comparisons)
+    return [("comparisons", f"{len(comparisons):,} for each report"), *parts]
 
 
 def _problem_data(model: Model) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.questions import OneQuestion, Question
 from ldpopt.mechanism.sampling import BITS
 from ldpopt.privacy import PureLDP
-from ldpopt.privacy.notion import from_table, to_table, with_epsilon
+from ldpopt.privacy.notion import from_table, has_epsilon, to_table, with_epsilon
 from ldpopt.tables.database import without_password
 from ldpopt.tables.origin import merged, read_origin
 
@@ -57,7 +57,7 @@ def write_mechanism(
     """
     data = mechanism.to_dict()
     if privacy is not None:
-        data["privacy"] = to_table(privacy, mechanism.inputs)
+        data["privacy"] = to_table(privacy.standing_alone(), mechanism.inputs)
     data |= origin_of_mechanism(mechanism.digest, title, audit)
     with replacing(path) as stream:
         stream.write(json.dumps(data, indent=1) + "\n")
@@ -128,20 +128,21 @@ def require_origin(mechanism: Channel, saved: Saved, where: str) -> None:
         )
 
     found = audit(mechanism, privacy)
-    if flaws := flaws_of_origin(saved.origin, found, audit_at):
+    is_budgeted = privacy is None or has_epsilon(privacy)
+    if flaws := flaws_of_origin(saved.origin, found, audit_at if is_budgeted else None):
         do = "restore the file as it was saved, or save the mechanism again"
         raise ModelFileError(flaws[0], code="origin", where=where, do=do)
 
 
 def flaws_of_origin(
-    origin: Mapping[str, Any], audit: Audit, audit_at: Callable[[Budget], Audit]
+    origin: Mapping[str, Any], audit: Audit, audit_at: Callable[[Budget], Audit] | None
 ) -> list[str]:
     """What an origin says of privacy that its audit does not find; ``audit_at`` is that of the same
-    notion at another budget.
+    notion at another budget, None for a notion of several budgets.
 
     The epsilon in a file is the smallest one, rounded up. It was computed in floats, perhaps by
     another machine: hence it is decided exactly whether it is enough, and whether a little less
-    (`LESS`) is not.
+    (`LESS`) is not. Of several budgets, the largest log ratio is compared with the one found.
     """
     flaws = []
     if origin["notion"] != notion_of_audit(audit):
@@ -158,10 +159,12 @@ def flaws_of_origin(
     return flaws
 
 
-def _is_least(stated: Any, found: float, audit_at: Callable[[Budget], Audit]) -> bool:
+def _is_least(stated: Any, found: float, audit_at: Callable[[Budget], Audit] | None) -> bool:
     """Whether a budget is enough, and a little less is not; None is enough if no other one is."""
     if stated is None or math.isinf(found) or max(stated, found) > LARGEST:
         return bool(stated == finite_or_none(found))
+    if audit_at is None:
+        return math.isclose(stated, found, rel_tol=float(LESS))
     less = Fraction(stated) * (1 - LESS)
     is_enough = audit_at(Budget(stated)).verdict == "certified"
     return is_enough and (not less or audit_at(Budget(less)).verdict != "certified")

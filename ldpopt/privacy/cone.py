@@ -17,7 +17,14 @@ from ldpopt.foundation.numbers import listed_items, short_repr
 from ldpopt.privacy.comparisons import Comparisons
 from ldpopt.privacy.distributions import Distribution
 from ldpopt.privacy.notion import ConeNotion, inputs_of
-from ldpopt.privacy.plain import MisstatedError, Table, plain_budget, read_table, required
+from ldpopt.privacy.plain import (
+    MisstatedError,
+    Table,
+    at_key,
+    plain_budget,
+    read_table,
+    required,
+)
 
 
 @dataclass(frozen=True)
@@ -159,7 +166,8 @@ class ColumnCone(ConeNotion):
             ]
             names = (f"average over of bound {k}", f"average under of bound {k}")
             budget = self.bounds[k].epsilon
-            odds.append(Odds(sides[0], sides[1], scale * matrix.denominator, budget, names))
+            denominator = scale * matrix.denominator
+            odds.append(Odds(sides[0], sides[1], denominator, budget, names, nouns=("", "")))
         return average_odds(odds, matrix.outputs, f"{len(odds)} bounds")
 
     def to_plain(self, inputs: Names, *, explicit: bool = False) -> dict[str, Any]:
@@ -178,22 +186,12 @@ class ColumnCone(ConeNotion):
             )
         read = []
         for k, bound in enumerate(bounds):
-            parts = read_table(bound)
-            for key in parts:
-                if key not in ("over", "under", "epsilon"):
-                    raise MisstatedError(
-                        f"unknown key {short_repr(key)}",
-                        "bounds",
-                        k,
-                        key,
-                        do=nearest(key, ("over", "under", "epsilon")),
-                    )
-            sides: list[Any] = [
-                Distribution.from_plain(required(parts, side), f"average {side}")
-                for side in ("over", "under")
-            ]
-            read.append(OddsBound(sides[0], sides[1], required(parts, "epsilon")))
-        return cls(read)
+            with at_key("bounds", k):
+                read.append(_read_bound(read_table(bound), inputs))
+        with at_key("bounds"):
+            cone = cls(read)
+            cone._averages(inputs)
+        return cone
 
     @classmethod
     def example(cls, epsilon: float | str, inputs: Names) -> Self:
@@ -201,6 +199,24 @@ class ColumnCone(ConeNotion):
         labels = read_alphabet(inputs)
         mean = dict.fromkeys(labels, 1)
         return cls([OddsBound({x: 1}, mean, epsilon) for x in labels])
+
+
+def _read_bound(parts: Table, inputs: Names) -> OddsBound:
+    """Read the table of a bound."""
+    known = ("over", "under", "epsilon")
+    for key in parts:
+        if key not in known:
+            raise MisstatedError(f"unknown key {short_repr(key)}", key, do=nearest(key, known))
+    sides: dict[str, Any] = {}
+    for key in known:
+        if key not in parts:
+            problem = f"the key {key} of a bound is missing"
+            raise MisstatedError(problem, key, code="missing-key", do=f"add {key}")
+    for side in known[:2]:
+        with at_key(side):
+            sides[side] = Distribution.from_plain(parts[side], f"average {side}", inputs)
+    with at_key("epsilon"):
+        return OddsBound(sides["over"], sides["under"], parts["epsilon"])
 
 
 def _read_average(weights: Any, side: str) -> Distribution:

@@ -21,7 +21,8 @@ from ldpopt.foundation.labelled import Labels, positions_of, take_labels
 from ldpopt.foundation.labels import Names, check_labels, read_alphabet
 from ldpopt.foundation.numbers import Float, rational, require_room, short_repr
 from ldpopt.privacy.notion import ConeNotion
-from ldpopt.privacy.plain import Table, plain_budget, required
+from ldpopt.privacy.plain import Table, as_label, at_key, plain_budget, required
+from ldpopt.privacy.sentences import DEPENDS, NotionFacts, as_note
 
 # largest distance from 1 of the sum of probabilities without labels, as for a problem's prior
 SUM_TOLERANCE = Fraction(1, 10**9)
@@ -109,10 +110,14 @@ class Distribution:
         return [[label, number] for label, number in zip(self.labels, numbers, strict=True)]
 
     @classmethod
-    def from_plain(cls, values: Any, name: str) -> Distribution:
+    def from_plain(cls, values: Any, name: str, inputs: Names) -> Distribution:
         """Read what `to_plain` wrote, or a user: a table by label, pairs of label and weight, or
         numbers.
+
+        Keys of a table are texts, also those of labels that are numbers.
         """
+        if isinstance(values, dict):
+            return cls.read(by_labels(values, inputs), name)
         is_pairs = isinstance(values, list) and any(isinstance(part, list) for part in values)
         if not is_pairs:
             return cls.read(values, name)
@@ -122,8 +127,17 @@ class Distribution:
                 code="pairs",
                 do='write { yes = 0.6, no = 0.4 }, or [["yes", 0.6], ["no", 0.4]]',
             )
-        labels = check_labels([part[0] for part in values], len(values), "input", StatementError)
+        names = [as_label(part[0]) for part in values]
+        labels = check_labels(names, len(values), "input", StatementError)
         return cls.read(dict(zip(labels, (part[1] for part in values), strict=True)), name)
+
+
+def by_labels(table: dict[Any, Any], inputs: Names) -> dict[Any, Any]:
+    """A table of a file with labels for keys: texts that stand for labels that are numbers."""
+    labels = read_alphabet(inputs)
+    known = set(labels)
+    numbers = {str(label): label for label in labels if not isinstance(label, str)}
+    return {key if key in known else numbers.get(key, key): part for key, part in table.items()}
 
 
 def exact_weight(weight: Any, name: str) -> Fraction:
@@ -185,6 +199,10 @@ class PriorNotion(ConeNotion):
             object.__setattr__(copy, "bound", Distribution.of_prior(prior, inputs))
         return copy
 
+    def standing_alone(self) -> Self:
+        """The notion with the prior that it uses as the stated one."""
+        return self if self.bound is None else type(self)(self.epsilon, self.bound)
+
     def check(self, inputs: Names, outputs: Names) -> None:
         """Refuse a prior of other inputs, and a notion without any."""
         self.weights(inputs)
@@ -207,7 +225,8 @@ class PriorNotion(ConeNotion):
     def notes(self, inputs: Names) -> tuple[str, ...]:
         """Whose prior it is, and which answers it rules out."""
         weights = self.weights(inputs)
-        notes = ["privacy is promised for one prior: for another one nothing is promised"]
+        depends = DEPENDS.say(NotionFacts(self, inputs))
+        notes = [as_note(depends)] if depends else []
         if self.prior is not None:
             notes.append("the prior of the notion is stated, and need not be that of the problem")
         if impossible := [label for label, w in zip(inputs, weights, strict=True) if not w]:
@@ -227,7 +246,11 @@ class PriorNotion(ConeNotion):
     def from_plain(cls, table: Table, inputs: Names) -> Self:
         """Read epsilon, and a prior that is stated."""
         prior = table.get("prior")
-        stated = None if prior is None else Distribution.from_plain(prior, "prior of the notion")
+        if prior is None:
+            return cls(required(table, "epsilon"))
+        with at_key("prior"):
+            stated = Distribution.from_plain(prior, "prior of the notion", inputs)
+            stated.to(inputs, "prior of the notion")
         return cls(required(table, "epsilon"), stated)
 
     @classmethod

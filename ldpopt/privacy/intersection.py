@@ -17,7 +17,7 @@ from ldpopt.foundation.numbers import Float, listed_items, short_repr
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.comparisons import Comparisons
 from ldpopt.privacy.notion import Notion, from_table, require_notion, to_table
-from ldpopt.privacy.plain import MisstatedError, Table, required
+from ldpopt.privacy.plain import MisstatedError, Table, at_key, required
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,10 @@ class Intersection(Notion):
         named = (part.reports(inputs, columns) for part in self.notions)
         return next((names for names in named if names != plain), plain)
 
+    def standing_alone(self) -> Self:
+        """The same intersection with each notion outside of its problem."""
+        return type(self)([part.standing_alone() for part in self.notions])
+
     def comparisons(self, inputs: Names, outputs: Names | None = None) -> Comparisons | None:
         """The comparisons of all notions, in their order; None if a notion has none."""
         lists = [part.comparisons(inputs, outputs) for part in self.notions]
@@ -174,12 +178,8 @@ class Intersection(Notion):
             )
         read = []
         for k, part in enumerate(notions):
-            try:
+            with at_key("notions", k):
                 read.append(from_table(part, inputs))
-            except MisstatedError as error:
-                raise MisstatedError(
-                    error.what, "notions", k, *error.key, code=error.code, do=error.do
-                ) from None
         return cls(read)
 
     @classmethod

@@ -92,5 +92,6 @@ def odds_over_average(privacy: PriorNotion, channel: Any, *, reverse: bool = Fal
         over, under = (mean, scaled) if reverse else (scaled, mean)
         names = (EVERYONE, labels[x]) if reverse else (labels[x], EVERYONE)
         denominator = scale * matrix.denominator
-        odds.append(Odds(over, under, denominator, privacy.epsilon, names))
+        nouns = ("", "answer") if reverse else ("answer", "")
+        odds.append(Odds(over, under, denominator, privacy.epsilon, names, nouns=nouns))
     return odds

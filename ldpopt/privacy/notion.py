@@ -124,6 +124,12 @@ class Notion(ABC):
         """
         return self
 
+    def standing_alone(self) -> Self:
+        """The notion outside of its problem, for files without one: what a problem bound to it is
+        stated; the default is itself.
+        """
+        return self
+
     def __and__(self, other: Notion) -> Notion:
         """Both notions at once; see `Intersection`."""
         if not isinstance(other, Notion):
@@ -421,12 +427,16 @@ def known_notions(base: Any = Notion) -> str:
     return f"pass one of {', '.join(names)}, or a plug-in derived from {base.__name__}"
 
 
-def with_epsilon(privacy: Any, epsilon: Budget) -> Any:
-    """The same notion at another budget."""
-    is_budgeted = is_dataclass(privacy) and any(
+def has_epsilon(privacy: Any) -> bool:
+    """Whether a notion has one budget, which `with_epsilon` changes."""
+    return is_dataclass(privacy) and any(
         field.name == "epsilon" and field.init for field in fields(privacy)
     )
-    if not is_budgeted or isinstance(privacy, type):
+
+
+def with_epsilon(privacy: Any, epsilon: Budget) -> Any:
+    """The same notion at another budget."""
+    if not has_epsilon(privacy) or isinstance(privacy, type):
         problem = f"{short_repr(privacy)} has no epsilon to sweep"
         raise StatementError(problem, do="use a notion that is a dataclass with epsilon")
     changed = replace(privacy, epsilon=epsilon)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import permutations
 from math import inf, isinf
 from typing import Any, ClassVar, Literal, Self
 
@@ -20,14 +21,16 @@ from ldpopt.auditing.averages import Odds, average_odds
 from ldpopt.auditing.exact_matrices import exact
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.labelled import Labels, is_labelled, take_labels
-from ldpopt.foundation.labels import Names, check_labels, read_alphabet
+from ldpopt.foundation.labelled import Labels, is_labelled, positions_of, take_labels
+from ldpopt.foundation.labels import Names, check_labels, nearest, read_alphabet
 from ldpopt.foundation.numbers import require_choice, short_repr
 from ldpopt.privacy.comparisons import Comparisons
+from ldpopt.privacy.distributions import by_labels
 from ldpopt.privacy.notion import ConeNotion, inputs_of, match_labels
-from ldpopt.privacy.plain import MisstatedError, Table, plain_budget
+from ldpopt.privacy.plain import MisstatedError, Table, as_label, at_key, plain_budget
 
 Rule = Literal["own", "min", "mean"]
+RULES = ("own", "min", "mean")
 Entry = tuple[Hashable, Hashable, Budget]
 
 
@@ -114,7 +117,7 @@ class PairwiseLDP(ConeNotion):
         >>> len(PairwiseLDP.of_answers({"a": 0.5, "b": 1, "c": 2}).entries)
         6
         """
-        require_choice(rule, ("own", "min", "mean"), "rule")
+        require_choice(rule, RULES, "rule")
         if not isinstance(budgets, Mapping) or len(budgets) < 2:
             raise StatementError(
                 f"{short_repr(budgets)} is not a table of budgets of at least two answers",
@@ -200,42 +203,56 @@ class PairwiseLDP(ConeNotion):
 
     @classmethod
     def keys(cls) -> tuple[str, ...]:
-        """``table`` is a matrix or lists pairs; or ``budgets`` of the answers with a ``rule``."""
-        return ("table", "budgets", "rule")
+        """``table`` lists pairs, ``matrix`` has a row for each input; or ``budgets`` of the answers
+        with a ``rule``.
+        """
+        return ("table", "matrix", "budgets", "rule")
 
     def to_plain(self, inputs: Names, *, explicit: bool = False) -> dict[str, Any]:
-        """State the pairs in the order of the inputs: ``[first, second, budget]``, by positions if
-        explicit.
-        """
+        """State the pairs in the order of the inputs: ``[first, second, budget]``."""
         pairs = self._ordered(inputs)
-        names = range(len(self.labels)) if explicit or self.is_by_position else tuple(inputs)
+        names = read_alphabet(inputs)
         return {"table": [[names[x], names[k], plain_budget(budget)] for x, k, budget in pairs]}
 
     @classmethod
     def from_plain(cls, table: Table, inputs: Names) -> Self:
-        """Read a matrix, pairs ``[first, second, budget]`` of labels or of positions, or budgets of
-        answers.
-        """
-        if ("table" in table) == ("budgets" in table):
+        """Read pairs ``[first, second, budget]``, a matrix, or budgets of answers."""
+        stated = [key for key in ("table", "matrix", "budgets") if key in table]
+        if len(stated) != 1:
             raise MisstatedError(
-                "give either a table of pairs or budgets of answers",
-                "table",
+                "give a table of pairs, a matrix, or budgets of answers, and one of them",
+                *stated[1:2],
+                code="budget-forms",
                 do="such as budgets = { ill = 0.5, well = 2 }",
             )
-        if "budgets" in table:
-            return cls.of_answers(table["budgets"], table.get("rule", "own"))
-        if "rule" in table:
-            raise MisstatedError("a table has no rule", "rule", do="remove it, or give budgets")
-        rows = table["table"]
-        if isinstance(rows, list) and all(_is_pair(row, inputs) for row in rows):
-            labels = read_alphabet(inputs)
-            known = set(labels)
-            named = [
-                (x if x in known else labels[x], k if k in known else labels[k], budget)
-                for x, k, budget in rows
-            ]
-            return cls({(x, k): budget for x, k, budget in named})
-        return cls(rows)
+        if "rule" in table and stated != ["budgets"]:
+            do = "remove it, or give budgets"
+            raise MisstatedError("only budgets of answers have a rule", "rule", code="rule", do=do)
+        if stated == ["table"]:
+            return cls(_of_pairs(table["table"], inputs))
+        if stated == ["matrix"]:
+            with at_key("matrix"):
+                if not isinstance(table["matrix"], list):
+                    raise StatementError(
+                        "the matrix is not a list of rows",
+                        code="matrix",
+                        do='write [["inf", 1], [2, "inf"]]: the diagonal is not read',
+                    )
+                notion = cls(table["matrix"])
+                notion._positions(inputs)
+                return notion
+        budgets = table["budgets"]
+        with at_key("budgets"):
+            if not isinstance(budgets, dict):
+                raise StatementError(
+                    f"{short_repr(budgets)} is not a table of budgets",
+                    code="budgets",
+                    do="write budgets = { ill = 0.5, well = 2 }",
+                )
+            named = by_labels(budgets, inputs)
+            positions_of(tuple(named), read_alphabet(inputs), "table of budgets", "input")
+        with at_key("rule" if table.get("rule", "own") not in RULES else "budgets"):
+            return cls.of_answers(named, table.get("rule", "own"))
 
     @classmethod
     def example(cls, epsilon: float | str, inputs: Names) -> Self:
@@ -253,20 +270,42 @@ class PairwiseLDP(ConeNotion):
         )
 
 
-def _is_pair(row: Any, inputs: Names) -> bool:
-    """Whether a row of a table in a file is a pair of labels, or of positions, with a budget."""
-    if not isinstance(row, list) or len(row) != 3:
-        return False
-    known = set(read_alphabet(inputs))
-
-    def is_input(name: Any) -> bool:
-        try:
-            is_label = name in known
-        except TypeError:
-            return False
-        return is_label or (type(name) is int and 0 <= name < len(known))
-
-    return is_input(row[0]) and is_input(row[1]) and not isinstance(row[2], list)
+def _of_pairs(rows: Any, inputs: Names) -> dict[tuple[Hashable, Hashable], Any]:
+    """Budgets of all ordered pairs of inputs, from the pairs of a file; None for the others."""
+    labels = read_alphabet(inputs)
+    known = set(labels)
+    budgets: dict[tuple[Hashable, Hashable], Any] = dict.fromkeys(permutations(labels, 2))
+    named = set()
+    do = 'write table = [["ill", "well", 0.5], ["well", "ill", 2]]'
+    if not isinstance(rows, list):
+        raise MisstatedError("the table is not a list of pairs", "table", code="pairs", do=do)
+    for k, row in enumerate(rows):
+        if not isinstance(row, list) or len(row) != 3:
+            problem = f"{short_repr(row)} is not a pair of answers with a budget"
+            raise MisstatedError(problem, "table", k, code="pair-entry", do=do)
+        first, second = pair = as_label(row[0]), as_label(row[1])
+        for name in pair:
+            if isinstance(name, dict) or name not in known:
+                raise MisstatedError(
+                    f"a pair names {short_repr(name)}, which is not an input",
+                    "table",
+                    k,
+                    code="unknown-label",
+                    do=nearest(name, labels),
+                )
+        if first == second or pair in named:
+            problem = "stands twice in the table" if pair in named else "is no pair of two answers"
+            raise MisstatedError(
+                f"{short_repr(list(pair))} {problem}",
+                "table",
+                k,
+                code="repeated-pair" if pair in named else "pair",
+                do="remove this pair",
+            )
+        named.add(pair)
+        with at_key("table", k):
+            budgets[pair] = _entry(row[2], *pair)
+    return budgets
 
 
 def _of_rule(first: Budget, second: Budget, rule: Rule) -> Budget:

@@ -18,12 +18,13 @@ from ldpopt.auditing.averages import Odds, average_odds, averaged
 from ldpopt.auditing.exact_matrices import exact
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.labels import Names, nearest, read_alphabet
+from ldpopt.foundation.labels import Names, check_labels, nearest, read_alphabet
 from ldpopt.foundation.numbers import listed_items, short_repr
 from ldpopt.privacy.comparisons import Comparisons
 from ldpopt.privacy.distributions import Distribution
 from ldpopt.privacy.notion import ConeNotion, inputs_of
-from ldpopt.privacy.plain import Table, plain_budget, required
+from ldpopt.privacy.plain import Table, as_label, at_key, plain_budget, required
+from ldpopt.privacy.sentences import DEPENDS, NotionFacts, as_note
 
 Pair = tuple[Hashable, Hashable]
 
@@ -50,8 +51,8 @@ class Secrets(ConeNotion):
     ------
     StatementError
         If epsilon is not in its range, there are fewer than two secrets, a distribution has other
-        numbers than weights, or a pair names an unknown secret. Where it is used: if distributions
-        are about other inputs.
+        numbers than weights, no pair is given, or one names an unknown secret. Where it is used: if
+        distributions are about other inputs.
 
     Notes
     -----
@@ -110,10 +111,8 @@ class Secrets(ConeNotion):
 
     def notes(self, inputs: Names) -> tuple[str, ...]:
         """What the promise depends on."""
-        return (
-            "privacy is promised for these distributions of the answer given a secret: for others "
-            "nothing is promised, nor for the answer itself",
-        )
+        depends = DEPENDS.say(NotionFacts(self, inputs))
+        return (as_note(depends),) if depends else ()
 
     def comparisons(self, inputs: Names, outputs: Names | None = None) -> Comparisons:
         """One comparison for each ordered pair of secrets."""
@@ -142,7 +141,14 @@ class Secrets(ConeNotion):
         }
         denominator = scale * matrix.denominator
         odds = [
-            Odds(reports[first], reports[second], denominator, self.epsilon, (first, second))
+            Odds(
+                reports[first],
+                reports[second],
+                denominator,
+                self.epsilon,
+                (first, second),
+                nouns=("secret", "secret"),
+            )
             for first, second in self.compared
         ]
         claim = f"epsilon = {self.epsilon!r} between secrets"
@@ -166,16 +172,24 @@ class Secrets(ConeNotion):
     def from_plain(cls, table: Table, inputs: Names) -> Self:
         """Read a table of distributions by secret, or pairs of secret and distribution."""
         secrets = required(table, "secrets")
-        if isinstance(secrets, list) and all(
-            isinstance(part, list) and len(part) == 2 for part in secrets
-        ):
-            secrets = dict(secrets)
+        is_list = isinstance(secrets, list)
+        if is_list and all(isinstance(part, list) and len(part) == 2 for part in secrets):
+            names = [as_label(name) for name, _ in secrets]
+            labels = check_labels(names, len(names), "secret", StatementError)
+            secrets = dict(zip(labels, (row for _, row in secrets), strict=True))
+        read = secrets
         if isinstance(secrets, Mapping):
-            secrets = {
-                name: Distribution.from_plain(row, _row_name(name)) for name, row in secrets.items()
-            }
+            read = {}
+            for k, (name, row) in enumerate(secrets.items()):
+                with at_key("secrets", k if is_list else name):
+                    read[name] = Distribution.from_plain(row, _row_name(name), inputs)
+                    read[name].to(inputs, _row_name(name))
         pairs = table.get("pairs")
-        return cls(required(table, "epsilon"), secrets, pairs)
+        if isinstance(pairs, list):
+            pairs = [as_label(pair) for pair in pairs]
+        epsilon = required(table, "epsilon")
+        with at_key("secrets" if pairs is None else "pairs"):
+            return cls(Budget.positive(epsilon), read, pairs)
 
     @classmethod
     def example(cls, epsilon: float | str, inputs: Names) -> Self:
@@ -230,4 +244,10 @@ def _read_pairs(pairs: Any, names: list[Hashable]) -> tuple[Pair, ...]:
                     do=nearest(name, names),
                 )
         read.append(parts)
+    if not read:
+        raise StatementError(
+            "no pair of secrets is compared",
+            code="no-pairs",
+            do="give at least one pair, or leave pairs out to compare all",
+        )
     return tuple(dict.fromkeys(read))

@@ -22,6 +22,7 @@ from ldpopt.plotting.report.results import Result, solve_at
 from ldpopt.plotting.report.sentences import say
 from ldpopt.plotting.report.survey_page import survey_page
 from ldpopt.plotting.report.words import MIN_HALF_WIDTH, program
+from ldpopt.privacy.sentences import promises_of
 from ldpopt.problem.design_problem import DesignProblem
 from ldpopt.problem.modelfile import Model
 from ldpopt.problem.problem import Problem
@@ -155,8 +156,15 @@ def _problem_page(
         "is_uniform": prior is None or bool(np.ptp(prior) < UNIFORM_TOLERANCE),
         "precision_rows": lambda result: precision_rows(result, sizes),
         "at_most": at_most,
+        "promises_of": lambda privacy: promises_of(privacy, _inputs_of(problem)),
+        "infinity": math.inf,
     }
     return filled(Path(__file__).parent, **facts, **words)
+
+
+def _inputs_of(problem: Problem | DesignProblem) -> Sequence[Any]:
+    """The answers of a problem."""
+    return problem.workload.inputs if isinstance(problem, DesignProblem) else problem.inputs
 
 
 def at_most(privacy: Any, distance: float, factor: float = math.inf) -> str:

@@ -28,7 +28,7 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.plotting.report.sentences import PageFacts
 from ldpopt.plotting.report.words import is_share, number_in_words
-from ldpopt.privacy.notion import with_epsilon
+from ldpopt.privacy.notion import has_epsilon, with_epsilon
 from ldpopt.problem.design_problem import DesignProblem
 from ldpopt.problem.problem import Problem
 from ldpopt.solving.certify import certify
@@ -66,8 +66,8 @@ class Result:
 
     @property
     def epsilon(self) -> float:
-        """The budget in nats."""
-        return float(self.privacy.epsilon)
+        """The budget in nats; 0 for a notion of several budgets."""
+        return float(self.privacy.epsilon) if has_epsilon(self.privacy) else 0.0
 
 
 def solve_at(problem: Problem | DesignProblem, multiple: float, time_limit: float | None) -> Result:

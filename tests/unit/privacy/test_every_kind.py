@@ -91,17 +91,32 @@ def test_the_report_describes_its_risk(kind):
     assert "determines which answers are hidden" not in text, what
 
 
+WRONG_EPSILON = (
+    ("epsilon = 1.0", "epsilom = 1.0", "did you mean 'epsilon'"),
+    ("epsilon = 1.0", "epsilon = -1.0", "epsilon = -1.0 is negative"),
+)
+WRONG = {
+    "cone": (*WRONG_EPSILON, (", epsilon = 1.0", "", "the key epsilon of a bound is missing")),
+    "all": (*WRONG_EPSILON, ("epsilon = 1.0, ", "", "the key privacy.epsilon is missing")),
+    "pairwise": (
+        ("table =", "tabel =", "did you mean 'table'"),
+        ('"b", 2.0]', '"b", -2.0]', "epsilon = -2.0 is negative"),
+        ('["a", "b", 2.0]', '["a", "e", 2.0]', "a pair names 'e', which is not an input"),
+        ('["a", "b", 2.0]', '["b", "a", 2.0]', "stands twice"),
+    ),
+}
+"""What may be wrong in the file of a kind, by default with its epsilon."""
+
+
 @EVERY_KIND
 def test_wrong_keys_are_named_with_their_line(kind, tmp_path):
     path = tmp_path / "model.toml"
     lo.save_model(problem_of(kind), path)
     text = path.read_text()
-    for old, new, words in (
-        ("epsilon = 1.0", "epsilom = 1.0", "did you mean 'epsilon'"),
-        ("epsilon = 1.0", "epsilon = -1.0", "epsilon = -1.0 is negative"),
-        ("epsilon = 1.0\n", "", "the key privacy.epsilon is missing"),
-        (f'kind = "{kind}"', f'kind = "{kind}s"', f"did you mean '{kind}'"),
-    ):
+    default = (*WRONG_EPSILON, ("epsilon = 1.0\n", "", "the key privacy.epsilon is missing"))
+    of_kind = (f'kind = "{kind}"', f'kind = "{kind}s"', f"did you mean '{kind}'")
+    for old, new, words in (*WRONG.get(kind, default), of_kind):
+        assert old in text
         path.write_text(text.replace(old, new))
         with pytest.raises(ModelFileError) as caught:
             lo.load_model(path)
