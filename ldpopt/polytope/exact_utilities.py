@@ -6,15 +6,16 @@ are enclosed by rationals; no line is shared with the functions that search in f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import isqrt, lcm
+from math import lcm
 
 from ldpopt.foundation.budget import log_enclosure
 from ldpopt.foundation.numbers import Float
+from ldpopt.polytope.likelihood.enclosures import EXACT_FORMS
 
-ROOT_BITS = 192  # bits of a root
+BITS = 192  # of an enclosure of a function of a likelihood ratio
 Enclosure = tuple[Fraction, Fraction]
 INFINITE: Enclosure | None = None  # of a utility that is infinite at a column
 
@@ -51,8 +52,9 @@ class ExactUtility:
         first, second = sums
         if not second:
             return (Fraction(0), Fraction(0)) if not first else self._of_zero(first)
-        low, high = RATIO_FORMS[self.kind](self, first, second)
-        return low / self.unit, high / self.unit
+        near = first if self.kind == "fisher" else first - second
+        low, high = EXACT_FORMS[self.kind].value(near, second, self.unit, BITS)
+        return Fraction(low, 1 << BITS), Fraction(high, 1 << BITS)
 
     def _of_zero(self, first: int) -> Enclosure | None:
         """The utility of a column that is impossible under the second distribution."""
@@ -82,50 +84,3 @@ class ExactUtility:
         if ratio not in self.logs:
             self.logs[ratio] = log_enclosure(ratio)
         return self.logs[ratio]
-
-
-def _divergence(utility: ExactUtility, first: int, second: int) -> Enclosure:
-    """``p log(p / q) - p + q``."""
-    rest = Fraction(second - first)
-    if not first:
-        return rest, rest
-    if first >= second:
-        low, high = utility.log(Fraction(first, second))
-        return first * low + rest, first * high + rest
-    low, high = utility.log(Fraction(second, first))
-    return rest - first * high, rest - first * low
-
-
-def _variation(utility: ExactUtility, first: int, second: int) -> Enclosure:
-    """``|p - q| / 2``."""
-    value = Fraction(abs(first - second), 2)
-    return value, value
-
-
-def _chi_square(utility: ExactUtility, first: int, second: int) -> Enclosure:
-    """``(p - q)**2 / q``."""
-    value = Fraction((first - second) ** 2, second)
-    return value, value
-
-
-def _fisher(utility: ExactUtility, first: int, second: int) -> Enclosure:
-    """``p**2 / q``."""
-    value = Fraction(first**2, second)
-    return value, value
-
-
-def _hellinger(utility: ExactUtility, first: int, second: int) -> Enclosure:
-    """``p + q - 2 sqrt(p q)``."""
-    root = isqrt(first * second << (2 * ROOT_BITS))
-    total = first + second
-    scale = 1 << ROOT_BITS
-    return total - Fraction(2 * root + 2, scale), total - Fraction(2 * root, scale)
-
-
-RATIO_FORMS: dict[str, Callable[[ExactUtility, int, int], Enclosure]] = {
-    "kl": _divergence,
-    "total_variation": _variation,
-    "chi_square": _chi_square,
-    "squared_hellinger": _hellinger,
-    "fisher": _fisher,
-}

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
+
 import networkx as nx
 import numpy as np
 import pytest
 
-from builders import refused
+import ldpopt_check as checker
+from builders import notions_of_averages, refused
 from ldpopt import (
     PML,
+    ColumnCone,
     GraphDP,
     InformationPrivacy,
+    MetricDP,
+    OddsBound,
+    OneSided,
+    PairwiseLDP,
     PureLDP,
     Secrets,
     UtilityOptimizedLDP,
@@ -20,6 +28,7 @@ from ldpopt import (
 from ldpopt.designing.record import Design
 from ldpopt.errors import NotRepresentableError
 from ldpopt.privacy.cones.rays import rays_of
+from tampering import with_digest
 
 PRIOR = {0: 4, 1: 3, 2: 2, 3: 1}
 SECRETS = {"ill": [0.6, 0.2, 0.1, 0.1], "well": [0.1, 0.2, 0.3, 0.4]}
@@ -105,19 +114,98 @@ def test_reports_of_one_answer_have_its_label():
     assert {"b", "c"} <= set(outputs)
 
 
-PRIVACIES = {name: privacy for name, (privacy, _) in CASES.items() if name[:3] in ("PML", "LIP")}
-PRIVACIES["units"] = UtilityOptimizedLDP("log(3)", [0, 2])
+BOUNDS = ColumnCone(
+    [
+        OddsBound({0: 1, 1: 1}, {2: 1, 3: 2}, 1.0),
+        OddsBound({2: 1}, {0: 1}, "log(2)"),
+        OddsBound({3: 1}, {1: 1}, "log(2)"),
+        OddsBound({1: 1}, {2: 1}, 2.0),
+        OddsBound({0: 1}, {1: 1}, 2.0),
+    ]
+)
+PRIVACIES = {name: privacy for name, (privacy, _) in CASES.items()} | {
+    "prior of the weights": PML(0.7),
+    "bounds": BOUNDS,
+    "units": UtilityOptimizedLDP("log(3)", [0, 2]),
+    "pairs": PairwiseLDP.of_answers({0: 0.5, 1: 1, 2: 2, 3: 3}),
+    "units and prior": UtilityOptimizedLDP("log(3)", [0, 2]) & PML(1.2, PRIOR),
+    "metric and one-sided": MetricDP(0.5, np.abs(np.subtract.outer(range(4), range(4))))
+    & OneSided(2.0, [1, 3]),
+}
 
 
 @pytest.mark.parametrize("name", PRIVACIES)
 @pytest.mark.parametrize("objective", ["average", "worst_case"])
 def test_files_are_read_and_checked_again(name, objective, tmp_path):
-    best = design(Workload.prefix(4), PRIVACIES[name], objective=objective)
-    best.save(tmp_path / "design.json")
-    read = Design.load(tmp_path / "design.json")
+    """By the library, and by the checker, which lists the rays by its own code."""
+    privacy = PRIVACIES[name]
+    if name == "prior of the weights" and objective == "worst_case":
+        with refused("notion-prior"):
+            design(Workload.prefix(4), privacy, objective=objective)
+        return
+    best = design(Workload.prefix(4), privacy, objective=objective)
+    path = tmp_path / "design.json"
+    best.save(path)
+    read = Design.load(path)
     assert read.certificate.recheck() == ()
     assert read.mechanism.outputs == best.mechanism.outputs
     assert (read.value, read.bound) == (best.value, best.bound)
+    _, bound, gap = checker.check(path)
+    assert float(bound) == pytest.approx(best.bound, rel=1e-12)
+    assert gap <= bound * 1e-6
+
+
+@pytest.mark.parametrize("name", ["two notions", "units and prior", "bounds", "secrets"])
+def test_a_changed_file_is_refused(name, tmp_path):
+    """A budget that is a little smaller, a mass that moved by one, a bound that is larger."""
+    best = design(Workload.prefix(4), PRIVACIES[name])
+    path = tmp_path / "design.json"
+    best.save(path)
+    plain = json.loads(path.read_text())
+    del plain["about"]  # it would refuse most changes before anything is proved
+
+    def smaller_budget(data):
+        part = data["privacy"]
+        part = part["notions"][0] if "notions" in part else part
+        part = part["bounds"][1] if "bounds" in part else part
+        assert isinstance(part["epsilon"], (float, str))
+        part["epsilon"] = {1.5: 1.49999, 0.5: 0.49999, "log(3)": "log(2.999)"}.get(
+            part["epsilon"], "log(1.9999)"
+        )
+
+    def larger_bound(data):
+        above, below = (int(part) for part in data["bound"].split("/"))
+        data["bound"] = data["achieved"] = f"{above * 1000 + above // 100}/{below * 1000}"
+
+    def moved_mass(data):
+        """From the largest to the smallest report of the answer that has it."""
+        row = data["masses"][0]
+        row[row.index(max(row))] -= 2**20
+        row[row.index(min(row))] += 2**20
+
+    def verdict(data):
+        path.write_text(json.dumps(with_digest(data)))
+        try:
+            checker.check(path)
+        except checker.ClaimError:
+            return "refused"
+        return "holds"
+
+    assert verdict(plain) == "holds"
+    for change in (smaller_budget, larger_bound, moved_mass):
+        data = json.loads(json.dumps(plain))
+        change(data)
+        assert verdict(data) == "refused", change.__name__
+
+
+@pytest.mark.parametrize("n", [4, 6, 7])
+@pytest.mark.parametrize("name", notions_of_averages(3))
+def test_the_checker_lists_as_many_rays(n, name):
+    privacy = notions_of_averages(n)[name]
+    table = {"kind": privacy.kind} | privacy.to_plain(range(n), explicit=True)
+    notion = checker.averaged(table, checker.labels(list(range(n))), [], None)
+    rays = {tuple(ray) for ray in checker.averaged_rays(notion)}
+    assert len(rays) == len(rays_of(privacy, range(n)))
 
 
 def test_the_prior_of_a_notion_is_the_weights():

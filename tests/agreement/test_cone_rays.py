@@ -2,51 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from fractions import Fraction
 
-import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from builders import cases
+from builders import cases, notions_of_averages
 from ldpopt import (
-    PML,
     ColumnCone,
-    GraphDP,
-    InformationPrivacy,
     OddsBound,
     PairwiseLDP,
-    PureLDP,
-    Secrets,
 )
 from ldpopt.privacy.cones.exact_rays import column_rays
 from ldpopt.privacy.cones.rays import rays_of, whole_rays_of
-
-
-def shelf(n):
-    """Nine notions on the answers 0, ..., n - 1; the prior is proportional to n, ..., 1."""
-    prior = dict(enumerate(range(n, 0, -1)))
-    path = nx.path_graph(n)
-    odd = [2 * x + 1 for x in range(n)]
-    secrets = {"up": dict(enumerate(odd)), "down": dict(enumerate(odd[::-1]))}
-    pairs = {(x, z): f"{2 + x % 3}/4" for x, z in itertools.permutations(range(n), 2)}
-    return {
-        "PML .2": PML(0.2, prior),
-        "PML 1": PML(1.0, prior),
-        "LIP .5": InformationPrivacy(0.5, prior),
-        "secrets": Secrets(0.5, secrets),
-        "pairs": PairwiseLDP(pairs),
-        "pure 1": PureLDP(1.0),
-        "path": GraphDP("log(2)", path),
-        "pure and path": PureLDP(1.5) & GraphDP(0.7, path),
-        "PML and path": PML(0.5, prior) & GraphDP("log(2)", path),
-    }
-
 
 NUMBERS = {
     "PML .2": (4, 6, 11, 20, 44, 70),
@@ -74,9 +46,9 @@ def rows_of(privacy, n):
 
 
 @pytest.mark.parametrize("n", range(3, 9))
-@pytest.mark.parametrize("name", shelf(3))
+@pytest.mark.parametrize("name", notions_of_averages(3))
 def test_the_best_ray_is_the_optimum_of_a_linear_program(n, name):
-    privacy = shelf(n)[name]
+    privacy = notions_of_averages(n)[name]
     rays = column_rays(privacy.comparisons(range(n)))
     if name in NUMBERS:
         assert len(rays) == NUMBERS[name][n - 3]
@@ -93,7 +65,7 @@ def test_the_best_ray_is_the_optimum_of_a_linear_program(n, name):
 @pytest.mark.parametrize("privacy", ["pure 1", "path"])
 def test_rays_of_ties_are_those_of_their_comparisons(privacy, n):
     """Logarithms, their powers, and the double description list the same columns."""
-    notion = shelf(n)[privacy]
+    notion = notions_of_averages(n)[privacy]
     lists = (
         rays_of(notion, range(n)),
         whole_rays_of(notion, range(n)),

@@ -24,6 +24,7 @@ NUMBERS = (-1.0, 0.0, 1.0)
 PRIOR = pd.Series([0.5, 0.3, 0.2], INPUTS)
 UPPER = pd.Series([0.9, 0.4, 0.8], INPUTS)
 VALUES = pd.Series([0.0, 1.0, 3.0], INPUTS)
+SCORES = pd.Series([1.0, -1.0, -1.0], INPUTS)
 OUTPUT_VALUES = pd.Series([-9.0, 0.0, 4.0, 9.0], OUTPUTS)
 COUNTS = pd.Series([50, 30, 20], INPUTS)
 REPORTS = pd.DataFrame({"r": ["B", "A", "B"]}, INPUTS)
@@ -161,6 +162,14 @@ ALIGNED = {
     "f_divergence(second)": (
         PRIOR,
         lambda p: convex.f_divergence(UPPER / UPPER.sum(), p).value(MECHANISM),
+    ),
+    "fisher_information(scores)": (
+        SCORES,
+        lambda s: convex.fisher_information(s, PRIOR).value(MECHANISM),
+    ),
+    "fisher_information(prior)": (
+        PRIOR,
+        lambda p: convex.fisher_information(SCORES, p).value(MECHANISM),
     ),
     "exact_prior": (PRIOR, lambda p: regions.exact_prior(p, INPUTS)),
     "Region.contains": (
