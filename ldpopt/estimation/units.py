@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import StatementError
+from ldpopt.estimation.channel_counts import PairReader
 from ldpopt.estimation.counts import ReportSource
 from ldpopt.estimation.reports import (
     ALL,
@@ -238,7 +239,7 @@ class _UnitCounter:
         self.where = where[0]
         self.absent = MissingAnswers(where[0], "report")
         self.read = source.codec.reader(as_text[0])
-        self.pairs = None if source.beside is None else source.pair_reader(where, as_text)
+        self.pairs = None if source.beside is None else PairReader(source, where, as_text)
         self.table: Any = 0
 
     def add(
