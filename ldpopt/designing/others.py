@@ -158,6 +158,14 @@ def _aligned(name: str, mechanism: Any, workload: Workload) -> Mechanism:
         )
     require_kind(mechanism, Mechanism, where, "pass a Mechanism, such as design.mechanism")
     answers = workload.inputs
+    are_numbers = answers == tuple(range(len(answers)))
+    if (
+        are_numbers
+        and len(mechanism.inputs) == len(answers)
+        and not set(mechanism.inputs) & set(answers)
+    ):
+        # a workload of a number of answers has no labels: they are in the mechanism's order
+        return Mechanism(mechanism.channel, answers, mechanism.outputs)
     if differing := set(mechanism.inputs) ^ set(answers):
         only = min(map(short_repr, differing))
         both = [f"{', '.join(map(short_repr, each[:6]))}" for each in (mechanism.inputs, answers)]

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.errors import StatementError
 from ldpopt.estimation.band import Band, MultiplesBand, Scales, effects_of, scales_of_sample
 from ldpopt.estimation.counts import Counts, ListedSource
 from ldpopt.estimation.estimate import Estimate
@@ -46,6 +47,14 @@ def among_answered(
     Numbers that are equal for all who answered are left out; intervals end one span beyond the
     possible ones. O(k n).
     """
+    if counts.sampled is not None and not isinstance(source, ListedSource):
+        raise StatementError(
+            "the reports are sets of answers, and counts of a sample do not show which answers are "
+            "in one set",
+            code="answered-of-sample",
+            where="shares among those who answered",
+            do="use weights alone, or at most 20 answers",
+        )
     band = (kind or RatioBand)(estimates.bounds, source, counts, missing)
     places = np.append(band.rows, missing)
     labels = estimates.labels

@@ -16,8 +16,8 @@ from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import Names
 from ldpopt.foundation.numbers import listed_items, short_repr
-from ldpopt.polytope.double_description import Channel, Point
 from ldpopt.privacy import Notion, TiedNotion, Ties
+from ldpopt.privacy.cones.double_description import Channel, Point
 from ldpopt.privacy.notion import known_notions
 from ldpopt.privacy.ties import no_rows
 

@@ -19,10 +19,10 @@ from ldpopt.closed_forms.form import read_delta
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import log_of
 from ldpopt.foundation.numbers import Float
-from ldpopt.polytope.double_description import Point, extreme_rays, primitive_integers, rank
 from ldpopt.polytope.points import ExtremePoints
 from ldpopt.polytope.staircase import Exact
 from ldpopt.polytope.vertices import extreme_points
+from ldpopt.privacy.cones.double_description import Point, extreme_rays, primitive_integers, rank
 from ldpopt.problem.prior import exact_prior
 from ldpopt.problem.utility import Utility, resolve
 

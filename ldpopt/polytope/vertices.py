@@ -20,11 +20,11 @@ from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.display import privacy_text
 from ldpopt.foundation.numbers import positive_seconds, require_memory, truth, whole_number
 from ldpopt.polytope import staircase
-from ldpopt.polytope.double_description import MAX_RAYS, enumerate_vertices, solve_rows
 from ldpopt.polytope.halfspaces import Halfspaces, halfspaces, read_inputs, require_mutual
 from ldpopt.polytope.points import ExtremePoints, Orbit
 from ldpopt.privacy import PureLDP
-from ldpopt.privacy.cones.rays import ZERO, rays_of
+from ldpopt.privacy.cones.double_description import MAX_RAYS, enumerate_vertices, solve_rows
+from ldpopt.privacy.cones.rays import rays_of
 from ldpopt.privacy.notion import with_epsilon
 
 MAX_ENTRIES = 64  # largest number of entries of a channel for the double description method
@@ -202,9 +202,7 @@ class ListedPoints(ExtremePoints):
         if m < n or (self.ties.delta and not self.ties.is_complete):
             return 0.0
         rays = rays_of(PureLDP(self.ties.budget) if self.ties.delta else self.privacy, self.inputs)
-        columns = np.where(
-            rays.below == ZERO, 0.0, np.exp(-float(rays.budget) * float(rays.unit) * rays.below)
-        )
+        columns = rays.columns.vectors
         if len(columns) < n:
             return 0.0
         rng = np.random.default_rng(0)

@@ -107,6 +107,12 @@ class Intersection(Notion):
         """The same intersection with each notion bound to the prior."""
         return type(self)([part.bound_to(prior, inputs) for part in self.notions])
 
+    def reports(self, inputs: Names, columns: Float) -> tuple[Hashable, ...]:
+        """The labels of the first notion in which they matter."""
+        plain = super().reports(inputs, columns)
+        named = (part.reports(inputs, columns) for part in self.notions)
+        return next((names for names in named if names != plain), plain)
+
     def standing_alone(self) -> Self:
         """The same intersection with each notion outside of its problem."""
         return type(self)([part.standing_alone() for part in self.notions])

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from builders import THOROUGH, run_cli
-from ldpopt import Survey, fieldwork
+from ldpopt import Survey, fieldwork, techniques
 
 HOME = Path(__file__).parents[2]
 PAGE = HOME / "docs" / "command_line.md"
@@ -73,6 +73,14 @@ def make_files(folder: Path) -> None:
     answers = np.repeat(["no", "yes"], [4313, 2053])
     rows = "".join(f"{person},{answer}\n" for person, answer in enumerate(answers))
     (folder / "answers.csv").write_text("person,affair\n" + rows)
+    blocks = re.findall(r"^```toml\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+    (halves,) = (block for block in blocks if "behaviors =" in block)
+    (folder / "halves.toml").write_text(halves)
+    techniques.forced(0, "1/4").save(folder / "quarter.json")
+    techniques.forced(0, "3/4").save(folder / "three_quarters.json")
+    seen = {(1, "no"): 570, (1, "yes"): 430, (2, "no"): 260, (2, "yes"): 740}
+    lines = [f"{half},{report}\n" for (half, report), n in seen.items() for _ in range(n)]
+    (folder / "halves.csv").write_text("half,shoplifting\n" + "".join(lines))
     (folder / "ages.csv").write_text("age\n" + "".join(f"{20 + k * k % 57}\n" for k in range(500)))
 
 
@@ -150,3 +158,15 @@ def test_commands_of_the_readme_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         result = run_cli(*words)
         is_empty = "sqlite:///reports.db" in words and "no reports" in result.stderr
         assert result.exit_code == 0 or is_empty, (words, result.stderr)
+
+
+def test_the_documented_survey_is_solved(folder: Path) -> None:
+    """The file with every key of a question, but for those of halves."""
+    blocks = re.findall(r"^```toml\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+    (text,) = (block for block in blocks if "[question.smokes]" in block)
+    techniques.warner(0.4).save(folder / "party.json")
+    (folder / "survey.toml").write_text(text)
+    for command in ("check", "solve"):
+        done = run_cli("survey", command, "survey.toml")
+        assert done.exit_code == 0, done.output
+        assert "theft" in done.stdout

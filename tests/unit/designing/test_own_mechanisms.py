@@ -195,8 +195,12 @@ def test_what_cannot_be_compared_is_refused_by_name() -> None:
     assert "'cheaters'" in caught.value.where
     with refused("report-model", StatementError):
         compared({"mine": ReportModel(mine)})
+    by_number = compared({"mine": mine}, Workload.frequencies(2))  # has no labels to align
+    assert by_number.own[0].people == compared({"mine": mine}).own[0].people
     with refused("answers-of-mechanism", StatementError):
-        compared({"mine": mine}, Workload.frequencies(2))
+        compared({"mine": mine}, Workload.frequencies(3))
+    with refused("answers-of-mechanism", StatementError):
+        compared({"mine": mine}, Workload.frequencies([0, "no"]))
     with refused("answers-of-mechanism", StatementError):
         compared({"mine": mine}, Workload.frequencies(["no", "yes", "no answer"]))
     with refused("taken-name", StatementError):

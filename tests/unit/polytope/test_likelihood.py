@@ -397,7 +397,7 @@ def test_labels_of_the_utility_are_kept() -> None:
 
 def test_other_notions_are_refused_by_name() -> None:
     utility = f_divergence([0.5, 0.5], [0.2, 0.8])
-    with refused("notion") as caught:
+    with refused("no-cone", lo.errors.NotRepresentableError) as caught:
         best_channel(utility, lo.ApproximateLDP(1.0, 0.1))
     assert "ApproximateLDP" in str(caught.value)
     pure = best_channel(utility, lo.PureLDP("log(3)"))

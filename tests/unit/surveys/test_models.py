@@ -350,3 +350,232 @@ def test_a_technique_takes_its_part_of_a_budget(tmp_path: Path) -> None:
     text = 'epsilon = 3.0\n[question.q]\ntechnique = { warner = "1/6" }\n'
     path = solved(tmp_path, f'{text}[question.r]\nlabels = ["a", "b"]\n')
     assert Survey.load(path).budgets["r"] == pytest.approx(3 - log(5), abs=1e-9)
+
+
+def halves(**options: Any) -> Survey:
+    laws = {"a": techniques.warner(0.2), "b": Mechanism([[0.6, 0.4], [0.1, 0.9]], ["no", "yes"])}
+    return Survey({"q": ReportModel(laws, column="half", **options), "r": coin(0.75)})
+
+
+def answers(size: int = 4000) -> pd.DataFrame:
+    rows = np.arange(size)
+    table = {"q": np.where(rows % 4, "no", "yes"), "r": np.where(rows % 3, "no", "yes")}
+    return pd.DataFrame({**table, "half": np.where(rows // 4 % 2, "a", "b"), "town": rows // 8 % 5})
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_each_person_reports_by_the_own_mechanism(tmp_path: Path, keyed: bool) -> None:
+    """The shares of the reports of each half are those of its mechanism; the half stays clear."""
+    table = answers(20000).assign(id=np.arange(20000))
+    options: dict[str, Any] = {"key": bytes(range(32)), "id": "id"} if keyed else {"rng": 5}
+    survey = halves()
+    table.to_csv(tmp_path / "a.csv", index=False)
+    assert survey.privatize_file(tmp_path / "a.csv", tmp_path / "r.csv", **options) == 20000
+    from_file = pd.read_csv(tmp_path / "r.csv")
+    assert list(from_file) == ["q", "r", "half"]
+    from_frame = survey.privatize(table, **options)
+    if keyed:
+        assert from_file["q"].tolist() == from_frame["q"].tolist()
+    for reports in (from_file, from_frame):
+        assert reports["half"].tolist() == table["half"].tolist()
+        for name, part in zip("ab", survey.questions["q"].source.parts, strict=True):
+            for x, answer in enumerate(("no", "yes")):
+                drawn = reports["q"][(table["half"] == name) & (table["q"] == answer)]
+                share = (drawn == "yes").mean() if len(drawn) else part.channel[x, 1]
+                spread = np.sqrt(0.25 / max(len(drawn), 1))
+                assert abs(share - part.channel[x, 1]) < 5 * spread
+
+
+def test_files_of_every_kind_show_who_has_which_mechanism(tmp_path: Path) -> None:
+    survey = halves()
+    reports = survey.privatize(answers(), rng=1)
+    right = survey.estimate(reports)["q"]
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    reports.to_parquet(tmp_path / "r.parquet")
+    reports[:1000].to_parquet(folder / "a.parquet")
+    reports[1000:].to_parquet(folder / "b.parquet")
+    reports.to_csv(tmp_path / "r.csv", index=False)
+    from ldpopt import count_folder
+
+    for counted in (
+        str(tmp_path / "r.parquet"),
+        str(tmp_path / "r.csv"),
+        count_folder(folder, survey),
+        survey.count(reports[:1500]) | {},
+    ):
+        found = survey.estimate(counted)["q"]
+        if not isinstance(counted, dict) or counted["q"].n_reports == 4000:
+            assert found.values.tolist() == right.values.tolist()
+            assert found.std_error.tolist() == right.std_error.tolist()
+    groups = survey.estimate(str(tmp_path / "r.csv"), by="town").groups
+    for town in range(5):
+        alone = survey.estimate(reports[reports["town"] == town])["q"]
+        key = next(group for group in groups if str(group) == str(town))
+        assert groups[key]["q"].values == pytest.approx(alone.values, rel=1e-12)
+
+
+def test_groups_are_compared_where_their_people_have_several_mechanisms() -> None:
+    survey = halves()
+    found = survey.estimate(survey.privatize(answers(), rng=1), by="town")
+    difference = found.differences("0")[(1, 0)]["q"]
+    first, second = (found.groups[town]["q"] for town in (1, 0))
+    assert difference.values == pytest.approx(first.values - second.values)
+    variance = first.std_error**2 + second.std_error**2
+    assert difference.std_error == pytest.approx(np.sqrt(variance), rel=1e-9)
+    assert found.consistent().groups[0]["q"].values.min() >= 0
+    with refused("several-channels"):
+        found.independence("q")
+    assert found.independence("r").p_value > 0.001
+
+
+def test_values_are_those_of_the_own_mechanism() -> None:
+    survey = halves()
+    reports = survey.privatize(answers(20000), rng=1)
+    values = survey.values(reports)
+    for name in ("a", "b"):
+        mean = values["q: yes"][reports["half"] == name].mean()
+        right = (answers(20000)["q"][answers(20000)["half"] == name] == "yes").mean()
+        assert mean == pytest.approx(right, abs=0.05)
+    model = techniques.cheating_detection(0.25, 0.75, column="half")
+    with refused("values-of-channels"):
+        Survey({"q": model}).values(table_of(SEEN, "half", "q"))
+
+
+def test_regressions_read_the_column_of_the_mechanisms(folder: Path) -> None:
+    pytest.importorskip("formulaic")
+    done = run_cli(
+        *("survey", "regress", solved(folder, HALVES), folder / "halves.csv", "q ~ 1"),
+        *("--json", "-"),
+    )
+    assert done.exit_code == 0, done.output
+    (row,) = json.loads(done.stdout)["coefficients"]
+    assert row["estimate"] == pytest.approx(log(0.275 / 0.62), abs=1e-3)
+    path = solved(folder, f"{BUDGETS}assigned = false")
+    done = run_cli("survey", "regress", path, folder / "budgets.csv", "smokes ~ 1")
+    assert done.exit_code == 2
+    assert "budget" in done.output
+    done = run_cli("survey", "regress", path, folder / "budgets.csv", "smokes ~ C(budget)")
+    assert done.exit_code == 0, done.output
+
+
+def test_the_promise_is_that_of_the_worst_mechanism(folder: Path) -> None:
+    """The account holds for each mechanism, and is attained by one of them."""
+    survey = halves()
+    laws = [part.mechanism for part in survey.questions["q"].source.parts]
+    assert survey.budgets["q"] == max(law.audit().epsilon for law in laws)
+    alone = Survey({"q": survey.questions["q"]})
+    for epsilon in (0.0, 0.5, 1.0, 2.0):
+        worst = max(Survey({"q": law}).account().delta(epsilon) for law in laws)
+        assert alone.account().delta(epsilon) == pytest.approx(float(worst), rel=1e-9)
+    twice = max(Survey({"q": law}).account(2).delta(1.0) for law in laws)
+    assert alone.account(2).delta(1.0) >= twice * (1 - 1e-9)
+    curve = alone.account()
+    assert "Not all pairs" not in curve.in_words
+    curve.prove(1e-3).save(folder / "account.json")
+    assert run_cli("certify", folder / "account.json").exit_code == 0
+    import ldpopt_check
+
+    assert ldpopt_check.main([str(folder / "account.json")]) == 0
+
+
+def test_whose_answer_is_told_is_said_of_each_mechanism(folder: Path) -> None:
+    path = solved(folder, HALVES)
+    text = " ".join(run_cli("survey", "check", path).stdout.split())
+    for half, chance in ((1, "0.75"), (2, "0.25")):
+        assert f"people of half {half}: the report “no” can only come from the answer" in text
+        assert f"“no” with probability {chance}" in text
+    out = folder / "page.html"
+    assert run_cli("survey", "report", path, "-o", out).exit_code == 0
+    page = out.read_text()
+    assert "kept as it is beside the reports of each person: <b>half</b>" in page
+    assert "people of half 1" in page
+
+
+def test_plans_have_the_errors_of_equal_halves(folder: Path) -> None:
+    """The variance of a person within the halves: that of an estimate of as many people in each."""
+    survey = Survey.load(solved(folder, HALVES))
+    plan = survey.precision("q", prior=[0.620, 0.275, 0.105])
+    assert plan.half_width(2000) / plan.quantile == pytest.approx(
+        [0.041833, 0.024486, 0.022230], abs=2e-6
+    )
+    worst = survey.precision("q").half_width(2000) / plan.quantile
+    rng = np.random.default_rng(1)
+    tried = [
+        survey.precision("q", prior=rng.dirichlet(np.full(3, 0.5))).half_width(2000)
+        for _ in range(300)
+    ]
+    largest = np.max(tried, axis=0) / plan.quantile
+    assert (largest <= worst * (1 + 1e-9)).all()
+    assert (largest >= 0.97 * worst).all()
+    with refused("moments-of-channels"):
+        from ldpopt.estimation.power import plan_difference
+
+        plan_difference(survey.questions["q"].source, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        (("form", "-o", "page.html"), "device-channel"),
+        (("account", "--shuffled", "100"), "model"),
+        (("estimate", "halves.csv", "--pair", "q", "q"), "model"),
+    ],
+)
+def test_what_several_mechanisms_do_not_have_is_refused(
+    folder: Path, args: tuple[str, ...], code: str
+) -> None:
+    path = solved(folder, HALVES)
+    command, *more = (str(folder / a) if "." in a else a for a in args)
+    done = run_cli("survey", command, path, *more, "--json", folder / "out.json")
+    assert done.exit_code in (1, 2)
+    assert json.loads((folder / "out.json").read_text())["error"]["code"] == code
+
+
+def test_more_of_what_models_do_not_have() -> None:
+    table = table_of(SEEN, "half", "q")
+    model = techniques.cheating_detection(0.25, 0.75, column="half")
+    survey = Survey({"q": model})
+    with refused("model"):
+        Survey({"q": model, "r": coin(0.75)}, scheme="fake_data")
+    with refused("channel-column"):
+        Survey({"q": ReportModel({1: coin(0.7), 2: coin(0.8)})})
+    with refused("no-behaviors"):
+        Survey({"r": coin(0.75)}).estimate(pd.DataFrame({"r": ["no"] * 9}), followers=True)
+    with refused("channel"):
+        survey.estimate(table.assign(half=3))
+    with refused("missing-channel"):
+        survey.privatize(table.assign(half=[None, *table["half"][1:]]))
+    with refused("edges-of-ticks"):
+        from ldpopt.surveys.ticks import TicksQuestion, tick_workload
+
+        TicksQuestion(tick_workload(("x", "y")), ticks=("x", "y"), edges=[1, 2])
+
+
+def test_one_question_is_drawn_with_several_mechanisms() -> None:
+    laws = {"a": coin(0.75), "b": coin(0.9)}
+    model = ReportModel(laws, column="half")
+    survey = Survey({"q": model, "r": coin(0.75)}, scheme="one_question")
+    reports = survey.privatize(answers(20000), rng=2)
+    assert reports["q"].notna().mean() == pytest.approx(0.5, abs=0.02)
+    assert survey.estimate(reports)["q"].values[1] == pytest.approx(0.25, abs=0.05)
+
+
+def test_simulated_surveys_have_cheaters(folder: Path) -> None:
+    path = solved(folder, HALVES)
+    (folder / "shares.toml").write_text("[q]\nno = 0.62\nyes = 0.275\ncheater = 0.105\n")
+    options = ("--people", "2000", "--repeats", "60", "--seed", "3", "--json", "-")
+    done = run_cli("survey", "simulate", path, "--shares", folder / "shares.toml", *options)
+    assert done.exit_code == 0, done.output
+    rows = json.loads(done.stdout)["estimates"]
+    assert [row["truth"] for row in rows] == pytest.approx([0.62, 0.275, 0.105])
+    assert [row["rmse"] for row in rows] == pytest.approx([0.0418, 0.0245, 0.0222], rel=0.3)
+    assert min(row["coverage"] for row in rows) > 0.85
+
+
+def test_a_behavior_that_reports_do_not_show_is_warned_of(tmp_path: Path) -> None:
+    text = '[question.q]\ntechnique = { warner = "1/6" }\nbehaviors = { careless = "uniform" }\n'
+    (tmp_path / "s.toml").write_text(text)
+    done = run_cli("survey", "solve", tmp_path / "s.toml")
+    assert done.exit_code == 0
+    assert "'careless'" in done.stderr
