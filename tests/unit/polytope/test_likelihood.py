@@ -259,6 +259,10 @@ def test_a_certificate_is_about_the_stated_numbers() -> None:
     other = replace(proof, mechanism=lo.Mechanism([[0.5, 0.5]] * 3)).recheck()
     assert other.achieved == 0
     assert "bound" in proof.summary()
+    assert "certified" in repr(proof)
+    assert len(repr(proof)) < 120
+    assert "binary, 2 outputs" in repr(found)
+    assert len(repr(found)) < 120
 
 
 def test_shares_are_exact() -> None:
