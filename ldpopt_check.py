@@ -5,24 +5,25 @@ one. A certificate that claims more than is proved here is refused.
 
 The parts can be read in this order; the numbers are their first lines:
 
-    1. Reading: files, numbers, labels, masses ...........................................  131
-    2. e**x and ln between rationals .....................................................  286
-    3. Privacy notions ...................................................................  360
-    4. Programs: what the mechanism is worth, and what no private mechanism can pass .....  614
-    5. Designs: error and bias of the estimator that is used .............................  904
-    5a. What a file says of its mechanism once more ...................................... 1387
-    6. Designs: bounds on all private mechanisms ......................................... 1455
-    6a. Sets of answers, one by one ...................................................... 1532
-    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 1603
-    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 1722
-    6d. A single mean .................................................................... 1923
-    6e. Products: combinations of attributes ............................................. 2013
-    6f. Questions of two answers each: moments of sets ................................... 2193
-    7. Reports: what several reports of a person reveal together ......................... 2504
-    7a. One report, as atoms ............................................................. 2665
-    7b. Shuffled reports ................................................................. 2811
-    7c. The mean positive part of a sum of many variables ................................ 2884
-    8. Files, and the command line ....................................................... 3041
+    1. Reading: files, numbers, labels, masses ...........................................  132
+    2. e**x and ln between rationals .....................................................  287
+    3. Privacy notions ...................................................................  361
+    3a. Privacy notions that compare averages ............................................  619
+    4. Programs: what the mechanism is worth, and what no private mechanism can pass .....  879
+    5. Designs: error and bias of the estimator that is used ............................. 1174
+    5a. What a file says of its mechanism once more ...................................... 1657
+    6. Designs: bounds on all private mechanisms ......................................... 1725
+    6a. Sets of answers, one by one ...................................................... 1802
+    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 1873
+    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 1992
+    6d. A single mean .................................................................... 2193
+    6e. Products: combinations of attributes ............................................. 2283
+    6f. Questions of two answers each: moments of sets ................................... 2463
+    7. Reports: what several reports of a person reveal together ......................... 2774
+    7a. One report, as atoms ............................................................. 2935
+    7b. Shuffled reports ................................................................. 3081
+    7c. The mean positive part of a sum of many variables ................................ 3154
+    8. Files, and the command line ....................................................... 3311
 
 A function begins with its claim, as an inequality or equation where it has one. Names such as
 ``thm-estimation-bound`` are the labels of theorems in the documentation (docs/theory), where the

@@ -40,6 +40,7 @@ from .foundation.budget import Budget as Budget
 from .foundation.rows import RowBlock as RowBlock
 from .mechanism.keyed import SecretKey as SecretKey
 from .mechanism.mechanism import Mechanism as Mechanism
+from .mechanism.questions import Question as Question
 from .noise import layers as layers
 from .plotting.plot import plot as plot
 from .polytope import convex as convex

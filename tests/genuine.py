@@ -24,6 +24,9 @@ from checker_cases import ALL_SETS, designs, saved
 from ldpopt.accounting import CurveCertificate, compose, permanent, shuffled
 from ldpopt.certificate.design_certificate import load_certificate
 from ldpopt.errors import LdpoptError
+from ldpopt.mechanism.questions import Question
+from ldpopt.surveys.models import ModelQuestion
+from ldpopt.surveys.technique import Technique
 from ldpopt.tables.origin import BESIDE, read_origin
 
 COIN = [[0.75, 0.25], [0.25, 0.75]]
@@ -67,7 +70,34 @@ def problems() -> dict[str, lo.Problem]:
         "worst": lo.Problem(
             None, "identity", lo.PureLDP(1.0), inputs=LETTERS, objective="worst_case"
         ),
+    } | averaged_problems()
+
+
+def averaged_problems() -> dict[str, lo.Problem]:
+    """A small problem for every kind of notion that compares averages."""
+    stated = {"a": 0.2, "b": "1/3", "c": "7/15"}
+    secrets = {"ill": {"a": 0.6, "b": 0.3, "c": 0.1}, "well": {"a": 0.1, "b": 0.3, "c": 0.6}}
+    pairs = [("ill", "well"), ("well", "ill")]
+    budgets = {"a": 0.5, "b": 1.0, "c": "log(3)"}
+    mean = {"a": 1, "b": 1, "c": 1}
+    bounds = [
+        lo.OddsBound({"a": 1, "b": 1}, mean, "1/5"),
+        lo.OddsBound({"c": 1}, {"a": 0.9, "c": 0.1}, "log(2)"),
+    ]
+    utility_optimized = lo.UtilityOptimizedLDP(1.5, ["a", "b"])
+    notions = {
+        "leakage": lo.PML("log(4/3)"),
+        "leakage, stated": lo.PML(0.2, stated),
+        "information": lo.InformationPrivacy(0.3),
+        "secrets": lo.Secrets(0.4, secrets),
+        "secrets, pairs": lo.Secrets(0.4, secrets | {"all": [0.5, 0.25, 0.25]}, pairs),
+        "pairwise": lo.PairwiseLDP.of_answers(budgets),
+        "cone": lo.ColumnCone(bounds),
+        "all": lo.PureLDP(2.0) & lo.PML(0.25),
+        "all, owned": utility_optimized & lo.Secrets(0.5, secrets),
     }
+    prior = [0.5, 0.3, 0.2]
+    return {name: lo.Problem(prior, "identity", n, inputs=LETTERS) for name, n in notions.items()}
 
 
 def surveys() -> dict[str, lo.Survey]:
@@ -83,6 +113,21 @@ def surveys() -> dict[str, lo.Survey]:
         "patterns": lo.Survey({"a": ["n", "y"], "b": ["n", "y"]}, epsilon=2.0, scheme="joint"),
         "joint": lo.Survey(three, epsilon=3.0, scheme="joint"),
         "numbers": lo.Survey(own, epsilon=3.0, scheme="joint"),
+        "models": lo.Survey(models()),
+    }
+
+
+def models() -> dict[str, Question]:
+    """Questions with several mechanisms, behaviors of each form, a technique and edges."""
+    coins = {1: lo.Mechanism(COIN, ["x", "y"]), "b": lo.Mechanism(COIN[::-1], ["x", "y"])}
+    behaviors = {"u": "uniform", "r": "x", "l": [0.25, 0.75], "m": {"y": 1.0}}
+    named = Technique.read({"crosswise": "1/6"})
+    asked = lo.ReportModel(named.mechanism(), behaviors={"c": "same"})
+    return {
+        "a": ModelQuestion(lo.ReportModel(coins, column="half", behaviors=behaviors)),
+        "b": ModelQuestion(asked, technique=named),
+        "c": ModelQuestion(named.mechanism(), technique=named, edges=[-np.inf, 0.5, np.inf]),
+        "d": Question(lo.design(lo.Workload.prefix(3), lo.PureLDP(1.0)), edges=[0, 1, 2, 3]),
     }
 
 

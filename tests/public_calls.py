@@ -190,6 +190,9 @@ def subjects() -> dict[type, list[Any]]:
         *lo.regions.prior_regions(lo.PureLDP("log(3)"), 2),
         *lo.regions.epsilon_breakpoints([0.2, 0.8]),
         *(lo.compare_designs(lo.Workload.frequencies(3), PURE), lo.Survey({"q": design})),
+        *lo.compare_designs(
+            lo.Workload.frequencies(["no", "yes"]), PURE, others={"mine": COIN}
+        ).own,
         lo.compare_schemes({"a": 2, "b": 2}, 1.0),
         *(extreme[0], extreme.best(lo.Problem([0.2, 0.3, 0.5], "identity", PURE))),
         lo.compare_means(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ldpopt.cli import options
 from ldpopt.cli.printing import picked, show
-from ldpopt.cli.questions import is_survey, read_survey_file, survey_table
+from ldpopt.cli.questions import is_survey, read_survey_file, survey_tables
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.display import Facts, Part, Table, label, privacy_text
 
@@ -189,20 +189,18 @@ def _check_survey(path: str, json: str | None) -> None:
 
     if Path(path).suffix.lower() != ".toml":
         survey = read_survey_file(path)
-        table, data = survey_table(survey)
+        tables, data = survey_tables(survey)
         sentence = CERTAIN.say(Risks(survey))
-        parts: list[Part] = [table, f"scheme: {survey.scheme}, solved", sentence]
+        parts: list[Part] = [*tables, f"scheme: {survey.scheme}, solved", sentence]
         show(Facts(survey.title, parts), data | {"sentence": sentence}, json)
         return
     statement = read_survey(path)
     entries: list[dict[str, Any]] = []
     for name, question in statement.section.question.items():
-        answers = (
-            getattr(statement.sources[name], "inputs", ())
-            if name in statement.sources
-            else question.inputs
-        )
-        entry = {"question": name, "answers": len(answers), "epsilon": statement.budgets.get(name)}
+        law = statement.sources[name].randomizer if name in statement.sources else None
+        answers = question.inputs if law is None else law.inputs
+        epsilon = statement.budgets.get(name) if law is None else law.audit().epsilon
+        entry = {"question": name, "answers": len(answers), "epsilon": epsilon}
         entries.append(entry | {"missing": question.missing, "mechanism": question.mechanism})
     data = {"title": statement.section.title, "epsilon": statement.section.epsilon}
     data |= {"scheme": statement.scheme, "questions": entries}

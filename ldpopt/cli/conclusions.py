@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ldpopt.cli.printing import working
-from ldpopt.errors import StatementError
 from ldpopt.foundation.display import Facts, Table, label
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ def conclude(
     conclusions: Conclusions,
     estimates: SurveyEstimate,
     survey: Survey,
-    weights: str | None,
+    options: dict[str, Any],
     reading: Reading,
 ) -> tuple[Facts, str, list[dict[str, Any]]] | None:
     """What follows from the estimates: facts, the name of the rows in JSON, and the rows; None if
@@ -78,7 +77,7 @@ def conclude(
         return found.facts(), "differences", found.entries()
     if conclusions.against is not None:
         with working(f"counting {conclusions.against}"):
-            before = survey.estimate(conclusions.against, weights=weights, **vars(reading))
+            before = survey.estimate(conclusions.against, **options, **vars(reading))
         changes = estimates - before
         return changes.facts(), "differences", changes.entries()
     if conclusions.quantile:
@@ -96,12 +95,6 @@ def _quantiles(
     for p in shares:
         found = estimates.quantile(p)
         rows += [{**row, "answer": p} for row in found.entries()]
-    if not rows:
-        raise StatementError(
-            "no question has answers that are numbers, or the shares up to each answer",
-            code="frequencies",
-            do='ask for ordered answers by workload = "prefix"',
-        )
     entries = [
         {("quantile" if key == "answer" else key): cell for key, cell in row.items()}
         for row in rows

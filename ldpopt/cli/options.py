@@ -137,6 +137,14 @@ QuestionsPath = Annotated[
 SurveyPath = Annotated[
     str, argument("SURVEY", "A survey of several questions (TOML or JSON).", callback=find_survey)
 ]
+OwnMechanisms = Annotated[
+    list[str] | None,
+    option(
+        "--mechanism FILE",
+        "A mechanism of your own (JSON) to compare with the best design of its epsilon; may be "
+        "repeated.",
+    ),
+]
 Epsilon = Annotated[
     str | None, option("--epsilon E", "Use this budget, not the model's: nats, or 'log(3)'.")
 ]

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.estimation.counts import ListedSource
+from ldpopt.estimation.channel_counts import PairReader
+from ldpopt.estimation.counts import ReportSource
 from ldpopt.estimation.reports import (
     ALL,
     NO_GROUP,
@@ -43,10 +44,13 @@ class UnitSums:
     sums: Float  # (r, m): of the weights, by report
     squares: Float  # (r, m)
     people: Int  # (r,)
+    has_totals: bool = False  # whether reports are sets: a last column is of all people
 
     @classmethod
     def of(cls, keys: Sequence[Key], reports: Any, weights: Float | None, size: int) -> UnitSums:
-        """Those of some people, whose reports are positions below ``size``."""
+        """Those of some people, whose reports are positions below ``size``, or sets of such
+        positions, shape (N, k).
+        """
         codes = np.stack([each for _, each in keys], axis=1)
         first, row = _rows(codes)
         if len(first) * size > LARGEST_TABLE:
@@ -58,12 +62,18 @@ class UnitSums:
             )
         shape = len(first), size
         numbers = np.ones(len(reports)) if weights is None else weights
-        sums, squares = (
-            np.bincount(row * size + reports, power, shape[0] * size).reshape(shape).astype(float)
-            for power in (numbers, numbers**2)
-        )
+        has_totals = reports.ndim == 2
+        of_each = reports.shape[1] if has_totals else 1
+        place = np.repeat(row, of_each) * size + reports.ravel()
+        tables: list[Any] = []
+        for power in (numbers, numbers**2):
+            table = np.bincount(place, np.repeat(power, of_each), shape[0] * size)
+            table = table.reshape(shape).astype(float)
+            totals = np.bincount(row, power, len(first))[:, None]
+            tables.append(np.hstack([table, totals]) if has_totals else table)
         people = np.bincount(row, minlength=len(first))
-        return cls(tuple(list(each) for each, _ in keys), codes[first], sums, squares, people)
+        names = tuple(list(each) for each, _ in keys)
+        return cls(names, codes[first], tables[0], tables[1], people, has_totals)
 
     def __add__(self, other: Any) -> UnitSums:
         """Sums of all people of both."""
@@ -82,13 +92,14 @@ class UnitSums:
             codes.append(np.concatenate([self.codes[:, place], new[other.codes[:, place]]]))
         every = np.stack(codes, axis=1)
         first, row = _rows(every)
-        added = []
+        added: list[Any] = []
         for key in ("sums", "squares", "people"):
             both = np.concatenate([getattr(self, key), getattr(other, key)])
             total = np.zeros((len(first), *both.shape[1:]), dtype=both.dtype)
             np.add.at(total, row, both)
             added.append(total)
-        return UnitSums(tuple(names), every[first], *added)
+        sums, squares, people = added
+        return UnitSums(tuple(names), every[first], sums, squares, people, self.has_totals)
 
     __radd__ = __add__
 
@@ -104,7 +115,7 @@ def _rows(codes: Int) -> tuple[Int, Int]:
 
 
 def units_of_frame(
-    columns: Mapping[str, tuple[ListedSource, Missing]],
+    columns: Mapping[str, tuple[ReportSource, Missing]],
     table: Any,
     sample: Sample,
     weights: Any,
@@ -119,18 +130,20 @@ def units_of_frame(
     frame = as_frame(table)
     numbers = column_of(frame, weights).to_numpy() if isinstance(weights, str) else weights
     numbers = report_weights(numbers, table, len(frame))
-    there = {name: column_of(frame, name) for name in (*columns, *_keys(sample, by))}
+    beside = _beside(columns, sample, by)
+    there = {name: column_of(frame, name) for name in (*columns, *beside)}
     keys = _keys_of(there, sample, by, dict.fromkeys(there, False), "", len(frame))
     found = {}
     for name, (source, missing) in columns.items():
-        counter = _UnitCounter(source, missing, f"column {name!r}", False)
-        counter.add(there[name], keys, numbers, 0)
+        where = f"column {name!r}", f"column {source.beside!r}"
+        counter = _UnitCounter(source, missing, where, (False, False))
+        counter.add(there, name, keys, numbers, 0)
         found[name] = counter.finished()
     return found
 
 
 def units_of_file(
-    columns: Mapping[str, tuple[ListedSource, Missing]],
+    columns: Mapping[str, tuple[ReportSource, Missing]],
     path: str,
     sample: Sample,
     weights: str | None,
@@ -139,14 +152,19 @@ def units_of_file(
     """Tables of some columns of a file or database, in one pass."""
     for name, (source, _) in columns.items():
         require_drawn_by(path, name, source.digest)
-    beside = _keys(sample, by)
+    beside = _beside(columns, sample, by)
     with reading(path) as table:
         places = {name: position_of(table, name) for name in columns}
         places |= {name: position_of(table, name, KEPT) for name in beside}
         of_weights = [] if weights is None else [position_of(table, weights, KEPT)]
         is_text = {name: table.is_text(place) for name, place in places.items()}
         counters = {
-            name: _UnitCounter(source, missing, f"{table.name}, column {name}", is_text[name])
+            name: _UnitCounter(
+                source,
+                missing,
+                (f"{table.name}, column {name}", f"{table.name}, column {source.beside}"),
+                (is_text[name], is_text[source.beside or name]),
+            )
             for name, (source, missing) in columns.items()
         }
         row = table.first_row
@@ -156,7 +174,7 @@ def units_of_file(
             numbers = None if weights is None else read_weights(batch[-1], where, row)
             keys = _keys_of(there, sample, by, is_text, f"{table.name}, ", len(batch[0]))
             for name, counter in counters.items():
-                counter.add(there[name], keys, numbers, row)
+                counter.add(there, name, keys, numbers, row)
             row += len(batch[0])
     return {name: counter.finished() for name, counter in counters.items()}
 
@@ -164,6 +182,15 @@ def units_of_file(
 def _keys(sample: Sample, by: str | None) -> tuple[str, ...]:
     """Columns that say to which part somebody belongs, and to which group, each once."""
     return tuple(dict.fromkeys((*sample.keys, *(() if by is None else (by,)))))
+
+
+def _beside(
+    columns: Mapping[str, tuple[ReportSource, Missing]], sample: Sample, by: str | None
+) -> tuple[str, ...]:
+    """The same, and columns that name the mechanism of each person."""
+    channels = (source.beside for source, _ in columns.values())
+    named = (name for name in channels if name is not None)
+    return tuple(dict.fromkeys((*_keys(sample, by), *named)))
 
 
 def _keys_of(
@@ -198,21 +225,42 @@ def _keys_of(
 class _UnitCounter:
     """Adds up the table of one column, batch by batch."""
 
-    def __init__(self, source: ListedSource, missing: Missing, where: str, as_text: bool) -> None:
-        self.size = len(source.mechanism.outputs)
+    def __init__(
+        self,
+        source: ReportSource,
+        missing: Missing,
+        where: tuple[str, str],
+        as_text: tuple[bool, bool],
+    ) -> None:
+        # where, as_text: of the column, and of the one beside it that names each person's channel
+        self.size = len(source.unit_columns or ())
+        self.source = source
         self.keeps_all = missing == "refuse"
-        self.where = where
-        self.absent = MissingAnswers(where, "report")
-        self.read = source.codec.reader(as_text)
+        self.where = where[0]
+        self.absent = MissingAnswers(where[0], "report")
+        self.read = source.codec.reader(as_text[0])
+        self.pairs = None if source.beside is None else PairReader(source, where, as_text)
         self.table: Any = 0
 
-    def add(self, column: Any, keys: list[Key], weights: Float | None, first_row: int) -> None:
-        """Add the reports of a batch."""
-        reports, there = self.read(column, self.where, first_row)
+    def add(
+        self,
+        columns: Mapping[str, Any],
+        name: str,
+        keys: list[Key],
+        weights: Float | None,
+        first_row: int,
+    ) -> None:
+        """Add the reports of a batch of columns, of which one has this name."""
+        if self.pairs is None:
+            reports, there = self.read(columns[name], self.where, first_row)
+        else:
+            channels = columns[self.source.beside or ""]
+            reports, there = self.pairs.read(columns[name], channels, first_row, self.keeps_all)
         if self.keeps_all:
             self.absent.add(np.where(there, 0, MISSING), first_row)
-        some = [(names, codes[there]) for names, codes in keys]
-        numbers = None if weights is None else weights[there]
+        reports, kept = self.source.in_table(reports)
+        some = [(names, codes[there][kept]) for names, codes in keys]
+        numbers = None if weights is None else weights[there][kept]
         self.table = UnitSums.of(some, reports, numbers, self.size) + self.table
 
     def finished(self) -> UnitSums:

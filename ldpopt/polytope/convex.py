@@ -117,7 +117,7 @@ def best_channel(
 
     References
     ----------
-    Kairouz, Oh and Viswanath 2016; arXiv 2606.07443.
+    Kairouz, Oh and Viswanath 2016; Ghazi 2026 (arXiv 2606.07443).
 
     Examples
     --------

@@ -7,6 +7,7 @@ equal, which exact repairs rely on.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -61,8 +62,9 @@ class Distribution:
         weights = [exact_weight(weight, name) for weight in plain]
         total = sum(weights, Fraction(0))
         if labels is None and abs(total - 1) > SUM_TOLERANCE:
+            shown = f"{float(total):.12g}" if total < sys.float_info.max else "more than 1e308"
             raise StatementError(
-                f"the {name} sums to {float(total):.12g}, not 1",
+                f"the {name} sums to {shown}, not 1",
                 code="sum",
                 do="divide the numbers by their sum, or give weights by label",
             )

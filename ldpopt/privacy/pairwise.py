@@ -271,7 +271,11 @@ class PairwiseLDP(ConeNotion):
 
 
 def _of_pairs(rows: Any, inputs: Names) -> dict[tuple[Hashable, Hashable], Any]:
-    """Budgets of all ordered pairs of inputs, from the pairs of a file; None for the others."""
+    """Budgets of all ordered pairs of inputs, from the pairs of a file; None for the others.
+
+    A file has a list of pairs, and not a matrix, since a matrix of three answers could be taken for
+    three pairs. A pair that stands twice is refused: nobody could know which budget was meant.
+    """
     labels = read_alphabet(inputs)
     known = set(labels)
     budgets: dict[tuple[Hashable, Hashable], Any] = dict.fromkeys(permutations(labels, 2))
@@ -283,7 +287,7 @@ def _of_pairs(rows: Any, inputs: Names) -> dict[tuple[Hashable, Hashable], Any]:
         if not isinstance(row, list) or len(row) != 3:
             problem = f"{short_repr(row)} is not a pair of answers with a budget"
             raise MisstatedError(problem, "table", k, code="pair-entry", do=do)
-        first, second = pair = as_label(row[0]), as_label(row[1])
+        pair = (as_label(row[0]), as_label(row[1]))
         for name in pair:
             if isinstance(name, dict) or name not in known:
                 raise MisstatedError(
@@ -293,7 +297,7 @@ def _of_pairs(rows: Any, inputs: Names) -> dict[tuple[Hashable, Hashable], Any]:
                     code="unknown-label",
                     do=nearest(name, labels),
                 )
-        if first == second or pair in named:
+        if pair[0] == pair[1] or pair in named:
             problem = "stands twice in the table" if pair in named else "is no pair of two answers"
             raise MisstatedError(
                 f"{short_repr(list(pair))} {problem}",

@@ -67,7 +67,13 @@ class NotionFacts:
 
     @cached_property
     def compares_all_pairs(self) -> bool:
-        """Whether each ordered pair of inputs is compared on its own."""
+        """Whether each ordered pair of inputs is compared on its own.
+
+        Then every average of entries has the same bound against every other one. Else there is a
+        channel that satisfies all comparisons, and another prior, or other distributions, for
+        which it does not: bounds of averages that are not implied by pairs of entries are cut by a
+        column that has its weight at one answer.
+        """
         sides = zip(self.comparisons.over, self.comparisons.under, strict=True)
         single = {(*over, *under) for over, under in sides if len(over) == len(under) == 1}
         return sum(x != other for x, other in single) == self.pairs
@@ -216,8 +222,10 @@ def as_note(sentence: str) -> str:
 
 
 def promises_of(privacy: Any, inputs: Names) -> list[str]:
-    """The sentences about a notion: what it promises, and for which prior; none for notions that
-    compare answers in pairs with one budget.
+    """The sentences about a notion: what it promises, and for which prior.
+
+    None are returned for notions that compare answers in pairs with one budget, which pages and
+    commands describe themselves; where such a notion is one of several, it has its sentence too.
     """
     facts = NotionFacts(privacy, inputs)
     said = [text for topic in (PROMISE, DEPENDS) if (text := topic.say(facts))]

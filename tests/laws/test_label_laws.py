@@ -116,6 +116,15 @@ ALIGNED = {
         CHANNEL,
         lambda c: lo.MetricDP(1.0, DISTANCE).audit(lo.Mechanism(c, INPUTS, OUTPUTS)),
     ),
+    "compare_designs(others=)": (
+        CHANNEL,
+        lambda c: [
+            round(row.people, 6)
+            for row in lo.compare_designs(
+                lo.Workload.prefix(INPUTS), PURE, others={"mine": lo.Mechanism(c, outputs=OUTPUTS)}
+            ).own
+        ],
+    ),
     "Mechanism(inputs=, outputs=)": (CHANNEL, lambda c: lo.Mechanism(c, INPUTS, OUTPUTS)),
     "repair": (CHANNEL, lambda c: repair(c, PURE, inputs=INPUTS, outputs=OUTPUTS).mechanism),
     "Mechanism.expected(prior)": (PRIOR, lambda p: MECHANISM.expected(p, GAIN)),
