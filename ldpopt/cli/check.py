@@ -63,10 +63,10 @@ def _privacy_parts(model: Model, data: dict[str, Any]) -> list[Part]:
     if comparisons is None:
         return parts
     data["comparisons"] = len(comparisons)
-    shown: list[Part] = [("comparisons", f"{len(comparisons):,} for each report")]
+    shown: list[Part] = [("comparisons", f"{len(comparisons):,}")]
     if len(inputs) <= MOST_ANSWERS:
         data["rays"] = len(rays_of(model.privacy, inputs))
-        shown.append(("extreme rays", f"{data['rays']:,}, of which all private columns are sums"))
+        shown.append(("extreme rays", f"{data['rays']:,}"))
     return [*shown, *parts]
 
 
