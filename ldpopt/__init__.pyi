@@ -44,6 +44,8 @@ from .noise import layers as layers
 from .plotting.plot import plot as plot
 from .polytope import convex as convex
 from .polytope import regions as regions
+from .polytope.convex_gap import ConvexProof as ConvexProof
+from .polytope.convex_gap import certify_convex as certify_convex
 from .polytope.points import ExtremePoints as ExtremePoints
 from .polytope.vertices import extreme_points as extreme_points
 from .privacy import neighbors as neighbors
