@@ -50,6 +50,8 @@ from .polytope.points import ExtremePoints as ExtremePoints
 from .polytope.vertices import extreme_points as extreme_points
 from .privacy import neighbors as neighbors
 from .privacy.approximate import ApproximateLDP as ApproximateLDP
+from .privacy.curve import CurveLDP as CurveLDP
+from .privacy.gaussian import GaussianLDP as GaussianLDP
 from .privacy.graph import GraphDP as GraphDP
 from .privacy.metric import MetricDP as MetricDP
 from .privacy.one_sided import OneSided as OneSided

@@ -40,6 +40,9 @@ class Audit(HasFacts):
     verdict : {"certified", "violated", "undecided"}
         Whether the claim holds for the real ``e**epsilon``. Without a claim: whether any finite
         epsilon holds.
+    mu : float or None
+        Smallest ``mu`` of a Gaussian claim, rounded up; ``epsilon`` is then that of pure privacy.
+        None for other claims.
     """
 
     epsilon: float
@@ -48,6 +51,7 @@ class Audit(HasFacts):
     verdict: Verdict
     claim: str = ""
     curve: Callable[[Budget], float] = field(default=lambda _: math.nan, repr=False, compare=False)
+    mu: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse other numbers and verdicts, for audits of plug-ins."""
@@ -77,13 +81,16 @@ class Audit(HasFacts):
             witness = f"answers {label(x)} and {label(other)}, report {event}"
         rows = [
             ("claim", f"{self.claim or 'none'}: {self.verdict}"),
+            *([] if self.mu is None else [("smallest mu", f"{self.mu:.12g}")]),
             ("smallest epsilon", f"{self.epsilon:.12g}"),
         ]
         return Facts("Audit", [*rows, ("smallest delta", DELTA.say(self)), ("witness", witness)])
 
     def numbers_text(self, digits: int = 9) -> str:
-        """Epsilon, delta and verdict on one line."""
+        """Epsilon, delta and verdict on one line; mu and verdict of a Gaussian claim."""
         digits = whole_number(digits, "digits", 1, 17)
+        if self.mu is not None:
+            return f"mu {self.mu:.{digits}g}: {self.verdict}"
         return f"epsilon {self.epsilon:.{digits}g}, delta {self.delta:.{digits}g}: {self.verdict}"
 
     def delta_at(self, epsilon: float | str) -> float:

@@ -4,12 +4,14 @@ The file is one object with five keys. ``format`` is the version. ``statement`` 
 `ldpopt.problem.plain` writes it. ``mechanism`` has the integer masses over ``2**53``, row by row.
 ``multipliers`` are floats as hexadecimal text, which loses no bit; each privacy row is a list of
 its first input, its second input, the outputs of its event and its positive multiplier, and follows
-from the statement, so that no coefficient is written. ``claim`` has value, bound and gap as
-fractions in text. A file is read strictly: unknown keys, missing keys, repeated outputs, negative
-weights and numbers of another kind are refused before anything is computed. The checker reads the
-same file by code of its own.
+from the statement, so that no coefficient is written; of a curve of budgets or Gaussian privacy it
+has a fifth number, the ratio ``b`` of the row, whose right side follows. ``claim`` has value, bound
+and gap as fractions in text. A file is read strictly: unknown keys, missing keys, repeated outputs,
+negative weights and numbers of another kind are refused before anything is computed. The checker
+reads the same file by code of its own.
 """
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -108,8 +110,9 @@ def _plain_multipliers(multipliers: Multipliers, problem: Problem) -> dict[str, 
     pairs = multipliers.pairs
     ends = np.searchsorted(pairs.row, np.arange(len(pairs.value) + 1))
     places = zip(pairs.first.tolist(), pairs.second.tolist(), pairs.value.tolist(), strict=True)
+    ratios = [] if pairs.ratio is None else [[ratio.hex()] for ratio in pairs.ratio.tolist()]
     rows = (
-        [x, k, pairs.y[ends[r] : ends[r + 1]].tolist(), value.hex()]
+        [x, k, pairs.y[ends[r] : ends[r + 1]].tolist(), value.hex(), *(ratios[r] if ratios else [])]
         for r, (x, k, value) in enumerate(places)
     )
     plain: dict[str, Any] = {"form": multipliers.form, "row_sums": _hex(multipliers.row_sums)}
@@ -140,8 +143,10 @@ def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
     row = []
     y = []
     value = []
+    ratio = []
+    has_ratio = problem.ties() is None
     for r, given_row in enumerate(table["privacy"].list()):
-        x, k, event, number = given_row.list(4)
+        x, k, event, number, *rest = given_row.list(5 if has_ratio else 4)
         outputs = [output.whole(m) for output in event.list()]
         if sorted(set(outputs)) != outputs:
             raise event.error(
@@ -154,7 +159,11 @@ def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
         value.append(number.hexadecimal())
         if value[-1] <= 0:
             raise number.error(f"the multiplier {value[-1]} is not positive")
+        ratio += [entry.hexadecimal() for entry in rest]
+        if rest and ratio[-1] <= 0:
+            raise rest[0].error(f"the ratio {ratio[-1]} is not positive")
     places: Any = [np.array(part, np.int64) for part in (first, second, row, y)]
+    ratios = np.array(ratio, float) if has_ratio else None
     constraints = table["constraints"].table(*(block.name for block in problem.constraints))
     blocks = tuple(
         (block, constraints[block.name].hexadecimals(len(block))) for block in problem.constraints
@@ -163,7 +172,7 @@ def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
         form,
         row_sums,
         worst_case,
-        PairRows(places[0], places[1], places[2], places[3], np.array(value, float)),
+        PairRows(places[0], places[1], places[2], places[3], np.array(value, float), ratios),
         blocks,
     )
 
@@ -183,15 +192,18 @@ def _hex(values: Float | None) -> list[str] | None:
 
 
 def _plain_problem(problem: Problem) -> dict[str, Any]:
-    """The statement; its notion must have ties, since multipliers of other rows cannot be written
-    to a file.
+    """The statement; its notion must have ties or an excess for each ratio, since multipliers of
+    other rows cannot be written to a file.
     """
-    if problem.ties() is None:
+    if problem.ties() is None and problem.privacy.excess(Fraction(1)) is None:
         message = (
             f"the privacy notion {type(problem.privacy).__name__} cannot be written to a "
             "certificate file"
         )
-        do = "use certify() in Python; files support only notions that derive from TiedNotion"
+        do = (
+            "use certify() in Python; files support notions that derive from TiedNotion or write "
+            "excess(ratio)"
+        )
         raise CertificateError(message, code="notion-rows", do=do)
     try:
         return plain(problem)

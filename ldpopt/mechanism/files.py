@@ -26,7 +26,7 @@ from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.questions import OneQuestion, Question
 from ldpopt.mechanism.sampling import BITS
 from ldpopt.privacy import PureLDP
-from ldpopt.privacy.notion import from_table, to_table, with_epsilon
+from ldpopt.privacy.notion import from_table, has_epsilon, to_table, with_epsilon
 from ldpopt.tables.database import without_password
 from ldpopt.tables.origin import merged, read_origin
 
@@ -128,16 +128,17 @@ def require_origin(mechanism: Channel, saved: Saved, where: str) -> None:
         )
 
     found = audit(mechanism, privacy)
-    if flaws := flaws_of_origin(saved.origin, found, audit_at):
+    is_decided = privacy is None or has_epsilon(privacy)
+    if flaws := flaws_of_origin(saved.origin, found, audit_at if is_decided else None):
         do = "restore the file as it was saved, or save the mechanism again"
         raise ModelFileError(flaws[0], code="origin", where=where, do=do)
 
 
 def flaws_of_origin(
-    origin: Mapping[str, Any], audit: Audit, audit_at: Callable[[Budget], Audit]
+    origin: Mapping[str, Any], audit: Audit, audit_at: Callable[[Budget], Audit] | None
 ) -> list[str]:
     """What an origin says of privacy that its audit does not find; ``audit_at`` is that of the same
-    notion at another budget.
+    notion at another budget, None if the notion has no single epsilon: its own audit decides.
 
     The epsilon in a file is the smallest one, rounded up. It was computed in floats, perhaps by
     another machine: hence it is decided exactly whether it is enough, and whether a little less
@@ -158,9 +159,11 @@ def flaws_of_origin(
     return flaws
 
 
-def _is_least(stated: Any, found: float, audit_at: Callable[[Budget], Audit]) -> bool:
+def _is_least(stated: Any, found: float, audit_at: Callable[[Budget], Audit] | None) -> bool:
     """Whether a budget is enough, and a little less is not; None is enough if no other one is."""
-    if stated is None or math.isinf(found) or max(stated, found) > LARGEST:
+    if audit_at is None and stated is not None:
+        return math.isclose(stated, found, rel_tol=float(LESS))
+    if audit_at is None or stated is None or math.isinf(found) or max(stated, found) > LARGEST:
         return bool(stated == finite_or_none(found))
     less = Fraction(stated) * (1 - LESS)
     is_enough = audit_at(Budget(stated)).verdict == "certified"

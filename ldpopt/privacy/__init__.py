@@ -6,6 +6,8 @@ audit, and a table for files. A new notion is one file and one line here.
 
 from ldpopt.privacy import neighbors as neighbors
 from ldpopt.privacy.approximate import ApproximateLDP as ApproximateLDP
+from ldpopt.privacy.curve import CurveLDP as CurveLDP
+from ldpopt.privacy.gaussian import GaussianLDP as GaussianLDP
 from ldpopt.privacy.graph import GraphDP as GraphDP
 from ldpopt.privacy.metric import MetricDP as MetricDP
 from ldpopt.privacy.notion import Notion as Notion

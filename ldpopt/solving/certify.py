@@ -3,6 +3,7 @@ trusted.
 """
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -101,11 +102,14 @@ def read_multipliers(problem: Problem, program: ChannelProgram, row_duals: Float
         for span in program.rows
         if span.block is not None
     ]
-    # Privacy rows of a notion with ties follow from the statement; a certificate has to list all
-    # others.
+    # Privacy rows of a notion with ties, or with an excess for each ratio, follow from the
+    # statement; a certificate has to list all others.
     is_tied = bool(blocks) and problem.ties() is not None
+    has_excess = not is_tied and problem.privacy.excess(Fraction(1)) is not None
     tied = [
-        pair_rows(block, values) if is_tied and name == "privacy" else None
+        pair_rows(block, values, with_ratio=has_excess)
+        if (is_tied or has_excess) and name == "privacy"
+        else None
         for name, block, values in blocks
     ]
     pairs = [rows for rows in tied if rows is not None]
@@ -125,11 +129,12 @@ def read_multipliers(problem: Problem, program: ChannelProgram, row_duals: Float
     return Multipliers(form, row_sums, worst_case, PairRows.joined(pairs), others)
 
 
-def pair_rows(block: RowBlock, values: Float) -> PairRows | None:
+def pair_rows(block: RowBlock, values: Float, *, with_ratio: bool = False) -> PairRows | None:
     """The pairs and events of a notion's rows with positive multipliers; None if the rows have
     another shape.
 
-    Rows of one entry, which must be 0, are left out: the problem implies them.
+    Rows of one entry, which must be 0, are left out: the problem implies them. With a ratio, it is
+    the positive coefficient of each row, whose negative ones are all -1.
     """
     under = block.coefficient < 0
     over = ~under & (np.bincount(block.row[under], minlength=len(block)) > 0)[block.row]
@@ -143,6 +148,11 @@ def pair_rows(block: RowBlock, values: Float) -> PairRows | None:
     second = block.x[under]
     if (first != first[starts]).any() or (second != second[starts]).any():
         return None
+    heights = block.coefficient[over]
+    if with_ratio and (
+        (block.coefficient[under] != -1).any() or (heights != heights[starts]).any()
+    ):
+        return None
     tied = np.bincount(block.row[under], minlength=len(block)) > 0
     kept = np.flatnonzero((values > 0) & tied)
     row_number = np.full(len(block), -1)
@@ -150,4 +160,6 @@ def pair_rows(block: RowBlock, values: Float) -> PairRows | None:
     rows = row_number[block.row[under]]
     is_kept = rows >= 0
     ends = ends[kept]
-    return PairRows(first[ends], second[ends], rows[is_kept], block.y[under][is_kept], values[kept])
+    ratio = heights[ends] if with_ratio else None
+    y = block.y[under][is_kept]
+    return PairRows(first[ends], second[ends], rows[is_kept], y, values[kept], ratio)

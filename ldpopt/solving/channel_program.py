@@ -82,7 +82,7 @@ class ChannelProgram(LinearProgram):
     def title(self) -> str:
         """Name of the form; a relaxation is called one."""
         return (
-            "entry-wise relaxation of the program"
+            "relaxation of the program"
             if self.form == "relaxation"
             else f"{self.form} program".strip()
         )
@@ -118,7 +118,10 @@ class ChannelProgram(LinearProgram):
         rows.add_channel()
         ties = problem.ties()
         ties = ties if self.form == "relaxation" else exact_ties(problem.privacy, ties)
-        if ties is None:
+        if ties is None and self.form == "relaxation":
+            for block in self._blocks("privacy"):
+                rows.add_block(block)
+        elif ties is None:
             rows.add_block(problem.privacy.rows(problem.inputs, len(problem.outputs)))
         else:
             rows.add_ties(_with_form(ties, self.form), ratio_parameter(ties))
@@ -135,6 +138,10 @@ class ChannelProgram(LinearProgram):
         return cp.Problem(
             (cp.Maximize if self.maximize else cp.Minimize)(objective), rows.constraints
         )
+
+    def _blocks(self, name: str) -> list[RowBlock]:
+        """Blocks of rows over the channel with a name."""
+        return [span.block for span in self.rows if span.block is not None and span.name == name]
 
     @property
     def is_plain_compact(self) -> bool:

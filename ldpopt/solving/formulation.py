@@ -7,8 +7,8 @@ r"""The linear program of a problem; only this module maps an entry ``(x, y)`` t
   entries are 0;
 * ``"events"``, for an event-wise delta: columns ``P[x, y]`` and ``E[x, x', y] >= 0``, rows
   ``b P[x, y] - P[x', y] <= E[x, x', y]`` and ``sum_y E[x, x', y] <= b delta``;
-* ``"relaxation"``, the compact form of the entry-wise notion, which is weaker than the event-wise
-  one.
+* ``"relaxation"``, the rows from which row generation starts: the compact form of the entry-wise
+  notion, which is weaker than the event-wise one; without ties, row sums or a few rows.
 
 ``b`` is rounded down and ``beta`` up: a bound proved for the program, its floats read exactly,
 holds for the problem.
@@ -33,6 +33,8 @@ ProgramForm = Literal["compact", "pairwise", "events", "relaxation"]
 
 # largest binary exponent of a worst case's utility at which it is not scaled
 MAX_UNSCALED_EXPONENT = 10
+# largest number of non-zeros of a separable notion's own rows with which row generation starts
+STARTING_NONZEROS = 20_000
 # Memory of a simplex solver per non-zero of the program, factors included (measured with HiGHS)
 BYTES_PER_NONZERO = 200
 
@@ -75,9 +77,8 @@ def relaxed_form(problem: Problem) -> ProgramForm:
 
 def available_forms(problem: Problem) -> tuple[ProgramForm, ...]:
     """Forms that a problem has, the default first."""
-    ties = problem.ties()
     forms: tuple[ProgramForm, ...] = (default_form(problem), "pairwise")
-    if problem.privacy.is_separated and ties is not None and ties.is_compact:
+    if problem.privacy.is_separated:
         forms = (*forms, "relaxation")
     return tuple(dict.fromkeys(forms))
 
@@ -97,7 +98,7 @@ def size(problem: Problem, form: ProgramForm) -> Size:
     if (ties := _ties_of(problem, form)) is not None and form == "events":
         pairs = _n_pairs(ties)
         return Size(form, rows + pairs * (m + 1), columns + pairs * m, nonzeros + 4 * pairs * m)
-    if ties is not None and form in ("compact", "relaxation"):
+    if ties is not None and ties.is_compact and form in ("compact", "relaxation"):
         caps = float(
             np.count_nonzero(ties.capped_inputs()) * np.count_nonzero(ties.tied_outputs(m))
         )
@@ -133,9 +134,9 @@ def formulate(
         The problem.
     form : {"compact", "pairwise", "events", "relaxation"}, optional
         Column minima; all pairs, with all events of an event-wise delta; auxiliary variables for an
-        event-wise delta; or its weaker entry-wise relaxation, to which `solve` adds violated
-        events. Default: events for an event-wise delta, else compact if the notion has a compact
-        form, else pairwise.
+        event-wise delta; or a weaker relaxation (of an event-wise delta the entry-wise one), to
+        which `solve` adds violated rows. Default: events for an event-wise delta, else compact if
+        the notion has a compact form, else pairwise.
     deadline : Deadline, optional
         Deadline of the whole call; default: ``NO_LIMIT``.
 
@@ -186,7 +187,7 @@ def formulate(
         counted.memory,
         f"the {form} program ({counted.rows:.3g} rows, {counted.nonzeros:.3g} non-zeros)",
     )
-    builders = {"pairwise": _pairwise, "events": _events}
+    builders = {"pairwise": _pairwise, "events": _events, "relaxation": _relaxation}
     program = builders[form](problem) if form in builders else _compact(problem, form)
     deadline.check("setting up the program")
     if problem.objective == "worst_case":
@@ -326,6 +327,24 @@ def _pairwise(problem: Problem) -> ChannelProgram:
     if ties is None or problem.privacy.is_separated:
         return add_rows(program, problem.privacy.rows(problem.inputs, m), problem)
     return add_rows(program, ties.rows(m), problem)
+
+
+def _relaxation(problem: Problem) -> ChannelProgram:
+    """The program from which row generation starts: the ties of single outputs, else the notion's
+    rows if they are few, else row sums alone.
+    """
+    m = len(problem.outputs)
+    ties = _ties_of(problem, "relaxation")
+    if ties is not None and ties.is_compact:
+        return _compact(problem, "relaxation")
+    if ties is not None:
+        return add_rows(row_sums(problem), ties.rows(m), problem)
+    try:
+        block = problem.privacy.rows(problem.inputs, m)
+    except NotRepresentableError:
+        return row_sums(problem)
+    is_small = len(block.x) <= STARTING_NONZEROS
+    return add_rows(row_sums(problem), block, problem) if is_small else row_sums(problem)
 
 
 def _events(problem: Problem) -> ChannelProgram:

@@ -18,10 +18,12 @@ from ldpopt.foundation.display import filled
 from ldpopt.foundation.numbers import require_kind, short_repr, whole_number
 from ldpopt.foundation.sentences import at_most_text
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.plotting.report.definition import DEFINITION, PrivacyFacts
 from ldpopt.plotting.report.results import Result, solve_at
 from ldpopt.plotting.report.sentences import say
 from ldpopt.plotting.report.survey_page import survey_page
 from ldpopt.plotting.report.words import MIN_HALF_WIDTH, program
+from ldpopt.privacy.notion import has_epsilon
 from ldpopt.problem.design_problem import DesignProblem
 from ldpopt.problem.modelfile import Model
 from ldpopt.problem.problem import Problem
@@ -155,14 +157,17 @@ def _problem_page(
         "is_uniform": prior is None or bool(np.ptp(prior) < UNIFORM_TOLERANCE),
         "precision_rows": lambda result: precision_rows(result, sizes),
         "at_most": at_most,
+        "definition": lambda privacy: DEFINITION.say(PrivacyFacts(privacy)),
     }
     return filled(Path(__file__).parent, **facts, **words)
 
 
 def at_most(privacy: Any, distance: float, factor: float = math.inf) -> str:
     """The factor of the odds at a distance, rounded up: that of the budget, or a smaller one of the
-    audit.
+    audit; empty for a notion without a single epsilon.
     """
+    if not has_epsilon(privacy):
+        return ""
     nats = float(privacy.epsilon) * distance
     if nats > MAX_NATS:
         return f"10^{math.floor(nats / math.log(10)) + 1}"
@@ -191,7 +196,7 @@ def _results(
     """
     progress("solving")
     result = solve_at(problem, 1, time_limit)
-    if not budgets or result.epsilon <= 0:
+    if not budgets or not result.epsilon > 0:
         return [result], 0
     results = []
     for multiple in MULTIPLES:

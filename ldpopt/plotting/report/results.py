@@ -28,6 +28,7 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.plotting.report.sentences import PageFacts
 from ldpopt.plotting.report.words import is_share, number_in_words
+from ldpopt.privacy import CurveLDP, GaussianLDP
 from ldpopt.privacy.notion import with_epsilon
 from ldpopt.problem.design_problem import DesignProblem
 from ldpopt.problem.problem import Problem
@@ -66,8 +67,23 @@ class Result:
 
     @property
     def epsilon(self) -> float:
-        """The budget in nats."""
-        return float(self.privacy.epsilon)
+        """The budget in nats; nan of a notion without a single epsilon."""
+        return float(getattr(self.privacy, "epsilon", math.nan))
+
+    @property
+    def budget(self) -> str:
+        """The numbers that the notion states, in words."""
+        return budget_text(self.privacy)
+
+
+def budget_text(privacy: Any) -> str:
+    """The budget of a notion in words."""
+    if isinstance(privacy, GaussianLDP):
+        return f"mu = {float(privacy.mu):.4g}"
+    if isinstance(privacy, CurveLDP):
+        points = (f"epsilon = {float(e):.4g} with delta = {d:g}" for e, d in privacy.points)
+        return "; ".join(points)
+    return f"epsilon = {float(privacy.epsilon):.4g}"
 
 
 def solve_at(problem: Problem | DesignProblem, multiple: float, time_limit: float | None) -> Result:
