@@ -294,7 +294,7 @@ class LinearProgram:
                 raise StatementError(
                     f"a coefficient of {self.row_names()[row - 1]} is {largest:.3g}; HiGHS takes "
                     f"less than {LARGEST_COEFFICIENT:g}",
-                    code="coefficient",
+                    code="steep-coefficient",
                     do="scale the row, or take a tangent that is less steep",
                 )
             problem = f"HiGHS refuses the program with {rows} rows and {columns} columns"

@@ -166,7 +166,7 @@ def test_rows_that_cut_off_private_channels_are_found() -> None:
 
 
 def test_why_a_solver_refuses_a_steep_tangent() -> None:
-    with refused("coefficient", StatementError):
+    with refused("steep-coefficient", StatementError):
         lo.solve(lo.Problem([0.5, 0.5], "identity", Renyi(Budget(0.5), 1e10)))
 
 
