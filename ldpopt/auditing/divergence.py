@@ -297,12 +297,14 @@ def _worst_entry(matrix: ExactChannel, ratio: Fraction, pairs: AnyPairs | None =
 
 def _worst_entry_of_pairs(matrix: ExactChannel, ratio: Fraction, pairs: AnyPairs) -> Excess:
     """Exact maximum of ``P[x,y] - ratio P[x',y]`` over some pairs, one by one."""
-    worst, where = 0, None
+    worst = 0
+    where = None
     for x, others, _ in pairs.by_first(matrix.shape[1]):
         terms = matrix.entries[x] * ratio.denominator - matrix.entries[others] * ratio.numerator
         row, y = divmod(int(np.argmax(terms)), matrix.shape[1])
         if terms[row, y] > worst:
-            worst, where = int(terms[row, y]), (x, int(others[row]), (y,))
+            worst = int(terms[row, y])
+            where = (x, int(others[row]), (y,))
     return Fraction(worst, matrix.denominator * ratio.denominator), where
 
 

@@ -51,7 +51,8 @@ def gaussian_divergence(channel: Any, mu: Fraction, text: str) -> Audit:
     worst = max((event.difference for event in events), default=0.0)
     near = [event for event in events if event.difference >= worst - SCREEN]
     verdict = _verdict(events, mu)
-    least, witness = 0.0, None
+    least = 0.0
+    witness = None
     if events:
         top = max(near, key=_mu_above)
         least = _mu_above(top)
@@ -90,8 +91,10 @@ def _corners(matrix: ExactChannel) -> Iterator[_Event]:
             order = _by_ratio(over, under)
             w = u = 0
             for place, y in enumerate(order[:-1]):
-                w, u = w + over[y], u + under[y]
-                first, second = Fraction(w, sums[x]), Fraction(u, sums[k])
+                w += over[y]
+                u += under[y]
+                first = Fraction(w, sums[x])
+                second = Fraction(u, sums[k])
                 if first > second:
                     difference = _probit_in_floats(first) - _probit_in_floats(second)
                     yield _Event(difference, x, k, first, second, tuple(order[: place + 1]))
@@ -103,7 +106,8 @@ def _by_ratio(over: list[int], under: list[int]) -> list[int]:
     """
 
     def compared(y: int, z: int) -> int:
-        left, right = over[y] * under[z], over[z] * under[y]
+        left = over[y] * under[z]
+        right = over[z] * under[y]
         return (left < right) - (left > right)
 
     used = [y for y in range(len(over)) if over[y] or under[y]]

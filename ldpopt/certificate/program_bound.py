@@ -249,6 +249,9 @@ def _relax_pairs(costs: Integers, problem: Problem, pairs: PairRows, cost_grid: 
 def _heights(problem: Problem, pairs: PairRows, ratio: Float, scaled: Integers) -> int:
     """Constant term of rows with ratios of their own: multipliers times `Notion.excess`, rounded
     up.
+
+    The ratio is a float that anybody may have chosen: the row ``b P_x(S) - P_x'(S) <= excess(b)``
+    holds for every private channel whatever ``b`` is, so that a wrong one only weakens the bound.
     """
     if (pairs.first == pairs.second).any():
         problem_text = "a multiplier belongs to a pair of the same input"

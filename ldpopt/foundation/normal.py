@@ -68,7 +68,8 @@ def _refined(u: Fraction, fine: bool) -> Enclosure:
         height = Fraction(math.exp(-(float(z) ** 2) / 2 - HALF_LOG))
         z = _cut(z + (u - normal_cdf(z)[0]) / height, BITS, up=False)
     width = (FINE if fine else COARSE) * max(abs(z), Fraction(1, 8))
-    low, high = z - width, z + width
+    low = z - width
+    high = z + width
     while normal_cdf(low)[1] > u:
         low, width = low - width, 2 * width
     while normal_cdf(high)[0] < u:

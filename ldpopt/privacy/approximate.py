@@ -20,7 +20,7 @@ from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.curve import CurveLDP
 from ldpopt.privacy.graph import GraphDP, edge_pairs
 from ldpopt.privacy.notion import Notion, SeparableNotion, TiedNotion
-from ldpopt.privacy.plain import MisstatedError, Table, plain_budget, required
+from ldpopt.privacy.plain import MisstatedError, Table, plain_budget, read_table, required
 from ldpopt.privacy.ties import Ties, no_rows
 
 if TYPE_CHECKING:
@@ -218,12 +218,13 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
     @classmethod
     def from_plain(cls, table: Table, inputs: Names) -> Any:
         """Read numbers, form and graph; or the points of a curve."""
-        if "curve" in table:
+        if "curve" in read_table(table):
             if others := [key for key in table if key != "curve"]:
                 do = "a curve has its epsilons and deltas in its points"
                 raise MisstatedError(f"curve and {others[0]} are both given", "curve", do=do)
             return cls.of_curve(table["curve"])
-        epsilon, delta = required(table, "epsilon"), required(table, "delta")
+        epsilon = required(table, "epsilon")
+        delta = required(table, "delta")
         graph = None
         if {"edges", "neighbors"} & set(table):
             ends = {key: table[key] for key in ("edges", "neighbors") if key in table}

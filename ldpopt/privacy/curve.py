@@ -15,7 +15,14 @@ from ldpopt.auditing.divergence import approximate_divergence
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget, round_up
 from ldpopt.foundation.labels import Names, read_alphabet
-from ldpopt.foundation.numbers import Float, real_number, shaped_array, short_repr, whole_number
+from ldpopt.foundation.numbers import (
+    Float,
+    rational,
+    real_number,
+    shaped_array,
+    short_repr,
+    whole_number,
+)
 from ldpopt.foundation.rows import Mask, RowBlock
 from ldpopt.privacy import plain
 from ldpopt.privacy.notion import SeparableNotion
@@ -61,7 +68,8 @@ class CurveLDP(SeparableNotion):
 
     def rows(self, inputs: Names, n_outputs: int) -> RowBlock:
         """One row for each point, ordered pair and event, if they are few."""
-        n, m = len(read_alphabet(inputs)), whole_number(n_outputs, "n_outputs")
+        n = len(read_alphabet(inputs))
+        m = whole_number(n_outputs, "n_outputs")
         count = n * (n - 1) * len(self.points) * 2.0 ** min(m, 1000)
         if count * m > MAX_NONZEROS:
             raise no_rows("a privacy curve", count)
@@ -95,8 +103,9 @@ class CurveLDP(SeparableNotion):
 
     def excess(self, ratio: Fraction) -> Fraction:
         r"""The least of :math:`b \delta_k + (b e^{\epsilon_k} - 1)^+` over the points ``k``."""
+        b = read_ratio(ratio)
         return min(
-            ratio * Fraction(delta) + max(ratio * epsilon.enclosure()[1] - 1, Fraction(0))
+            b * Fraction(delta) + max(b * epsilon.enclosure()[1] - 1, Fraction(0))
             for epsilon, delta in self.points
         )
 
@@ -133,6 +142,14 @@ class CurveLDP(SeparableNotion):
         upper = round_up(self.excess(Fraction(ratio)))
         sides = np.full(len(first), ratio), np.full(len(first), upper)
         return RowBlock.of_events("privacy", first, second, member, *sides)
+
+
+def read_ratio(ratio: Any) -> Fraction:
+    """The coefficient ``b`` of a row, a positive rational."""
+    number = rational(ratio, "ratio", "number above 0", 0)
+    if number == 0:
+        raise StatementError("ratio = 0 belongs to no row", code="zero-ratio", do="give ratio > 0")
+    return number
 
 
 def _read_points(points: Any) -> tuple[tuple[Budget, float], ...]:

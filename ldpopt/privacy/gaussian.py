@@ -20,6 +20,7 @@ from ldpopt.foundation.normal import normal_cdf
 from ldpopt.foundation.numbers import Float, rational, shaped_array
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy import plain
+from ldpopt.privacy.curve import read_ratio
 from ldpopt.privacy.notion import SeparableNotion
 
 LARGEST = 20  # masses over 2**53 have probits of at most 8.3: a larger mu would allow all of them
@@ -109,7 +110,7 @@ class GaussianLDP(SeparableNotion):
         It is the height of the tangent with the slope ``1 / b`` over the origin, divided by the
         slope.
         """
-        return _tangent(self.exact_mu, ratio)
+        return _tangent(self.exact_mu, read_ratio(ratio))
 
     def audit(self, channel: Any) -> Audit:
         """Decide the claim from the channel's numbers, exactly; the audit has the least ``mu``."""
@@ -189,8 +190,12 @@ def _ratio_of(total: float, mu: float) -> float:
     """
     from scipy.special import ndtr
 
-    low, high = -40.0, -mu / 2
+    low = -40.0
+    high = -mu / 2
     for _ in range(STEPS):
         middle = (low + high) / 2
-        low, high = (middle, high) if ndtr(middle) + ndtr(middle + mu) < total else (low, middle)
+        if ndtr(middle) + ndtr(middle + mu) < total:
+            low = middle
+        else:
+            high = middle
     return min(1.0, math.exp(mu * high + mu * mu / 2))

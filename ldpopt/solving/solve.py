@@ -167,7 +167,8 @@ def run_plan(steps: tuple[Step[Method], ...], task: Task) -> tuple[RawSolution, 
     for step in steps:
         _note(notes, str(step))
         try:
-            raw, last = _checked(_run_step(step, steps, task, notes), task), step.method
+            raw = _checked(_run_step(step, steps, task, notes), task)
+            last = step.method
         except NotRepresentableError as error:
             if step is steps[-1] and best is None:
                 raise

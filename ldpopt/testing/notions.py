@@ -280,7 +280,8 @@ def _tightness(checked: _CheckedNotion) -> None:
         return
     found = getattr(audit, name)
     require(found <= budget * (1 + 1e-12), f"audit() finds {name} {found:.17g} of {budget:.17g}")
-    less = replace(checked.notion, **{name: Budget(budget - EPSILON_STEP)})  # type: ignore[type-var]
+    notion: Any = checked.notion
+    less = replace(notion, **{name: Budget(budget - EPSILON_STEP)})
     lower = solve(checked.problem(less, gain))
     problem = f"{name} - {EPSILON_STEP} has a larger value: {lower.value} > {answer.value}"
     require(lower.value <= answer.value + TOLERANCE, problem)
@@ -347,7 +348,8 @@ def _private_channels(checked: _CheckedNotion) -> None:
     if not checked.notion.is_separated:
         return
     n, m = checked.shape
-    private, blocks = [], []
+    private = []
+    blocks = []
     for _ in range(CHANNELS):
         drawn = checked.rng.dirichlet(np.full(m, 0.5), n)
         constant = np.repeat(drawn.mean(axis=0)[None], n, axis=0)
