@@ -73,7 +73,7 @@ from itertools import (
     permutations,
     product,
 )
-from math import ceil, comb, e, exp, floor, frexp, isqrt, pi, prod, sqrt
+from math import ceil, comb, e, exp, floor, frexp, isqrt, lcm, pi, prod, sqrt
 from operator import add, mul, ne
 from pathlib import Path
 from statistics import NormalDist
@@ -428,13 +428,7 @@ class Notion:
 
     def audit(self, rows):
         """Refuse masses that violate an inequality of the notion."""
-        for y, owner in enumerate(self.owner):
-            is_kept = owner is None or not any(row[y] for x, row in enumerate(rows) if x != owner)
-            need(
-                is_kept,
-                f"not private: report {y} has mass under an input that does not own it",
-                ClaimError,
-            )
+        need_owned(rows, self.owner)
         if self.unit is not None and not self.delta:
             self.audit_columns(rows)
         else:
@@ -476,6 +470,16 @@ class Notion:
                 f"not private: input {i} against input {k}",
                 ClaimError,
             )
+
+
+def need_owned(rows, owners):
+    """Refuse masses of a report under an answer that does not own it, if another one does."""
+    for y, owner in enumerate(owners):
+        need(
+            owner is None or not any(row[y] for x, row in enumerate(rows) if x != owner),
+            f"not private: report {y} has mass under an input that does not own it",
+            ClaimError,
+        )
 
 
 # What each kind of notion has of its own. A table is what the file says of the notion, and place
@@ -622,6 +626,11 @@ def owners_of(table, place, sensitive, outputs):
     return [None if y in kept else place[y] for y in outputs]
 
 
+# 3b. Privacy notions of many budgets
+#
+# Each states what ``b P(i, E) - P(k, E)`` is at most, for every ``b > 0``.
+
+
 class Curve:
     """``b P(i, E) - P(k, E) <= excess(b)`` for all answers ``i != k``, events ``E`` and ``b > 0``.
 
@@ -750,6 +759,266 @@ def normal(z):
     return max(value - error, Fraction(0)), min(value + error, Fraction(1))
 
 
+# 3a. Privacy notions that compare averages
+#
+# Each is a list of comparisons of a column c, which has the masses of one report under all answers:
+# ``v.c <= e**(epsilon d) u.c``, with weights ``v, u >= 0`` that sum to 1 each. Where a notion has a
+# prior and the file states none for it, it is that of the problem.
+
+# What each kind has beside ``kind`` in a file, in addition to `KEYS`.
+AVERAGED = {
+    "leakage": "epsilon prior",
+    "information": "epsilon prior",
+    "secrets": "epsilon secrets pairs",
+    "pairwise": "table",
+    "cone": "bounds",
+    "all": "notions",
+}
+KEYS |= AVERAGED
+NOBODY = -1  # owner of a report that no answer may give
+
+
+class Comparison(NamedTuple):
+    """``v.c <= e**(epsilon d) u.c``: weights by the numbers of the answers, none of them 0."""
+
+    v: dict
+    u: dict
+    epsilon: object
+    d: object = 1
+
+    def whole(self):
+        """``v, u, scale``: the weights times ``scale``, in integers."""
+        scale = lcm(*(weight.denominator for weight in (*self.v.values(), *self.u.values())))
+        return *({x: int(a * scale) for x, a in part.items()} for part in (self.v, self.u)), scale
+
+    def allows(self, x):
+        """Whether it holds for the column of a report that only ``x`` gives."""
+        over, under, _ = power(self.epsilon, self.d)
+        return self.v.get(x, 0) * under <= over * self.u.get(x, 0)
+
+
+class Comparisons:
+    """A notion that is a list of comparisons, which hold for every report without an owner.
+
+    ``owner[y]`` is the only answer that may give report ``y``, `NOBODY` if none may, and None for a
+    report that is compared; ``units`` are the answers that may have such reports of their own.
+    """
+
+    is_pure = False
+    unit = None
+
+    def __init__(self, n, rows, owner, units=frozenset()):
+        self.n = n
+        self.rows = rows
+        self.whole = [row.whole() for row in rows]
+        self.owner = owner
+        self.units = units
+        self.tied = [y for y, keeper in enumerate(owner) if keeper is None]
+
+    def allows_unit(self, x):
+        """Whether answer ``x`` may have a report of its own, by name or by all comparisons."""
+        return x in self.units or all(row.allows(x) for row in self.rows)
+
+    def audit(self, masses):
+        """Refuse masses that violate a comparison: ``under v.c <= over u.c``, in integers.
+
+        ``over / under <= e**(epsilon d)``, so that masses that pass are private.
+        """
+        need_owned(masses, self.owner)
+        sizes = [len(row.v) + len(row.u) for row in self.rows]
+        kinds = len({(row.epsilon, row.d) for row in self.rows})
+        afford(sum(sizes) * len(self.tied) + 1000 * kinds)
+        columns = list(zip(*masses))
+        for r, (row, (v, u, _)) in enumerate(zip(self.rows, self.whole)):
+            over, under, _ = power(row.epsilon, row.d)
+            for y in self.tied:
+                top = sum(weight * columns[y][x] for x, weight in v.items())
+                least = sum(weight * columns[y][x] for x, weight in u.items())
+                holds = under * top <= over * least
+                need(holds, f"not private: report {y}, comparison {r}", ClaimError)
+
+    def relax(self, costs, row, total):
+        """Move rows ``v.c / e**(epsilon d) - u.c <= 0`` into the costs; they add nothing else.
+
+        The row holds for every private channel, as ``b <= e**-(epsilon d)``; only for reports that
+        are compared, and multipliers above 0. What the costs fall by is rounded down
+        (thm-cones-bound).
+        """
+        r, event, value = listed(row)
+        (y,) = listed(event)
+        v, u, scale = self.whole[whole(r, len(self.rows))]
+        known = isinstance(value, str) and self.owner[whole(y, len(self.owner))] is None
+        need(known and double(value) > 0, "a multiplier that does not belong to a comparison")
+        b = power(self.rows[r].epsilon, self.rows[r].d)[2]
+        value = double(value) * total
+        for x in {*v, *u}:
+            costs[x][y] -= value * (v.get(x, 0) * b - u.get(x, 0) * S) // scale
+        return r, y
+
+
+def notion_of(table, inputs, outputs, prior):
+    """The notion of a file: pairs of answers, or averages; ``prior`` is that of the problem."""
+    if table["kind"] not in AVERAGED:
+        return Notion(table, inputs, outputs)
+    return averaged(table, inputs, outputs, prior)
+
+
+def averaged(table, inputs, outputs, prior):
+    """The comparisons of a notion of any kind; those of pairs must have no delta.
+
+    Their order is that of the answers, and of what the file lists.
+    """
+    kind = table["kind"]
+    place = {name: x for x, name in enumerate(inputs)}
+    need(kind in KEYS, f"unknown kind {kind!r:.60}")
+    if kind == "all":
+        return all_of(table, inputs, outputs, prior)
+    if kind in AVERAGED:
+        known = {"kind", *AVERAGED[kind].split()}
+        need(set(table) <= known, f"unknown key among {sorted(table)}")
+        rows = COMPARED[kind](table, place, prior)
+        need(rows, "nothing is compared")
+        for row in rows:
+            need(nats(row.epsilon)[1] > 0, "epsilon is not above 0")
+        return Comparisons(len(inputs), rows, [None] * len(outputs))
+    notion = Notion(table, inputs, outputs)
+    need(not notion.delta and nats(notion.epsilon)[1] > 0, "a delta, or epsilon is not above 0")
+    pairs = permutations(range(notion.n), 2)
+    rows = [
+        Comparison({i: Fraction(1)}, {k: Fraction(1)}, notion.epsilon, notion.distance(i, k))
+        for i, k in pairs
+        if notion.distance(i, k) is not None
+    ]
+    return Comparisons(notion.n, rows, notion.owner, {*notion.owner} - {None})
+
+
+def all_of(table, inputs, outputs, prior):
+    """The comparisons of all notions that are listed, in their order; there are at least two.
+
+    An answer may have reports of its own if one notion names it so and each of both allows them, as
+    a unit or by its comparisons; a report that one notion gives to an answer is then that answer's,
+    and otherwise nobody's, as is a report of two owners.
+    """
+    _, parts = keys(table, "kind notions")
+    first, *others = [averaged(part, inputs, outputs, prior) for part in listed(parts)]
+    need(others, "an intersection has at least two notions")
+    for other in others:
+        both = (first, other)
+        named = first.units | other.units
+        units = {x for x in named if all(part.allows_unit(x) for part in both)}
+        owner = [common_owner(*keepers, units) for keepers in zip(first.owner, other.owner)]
+        first = Comparisons(first.n, first.rows + other.rows, owner, units)
+    return first
+
+
+def common_owner(one, two, units):
+    """Owner of a report under two notions: see `all_of`."""
+    if one is None and two is None:
+        return None
+    if None not in (one, two):
+        return one if one == two else NOBODY
+    keeper = two if one is None else one
+    return keeper if keeper in units else NOBODY
+
+
+def of_leakage(table, place, prior):
+    """Each answer against the average over the prior."""
+    mean = prior_of(table, place, prior)
+    return [Comparison({x: Fraction(1)}, mean, table["epsilon"]) for x in place.values()]
+
+
+def of_information(table, place, prior):
+    """Each answer against the average over the prior, and then the average against each answer."""
+    rows = of_leakage(table, place, prior)
+    return rows + [Comparison(u, v, epsilon) for v, u, epsilon, _ in rows]
+
+
+def of_secrets(table, place, prior):
+    """The distributions of the answer under two secrets, for the ordered pairs of secrets."""
+    stated = table["secrets"]
+    named = [[*pair] for pair in (stated.items() if isinstance(stated, dict) else listed(stated))]
+    names = labels([name for name, _ in named])
+    weights = {name: distribution(row, place) for name, (_, row) in zip(names, named)}
+    need(len(names) > 1, "there are fewer than two secrets")
+    pairs = list(permutations(names, 2))
+    if table.get("pairs") is not None:
+        pairs = [(label(s), label(t)) for s, t in map(listed, listed(table["pairs"]))]
+    need(all(s != t for s, t in pairs), "a secret against itself")
+    return [Comparison(weights[s], weights[t], table["epsilon"]) for s, t in dict.fromkeys(pairs)]
+
+
+def of_pairs(table, place, prior):
+    """Ordered pairs of answers, each with a budget of its own; each pair at most once."""
+    rows = map(listed, listed(table["table"]))
+    stated = [(place[label(i)], place[label(k)], epsilon) for i, k, epsilon in rows]
+    need(len({(i, k) for i, k, _ in stated}) == len(stated), "a pair has two budgets")
+    need(all(i != k for i, k, _ in stated), "a pair compares an answer with itself")
+    stated.sort(key=lambda row: row[:2])
+    return [
+        Comparison({i: Fraction(1)}, {k: Fraction(1)}, epsilon)
+        for i, k, epsilon in stated
+        if epsilon not in (None, "inf")  # such a pair is not compared
+    ]
+
+
+def of_bounds(table, place, prior):
+    """The comparisons that the file lists; their averages may leave out answers."""
+    bounds = [keys(bound, "over under epsilon") for bound in listed(table["bounds"])]
+    return [
+        Comparison(*(distribution(part, place, some=True) for part in (over, under)), epsilon)
+        for over, under, epsilon in bounds
+    ]
+
+
+COMPARED = {
+    "leakage": of_leakage,
+    "information": of_information,
+    "secrets": of_secrets,
+    "pairwise": of_pairs,
+    "cone": of_bounds,
+}
+
+
+def prior_of(table, place, prior):
+    """The prior that the file states for the notion, else that of the problem.
+
+    Doubles of the problem are taken as they are, and divided by their sum.
+    """
+    if table.get("prior") is not None:
+        return distribution(table["prior"], place)
+    need(prior is not None, "neither the notion nor the problem has a prior")
+    return {x: Fraction(weight, sum(prior)) for x, weight in enumerate(prior) if weight}
+
+
+def distribution(stated, place, some=False):
+    """Weights that are not 0 by the number of the answer, divided by their sum.
+
+    They are stated for each label, as an object or as pairs; or as one number for each answer,
+    which sum to 1 up to ``10**-9``. With ``some``, labels that are left out have weight 0.
+    """
+    if isinstance(stated, list) and not any(isinstance(part, list) for part in stated):
+        need(not some and len(stated) == len(place), "weights should be by label")
+        weights = dict(enumerate(map(weight_of, stated)))
+        need(abs(sum(weights.values()) - 1) <= Fraction(1, 10**9), "weights do not sum to 1")
+    else:
+        pairs = stated.items() if isinstance(stated, dict) else map(listed, listed(stated))
+        names, values = zip(*pairs)
+        weights = {place[name]: weight_of(value) for name, value in zip(labels([*names]), values)}
+        need(some or len(weights) == len(place), "an answer has no weight")
+    total = sum(weights.values())
+    need(total > 0, "all weights are 0")
+    return {x: weight / total for x, weight in weights.items() if weight}
+
+
+def weight_of(value):
+    """A rational ``>= 0``: that of a text such as ``1/3``, or the decimal that a number is."""
+    need(type(value) in (int, float, str), f"{value!r:.60} is not a weight")
+    text = str(value).strip().lower()
+    plain = re.fullmatch(r"[-+]?[0-9./]{1,8001}(e[-+]?[0-9]{1,3})?", text)
+    need(plain and Fraction(text) >= 0, f"{text!r:.60} is not a weight")
+    return Fraction(text)
+
+
 # 4. Programs: what the mechanism is worth, and what no private mechanism can pass
 #
 # A program maximizes a gain, or minimizes a loss, over all private channels P, which may have to
@@ -787,8 +1056,11 @@ class Problem:
         fits = not self.prior or (min(self.prior) >= 0 and abs(sum(self.prior) - S) <= S >> 30)
         need(fits, "the prior does not sum to 1")
         self.spreads = [max(row) - min(row) for row in self.utility]
-        of_kind = OF_CURVES.get(privacy["kind"], Notion)
-        self.notion = of_kind(privacy, inputs, outputs)
+        of_kind = OF_CURVES.get(privacy["kind"])
+        if of_kind:
+            self.notion = of_kind(privacy, inputs, outputs)
+        else:
+            self.notion = notion_of(privacy, inputs, outputs, self.prior)
         need(
             len({block["name"] for block in listed(blocks)}) == len(blocks),
             "two constraints have one name",
@@ -865,8 +1137,13 @@ class Problem:
             [sign * weight * worth * S for worth in row]
             for weight, row in zip(weights, self.utility)
         ]
-        relax = self.relax_event if isinstance(self.notion, Curve) else self.relax_pair
-        constant = sum(relax(costs, row, total) for row in listed(privacy))
+        if isinstance(self.notion, Comparisons):
+            used = [self.notion.relax(costs, row, total) for row in listed(privacy)]
+            need(len(set(used)) == len(used), "a comparison and a report have two multipliers")
+            constant = 0
+        else:
+            relax = self.relax_event if isinstance(self.notion, Curve) else self.relax_pair
+            constant = sum(relax(costs, row, total) for row in listed(privacy))
         for name, values in constraints.items():
             constant += self.relax_constraint(costs, name, values, total)
         # In both forms: an answer that may give no report at all is refused here.

@@ -40,6 +40,7 @@ from .foundation.budget import Budget as Budget
 from .foundation.rows import RowBlock as RowBlock
 from .mechanism.keyed import SecretKey as SecretKey
 from .mechanism.mechanism import Mechanism as Mechanism
+from .mechanism.questions import Question as Question
 from .noise import layers as layers
 from .plotting.plot import plot as plot
 from .polytope import convex as convex
@@ -50,11 +51,17 @@ from .polytope.points import ExtremePoints as ExtremePoints
 from .polytope.vertices import extreme_points as extreme_points
 from .privacy import neighbors as neighbors
 from .privacy.approximate import ApproximateLDP as ApproximateLDP
+from .privacy.cone import ColumnCone as ColumnCone
+from .privacy.cone import OddsBound as OddsBound
 from .privacy.curve import CurveLDP as CurveLDP
 from .privacy.gaussian import GaussianLDP as GaussianLDP
 from .privacy.graph import GraphDP as GraphDP
+from .privacy.information import InformationPrivacy as InformationPrivacy
+from .privacy.leakage import PML as PML
 from .privacy.metric import MetricDP as MetricDP
 from .privacy.one_sided import OneSided as OneSided
+from .privacy.pairwise import PairwiseLDP as PairwiseLDP
+from .privacy.pufferfish import Secrets as Secrets
 from .privacy.pure import PureLDP as PureLDP
 from .privacy.utility_optimized import UtilityOptimizedLDP as UtilityOptimizedLDP
 from .problem import constraints as constraints

@@ -24,6 +24,9 @@ from checker_cases import ALL_SETS, designs, saved
 from ldpopt.accounting import CurveCertificate, compose, permanent, shuffled
 from ldpopt.certificate.design_certificate import load_certificate
 from ldpopt.errors import LdpoptError
+from ldpopt.mechanism.questions import Question
+from ldpopt.surveys.models import ModelQuestion
+from ldpopt.surveys.technique import Technique
 from ldpopt.tables.origin import BESIDE, read_origin
 
 COIN = [[0.75, 0.25], [0.25, 0.75]]
@@ -83,6 +86,21 @@ def surveys() -> dict[str, lo.Survey]:
         "patterns": lo.Survey({"a": ["n", "y"], "b": ["n", "y"]}, epsilon=2.0, scheme="joint"),
         "joint": lo.Survey(three, epsilon=3.0, scheme="joint"),
         "numbers": lo.Survey(own, epsilon=3.0, scheme="joint"),
+        "models": lo.Survey(models()),
+    }
+
+
+def models() -> dict[str, Question]:
+    """Questions with several mechanisms, behaviors of each form, a technique and edges."""
+    coins = {1: lo.Mechanism(COIN, ["x", "y"]), "b": lo.Mechanism(COIN[::-1], ["x", "y"])}
+    behaviors = {"u": "uniform", "r": "x", "l": [0.25, 0.75], "m": {"y": 1.0}}
+    named = Technique.read({"crosswise": "1/6"})
+    asked = lo.ReportModel(named.mechanism(), behaviors={"c": "same"})
+    return {
+        "a": ModelQuestion(lo.ReportModel(coins, column="half", behaviors=behaviors)),
+        "b": ModelQuestion(asked, technique=named),
+        "c": ModelQuestion(named.mechanism(), technique=named, edges=[-np.inf, 0.5, np.inf]),
+        "d": Question(lo.design(lo.Workload.prefix(3), lo.PureLDP(1.0)), edges=[0, 1, 2, 3]),
     }
 
 

@@ -22,6 +22,7 @@ from ldpopt.foundation.display import Facts, HasFacts, Part, Table
 from ldpopt.foundation.labels import codes
 from ldpopt.foundation.numbers import Float, listed_items, real_number, short_repr, whole_number
 from ldpopt.frequencies.subset_selection import SubsetSelection
+from ldpopt.mechanism.assigned import AssignedMechanisms
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import Notion
 
@@ -283,10 +284,28 @@ def _source(channel: Any, pairs: Any) -> Source:
         share = drawn.p * Fraction(n - drawn.size, n - 1)
         return Ratios(drawn.distribution.odds, share, is_attained=True)
     odds = getattr(drawn, "odds", None)
+    if isinstance(drawn, AssignedMechanisms):
+        return _of_assigned(drawn, pairs)
     if not isinstance(drawn, Mechanism) and isinstance(odds, Fraction):
         # as binary randomized response, which reveals most
         return Ratios(odds, odds / (1 + odds), is_attained=False)
     return compared(channel, pairs)
+
+
+def _of_assigned(laws: AssignedMechanisms, pairs: Any) -> ChannelSource:
+    """The rows of several mechanisms, of which each person has one that is known: answers are
+    compared within each, and the number of a column means nothing between them.
+    """
+    each = [compared(law, pairs) for law in laws.mechanisms.values()]
+    width = max(source.counts.shape[1] for source in each)
+    counts = [np.pad(s.counts, ((0, 0), (0, width - s.counts.shape[1]))) for s in each]
+    n = len(laws.inputs)
+    first, second = (
+        np.concatenate([getattr(source, side) + n * i for i, source in enumerate(each)])
+        for side in ("first", "second")
+    )
+    inputs = [answer for source in each for answer in source.inputs]
+    return ChannelSource(np.vstack(counts), first, second, inputs, channels=len(each))
 
 
 def compared(channel: Any, pairs: Any) -> ChannelSource:

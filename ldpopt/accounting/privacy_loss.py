@@ -153,6 +153,7 @@ class ChannelSource(Source):
     second: Int
     inputs: Sequence[Any] = ()  # labels of the answers, if they are known
     points: Points = None
+    channels: int = 1  # whose rows follow each other: a person has one, and others know which
 
     kind: ClassVar[str] = "reports"
 
@@ -167,15 +168,17 @@ class ChannelSource(Source):
 
     @cached_property
     def compares_all(self) -> bool:
-        """Whether all ordered pairs of answers are compared."""
+        """Whether all ordered pairs of answers are compared, in each channel."""
         n = len(self.counts)
-        return len(np.unique(self.first * n + self.second)) == n * (n - 1)
+        pairs = n * (n // self.channels - 1)
+        return len(np.unique(self.first * n + self.second)) == pairs
 
     @property
     def leaves_out(self) -> bool:
         """Whether two answers are compared in neither order."""
         n = len(self.counts)
-        return not self.compares_all and len(self.named_pairs) < n * (n - 1) // 2
+        every = n * (n // self.channels - 1) // 2
+        return not self.compares_all and len(self.named_pairs) < every
 
     @cached_property
     def losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:
@@ -211,7 +214,8 @@ class ChannelSource(Source):
         bounds the excess.
         """
         pairs = zip(self.first.tolist(), self.second.tolist(), strict=True)
-        named = None if self.compares_all else [list(pair) for pair in pairs]
+        is_every = self.compares_all and self.channels == 1
+        named = None if is_every else [list(pair) for pair in pairs]
         ratios = [str(ratio) for ratio in self.losses[0].ratios]
         return {"kind": self.kind, "masses": self.counts.tolist(), "pairs": named, "ratios": ratios}
 

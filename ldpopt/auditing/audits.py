@@ -16,6 +16,7 @@ from ldpopt.foundation.budget import Budget, epsilon_above, log_enclosure, round
 from ldpopt.foundation.display import Facts, HasFacts, label
 from ldpopt.foundation.numbers import short_repr, whole_number
 
+ANSWERS = ("answer", "answer")  # what pairs of rows are
 Verdict = Literal["certified", "violated", "undecided"]
 Witness = tuple[Any, Any, Any]  # two inputs, and an output or an event
 Worst = tuple[float, Witness | None]  # the largest number of all pairs, and what attains it
@@ -40,6 +41,9 @@ class Audit(HasFacts):
     verdict : {"certified", "violated", "undecided"}
         Whether the claim holds for the real ``e**epsilon``. Without a claim: whether any finite
         epsilon holds.
+    nouns : tuple of two str
+        What the first two parts of the witness are, such as answers or secrets; an empty one has a
+        name that needs no noun.
     mu : float or None
         Smallest ``mu`` of a Gaussian claim, rounded up; ``epsilon`` is then that of pure privacy.
         None for other claims.
@@ -51,6 +55,7 @@ class Audit(HasFacts):
     verdict: Verdict
     claim: str = ""
     curve: Callable[[Budget], float] = field(default=lambda _: math.nan, repr=False, compare=False)
+    nouns: tuple[str, str] = field(default=ANSWERS, repr=False)
     mu: float | None = None
 
     def __post_init__(self) -> None:
@@ -78,7 +83,7 @@ class Audit(HasFacts):
                 if isinstance(y, tuple)
                 else label(y)
             )
-            witness = f"answers {label(x)} and {label(other)}, report {event}"
+            witness = f"{_compared(self.nouns, label(x), label(other))}, report {event}"
         rows = [
             ("claim", f"{self.claim or 'none'}: {self.verdict}"),
             *([] if self.mu is None else [("smallest mu", f"{self.mu:.12g}")]),
@@ -98,6 +103,14 @@ class Audit(HasFacts):
         rounded up.
         """
         return self.curve(Budget(epsilon))
+
+
+def _compared(nouns: tuple[str, str], first: str, second: str) -> str:
+    """Two things that are compared, in words."""
+    if nouns[0] == nouns[1] and nouns[0]:
+        return f"{nouns[0]}s {first} and {second}"
+    names = zip(nouns, (first, second), strict=True)
+    return " against ".join(f"{noun} {name}" if noun else name for noun, name in names)
 
 
 def verdict_of_ratio(ratio: Fraction | float, budget: Budget) -> tuple[float, Verdict]:

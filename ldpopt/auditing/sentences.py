@@ -11,6 +11,11 @@ NO_WITNESS = Topic(
     "no witness",
     (
         Sentence(
+            "equal averages",
+            lambda audit: set(audit.nouns) != {"answer"} and audit.curve(Budget(0)) == 0,
+            "none: all averages that are compared are equal",
+        ),
+        Sentence(
             "equal",
             lambda audit: audit.curve(Budget(0)) == 0,
             "none: all rows that are compared are equal",

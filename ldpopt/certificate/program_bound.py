@@ -7,9 +7,13 @@ of its rows.
 where ``s_r`` is the upper or lower bound of row ``r``, by the sign of its multiplier. The maximum
 is over row-stochastic channels (pairwise form) or channels of the compact form. The rows of the
 library's privacy notions are built again, from the statement and a rational enclosure of
-``e**-epsilon``: the solver's rows are not trusted.
+``e**-epsilon``: the solver's rows are not trusted. A notion of pairs has multipliers of pairs and
+events, `PairRows`; one that compares averages has multipliers of its comparisons and outputs,
+`ComparisonRows`; rows of side constraints and of plug-ins are taken as they are stated. Whatever
+the multipliers are, the bound holds: wrong ones make it weak.
 """
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -20,11 +24,12 @@ import numpy as np
 from ldpopt.certificate.compact import MIN_COARSE_ENTRIES, coarse_integers, columns_bound
 from ldpopt.certificate.integers import GRID, Integers, integers
 from ldpopt.certificate.program_digits import ProgramDigits
-from ldpopt.errors import CertificateError
+from ldpopt.errors import CertificateError, NotRepresentableError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.rows import RowBlock
-from ldpopt.privacy import Ties
+from ldpopt.privacy import Comparisons, Ties
+from ldpopt.privacy.comparisons import coefficient
 from ldpopt.problem.problem import Problem
 
 Form = Literal["compact", "pairwise"]
@@ -80,6 +85,23 @@ class PairRows:
 
 
 @dataclass(frozen=True, eq=False)
+class ComparisonRows:
+    r"""Rows :math:`v_r \cdot c_y \le e^{\epsilon_r} u_r \cdot c_y` of a notion's comparisons, with
+    multipliers.
+
+    They are scaled as in a program: :math:`\sum_x (b_r v_{rx} - u_{rx}) P(x, y) \le 0` with
+    :math:`b_r = e^{-\epsilon_r}`.
+    """
+
+    comparison: Int  # r, its place in `Notion.comparisons`, shape (rows,)
+    y: Int  # output, shape (rows,)
+    value: Float  # positive multipliers, shape (rows,)
+
+
+NO_COMPARISONS = ComparisonRows(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+
+
+@dataclass(frozen=True, eq=False)
 class Multipliers:
     """Numbers that prove a bound, for the gain to be maximized (a loss counts with the sign
     changed).
@@ -99,6 +121,8 @@ class Multipliers:
     pairs: PairRows
     # multipliers of side constraints, and of a plug-in notion's rows
     blocks: tuple[tuple[RowBlock, Float], ...]
+    # multipliers of the comparisons of a notion that has no ties
+    comparisons: ComparisonRows = NO_COMPARISONS
 
 
 def bound(problem: Problem, multipliers: Multipliers, *, coarse: bool = False) -> Fraction:
@@ -148,6 +172,7 @@ def bound_of(digits: ProgramDigits, multipliers: Multipliers, *, coarse: bool = 
     costs = sign * shares[:, None] * digits.utility
     cost_grid += grid - GRID
     constant = _relax_pairs(costs, problem, multipliers.pairs, cost_grid)
+    _relax_comparisons(costs, problem, multipliers.comparisons, cost_grid)
     for block, values in multipliers.blocks:
         if values.any():
             require_valid(problem, block)
@@ -199,10 +224,10 @@ def weights(digits: ProgramDigits, multipliers: Multipliers) -> tuple[Integers, 
 
 def _best_entries(costs: Integers, problem: Problem) -> list[int]:
     """Largest cost of each input, over the outputs that it may report."""
-    ties = problem.definition()
-    if ties is None or ties.owner is None:
+    notion = problem.definition() or problem.comparisons()
+    if notion is None or notion.owner is None:
         return [int(largest) for largest in costs.max(axis=1)]
-    allowed = ties.allowed(costs.shape[1])
+    allowed = notion.allowed(costs.shape[1])
     return [
         int(row[permitted if permitted.any() else ...].max())
         for row, permitted in zip(costs, allowed, strict=True)
@@ -270,8 +295,13 @@ def _heights(problem: Problem, pairs: PairRows, ratio: Float, scaled: Integers) 
 
 
 def require_valid(problem: Problem, block: RowBlock) -> None:
-    """Refuse rows that a notion generated and does not state to be valid."""
-    if block.name != "privacy" or not problem.privacy.is_separated:
+    """Refuse rows that a notion generated and does not state to be valid.
+
+    What `Notion.rows` lists is the definition itself, which is part of the statement: it is trusted
+    as it is for a notion that generates nothing. A generated row is the result of a search, and an
+    error in it would make a bound that does not hold; so the notion has to recognize it.
+    """
+    if block.name != "privacy" or not problem.privacy.is_separated or _is_listed(problem, block):
         return
     labelled = replace(block, inputs=problem.inputs, outputs=problem.outputs)
     if not problem.privacy.is_valid(labelled):
@@ -281,6 +311,16 @@ def require_valid(problem: Problem, block: RowBlock) -> None:
             code="generated-rows",
             do="write is_valid(block), or excess(ratio) for rows of events",
         )
+
+
+def _is_listed(problem: Problem, block: RowBlock) -> bool:
+    """Whether a block is the list of all rows of the notion."""
+    try:
+        rows = problem.privacy.rows(problem.inputs, len(problem.outputs))
+    except NotRepresentableError:
+        return False
+    parts = ("row", "x", "y", "coefficient", "lower", "upper")
+    return all(np.array_equal(getattr(rows, part), getattr(block, part)) for part in parts)
 
 
 def _ratios(problem: Problem, pairs: PairRows) -> tuple[Integers, float]:
@@ -331,6 +371,52 @@ def _ratio(epsilon: Budget, distance: float) -> int:
         return 0
     high = epsilon.enclosure(Fraction(distance))[1]
     return (high.denominator << GRID) // high.numerator
+
+
+def _relax_comparisons(
+    costs: Integers, problem: Problem, rows: ComparisonRows, cost_grid: int
+) -> None:
+    """Move comparisons into the objective, in place; their sides are 0, so that no constant
+    arises.
+
+    For the row of comparison ``r`` and output ``y`` with the multiplier ``w`` the cost of ``x``
+    falls by ``w (v_x / a - u_x)``. The coefficient is computed in rationals with the upper end of
+    the enclosure of ``a``, and rounded down: channels are not negative, so that the bound can only
+    rise.
+    """
+    if not len(rows.value):
+        return
+    comparisons = problem.comparisons()
+    if problem.definition() is not None or comparisons is None:
+        message = f"{problem.privacy!r} has no comparisons, but a multiplier belongs to one"
+        raise CertificateError(message, code="no-comparisons", do=MULTIPLIERS)
+    if not (rows.value > 0).all() or not rows.comparison.max() < len(comparisons):
+        message = f"a multiplier is not one of the {len(comparisons)} comparisons"
+        raise CertificateError(message, code="comparison", do=MULTIPLIERS)
+    tied = comparisons.tied_outputs(costs.shape[1])
+    if not tied[rows.y].all():
+        name = problem.outputs[rows.y[int(np.argmin(tied[rows.y]))]]
+        message = f"{problem.privacy!r} has no rows for output {name!r}, but a multiplier for one"
+        raise CertificateError(message, code="owned", do=MULTIPLIERS)
+    scaled = integers(rows.value, grid=cost_grid)
+    places = zip(rows.comparison.tolist(), rows.y.tolist(), scaled.tolist(), strict=True)
+    coefficients: dict[int, list[tuple[int, int]]] = {}
+    for r, y, multiplier in places:
+        if r not in coefficients:
+            coefficients[r] = _whole_coefficients(comparisons, r)
+        for x, weight in coefficients[r]:
+            costs[x, y] -= multiplier * weight
+
+
+def _whole_coefficients(comparisons: Comparisons, r: int) -> list[tuple[int, int]]:
+    """Input and coefficient ``v_x / a - u_x`` over ``2**GRID`` of a comparison, rounded down."""
+    over = comparisons.over[r]
+    under = comparisons.under[r]
+    high = comparisons.enclosures[r][1]
+    return [
+        (x, math.floor(coefficient(over, under, high, x) * (1 << GRID)))
+        for x in over.keys() | under.keys()
+    ]
 
 
 def _relax(costs: Integers, block: RowBlock, values: Float, cost_grid: int) -> int:

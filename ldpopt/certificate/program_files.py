@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.certificate.documents import open_document, read_masses, text_of
-from ldpopt.certificate.program_bound import Multipliers, PairRows
+from ldpopt.certificate.program_bound import ComparisonRows, Multipliers, PairRows
 from ldpopt.errors import CertificateError, StatementError
 from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.files import FilePath, replacing
@@ -117,9 +117,44 @@ def _plain_multipliers(multipliers: Multipliers, problem: Problem) -> dict[str, 
     )
     plain: dict[str, Any] = {"form": multipliers.form, "row_sums": _hex(multipliers.row_sums)}
     plain |= {"worst_case": _hex(multipliers.worst_case), "privacy": rows}
+    if problem.ties() is None and problem.comparisons() is not None:
+        plain["privacy"] = _plain_comparisons(multipliers.comparisons)
     return plain | {
         "constraints": {block.name: _hex(values) for block, values in multipliers.blocks}
     }
+
+
+def _has_ratios(problem: Problem) -> bool:
+    """Whether rows of events have ratios of their own: the notion has neither ties nor
+    comparisons.
+    """
+    return problem.ties() is None and problem.comparisons() is None
+
+
+def _plain_comparisons(rows: ComparisonRows) -> list[list[Any]]:
+    """Multipliers of comparisons: place in the notion's list, outputs, and the number."""
+    places = zip(rows.comparison.tolist(), rows.y.tolist(), rows.value.tolist(), strict=True)
+    return [[r, [y], value.hex()] for r, y, value in places]
+
+
+def _comparison_rows(entry: Entry, problem: Problem, m: int) -> ComparisonRows:
+    """Read what `_plain_comparisons` wrote; every comparison and output at most once."""
+    comparisons = problem.comparisons()
+    if comparisons is None:
+        raise entry.error("the privacy notion has no comparisons, whose multipliers these are")
+    places = []
+    values = []
+    for part in entry.list():
+        r, outputs, number = part.list(3)
+        (y,) = outputs.list(1)
+        places.append((r.whole(len(comparisons)), y.whole(m)))
+        values.append(number.hexadecimal())
+        if values[-1] <= 0:
+            raise number.error(f"the multiplier {values[-1]} is not positive")
+    if len(set(places)) < len(places):
+        raise entry.error("a comparison and an output have two multipliers")
+    table = np.array(places, np.int64).reshape(-1, 2)
+    return ComparisonRows(table[:, 0], table[:, 1], np.array(values, float))
 
 
 def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
@@ -138,14 +173,26 @@ def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
         raise table["worst_case"].error(
             f"the worst case has the negative weight {worst_case.min():g}"
         )
+    constraints = table["constraints"].table(*(block.name for block in problem.constraints))
+    blocks = tuple(
+        (block, constraints[block.name].hexadecimals(len(block))) for block in problem.constraints
+    )
+    if problem.definition() is None and not _has_ratios(problem):
+        compared = _comparison_rows(table["privacy"], problem, m)
+        return Multipliers(form, row_sums, worst_case, PairRows.joined([]), blocks, compared)
+    pairs = _pair_rows(table["privacy"], n, m, has_ratio=_has_ratios(problem))
+    return Multipliers(form, row_sums, worst_case, pairs, blocks)
+
+
+def _pair_rows(entry: Entry, n: int, m: int, *, has_ratio: bool) -> PairRows:
+    """Read multipliers of pairs: first and second input, outputs of the event, and the number."""
     first = []
     second = []
     row = []
     y = []
     value = []
     ratio = []
-    has_ratio = problem.ties() is None
-    for r, given_row in enumerate(table["privacy"].list()):
+    for r, given_row in enumerate(entry.list()):
         x, k, event, number, *rest = given_row.list(5 if has_ratio else 4)
         outputs = [output.whole(m) for output in event.list()]
         if sorted(set(outputs)) != outputs:
@@ -159,22 +206,12 @@ def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
         value.append(number.hexadecimal())
         if value[-1] <= 0:
             raise number.error(f"the multiplier {value[-1]} is not positive")
-        ratio += [entry.hexadecimal() for entry in rest]
+        ratio += [each.hexadecimal() for each in rest]
         if rest and ratio[-1] <= 0:
             raise rest[0].error(f"the ratio {ratio[-1]} is not positive")
     places: Any = [np.array(part, np.int64) for part in (first, second, row, y)]
     ratios = np.array(ratio, float) if has_ratio else None
-    constraints = table["constraints"].table(*(block.name for block in problem.constraints))
-    blocks = tuple(
-        (block, constraints[block.name].hexadecimals(len(block))) for block in problem.constraints
-    )
-    return Multipliers(
-        form,
-        row_sums,
-        worst_case,
-        PairRows(places[0], places[1], places[2], places[3], np.array(value, float), ratios),
-        blocks,
-    )
+    return PairRows(places[0], places[1], places[2], places[3], np.array(value, float), ratios)
 
 
 def _some(entry: Entry, n: int, *, is_there: bool) -> Float | None:
@@ -192,18 +229,15 @@ def _hex(values: Float | None) -> list[str] | None:
 
 
 def _plain_problem(problem: Problem) -> dict[str, Any]:
-    """The statement; its notion must have ties or an excess for each ratio, since multipliers of
-    other rows cannot be written to a file.
+    """The statement; its notion must have ties, comparisons or an excess for each ratio, since
+    multipliers of other rows cannot be written to a file.
     """
-    if problem.ties() is None and problem.privacy.excess(Fraction(1)) is None:
+    if _has_ratios(problem) and problem.privacy.excess(Fraction(1)) is None:
         message = (
             f"the privacy notion {type(problem.privacy).__name__} cannot be written to a "
             "certificate file"
         )
-        do = (
-            "use certify() in Python; files support notions that derive from TiedNotion or write "
-            "excess(ratio)"
-        )
+        do = "use certify() in Python; files hold notions with ties, comparisons or excess(ratio)"
         raise CertificateError(message, code="notion-rows", do=do)
     try:
         return plain(problem)

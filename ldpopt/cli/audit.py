@@ -80,9 +80,9 @@ def _audit_survey(file: str, epsilon: str | None, json: str | None) -> None:
 
     survey = questions.read_survey_file(file)
     holds = epsilon is None or survey.odds <= Budget(epsilon).enclosure()[0]
-    table, data = questions.survey_table(survey)
+    tables, data = questions.survey_tables(survey)
     spent = f"a person spends epsilon {survey.epsilon:.9g} ({survey.scheme})"
-    show(Facts(survey.title, [table, spent]), data | {"claim": epsilon, "holds": holds}, json)
+    show(Facts(survey.title, [*tables, spent]), data | {"claim": epsilon, "holds": holds}, json)
     if not holds:
         problem = f"the claim epsilon = {epsilon} is violated: a person spends {survey.epsilon:.9g}"
         refuse(problem, "claim this epsilon, or solve the survey with a smaller one")

@@ -14,7 +14,7 @@ from ldpopt.cli import options
 from ldpopt.cli.design import run_design
 from ldpopt.cli.options import argument, new_file, option
 from ldpopt.cli.printing import audit_data, picked, refuse, require_gap, say, show, working
-from ldpopt.cli.questions import is_survey, read_survey_file, refuse_options, survey_table
+from ldpopt.cli.questions import is_survey, read_survey_file, refuse_options, survey_tables
 from ldpopt.cli.solve import say_notes, solve_and_certify
 from ldpopt.errors import LdpoptError, ModelFileError
 from ldpopt.foundation.display import Facts, label, privacy_text
@@ -215,14 +215,13 @@ def _certify_survey(file: str, gap: float | None, independent: bool, json: str |
                 path = str(Path(folder) / f"{place}.json")
                 claim.save(path)
                 _check_independently(path, f"question {label(name)}")
-    table, data = survey_table(survey)
-    verdict = (
-        []
-        if failures
-        else [f"a person spends epsilon {survey.epsilon:.9g}, and all certificates hold"]
-    )
+    tables, data = survey_tables(survey)
+    spent = f"a person spends epsilon {survey.epsilon:.9g}"
+    if survey.certificates:
+        spent = f"a person spends epsilon {survey.epsilon:.9g}, and all certificates hold"
+    verdict = [] if failures else [spent]
     data |= {"holds": not failures, "failures": failures}
-    show(Facts(f"{file}: {survey.title}", [table, *verdict]), data, json)
+    show(Facts(f"{file}: {survey.title}", [*tables, *verdict]), data, json)
     _require_truth(failures)
     require_gap(
         max((claim.relative_gap for claim in survey.certificates.values()), default=0.0), gap

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ldpopt.cli import options
 from ldpopt.cli.printing import picked, show
-from ldpopt.cli.questions import is_survey, read_survey_file, survey_table
+from ldpopt.cli.questions import is_survey, read_survey_file, survey_tables
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.display import Facts, Part, Table, label, privacy_text
 
@@ -34,6 +34,7 @@ def check(file: options.ModelOrSurveyPath, json: options.Json = None) -> None:
     model = read_model(file)
     data: dict[str, Any] = {"title": model.title, "privacy": privacy_text(model.privacy)}
     parts: list[Part] = [("privacy", data["privacy"])]
+    parts += _privacy_parts(model, data)
     if model.problem is not None:
         data |= _problem_data(model)
         parts += _problem_parts(data)
@@ -41,6 +42,23 @@ def check(file: options.ModelOrSurveyPath, json: options.Json = None) -> None:
         data["workload"] = _workload_data(model)
         parts += _workload_parts(model, data["workload"])
     show(Facts(model.title or file, parts), data, json)
+
+
+def _privacy_parts(model: Model, data: dict[str, Any]) -> list[Part]:
+    """What a notion that compares averages promises, and how many comparisons it has."""
+    from ldpopt.privacy.sentences import promises_of
+
+    problem = model.problem
+    inputs = model.require_design().workload.inputs if problem is None else problem.inputs
+    promises = promises_of(model.privacy, inputs)
+    if not promises:
+        return []
+    parts: list[Part] = [("promise", text) for text in promises]
+    comparisons = model.privacy.comparisons(inputs)
+    if comparisons is None:
+        return parts
+    data["comparisons"] = len(comparisons)
+    return [("comparisons", f"{len(comparisons):,} for each report"), *parts]
 
 
 def _problem_data(model: Model) -> dict[str, Any]:
@@ -171,20 +189,18 @@ def _check_survey(path: str, json: str | None) -> None:
 
     if Path(path).suffix.lower() != ".toml":
         survey = read_survey_file(path)
-        table, data = survey_table(survey)
+        tables, data = survey_tables(survey)
         sentence = CERTAIN.say(Risks(survey))
-        parts: list[Part] = [table, f"scheme: {survey.scheme}, solved", sentence]
+        parts: list[Part] = [*tables, f"scheme: {survey.scheme}, solved", sentence]
         show(Facts(survey.title, parts), data | {"sentence": sentence}, json)
         return
     statement = read_survey(path)
     entries: list[dict[str, Any]] = []
     for name, question in statement.section.question.items():
-        answers = (
-            getattr(statement.sources[name], "inputs", ())
-            if name in statement.sources
-            else question.inputs
-        )
-        entry = {"question": name, "answers": len(answers), "epsilon": statement.budgets.get(name)}
+        law = statement.sources[name].randomizer if name in statement.sources else None
+        answers = question.inputs if law is None else law.inputs
+        epsilon = statement.budgets.get(name) if law is None else law.audit().epsilon
+        entry = {"question": name, "answers": len(answers), "epsilon": epsilon}
         entries.append(entry | {"missing": question.missing, "mechanism": question.mechanism})
     data = {"title": statement.section.title, "epsilon": statement.section.epsilon}
     data |= {"scheme": statement.scheme, "questions": entries}

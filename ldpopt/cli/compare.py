@@ -4,6 +4,7 @@ literature.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,11 +24,14 @@ from ldpopt.cli.printing import (
     show,
     working,
 )
+from ldpopt.cli.questions import read_mechanism
 from ldpopt.errors import NoSolutionError
 from ldpopt.foundation.display import Facts, Part
+from ldpopt.foundation.labels import first_duplicate
 
 if TYPE_CHECKING:
     from ldpopt.designing import DesignComparison
+    from ldpopt.mechanism.mechanism import Mechanism
     from ldpopt.problem.modelfile import Model
     from ldpopt.studies.literature import Comparison
 
@@ -43,6 +47,7 @@ def compare(
             min=0.0,
         ),
     ] = None,
+    mechanism: options.OwnMechanisms = None,
     json: options.Json = None,
 ) -> None:
     """Compare all methods, and the mechanisms of the literature.
@@ -50,6 +55,7 @@ def compare(
     For a utility: the closed forms that apply, each installed solver in each form that it supports,
     and the best extreme point. If a method fails, the others continue. Then, for a utility and for
     a workload: the mechanisms from the literature, with the ratio of their value to the optimum.
+    With a workload also mechanisms of your own, each beside the best design of its own epsilon.
     Exit code 1 if a mechanism is not private, a gap is too large, or the model's [expect] is not
     met.
     """
@@ -57,6 +63,11 @@ def compare(
     from ldpopt.studies.literature import compare as compare_problem
 
     loaded = read_model(model)
+    own = read_own(mechanism)
+    if own and loaded.design is None:
+        raise typer.BadParameter(
+            f"--mechanism is compared with a design, and {model} has no [workload]: leave it out"
+        )
     limit = loaded.time_limit if time_limit is None else time_limit
     data: dict[str, Any] = {}
     parts: list[Part] = []
@@ -70,7 +81,7 @@ def compare(
         comparison is None or comparison.finished == comparison.planned
     ):
         with working(f"comparing {Path(model).name}"):
-            designs = compare_model_designs(loaded, gap, limit)
+            designs = compare_model_designs(loaded, gap, limit, own)
         data["design"] = designs.to_dict()
         facts = designs.facts()
         table: Any = facts.parts[0]
@@ -81,8 +92,9 @@ def compare(
         require_expected(loaded, comparison.best.value, "value")
     if designs is not None:
         # the best is first
-        if designs.others and designs.others[0].value < designs.best.value * (1 - 1e-9):
-            gap_found, name = designs.best.relative_gap, designs.others[0].name
+        peers = designs.literature
+        if peers and peers[0].value < designs.best.value * (1 - 1e-9):
+            gap_found, name = designs.best.relative_gap, peers[0].name
             say(
                 f"note: the search ended at the relative gap {gap_found:.2g}, and {name} has a "
                 "smaller variance"
@@ -91,16 +103,36 @@ def compare(
         require_expected(loaded, designs.best.value, "variance")
 
 
+def read_own(paths: list[str] | None) -> dict[str, Mechanism]:
+    """The mechanisms of some files, by the names of the files."""
+    names = [Path(path).stem for path in paths or ()]
+    if (twice := first_duplicate(names)) is not None:
+        raise typer.BadParameter(
+            f"two files of --mechanism have the name {twice[0]}: rename one of them"
+        )
+    return dict(zip(names, map(read_mechanism, paths or ()), strict=True))
+
+
 def compare_model_designs(
-    model: Model, gap: float | None, time_limit: float | None
+    model: Model, gap: float | None, time_limit: float | None, own: Mapping[str, Mechanism]
 ) -> DesignComparison:
-    """Design for a model's workload, and compute the mechanisms of the literature for it."""
+    """Design for a model's workload, and compute the mechanisms of the literature for it, and those
+    of the user.
+    """
     from ldpopt.designing import compare_designs
 
     problem = model.require_design()
     best = run_design(model, gap, time_limit)
     aim: dict[str, Any] = {"weights": problem.weights, "objective": problem.objective}
-    return compare_designs(problem.workload, problem.privacy, **aim, best=best)
+    return compare_designs(
+        problem.workload,
+        problem.privacy,
+        **aim,
+        gap=1e-6 if gap is None else gap,
+        time_limit=time_limit,
+        best=best,
+        others=own,
+    )
 
 
 def _exit_unless_solved(comparison: Comparison, gap: float) -> None:

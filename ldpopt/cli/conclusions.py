@@ -66,7 +66,7 @@ def conclude(
     conclusions: Conclusions,
     estimates: SurveyEstimate,
     survey: Survey,
-    weights: str | None,
+    options: dict[str, Any],
     reading: Reading,
 ) -> tuple[Facts, str, list[dict[str, Any]]] | None:
     """What follows from the estimates: facts, the name of the rows in JSON, and the rows; None if
@@ -78,7 +78,7 @@ def conclude(
         return found.facts(), "differences", found.entries()
     if conclusions.against is not None:
         with working(f"counting {conclusions.against}"):
-            before = survey.estimate(conclusions.against, weights=weights, **vars(reading))
+            before = survey.estimate(conclusions.against, **options, **vars(reading))
         changes = estimates - before
         return changes.facts(), "differences", changes.entries()
     if conclusions.quantile:
@@ -98,9 +98,9 @@ def _quantiles(
         rows += [{**row, "answer": p} for row in found.entries()]
     if not rows:
         raise StatementError(
-            "no question has answers that are numbers, or the shares up to each answer",
+            "no question has answers that are numbers, edges, or the shares up to each answer",
             code="frequencies",
-            do='ask for ordered answers by workload = "prefix"',
+            do='state edges = [...] or workload = "prefix" for questions of ordered answers',
         )
     entries = [
         {("quantile" if key == "answer" else key): cell for key, cell in row.items()}

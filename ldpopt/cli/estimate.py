@@ -92,6 +92,12 @@ def estimate(
             "--consistent", help="Shares of groups that are not negative and add up (with --by)."
         ),
     ] = False,
+    followers: Annotated[
+        bool,
+        typer.Option(
+            "--followers", help="Shares among those who follow the rule (questions with behaviors)."
+        ),
+    ] = False,
     output: Annotated[
         str | None, new_file("-o --output TABLE", "The table as CSV or Parquet, by the ending.")
     ] = None,
@@ -110,7 +116,8 @@ def estimate(
     with score intervals; norm_sub is the nearest distribution without negative shares. If a
     question of a survey has an answer for missing ones, the shares are among those who answered.
     Groups are compared by --differences, --test and --consistent, waves by --against; --quantile
-    gives medians of ordered answers.
+    gives medians of ordered answers, in the unit of the edges of a question that has them. A
+    question with behaviors has their shares too; --followers gives those among all others.
     The exit code is 1 if the reports cannot come from the mechanism (p-value below 1e-6).
     """
     requested = _request(
@@ -127,6 +134,7 @@ def estimate(
         jobs=jobs,
         dask=dask,
         conclusions=Conclusions(differences, against, tuple(quantile or ()), test, consistent),
+        followers=followers,
     )
     estimates = _estimates(requested)
     if consistent:
@@ -150,6 +158,7 @@ class EstimateRequest:
     jobs: int
     dask: str | None
     conclusions: Conclusions
+    followers: bool = False
 
     @property
     def has_one_estimate(self) -> bool:
@@ -185,6 +194,10 @@ def _request(
         raise typer.BadParameter(f"{len(column or ())} columns are given: estimate one at a time")
     if source is None:
         refuse_options({"--method": method != "inversion"}, file)
+    else:
+        refuse_options({"--followers": options["followers"]}, file, "a survey")
+    if pair is not None and options["followers"]:
+        raise typer.BadParameter("--followers does not go with --pair: leave one of them out")
     if by in survey.asked:
         raise typer.BadParameter(
             f"--by {by}: the column has reports, not groups; --pair QUESTION QUESTION is the "
@@ -213,7 +226,7 @@ def _estimates(requested: EstimateRequest) -> SurveyEstimate:
 
     survey = requested.survey
     weights = requested.weights
-    reading = vars(requested.reading)
+    reading = dict(vars(requested.reading))
     table: Any = requested.reports
     if is_folder(requested.reports):
         table = _count_folder(requested)
@@ -222,7 +235,8 @@ def _estimates(requested: EstimateRequest) -> SurveyEstimate:
             both = survey.estimate_pair(table, *requested.pair, weights=weights, **reading)
             return SurveyEstimate({" and ".join(requested.pair): both}, title=survey.title)
         if requested.source is None:
-            return survey.estimate(table, weights=weights, by=requested.by, **reading)
+            reading |= {"by": requested.by, "followers": requested.followers}
+            return survey.estimate(table, weights=weights, **reading)
         # reports of a mechanism are recognized by the mechanism, in whatever survey they are
         if requested.method == "inversion":
             return estimate_survey(survey, table, weights, requested.by, requested.reading)
@@ -297,7 +311,7 @@ def _print(
         requested.conclusions,
         replace(estimates, title=requested.survey.title or requested.file),
         requested.survey,
-        requested.weights,
+        {"weights": requested.weights, "followers": requested.followers},
         requested.reading,
     )
     if concluded is not None:

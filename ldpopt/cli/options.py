@@ -137,6 +137,14 @@ QuestionsPath = Annotated[
 SurveyPath = Annotated[
     str, argument("SURVEY", "A survey of several questions (TOML or JSON).", callback=find_survey)
 ]
+OwnMechanisms = Annotated[
+    list[str] | None,
+    option(
+        "--mechanism FILE",
+        "A mechanism of your own (JSON) to compare with the best design of its epsilon; may be "
+        "repeated.",
+    ),
+]
 Epsilon = Annotated[
     str | None, option("--epsilon E", "Use this budget, not the model's: nats, or 'log(3)'.")
 ]
@@ -144,7 +152,7 @@ Epsilon = Annotated[
 # Solving
 
 FormName = Literal["compact", "pairwise", "sifted"]
-ProgramForm = Literal["compact", "pairwise", "events", "relaxation"]
+ProgramForm = Literal["compact", "pairwise", "events", "averages", "relaxation"]
 Form = Annotated[
     FormName | None, option("--form", "Form of the linear program (default: by structure).")
 ]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import typer
+
 from ldpopt.cli import options
-from ldpopt.cli.compare import compare_model_designs
+from ldpopt.cli.compare import compare_model_designs, read_own
 from ldpopt.cli.options import argument, new_picture, option
 from ldpopt.cli.printing import save_picture, show, working
 from ldpopt.cli.questions import read_mechanism
@@ -38,12 +41,13 @@ def plot(
             "other mechanisms.",
         ),
     ] = None,
+    mechanism: options.OwnMechanisms = None,
     json: options.Json = None,
 ) -> None:
     """Draw a mechanism, a design or a model's solution.
 
     By default a heat map. For a model with a workload and no utility: the variance of its design
-    for every answer, compared with mechanisms from the literature.
+    for every answer, compared with mechanisms from the literature, and with your own.
     """
     from ldpopt import plotting as pictures
     from ldpopt.plotting.axes import name_privacy
@@ -55,18 +59,19 @@ def plot(
             if Path(file).suffix.lower() == ".toml" and read_model(file).problem is None
             else "mechanism"
         )
+    if mechanism and kind != "design":
+        raise typer.BadParameter(
+            f"--mechanism is drawn beside a design, not in a picture of kind {kind}: give "
+            "--kind design, or leave it out"
+        )
     if kind == "polytope":
         axes = _polytope(file)
     elif kind == "design":
-        axes = _design(file)
+        axes = _design(file, read_own(mechanism))
     else:
-        mechanism, privacy, title = _mechanism(file)
+        drawn, privacy, title = _mechanism(file)
         is_map = kind == "mechanism"
-        axes = (
-            heat_map(mechanism, privacy, title)
-            if is_map
-            else pictures.delta_curve(mechanism.audit())
-        )
+        axes = heat_map(drawn, privacy, title) if is_map else pictures.delta_curve(drawn.audit())
         if kind == "delta":
             neighbors = f"\n{name_privacy(privacy)}" if privacy is not None else ""
             axes.set_title(
@@ -76,8 +81,8 @@ def plot(
     show(output, {"file": output, "kind": kind}, json)
 
 
-def _design(file: str) -> Any:
-    """Draw a design, or that of a model, beside mechanisms of the literature."""
+def _design(file: str, own: Mapping[str, Mechanism]) -> Any:
+    """Draw a design, or that of a model, beside mechanisms of the literature and of the user."""
     from ldpopt import plotting as pictures
     from ldpopt.certificate.design_certificate import is_design
     from ldpopt.designing import Design, compare_designs, load_design
@@ -87,7 +92,7 @@ def _design(file: str) -> Any:
         model = read_model(file)
         model.require_design(file)
         with working(f"designing {Path(file).name}"):
-            return pictures.design(compare_model_designs(model, None, model.time_limit))
+            return pictures.design(compare_model_designs(model, None, model.time_limit, own))
     if not is_design(file):
         do = "write one with `ldpopt design MODEL -o FILE`"
         raise StatementError(
@@ -97,7 +102,7 @@ def _design(file: str) -> Any:
             do=do,
         )
     design = load_design(file)
-    options: dict[str, Any] = {"objective": design.objective, "best": design}
+    options: dict[str, Any] = {"objective": design.objective, "best": design, "others": own}
     if isinstance(design, Design) and design.objective == "average":
         options["weights"] = design.weights
     with working(f"comparing {Path(file).name}"):

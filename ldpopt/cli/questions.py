@@ -77,18 +77,25 @@ def read_survey_file(path: str) -> Survey:
         return Survey.from_toml(path)
 
 
-def survey_table(survey: Survey) -> tuple[Table, dict[str, Any]]:
-    """Answers, treatment of missing ones and audited budget of each question, as a table and as
-    JSON data.
+def survey_tables(survey: Survey) -> tuple[list[Table], dict[str, Any]]:
+    """Answers, treatment of missing ones and audited budget of each question, and the mechanisms
+    of those that have several or a technique, as tables and as JSON data.
     """
-    from ldpopt.surveys.overview import entries_of, table_of
+    from ldpopt.surveys.overview import (
+        entries_of,
+        mechanisms_of,
+        table_of,
+        table_of_mechanisms,
+    )
 
     entries = entries_of(survey)
-    return table_of(entries), {
+    mechanisms = mechanisms_of(survey)
+    return [table_of(entries), *table_of_mechanisms(mechanisms)], {
         "title": survey.title,
         "epsilon": survey.epsilon,
         "scheme": survey.scheme,
         "questions": entries,
+        "mechanisms": mechanisms,
     }
 
 

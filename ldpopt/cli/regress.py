@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ldpopt.cli import options
-from ldpopt.cli.options import new_file
-from ldpopt.cli.printing import save_table, show, working
+from ldpopt.cli.options import new_file, new_picture
+from ldpopt.cli.printing import save_picture, save_table, show, working
 from ldpopt.cli.questions import read_any_survey
 
 
@@ -30,6 +30,9 @@ def regress(
     output: Annotated[
         str | None, new_file("-o --output TABLE", "The coefficients as CSV or Parquet.")
     ] = None,
+    plot: Annotated[
+        str | None, new_picture("--plot FILE", "Picture of the coefficients with their intervals.")
+    ] = None,
     json: options.Json = None,
 ) -> None:
     """Regress answers on covariates, from reports.
@@ -50,3 +53,5 @@ def regress(
     show(found.facts(), data, json)
     if output is not None:
         save_table(output, entries)
+    if plot is not None:
+        save_picture(plot, found.plot())

@@ -20,7 +20,7 @@ from ldpopt.cli.options import new_file, option
 from ldpopt.cli.plan import plan
 from ldpopt.cli.printing import save_table, say, show, working, write_new
 from ldpopt.cli.privatize import privatize
-from ldpopt.cli.questions import read_any_survey, survey_table
+from ldpopt.cli.questions import read_any_survey, survey_tables
 from ldpopt.cli.regress import regress
 from ldpopt.cli.report import report
 from ldpopt.cli.status import database_address, status
@@ -74,9 +74,9 @@ def solve(
         solved = statement.solve(Survey)
     if output is not None:
         solved.save(output)
-    table, data = survey_table(solved)
+    tables, data = survey_tables(solved)
     parts: list[Part] = [
-        table,
+        *tables,
         f"each person spends epsilon {solved.epsilon:.6g}; {statement.why or solved.scheme}",
     ]
     if solved.joint is not None:

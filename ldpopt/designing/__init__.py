@@ -12,9 +12,10 @@ checked in rationals and does not depend on them.
 """
 
 from ldpopt.certificate.design_certificate import DesignCertificate
-from ldpopt.designing.comparison import DesignComparison, OtherMechanism, compare_designs
+from ldpopt.designing.comparison import DesignComparison, compare_designs
 from ldpopt.designing.design import design, load_design, save_design
 from ldpopt.designing.frequency_design import FrequencyDesign
+from ldpopt.designing.others import OtherMechanism, OwnMechanism
 from ldpopt.designing.questions_design import QuestionsDesign
 from ldpopt.designing.record import Design
 
@@ -24,6 +25,7 @@ __all__ = [
     "DesignComparison",
     "FrequencyDesign",
     "OtherMechanism",
+    "OwnMechanism",
     "QuestionsDesign",
     "compare_designs",
     "design",

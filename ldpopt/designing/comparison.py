@@ -1,11 +1,13 @@
-"""A design compared with mechanisms of the literature, each with the best unbiased estimator for
-its channel.
+"""A design compared with mechanisms of the literature and with those of the caller, each with the
+best unbiased estimator for its channel.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +17,13 @@ from ldpopt.certificate.frequency_certificate import best_size
 from ldpopt.designing import literature
 from ldpopt.designing.design import AnyDesign, design
 from ldpopt.designing.literature import SetProtocol, factorization
+from ldpopt.designing.others import (
+    OtherMechanism,
+    OwnMechanism,
+    compare_own,
+    least_favorable,
+    read_own,
+)
 from ldpopt.designing.record import Design, FormulaDesign
 from ldpopt.errors import LdpoptError
 from ldpopt.foundation import optional
@@ -22,6 +31,7 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.display import Facts, HasFacts, Table, shown
 from ldpopt.foundation.numbers import Float, frozen, positive_seconds, require_kind
 from ldpopt.frequencies.linear_hash import LinearHash
+from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import PureLDP
 from ldpopt.problem.design_problem import DesignProblem
 from ldpopt.problem.workload import Workload
@@ -45,49 +55,19 @@ LARGEST = {
 }
 LISTED = 14  # the same for protocols whose reports are all sets
 STARTS = 5  # random starts of the factorization mechanism
-ROUNDS = 200  # limit on changes of the weights towards the worst case of a mechanism
-CLOSE = 1e-4  # share by which the largest variance may exceed the least possible one for a channel
-
-
-@dataclass(frozen=True, eq=False)
-class OtherMechanism:
-    """A mechanism of the literature for a workload.
-
-    Attributes
-    ----------
-    name : str
-        Its name in `NAMES`.
-    variances : ndarray, shape (n,)
-        Variance of one respondent's values for every answer, summed over the workload.
-    average, worst : float
-        Their average over the weights, and their largest.
-    value : float
-        The one of the two that is the objective.
-    ratio : float
-        ``value`` over that of the design.
-    note : str
-        Size of sets, or how the estimator was chosen; may be empty.
-    """
-
-    name: str
-    variances: Float
-    average: float
-    worst: float
-    value: float
-    ratio: float
-    note: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class DesignComparison(HasFacts):
-    """A design and mechanisms of the literature.
+    """A design and other mechanisms: those of the literature and those of the caller.
 
     Attributes
     ----------
     best : Design or FrequencyDesign
         The optimum.
     others : tuple of OtherMechanism
-        Mechanisms of the literature, the best of them first.
+        Mechanisms of the literature, the best of them first; then those of the caller, each an
+        `OwnMechanism`, as they were given.
     left_out : dict
         Reason by name, for mechanisms that are not computed.
     """
@@ -103,18 +83,29 @@ class DesignComparison(HasFacts):
                 *lines,
                 *(
                     f"  {other.name}: {other.value:.6g}, {other.ratio:.4g} times"
-                    for other in self.others
+                    for other in self.literature
                 ),
+                *(f"  {row.name}: {row.value:.6g}, {row.standing}" for row in self.own),
             ]
         )
+
+    @property
+    def literature(self) -> tuple[OtherMechanism, ...]:
+        """Mechanisms of the literature, the best of them first."""
+        return tuple(row for row in self.others if not isinstance(row, OwnMechanism))
+
+    @property
+    def own(self) -> tuple[OwnMechanism, ...]:
+        """Mechanisms of the caller, each beside the best design of its epsilon."""
+        return tuple(row for row in self.others if isinstance(row, OwnMechanism))
 
     @property
     def _name(self) -> str:
         return "optimum" if self.best.is_optimal else "best found"
 
     def facts(self) -> Facts:
-        """The variance of each mechanism and its ratio to the optimum, the bound, and what is left
-        out.
+        """The variance of each mechanism and its ratio to the optimum, the bound, the caller's
+        mechanisms beside the optimum of their epsilon, and what is left out.
         """
         best = self.best
         kind = "largest variance" if best.objective == "worst_case" else "average variance"
@@ -129,17 +120,18 @@ class DesignComparison(HasFacts):
         ]
         rows += [
             [other.name, shown(other.value, 9), f"{other.ratio:.4f}", other.note]
-            for other in self.others
+            for other in self.literature
         ]
         rows.append(["certified bound", shown(best.bound, 9), "", ""])
         reasons = [f"left out: {name}: {why}" for name, why in self.left_out.items()]
         k, n = best.workload.shape
         table = Table(["mechanism", kind, "ratio", "note"], rows, words=["note"])
-        return Facts(f"{k:,} numbers of {n:,} answers", [table, *reasons])
+        own = [_own_table(self.own, kind)] if self.own else []
+        return Facts(f"{k:,} numbers of {n:,} answers", [table, *own, *reasons])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what the command writes as JSON: the design's numbers, the literature, and what is
-        left out.
+        """Return what the command writes as JSON: the design's numbers, the literature, the
+        caller's mechanisms, and what is left out.
         """
         best = self.best
         keys = ("name", "value", "ratio", "average", "worst", "note")
@@ -147,17 +139,55 @@ class DesignComparison(HasFacts):
             key: getattr(best, key) for key in ("objective", "value", "bound", "relative_gap")
         }
         numbers |= {"average": best.average_variance, "worst": best.worst_variance}
-        literature = [{key: getattr(row, key) for key in keys} for row in self.others]
-        return numbers | {"literature": literature, "left_out": self.left_out}
+        numbers["literature"] = [
+            {key: getattr(row, key) for key in keys} for row in self.literature
+        ]
+        numbers["own"] = [
+            {key: getattr(row, key) for key in (*keys[:-1], "epsilon", "people")}
+            | {"optimum": None if row.optimum is None else row.optimum.value, "note": row.standing}
+            for row in self.own
+        ]
+        return numbers | {"left_out": self.left_out}
 
     def to_frame(self) -> optional.pandas.DataFrame:
-        """Return a table: one row for each mechanism, columns value, ratio, average, worst."""
+        """Return a table: one row for each mechanism, columns value, ratio, average, worst; with
+        mechanisms of the caller also epsilon and people, each ratio to the optimum of that epsilon.
+        """
         best = self.best
-        rows = {self._name: (best.value, 1.0, best.average_variance, best.worst_variance)}
-        rows |= {p.name: (p.value, p.ratio, p.average, p.worst) for p in self.others}
-        return optional.pandas.DataFrame.from_dict(
-            rows, orient="index", columns=["value", "ratio", "average", "worst"]
-        )
+        at = float(best.privacy.epsilon)
+        rows = {self._name: (best.value, 1.0, best.average_variance, best.worst_variance, at, 1.0)}
+        rows |= {
+            row.name: (
+                *(row.value, row.ratio, row.average, row.worst),
+                getattr(row, "epsilon", at),
+                getattr(row, "people", math.nan),
+            )
+            for row in self.others
+        }
+        columns = ["value", "ratio", "average", "worst", "epsilon", "people"]
+        table = optional.pandas.DataFrame.from_dict(rows, orient="index", columns=columns)
+        return table if self.own else table[columns[:4]]
+
+
+def _own_table(rows: Iterable[OwnMechanism], kind: str) -> Table:
+    """The caller's mechanisms beside the optimum of their epsilon."""
+    cells = [
+        [
+            row.name,
+            shown(row.epsilon),
+            shown(row.value, 9),
+            "-" if row.optimum is None else f"{row.ratio:.4f}",
+            "-" if row.optimum is None else f"{row.people:.4f}",
+            row.standing,
+        ]
+        for row in rows
+    ]
+    return Table(
+        ["mechanism", "epsilon", kind, "ratio", "people", "note"],
+        cells,
+        "your mechanisms, each beside the best design of its epsilon",
+        words=["note"],
+    )
 
 
 def compare_designs(
@@ -169,8 +199,10 @@ def compare_designs(
     gap: float = 1e-6,
     time_limit: float | None = None,
     best: AnyDesign | None = None,
+    others: Mapping[str, Mechanism] | None = None,
 ) -> DesignComparison:
-    r"""Compare the best mechanism for a workload with mechanisms from the literature.
+    r"""Compare the best mechanism for a workload with mechanisms from the literature, and with your
+    own.
 
     .. math:: \text{ratio} = F(\text{mechanism}) / F(\text{optimum})
 
@@ -178,6 +210,9 @@ def compare_designs(
     response, a binary hierarchy and the factorization mechanism (five random starts), each with the
     unbiased estimator that is best for its channel. For frequencies also `frequencies.LinearHash`,
     with its own estimator.
+
+    Your own mechanisms may have another epsilon: each is audited, and compared with the best design
+    of the epsilon that it has.
 
     Parameters
     ----------
@@ -192,20 +227,25 @@ def compare_designs(
     gap : float
         As in `design`. Default: ``1e-6``.
     time_limit : float, optional
-        Seconds for the design; default: no limit.
+        Seconds for each design; default: no limit.
     best : Design or FrequencyDesign, optional
         The design for the same arguments; default: it is computed.
+    others : mapping of str -> Mechanism, optional
+        Mechanisms of your own by name, with the answers of the workload in any order; default:
+        none. ``people`` of their rows compares numbers of people at the ``weights``: with a guess
+        of the shares as weights, at these shares.
 
     Returns
     -------
     DesignComparison
-        Mechanisms in the order of their variance, and why some are left out: size, or another
-        notion than pure privacy.
+        Mechanisms in the order of their variance, your own after them, and why some are left out:
+        size, another notion than pure privacy, or reports that do not show the workload.
 
     Raises
     ------
     StatementError
-        As `design`.
+        As `design`, or if one of ``others`` is no `Mechanism` (a `ReportModel` has no epsilon), has
+        other answers than the workload, or the name of another row.
 
     Notes
     -----
@@ -215,29 +255,43 @@ def compare_designs(
 
     Examples
     --------
-    >>> found = compare_designs(Workload.prefix(4), PureLDP(1.0))
-    >>> {other.name: round(other.ratio, 3) for other in found.others}["randomized response"]
-    1.051
+    >>> from ldpopt import techniques
+    >>> mine = {"mine": techniques.unrelated("7/10", "1/12")}
+    >>> shares = Workload.frequencies(["no", "yes"]), PureLDP(1.0)
+    >>> found = compare_designs(*shares, weights={"no": 0.8, "yes": 0.2}, others=mine)
+    >>> print(found.own[0].name, found.own[0].epsilon, found.own[0].standing)
+    mine 3.3672958299864733 1.427 times the people of the optimum at this epsilon
     """
-    wanted = workload if isinstance(workload, Workload) else Workload(workload)
     time_limit = positive_seconds(time_limit)
-    options: dict[str, Any] = {
-        "weights": weights,
-        "objective": objective,
-        "gap": gap,
-        "time_limit": time_limit,
-    }
-    best = design(wanted, privacy, **options) if best is None else best
+    problem = DesignProblem(workload, privacy, weights, objective)  # type: ignore[arg-type]
+    wanted = problem.workload
+    mechanisms = read_own(others, wanted, frozenset((*NAMES, "optimum", "best found")))
+    if best is None:
+        best = design(
+            wanted, privacy, weights=weights, objective=objective, gap=gap, time_limit=time_limit
+        )
     require_kind(best, (Design, FormulaDesign), "compare_designs()", "pass what design() returned")
-    if not isinstance(privacy, PureLDP):
-        reason = f"it is for pure privacy, and the notion is {type(privacy).__name__}"
-        return DesignComparison(best, (), dict.fromkeys(NAMES, reason))
-    r = DesignProblem(wanted, privacy, weights, objective).all_weights  # type: ignore[arg-type]
-    case = _Case(wanted, float(privacy.epsilon), None if weights is None else r, objective)
-    others: list[OtherMechanism] = []
+    literature, left_out = _compare_literature(problem, best, weights is None)
+    own, silent = compare_own(mechanisms, problem, gap, time_limit, best)
+    return DesignComparison(best, (*literature, *own), left_out | silent)
+
+
+def _compare_literature(
+    problem: DesignProblem, best: AnyDesign, is_plain: bool
+) -> tuple[list[OtherMechanism], dict[str, str]]:
+    """The mechanisms of the literature, the best first, and why some are left out; ``is_plain`` is
+    a problem without weights.
+    """
+    if not isinstance(problem.privacy, PureLDP):
+        reason = f"it is for pure privacy, and the notion is {type(problem.privacy).__name__}"
+        return [], dict.fromkeys(NAMES, reason)
+    r = problem.all_weights
+    epsilon = float(problem.privacy.epsilon)
+    case = _Case(problem.workload, epsilon, None if is_plain else r, problem.objective)
+    rows: list[OtherMechanism] = []
     left_out: dict[str, str] = {}
     for name in NAMES:
-        if name == "linear hash" and wanted.unit is None:
+        if name == "linear hash" and problem.workload.unit is None:
             continue
         try:
             variances, note = case.variances(name)
@@ -251,8 +305,8 @@ def compare_designs(
         value = case.value(variances)
         average = float(r @ variances)
         numbers = (average, float(variances.max()), value, value / best.value)
-        others.append(OtherMechanism(name, frozen(variances), *numbers, note))
-    return DesignComparison(best, tuple(sorted(others, key=lambda other: other.value)), left_out)
+        rows.append(OtherMechanism(name, frozen(variances), *numbers, note))
+    return sorted(rows, key=lambda row: row.value), left_out
 
 
 @dataclass(frozen=True, eq=False)
@@ -342,17 +396,8 @@ class _Case:
         favorable weights.
         """
         r = np.full(self.n, 1.0 / self.n) if self.weights is None else self.weights
-        variances = literature.variances_of(self.workload, channel, r)
-        if self.objective == "average":
-            return variances
-        best = variances
-        for _ in range(ROUNDS):
-            if best.max() <= (1 + CLOSE) * float(r @ variances):
-                break
-            r = r * variances / (r @ variances)
-            variances = literature.variances_of(self.workload, channel, r)
-            best = variances if variances.max() < best.max() else best
-        return best
+        at = partial(literature.variances_of, self.workload, channel)
+        return least_favorable(at, r, self.objective)
 
 
 def _sizes_near(n: int, epsilon: float) -> list[int]:

@@ -199,6 +199,15 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
         """The protocol."""
         return self.protocol
 
+    @property
+    def unit_columns(self) -> Sequence[Hashable]:
+        """The answers: a report is a set of them."""
+        return self.protocol.unit_columns
+
+    def in_table(self, reports: Any) -> tuple[Any, Any]:
+        """Sets of positions."""
+        return self.protocol.in_table(reports)
+
     def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
         """Counts of the sets that have each answer."""
         return self.protocol.counts_of(reports, weights, missing)

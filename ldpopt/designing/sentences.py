@@ -20,4 +20,31 @@ STANDING = Topic(
 )
 """Whether a design is the best one, or how much better another one could be."""
 
-TOPICS = (STANDING,)
+OWN = Topic(
+    "own mechanism",
+    (
+        Sentence(
+            "no optimum",
+            lambda row: row.optimum is None,
+            "no optimum to compare with: a report rules an answer out, so that epsilon is infinite",
+        ),
+        Sentence(
+            "best found",
+            lambda row: not row.optimum.is_optimal,
+            "{facts.people:.4g} times the people of the best design that was found at this epsilon",
+        ),
+        Sentence(
+            "as few people",
+            lambda row: row.people <= 1 + OPTIMAL_GAP,
+            "as few people as the optimum at this epsilon",
+        ),
+        Sentence(
+            "more people",
+            lambda row: True,
+            "{facts.people:.4g} times the people of the optimum at this epsilon",
+        ),
+    ),
+)
+"""How many people a mechanism of the caller needs beside the best design of the same epsilon."""
+
+TOPICS = (STANDING, OWN)

@@ -11,12 +11,16 @@ that it has if its mean is 0. Weights that are related to the answers are accoun
 `ldpopt.estimation.band`, by the values in ``a - t (1 - f)`` at the estimated ``t``.
 """
 
+from __future__ import annotations
+
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ldpopt.errors import StatementError
 from ldpopt.estimation.band import Band, MultiplesBand, Scales, effects_of, scales_of_sample
 from ldpopt.estimation.counts import Counts, ListedSource
 from ldpopt.estimation.estimate import Estimate
@@ -29,7 +33,13 @@ STEPS = 26  # bisections of an interval's end: to less than a ten-millionth of t
 
 
 def among_answered(
-    estimates: Estimate, source: Any, counts: Counts, missing: int, *, simultaneous: bool = False
+    estimates: Estimate,
+    source: Any,
+    counts: Counts,
+    missing: int,
+    *,
+    simultaneous: bool = False,
+    kind: type[RatioBand] | None = None,
 ) -> Estimate:
     """Divide estimates, shape (k,), by the share of those who answered; the last one is the share
     of missing answers.
@@ -37,7 +47,15 @@ def among_answered(
     Numbers that are equal for all who answered are left out; intervals end one span beyond the
     possible ones. O(k n).
     """
-    band = RatioBand(estimates.bounds, source, counts, missing)
+    if counts.sampled is not None and not isinstance(source, ListedSource):
+        raise StatementError(
+            "the reports are sets of answers, and counts of a sample do not show which answers are "
+            "in one set",
+            code="answered-of-sample",
+            where="shares among those who answered",
+            do="use weights alone, or at most 20 answers",
+        )
+    band = (kind or RatioBand)(estimates.bounds, source, counts, missing)
     places = np.append(band.rows, missing)
     labels = estimates.labels
     return Estimate.of_band(
@@ -81,6 +99,20 @@ class RatioBand:
         """The numbers of the answers that are not missing, shape (k, n')."""
         wanted = self.source.wanted
         return np.asarray(wanted[:, wanted[self.missing] == 0])
+
+    @property
+    def answered(self) -> Float:
+        """The numbers of the answers of those who answered, shape (k, n')."""
+        return np.asarray(self._answered_numbers[self.rows])
+
+    @property
+    def inputs(self) -> tuple[Hashable, ...] | None:
+        """The answers of those who answered; None if only sums of ratios are there."""
+        if not self.has_missing:
+            return None
+        is_missing = self.source.wanted[self.missing] != 0
+        names = zip(self.source.answers, is_missing, strict=True)
+        return tuple(answer for answer, is_out in names if not is_out)
 
     @cached_property
     def _numbers(self) -> Float:
@@ -242,7 +274,23 @@ class RatioBand:
         sums[:-1, self.rows] = matrix[:, :size]
         sums[-1, self.missing] = 1.0
         source = Sums(self.source, sums)
-        return RatioBand(self.of_all.contrast(sums), source, self.counts, len(matrix), False)
+        return type(self)(self.of_all.contrast(sums), source, self.counts, len(matrix), False)
+
+
+class FollowersBand(RatioBand):
+    """Shares among those who follow a rule, with the standard errors of a function of the shares of
+    all people: from the reports that were seen, as theirs are.
+    """
+
+    @cached_property
+    def errors(self) -> Float:
+        """Standard errors, by the squares of ``a - t (1 - f)`` over the reports."""
+        if self.counts.sampled is not None or not self._answered > 0:
+            return super().errors
+        values = self.source.estimator
+        deviations = values[self.rows] - self._ratios[:, None] * (1 - values[self.missing])
+        spread = deviations**2 @ (self.counts.squares / self.counts.total**2)
+        return self._with_missing(np.sqrt(spread) / self._answered, self.of_all.errors)
 
 
 class Sums(ListedSource):

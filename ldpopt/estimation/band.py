@@ -349,6 +349,7 @@ class ScoreBand:
     # (m,): the channel of each report, if there are several, with fixed numbers of people
     groups: Any = None
     inverse: Float | None = None  # (n, m): the left inverse of the channel, for a sample
+    is_chosen: bool = False  # whether people chose their channels, of which each has an inverse
 
     @cached_property
     def values(self) -> Float:
@@ -360,7 +361,8 @@ class ScoreBand:
         """What is known of the errors from a sample with strata, clusters or the like."""
         if self.counts.sampled is None:
             return None
-        noise = ReportNoise.of(self.estimator, self.wanted, self.channel, self.inverse)
+        chosen = self.groups if self.is_chosen else None
+        noise = ReportNoise.of(self.estimator, self.wanted, self.channel, self.inverse, chosen)
         return SampledNumbers(self.counts.sampled, self._deviations, self.counts.total, noise)
 
     @property

@@ -111,10 +111,10 @@ def _by_report(spec: Any, reports: Sequence[Hashable], where: str) -> list[Fract
             where=where,
             do="give a probability for each report",
         )
-    return [_probability(named.get(report, 0)) for report in reports]
+    return [exact_probability(named.get(report, 0)) for report in reports]
 
 
-def _probability(value: Any) -> Fraction:
+def exact_probability(value: Any) -> Fraction:
     """A probability; a float means the decimal that a person writes for it."""
     exact = decimal_of(value) if isinstance(value, float) and isfinite(value) else value
     return rational(exact, "probability of a report", "probability", 0, 1)

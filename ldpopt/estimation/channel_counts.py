@@ -1,81 +1,98 @@
-"""Counts of the reports of several channels, from those of a table by the names of the channels."""
+"""Positions of reports of several channels, from a column of reports and one that names each
+person's channel.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.estimation.counts import Counts
-from ldpopt.estimation.reports import NO_GROUP
 from ldpopt.foundation.labels import nearest
-from ldpopt.foundation.numbers import quoted, short_repr
-from ldpopt.tables.coding import Missing
+from ldpopt.foundation.numbers import Int, quoted, short_repr
+from ldpopt.tables.coding import MISSING, Coder
+from ldpopt.tables.frames import codes_of
 
 if TYPE_CHECKING:
     from ldpopt.estimation.report_model import ReportModel
 
 
-def by_channel(
-    model: ReportModel, groups: Mapping[Hashable, Counts], missing: Missing
-) -> Iterator[tuple[int, Counts]]:
-    """The position of each channel that is named, and its counts.
-
-    Raises
-    ------
-    StatementError
-        If people have no channel, or one that the model does not have.
+def numbers_by_pair(names: Sequence[Hashable], reports: Any) -> Any:
+    """Numbers by pair of channel and report, from those by channel and then by report; reports in
+    another form as they are.
     """
-    coder = model.coder
-    for name, counts in groups.items():
-        if not counts.n_reports or (name == NO_GROUP and missing == "leave_out"):
-            continue
-        code = coder.code(name)
-        if code < 0:
-            known = [part.name for part in model.parts]
-            raise StatementError(
-                f"the model has no mechanism{quoted(name)} for some reports",
-                code="channel",
-                where=f"column {model.column!r}",
-                do=f"name one of {', '.join(map(short_repr, known))}; {nearest(name, known)}",
-            )
-        yield code, counts
+    if not names or not isinstance(reports, Mapping):
+        return reports
+    if not all(name in names and hasattr(each, "items") for name, each in reports.items()):
+        return reports
+    each_channel = reports.items()
+    return {(name, y): number for name, each in each_channel for y, number in each.items()}
 
 
-def counts_of_part(model: ReportModel, place: int, counts: Counts) -> Counts:
-    """Counts of the reports of one channel as counts of pairs.
+class ChannelCoder(Coder):
+    """Reads the names of channels."""
 
-    Raises
-    ------
-    StatementError
-        If the channel has no such report.
-    """
-    part = model.parts[place]
-    sums: list[Any] = []
-    places = {report: code for code, report in enumerate(part.mechanism.outputs)}
-    start = model.slices[place].start
-    for each in (counts.values, counts.squares):
-        found = np.zeros(len(model.mechanism.outputs), dtype=each.dtype)
-        for report, number in zip(counts.labels, each, strict=True):
-            if report in places:
-                found[start + places[report]] = number
-            elif number > 0:
-                raise StatementError(
-                    f"the mechanism {short_repr(part.name)} has no such report{quoted(report)}",
-                    code="report-of-channel",
-                    where=f"column {model.column!r}",
-                    do="correct the column of the mechanisms",
-                )
-        sums.append(found)
-    return Counts(
-        model.digest,
-        model.mechanism.outputs,
-        sums[0],
-        sums[1],
-        counts.total,
-        counts.total_squares,
-        counts.n_reports,
-        counts.people,
-    )
+    def __init__(self, model: ReportModel, as_text: bool = False) -> None:
+        super().__init__(tuple(part.name for part in model.parts), "channel", as_text=as_text)
+
+    def unknown(self, value: Any, where: str) -> StatementError:
+        """Error for an entry that names no channel."""
+        known = self.alphabet
+        return StatementError(
+            f"the model has no mechanism{quoted(value)} for some reports",
+            code="channel",
+            where=where,
+            do=f"name one of {', '.join(map(short_repr, known))}; {nearest(value, known)}",
+        )
+
+
+class PairReader:
+    """Reads a column of reports with the column of channels beside it."""
+
+    def __init__(self, model: ReportModel, where: tuple[str, str], as_text: tuple[bool, bool]):
+        self.model = model
+        self.where, self.where_of_channel = where
+        outputs = dict.fromkeys(y for part in model.parts for y in part.mechanism.outputs)
+        self.reports = Coder(tuple(outputs), "report", as_text=as_text[0])
+        self.channels = ChannelCoder(model, as_text[1])
+        self.table = np.full((len(model.parts), len(outputs)), MISSING)
+        places = {report: code for code, report in enumerate(outputs)}
+        for row, part, slice_ in zip(self.table, model.parts, model.slices, strict=True):
+            codes = [places[report] for report in part.mechanism.outputs]
+            row[codes] = np.arange(slice_.start, slice_.stop)
+
+    def read(self, column: Any, channels: Any, first_row: int, keeps_all: bool) -> tuple[Int, Any]:
+        """Positions of pairs, and which people have a report.
+
+        Raises
+        ------
+        StatementError
+            If somebody has a report and no channel (unless those are left out), a channel that
+            there is not, or a report of another channel.
+        """
+        codes = codes_of(column, self.reports, self.where, first_row)
+        names = codes_of(channels, self.channels, self.where_of_channel, first_row)
+        there = codes != MISSING
+        has_no_channel = there & (names == MISSING)
+        if has_no_channel.any():
+            if keeps_all and there.all():  # missing reports are refused by the caller
+                place = f"{self.where_of_channel}, row {first_row + int(has_no_channel.argmax())}"
+                raise self.channels.unknown(None, place)
+            there &= ~has_no_channel
+        pairs = self.table[names[there], codes[there]]
+        if (pairs == MISSING).any():
+            row = int(np.flatnonzero(there)[int((pairs == MISSING).argmax())])
+            raise self._no_such_report(codes[row], names[row], first_row + row)
+        return pairs, there
+
+    def _no_such_report(self, code: int, channel: int, row: int) -> StatementError:
+        report: Hashable = self.reports.alphabet[code]
+        name = self.model.parts[channel].name
+        return StatementError(
+            f"the mechanism {short_repr(name)} has no such report{quoted(report)}",
+            code="report-of-channel",
+            where=f"{self.where}, row {row}",
+            do=f"correct the entry, or that of {self.where_of_channel}",
+        )

@@ -8,7 +8,7 @@ import json
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -310,6 +310,28 @@ class ReportSource(ABC):
         """How reports are written in a column of a table."""
         return self.randomizer.codec
 
+    @property
+    def beside(self) -> str | None:
+        """A column that is read beside the reports; default: none."""
+        return None
+
+    def pair_reader(self, where: tuple[str, str], as_text: tuple[bool, bool]) -> Any:
+        """What reads the reports with the column beside them, if there is one."""
+        raise NotImplementedError
+
+    @property
+    def unit_columns(self) -> Sequence[Hashable] | None:
+        """Columns of a table of the units of a sample: a report is one of them, or a set; None if
+        reports are not counted by units.
+        """
+        return None
+
+    def in_table(self, reports: Any) -> tuple[Any, Any]:
+        """Positions of reports among these columns, from what the codec reads, and which of the
+        people they are of.
+        """
+        return reports, slice(None)
+
     def own_counts(self, counts: Any) -> Counts:
         """The counts of this source's reports; anything else is refused."""
         require_kind(counts, Counts, type(self).__name__, "pass counts, as count(reports) returns")
@@ -384,6 +406,11 @@ class ListedSource(ReportSource):
 
     mechanism: Mechanism  # draws the reports
     estimator: Float  # (k, m): value of each report in each number
+
+    @property
+    def unit_columns(self) -> Sequence[Hashable]:
+        """The outputs of the mechanism."""
+        return self.mechanism.outputs
 
     @property
     def randomizer(self) -> Randomizer:

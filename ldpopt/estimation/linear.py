@@ -13,7 +13,7 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.estimation.identified import SHOWN, Dependence, has_independent_rows, least_values
-from ldpopt.foundation.numbers import Float, short_repr
+from ldpopt.foundation.numbers import Float, Int, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
 
 # largest condition number of a square channel that is inverted without its singular values
@@ -68,14 +68,28 @@ def estimator_of(
     channel = mechanism.counts / mechanism.denominator
     expected = channel.mean(axis=0)
     inverse = weighted_left_inverse(channel, expected)
-    if (dependence := _dependence(mechanism.counts, channel, inverse)) is None:
+    kept = shown_rows(mechanism, inverse, wanted, names)
+    if len(kept) == len(channel):
         return least_values(channel, wanted, expected), inverse
-    if len(dependence.hidden(wanted)):
-        raise not_identified(mechanism.inputs, mechanism.counts, dependence, wanted, names)
-    kept = dependence.kept
     frequencies = np.zeros(channel.shape)
     frequencies[kept] = weighted_left_inverse(channel[kept], expected)
     return least_values(channel[kept], wanted[:, kept], expected), frequencies
+
+
+def shown_rows(
+    mechanism: Mechanism, inverse: Float, wanted: Float, names: Sequence[Hashable]
+) -> Int:
+    """Positions of independent rows of the channel, by which the numbers, shape (k, n), are
+    identified; all rows if the approximate inverse proves that they are independent.
+
+    Numbers that the reports do not identify are refused by name.
+    """
+    channel = mechanism.counts / mechanism.denominator
+    if (dependence := _dependence(mechanism.counts, channel, inverse)) is None:
+        return np.arange(len(channel))
+    if len(dependence.hidden(wanted)):
+        raise not_identified(mechanism.inputs, mechanism.counts, dependence, wanted, names)
+    return dependence.kept
 
 
 def not_identified(
@@ -124,7 +138,8 @@ def _inverse(channel: Float) -> Float | None:
     inaccurate.
     """
     try:
-        inverse: Float = np.asarray(np.linalg.inv(channel).T, dtype=np.float64)
+        # rows one after the other: a contrast by the identity must add in the same order
+        inverse: Float = np.ascontiguousarray(np.linalg.inv(channel).T, dtype=np.float64)
     except np.linalg.LinAlgError:
         return None
     condition = float(np.abs(channel).sum(axis=0).max() * np.abs(inverse).sum(axis=1).max())

@@ -16,18 +16,32 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.estimation.band import Band, MultiplesBand, ScoreBand
 from ldpopt.estimation.intervals import normal_quantile, student_quantile
+from ldpopt.foundation.edges import read_edges
 from ldpopt.foundation.labels import label_numbers
-from ldpopt.foundation.numbers import Float, inner_share, short_repr
+from ldpopt.foundation.numbers import Float, inner_share
 
 if TYPE_CHECKING:
     from ldpopt.estimation.estimate import Estimate
+
+
+@runtime_checkable
+class SharesOfSome(Band, Protocol):
+    """The band of shares among some of the people, such as those who answered."""
+
+    @property
+    def answered(self) -> Float:
+        """The numbers of the answers of these people, shape (k, n)."""
+
+    @property
+    def inputs(self) -> tuple[Hashable, ...] | None:
+        """These answers; None if they are not known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +137,7 @@ def quantile(estimate: Estimate, p: float, edges: Any = None) -> Estimate:
     """A quantile of ordered answers; see `Estimate.quantile`."""
     share = inner_share(p, "p", do="pass 0.5 for the median")
     shares, answers = _distribution(estimate)
-    ends = None if edges is None else _read_edges(edges, len(answers))
+    ends = None if edges is None else np.array(read_edges(edges, len(answers)))
     band = QuantileBand(shares, share, ends)
     z = normal_quantile(estimate.confidence)
     interval = band.ends(z)
@@ -150,13 +164,9 @@ def _distribution(estimate: Estimate) -> tuple[Band, tuple[Hashable, ...]]:
     band = estimate.bounds
     if estimate.is_distribution:
         answers = estimate.labels or tuple(range(len(estimate.values)))
-        n = len(answers)
-        order = np.arange(n)
-        if (numbers := label_numbers(answers)) is not None:
-            order = np.argsort(np.asarray(numbers, dtype=np.float64), kind="stable")
-        rows = np.zeros((n - 1, n))
-        rows[:, order] = np.tri(n - 1, n)
-        return band.contrast(rows), tuple(answers[place] for place in order)
+        return _summed(band, answers, len(answers))
+    if (ratios := _among_answered(estimate)) is not None:
+        return ratios
     if isinstance(band, ScoreBand) and band.answers:
         n = len(band.answers)
         rows = (band.wanted.T + band.constant).T
@@ -169,17 +179,34 @@ def _distribution(estimate: Estimate) -> tuple[Band, tuple[Hashable, ...]]:
     )
 
 
-def _read_edges(edges: Any, n: int) -> Float:
-    """The edges of the classes, ascending, shape (n + 1,)."""
-    try:
-        numbers = np.array(edges, dtype=np.float64)
-    except (TypeError, ValueError):
-        numbers = np.empty(0)
-    is_right = numbers.shape == (n + 1,) and not np.isnan(numbers).any()
-    if not is_right or not (np.diff(numbers) > 0).all() or np.isinf(numbers[1:-1]).any():
-        raise StatementError(
-            f"edges = {short_repr(edges)} are not the ends of {n} classes",
-            code="edges",
-            do=f"pass {n + 1} ascending numbers; only the first and the last may be infinite",
-        )
-    return numbers
+def _summed(
+    band: Band, answers: tuple[Hashable, ...], size: int
+) -> tuple[Band, tuple[Hashable, ...]]:
+    """The band of the shares up to each answer but the last, from one of ``size`` numbers of which
+    the first ones are the shares of the answers.
+    """
+    n = len(answers)
+    order = np.arange(n)
+    if (numbers := label_numbers(answers)) is not None:
+        order = np.argsort(np.asarray(numbers, dtype=np.float64), kind="stable")
+    rows = np.zeros((n - 1, size))
+    rows[:, order] = np.tri(n - 1, n)
+    return band.contrast(rows), tuple(answers[place] for place in order)
+
+
+def _among_answered(estimate: Estimate) -> tuple[Band, tuple[Hashable, ...]] | None:
+    """The distribution of shares among those who answered; None if these are other numbers.
+
+    The ratios are shares of the answers, or those up to each answer but the last; the last number
+    is the share of missing answers.
+    """
+    ratios: Any = estimate.bounds
+    if not isinstance(ratios, SharesOfSome) or estimate.labels is None:
+        return None
+    kept = ratios.answered
+    n = kept.shape[1]
+    if len(kept) == n and np.array_equal(kept, np.eye(n)):
+        return _summed(ratios, estimate.labels[:-1], n + 1)
+    if ratios.inputs is not None and np.array_equal(kept, np.tri(n - 1, n)):
+        return ratios.contrast(np.eye(n)[: n - 1]), ratios.inputs
+    return None

@@ -35,11 +35,11 @@ from typing import Any, Literal
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.estimation.answered import ANSWERED, Sums, among_answered
+from ldpopt.estimation.answered import ANSWERED, FollowersBand, Sums, among_answered
 from ldpopt.estimation.band import LikelihoodBand, NormalBand, ScoreBand
 from ldpopt.estimation.behaviors import Part, part_of
-from ldpopt.estimation.channel_counts import by_channel, counts_of_part
-from ldpopt.estimation.counts import Counts, ListedSource, MechanismSource, counts_by
+from ldpopt.estimation.channel_counts import ChannelCoder, PairReader, numbers_by_pair
+from ldpopt.estimation.counts import Counts, ListedSource
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.identified import require_shown
@@ -52,11 +52,14 @@ from ldpopt.estimation.likelihood import (
 )
 from ldpopt.estimation.linear import inverse_of_rows
 from ldpopt.estimation.options import Reading
+from ldpopt.estimation.within_channels import variances_within
 from ldpopt.foundation.labels import check_labels
 from ldpopt.foundation.numbers import Float, require_choice, require_kind, shaped_array, short_repr
+from ldpopt.mechanism.assigned import AssignedMechanisms
 from ldpopt.mechanism.channels import digest
 from ldpopt.mechanism.codec import LabelCodec
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.problem.prior import read_prior
 from ldpopt.tables.coding import Coder, Missing
 
 Method = Literal["inversion", "maximum_likelihood"]
@@ -138,6 +141,7 @@ class ReportModel(ListedSource):
         require_kind(column, (str, NoneType), "ReportModel()", "pass the name of a column")
         require_kind(assigned, bool, "ReportModel()", "pass assigned=True or False")
         self.behaviors = tuple(kinds)
+        self.stated: dict[str, Any] = kinds  # the rows of the behaviors, as they were given
         self.column = column
         self.assigned = assigned
         self.names_of_rows = check_labels(
@@ -169,6 +173,11 @@ class ReportModel(ListedSource):
     def answers(self) -> tuple[Hashable, ...]:
         """The rows: answers and behaviors."""
         return self.names_of_rows
+
+    @property
+    def answers_alone(self) -> tuple[Hashable, ...]:
+        """The answers without the behaviors."""
+        return self.names[: len(self.names) - len(self.behaviors)]
 
     @property
     def is_behavior(self) -> Any:
@@ -261,26 +270,36 @@ class ReportModel(ListedSource):
 
     def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
         """Count pairs of channel and report, or numbers by pair, or by channel and then report."""
-        if not self.is_one and isinstance(reports, Mapping) and not isinstance(reports, Counts):
-            names = {part.name for part in self.parts}
-            if all(name in names and hasattr(each, "items") for name, each in reports.items()):
-                reports = {
-                    (name, report): number
-                    for name, each in reports.items()
-                    for report, number in each.items()
-                }
-        return super().counts_of(reports, weights, missing)
+        names = [] if self.is_one else [part.name for part in self.parts]
+        return super().counts_of(numbers_by_pair(names, reports), weights, missing)
 
     def counts_of_table(self, table: Any, column: str, weights: Any, missing: Missing) -> Counts:
         """Count the reports in a column of a table, by the channels in another one."""
-        if self.is_one:
-            return super().counts_of_table(table, column, weights, missing)
-        column_of_channels = self.require_column()
-        groups = counts_by(self._all_reports, table, column, weights, missing, column_of_channels)
-        total = self.counts_of_array(self.codec.no_reports)
-        for part, counts in by_channel(self, groups, missing):
-            total += counts_of_part(self, part, counts)
-        return total
+        if not self.is_one:
+            self.require_column()
+        return super().counts_of_table(table, column, weights, missing)
+
+    @property
+    def beside(self) -> str | None:
+        """The column that is read beside the reports: with several channels that of the
+        channel.
+        """
+        return None if self.is_one else self.require_column()
+
+    def pair_reader(self, where: tuple[str, str], as_text: tuple[bool, bool]) -> PairReader:
+        """What reads reports and channels in two columns."""
+        return PairReader(self, where, as_text)
+
+    @property
+    def randomizer(self) -> Any:
+        """The mechanism, or the mechanisms of which each person has one."""
+        return self.mechanism if self.is_one else self._assigned
+
+    @cached_property
+    def _assigned(self) -> AssignedMechanisms:
+        """The mechanisms by name."""
+        laws = {part.name: part.mechanism for part in self.parts}
+        return AssignedMechanisms(laws, self.answers_alone, self.mechanism.digest)
 
     def require_column(self) -> str:
         """The name of the column with each person's channel."""
@@ -295,14 +314,33 @@ class ReportModel(ListedSource):
     @property
     def coder(self) -> Coder:
         """Reads the names of channels."""
-        return Coder(tuple(part.name for part in self.parts), "channel")
+        return ChannelCoder(self)
 
-    @cached_property
-    def _all_reports(self) -> ListedSource:
-        """A source of all reports of any channel."""
-        outputs = dict.fromkeys(y for part in self.parts for y in part.mechanism.outputs)
-        every: Any = Alphabet(self.answers, tuple(outputs), self.digest)
-        return MechanismSource(every)
+    @property
+    def codec(self) -> LabelCodec:
+        """Reports are labels; those of several channels pairs, if they are no column."""
+        return LabelCodec(self.mechanism)
+
+    def variances(self, prior: Any = None) -> Float:
+        """Variance of one respondent's value for each row, shape (n,), with as many people in
+        each channel.
+        """
+        if self.is_one:
+            return super().variances(prior)
+        known = None if prior is None else read_prior(prior, self.answers)[0]
+        return variances_within(self._planned, self.slices, known)
+
+    @property
+    def moments(self) -> tuple[Float, Float]:
+        """The numbers, and the mean squares of a person's values, each of shape (n, n)."""
+        if self.is_one:
+            return super().moments
+        raise StatementError(
+            "people with several mechanisms have no mean square of a value: it depends on the "
+            "shares that are estimated",
+            code="moments-of-channels",
+            do="plan by half-widths, or for one of the mechanisms",
+        )
 
     def p_value(self, counts: Counts) -> float:
         """Return a p-value of unweighted counts, with the number of people of each channel fixed.
@@ -425,7 +463,8 @@ class ReportModel(ListedSource):
             answers=self.names,
             is_exact=reading.simultaneous and self.is_one,
             groups=self._groups,
-            inverse=source.left_inverse if self.is_one else None,
+            inverse=source.left_inverse,
+            is_chosen=not self.assigned and len(self.parts) > 1,
         )
         return Estimate.of_band(
             band,
@@ -474,7 +513,7 @@ class ReportModel(ListedSource):
 
     def _labels_of_followers(self) -> tuple[Hashable, ...]:
         """The answers, and the behavior, or all together."""
-        answers = self.names[: len(self.names) - len(self.behaviors)]
+        answers = self.answers_alone
         return (*answers, self.behaviors[0] if len(self.behaviors) == 1 else "behaviors")
 
     def _among_followers(self, estimates: Estimate, source: Stacked, counts: Counts) -> Estimate:
@@ -501,6 +540,7 @@ class ReportModel(ListedSource):
             counts,
             answers,
             simultaneous=estimates.simultaneous,
+            kind=FollowersBand,
         )
 
     @property
@@ -552,6 +592,21 @@ class Stacked(ListedSource):
         """Estimated shares of the rows, without negative ones."""
         counts = self.own_counts(counts).require_some()
         return norm_sub(self._inverse @ (counts.values / counts.total))
+
+
+def values_of_each_channel(model: ReportModel) -> Float:
+    """Values of each pair of channel and report, shape (m, n): those of the left inverse of its
+    channel alone.
+
+    Raises
+    ------
+    StatementError
+        If a channel alone does not show all shares.
+    """
+    each = [
+        inverse_of_rows(part.channel, part.masses, model.names, SEPARATE) for part in model.parts
+    ]
+    return np.hstack(each).T
 
 
 def _with_observed(band: LikelihoodBand, counts: Counts) -> LikelihoodBand:

@@ -108,9 +108,11 @@ def count_frame(
     frame = as_frame(table)
     numbers = column_of(frame, weights).to_numpy() if isinstance(weights, str) else weights
     numbers = report_weights(numbers, table, len(frame))
-    counter = _ColumnCounter(source, missing, f"column {column!r}", False)
+    where = f"column {column!r}", f"column {source.beside!r}"
+    counter = _ColumnCounter(source, missing, where, (False, False))
     groups = None if by is None else _groups(column_of(frame, by), f"column {by!r}", False)
-    counter.add(column_of(frame, column), numbers, 0, groups)
+    channels = None if source.beside is None else column_of(frame, source.beside)
+    counter.add(column_of(frame, column), numbers, 0, groups, channels)
     return counter.finished()
 
 
@@ -133,24 +135,26 @@ def count_file(
         require_drawn_by(path, name, source.digest)
     with reading(path) as table:
         kept = "keep it beside the reports when they are drawn (`privatize --keep`); "
-        places = [position_of(table, name) for name in columns]
-        places += [] if by is None else [position_of(table, by, kept)]
-        beside = [] if weights is None else [position_of(table, weights)]
+        clear = [by, *(source.beside for source, _ in columns.values())]
+        coded = {name: position_of(table, name) for name in columns}
+        beside = {name: position_of(table, name, kept) for name in clear if name is not None}
+        weighing = [] if weights is None else [position_of(table, weights)]
         counters = {
-            name: _ColumnCounter(
-                source, missing, f"{table.name}, column {name}", table.is_text(place)
-            )
-            for place, (name, (source, missing)) in zip(places, columns.items(), strict=False)
+            name: _ColumnCounter.of_file(table, name, source, missing)
+            for name, (source, missing) in columns.items()
         }
         row = table.first_row
-        for batch in batches_of(table, places, beside):
-            numbers = (
-                read_weights(batch[-1], f"{table.name}, column {weights}", row) if beside else None
-            )
-            about = f"{table.name}, column {by}", table.is_text(places[-1])
-            groups = None if by is None else _groups(batch[len(columns)], *about)
+        for batch in batches_of(table, [*coded.values(), *beside.values()], weighing):
+            parts = dict(zip(beside, batch[len(coded) :], strict=False))
+            where = f"{table.name}, column {weights}"
+            numbers = read_weights(batch[-1], where, row) if weighing else None
+            groups = None
+            if by is not None:
+                about = f"{table.name}, column {by}", table.is_text(beside[by])
+                groups = _groups(parts[by], *about)
             for counter, part in zip(counters.values(), batch, strict=False):
-                counter.add(part, numbers, row, groups)
+                channels = None if counter.beside is None else parts[counter.beside]
+                counter.add(part, numbers, row, groups, channels)
             row += len(batch[0])
         return {name: counter.finished() for name, counter in counters.items()}
 
@@ -248,18 +252,47 @@ def _no_column(path: str) -> StatementError:
 class _ColumnCounter:
     """Counts the reports of one column, batch by batch."""
 
-    def __init__(self, source: ReportSource, missing: Missing, where: str, as_text: bool) -> None:
+    def __init__(
+        self,
+        source: ReportSource,
+        missing: Missing,
+        where: tuple[str, str],
+        as_text: tuple[bool, bool],
+    ) -> None:
+        # where, as_text: of the column, and of the one beside it that names each person's channel
         require_choice(missing, TREATMENTS, "missing")
         self.source = source
+        self.beside = source.beside
         self.keeps_all = missing == "refuse"
-        self.where = where
-        self.absent = MissingAnswers(where, "report")
-        self.read = source.codec.reader(as_text)
+        self.where = where[0]
+        self.absent = MissingAnswers(where[0], "report")
+        self.read = source.codec.reader(as_text[0])
+        self.pairs = None if self.beside is None else source.pair_reader(where, as_text)
         self.counts: dict[Hashable, Counts] = {}
 
-    def add(self, column: Any, weights: Float | None, first_row: int, groups: Any = None) -> None:
+    @classmethod
+    def of_file(
+        cls, table: Any, name: str, source: ReportSource, missing: Missing
+    ) -> _ColumnCounter:
+        """The counter of a column of a file."""
+        columns = name, source.beside or name
+        where = f"{table.name}, column {columns[0]}", f"{table.name}, column {columns[1]}"
+        first, second = (table.is_text(position_of(table, column)) for column in columns)
+        return cls(source, missing, where, (first, second))
+
+    def add(
+        self,
+        column: Any,
+        weights: Float | None,
+        first_row: int,
+        groups: Any = None,
+        channels: Any = None,
+    ) -> None:
         """Count the reports of a batch by group, with weights of shape (N,)."""
-        reports, there = self.read(column, self.where, first_row)
+        if self.pairs is None:
+            reports, there = self.read(column, self.where, first_row)
+        else:
+            reports, there = self.pairs.read(column, channels, first_row, self.keeps_all)
         if self.keeps_all:
             self.absent.add(np.where(there, 0, MISSING), first_row)
         numbers = None if weights is None else weights[there]

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -56,6 +56,17 @@ class SampledTable:
     squares: Float  # (r, m)
     n_units: Int  # (strata,): clusters, or people
     projection: Float | None  # (cells, cells): on the margins
+    has_totals: bool = False  # whether reports are sets: a last column is of all people
+
+    @property
+    def weight(self) -> Float:
+        """Sum of the weights of the people of each row, shape (r,)."""
+        return np.asarray(self.sums[:, -1] if self.has_totals else self.sums.sum(axis=1))
+
+    @property
+    def squared_weight(self) -> Float:
+        """Sum of their squares."""
+        return np.asarray(self.squares[:, -1] if self.has_totals else self.squares.sum(axis=1))
 
     @classmethod
     def of(cls, table: UnitSums, sample: Sample) -> SampledTable:
@@ -74,7 +85,8 @@ class SampledTable:
         if sample.margins is not None and len(sums):
             cells, cell = np.unique(margins, axis=0, return_inverse=True)
             cell = cell.reshape(-1)  # numpy 2.0 has another shape
-            totals = np.bincount(cell, sums.sum(axis=1), len(cells)).astype(float)
+            weight = sums[:, -1] if table.has_totals else sums.sum(axis=1)
+            totals = np.bincount(cell, weight, len(cells)).astype(float)
             stated = zip(sample.margins.items(), table.names[2:-1], cells.T, strict=True)
             targets = [
                 targets_of(column, names, _added(totals[None], code, len(names))[0], margin)
@@ -96,6 +108,7 @@ class SampledTable:
             squares,
             n_units,
             projection,
+            table.has_totals,
         )
 
     @cached_property
@@ -200,7 +213,7 @@ class SampledTable:
         factor, _ = self.factors(has_noise)
         moved, second_moved = map(self._moved, (first, second))
         fitted, second_fitted = map(self._fitted, (moved, second_moved))
-        weight = self.sums.sum(axis=1)
+        weight = self.weight
         sums = moved - weight * fitted
         second_sums = second_moved - weight * second_fitted
         if self.sample.clusters is not None:
@@ -217,7 +230,7 @@ class SampledTable:
         total = self._squared(first, second, by_row)
         crossed, second_crossed = (self._moved(each, self.squares) for each in (first, second))
         total -= (by_row * crossed) @ second_fitted.T + (by_row * fitted) @ second_crossed.T
-        total += (by_row * self.squares.sum(axis=1) * fitted) @ second_fitted.T
+        total += (by_row * self.squared_weight * fitted) @ second_fitted.T
         means = [_added(each, self.stratum, len(factor)) for each in (sums, second_sums)]
         by_unit = factor / np.maximum(self.n_units, 1)
         return np.asarray(total - (means[0] * by_unit) @ means[1].T)
@@ -239,12 +252,19 @@ class SampledTable:
         return np.asarray((cells @ self.projection)[:, self.cell])
 
     def _squared(self, first: Influences, second: Influences, by_row: Float) -> Float:
-        """Sums of the products of the influences of each person, shape (k, k)."""
+        """Sums of the products of the influences of each person, shape (k, k).
+
+        If reports are sets, those of two numbers are right only if no set has elements of both.
+        """
         total = np.zeros((len(first[0][1]), len(second[0][1])))
         for groups, values in first:
             for others, other_values in second:
                 rows = np.isin(self.group, np.intersect1d(groups, others))
-                total += (values * (by_row[rows] @ self.squares[rows])) @ other_values.T
+                squares = by_row[rows] @ self.squares[rows]
+                total += (values * squares) @ other_values.T
+                if self.has_totals:  # (v + c)(v' + c'), with the constants in the last column
+                    total += (values[:, :-1] @ squares[:-1])[:, None] * other_values[:, -1]
+                    total += values[:, -1:] * (other_values[:, :-1] @ squares[:-1])
         return total
 
 
@@ -340,32 +360,71 @@ class Influence:
         return self.table.covariance(self.parts, other.parts, has_noise)
 
 
+class RandomizationNoise(Protocol):
+    """The variance of the values of reports by randomization alone, given the answers."""
+
+    def at(self, rows: slice) -> Any:
+        """That of some of the numbers."""
+
+    def covariance(self, squares: Float) -> Float:
+        """Covariance of the sums of the values of people with some squared weights, (k, k)."""
+
+
 @dataclass(frozen=True, eq=False)
 class ReportNoise:
-    """The variance of the values of reports by randomization alone, given the answers."""
+    """The variance of the values of reports by randomization alone, given the answers.
+
+    If people were assigned to several channels, reports are pairs of channel and report, and the
+    assignment is part of the randomization. If they chose their channels it is not: the noise is
+    that within each channel, with the left inverse of each.
+    """
 
     estimator: Float  # (k, m)
     wanted: Float  # (k, n)
     channel: Float  # (n, m)
-    inverse: Float  # (n, m): the left inverse
+    inverse: Float  # (n, m): the left inverse; of chosen channels that of each
+    chosen: Any = None  # (m,): the channel of each report, if people chose it
 
     @classmethod
     def of(
-        cls, estimator: Float, wanted: Float, channel: Float, inverse: Float | None
+        cls,
+        estimator: Float,
+        wanted: Float,
+        channel: Float,
+        inverse: Float | None,
+        chosen: Any = None,
     ) -> ReportNoise | None:
         """That of an estimator; None without a left inverse, whose rows are 0 for answers that
         depend on others.
         """
         if inverse is None or not (inverse != 0).any(axis=1).all():
             return None
-        return cls(estimator, wanted, channel, inverse)
+        return cls(estimator, wanted, channel, inverse, chosen)
+
+    def at(self, rows: slice) -> ReportNoise:
+        """That of some of the numbers."""
+        return replace(self, estimator=self.estimator[rows], wanted=self.wanted[rows])
 
     def covariance(self, squares: Float) -> Float:
         """Covariance of the sums of the values of people with some squared weights, (k, k)."""
-        answers = self.inverse @ squares
-        reports = self.channel.T @ answers
-        total = (self.estimator * reports) @ self.estimator.T
-        total -= (self.wanted * answers) @ self.wanted.T
+        if self.chosen is None:
+            return self._of_channel(self.channel, slice(None), self.wanted, squares)
+        total = np.zeros((len(self.estimator),) * 2)
+        for name in np.unique(self.chosen):
+            part = np.flatnonzero(self.chosen == name)
+            share = self.channel[0, part].sum()
+            if share > 0:
+                channel = self.channel[:, part] / share
+                means = self.estimator[:, part] @ channel.T
+                total += self._of_channel(channel, part, means, squares)
+        return total
+
+    def _of_channel(self, channel: Float, part: Any, means: Float, squares: Float) -> Float:
+        """That of the people with one channel, whose values have the means, shape (k, n)."""
+        values = self.estimator[:, part]
+        answers = self.inverse[:, part] @ squares[part]
+        total = (values * (channel.T @ answers)) @ values.T
+        total -= (means * answers) @ means.T
         np.fill_diagonal(total, np.maximum(np.diag(total), 0.0))
         return np.asarray((total + total.T) / 2)
 
@@ -377,7 +436,7 @@ class SampledNumbers:
     sampled: SampledPeople
     deviations: Float  # (k, m)
     total: float  # sum of the weights
-    noise: ReportNoise | None
+    noise: RandomizationNoise | None
 
     @property
     def influence(self) -> Influence:
@@ -428,7 +487,5 @@ class SampledNumbers:
             return
         for start in range(0, size, BLOCK):
             rows = slice(start, start + BLOCK)
-            noise = self.noise and replace(
-                self.noise, estimator=self.noise.estimator[rows], wanted=self.noise.wanted[rows]
-            )
+            noise = self.noise and self.noise.at(rows)
             yield replace(self, deviations=self.deviations[rows], noise=noise)

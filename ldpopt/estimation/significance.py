@@ -177,7 +177,7 @@ def _test_reports(band: Any, expected: Float, hypothesis: str) -> Significance:
     of_error = np.inf
     if counts.sampled is not None:
         values = scores.white - distance[:, None]
-        drawn = _Drawn(counts.sampled, band.channel, band.inverse)
+        drawn = _Drawn(counts.sampled, band.channel, _inverse_of(band))
         effect, of_error = drawn.effect(values, counts.total, counts.scale)
     elif counts.is_weighted:
         people = (scores.white**2).sum(axis=0) - 2 * distance @ scores.white + distance @ distance
@@ -275,6 +275,11 @@ def homogeneity(bands: Sequence[ScoreBand], hypothesis: str) -> Significance:
     return _independence(values, squares, (answers, groups), hypothesis, _drawn_of_groups(bands))
 
 
+def _inverse_of(band: ScoreBand) -> Float | None:
+    """The left inverse of the channel of all people; None if they chose one of several."""
+    return None if band.is_chosen else band.inverse
+
+
 def _drawn_of_groups(bands: Sequence[ScoreBand]) -> _Drawn | None:
     """The people of several groups of one sample; None without a sample."""
     samples = [band.counts.sampled for band in bands if band.counts.sampled is not None]
@@ -287,7 +292,8 @@ def _drawn_of_groups(bands: Sequence[ScoreBand]) -> _Drawn | None:
     for place, each in enumerate(samples):
         places[each.groups] = place
     sampled = every.with_groups_as_reports(places.tolist(), len(samples))
-    channel, inverse = bands[0].channel, bands[0].inverse
+    channel = bands[0].channel
+    inverse = _inverse_of(bands[0])
     same = np.eye(len(samples))
     both: list[Any] = [np.kron(channel, same), None if inverse is None else np.kron(inverse, same)]
     return _Drawn(sampled, *both)
@@ -379,7 +385,7 @@ def _chi_square(
     """
     from scipy.special import chdtrc, fdtrc
 
-    value = float(statistic) / (effect if effect > 0 else 1.0)
+    value = float(statistic / (effect if effect > 0 else 1.0))
     chance = 1.0
     if freedom and of_error < np.inf:
         chance = float(fdtrc(freedom, of_error, value / freedom))

@@ -50,7 +50,7 @@ def warner(p: Any) -> Mechanism:
     1.609438
     """
     share = _probability(p, "p")
-    return _binary([1 - share, share], ANSWERS)
+    return _binary([share, 1 - share], ANSWERS)
 
 
 def crosswise(share: Any) -> Mechanism:
@@ -299,5 +299,5 @@ def _probabilities(shares: Any) -> list[Fraction]:
 
 
 def _binary(row: list[Fraction], reports: Sequence[Any]) -> Mechanism:
-    """A channel on no and yes that is the same with both exchanged."""
+    """A channel on no and yes that is the same with both exchanged; the row of no is given."""
     return Mechanism([row, row[::-1]], ANSWERS, reports)

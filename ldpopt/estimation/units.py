@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.estimation.counts import ListedSource
+from ldpopt.estimation.counts import ReportSource
 from ldpopt.estimation.reports import (
     ALL,
     NO_GROUP,
@@ -43,10 +43,13 @@ class UnitSums:
     sums: Float  # (r, m): of the weights, by report
     squares: Float  # (r, m)
     people: Int  # (r,)
+    has_totals: bool = False  # whether reports are sets: a last column is of all people
 
     @classmethod
     def of(cls, keys: Sequence[Key], reports: Any, weights: Float | None, size: int) -> UnitSums:
-        """Those of some people, whose reports are positions below ``size``."""
+        """Those of some people, whose reports are positions below ``size``, or sets of such
+        positions, shape (N, k).
+        """
         codes = np.stack([each for _, each in keys], axis=1)
         first, row = _rows(codes)
         if len(first) * size > LARGEST_TABLE:
@@ -58,12 +61,18 @@ class UnitSums:
             )
         shape = len(first), size
         numbers = np.ones(len(reports)) if weights is None else weights
-        sums, squares = (
-            np.bincount(row * size + reports, power, shape[0] * size).reshape(shape).astype(float)
-            for power in (numbers, numbers**2)
-        )
+        has_totals = reports.ndim == 2
+        of_each = reports.shape[1] if has_totals else 1
+        place = np.repeat(row, of_each) * size + reports.ravel()
+        tables: list[Any] = []
+        for power in (numbers, numbers**2):
+            table = np.bincount(place, np.repeat(power, of_each), shape[0] * size)
+            table = table.reshape(shape).astype(float)
+            totals = np.bincount(row, power, len(first))[:, None]
+            tables.append(np.hstack([table, totals]) if has_totals else table)
         people = np.bincount(row, minlength=len(first))
-        return cls(tuple(list(each) for each, _ in keys), codes[first], sums, squares, people)
+        names = tuple(list(each) for each, _ in keys)
+        return cls(names, codes[first], tables[0], tables[1], people, has_totals)
 
     def __add__(self, other: Any) -> UnitSums:
         """Sums of all people of both."""
@@ -82,13 +91,14 @@ class UnitSums:
             codes.append(np.concatenate([self.codes[:, place], new[other.codes[:, place]]]))
         every = np.stack(codes, axis=1)
         first, row = _rows(every)
-        added = []
+        added: list[Any] = []
         for key in ("sums", "squares", "people"):
             both = np.concatenate([getattr(self, key), getattr(other, key)])
             total = np.zeros((len(first), *both.shape[1:]), dtype=both.dtype)
             np.add.at(total, row, both)
             added.append(total)
-        return UnitSums(tuple(names), every[first], *added)
+        sums, squares, people = added
+        return UnitSums(tuple(names), every[first], sums, squares, people, self.has_totals)
 
     __radd__ = __add__
 
@@ -104,7 +114,7 @@ def _rows(codes: Int) -> tuple[Int, Int]:
 
 
 def units_of_frame(
-    columns: Mapping[str, tuple[ListedSource, Missing]],
+    columns: Mapping[str, tuple[ReportSource, Missing]],
     table: Any,
     sample: Sample,
     weights: Any,
@@ -130,7 +140,7 @@ def units_of_frame(
 
 
 def units_of_file(
-    columns: Mapping[str, tuple[ListedSource, Missing]],
+    columns: Mapping[str, tuple[ReportSource, Missing]],
     path: str,
     sample: Sample,
     weights: str | None,
@@ -198,8 +208,9 @@ def _keys_of(
 class _UnitCounter:
     """Adds up the table of one column, batch by batch."""
 
-    def __init__(self, source: ListedSource, missing: Missing, where: str, as_text: bool) -> None:
-        self.size = len(source.mechanism.outputs)
+    def __init__(self, source: ReportSource, missing: Missing, where: str, as_text: bool) -> None:
+        self.size = len(source.unit_columns or ())
+        self.source = source
         self.keeps_all = missing == "refuse"
         self.where = where
         self.absent = MissingAnswers(where, "report")
@@ -211,8 +222,9 @@ class _UnitCounter:
         reports, there = self.read(column, self.where, first_row)
         if self.keeps_all:
             self.absent.add(np.where(there, 0, MISSING), first_row)
-        some = [(names, codes[there]) for names, codes in keys]
-        numbers = None if weights is None else weights[there]
+        reports, kept = self.source.in_table(reports)
+        some = [(names, codes[there][kept]) for names, codes in keys]
+        numbers = None if weights is None else weights[there][kept]
         self.table = UnitSums.of(some, reports, numbers, self.size) + self.table
 
     def finished(self) -> UnitSums:

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.auditing.audits import Audit, audit_by_odds
 from ldpopt.errors import StatementError
-from ldpopt.estimation.band import scales_of_support
 from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.exact_fit import support_p_value
@@ -23,7 +22,7 @@ from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.numbers import Float, inner_share, real_array, short_repr, whole_number
 from ldpopt.frequencies.rule import Rule
-from ldpopt.frequencies.support import SupportBand
+from ldpopt.frequencies.support import SupportBand, sampled_shares, scales_of_shares
 from ldpopt.mechanism.channels import digest
 from ldpopt.mechanism.codec import LabelCodec, Randomizer
 from ldpopt.mechanism.sampling import Random
@@ -315,9 +314,12 @@ class FrequencyProtocol(Rule, ReportSource):
         p = float(self.p)
         q = float(self.q)
         share = (counts.values / counts.total)[chosen]
-        scales = scales_of_support(counts).at(chosen)
+        numbers = sampled_shares(counts, np.arange(len(counts.values))[chosen], p, q)
+        scales = scales_of_shares(share, numbers, counts)
+        if numbers is None:
+            scales = scales.at(chosen)
         error = np.sqrt(self.variance_at_support(np.clip(share, q, p)) * scales.error)
-        effect = scales_of_support(counts).design_effects(counts, len(self.inputs))
+        effect = scales.design_effects(counts, len(share))
         return SupportBand(
             share,
             scales,
@@ -325,7 +327,8 @@ class FrequencyProtocol(Rule, ReportSource):
             q,
             float(self.p - self.q),
             among,
-            effect=None if effect is None else effect[chosen],
+            effect=effect,
+            of_sample=numbers,
         )
 
     def variance(self, frequency: ArrayLike = 0.0) -> Any:

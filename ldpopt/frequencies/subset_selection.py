@@ -178,7 +178,22 @@ class SubsetSelection(FrequencyProtocol, published=True):
                 truth, is_held, waiting = truth[~is_done], is_held[~is_done], waiting[~is_done]
         return reports
 
+    @property
+    def unit_columns(self) -> Sequence[Hashable]:
+        """The answers: a report is a set of them."""
+        return self.inputs
+
+    def in_table(self, reports: Any) -> tuple[Any, Any]:
+        """Sets of positions."""
+        return self._checked(reports), slice(None)
+
     def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
+        array = self._checked(reports)
+        each = None if weights is None else np.repeat(weights, self.size)
+        return np.bincount(array.ravel(), each, minlength=len(self.inputs)), len(array)
+
+    def _checked(self, reports: Any) -> NDArray[Any]:
+        """Sets of positions; anything else is refused."""
         array = any_array(reports, "list of reports")
         d = len(self.inputs)
         if array.ndim != 2 or array.shape[1] != self.size or array.dtype.kind not in "iu":
@@ -194,8 +209,7 @@ class SubsetSelection(FrequencyProtocol, published=True):
             raise StatementError(
                 problem, code="set", do="pass what privatize of this protocol returned"
             )
-        each = None if weights is None else np.repeat(weights, self.size)
-        return np.bincount(array.ravel(), each, minlength=d), len(array)
+        return array
 
     def _ratio(self) -> Fraction:
         return self.distribution.odds

@@ -9,9 +9,64 @@ from typing import Any
 import numpy as np
 
 from ldpopt.auditing.black_box import lower_limit, upper_limit
-from ldpopt.estimation.band import Band, MultiplesBand, Scales
-from ldpopt.estimation.intervals import binomial_intervals, share_intervals, tail
-from ldpopt.foundation.numbers import Float
+from ldpopt.estimation.band import Band, MultiplesBand, Scales, scales_of_support
+from ldpopt.estimation.counts import Counts
+from ldpopt.estimation.intervals import (
+    binomial_intervals,
+    share_intervals,
+    student_quantile,
+    tail,
+)
+from ldpopt.estimation.sampled import Influence, SampledNumbers
+from ldpopt.foundation.numbers import Float, require_memory
+
+
+@dataclass(frozen=True, eq=False)
+class SupportNoise:
+    """The variance of whether a report supports a label by randomization alone: of its own people,
+    and of all others.
+    """
+
+    places: Any  # (k,): of the labels
+    p: float
+    q: float
+
+    def at(self, rows: slice) -> "SupportNoise":
+        """That of some of the labels."""
+        return SupportNoise(self.places[rows], self.p, self.q)
+
+    def covariance(self, squares: Float) -> Float:
+        """That of the sums of people with some squared weights: the diagonal, (k, k)."""
+        p, q = self.p, self.q
+        people = squares[-1]
+        own = np.clip((squares[self.places] - q * people) / (p - q), 0.0, people)
+        return np.diag(own * p * (1 - p) + (people - own) * q * (1 - q))
+
+
+def sampled_shares(counts: Counts, places: Any, p: float, q: float) -> SampledNumbers | None:
+    """What is known from a sample of the errors of the shares of the reports that support some
+    labels; None without a sample.
+    """
+    if counts.sampled is None:
+        return None
+    size = len(counts.values)
+    require_memory(8.0 * len(places) * (size + 1), "the influence of reports on estimates")
+    deviations = np.zeros((len(places), size + 1))
+    deviations[np.arange(len(places)), places] = 1.0
+    deviations[:, -1] = -(counts.values / counts.total)[places]
+    return SampledNumbers(counts.sampled, deviations, counts.total, SupportNoise(places, p, q))
+
+
+def scales_of_shares(share: Float, numbers: SampledNumbers | None, counts: Counts) -> Scales:
+    """One over the effective numbers of reports of some shares: of a sample by its variances."""
+    if numbers is None:
+        return scales_of_support(counts)
+    plain = share * (1 - share)
+    error, interval = (
+        np.divide(each, plain, out=np.full_like(plain, counts.scale), where=plain > 0)
+        for each in (numbers.variances, np.maximum(numbers.variances, numbers.least))
+    )
+    return Scales(error, interval)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +87,21 @@ class SupportBand:
     among: tuple[int, int] | None = None  # None: score intervals
     is_pair: bool = False  # whether these are the two shares of a yes/no question
     effect: Float | None = None  # (k,): design effect of the weights
-    freedom: float = np.inf
-    influence: None = None
+    of_sample: SampledNumbers | None = None  # the errors of the shares from a sample
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of Student's t, with clusters."""
+        return np.inf if self.of_sample is None else self.of_sample.freedom
+
+    @property
+    def influence(self) -> Influence | None:
+        """How much each person of a sample moves the frequencies."""
+        if self.of_sample is None:
+            return None
+        influence = self.of_sample.influence
+        parts = [(groups, values / self.gap) for groups, values in influence.parts]
+        return Influence(influence.table, parts, influence.has_noise)
 
     @cached_property
     def values(self) -> Float:
@@ -54,6 +122,7 @@ class SupportBand:
 
     def ends(self, z: Any) -> Float:
         """Ends of the intervals, shape (k, 2), not clipped."""
+        z = student_quantile(z, self.freedom)
         scale = self.scales.interval
         if self.among is None:
             ends = share_intervals(self.share, scale, z)

@@ -21,17 +21,17 @@ from numpy.typing import NDArray
 from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate.yes_no_certificate import TOTAL, YesNoCertificate
 from ldpopt.errors import StatementError
-from ldpopt.estimation.band import scales_of_support
 from ldpopt.estimation.counts import Counts, MechanismSource, ReportSource
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.exact_fit import support_p_value
 from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.estimation.reports import report_weights
+from ldpopt.estimation.sampled import SampledNumbers
 from ldpopt.foundation.numbers import Float, any_array, real_array, shaped_array
 from ldpopt.frequencies.rule import Positions
 from ldpopt.frequencies.subset_selection import SetCodec
-from ldpopt.frequencies.support import SupportBand
+from ldpopt.frequencies.support import SupportBand, scales_of_shares
 from ldpopt.mechanism.channels import digest
 from ldpopt.mechanism.codec import Randomizer
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
@@ -90,6 +90,35 @@ def draw_order(choices: Any, rows: Positions, count: int, size: int) -> Position
             place = place + (place >= earlier)
         chosen[:, drawn] = place
     return chosen
+
+
+@dataclass(frozen=True, eq=False)
+class NamedNoise:
+    """The variance, by randomization alone, of how much reports that name a question move the two
+    shares of its answers; which questions they name is random, too.
+    """
+
+    columns: slice
+    share: Float  # (2,): of the reports that name the question
+    chance: float  # that a report names it
+    bias: float
+
+    def at(self, rows: slice) -> "NamedNoise":
+        """Both shares."""
+        return self
+
+    def covariance(self, squares: Float) -> Float:
+        """That of the sums of people with some squared weights, (2, 2)."""
+        named = squares[self.columns] / self.chance
+        total = named.sum()
+        gap = float(np.clip((named[1] - named[0]) / self.bias, -total, total))
+        second = self.share[1]
+        variance = 0.0
+        for people, says in ((total - gap) / 2, -1), ((total + gap) / 2, 1):
+            yes = (1 + says * self.bias) / 2  # the second of the two answers, if it is named
+            square = (1 - second) ** 2 * yes + second**2 * (1 - yes)
+            variance += people * (self.chance * square - (self.chance * (yes - second)) ** 2)
+        return variance * np.array([[1.0, -1.0], [-1.0, 1.0]])
 
 
 class YesNoPatterns(ReportSource):
@@ -153,6 +182,15 @@ class YesNoPatterns(ReportSource):
     def inputs(self) -> Sequence[Hashable]:
         """The answers that a report may name."""
         return self.names
+
+    @property
+    def unit_columns(self) -> Sequence[Hashable]:
+        """The same: a report is a set of them."""
+        return self.names
+
+    def in_table(self, reports: Any) -> tuple[Any, Any]:
+        """Sets of answers, one to each of ``s`` questions."""
+        return self.checked(reports), slice(None)
 
     @property
     def randomizer(self) -> Randomizer:
@@ -336,13 +374,25 @@ class YesNoPatterns(ReportSource):
             total_squares=float(squares.sum()),
             n_reports=number,
         )
-        scales = scales_of_support(asked)
+        numbers = self._of_sample(counts, columns, share, total)
+        scales = scales_of_shares(share, numbers, asked)
         error = np.sqrt(share * (1 - share) * scales.error) / self.bias
         effect = scales.design_effects(asked, 2)
-        if effect is not None:  # of the reports that are expected to name the question
+        if (
+            effect is not None and counts.is_weighted
+        ):  # of the reports that are expected to name the question
             effect *= self.size / self.pattern.questions
         miss = (1 - self.bias) / 2
-        band = SupportBand(share, scales, error, miss, self.bias, is_pair=True, effect=effect)
+        band = SupportBand(
+            share,
+            scales,
+            error,
+            miss,
+            self.bias,
+            is_pair=True,
+            effect=effect,
+            of_sample=numbers,
+        )
         return Estimate.of_band(
             band,
             asked,
@@ -352,6 +402,19 @@ class YesNoPatterns(ReportSource):
             fit=fit,
             is_distribution=True,
         )
+
+    def _of_sample(
+        self, counts: Counts, columns: slice, share: Float, total: float
+    ) -> SampledNumbers | None:
+        """What is known from a sample of the errors of the two shares of the reports that name a
+        question.
+        """
+        if counts.sampled is None:
+            return None
+        deviations = np.zeros((2, len(counts.values) + 1))
+        deviations[:, columns] = np.eye(2) - share[:, None]
+        noise = NamedNoise(columns, share, self.size / self.pattern.questions, self.bias)
+        return SampledNumbers(counts.sampled, deviations, total, noise)
 
     @cached_property
     def shows_pairs(self) -> bool:
@@ -395,15 +458,18 @@ class PairOfAnswers(MechanismSource):
         """What drew the reports."""
         return self.patterns
 
-    def counts_of_array(self, reports: Any, weights: Float | None = None) -> Counts:
-        """Count the pairs of answers in reports of shape (N, s)."""
+    def in_table(self, reports: Any) -> tuple[Any, Any]:
+        """Pairs of answers in reports of shape (N, s), of those that name an answer to both."""
         array = self.patterns.checked(reports)
         masks = [array // 2 == place for place in self.places]
         has_both = masks[0].any(axis=1) & masks[1].any(axis=1)
         first, second = ((array * mask).sum(axis=1)[has_both] % 2 for mask in masks)
-        return super().counts_of_array(
-            2 * first + second, None if weights is None else weights[has_both]
-        )
+        return 2 * first + second, has_both
+
+    def counts_of_array(self, reports: Any, weights: Float | None = None) -> Counts:
+        """Count the pairs of answers in reports of shape (N, s)."""
+        pairs, has_both = self.in_table(reports)
+        return super().counts_of_array(pairs, None if weights is None else weights[has_both])
 
     def estimate(self, counts: Counts, confidence: float = 0.95, **options: Any) -> Estimate:
         """Estimate the shares of the pairs of answers."""

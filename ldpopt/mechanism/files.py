@@ -57,7 +57,7 @@ def write_mechanism(
     """
     data = mechanism.to_dict()
     if privacy is not None:
-        data["privacy"] = to_table(privacy, mechanism.inputs)
+        data["privacy"] = to_table(privacy.standing_alone(), mechanism.inputs)
     data |= origin_of_mechanism(mechanism.digest, title, audit)
     with replacing(path) as stream:
         stream.write(json.dumps(data, indent=1) + "\n")
@@ -128,8 +128,8 @@ def require_origin(mechanism: Channel, saved: Saved, where: str) -> None:
         )
 
     found = audit(mechanism, privacy)
-    is_decided = privacy is None or has_epsilon(privacy)
-    if flaws := flaws_of_origin(saved.origin, found, audit_at if is_decided else None):
+    is_budgeted = privacy is None or has_epsilon(privacy)
+    if flaws := flaws_of_origin(saved.origin, found, audit_at if is_budgeted else None):
         do = "restore the file as it was saved, or save the mechanism again"
         raise ModelFileError(flaws[0], code="origin", where=where, do=do)
 
@@ -142,7 +142,7 @@ def flaws_of_origin(
 
     The epsilon in a file is the smallest one, rounded up. It was computed in floats, perhaps by
     another machine: hence it is decided exactly whether it is enough, and whether a little less
-    (`LESS`) is not.
+    (`LESS`) is not. Of several budgets, the largest log ratio is compared with the one found.
     """
     flaws = []
     if origin["notion"] != notion_of_audit(audit):
@@ -161,10 +161,10 @@ def flaws_of_origin(
 
 def _is_least(stated: Any, found: float, audit_at: Callable[[Budget], Audit] | None) -> bool:
     """Whether a budget is enough, and a little less is not; None is enough if no other one is."""
-    if audit_at is None and stated is not None:
-        return math.isclose(stated, found, rel_tol=float(LESS))
-    if audit_at is None or stated is None or math.isinf(found) or max(stated, found) > LARGEST:
+    if stated is None or math.isinf(found) or max(stated, found) > LARGEST:
         return bool(stated == finite_or_none(found))
+    if audit_at is None:
+        return math.isclose(stated, found, rel_tol=float(LESS))
     less = Fraction(stated) * (1 - LESS)
     is_enough = audit_at(Budget(stated)).verdict == "certified"
     return is_enough and (not less or audit_at(Budget(less)).verdict != "certified")

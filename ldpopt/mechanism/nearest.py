@@ -22,13 +22,14 @@ from ldpopt.mechanism.rounding import (
     no_private_channel,
     round_private,
 )
-from ldpopt.privacy import Ties
+from ldpopt.privacy import Comparisons, Ties
 
 AVERAGE_WEIGHT = 1e-3  # weight of the average total variation beside the largest
 # a rounding that moves at most this mass is accepted: the channel was private up to tolerances
 SMALL_MOVE = 1e-6
 # largest violation of a generated row that is a rounding error of the solver
 SOLVER_TOLERANCE = 1e-8
+LEAST_TOLERANCE = 1e-10  # smallest tolerance of HiGHS
 MAX_SECONDS = 20.0  # time for the linear programs; a channel of 30 answers takes .2 to 5 s
 
 
@@ -41,21 +42,21 @@ def nearest_private(
 ) -> tuple[Rounded, tuple[str, ...]]:
     """The nearest private rounding of a row-stochastic channel, (n, m), and notes on its cost."""
     ties = privacy.ties(inputs, outputs)
-    best, last = round_private(channel, ties, audit)
+    comparisons = privacy.comparisons(inputs, outputs) if ties is None else None
+    best, last = round_private(channel, ties, audit, comparisons)
     if best is None:
         raise no_private_channel(privacy, last)
     notes, channel = cleaning_of(channel), np.maximum(channel, 0.0)
     channel = channel / channel.sum(axis=1, keepdims=True)
     if best.moved > SMALL_MOVE:
-        solution, is_finished = _Program(channel, privacy, ties, inputs).solved(
-            Deadline.after(MAX_SECONDS)
-        )
+        program = _Program(channel, privacy, ties or comparisons, inputs)
+        solution, is_finished = program.solved(Deadline.after(MAX_SECONDS))
         if not is_finished:
             notes.append(
                 "a nearer channel may exist: the linear program was not solved within "
                 f"{MAX_SECONDS:g} s"
             )
-        other = None if solution is None else round_private(solution, ties, audit)[0]
+        other = None if solution is None else round_private(solution, ties, audit, comparisons)[0]
         if other is not None and (moved := largest_move(other.channel, channel)) < best.moved:
             best = Rounded(other.channel, other.audit, moved)
     average = float(np.maximum(best.channel - channel, 0).sum(axis=1).mean())
@@ -64,6 +65,20 @@ def nearest_private(
         f"{average:.3g} on average"
     )
     return best, (*notes, cost)
+
+
+def moved_least(
+    channel: Float, privacy: Any, comparisons: Comparisons, inputs: Sequence[Hashable]
+) -> Float | None:
+    """The channel of a simplex solver that moves the least mass under some comparisons; None if it
+    was not solved in time.
+
+    Its vertices satisfy the comparisons up to rounding errors, while the channels of other solvers
+    may be off by their tolerances, which a small budget multiplies.
+    """
+    program = _Program(channel, privacy, comparisons, inputs)
+    solution, is_finished = program.solved(Deadline.after(MAX_SECONDS))
+    return solution if is_finished else None
 
 
 def cleaning_of(channel: Float) -> list[str]:
@@ -91,7 +106,11 @@ class _Program:
     """
 
     def __init__(
-        self, channel: Float, privacy: Any, ties: Ties | None, inputs: Sequence[Hashable]
+        self,
+        channel: Float,
+        privacy: Any,
+        ties: Ties | Comparisons | None,
+        inputs: Sequence[Hashable],
     ) -> None:
         self.given, self.privacy, self.ties, self.inputs = channel, privacy, ties, inputs
         self.shape = channel.shape
@@ -128,8 +147,12 @@ class _Program:
                 vstack([rows for rows, _ in blocks]),
                 np.concatenate([side for _, side in blocks]),
             )
-            options: Any = {"method": "highs", "options": {"time_limit": deadline.left}}
-            solution = solve(cost, rows, sides, sums, np.ones(n), bounds, **options)
+            options: Any = {"time_limit": deadline.left}
+            if isinstance(self.ties, Comparisons):  # a constant repairs what the solver leaves
+                options |= {"primal_feasibility_tolerance": LEAST_TOLERANCE}
+            solution = solve(
+                cost, rows, sides, sums, np.ones(n), bounds, method="highs", options=options
+            )
             if solution.status != 0:
                 break
             channel = np.maximum(solution.x[:size].reshape(n, m), 0.0)
@@ -152,7 +175,7 @@ class _Program:
                 if not self.privacy.is_separated:
                     raise
                 return []  # all of its rows are generated
-        if not ties.is_compact:
+        if isinstance(ties, Comparisons) or not ties.is_compact:
             return self._of_block(ties.rows(m))
         tied = np.flatnonzero(ties.tied_outputs(m))
         capped = np.flatnonzero(ties.capped_inputs())

@@ -50,7 +50,7 @@ def privatize_frame(
     for position, ((column, question), stream) in enumerate(
         zip(questions.items(), streams, strict=False)
     ):
-        parts = question.parts or {column: question}
+        parts = question.columns_read(column)
         codes = question.combine(_answers_in(frame, name, part) for name, part in parts.items())
         codes, source = records.prepare(position, text_of(column), question, codes, stream)
         drawn[column] = question.randomizer.codec.entries(codes, source)
@@ -68,7 +68,7 @@ def privatize_frame(
 
 def _answers_in(frame: Frame, column: Any, question: Question) -> Codes:
     """Codes of the answers in a column of a dataframe."""
-    missing = MissingAnswers(f"column {column!r}", "answer")
+    missing = MissingAnswers(f"column {column!r}", question.kind)
     codes = frame.codes(column, question.coder(), missing.where)
     codes = question.fill_missing(codes, missing)
     missing.require_none()
@@ -299,7 +299,11 @@ class _FileOfAnswers:
     ) -> _FileOfAnswers:
         """Find the columns in a file."""
         copied = [*keep, *([] if keyed is None or keyed.id in keep else [keyed.id])]
-        places = [position_of(table, column) for column in columns_of_answers(questions)]
+        places = [
+            position_of(table, name)
+            for column, question in questions.items()
+            for name in question.columns_read(column)
+        ]
         copied_places = [position_of(table, column) for column in copied]
         streams = _streams(rng, questions, one_question)
         columns = [
@@ -365,7 +369,8 @@ class _Answers:
     def of(cls, table: Rows, name: str, question: Question) -> _Answers:
         """Match a column with its question: by the text of the labels if the column has texts."""
         coder = question.coder(as_text=table.is_text(position_of(table, name)))
-        return cls(question, name, coder, MissingAnswers(f"{table.name}, column {name}", "answer"))
+        missing = MissingAnswers(f"{table.name}, column {name}", question.kind)
+        return cls(question, name, coder, missing)
 
     def codes(self, answers: pa.Array, first_row: int) -> Codes:
         """Codes of a batch; missing answers that the question does not allow are counted."""
@@ -387,8 +392,7 @@ class _ReportColumn:
     def of(cls, table: Rows, name: str, question: Question, rng: Random) -> _ReportColumn:
         """Find the columns of the answers."""
         reads = [
-            _Answers.of(table, column, part)
-            for column, part in (question.parts or {name: question}).items()
+            _Answers.of(table, column, part) for column, part in question.columns_read(name).items()
         ]
         return cls(
             question, name, reads, question.randomizer.codec.labels(reads[0].coder.as_text), rng

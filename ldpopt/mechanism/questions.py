@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ldpopt.errors import StatementError
+from ldpopt.foundation.edges import read_edges
 from ldpopt.foundation.labels import is_among, nearest, text_of
 from ldpopt.foundation.numbers import (
     any_array,
@@ -63,16 +64,24 @@ class Question:
         did not answer. Default: ``"refuse"``.
     missing_answer : hashable, optional
         The input that stands for a missing answer; default: none.
+    edges : sequence of float, optional
+        Of answers that are classes of numbers, in their order: the ends of the classes, ascending,
+        one more than there are classes; only the first and the last may be infinite. Quantiles are
+        then numbers. Default: none.
 
     Raises
     ------
     StatementError
-        If the treatment is unknown, or the missing answer is not an input.
+        If the treatment is unknown, the missing answer is not an input, or the edges are not those
+        of the answers.
     """
 
     source: Any
     missing: Missing = "refuse"
     missing_answer: Hashable | None = None
+    edges: Sequence[float] | None = field(default=None, kw_only=True)
+
+    kind: ClassVar[str] = "answer"  # of an entry of the column, for messages
 
     def __post_init__(self) -> None:
         require_choice(self.missing, TREATMENTS, "missing")
@@ -89,6 +98,27 @@ class Question:
             )
             do = nearest(self.missing_answer, self.inputs)
             raise StatementError(problem, code="missing-input", do=do)
+        if self.edges is not None:
+            self._require_order()
+            classes = len(self.inputs) - (self.missing_code is not None)
+            object.__setattr__(self, "edges", read_edges(self.edges, classes))
+
+    def _require_order(self) -> None:
+        """Refuse edges of numbers from which no quantile follows."""
+        source = self.source
+        workload = source if isinstance(source, Workload) else getattr(source, "workload", None)
+        if workload is None or workload.unit == 1:
+            return
+        answered = [place for place in range(len(self.inputs)) if place != self.missing_code]
+        rows = np.asarray(workload.matrix)[:, answered]
+        rows = rows[rows.any(axis=1)]  # without the share of missing answers
+        n = len(answered)
+        if not any(np.array_equal(rows, each) for each in (np.eye(n), np.tri(len(rows), n))):
+            raise StatementError(
+                "edges are of no use: no quantile follows from the numbers of this question",
+                code="edges-workload",
+                do='ask for the workload "frequencies" or "prefix", or leave the edges out',
+            )
 
     @property
     def randomizer(self) -> Randomizer:
@@ -113,6 +143,15 @@ class Question:
     def parts(self) -> dict[str, Question]:
         """Questions by the columns of their answers, if one report is about several; else empty."""
         return {}
+
+    @property
+    def beside(self) -> dict[str, Question]:
+        """What is read in clear columns that stay: which mechanism a person has; else empty."""
+        return {}
+
+    def columns_read(self, column: str) -> dict[str, Question]:
+        """Questions by the columns that are read for the reports in a column."""
+        return (self.parts or {column: self}) | self.beside
 
     def combine(self, codes: Iterable[Codes]) -> Codes:
         """Combine the codes of the columns into those of the answers that are randomized."""

@@ -13,8 +13,16 @@ from ldpopt.auditing.audits import Audit
 from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.channels import read_channel
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.mechanism.rounding import no_private_channel, round_private
-from ldpopt.privacy import Ties
+from ldpopt.mechanism.nearest import moved_least
+from ldpopt.mechanism.rounding import (
+    ACCEPTED_MOVE,
+    ChannelAudit,
+    Rounded,
+    largest_move,
+    no_private_channel,
+    round_private,
+)
+from ldpopt.privacy import Comparisons, Ties
 from ldpopt.privacy.notion import require_notion
 
 
@@ -45,6 +53,7 @@ def repair(
     require_notion(privacy)
     values, names, reports = read_channel(channel, inputs, outputs)
     ties = privacy.ties(names, reports) if ties is None else ties
+    comparisons = privacy.comparisons(names, reports) if ties is None else None
     audited: list[Mechanism] = []  # the last one, which usually is the result, and has its masses
 
     def decide(rounded: Float) -> Audit:
@@ -52,9 +61,29 @@ def repair(
         audit: Audit = privacy.audit(audited[0])
         return audit
 
-    nearest, last = round_private(values, ties, decide)
+    nearest, last = round_private(values, ties, decide, comparisons)
+    if comparisons is not None and nearest is not None and nearest.moved > ACCEPTED_MOVE:
+        nearest = _nearer(nearest, values, privacy, comparisons, names, decide)
     if nearest is None:
         raise no_private_channel(privacy, last)
     is_last = np.array_equal(audited[0].channel, nearest.channel)
     mechanism = audited[0] if is_last else Mechanism(nearest.channel, names, reports)
     return Repaired(mechanism, nearest.audit, nearest.moved)
+
+
+def _nearer(
+    rounded: Rounded,
+    values: Float,
+    privacy: Any,
+    comparisons: Comparisons,
+    names: Sequence[Hashable],
+    decide: ChannelAudit,
+) -> Rounded:
+    """The nearer one of a rounding and that of the channel that moves the least mass."""
+    channel = np.maximum(values, 0.0)
+    channel = channel / channel.sum(axis=1, keepdims=True)
+    solution = moved_least(channel, privacy, comparisons, names)
+    other = None if solution is None else round_private(solution, None, decide, comparisons)[0]
+    if other is None or (moved := largest_move(other.channel, channel)) >= rounded.moved:
+        return rounded
+    return Rounded(other.channel, other.audit, moved)

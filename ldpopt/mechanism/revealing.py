@@ -6,7 +6,7 @@ other mass, however small, is one that it can give.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -72,6 +72,27 @@ class Revealing:
                 return True
             sets = more
         return any(map(_is_single, sets))
+
+
+def revealed_by_any(each: Sequence[Revealing]) -> Revealing:
+    """What the reports of several mechanisms tell for certain, of which each person has one that is
+    known: whatever those of one tell.
+    """
+    first = each[0]
+    if len(each) == 1:
+        return first
+    chances: dict[Hashable, Fraction] = {}
+    for answer, chance in (pair for law in each for pair in law.chances):
+        chances[answer] = max(chance, chances.get(answer, chance))
+    return Revealing(
+        first.has_choice,
+        is_silent=all(law.is_silent for law in each),
+        is_random=all(law.is_random for law in each),
+        tells=tuple(pair for law in each for pair in law.tells),
+        chances=tuple(chances.items()),
+        left=frozenset().union(*(law.left for law in each)),
+        is_open=all(law.is_open for law in each),
+    )
 
 
 def revealed_by(law: Randomizer) -> Revealing:

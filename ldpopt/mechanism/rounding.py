@@ -16,8 +16,9 @@ from ldpopt.errors import MechanismError, PrivacyViolationError
 from ldpopt.foundation.numbers import Float, row_blocks, summed
 from ldpopt.foundation.threads import ROWS, in_threads
 from ldpopt.mechanism import sampling
+from ldpopt.mechanism.constants import repaired_by_constants
 from ldpopt.native import raise_columns, raise_to_products
-from ldpopt.privacy import Ties
+from ldpopt.privacy import Comparisons, Ties
 
 # number of entries, over all pairs, from which whole rows may be compared by max-products
 PRODUCT_ENTRIES = 1e5
@@ -64,9 +65,17 @@ class Rounded:
 
 
 def round_private(
-    original: Float, ties: Ties | None, audit: ChannelAudit
+    original: Float,
+    ties: Ties | None,
+    audit: ChannelAudit,
+    comparisons: Comparisons | None = None,
 ) -> tuple[Rounded | None, Audit | None]:
-    """The nearest rounding of a channel, (n, m), that passes the audit, and the last audit."""
+    """The nearest rounding of a channel, (n, m), that passes the audit, and the last audit.
+
+    Notions without ties are rounded by their comparisons, if they have any.
+    """
+    if ties is None and comparisons is not None:
+        return _round_by_constants(original, comparisons, audit)
     values = _normalize(original, ties)
     normalized = values if ties is None or ties.owner is None else _normalize(original, None)
     noise = SMALL_CHANNEL_MAX_NOISE if values.size <= SMALL_CHANNEL_ENTRIES else MAX_NOISE
@@ -102,6 +111,23 @@ def round_private(
         return None, last
     channel = with_unused(best.channel)
     return Rounded(channel, best.audit, largest_move(channel, normalized)), last
+
+
+def _round_by_constants(
+    original: Float, comparisons: Comparisons, audit: ChannelAudit
+) -> tuple[Rounded | None, Audit | None]:
+    """What `round_private` returns, by one exact repair."""
+    normalized = _normalize(original, None)
+    values = _normalize(original, comparisons)
+    # a column of rounding errors: a constant would raise it to the size of the errors everywhere
+    dust = values.max(axis=0) < MAX_NOISE
+    if not dust.all():
+        values = _normalize(np.where(dust, 0.0, values), comparisons)
+    channel = repaired_by_constants(values, comparisons) / ROW_TOTAL
+    decided = audit(channel)
+    if decided.verdict != "certified":
+        return None, decided
+    return Rounded(channel, decided, largest_move(channel, normalized)), decided
 
 
 def no_private_channel(privacy: Any, audit: Audit | None) -> PrivacyViolationError:
@@ -156,7 +182,7 @@ def _nearest(
     return best, audit
 
 
-def _normalize(channel: Float, ties: Ties | None) -> Float:
+def _normalize(channel: Float, ties: Ties | Comparisons | None) -> Float:
     """Set negative and forbidden entries to 0, and make the rows sum to one."""
     values = np.maximum(channel, 0.0)
     sums = summed(values, axis=1)

@@ -105,10 +105,8 @@ def label_axis(ax: Axes, axis: str, names: Sequence[Hashable]) -> None:
     ax.set_xticks(positions, labels, **(rotated if is_crowded else {}))
 
 
-def shorten(name: Hashable) -> str:
-    """Return a label of at most `MAX_LABEL_LENGTH` characters."""
+def shorten(name: Hashable, most: int = MAX_LABEL_LENGTH) -> str:
+    """Return a label of at most so many characters."""
     # An unescaped dollar sign starts a formula.
-    text = (
-        str(name) if len(str(name)) <= MAX_LABEL_LENGTH else str(name)[: MAX_LABEL_LENGTH - 1] + "…"
-    )
+    text = str(name) if len(str(name)) <= most else str(name)[: most - 1] + "…"
     return text.replace("$", r"\$")

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.designing import Design, DesignComparison
+from ldpopt.designing import Design, DesignComparison, OwnMechanism
 from ldpopt.designing.record import FormulaDesign
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.foundation.display import label
 from ldpopt.foundation.labels import Names, text_of
 from ldpopt.foundation.numbers import require_kind
-from ldpopt.plotting.axes import BESIDE, Axes, axes_or_new, finish, label_axis, name_privacy
+from ldpopt.plotting.axes import (
+    BESIDE,
+    Axes,
+    axes_or_new,
+    finish,
+    label_axis,
+    name_privacy,
+    shorten,
+)
 from ldpopt.surveys.estimates import SurveyEstimate
 from ldpopt.surveys.schemes import SchemeComparison
 
@@ -116,6 +125,28 @@ def bars(names: Names, values: ArrayLike, ax: Axes | None) -> Axes:
     return ax
 
 
+def _own_variances(
+    ax: Axes, own: Sequence[OwnMechanism], first: int, marks: Sequence[str], look: dict[str, Any]
+) -> None:
+    """Draw the caller's mechanisms, each with the best design of its epsilon as a dotted line."""
+    for k, mechanism in enumerate(own):
+        positions = np.arange(len(mechanism.variances))
+        color = f"C{(first + k) % 10}"
+        at = rf"$\varepsilon$ = {mechanism.epsilon:.4g}".replace("inf", r"$\infty$")
+        name = f"{shorten(mechanism.name)}, {at}"
+        ax.plot(
+            positions,
+            mechanism.variances,
+            marker=marks[k],
+            color=color,
+            label=name,
+            **look | {"linewidth": 1.8},
+        )
+        if mechanism.optimum is not None:
+            optimum = mechanism.optimum.variance()
+            ax.plot(positions, optimum, color=color, linestyle=":", label=f"best at {at}")
+
+
 def design(design: Design | FormulaDesign | DesignComparison, ax: Axes | None = None) -> Axes:
     """Draw the variance of a design for every true answer; of a comparison also that of the best
     other mechanisms.
@@ -123,8 +154,8 @@ def design(design: Design | FormulaDesign | DesignComparison, ax: Axes | None = 
     Parameters
     ----------
     design : Design, FrequencyDesign, QuestionsDesign or DesignComparison
-        Result of `ldpopt.design` or `ldpopt.compare_designs`; at most six other mechanisms are
-        drawn.
+        Result of `ldpopt.design` or `ldpopt.compare_designs`; at most six mechanisms of the
+        literature are drawn, and six of the caller, each with the best design of its epsilon.
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
 
@@ -134,11 +165,9 @@ def design(design: Design | FormulaDesign | DesignComparison, ax: Axes | None = 
         If it is not a design or a comparison of designs, or ``ax`` is not axes.
     """
     require_kind(design, (Design, FormulaDesign, DesignComparison), "plotting.design()")
-    best, others = (
-        (design.best, design.others[:MAX_OTHERS])
-        if isinstance(design, DesignComparison)
-        else (design, ())
-    )
+    best = design.best if isinstance(design, DesignComparison) else design
+    others = design.literature[:MAX_OTHERS] if isinstance(design, DesignComparison) else ()
+    own = design.own[:MAX_OTHERS] if isinstance(design, DesignComparison) else ()
     answers = best.workload.inputs
     positions = np.arange(len(answers))
     aim = "largest" if best.objective == "worst_case" else "average"
@@ -147,19 +176,17 @@ def design(design: Design | FormulaDesign | DesignComparison, ax: Axes | None = 
     ax.axhline(
         best.bound, color="black", linewidth=0.8, linestyle="--", label=f"bound on the {aim}"
     )
+    look: dict[str, Any] = {"markersize": 3.5, "linewidth": 1.1}
+    marks = "osD^vx" if len(answers) <= MAX_MARKED_ANSWERS else [""] * MAX_OTHERS
     for k, other in enumerate(others):
-        mark = "osD^vx"[k] if len(answers) <= MAX_MARKED_ANSWERS else ""
-        ax.plot(
-            positions,
-            other.variances,
-            marker=mark,
-            markersize=3.5,
-            linewidth=1.1,
-            color=f"C{k}",
-            label=other.name,
-        )
-    largest = max(best.variance().max(), *(other.variances.max() for other in others), 0.0)
-    if largest > 8 * best.worst_variance:
+        color = f"C{k}"
+        ax.plot(positions, other.variances, marker=marks[k], color=color, label=other.name, **look)
+    _own_variances(ax, own, len(others), marks, look)
+    largest = max(
+        *(mechanism.variances.max() for mechanism in (*others, *own)), best.variance().max(), 0.0
+    )
+    smallest = min([best.worst_variance, *(mechanism.worst for mechanism in own)])
+    if largest > 8 * smallest:
         ax.set_yscale("log")
     else:
         ax.set_ylim(0, 1.08 * largest)

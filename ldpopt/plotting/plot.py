@@ -11,6 +11,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.labels import nearest
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.plotting.axes import Axes, finish, name_privacy
+from ldpopt.plotting.coefficients import regression
 from ldpopt.plotting.estimates import counts, design, estimate, schemes, survey
 from ldpopt.plotting.geometry import corners, polytope, regions
 from ldpopt.plotting.graphs import lattice, layered, levels, noise, notion, partition
@@ -80,6 +81,7 @@ for _picture in (
         counts,
         estimate,
         survey,
+        regression,
     ),
     *(
         comparison,
@@ -104,7 +106,7 @@ def plot(thing: Any, ax: Axes | None = None, **options: Any) -> Axes:
 
     Parameters
     ----------
-    thing : Mechanism, Solution, Problem, ClosedForm, Audit, Estimate, Design, notion, noise, ...
+    thing : Mechanism, Solution, Problem, Audit, Estimate, Regression, Design, notion, noise, ...
         A mechanism, and a result with a mechanism, as a heat map, an audit as its delta curve, a
         notion as the private mechanisms for two answers or as its graph, noise as its density, a
         partition and the mechanism of a graph by their layers, the others as their own pictures.

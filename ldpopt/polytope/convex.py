@@ -2,218 +2,70 @@ r"""Convex utilities: the largest information of a private report, over channels
 outputs.
 
 A utility :math:`\sum_y \mu(P_{\cdot y})` with sublinear :math:`\mu` is largest for columns whose
-entries take two values only; a linear program finds their weights. Values and bounds are floats,
-correct to about ``1e-12``.
+entries take two values only. Utilities of a likelihood ratio are maximized and proved for any
+number of answers (`likelihood`); for others a linear program finds the weights of all columns, in
+floats, correct to about ``1e-12``.
 """
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.display import Facts, HasFacts
-from ldpopt.foundation.labelled import Labelled, Labels, read_labelled
-from ldpopt.foundation.numbers import Float, require_choice, require_function, require_kind
-from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.foundation.deadline import Deadline
+from ldpopt.foundation.numbers import (
+    Float,
+    positive_seconds,
+    require_function,
+    require_kind,
+)
 from ldpopt.mechanism.repair import repair
 from ldpopt.mechanism.rounding import MAX_NOISE
+from ldpopt.polytope.convex_optimum import EQUAL_TOLERANCE, ConvexOptimum
+from ldpopt.polytope.convex_utility import (
+    ConvexUtility,
+    arranged,
+    f_divergence,
+    fisher_information,
+    mutual_information,
+    require_sublinear,
+)
+from ldpopt.polytope.likelihood.best import best_blocks
+from ldpopt.polytope.likelihood.certificate import ConvexCertificate
 from ldpopt.polytope.points import ExtremePoints
 from ldpopt.polytope.staircase import Exact
 from ldpopt.privacy import PureLDP
-from ldpopt.problem.prior import read_prior
+from ldpopt.privacy.notion import Notion
+
+__all__ = [
+    "BestListed",
+    "ConvexCertificate",
+    "ConvexOptimum",
+    "ConvexUtility",
+    "best_channel",
+    "best_listed",
+    "f_divergence",
+    "fisher_information",
+    "mutual_information",
+]
 
 MAX_INPUTS = 10  # largest number of inputs; the linear program has ``2**n`` columns
-# relative difference below which values count as equal, for regimes and ties
-EQUAL_TOLERANCE = 1e-9
 BATCH_CHANNELS = 4096
-Regime = Literal["binary", "randomized response", "between"]
-Divergence = Literal["kl", "total_variation", "chi_square", "squared_hellinger"]
-
-
-@dataclass(frozen=True, eq=False)
-class ConvexUtility:
-    r"""A utility :math:`\sum_y \mu(P_{\cdot y})` with :math:`\mu` sublinear: convex, and linear
-    along rays.
-
-    Attributes
-    ----------
-    columns : callable
-        :math:`\mu` of all columns: from shape ``(..., n, m)`` to ``(..., m)``.
-    inputs : tuple of hashable, or None
-        Labels of the inputs; channels with labels are put into this order. None if rows go by
-        position.
-    """
-
-    name: str
-    n: int
-    columns: Callable[[Float], Float] = field(repr=False)
-    inputs: Labels | None = None
-
-    def value(self, channel: Any) -> Any:
-        """Evaluate a row-stochastic channel (a float), or a stack of them, shape (N, n, m) (an
-        array of N).
-        """
-        values = self._rows(channel)
-        if values.ndim < 2 or values.shape[-2] != self.n:
-            problem = f"a channel of shape {values.shape} does not have {self.n} inputs"
-            raise StatementError(problem, code="shape", do=f"give {self.n} rows")
-        total = self.columns(values).sum(axis=-1)
-        return float(total) if total.ndim == 0 else total
-
-    def _rows(self, channel: Any) -> Float:
-        """Return the channel in floats; if both have labels, its rows are in the order of the
-        inputs.
-        """
-        if isinstance(channel, Mechanism):
-            table = Labelled(
-                channel.channel, (channel.inputs, channel.outputs), "channel", ("input", "output")
-            )
-        else:
-            table = read_labelled(channel, "channel")
-        return table.to(self.inputs)
-
-
-def mutual_information(prior: Any) -> ConvexUtility:
-    r"""Mutual information between the true answer and its report, in nats.
-
-    .. math:: \mu(c) = \sum_x \pi_x c_x \log \frac{c_x}{\sum_k \pi_k c_k}
-
-    Parameters
-    ----------
-    prior : array_like, shape (n,), or mapping or Series label -> weight
-        Probabilities of the answers.
-
-    Raises
-    ------
-    StatementError
-        If the prior is invalid.
-
-    Examples
-    --------
-    >>> round(mutual_information([0.5, 0.5]).value([[1, 0], [0, 1]]), 12)
-    0.69314718056
-    """
-    weights, labels = read_prior(prior)
-
-    def columns(channel: Float) -> Float:
-        mean = np.einsum("x,...xy->...y", weights, channel)
-        return np.asarray(
-            np.einsum("x,...xy->...y", weights, _kl_terms(channel, mean[..., None, :]))
-        )
-
-    return ConvexUtility("mutual information", len(weights), columns, labels)
-
-
-def f_divergence(first: Any, second: Any, kind: Divergence = "kl") -> ConvexUtility:
-    r"""Divergence between the reports of two populations: how well the reports distinguish two
-    hypotheses.
-
-    .. math:: D_f(M_1 \| M_0) = \sum_y M_0(y) f\!\left(\frac{M_1(y)}{M_0(y)}\right), \qquad
-              M_1 = P^T \mathrm{first}, \quad M_0 = P^T \mathrm{second}
-
-    Parameters
-    ----------
-    first, second : array_like, shape (n,), or mapping or Series label -> weight
-        Distributions of the true answer under the two hypotheses.
-    kind : {"kl", "total_variation", "chi_square", "squared_hellinger"}
-        ``f(t)`` is ``t log t``, ``|t - 1| / 2``, ``(t - 1)**2``, ``(sqrt(t) - 1)**2``; default:
-        ``"kl"``.
-
-    Raises
-    ------
-    StatementError
-        If a prior is invalid, their labels differ, or the kind is unknown.
-
-    Examples
-    --------
-    >>> f_divergence([1, 0], [0, 1], "total_variation").value([[0.75, 0.25], [0.25, 0.75]])
-    0.5
-    """
-    require_choice(kind, _DIVERGENCES, "kind")
-    p, labels = read_prior(first, name="first prior")
-    q, others = read_prior(second, labels, "second prior")
-    if len(p) != len(q):
-        raise StatementError(
-            f"the hypotheses have {len(p)} and {len(q)} answers",
-            code="hypotheses",
-            do="give both over the same answers",
-        )
-    if (labels is None) != (others is None):
-        raise StatementError(
-            "one of the hypotheses has labels and the other has none", do="label both, or neither"
-        )
-    divergence = _DIVERGENCES[kind]
-
-    def columns(channel: Float) -> Float:
-        return divergence(*(np.einsum("x,...xy->...y", weights, channel) for weights in (p, q)))
-
-    return ConvexUtility(kind, len(p), columns, labels)
-
-
-@dataclass(frozen=True, eq=False)
-class ConvexOptimum(HasFacts):
-    """Best private channel for a convex utility.
-
-    Attributes
-    ----------
-    value : float
-        Utility of `mechanism` itself.
-    bound : float
-        Upper bound for all private channels with any number of outputs, by the dual program, in
-        floats.
-    mechanism : Mechanism
-        Exactly private; one output for each pattern.
-    patterns : tuple of tuples of int
-        For each output, the inputs with the high probability (``e**epsilon`` times the low one).
-    weights : ndarray, shape (outputs,)
-        Largest entry of each output's column, before rounding to exact privacy.
-    binary : float
-        Best value of a channel with two outputs.
-    randomized_response : float
-        Value of randomized response over all ``n`` answers.
-    """
-
-    value: float
-    bound: float
-    mechanism: Mechanism
-    patterns: tuple[tuple[int, ...], ...]
-    weights: Float
-    binary: float
-    randomized_response: float
-
-    @property
-    def gap(self) -> float:
-        """``bound - value``: the largest possible improvement, up to rounding."""
-        return self.bound - self.value
-
-    @property
-    def regime(self) -> Regime:
-        """Whether a binary channel or randomized response is optimal (within 1e-9); binary if both
-        are.
-        """
-        threshold = self.bound * (1 - EQUAL_TOLERANCE)
-        if self.binary >= threshold:
-            return "binary"
-        return "randomized response" if self.randomized_response >= threshold else "between"
-
-    def facts(self) -> Facts:
-        """Value, bound, regime and the mechanism."""
-        numbers = {"value": self.value, "bound": self.bound, "regime": self.regime}
-        numbers |= {"best of two reports": self.binary}
-        numbers |= {"randomized response": self.randomized_response}
-        channel = self.mechanism.facts().parts
-        return Facts("Private channel for a convex utility", [*numbers.items(), *channel])
 
 
 def best_channel(
-    utility: ConvexUtility, epsilon: float | str, *, inputs: Sequence[Any] | None = None
+    utility: ConvexUtility,
+    privacy: Notion | float | str,
+    *,
+    inputs: Sequence[Any] | None = None,
+    time_limit: float | None = None,
 ) -> ConvexOptimum:
-    r"""Maximize a convex utility over all purely private channels with any number of outputs.
+    r"""Maximize a convex utility over all private channels with any number of outputs.
 
     .. math:: \max_{\theta \ge 0} \sum_{A} \theta_A \mu(w_A) \quad \text{subject to} \quad
               \sum_A \theta_A w_A = 1,
@@ -222,39 +74,89 @@ def best_channel(
     Parameters
     ----------
     utility : ConvexUtility
-        A utility of at most 10 inputs.
-    epsilon : float or str
-        Nats, positive, or ``"log(3)"``.
+        An f-divergence or a Fisher information of up to 2000 answers, or another utility of at most
+        10.
+    privacy : PureLDP, float or str
+        Pure privacy, or its epsilon: nats, positive, or ``"log(3)"``.
     inputs : sequence of hashable, optional
-        Labels of the answers.
+        Labels of the answers, in the order of the mechanism's rows; default: those of the utility.
+    time_limit : float, optional
+        Seconds for the search of the bound, which is then perhaps larger; default: no limit.
 
     Returns
     -------
     ConvexOptimum
-        Mechanism, value, bound, regime.
+        Mechanism, value, bound, regime; for a likelihood ratio with a certificate in rationals.
 
     Raises
     ------
     StatementError
-        If there are too many inputs, or epsilon is zero.
+        If the notion is not pure or epsilon is zero, there are too many answers, the labels are not
+        those of the utility, the utility is infinite, or it is not homogeneous and subadditive at
+        16 drawn columns.
 
     Notes
     -----
-    Theory: docs, "Convex utilities". At most n outputs are used. A binary channel is optimal for
-    small epsilon and randomized response for large epsilon.
+    Theory: docs, "Convex utilities" and "Extremal channels of any size". At most n outputs are
+    used. A binary channel is optimal for small epsilon and randomized response for large epsilon.
+    Of a likelihood ratio, ``O(n**2)`` operations for the channel, ``O(n log n)`` for the proof.
 
     References
     ----------
-    Kairouz, Oh and Viswanath 2016.
+    Kairouz, Oh and Viswanath 2016; arXiv 2606.07443.
 
     Examples
     --------
     >>> best = best_channel(mutual_information([0.5, 0.5]), "log(3)")
     >>> best.patterns, round(best.value, 6), best.regime
     (((0,), (1,)), 0.130812, 'binary')
+    >>> scores = fisher_information([-1, 0, 1], [0.25, 0.5, 0.25])
+    >>> round(float(best_channel(scores, "log(3)").bound), 9)
+    0.066666667
     """
     require_kind(utility, ConvexUtility, "best_channel()")
-    budget = Budget.positive(epsilon)
+    budget = _pure_budget(privacy)
+    deadline = Deadline.after(positive_seconds(time_limit))
+    utility = arranged(utility, inputs)
+    require_sublinear(utility)
+    if utility.pair is not None:
+        return _best_of_pair(utility, utility.pair, budget, deadline)
+    return _best_of_patterns(utility, budget, deadline)
+
+
+def _pure_budget(privacy: Any) -> Budget:
+    """Budget of a pure notion, or a budget itself."""
+    if isinstance(privacy, PureLDP):
+        return Budget.positive(privacy.epsilon)
+    if isinstance(privacy, Notion):
+        raise StatementError(
+            f"best_channel() does not take {type(privacy).__name__}",
+            code="notion",
+            do="pass PureLDP, or its epsilon; for others, best_listed() of their extreme points",
+        )
+    return Budget.positive(privacy)
+
+
+def _best_of_pair(
+    utility: ConvexUtility, pair: tuple[Float, Float, str], budget: Budget, deadline: Deadline
+) -> ConvexOptimum:
+    """Search blocks of answers in the order of their likelihood ratio."""
+    best = best_blocks(pair, budget, utility.inputs, deadline)
+    return ConvexOptimum(
+        value=float(best.certificate.achieved),
+        bound=best.certificate.bound,
+        mechanism=best.certificate.mechanism,
+        patterns=tuple(map(tuple, best.blocks)),
+        weights=np.full(len(best.blocks), best.weight),
+        binary=best.binary,
+        randomized_response=best.randomized_response,
+        columns=best.columns,
+        certificate=best.certificate,
+    )
+
+
+def _best_of_patterns(utility: ConvexUtility, budget: Budget, deadline: Deadline) -> ConvexOptimum:
+    """Solve the program over all ``2**n`` columns of two values."""
     n = utility.n
     if not 1 < n <= MAX_INPUTS:
         raise StatementError(
@@ -271,9 +173,11 @@ def best_channel(
             code="infinite-value",
             do="state a smaller epsilon",
         )
-    theta, bound = _solve(members, column_values, budget)
+    theta, bound = _solve(members, column_values, budget, deadline)
     used = np.flatnonzero(theta > MAX_NOISE)
-    fixed = repair(patterns[:, used] * theta[used], PureLDP(budget), inputs=inputs).mechanism
+    fixed = repair(
+        patterns[:, used] * theta[used], PureLDP(budget), inputs=utility.inputs
+    ).mechanism
     # Pattern j is a bit mask; its complement is at the mirrored position of the list.
     pairs = column_values[1:] + column_values[:0:-1]
     singles = column_values[1 << np.arange(n)].sum() if n > 2 else pairs[0]
@@ -281,7 +185,14 @@ def best_channel(
     binary = float(pairs.max() / (1 + budget.b))
     response = float(singles / (1 + (n - 1) * budget.b))
     return ConvexOptimum(
-        utility.value(fixed.channel), bound, fixed, highs, theta[used], binary, response
+        utility.value(fixed.channel),
+        bound,
+        fixed,
+        highs,
+        theta[used],
+        binary,
+        response,
+        patterns[:, used].T,
     )
 
 
@@ -355,7 +266,9 @@ def best_listed(
     return BestListed(best, np.array(first, dtype=object), int(near.sum()))
 
 
-def _solve(members: Any, column_values: Float, budget: Budget) -> tuple[Float, float]:
+def _solve(
+    members: Any, column_values: Float, budget: Budget, deadline: Deadline
+) -> tuple[Float, float]:
     """Return the weights of the patterns, and a dual bound."""
     # With w_A = b + beta 1_A: sum theta_A 1_A is a constant c, and b sum theta + beta c = 1; well
     # conditioned.
@@ -366,7 +279,11 @@ def _solve(members: Any, column_values: Float, budget: Budget) -> tuple[Float, f
     rows = np.vstack([np.hstack([members, -np.ones((n, 1))]), np.append(np.full(count, b), beta)])
     sides = np.append(np.zeros(n), 1.0)
     result: Any = linprog(
-        np.append(-column_values / scale, 0.0), A_eq=rows, b_eq=sides, method="highs"
+        np.append(-column_values / scale, 0.0),
+        A_eq=rows,
+        b_eq=sides,
+        method="highs",
+        options={} if deadline.left is None else {"time_limit": deadline.left},
     )
     if result.status != 0:
         problem = f"the program over {count} patterns was not solved: {result.message}"
@@ -379,38 +296,3 @@ def _solve(members: Any, column_values: Float, budget: Budget) -> tuple[Float, f
     is_positive = mean > 0  # beyond epsilon = 745 the constant column underflows to 0
     bound = ((column_values - prices @ members)[is_positive] / mean[is_positive]).max()
     return np.asarray(result.x[:count]), float(bound)
-
-
-def _kl_terms(p: Float, q: Float) -> Float:
-    r""":math:`p \log(p/q) - p + q >= 0`, without cancellation near q; the last terms sum to 0 over
-    a channel.
-    """
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        r = np.where(q > 0, (p - q) / q, 0.0)
-        away = np.where(p > 0, p * np.log(p / q), 0.0) - p + q
-    is_near = np.abs(r) < 0.03
-    r = np.where(is_near, r, 0.0)
-    terms = np.where(is_near, q * np.polyval(_SERIES, r) * r * r, away)
-    return np.asarray(np.where(q > 0, terms, np.where(p > 0, np.inf, 0.0)))
-
-
-# Coefficients of ``((1 + r) log(1 + r) - r) / r**2``, highest power first
-_SERIES = [(-1) ** k / (k * (k - 1)) for k in range(12, 1, -1)]
-
-
-def _chi_square(p: Float, q: Float) -> Float:
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return np.where(p == q, 0.0, (p - q) ** 2 / q)
-
-
-def _squared_hellinger(p: Float, q: Float) -> Float:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(p == q, 0.0, ((p - q) / (np.sqrt(p) + np.sqrt(q))) ** 2)
-
-
-_DIVERGENCES: dict[str, Callable[[Float, Float], Float]] = {
-    "kl": _kl_terms,
-    "total_variation": lambda p, q: np.abs(p - q) / 2,
-    "chi_square": _chi_square,
-    "squared_hellinger": _squared_hellinger,
-}

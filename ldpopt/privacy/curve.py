@@ -160,7 +160,7 @@ def _read_points(points: Any) -> tuple[tuple[Budget, float], ...]:
     ):
         raise StatementError(
             f"{short_repr(points)} is not a list of pairs (epsilon, delta)",
-            code="points",
+            code="curve-points",
             do="pass at least one pair, such as [(0.5, 0.1), (1.0, 0.01)]",
         )
     do = "give a probability, usually far below 0.1"

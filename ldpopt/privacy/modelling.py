@@ -3,7 +3,9 @@ r"""Privacy as constraints of a model that the user builds, in cvxpy or PuLP.
 For ties at distance d: ``P[x, y] <= r**d P[x', y] + delta``, with ``r = exp(epsilon)``. If all
 inputs are tied alike, column minima ``M[y] <= P[x, y]`` replace the pairs: ``P[x, y] <= r M[y] +
 delta`` has n m rows instead of n (n-1) m. An event-wise delta is exact: ``sum_y max(P[x, y] - r
-P[x', y], 0) <= delta``, the hockey-stick divergence.
+P[x', y], 0) <= delta``, the hockey-stick divergence. A list of comparisons of averages is written
+as two products of a sparse matrix with the channel; each distinct budget has a ratio of its own,
+which a parameter may replace.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.labels import Names, read_alphabet
 from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.foundation.rows import RowBlock
+from ldpopt.privacy.comparisons import Average, Comparisons
 from ldpopt.privacy.ties import Ties
 
 if TYPE_CHECKING:
@@ -31,25 +34,25 @@ MANY_EXCESSES = 10_000
 LEAST_INPUTS_WITH_MINIMA = 4  # number of inputs from which column minima have fewer rows than pairs
 
 
-def distinct_ratios(ties: Ties) -> Float:
-    r"""``exp(epsilon d)`` of the distinct distances d of the ties, in ascending order, shape
+Form = Ties | Comparisons
+"""What has a ratio ``exp(epsilon d)`` that a model may replace."""
+
+
+def distinct_ratios(form: Form) -> Float:
+    r"""``exp(epsilon d)`` of the distinct distances d, or budgets, in ascending order, shape
     (k,).
     """
-    ratios = _ratios(ties)
+    ratios = _ratios(form)
     if not np.isfinite(ratios).all():
-        problem = (
-            f"exp(epsilon d) overflows: epsilon {float(ties.budget):g}, "
-            f"{np.isinf(ratios).sum()} distances too large"
-        )
+        problem = f"exp(epsilon d) overflows for {np.isinf(ratios).sum()} distances or budgets"
         raise StatementError(
             problem, do="leave such distant pairs out, or choose a smaller epsilon"
         )
     return ratios
 
 
-def ratio_parameter(ties: Ties) -> Any:
-    """The ratios of the ties as a cvxpy parameter; as fixed numbers if one is infinite as a
-    float.
+def ratio_parameter(form: Form) -> Any:
+    """The ratios as a cvxpy parameter; as fixed numbers if one is infinite as a float.
 
     With a parameter a user changes the budget without building the model again. A ratio that is
     infinite as a float cannot be a parameter; as a number it is divided by, and its reciprocal is
@@ -57,8 +60,8 @@ def ratio_parameter(ties: Ties) -> Any:
     """
     import cvxpy as cp
 
-    ratios = _ratios(ties)
-    values = ratios if ties.distance is not None else ratios[0]
+    ratios = _ratios(form)
+    values = ratios if _has_many(form) else ratios[0]
     return (
         cp.Parameter(np.shape(values), pos=True, name="ratio", value=values)
         if np.isfinite(values).all()
@@ -66,10 +69,19 @@ def ratio_parameter(ties: Ties) -> Any:
     )
 
 
-def _ratios(ties: Ties) -> Float:
-    distances = np.ones(1) if ties.distance is None else np.unique(ties.distance)
+def _has_many(form: Form) -> bool:
+    """Whether the ratio of a model has one entry for each distance or budget."""
+    if isinstance(form, Ties):
+        return form.distance is not None
+    return len(form.ratios[0]) > 1
+
+
+def _ratios(form: Form) -> Float:
+    if isinstance(form, Comparisons):
+        return form.ratios[0]
+    distances = np.ones(1) if form.distance is None else np.unique(form.distance)
     with np.errstate(over="ignore"):
-        return np.asarray(np.exp(float(ties.budget) * distances))
+        return np.asarray(np.exp(float(form.budget) * distances))
 
 
 class CvxpyRows:
@@ -94,6 +106,15 @@ class CvxpyRows:
         """Every row is a probability distribution."""
         self.add(self.channel >= 0, "nonnegative")
         self.add(self.cp.sum(self.channel, axis=1) == 1, "row_sum")
+
+    def add_form(self, privacy: Any, inputs: Names, form: Form | None, ratio: Any) -> None:
+        """Constrain what defines a notion: ties, comparisons, or rows of its own."""
+        if form is None:
+            self.add_block(privacy.rows(inputs, self.channel.shape[1]))
+        elif isinstance(form, Ties):
+            self.add_ties(form, ratio)
+        else:
+            self.add_comparisons(form, ratio)
 
     def add_ties(self, ties: Ties, ratio: Any) -> None:
         """Constrain tied rows; ``ratio`` is a scalar or, for ties at k distinct distances, has
@@ -151,6 +172,25 @@ class CvxpyRows:
         small = 1 / np.asarray(ratio)
         return self.cp.multiply(small, above) - below, small * delta
 
+    def add_comparisons(self, comparisons: Comparisons, ratio: Any) -> None:
+        """Constrain averages; ``ratio`` is a scalar or, for k distinct budgets, has shape (k,)."""
+        m = self.channel.shape[1]
+        tied = np.flatnonzero(comparisons.tied_outputs(m))
+        zero = np.nonzero(~comparisons.allowed(m))
+        if len(zero[0]):
+            self.add(self.channel[zero] == 0, "privacy_zero")
+        if not len(tied):
+            return
+        channel = self.channel if len(tied) == m else self.channel[:, tied]
+        over = _average_rows(comparisons.over, comparisons.n) @ channel
+        under = _average_rows(comparisons.under, comparisons.n) @ channel
+        if _has_many(comparisons):
+            ratio = self.cp.reshape(ratio[comparisons.ratios[1]], (len(comparisons), 1), order="C")
+            ratio = self.cp.hstack([ratio] * len(tied))
+            ratio = ratio if ratio.parameters() else ratio.value
+        excess, _ = self._excess(over, under, ratio, 0.0)
+        self.add(excess <= 0, "privacy")
+
     def add_block(self, block: RowBlock) -> None:
         """Constrain linear rows over the entries."""
         import scipy.sparse as sp
@@ -168,7 +208,17 @@ class CvxpyRows:
             self.add(table[lower] @ entries >= block.lower[lower], block.name)
 
 
-def read_ratio(ratio: Any, ties: Ties | None) -> Any:
+def _average_rows(rows: Sequence[Average], n: int) -> Any:
+    """Averages as a sparse matrix, (rows, n)."""
+    from scipy.sparse import csr_array
+
+    row = [r for r, average in enumerate(rows) for _ in average]
+    column = [x for average in rows for x in average]
+    value = [float(weight) for average in rows for weight in average.values()]
+    return csr_array((value, (row, column)), (len(rows), n))
+
+
+def read_ratio(ratio: Any, ties: Form | None) -> Any:
     """Ratio of a model: a number, an array (k,) or a parameter of such a shape; None:
     ``e**epsilon`` of the notion.
     """
@@ -182,30 +232,37 @@ def read_ratio(ratio: Any, ties: Ties | None) -> Any:
         )
     ratios = distinct_ratios(ties)
     k = len(ratios)
+    has_many = _has_many(ties)
     if ratio is None:
-        return ratios[0] if ties.distance is None else ratios
-    if (shape := getattr(ratio, "shape", np.shape(ratio))) == () and ties.distance is not None:
-        if hasattr(ratio, "value") and k > 1:
-            problem = f"one parameter cannot stand for the ratios at {k} distances"
-            do = f"pass a cp.Parameter({k}, pos=True), with values as notion.ratios() has them"
-            raise StatementError(problem, code="single-ratio", do=do)
-        if not hasattr(ratio, "value"):
-            return _number(ratio) ** np.unique(ties.distance)
-        import cvxpy as cp
-
-        return cp.reshape(_parameter(ratio), (1,), order="C")
-    if ties.distance is None and shape not in ((), (1,)):
+        return ratios if has_many else ratios[0]
+    shape = getattr(ratio, "shape", np.shape(ratio))
+    if shape == () and has_many:
+        return _single_ratio(ratio, ties, k)
+    if not has_many and shape not in ((), (1,)):
         problem = f"ratio has shape {shape}, but this notion has one ratio"
         raise StatementError(problem, do="pass a number, or a scalar cp.Parameter")
-    if ties.distance is not None and shape != (k,):
+    if has_many and shape != (k,):
         raise StatementError(
-            f"ratio has shape {shape}, but there are {k} distances", do="see notion.ratios()"
+            f"ratio has shape {shape}, but there are {k} distances or budgets",
+            do="see notion.ratios()",
         )
     if hasattr(ratio, "value"):
         return _parameter(ratio)
-    return (
-        _number(ratio) if ties.distance is None else np.array([_number(entry) for entry in ratio])
-    )
+    return np.array([_number(entry) for entry in ratio]) if has_many else _number(ratio)
+
+
+def _single_ratio(ratio: Any, form: Form, k: int) -> Any:
+    """One number or parameter for k ratios: a number is raised to the distances of ties."""
+    has_value = hasattr(ratio, "value")
+    if (has_value and k > 1) or isinstance(form, Comparisons) or form.distance is None:
+        problem = f"one number or parameter cannot stand for {k} ratios"
+        do = f"pass {k} numbers or a cp.Parameter({k}, pos=True), as notion.ratios() has them"
+        raise StatementError(problem, code="single-ratio", do=do)
+    if not has_value:
+        return _number(ratio) ** np.unique(form.distance)
+    import cvxpy as cp
+
+    return cp.reshape(_parameter(ratio), (1,), order="C")
 
 
 def _parameter(ratio: Any) -> Any:
@@ -264,22 +321,25 @@ def cvxpy_constraints(
     n, m = shape_of_channel(channel)
     inputs, outputs = labels_of(privacy, n, m, inputs, outputs)
     privacy.check(inputs, outputs)
-    ties = exact_ties(privacy, privacy.ties(inputs, outputs))
-    _hint(ties, n, m)
+    form = form_of(privacy, inputs, outputs)
+    _hint(form, n, m)
     model = CvxpyRows(channel)
     model.add_channel()
-    if ties is None:
-        read_ratio(ratio, None)
-        model.add_block(privacy.rows(inputs, m))
-    else:
-        model.add_ties(ties, read_ratio(ratio, ties))
+    model.add_form(privacy, inputs, form, read_ratio(ratio, form))
     return model.constraints
 
 
-def _hint(ties: Ties | None, n: int, m: int) -> None:
+def form_of(privacy: Any, inputs: Names, outputs: Names | None) -> Form | None:
+    """Ties or comparisons that define a notion; None if it writes rows of its own."""
+    if (ties := exact_ties(privacy, privacy.ties(inputs, outputs))) is not None:
+        return ties
+    return None if privacy.is_separated else privacy.comparisons(inputs, outputs)
+
+
+def _hint(form: Form | None, n: int, m: int) -> None:
     """Warn of a model that takes much longer than the library's own method."""
     excesses = n * (n - 1) * m
-    if ties is not None and ties.is_shared and excesses >= MANY_EXCESSES:
+    if isinstance(form, Ties) and form.is_shared and excesses >= MANY_EXCESSES:
         warnings.warn(
             f"an event-wise delta of {n} inputs and {m} outputs needs {excesses:,} excesses in a "
             "model of your own, which may take minutes; solve(Problem(prior, utility, notion, "
@@ -291,13 +351,13 @@ def _hint(ties: Ties | None, n: int, m: int) -> None:
 def own_ratios(privacy: Any, inputs: Names | None) -> Float:
     """Ratios of a notion's ties, shape (k,); its own inputs are the default."""
     names = privacy.alphabet if inputs is None else read_alphabet(inputs)
-    if (ties := exact_ties(privacy, privacy.ties((0, 1) if names is None else names))) is None:
+    if (form := form_of(privacy, (0, 1) if names is None else names, None)) is None:
         raise StatementError(
             "this notion writes fixed rows, which have no ratio",
             code="no-ratio",
             do="leave ratio out",
         )
-    return distinct_ratios(ties)
+    return distinct_ratios(form)
 
 
 def exact_ties(privacy: Any, ties: Ties | None) -> Ties | None:
@@ -329,18 +389,20 @@ def add_to_pulp(privacy: Any, model: pulp.LpProblem, channel: Mapping[Any, Any])
     """
     inputs, outputs = axes_of(channel)
     privacy.check(inputs, outputs)
-    ties = exact_ties(privacy, privacy.ties(inputs, outputs))
+    form = form_of(privacy, inputs, outputs)
     if not hasattr(model, "variables"):
         raise StatementError(
             f"{short_repr(model)} is not a PuLP model", do='pass pulp.LpProblem("name")'
         )
-    _hint(ties, len(inputs), len(outputs))
+    _hint(form, len(inputs), len(outputs))
     rows = PulpRows(model, channel, inputs, outputs)
     rows.add_channel()
-    if ties is None:
+    if form is None:
         rows.add_block(privacy.rows(inputs, len(outputs)))
+    elif isinstance(form, Ties):
+        rows.add_ties(form, distinct_ratios(form))
     else:
-        rows.add_ties(ties, distinct_ratios(ties))
+        rows.add_block(form.rows(len(outputs)))
 
 
 def axes_of(channel: Mapping[Any, Any]) -> tuple[tuple[Hashable, ...], tuple[Hashable, ...]]:

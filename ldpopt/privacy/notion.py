@@ -17,6 +17,7 @@ from ldpopt.foundation.labelled import positions_of, take_labels
 from ldpopt.foundation.labels import Names, check_labels, nearest, read_alphabet
 from ldpopt.foundation.numbers import Float, require_memory, short_repr
 from ldpopt.foundation.rows import RowBlock
+from ldpopt.privacy.comparisons import Comparisons
 from ldpopt.privacy.plain import (
     MisstatedError,
     Table,
@@ -34,9 +35,10 @@ KINDS: dict[str, type[Notion]] = {}
 class Notion(ABC):
     """A linear privacy notion, the base class of all notions.
 
-    Derive from `TiedNotion` for the compact program and the exact repair of columns, and from
-    `SeparableNotion` if there are too many rows to write down. A notion with a `kind` has a form in
-    model files and certificates.
+    Derive from `TiedNotion` if pairs of rows are compared, for the compact program; from
+    `ConeNotion` if averages of rows are; and from `SeparableNotion` if there are too many rows to
+    write down. A notion with a `kind` has a form in model files and certificates. Two notions are
+    joined by ``a & b``.
     """
 
     kind: ClassVar[str] = ""
@@ -98,6 +100,36 @@ class Notion(ABC):
         The default is `ties`.
         """
         return self.ties(inputs, outputs)
+
+    def comparisons(self, inputs: Names, outputs: Names | None = None) -> Comparisons | None:
+        """The notion as comparisons of averages of a column; None if it is not about single
+        reports.
+
+        Outputs default to the inputs.
+        """
+        return None
+
+    def bound_to(self, prior: Float | None, inputs: Names) -> Self:
+        """The notion for a problem with this prior, shape (n,); the default is itself.
+
+        A problem calls it. A notion that depends on a prior, and does not state one, returns a copy
+        with this one.
+        """
+        return self
+
+    def standing_alone(self) -> Self:
+        """The notion outside of its problem, for files without one: what a problem bound to it is
+        stated; the default is itself.
+        """
+        return self
+
+    def __and__(self, other: Notion) -> Notion:
+        """Both notions at once; see `Intersection`."""
+        if not isinstance(other, Notion):
+            return NotImplemented
+        joined: Any = notion_of("all")
+        both: Notion = joined([self, other])
+        return both
 
     @property
     def is_separated(self) -> bool:
@@ -229,9 +261,41 @@ class TiedNotion(Notion):
         """All ties of the definition at once; default: `ties`."""
         return self.ties(inputs, outputs)
 
+    def comparisons(self, inputs: Names, outputs: Names | None = None) -> Comparisons | None:
+        """Each tied pair as a comparison; None if the ties have a delta, or are not all of the
+        notion.
+        """
+        if self.is_separated:
+            return None
+        return Comparisons.of_ties(self.definition(inputs, outputs))
+
     def rows(self, inputs: Names, n_outputs: int) -> RowBlock:
         """Write a row for each tie and output."""
         return self.ties(inputs).rows(n_outputs)
+
+
+class ConeNotion(Notion):
+    """A notion that compares averages of a column, as given by `comparisons`.
+
+    Rows of programs, exact repair, bounds and extreme rays follow from the list. The audit must not
+    use it: it computes the definition from the numbers of a channel.
+    """
+
+    @abstractmethod
+    def comparisons(self, inputs: Names, outputs: Names | None = None) -> Comparisons:
+        """All comparisons of the definition, in an order that depends on the inputs alone.
+
+        Multipliers in certificate files refer to comparisons by this order. Outputs default to the
+        inputs.
+        """
+
+    def check(self, inputs: Names, outputs: Names) -> None:
+        """Refuse inputs that the comparisons do not fit."""
+        self.comparisons(inputs, outputs)
+
+    def rows(self, inputs: Names, n_outputs: int) -> RowBlock:
+        """Write a row for each comparison and output."""
+        return self.comparisons(inputs).rows(n_outputs)
 
 
 class SeparableNotion(Notion):
@@ -371,7 +435,7 @@ def known_notions(base: Any = Notion) -> str:
 
 
 def has_epsilon(privacy: Any) -> bool:
-    """Whether one epsilon states the budget of a notion, and can be replaced."""
+    """Whether a notion has one budget, which `with_epsilon` changes."""
     return (
         not isinstance(privacy, type)
         and is_dataclass(privacy)
@@ -385,7 +449,20 @@ def with_epsilon(privacy: Any, epsilon: Budget) -> Any:
         problem = f"{short_repr(privacy)} has no epsilon to sweep"
         do = "use a notion that is a dataclass with epsilon, or solve once for each notion"
         raise StatementError(problem, code="no-epsilon", do=do)
-    return replace(privacy, epsilon=epsilon)
+    changed = replace(privacy, epsilon=epsilon)
+    for part in fields(privacy):
+        if not part.init:  # such as the prior of a problem
+            object.__setattr__(changed, part.name, getattr(privacy, part.name))
+    return changed
+
+
+def inputs_of(privacy: Notion, channel: Any) -> tuple[Hashable, ...]:
+    """Inputs of a channel for an audit; a plain array is read in the notion's own order."""
+    inputs, is_labelled = shape_of(channel)
+    alphabet = privacy.alphabet
+    if not is_labelled and alphabet is not None and len(alphabet) == len(inputs):
+        return alphabet
+    return inputs
 
 
 def match_labels(labels: Names, inputs: Names, subject: str) -> dict[Hashable, int]:

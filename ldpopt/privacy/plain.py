@@ -9,7 +9,8 @@ is read is refused with the key that is wrong, because the file's author has not
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,22 @@ class MisstatedError(StatementError):
     def __init__(self, what: str, *key: str | int, code: str = "", do: str = "") -> None:
         super().__init__(what, code=code, do=do)
         self.key = key
+
+
+@contextmanager
+def at_key(*key: str | int) -> Iterator[None]:
+    """Say in errors which key of a table they are about."""
+    try:
+        yield
+    except MisstatedError as error:
+        raise MisstatedError(error.what, *key, *error.key, code=error.code, do=error.do) from None
+    except StatementError as error:
+        raise MisstatedError(error.what, *key, code=error.code, do=error.do) from None
+
+
+def as_label(name: Any) -> Any:
+    """A label of a file, in which tuples are lists."""
+    return tuple(map(as_label, name)) if isinstance(name, list) else name
 
 
 def parameters(kind: type) -> tuple[str, ...]:

@@ -77,6 +77,14 @@ class DesignProblem:
             raise StatementError(
                 f"outputs = {short_repr(self.outputs)} is not a whole number", do="give 2 or more"
             )
+        self._read_weights()
+        # the prior of a notion is the weights of the answers, unless the notion states one
+        prior = None if self.objective == "worst_case" else self.all_weights
+        bound = self.privacy.bound_to(prior, self.workload.inputs)
+        object.__setattr__(self, "privacy", bound)
+
+    def _read_weights(self) -> None:
+        """Read the weights of an average; equal ones count as None."""
         if self.weights is None:
             return
         if self.objective == "worst_case":

@@ -13,7 +13,7 @@ from ldpopt.foundation.labelled import Labels, same_labels
 from ldpopt.foundation.labels import check_labels, first_duplicate, listed
 from ldpopt.foundation.numbers import Float, require_choice, short_repr
 from ldpopt.foundation.rows import RowBlock
-from ldpopt.privacy import Notion, Ties
+from ldpopt.privacy import Comparisons, Notion, Ties
 from ldpopt.privacy.notion import require_notion
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.utility import Utility, bare_gain, resolve
@@ -83,6 +83,7 @@ class Problem(HasFacts):
     ) -> None:
         require_choice(objective, ("expected", "worst_case"), "objective")
         require_notion(privacy)
+        assert privacy is not None
         stated_inputs = _stated(inputs, "input")
         stated_outputs = _stated(outputs, "output")
         weights, prior_labels = _read_weights(prior, objective, stated_inputs)
@@ -95,7 +96,8 @@ class Problem(HasFacts):
         )
         object.__setattr__(self, "prior", weights)
         object.__setattr__(self, "utility", resolve(utility, names, targets))
-        object.__setattr__(self, "privacy", privacy)
+        # the prior of a notion is that of the problem, unless the notion states one
+        object.__setattr__(self, "privacy", privacy.bound_to(weights, names))
         object.__setattr__(self, "inputs", names)
         object.__setattr__(self, "outputs", targets)
         object.__setattr__(self, "objective", objective)
@@ -150,6 +152,15 @@ class Problem(HasFacts):
         if "_definition" not in known:
             known["_definition"] = self.privacy.definition(self.inputs, self.outputs)
         return known["_definition"]
+
+    def comparisons(self) -> Comparisons | None:
+        """The notion's comparisons on this alphabet, computed once; None if it is not a list of
+        comparisons.
+        """
+        known: dict[str, Comparisons | None] = self.__dict__
+        if "_comparisons" not in known:
+            known["_comparisons"] = self.privacy.comparisons(self.inputs, self.outputs)
+        return known["_comparisons"]
 
     @property
     def is_trivial(self) -> bool:

@@ -7,11 +7,17 @@ from fractions import Fraction
 
 import numpy as np
 
-from ldpopt.certificate.program_bound import Multipliers, PairRows
+from ldpopt.certificate.program_bound import (
+    NO_COMPARISONS,
+    ComparisonRows,
+    Multipliers,
+    PairRows,
+)
 from ldpopt.certificate.program_certificate import Certificate, in_float, prove
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.numbers import Float, real_number, require_kind, truth
 from ldpopt.foundation.rows import RowBlock
+from ldpopt.privacy import Comparisons
 from ldpopt.problem.problem import Problem
 from ldpopt.solving.channel_program import ChannelProgram
 from ldpopt.solving.formulation import may_be_worst
@@ -102,10 +108,16 @@ def read_multipliers(problem: Problem, program: ChannelProgram, row_duals: Float
         for span in program.rows
         if span.block is not None
     ]
-    # Privacy rows of a notion with ties, or with an excess for each ratio, follow from the
+    # Privacy rows of a notion with ties, comparisons or an excess for each ratio follow from the
     # statement; a certificate has to list all others.
     is_tied = bool(blocks) and problem.ties() is not None
     has_excess = not is_tied and problem.privacy.excess(Fraction(1)) is not None
+    compared = NO_COMPARISONS
+    if problem.ties() is None and (comparisons := problem.comparisons()) is not None:
+        parts = [values for name, _, values in blocks if name == "privacy"]
+        values = parts[0] if parts else named["privacy"]
+        compared = comparison_rows(comparisons, len(problem.outputs), values)
+        blocks = [block for block in blocks if block[0] != "privacy"]
     tied = [
         pair_rows(block, values, with_ratio=has_excess)
         if (is_tied or has_excess) and name == "privacy"
@@ -126,7 +138,22 @@ def read_multipliers(problem: Problem, program: ChannelProgram, row_duals: Float
         and (counted := np.where(may_be_worst(problem), worst_case, 0.0)).any()
     ):
         worst_case = counted  # rounding errors at other inputs would count with their true gains
-    return Multipliers(form, row_sums, worst_case, PairRows.joined(pairs), others)
+    return Multipliers(form, row_sums, worst_case, PairRows.joined(pairs), others, compared)
+
+
+def comparison_rows(comparisons: Comparisons, m: int, values: Float) -> ComparisonRows:
+    """Positive multipliers of `Comparisons.rows` by comparison and output.
+
+    Rows of one entry, which must be 0, are left out: the problem implies them.
+    """
+    tied = np.flatnonzero(comparisons.tied_outputs(m))
+    kept = np.flatnonzero(values[: len(comparisons) * len(tied)] > 0)
+    if not len(kept):
+        return NO_COMPARISONS
+    comparison = kept // len(tied)
+    return ComparisonRows(
+        comparison, tied[kept % len(tied)], values[kept] * comparisons.scales[comparison]
+    )
 
 
 def pair_rows(block: RowBlock, values: Float, *, with_ratio: bool = False) -> PairRows | None:

@@ -14,7 +14,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy import Ties
-from ldpopt.privacy.modelling import CvxpyRows, exact_ties, ratio_parameter
+from ldpopt.privacy.modelling import CvxpyRows, form_of, ratio_parameter
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers.program import LinearProgram
 
@@ -116,15 +116,18 @@ class ChannelProgram(LinearProgram):
             )
         rows = CvxpyRows(cp.Variable(problem.utility.shape, name="P"))
         rows.add_channel()
-        ties = problem.ties()
-        ties = ties if self.form == "relaxation" else exact_ties(problem.privacy, ties)
-        if ties is None and self.form == "relaxation":
+        privacy = problem.privacy
+        form = form_of(privacy, problem.inputs, problem.outputs)
+        if self.form == "relaxation":
+            form = problem.ties()
+        if isinstance(form, Ties):
+            form = _with_form(form, self.form)
+        if form is None and self.form == "relaxation":
             for block in self._blocks("privacy"):
                 rows.add_block(block)
-        elif ties is None:
-            rows.add_block(problem.privacy.rows(problem.inputs, len(problem.outputs)))
         else:
-            rows.add_ties(_with_form(ties, self.form), ratio_parameter(ties))
+            ratio = None if form is None else ratio_parameter(form)
+            rows.add_form(privacy, problem.inputs, form, ratio)
         for block in problem.constraints:
             rows.add_block(block)
         expected = cp.sum(cp.multiply(problem.utility.matrix, rows.channel), axis=1)

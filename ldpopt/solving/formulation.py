@@ -7,6 +7,9 @@ r"""The linear program of a problem; only this module maps an entry ``(x, y)`` t
   entries are 0;
 * ``"events"``, for an event-wise delta: columns ``P[x, y]`` and ``E[x, x', y] >= 0``, rows
   ``b P[x, y] - P[x', y] <= E[x, x', y]`` and ``sum_y E[x, x', y] <= b delta``;
+* ``"averages"``, if averages of many entries are compared: columns ``P[x, y]`` and ``A[g, y] >=
+  0``, rows ``sum_x w[g, x] P[x, y] - A[g, y] = 0`` for each distinct average, and each comparison
+  as a row of two non-zeros;
 * ``"relaxation"``, the rows from which row generation starts: the compact form of the entry-wise
   notion, which is weaker than the event-wise one; without ties, row sums or a few rows.
 
@@ -14,6 +17,7 @@ r"""The linear program of a problem; only this module maps an entry ``(x, y)`` t
 holds for the problem.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -28,8 +32,9 @@ from ldpopt.privacy import Ties
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers.program import Span
 from ldpopt.solving.channel_program import ChannelProgram, Structure, compress
+from ldpopt.solving.shared_averages import SharedAverages
 
-ProgramForm = Literal["compact", "pairwise", "events", "relaxation"]
+ProgramForm = Literal["compact", "pairwise", "events", "averages", "relaxation"]
 
 # largest binary exponent of a worst case's utility at which it is not scaled
 MAX_UNSCALED_EXPONENT = 10
@@ -55,11 +60,17 @@ class Size:
 
 
 def default_form(problem: Problem) -> ProgramForm:
-    """The smallest exact form: for an event-wise delta events, else compact if all tied pairs have
-    one constraint.
+    """The smallest exact form: for an event-wise delta events, compact if all tied pairs have one
+    constraint, averages if large ones are compared again and again, and else pairwise.
     """
-    if (ties := problem.ties()) is not None and ties.is_shared:
+    ties = problem.ties()
+    if ties is not None and ties.is_shared:
         return "events"
+    if ties is None and (comparisons := problem.comparisons()) is not None:
+        shared = SharedAverages.of(comparisons)
+        m = len(problem.outputs)
+        is_smaller = shared.size(m)[1] < comparisons.size(m)[1]
+        return "averages" if shared.averages and is_smaller else "pairwise"
     return (
         "compact"
         if ties is not None and ties.is_compact and not problem.privacy.is_separated
@@ -80,6 +91,9 @@ def available_forms(problem: Problem) -> tuple[ProgramForm, ...]:
     forms: tuple[ProgramForm, ...] = (default_form(problem), "pairwise")
     if problem.privacy.is_separated:
         forms = (*forms, "relaxation")
+    comparisons = problem.comparisons() if problem.ties() is None else None
+    if comparisons is not None and SharedAverages.of(comparisons).averages:
+        forms = (*forms, "averages")
     return tuple(dict.fromkeys(forms))
 
 
@@ -103,7 +117,15 @@ def size(problem: Problem, form: ProgramForm) -> Size:
             np.count_nonzero(ties.capped_inputs()) * np.count_nonzero(ties.tied_outputs(m))
         )
         return Size(form, rows + caps, columns + m, 2 * nonzeros + 2 * caps)
-    privacy_rows, privacy_nonzeros = _pairwise_size(ties, n, m)
+    comparisons = problem.comparisons() if ties is None else None
+    if form == "averages" and comparisons is not None:
+        shared = SharedAverages.of(comparisons)
+        more, entries = shared.size(m)
+        added = len(shared.averages) * float(np.count_nonzero(comparisons.tied_outputs(m)))
+        return Size(form, rows + more, columns + added, nonzeros + entries)
+    privacy_rows, privacy_nonzeros = (
+        _pairwise_size(ties, n, m) if comparisons is None else comparisons.size(m)
+    )
     return Size(form, rows + privacy_rows, columns, nonzeros + privacy_nonzeros)
 
 
@@ -132,11 +154,11 @@ def formulate(
     ----------
     problem : Problem
         The problem.
-    form : {"compact", "pairwise", "events", "relaxation"}, optional
+    form : {"compact", "pairwise", "events", "averages", "relaxation"}, optional
         Column minima; all pairs, with all events of an event-wise delta; auxiliary variables for an
-        event-wise delta; or a weaker relaxation (of an event-wise delta the entry-wise one), to
-        which `solve` adds violated rows. Default: events for an event-wise delta, else compact if
-        the notion has a compact form, else pairwise.
+        event-wise delta, or for averages that are compared; or a weaker relaxation (of an
+        event-wise delta the entry-wise one), to which `solve` adds violated rows. Default: the
+        smallest exact form.
     deadline : Deadline, optional
         Deadline of the whole call; default: ``NO_LIMIT``.
 
@@ -187,7 +209,12 @@ def formulate(
         counted.memory,
         f"the {form} program ({counted.rows:.3g} rows, {counted.nonzeros:.3g} non-zeros)",
     )
-    builders = {"pairwise": _pairwise, "events": _events, "relaxation": _relaxation}
+    builders = {
+        "pairwise": _pairwise,
+        "events": _events,
+        "averages": _averages,
+        "relaxation": _relaxation,
+    }
     program = builders[form](problem) if form in builders else _compact(problem, form)
     deadline.check("setting up the program")
     if problem.objective == "worst_case":
@@ -324,6 +351,8 @@ def _pairwise(problem: Problem) -> ChannelProgram:
     program = row_sums(problem)
     m = len(problem.outputs)
     ties = problem.ties()
+    if ties is None and (comparisons := problem.comparisons()) is not None:
+        return add_rows(program, comparisons.rows(m), problem)
     if ties is None or problem.privacy.is_separated:
         return add_rows(program, problem.privacy.rows(problem.inputs, m), problem)
     return add_rows(program, ties.rows(m), problem)
@@ -333,18 +362,17 @@ def _relaxation(problem: Problem) -> ChannelProgram:
     """The program from which row generation starts: the ties of single outputs, else the notion's
     rows if they are few, else row sums alone.
     """
-    m = len(problem.outputs)
     ties = _ties_of(problem, "relaxation")
+    m = len(problem.outputs)
     if ties is not None and ties.is_compact:
         return _compact(problem, "relaxation")
     if ties is not None:
         return add_rows(row_sums(problem), ties.rows(m), problem)
-    try:
+    with suppress(NotRepresentableError):
         block = problem.privacy.rows(problem.inputs, m)
-    except NotRepresentableError:
-        return row_sums(problem)
-    is_small = len(block.x) <= STARTING_NONZEROS
-    return add_rows(row_sums(problem), block, problem) if is_small else row_sums(problem)
+        if len(block.x) <= STARTING_NONZEROS:
+            return add_rows(row_sums(problem), block, problem)
+    return row_sums(problem)
 
 
 def _events(problem: Problem) -> ChannelProgram:
@@ -381,6 +409,37 @@ def _events(problem: Problem) -> ChannelProgram:
     wider = _append(wider, "excess", matrix, (-infinite, zero), (pairs, outputs), None)
     matrix = np.arange(len(pairs) + 1) * m, excess, np.ones(size)
     return _append(wider, "privacy", matrix, (-infinite[::m], limits), (pairs,), None)
+
+
+def _averages(problem: Problem) -> ChannelProgram:
+    """Row sums, the averages as columns, and every comparison as a row of two non-zeros."""
+    _ties_of(problem, "averages")  # refuses a problem without this form
+    comparisons = problem.comparisons()
+    assert comparisons is not None
+    shared = SharedAverages.of(comparisons)
+    program = row_sums(problem)
+    n, m = problem.utility.shape
+    _, outputs = _axes(problem)
+    tied = np.flatnonzero(comparisons.tied_outputs(m))
+    names = tuple(outputs[y] for y in tied.tolist())
+    size = len(shared.averages) * len(tied)
+    groups = tuple(map(str, range(len(shared.averages))))
+    allowed = comparisons.allowed(m).reshape(-1)
+    zero = np.zeros(size)
+    wider = replace(
+        program,
+        objective=np.append(program.objective, zero),
+        column_lower=np.append(program.column_lower, zero),
+        column_upper=np.append(np.where(allowed, np.inf, 0.0), np.full(size, np.inf)),
+        columns=(*program.columns, Span("A", n * m, n * m + size, (groups, names))),
+    )
+    matrix = shared.definitions(tied, m, n * m)
+    wider = _append(wider, "average", matrix, (zero, zero), (groups, names), None)
+    rows = len(comparisons) * len(tied)
+    sides = np.full(rows, -np.inf), np.zeros(rows)
+    labels = tuple(map(str, range(len(comparisons))))
+    matrix = shared.comparison_rows(tied, m, n * m)
+    return _append(wider, "privacy", matrix, sides, (labels, names), None)
 
 
 def _with_worst_case(program: ChannelProgram, problem: Problem) -> ChannelProgram:

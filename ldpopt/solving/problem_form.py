@@ -14,6 +14,7 @@ from ldpopt.foundation.numbers import Int
 from ldpopt.privacy import Ties
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import Utility
+from ldpopt.solving.formulation import default_form
 from ldpopt.solving.limits import Limits
 
 MAX_LOSS = 700.0  # largest privacy loss along a tie; beyond it ``exp(-loss)`` underflows
@@ -34,6 +35,7 @@ class ProblemForm:
     # whether the program is a relaxation, to which violated rows of the notion are added
     has_generated_rows: bool
     utility: Utility | None = None
+    is_averaged: bool = False  # whether the program has columns for the averages of comparisons
 
     @classmethod
     def of(cls, problem: Problem, deadline: Deadline = NO_LIMIT) -> ProblemForm:
@@ -51,6 +53,7 @@ class ProblemForm:
             ties,
             problem.privacy.is_separated,
             problem.utility,
+            default_form(problem) == "averages",
         )
 
     @property
@@ -81,6 +84,11 @@ class ProblemForm:
     def default_form(self) -> Form:
         """Compact if all tied pairs have the same constraint."""
         return "compact" if self.ties is not None and self.ties.is_compact else "pairwise"
+
+    @property
+    def program_name(self) -> str:
+        """Name of the program that is solved as a whole."""
+        return "averages" if self.is_averaged else self.default_form
 
     @property
     def is_event_wise(self) -> bool:

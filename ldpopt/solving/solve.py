@@ -246,7 +246,7 @@ def _failed_as_limit(raw: RawSolution) -> RawSolution:
 def _solution(problem: Problem, raw: RawSolution, steps: tuple[str, ...]) -> Solution:
     """A solution without a mechanism, whose duals are named by blocks of rows and columns."""
     program, outcome = raw.program, raw.outcome
-    form = program.structure.form
+    form = program.form if program.form == "averages" else program.structure.form
     tried = program.structure.shape[1]
     outputs = len(problem.outputs)
     return Solution(

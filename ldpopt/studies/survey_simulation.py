@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from ldpopt.foundation.seeds import Purpose, Random, generator_of
 from ldpopt.mechanism.questions import Question
 from ldpopt.problem.prior import read_prior
 from ldpopt.surveys.estimates import true_numbers
+from ldpopt.surveys.models import ModelQuestion
 from ldpopt.surveys.survey import Survey
 from ldpopt.surveys.ticks import TicksQuestion
 
@@ -38,7 +39,8 @@ def simulate_survey(
     people : int
         How many people answer.
     shares : mapping question -> shares of the answers, or of each tick, optional
-        Default: the guess (prior) of a design, else equal shares.
+        With behaviors also those of people who do not follow the rule. Default: the guess (prior)
+        of a design, else equal shares, and nobody who does not follow the rule.
     repeats : int
         Number of surveys; default: ``200``.
     confidence : float
@@ -63,14 +65,7 @@ def simulate_survey(
     draws = generator_of(rng, Purpose.SURVEYS)
     estimates = []
     for _ in range(whole_number(repeats, "repeats", 1)):
-        table: dict[str, Any] = {}
-        for name, question in survey.questions.items():
-            codes = draws.choice(len(question.inputs), size, p=priors[name])
-            if isinstance(question, TicksQuestion) and question.columns:
-                table |= question.columns_of(codes)
-            else:
-                table[name] = [question.inputs[code] for code in codes.tolist()]
-        reports = survey.privatize(optional.pandas.DataFrame(table), rng=draws)
+        reports = _drawn(survey, size, priors, draws)
         estimates.append(
             survey.estimate(reports, weights=np.ones(size), confidence=confidence, check_fit=False)
         )
@@ -88,6 +83,66 @@ def simulate_survey(
     rows["rmse"] = np.sqrt(((values - truth) ** 2).mean(axis=0))
     rows["coverage"] = ((low <= truth) & (truth <= high)).mean(axis=0)
     return rows.assign(half_width=((high - low) / 2).mean(axis=0))
+
+
+def _drawn(survey: Survey, size: int, priors: Mapping[str, Float], draws: Any) -> Any:
+    """Draw the answers of people and their reports."""
+    table: dict[str, Any] = {
+        column: _equal_parts(names, size, draws) for column, names in _channels(survey).items()
+    }
+    behaving: dict[str, Any] = {}
+    for name, question in survey.questions.items():
+        codes = draws.choice(len(priors[name]), size, p=priors[name])
+        if len(priors[name]) > len(question.inputs):
+            behaving[name] = codes - len(question.inputs)
+            codes = np.where(behaving[name] < 0, codes, 0)  # others give no answer
+        if isinstance(question, TicksQuestion) and question.columns:
+            table |= question.columns_of(codes)
+        else:
+            table[name] = [question.inputs[code] for code in codes.tolist()]
+    reports = survey.privatize(optional.pandas.DataFrame(table), rng=draws)
+    for name, kinds in behaving.items():
+        _put_behaviors(reports, name, survey.questions[name], kinds, draws)
+    return reports
+
+
+def _channels(survey: Survey) -> dict[str, list[Any]]:
+    """The names of the mechanisms by their clear columns."""
+    columns: dict[str, list[Any]] = {}
+    for question in survey.questions.values():
+        if isinstance(question, ModelQuestion) and question.channel is not None:
+            names = list(question.mechanisms)
+            if columns.setdefault(question.channel, names) != names:
+                raise StatementError(
+                    f"two questions have other mechanisms in the column {question.channel!r}",
+                    code="channel-names",
+                    do="give both the same names, or columns of their own",
+                )
+    return columns
+
+
+def _equal_parts(names: Sequence[Any], size: int, draws: Any) -> list[Any]:
+    """Names for some people, as many people for each, at random."""
+    return [names[place % len(names)] for place in draws.permutation(size).tolist()]
+
+
+def _put_behaviors(reports: Any, name: str, question: Question, kinds: Any, draws: Any) -> None:
+    """Replace the reports of people who do not follow the rule: ``kinds`` has the place of the
+    behavior of each person, below 0 for those who do.
+    """
+    assert isinstance(question, ModelQuestion)
+    assert question.model is not None
+    column = reports[name].to_numpy(dtype=object, copy=True)
+    channels = None if question.channel is None else reports[question.channel].to_numpy()
+    for part in question.model.parts:
+        is_part = np.ones(len(kinds), bool) if channels is None else channels == part.name
+        for place, row in enumerate(part.behaviors):
+            # of a question that is not drawn for a person there is no report to replace
+            people = np.flatnonzero(is_part & (kinds == place) & reports[name].notna().to_numpy())
+            codes = draws.choice(len(row), len(people), p=np.array(row, dtype=float))
+            for person, code in zip(people.tolist(), codes.tolist(), strict=True):
+                column[person] = part.mechanism.outputs[code]
+    reports[name] = column
 
 
 def supposed_shares(survey: Survey, shares: Mapping[str, Any] | None) -> dict[str, Float]:
@@ -121,6 +176,13 @@ def _prior(question: Question, shares: Any) -> Float:
             question.source.weights if isinstance(question.source, Design) else np.ones(len(inputs))
         )
         return np.asarray(weights / weights.sum())
+    if shares is not None and isinstance(question, ModelQuestion):
+        behaviors = (
+            ()
+            if isinstance(shares, Mapping) and not set(shares) & set(question.behaviors)
+            else question.behaviors
+        )
+        inputs = (*inputs, *behaviors)
     if isinstance(shares, Mapping):
         texts = {text_of(label): label for label in inputs}
         shares = {texts.get(str(label), label): share for label, share in shares.items()}

@@ -7,6 +7,7 @@ from ldpopt.accounting.privacy_loss import OneOf
 from ldpopt.accounting.shuffling import shuffled
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import whole_number
+from ldpopt.surveys.models import require_no_model
 from ldpopt.surveys.questionnaire import Questionnaire
 
 
@@ -33,11 +34,17 @@ def _require_shuffled(survey: Questionnaire) -> None:
             code="one-question",
             do="shuffle the reports of a survey in which everybody answers all questions",
         )
+    do = "leave `people` out: the curve of reports that are not shuffled holds"
+    require_no_model(
+        {name: each for name, each in survey.asked.items() if each.beside},
+        "there is no bound for the shuffled reports of different mechanisms",
+        do,
+    )
     for name, question in survey.asked.items():
         if not hasattr(question.randomizer, "counts"):
             raise StatementError(
                 f"the probabilities of the reports on {name!r} are not listed, which "
                 "the bound needs",
                 code="unlisted",
-                do="leave `people` out: the curve of reports that are not shuffled holds",
+                do=do,
             )

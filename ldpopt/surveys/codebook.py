@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from ldpopt.foundation.labels import text_of
 from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.frequencies.yes_no import YesNoPatterns
+from ldpopt.mechanism.assigned import AssignedMechanisms
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.surveys.questionnaire import Questionnaire
 
@@ -22,9 +24,20 @@ def codebook(survey: Questionnaire) -> list[dict[str, Any]]:
     """
     return [
         {"column": column, "report": text_of(report), "likely": answers, "times": times}
-        for column, law in survey.randomizers.items()
+        for column, law in _laws(survey)
         for report, answers, times in _meanings(law)
     ]
+
+
+def _laws(survey: Questionnaire) -> Iterator[tuple[str, Any]]:
+    """What draws each column of reports, or the reports of people with each of its mechanisms."""
+    for column, law in survey.randomizers.items():
+        if not isinstance(law, AssignedMechanisms):
+            yield column, law
+            continue
+        (clear,) = survey.asked[column].beside
+        for name, each in law.mechanisms.items():
+            yield f"{column} ({clear} {text_of(name)})", each
 
 
 def _meanings(law: Any) -> list[Meaning]:

@@ -205,6 +205,12 @@ def independence_of_groups(estimates: SurveyEstimate, question: str) -> Signific
             code="supports",
             do="look at their differences: .differences()",
         )
+    if any(band.groups is not None for band in bands):
+        raise StatementError(
+            f"people have one of several mechanisms for {question!r}, and the test is of one",
+            code="several-channels",
+            do="look at their differences: .differences()",
+        )
     missing = ", with the missing one," if estimates[question].method == ANSWERED else ""
     words = f"the answers to {question!r}{missing} are the same in all groups of {estimates.by!r}"
     return homogeneity(bands, words)
@@ -216,18 +222,46 @@ def quantiles_of(estimates: SurveyEstimate, p: float) -> SurveyEstimate:
     def found(table: Mapping[str, Estimate]) -> dict[str, Estimate]:
         quantiles = {}
         for name, estimate in table.items():
-            # the answers of frequencies have an order only if they are numbers
-            if estimate.is_distribution and label_numbers(estimate.labels or ()) is None:
+            edges = estimates.edges.get(name)
+            if edges is None and not _has_order(estimate):
                 continue
+            of_followers = estimate.method == ANSWERED and name not in estimates.answered
+            if name in estimates.behaviors and not of_followers:
+                if edges is None:
+                    continue
+                raise StatementError(
+                    f"the shares of {name!r} are of all people, also of those who do not follow "
+                    "the rule, and quantiles are of answers",
+                    code="quantile-of-followers",
+                    do="estimate with followers=True (--followers)",
+                )
             try:
-                quantiles[name] = estimate.quantile(p)
+                quantiles[name] = estimate.quantile(p, edges=edges)
             except StatementError as error:
                 if error.code != "frequencies":
                     raise
         return quantiles
 
     groups = {group: found(each) for group, each in estimates.groups.items()}
-    return replace(estimates, questions=found(estimates.questions), groups=groups)
+    of_all = found(estimates.questions)
+    if not of_all:
+        raise StatementError(
+            "no question has answers that are numbers, or the shares up to each answer",
+            code="frequencies",
+            do='ask for ordered answers by workload = "prefix"; of a question whose answers are '
+            "listed in their order, call quantile() of its estimate: estimates[name].quantile(0.5)",
+        )
+    return replace(estimates, questions=of_all, groups=groups)
+
+
+def _has_order(estimate: Estimate) -> bool:
+    """Whether the answers of an estimate have an order that nobody has to state: that of a
+    workload, or of numbers.
+    """
+    labels = estimate.labels or ()
+    if estimate.method == ANSWERED:  # the last number is the share of missing answers
+        return label_numbers(labels[:-1]) is not None
+    return not estimate.is_distribution or label_numbers(labels) is not None
 
 
 def consistent(estimates: SurveyEstimate) -> SurveyEstimate:
@@ -256,6 +290,7 @@ def consistent(estimates: SurveyEstimate) -> SurveyEstimate:
 def _size(estimate: Estimate) -> float:
     """Sum of the weights of the people of an estimate."""
     band = estimate.bounds
+    band = band.unbiased if isinstance(band, ProjectedBand) else band
     return float(band.counts.total) if isinstance(band, ScoreBand) else float(estimate.n_reports)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.estimation.counts import Counts, ListedSource, ReportSource, new_people
+from ldpopt.estimation.counts import Counts, ReportSource, new_people
 from ldpopt.estimation.reports import ALL, count_file, count_frame
 from ldpopt.estimation.sample import Sample
 from ldpopt.estimation.sampled import SampledPeople, SampledTable
@@ -101,15 +101,23 @@ def _of_sample(
     columns: Columns, table: Any, weights: Any, by: str | None, sample: Sample
 ) -> dict[str, dict[Hashable, Counts]]:
     """Counts with the covariance of a sample."""
-    listed: dict[str, tuple[ListedSource, Missing]] = {}
+    listed: dict[str, tuple[ReportSource, Missing]] = {}
     for name, (source, missing) in columns.items():
-        if not isinstance(source, ListedSource):
+        if source.beside is not None:
+            raise StatementError(
+                f"people have one of several mechanisms for {name!r}, and errors of a sample are "
+                "of one",
+                code="channels-of-sample",
+                where="the sample",
+                do="use weights alone, without strata, clusters, a population or margins",
+            )
+        if source.unit_columns is None:
             raise StatementError(
                 f"the reports of {name!r} are counted by what they support, which does not show "
                 "how units of a sample differ",
                 code="unlisted",
                 where="the sample",
-                do="use a mechanism or a design with a list of reports, or weights alone",
+                do="use a mechanism, a design of single questions, or weights alone",
             )
         listed[name] = (source, missing)
     if isinstance(table, (str, os.PathLike)):
@@ -122,7 +130,7 @@ def _of_sample(
 
 
 def _counts_by_group(
-    source: ListedSource, units: UnitSums, sample: Sample
+    source: ReportSource, units: UnitSums, sample: Sample
 ) -> dict[Hashable, Counts]:
     """Counts of the groups of a table of units, with fitted weights."""
     table = SampledTable.of(units, sample)
@@ -131,14 +139,18 @@ def _counts_by_group(
         rows = table.group == place
         if not rows.any() and group is not ALL:
             continue
+        size = len(source.unit_columns or ())
         values, squares = (each[rows].sum(axis=0) for each in (table.sums, table.squares))
+        total, total_squares = (
+            float(each[-1] if table.has_totals else each.sum()) for each in (values, squares)
+        )
         found[group] = Counts(
             source.digest,
-            source.mechanism.outputs,
-            values,
-            squares,
-            float(values.sum()),
-            float(squares.sum()),
+            tuple(source.unit_columns or ()),
+            values[:size],
+            squares[:size],
+            total,
+            total_squares,
             int(units.people[rows].sum()),
             sampled=SampledPeople(table, np.array([place])),
         )

@@ -5,7 +5,7 @@ questions.
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,14 +22,15 @@ from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.estimation.linear import left_inverse
 from ldpopt.estimation.options import Reading
 from ldpopt.estimation.planning import Precision, precision
+from ldpopt.estimation.report_model import ReportModel
 from ldpopt.estimation.reports import ALL, NO_GROUP
 from ldpopt.estimation.sample import Sample
 from ldpopt.estimation.sampled import SampledPeople
 from ldpopt.estimation.significance import Significance, independence
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
-from ldpopt.foundation.labels import label_numbers, nearest, text_of
-from ldpopt.foundation.numbers import require_kind, short_repr
+from ldpopt.foundation.labels import is_among, label_numbers, nearest, text_of
+from ldpopt.foundation.numbers import require_kind, short_repr, truth
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.mechanism.files import require_drawn_by
 from ldpopt.mechanism.mechanism import Mechanism
@@ -43,6 +44,7 @@ from ldpopt.surveys.comparisons import (
 )
 from ldpopt.surveys.count import counts_by_group, counts_of_all, counts_of_table
 from ldpopt.surveys.joint import JOINT
+from ldpopt.surveys.models import behaviors_of, require_no_model
 from ldpopt.surveys.pairs import pair_of
 from ldpopt.surveys.questionnaire import Questionnaire
 from ldpopt.surveys.ticks import LISTED_TICKS, TicksQuestion
@@ -68,6 +70,10 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         Of each group in which somebody reported on the question; empty without ``by``.
     title : str
         Of the survey; default: ``""``.
+    edges : dict name -> tuple of float
+        Ends of the classes of numbers that answers stand for, of the questions that have them.
+    behaviors : dict name -> tuple of str
+        Names of the behaviors of people who do not follow the rule, of the questions with some.
 
     Examples
     --------
@@ -81,13 +87,17 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
     by: str | None = None
     groups: dict[Hashable, dict[str, Estimate]] = field(default_factory=dict)
     title: str = ""
+    edges: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    behaviors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Estimate:
         if not isinstance(name, str) or name not in self.questions:
+            is_group = is_among(name, self.groups)
+            group = f"it is a group: take .groups[{short_repr(name)}]; " if is_group else ""
             raise UnknownQuestionError(
                 f"unknown question {short_repr(name)}",
                 code="question",
-                do=nearest(name, self.questions),
+                do=group + nearest(name, self.questions),
             )
         return self.questions[name]
 
@@ -140,7 +150,8 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         reports, what unequal weights cost.
         """
         notes = []
-        answered = [name for name in self if self[name].method == ANSWERED]
+        notes += _notes_on_behaviors(self)
+        answered = list(self.answered)
         if answered:
             last_labels = {repr(text_of((self[name].labels or ("",))[-1])) for name in answered}
             notes.append(
@@ -168,6 +179,23 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
                 f"{self.by} is not protected: the groups are those of the table as it was collected"
             )
         return notes
+
+    @property
+    def answered(self) -> tuple[str, ...]:
+        """Questions with shares among those who answered; those among the people who follow a rule
+        are not.
+        """
+        return tuple(
+            name
+            for name in self
+            if self[name].method == ANSWERED
+            and (self[name].labels or ("",))[-1] not in self.left_out(name)
+        )
+
+    def left_out(self, name: str) -> tuple[Hashable, ...]:
+        """Behaviors of a question, and the name of several of them together."""
+        behaviors = self.behaviors.get(name, ())
+        return (*behaviors, "behaviors") if behaviors else ()
 
     def differences(self, base: Hashable | None = None) -> SurveyDifferences:
         r"""Return the differences between groups, each with an interval and a p-value.
@@ -210,14 +238,17 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         """Estimate a quantile of each question whose answers are ordered, for all people and each
         group; see `Estimate.quantile`.
 
-        These are questions of the workload "prefix", and frequencies of answers that are numbers;
-        others are left out, since nothing says that their answers are in order: of one whose are,
-        call `Estimate.quantile`. Values are positions in `Estimate.scale`, the answers.
+        These are questions with edges, questions of the workload "prefix", and frequencies of
+        answers that are numbers; others are left out, since nothing says that their answers are in
+        order: of one whose are, call `Estimate.quantile`. Values are numbers between the edges of
+        a question, or else positions in `Estimate.scale`, the answers. If a question has an answer
+        for missing ones, quantiles are among the people who answered.
 
         Raises
         ------
         StatementError
-            If ``p`` is not between 0 and 1.
+            If ``p`` is not between 0 and 1, or a question with edges has behaviors, and its shares
+            are not of those who follow the rule.
         """
         return quantiles_of(self, p)
 
@@ -265,6 +296,22 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         )
 
 
+def _notes_on_behaviors(estimates: SurveyEstimate) -> list[str]:
+    """Of whom the shares are, of questions with people who do not follow the rule."""
+    notes = []
+    for name, behaviors in estimates.behaviors.items():
+        names = ", ".join(map(label, behaviors))
+        if estimates[name].scale is not None or estimates[name].method == "quantile":
+            continue
+        if estimates[name].method == ANSWERED and name not in estimates.answered:
+            last = label((estimates[name].labels or ("",))[-1])
+            whose = f"shares among those who follow the rule; {last} is a share of all people"
+        else:
+            whose = f"with people who do not follow the rule: {names}"
+        notes.append(f"{name}: {whose}")
+    return notes
+
+
 def _notes_on_sample(estimates: SurveyEstimate) -> list[str]:
     """Questions of which the size of the population is not used."""
     bands = {name: getattr(estimates[name].bounds, "of_sample", None) for name in estimates}
@@ -291,11 +338,19 @@ def estimate_survey(
     by: str | None,
     reading: Reading,
     sample: Sample | None = None,
+    followers: bool = False,
 ) -> SurveyEstimate:
     """Estimate every question from a table of reports or their counts; see `Survey.estimate`.
 
     The fit of the reports is checked for all people together.
     """
+    behaviors = behaviors_of(survey.questions)
+    if truth(followers, "followers") and not behaviors:
+        raise StatementError(
+            "no question has behaviors: everybody follows the rule",
+            code="no-behaviors",
+            do="leave followers out",
+        )
     counts = counts_of_table(survey, table, weights, by, survey.drawn(sample))
     in_group = replace(reading, check_fit=False)
     of_all: dict[str, Estimate] = {}
@@ -305,12 +360,19 @@ def estimate_survey(
     for name in survey.questions:
         by_group = counts[survey.column_of(name)]
         total: Any = sum(by_group.values())
-        of_all[name] = estimate_question(survey, name, total, reading)
+        of_all[name] = estimate_question(survey, name, total, reading, followers)
         for group in groups:
             if group in by_group and by_group[group].total > 0:
-                groups[group][name] = estimate_question(survey, name, by_group[group], in_group)
+                groups[group][name] = estimate_question(
+                    survey, name, by_group[group], in_group, followers
+                )
     ordered = {group: groups[group] for group in in_order(groups)}
-    return SurveyEstimate(of_all, by, ordered, survey.title)
+    edges = {
+        name: question.edges
+        for name, question in survey.questions.items()
+        if question.edges is not None
+    }
+    return SurveyEstimate(of_all, by, ordered, survey.title, edges, behaviors)
 
 
 def numbers_of(survey: Questionnaire, name: str) -> Any:
@@ -323,10 +385,14 @@ def numbers_of(survey: Questionnaire, name: str) -> Any:
 
 
 def estimate_question(
-    survey: Questionnaire, name: str, counts: Counts, reading: Reading
+    survey: Questionnaire,
+    name: str,
+    counts: Counts,
+    reading: Reading,
+    followers: bool = False,
 ) -> Estimate:
     """Estimate one question, and of one with an answer for missing ones the shares among those who
-    answered.
+    answered; with behaviors those of all people, or of those who follow the rule.
     """
     source = numbers_of(survey, name)
     if isinstance(source, YesNoPatterns):
@@ -334,14 +400,29 @@ def estimate_question(
         estimate: Any = partial(source.estimate_one, name)
     elif isinstance(source, MechanismSource):
         estimate = partial(estimate_frequencies, source.mechanism)
+    elif isinstance(source, ReportModel) and followers and source.behaviors:
+        _require_nobody_missing(survey, name)
+        estimate = partial(source.estimate, followers=True)
     else:
         estimate = source.estimate
     with of_question(name):
         estimates: Estimate = estimate(counts, **vars(reading))
     missing = survey.questions[name].missing_place(estimates.labels or ())
-    if missing is None:
+    if missing is None or estimates.method == ANSWERED:
         return estimates
+    source = source.at(counts) if isinstance(source, ReportModel) else source
     return among_answered(estimates, source, counts, missing, simultaneous=reading.simultaneous)
+
+
+def _require_nobody_missing(survey: Questionnaire, name: str) -> None:
+    """Refuse shares that would be among those who answered, and among those who follow the rule."""
+    if survey.questions[name].missing_place(survey.questions[name].inputs) is not None:
+        raise StatementError(
+            "shares are among those who answered already, and not among those who follow the rule",
+            code="followers-who-answered",
+            where=f"question {name!r}",
+            do="leave followers out: the behaviors have shares of their own",
+        )
 
 
 def precision_of(
@@ -367,6 +448,8 @@ def true_numbers(survey: Questionnaire, name: str, prior: Any, estimate: Estimat
     # a workload about the answers to this question alone
     source = numbers_of(survey, name) if joint is None else joint
     wanted = source.wanted if joint is None else joint.matrix
+    if len(prior) < wanted.shape[1]:  # nobody has a behavior
+        prior = np.append(prior, np.zeros(wanted.shape[1] - len(prior)))
     numbers = dict(zip(source.names, (wanted @ prior).tolist(), strict=True))
     answered = 1.0 if missing is None else 1 - numbers[names[missing]]
     return [
@@ -481,7 +564,9 @@ def of_question(name: str) -> Iterator[None]:
 
 def _mechanisms_of_pair(survey: Questionnaire, names: tuple[str, str]) -> list[Any]:
     """The mechanisms of two questions of which a table can be estimated from their two reports."""
-    laws = [survey.randomizers[survey.require(name)] for name in names]
+    asked = {name: survey.questions[survey.require(name)] for name in names}
+    require_no_model(asked, "no table of two questions", "estimate it alone, or name others")
+    laws = [survey.randomizers[name] for name in names]
     wide = next(
         (name for name, law in zip(names, laws, strict=True) if not isinstance(law, Mechanism)), ""
     )

@@ -11,6 +11,7 @@ from ldpopt.certificate.documents import digest_of, flaws_of
 from ldpopt.designing.design import AnyDesign, load_design
 from ldpopt.designing.record import Design, FormulaDesign, ProvedDesign
 from ldpopt.errors import ModelFileError
+from ldpopt.estimation.report_model import ReportModel
 from ldpopt.estimation.sample import Sample
 from ldpopt.foundation.documents import UNCHANGED, Entry, plain_labels, reading_json
 from ldpopt.foundation.files import FilePath, replacing, strict_object
@@ -20,7 +21,16 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import Question
 from ldpopt.problem.workload import Workload
 from ldpopt.surveys.joint import JOINT, JointQuestion, read_joint, same_workload
+from ldpopt.surveys.model_files import (
+    model_to_dict,
+    more_to_dict,
+    read_edges_of,
+    read_mechanism,
+    read_model,
+)
+from ldpopt.surveys.models import ModelQuestion
 from ldpopt.surveys.questionnaire import Kind, Questionnaire
+from ldpopt.surveys.technique import Technique
 from ldpopt.surveys.ticks import TicksQuestion, tick_labels, tick_workload
 
 FORMAT = "ldpopt survey 1"
@@ -38,6 +48,7 @@ KEYS = (
 )
 SAMPLE = ("strata", "clusters", "population", "margins")  # keys of a sample, beside the weights
 TICKS = ("ticks", "columns")  # keys of a question with several ticks
+MORE = ("edges", "technique")  # keys of questions that have classes of numbers, or a technique
 MAX_FILE_BYTES = 2**30
 
 
@@ -145,6 +156,7 @@ def _question_to_dict(question: Question) -> dict[str, Any]:
     answer = None if question.missing_answer is None else plain_labels([question.missing_answer])[0]
     source = question.source
     data: dict[str, Any] = {"missing": question.missing, "missing_answer": answer}
+    data |= more_to_dict(question)
     if isinstance(question, TicksQuestion):
         data |= {"ticks": list(question.ticks), "columns": list(question.columns)}
     if isinstance(source, Workload):
@@ -152,6 +164,8 @@ def _question_to_dict(question: Question) -> dict[str, Any]:
         return data | {
             "answers": {**answers, "rows": None if source.unit == 1 else source.matrix.tolist()}
         }
+    if isinstance(source, ReportModel):
+        return data | {"model": model_to_dict(source)}
     randomizer: Any = question.randomizer
     data["digest"] = randomizer.digest
     if isinstance(source, FormulaDesign):
@@ -164,40 +178,53 @@ def _question_to_dict(question: Question) -> dict[str, Any]:
 def _read_question(entry: Entry, *, is_part: bool) -> Question:
     """Read what `_question_to_dict` returned; the parts of a joint report have answers alone."""
     stated = entry.parts()
-    known = ("answers",) if is_part else ("sets", "design", "mechanism")
+    known = ("answers",) if is_part else ("sets", "design", "model", "mechanism")
     source = next((key for key in known if key in stated), known[-1])
     ticks = [key for key in TICKS if any(key in stated for key in TICKS)]
-    digest = () if is_part else ("digest",)
-    table = entry.table("missing", "missing_answer", *ticks, *digest, source)
+    digest = () if is_part or source == "model" else ("digest",)
+    more = [key for key in (("edges",) if is_part else MORE) if key in stated]
+    table = entry.table("missing", "missing_answer", *ticks, *digest, *more, source)
     answer = table["missing_answer"]
     instead = (
         None if answer.value is None else Entry([answer.value], answer.path, answer.key).labels()[0]
     )
     missing: Any = table["missing"].text("refuse", "leave_out")
     drawn = _read_source(table[source])
-    if not ticks:
-        question = Question(drawn, missing, instead)
+    fields = {"edges": read_edges_of(table["edges"]) if "edges" in more else None}
+    if ticks and ("technique" in more or source == "model"):
+        raise table["ticks"].error("a technique or a model has no ticks", code="ticks")
+    if "technique" in more or source == "model":
+        technique = _read_technique(table["technique"], drawn) if "technique" in more else None
+        question: Question = ModelQuestion(drawn, missing, instead, technique=technique, **fields)
+    elif not ticks:
+        question = Question(drawn, missing, instead, **fields)
     else:
         names, columns = (tuple(part.text() for part in table[key].list()) for key in TICKS)
-        question = TicksQuestion(drawn, missing, instead, names, columns)
+        question = TicksQuestion(drawn, missing, instead, names, columns, **fields)
         workload = getattr(drawn, "workload", drawn)
         if not is_part and not same_workload(workload, tick_workload(names)):
             raise table["ticks"].error("the design is of other ticks")
         if is_part and tuple(workload.inputs) != tick_labels(names):
             raise table["ticks"].error("the answers are not the sets of these ticks")
-    if not is_part:
+    if digest:
         require_digest(table["digest"].text(), question.randomizer.digest, entry.path)
     return question
+
+
+def _read_technique(entry: Entry, source: Any) -> Technique:
+    """Read the technique of a question, which must be that of its mechanism."""
+    technique = Technique.read(entry.value)
+    law = source.mechanism if isinstance(source, ReportModel) else source
+    if not isinstance(law, Mechanism) or technique.mechanism().digest != law.digest:
+        raise entry.error("the mechanism is not that of this technique", code="technique")
+    return technique
 
 
 def _read_source(entry: Entry) -> Any:
     """Read a mechanism, a design, or the answers of a part of a joint report."""
     kind = entry.key.rpartition(".")[2]
-    if kind == "mechanism":
-        table = entry.table("inputs", "outputs", "channel")
-        return Mechanism(
-            table["channel"].value, table["inputs"].labels(), table["outputs"].labels()
-        )
+    if kind in ("mechanism", "model"):
+        return read_mechanism(entry) if kind == "mechanism" else read_model(entry)
     if kind == "answers":
         table = entry.table("inputs", "names", "rows")
         inputs = table["inputs"].labels()

@@ -63,6 +63,12 @@ def _require_drawn_on_devices(survey: Questionnaire) -> None:
             code="weights" if is_weight else "sample-column",
             do="leave weights and the sample out of the survey, and add them to the reports later",
         )
+    if survey.channels:
+        raise StatementError(
+            f"a device does not know which mechanism a person has, column {survey.channels[0]!r}",
+            code="device-channel",
+            do="make a survey for each mechanism, and add the column to the reports later",
+        )
     if isinstance(survey.odds, float):
         unbounded = ", ".join(
             name for name, question in survey.asked.items() if question.randomizer.odds is None

@@ -1,9 +1,13 @@
 """The questions of a survey as a table: answers, treatment of missing ones, audited budgets."""
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
 from ldpopt.foundation.display import Facts, Table, label
+from ldpopt.foundation.labels import plain_label, text_of
+from ldpopt.mechanism.files import finite_or_none
+from ldpopt.surveys.models import ModelQuestion
 from ldpopt.surveys.questionnaire import Questionnaire
 
 
@@ -35,7 +39,53 @@ def table_of(entries: Sequence[dict[str, Any]]) -> Table:
     return Table(headings, rows, words=["missing"], digits=5)
 
 
+def mechanisms_of(survey: Questionnaire) -> list[dict[str, Any]]:
+    """Each mechanism of the questions of which people have one of several, those that are a
+    technique by name, and the behaviors beside them; none of other questions.
+    """
+    entries = []
+    for name, question in survey.questions.items():
+        if not isinstance(question, ModelQuestion):
+            continue
+        laws: dict[Any, Any] = {None: question.randomizer}
+        if question.mechanisms:
+            laws = question.mechanisms
+        for key, law in laws.items():
+            entry = {
+                "question": name,
+                "channel": question.channel,
+                "name": None if key is None else plain_label(key),
+                "technique": None if question.technique is None else question.technique.in_words,
+                "behaviors": list(question.behaviors),
+                "epsilon": finite_or_none(law.audit().epsilon),
+                "digest": law.digest,
+            }
+            entries.append(entry)
+    return entries
+
+
+def table_of_mechanisms(entries: Sequence[dict[str, Any]]) -> list[Table]:
+    """The mechanisms as a table; none if there are none."""
+    rows = [
+        [
+            label(entry["question"]),
+            entry["technique"]
+            or ("" if entry["name"] is None else f"{entry['channel']} {text_of(entry['name'])}"),
+            ", ".join(entry["behaviors"]),
+            inf if entry["epsilon"] is None else entry["epsilon"],
+        ]
+        for entry in entries
+    ]
+    headings = ["question", "mechanism", "behaviors", "true epsilon"]
+    words = ["mechanism", "behaviors"]
+    if not any(entry["behaviors"] for entry in entries):
+        headings.remove("behaviors")
+        rows = [[*row[:2], row[3]] for row in rows]
+    return [Table(headings, rows, words=words, digits=5)] if rows else []
+
+
 def facts_of(survey: Questionnaire) -> Facts:
     """The questions, what a person spends, and the scheme."""
     spent = f"each person spends epsilon {survey.epsilon:.6g}; {survey.scheme}"
-    return Facts(survey.title or "Survey", [table_of(entries_of(survey)), spent])
+    mechanisms = table_of_mechanisms(mechanisms_of(survey))
+    return Facts(survey.title or "Survey", [table_of(entries_of(survey)), *mechanisms, spent])

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 from ldpopt.designing.record import Design, FormulaDesign
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import ReportSource, source_of
+from ldpopt.estimation.report_model import ReportModel
 from ldpopt.estimation.sample import Sample
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import nearest
@@ -23,6 +24,7 @@ from ldpopt.problem.workload import Workload
 from ldpopt.solving.solve import solve
 from ldpopt.surveys.form_words import FormWords
 from ldpopt.surveys.joint import JOINT, JointQuestion, joint_source, no_joint_report
+from ldpopt.surveys.models import channels_of, question_of, require_no_model
 from ldpopt.surveys.schemes import SCHEMES
 from ldpopt.tables.coding import Missing
 
@@ -105,6 +107,12 @@ class Questionnaire:
                     do="rename the question or the column",
                 )
         asked = {*readers, *self.questions, *self.asked}
+        if shared := [name for name in self.channels if name in asked]:
+            raise StatementError(
+                f"the column {shared[0]!r}, which names mechanisms, is a question",
+                code="channel-column",
+                do="name the column that says which mechanism each person has",
+            )
         if taken := [name for name in self.sample.columns if name in asked]:
             is_weights = taken[0] == self.weights
             raise StatementError(
@@ -116,6 +124,8 @@ class Questionnaire:
 
     def _require_fake_data_possible(self) -> None:
         """Refuse questions to which no fake data can be added."""
+        without = "there is no fake data for it"
+        require_no_model(self.questions, without, "split the budget, or draw one question")
         for name, question in self.questions.items():
             source = question.source
             code = reason = ""
@@ -139,6 +149,11 @@ class Questionnaire:
     def weights(self) -> str | None:
         """Column of the weights."""
         return self.sample.weights
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """Clear columns that say which of several mechanisms a person has."""
+        return channels_of(self.questions)
 
     def drawn(self, sample: Sample | None) -> Sample:
         """How the people of a table were drawn: by a sample, or else as the survey says."""
@@ -214,7 +229,7 @@ class Questionnaire:
             return {JOINT: self.joint.source}
         return {
             name: question.numbers
-            if isinstance(question.source, DESIGNS) and not self.has_fake_data
+            if isinstance(question.source, (*DESIGNS, ReportModel)) and not self.has_fake_data
             else self.randomizers[name]
             for name, question in self.questions.items()
         }
@@ -245,18 +260,20 @@ class Questionnaire:
             return {JOINT: (self.joint.source, self.joint.missing)}
         return {
             name: (
-                source_of(self.randomizers[name], name),
+                question.source
+                if isinstance(question.source, ReportModel)
+                else source_of(self.randomizers[name], name),
                 question.missing if self.has_all_reports else "leave_out",
             )
             for name, question in self.questions.items()
         }
 
     def kept(self, keep: Sequence[str] = ()) -> tuple[str, ...]:
-        """Return the unprotected columns of a file of reports: ``keep`` and those of the
-        sample.
+        """Return the unprotected columns of a file of reports: ``keep``, those of the sample, and
+        those of the mechanisms of each person.
         """
         keep = listed_items(keep, "keep", "pass a list of columns")
-        return (*keep, *(name for name in self.sample.columns if name not in keep))
+        return tuple(dict.fromkeys((*keep, *self.sample.columns, *self.channels)))
 
     def require(self, name: str) -> str:
         """Return the name of a question; any other name is refused."""
@@ -287,7 +304,10 @@ def _read_question(name: Any, stated: Any) -> Question:
             f"the name {name!r} of a question is not text", code="name", do="name the column"
         )
     if isinstance(stated, Question):
-        return stated
+        is_plain = type(stated) is Question and isinstance(stated.source, ReportModel)
+        return question_of(stated.source, stated) if is_plain else stated
+    if isinstance(stated, ReportModel):
+        return question_of(stated)
     if isinstance(stated, (Workload, list, tuple, range)):
         raise StatementError(
             f"question {name!r} has answers, and no mechanism",
@@ -301,7 +321,7 @@ def _read_question(name: Any, stated: Any) -> Question:
         raise StatementError(
             f"question {name!r} is a {type(stated).__name__}",
             code="type",
-            do="pass a mechanism, a design, a problem or a Question",
+            do="pass a mechanism, a design, a ReportModel, a problem or a Question",
         )
     return Question(source)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ldpopt.errors import StatementError
 from ldpopt.estimation.regression import Regression, regress
+from ldpopt.estimation.report_model import ReportModel
 from ldpopt.foundation import optional
 from ldpopt.mechanism.files import require_drawn_by
 from ldpopt.mechanism.mechanism import Mechanism
@@ -25,8 +26,14 @@ def regress_survey(survey: Questionnaire, formula: str, table: Any, **options: A
         )
     if options["sample"] is None and not (survey.sample.is_plain and survey.weights is None):
         options["sample"] = survey.sample
-    protected = {
-        name: law for name, law in survey.randomizers.items() if isinstance(law, Mechanism)
+    models = {name: question.source for name, question in survey.questions.items()}
+    protected: dict[str, Mechanism | ReportModel] = {
+        name: law
+        for name, law in (
+            survey.randomizers
+            | {name: model for name, model in models.items() if isinstance(model, ReportModel)}
+        ).items()
+        if isinstance(law, (Mechanism, ReportModel))
     }
     if isinstance(table, (str, os.PathLike)):
         path = os.fspath(table)

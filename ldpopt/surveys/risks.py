@@ -14,7 +14,8 @@ from ldpopt.accounting.curve import PrivacyCurve
 from ldpopt.foundation.display import label
 from ldpopt.foundation.labels import text_of
 from ldpopt.foundation.sentences import Sentence, Topic, at_most_text
-from ldpopt.mechanism.revealing import Revealing, revealed_by
+from ldpopt.mechanism.assigned import AssignedMechanisms
+from ldpopt.mechanism.revealing import Revealing, revealed_by, revealed_by_any
 from ldpopt.surveys.account import account_of
 from ldpopt.surveys.questionnaire import Questionnaire
 
@@ -36,8 +37,23 @@ class Risks:
     @cached_property
     def columns(self) -> dict[str, Revealing]:
         """What the reports of each column tell for certain."""
-        asked = self.survey.asked
-        return {name: revealed_by(question.randomizer) for name, question in asked.items()}
+        return {name: revealed_by_any(list(each.values())) for name, each in self.laws.items()}
+
+    @cached_property
+    def laws(self) -> dict[str, dict[str, Revealing]]:
+        """The same for each mechanism of a column, by the words that name it; of one mechanism
+        there are none.
+        """
+        laws = {}
+        for name, question in self.survey.asked.items():
+            law = question.randomizer
+            if isinstance(law, AssignedMechanisms):
+                (clear,) = question.beside
+                named = law.mechanisms.items()
+                laws[name] = {f"{clear} {text_of(key)}": revealed_by(each) for key, each in named}
+            else:
+                laws[name] = {"": revealed_by(law)}
+        return laws
 
     @property
     def count(self) -> int:
@@ -150,13 +166,14 @@ class Risks:
     def reports_that_tell(self) -> str:
         """Whose answer is told by which report, of all questions that are not open."""
         return " ".join(
-            self._of_column(name, column)
-            for name, column in self.columns.items()
-            if column.tells and (self.has_fake_data or not column.is_open)
+            self._of_column(name, column, who)
+            for name, laws in self.laws.items()
+            for who, column in laws.items()
+            if column.tells and (self.has_fake_data or not self.columns[name].is_open)
         )
 
-    def _of_column(self, name: str, column: Revealing) -> str:
-        """Whose answer is told by which report, of one question."""
+    def _of_column(self, name: str, column: Revealing, who: str) -> str:
+        """Whose answer is told by which report, of one question and mechanism."""
         question = self._question_text(name)
         listed = column.tells[:MAX_LISTED]
         cases = [
@@ -177,11 +194,12 @@ class Risks:
         spared = [self._shown(name, answer) for answer in inputs if answer not in told]
         which = "If the question that is drawn is" if self.has_fake_data else "On"
         each = "each time " if self.waves > 1 else ""
+        whose = f", people of {who}" if who else ""
         text = (
-            f"{which} “{question}”: {', '.join(cases)}. Told for certain is {each}the answer "
-            f"{', '.join(risks)}."
+            f"{which} “{question}”{whose}: {', '.join(cases)}. Told for certain is {each}the "
+            f"answer {', '.join(risks)}."
         )
-        if spared and self.waves == 1:
+        if spared and self.waves == 1 and not who:
             text += f" No single report tells {_few(f'“{answer}”' for answer in spared)}."
         return text
 

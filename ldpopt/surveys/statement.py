@@ -8,13 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AllowInfNan, Field
 
 from ldpopt.designing.design import AnyDesign, design
-from ldpopt.errors import LdpoptError
-from ldpopt.estimation.inversion import why_not_estimable
+from ldpopt.estimation.report_model import ReportModel
 from ldpopt.estimation.sample import Sample
 from ldpopt.foundation.budget import Budget, decimal_of, log_enclosure
 from ldpopt.foundation.files import FilePath
@@ -37,18 +36,26 @@ from ldpopt.problem.utility import NAMED
 from ldpopt.problem.workload import Workload
 from ldpopt.solving.solve import solve
 from ldpopt.surveys.account import account_of
-from ldpopt.surveys.files import read_source
 from ldpopt.surveys.form_words import FormSection, FormWords, QuestionWords, require_words
 from ldpopt.surveys.joint import JointQuestion
+from ldpopt.surveys.models import ModelQuestion
+from ldpopt.surveys.own_sources import (
+    OWN,
+    own_source,
+    require_fitting_own,
+    why_not_shown,
+    with_behaviors,
+)
 from ldpopt.surveys.questionnaire import Kind, Questionnaire
 from ldpopt.surveys.schemes import compare_schemes
+from ldpopt.surveys.technique import Technique
 from ldpopt.surveys.ticks import TicksQuestion, tick_workload
 
 # names of the workloads that can be estimated for a question
 WORKLOADS = (*kinds_of(OrderTable), "mean")
 DEFINITIONS = ("labels", "ticks", "prior", "utility", "workload", "values")
 OWN_SHARE = ("epsilon", "share")  # how a question has its part of the budget
-OWN_BUDGET = ("mechanism", *OWN_SHARE)
+OWN_BUDGET = (*OWN, *OWN_SHARE)
 
 
 class QuestionSection(Section):
@@ -61,6 +68,12 @@ class QuestionSection(Section):
     workload: str | None = None
     values: list[float] | None = None
     mechanism: str | None = None
+    technique: dict[str, Any] | None = None
+    channel: str | None = None
+    mechanisms: dict[str, str] | None = None
+    assigned: bool = True
+    behaviors: dict[str, Label | list[float | str] | dict[str, float | str]] | None = None
+    edges: list[Annotated[float, AllowInfNan(True)]] | None = None
     epsilon: float | str | None = None
     share: float | None = Field(default=None, gt=0, le=1)
     missing: Literal["refuse", "answer", "leave"] = "refuse"
@@ -109,8 +122,12 @@ class QuestionSection(Section):
     def question(self, source: Any) -> Question:
         """The question with what draws its reports."""
         missing: Any = "leave_out" if self.missing == "leave" else "refuse"
+        if self.technique is not None or isinstance(source, ReportModel):
+            named = None if self.technique is None else Technique.read(self.technique)
+            answer = self.missing_answer
+            return ModelQuestion(source, missing, answer, technique=named, edges=self.edges)
         if self.ticks is None:
-            return Question(source, missing, self.missing_answer)
+            return Question(source, missing, self.missing_answer, edges=self.edges)
         columns = tuple(self.ticks.values()) if isinstance(self.ticks, dict) else ()
         return TicksQuestion(source, missing, self.missing_answer, self.tick_names, columns)
 
@@ -219,7 +236,8 @@ class UnsolvedSurvey:
             return _workload(section) if section.ticks is None else _shares_of_ticks(section)
         if name in self.sources:
             return self.sources[name]
-        return _solve(section, self.budgets[name])
+        source = _solve(section, self.budgets[name])
+        return with_behaviors(self.page, ("question", name), source, section.behaviors)
 
     def _keep_promise(self, kind: type[Kind], waves: WavesSection) -> Kind:
         """Return the survey with the largest budget of a wave, within 1 %, that keeps the promise
@@ -253,9 +271,9 @@ class UnsolvedSurvey:
     def warnings(self, survey: Questionnaire) -> list[str]:
         """Return a warning for each question whose frequencies cannot be estimated."""
         reasons = {
-            name: why_not_estimable(question.source)
+            name: why_not_shown(question.source)
             for name, question in survey.questions.items()
-            if isinstance(question.source, Mechanism)
+            if isinstance(question.source, (Mechanism, ReportModel))
         }
         return [f"question {name}: {reason}" for name, reason in reasons.items() if reason]
 
@@ -297,16 +315,9 @@ def _unsolved(page: Page, survey: SurveySection) -> UnsolvedSurvey:
         scheme, why, joint = _best_scheme(page, survey, total)
     elif scheme == "joint":
         _require_total_budget(page, survey, total, "a joint report")
-        _require_no_own(page, survey, "has no joint report", (*OWN_BUDGET, "utility"))
-    sources = {}
-    for name, question in survey.question.items():
-        if question.mechanism is not None:
-            try:  # the path is relative to the folder of the survey
-                sources[name] = read_source(Path(page.path).parent / question.mechanism)
-            except LdpoptError as error:
-                key = ("question", name, "mechanism")
-                problem = f"{question.mechanism}: {error.what}"
-                raise page.error(key, problem, error.do, code="file") from None
+        _require_no_own(page, survey, "has no joint report", (*OWN_BUDGET, "behaviors", "utility"))
+    stated = {name: own_source(page, name, each) for name, each in survey.question.items()}
+    sources = {name: source for name, source in stated.items() if source is not None}
     budgets = _divide_budget(page, survey, total, scheme, sources)
     return UnsolvedSurvey(page, survey, scheme, why, budgets, sources, joint)
 
@@ -314,8 +325,10 @@ def _unsolved(page: Page, survey: SurveySection) -> UnsolvedSurvey:
 def _require_one_definition(page: Page, name: str, question: QuestionSection) -> None:
     """Refuse a question that is defined twice, or not at all."""
     key = ("question", name)
-    if question.mechanism is not None:
-        _require_none_of(page, key, question, (*DEFINITIONS, *OWN_SHARE), "a mechanism")
+    require_fitting_own(page, name, question)
+    if stated := [each for each in OWN if getattr(question, each) is not None]:
+        kind = {"mechanisms": "several mechanisms"}.get(stated[0], f"a {stated[0]}")
+        _require_none_of(page, key, question, (*DEFINITIONS, *OWN_SHARE), kind)
         return
     if question.ticks is not None:
         others = [other for other in DEFINITIONS if other != "ticks"]
@@ -428,7 +441,7 @@ def _best_scheme(page: Page, survey: SurveySection, total: Budget | None) -> tup
     best one.
     """
     budget = _require_total_budget(page, survey, total, "the best scheme")
-    _require_no_own(page, survey, "fits one scheme only", OWN_BUDGET)
+    _require_no_own(page, survey, "fits one scheme only", (*OWN_BUDGET, "behaviors"))
     labels: dict[str, Any] = {
         name: question.inputs if question.ticks is None else _shares_of_ticks(question)
         for name, question in survey.question.items()
@@ -483,7 +496,8 @@ def _divide_budget(
         if odds is None:
             what = "this mechanism is not private for any epsilon"
             do = "name a mechanism with a finite epsilon, or remove the budget of a person"
-            raise page.error(("question", name, "mechanism"), what, do, code="infinite-epsilon")
+            origin = next(key for key in OWN if getattr(survey.question[name], key) is not None)
+            raise page.error(("question", name, origin), what, do, code="infinite-epsilon")
         fixed.append(log_enclosure(odds)[1])
     spent = sum((*fixed, *parts.values()), Fraction(0))
     others = [name for name in waiting if name not in parts]

@@ -52,7 +52,7 @@ class Survey(Questionnaire, Described):
 
     Parameters
     ----------
-    questions : mapping name -> Mechanism, design, Problem or Question
+    questions : mapping name -> Mechanism, design, ReportModel, Problem or Question
         By the name of the column. A problem is solved. A `Question` also defines what is done with
         missing answers, which are refused by default. For a joint report, the answers: labels,
         their number, or a `Workload`.
@@ -320,6 +320,7 @@ class Survey(Questionnaire, Described):
         confidence: float = 0.95,
         simultaneous: bool = False,
         check_fit: bool = True,
+        followers: bool = False,
     ) -> SurveyEstimate:
         r"""Estimate every question: frequencies of the answers, or the numbers that a design is
         for.
@@ -351,6 +352,9 @@ class Survey(Questionnaire, Described):
         check_fit : bool
             Whether reports that hardly come from their mechanism cause a warning (p-value below
             1e-3) or an error (below 1e-6); see `Estimate.fit`. Default: ``True``.
+        followers : bool
+            Whether the shares of questions with behaviors are among those who follow the rule; see
+            `ReportModel.estimate`. Default: ``False``.
 
         Returns
         -------
@@ -378,7 +382,7 @@ class Survey(Questionnaire, Described):
         """
         reading = Reading(confidence, simultaneous, check_fit)
         require_form_of(self, table)
-        return estimate_survey(self, table, weights, by, reading, sample)
+        return estimate_survey(self, table, weights, by, reading, sample, followers)
 
     def estimate_question(
         self,

@@ -78,6 +78,12 @@ class TicksQuestion(Question):
     def __post_init__(self) -> None:
         for name in ("ticks", "columns"):
             object.__setattr__(self, name, tuple(listed_items(getattr(self, name), name)))
+        if self.edges is not None:
+            raise StatementError(
+                "ticks have no order, and no edges",
+                code="edges-of-ticks",
+                do="leave the edges out",
+            )
         super().__post_init__()
         if (twice := first_duplicate(self.columns)) is not None:
             raise StatementError(

@@ -10,6 +10,7 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import ListedSource
+from ldpopt.estimation.report_model import ReportModel, values_of_each_channel
 from ldpopt.foundation import optional
 from ldpopt.foundation.labels import nearest, text_of
 from ldpopt.foundation.numbers import Float, listed_items
@@ -64,31 +65,65 @@ def _values(
     if not isinstance(table, (str, os.PathLike)):
         frame = as_frame(table)
         for name, column in columns.items():
-            read = sources[name].codec.reader(False)
-            yield name, _of_column(sources[name], read, column_of(frame, column), column, 0)
+            read = _reader(sources[name], column, "", None)
+            beside = sources[name].beside
+            clear = None if beside is None else column_of(frame, beside)
+            yield name, read(column_of(frame, column), clear, 0)
         return
     path = os.fspath(table)
     for name, column in columns.items():
         require_drawn_by(path, column, sources[name].digest)
     with reading(path) as rows:
-        places = {column: position_of(rows, column) for column in columns.values()}
-        readers = {
-            name: sources[name].codec.reader(rows.is_text(places[column]))
-            for name, column in columns.items()
-        }
+        names = [each.beside for each in sources.values() if each.beside is not None]
+        needed = dict.fromkeys([*columns.values(), *names])
+        places = {column: position_of(rows, column) for column in needed}
+        readers = {name: _reader(sources[name], columns[name], rows.name, rows) for name in columns}
         first_row = rows.first_row
         for batch in rows.batches(list(places.values()), []):
             parts = dict(zip(places, batch, strict=True))
             for name, read in readers.items():
-                where = f"{rows.name}, column {columns[name]}"
-                part = parts[columns[name]]
-                yield name, _of_column(sources[name], read, part, where, first_row)
+                beside = sources[name].beside
+                clear_part = None if beside is None else parts[beside]
+                yield name, read(parts[columns[name]], clear_part, first_row)
             first_row += len(batch[0])
 
 
-def _of_column(source: ListedSource, read: Any, column: Any, where: str, first_row: int) -> Float:
-    """The values of the reports in a column; those of missing reports are nan."""
-    reports, there = read(column, where, first_row)
-    values = np.full((len(there), len(source.names)), np.nan)
-    values[there] = source.estimator.T[reports]
-    return values
+def _reader(source: ListedSource, column: str, table: str, rows: Any) -> Any:
+    """What returns the values of the reports in a column, of the mechanisms that the column beside
+    it names; those of missing reports are nan.
+    """
+    names = column, source.beside or column
+    where = [f"{table}, column {name}" if table else name for name in names]
+    as_text = [rows is not None and rows.is_text(position_of(rows, name)) for name in names]
+    values = source.estimator.T
+    if isinstance(source, ReportModel) and not source.is_one:
+        values = _of_each_mechanism(source, column)
+        pairs = source.pair_reader((where[0], where[1]), (as_text[0], as_text[1]))
+    else:
+        plain = source.codec.reader(as_text[0])
+
+    def read(reports: Any, clear: Any, first_row: int) -> Float:
+        if clear is None:
+            positions, there = plain(reports, where[0], first_row)
+        else:
+            positions, there = pairs.read(reports, clear, first_row, True)
+        table = np.full((len(there), values.shape[1]), np.nan)
+        table[there] = values[positions]
+        return table
+
+    return read
+
+
+def _of_each_mechanism(model: ReportModel, name: str) -> Float:
+    """Values of pairs of mechanism and report, unbiased for the people of each mechanism."""
+    try:
+        return values_of_each_channel(model)
+    except StatementError as error:
+        if error.code != "rank":
+            raise
+    raise StatementError(
+        f"the mechanisms of {name!r} show its shares only together, so that a single report has no "
+        "value",
+        code="values-of-channels",
+        do="estimate it (survey estimate), and leave it out here: questions=[...] (--question)",
+    )

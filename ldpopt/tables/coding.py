@@ -158,8 +158,8 @@ def is_missing(value: Any, as_text: bool) -> bool:
 
 
 LEAVE_OUT_REPORTS = (
-    'leave them out (--missing leave_out; in a survey missing = "leave"): the estimates are then '
-    "about the people who have a report"
+    'leave them out (--missing leave_out; in a survey missing = "leave", in Python Question('
+    'mechanism, missing="leave_out")): the estimates are then about the people who have a report'
 )
 COUNT_OR_LEAVE_OUT = (
     'count them as an answer (--missing-answer LABEL; in a survey missing = "answer"), or leave '

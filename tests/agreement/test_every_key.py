@@ -108,7 +108,17 @@ def is_declared(kind: str, place: str, what: str) -> bool:
     return any(place == known or place.startswith(f"{known}.") for known in TRUE[kind])
 
 
-USUAL = ("worst", "questions", "one_sided", "pairs", "one question", "metric", "split", "numbers")
+USUAL = (
+    "worst",
+    "questions",
+    "one_sided",
+    "pairs",
+    "one question",
+    "metric",
+    "split",
+    "numbers",
+    "models",
+)
 """Names of the files that are tried; those of kinds with a single file, too."""
 
 

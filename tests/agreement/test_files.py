@@ -128,6 +128,8 @@ def with_keys(data: Data) -> Iterator[tuple[str, Data]]:
                 table["unread"] = 1
             elif key in ("digest", "words", "about") or "words" in path:
                 continue
+            elif key in ("edges", "technique") and path[:-1] == ("questions",):
+                continue  # a question without them is another one
             else:
                 del table[key]
             yield f"{path} {key}", with_digests(other)
@@ -336,3 +338,107 @@ def test_the_source_of_an_account_refuses_nobody() -> None:
     with refused("no-pairs"):
         ChannelSource(np.full((1, 2), 1 << 52), np.array([], int), np.array([], int))
     assert Ratios(checker.Fraction(3), checker.Fraction(3, 4), is_attained=False).named_pairs == []
+
+
+# What a survey states twice of its techniques and mechanisms.
+
+
+def another_technique(data: Data) -> None:
+    data["questions"]["c"]["technique"] = {"crosswise": {"share": "1/7"}}
+
+
+def another_name(data: Data) -> None:
+    data["questions"]["b"]["technique"] = {"mangat": {"p": "5/6"}}
+
+
+def another_channel(data: Data) -> None:
+    (first, second) = data["questions"]["a"]["model"]["mechanisms"]
+    first["mechanism"] = second["mechanism"]
+
+
+def no_column(data: Data) -> None:
+    data["questions"]["a"]["model"]["column"] = None
+
+
+def same_names(data: Data) -> None:
+    data["questions"]["a"]["model"]["mechanisms"][1]["name"] = 1
+
+
+def same_behaviors(data: Data) -> None:
+    data["questions"]["a"]["model"]["behaviors"][1]["name"] = "u"
+
+
+def column_of_one(data: Data) -> None:
+    data["questions"]["b"]["model"]["column"] = "half"
+
+
+def not_assigned(data: Data) -> None:
+    data["questions"]["a"]["model"]["assigned"] = "yes"
+
+
+def too_likely(data: Data) -> None:
+    data["questions"]["a"]["model"]["behaviors"][2]["gives"]["shares"] = ["1/2", "3/4"]
+
+
+def falling_edges(data: Data) -> None:
+    data["questions"]["d"]["edges"].reverse()
+
+
+def inner_infinity(data: Data) -> None:
+    data["questions"]["d"]["edges"][1] = "inf"
+
+
+def texts_as_edges(data: Data) -> None:
+    data["questions"]["d"]["edges"] = ["0", "1", "2", "3"]
+
+
+def column_that_is_a_question(data: Data) -> None:
+    data["questions"]["a"]["model"]["column"] = "c"
+
+
+def ticks_of_a_model(data: Data) -> None:
+    data["questions"]["b"] |= {"ticks": ["x", "y"], "columns": []}
+
+
+FORGED = {
+    another_technique: "technique",
+    another_name: "technique",
+    another_channel: "digest",
+    no_column: "channel-column",
+    same_names: "same-name",
+    same_behaviors: "same-name",
+    column_of_one: "one-mechanism",
+    not_assigned: "truth-value",
+    too_likely: "sum",
+    falling_edges: "edges",
+    inner_infinity: "edges",
+    texts_as_edges: "finite-number",
+    column_that_is_a_question: "channel-column",
+    ticks_of_a_model: "ticks",
+}
+
+
+@pytest.mark.parametrize("change", FORGED, ids=lambda change: change.__name__)
+def test_forged_models_are_refused(tmp_path: Path, change: Any) -> None:
+    changed_survey(tmp_path / "s.json", "models", change)
+    with refused(FORGED[change], ModelFileError) as caught:
+        lo.Survey.load(tmp_path / "s.json")
+    assert "s.json" in caught.value.where
+    assert run_cli("certify", tmp_path / "s.json").exit_code == 2
+
+
+def test_models_are_the_same_after_a_round_trip(tmp_path: Path) -> None:
+    survey = surveys()["models"]
+    survey.save(tmp_path / "s.json")
+    again = lo.Survey.load(tmp_path / "s.json")
+    again.save(tmp_path / "t.json")
+    assert (tmp_path / "s.json").read_text() == (tmp_path / "t.json").read_text()
+    for name, question in survey.questions.items():
+        other = again.questions[name]
+        assert (question.edges, question.beside.keys()) == (other.edges, other.beside.keys())
+        assert question.randomizer.digest == other.randomizer.digest
+        if name in ("a", "b"):
+            for left, right in zip(question.source.parts, other.source.parts, strict=True):
+                assert left.name == right.name
+                assert np.array_equal(left.channel, right.channel)
+    assert again.words_digest == survey.words_digest

@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 
 from builders import cli_json, cli_output, run_cli
-from ldpopt import DesignCertificate, Mechanism, PureLDP, Workload, design, load_design
+from ldpopt import (
+    DesignCertificate,
+    Mechanism,
+    PureLDP,
+    Workload,
+    design,
+    load_design,
+    techniques,
+)
 
 
 def test_design_prints_errors_bound_and_audit(folder: Path) -> None:
@@ -116,6 +124,41 @@ def test_compare_shows_the_mechanisms_of_the_literature(folder: Path) -> None:
     data = cli_json("compare", "workload.toml")["design"]
     assert all(peer["ratio"] >= 1 - 1e-6 for peer in data["literature"])
     assert len(data["literature"]) + len(data["left_out"]) == 7
+
+
+def test_mechanisms_of_ones_own_are_compared_at_their_epsilon(folder: Path) -> None:
+    Path("shares.toml").write_text(
+        '[alphabet]\ninputs = ["no", "yes"]\n[workload]\nkind = "frequencies"\n'
+        '[prior]\nvalues = [0.8, 0.2]\n[privacy]\nkind = "pure"\nepsilon = 1\n'
+    )
+    techniques.unrelated("7/10", "1/12").save("unrelated.json")
+    techniques.mangat("7/10").save("mangat.json")
+    own = ("--mechanism", "unrelated.json", "--mechanism", "mangat.json")
+    text = " ".join(cli_output("compare", "shares.toml", *own).split())
+    assert "1.427 times the people of the optimum" in text
+    assert "no optimum to compare with" in text
+    unrelated, mangat = cli_json("compare", "shares.toml", *own)["design"]["own"]
+    assert (unrelated["name"], round(unrelated["people"], 4)) == ("unrelated", 1.4274)
+    assert (mangat["epsilon"], mangat["people"], mangat["optimum"]) == (None, None, None)
+    cli_output("plot", "shares.toml", *own, "-o", "own.png")
+    cli_output("design", "shares.toml", "-o", "found.json")
+    cli_output("plot", "found.json", "--kind", "design", *own, "-o", "own.png")
+    Path("again").mkdir()
+    Path("again/mangat.json").write_text(Path("mangat.json").read_text())
+    for words in (
+        (
+            "compare",
+            "shares.toml",
+            "--mechanism",
+            "mangat.json",
+            "--mechanism",
+            "again/mangat.json",
+        ),
+        ("compare", "workload.toml", "--mechanism", "mangat.json"),
+        ("compare", "coin", "--mechanism", "mangat.json"),
+        ("plot", "mangat.json", "--mechanism", "mangat.json", "-o", "own.png"),
+    ):
+        assert run_cli(*words).exit_code == 2
 
 
 def test_a_model_with_both_is_compared_twice(folder: Path) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from builders import THOROUGH, run_cli
+from ldpopt import Survey, fieldwork, techniques
 
 HOME = Path(__file__).parents[2]
 PAGE = HOME / "docs" / "command_line.md"
@@ -72,6 +73,14 @@ def make_files(folder: Path) -> None:
     answers = np.repeat(["no", "yes"], [4313, 2053])
     rows = "".join(f"{person},{answer}\n" for person, answer in enumerate(answers))
     (folder / "answers.csv").write_text("person,affair\n" + rows)
+    blocks = re.findall(r"^```toml\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+    (halves,) = (block for block in blocks if "behaviors =" in block)
+    (folder / "halves.toml").write_text(halves)
+    techniques.forced(0, "1/4").save(folder / "quarter.json")
+    techniques.forced(0, "3/4").save(folder / "three_quarters.json")
+    seen = {(1, "no"): 570, (1, "yes"): 430, (2, "no"): 260, (2, "yes"): 740}
+    lines = [f"{half},{report}\n" for (half, report), n in seen.items() for _ in range(n)]
+    (folder / "halves.csv").write_text("half,shoplifting\n" + "".join(lines))
     (folder / "ages.csv").write_text("age\n" + "".join(f"{20 + k * k % 57}\n" for k in range(500)))
 
 
@@ -111,3 +120,53 @@ def test_documented_commands_print_what_is_shown(folder: Path) -> None:
         printed = run_documented(command, folder)
         if printed is not None:
             same(shown, printed, kind in RANDOM)
+
+
+def readme_commands() -> list[list[str]]:
+    """Words of the commands of the README that are no examples of Python."""
+    text = (HOME / "README.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^    (ldpopt .*)$", text, re.M)
+    parts = [part for line in lines for part in line.split(" && ")]
+    return [shlex.split(part, comments=True)[1:] for part in parts]
+
+
+def test_commands_of_the_readme_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in ("matplotlib", "formulaic", "pyarrow", "sqlalchemy"):
+        pytest.importorskip(package, reason='the README was written with pip install "ldpopt[all]"')
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    choices = {
+        "region": ["north", "south"],
+        "age": range(18, 80),
+        "smokes": ["no", "yes"],
+        "income": ["low", "middle", "high"],
+        "absence": ["never", "once", "often"],
+    }
+    columns = [rng.choice(list(each), 2000) for each in choices.values()]
+    rows = [",".join(map(str, row)) for row in zip(*columns, strict=True)]
+    Path("answers.csv").write_text("\n".join([",".join(choices), *rows]) + "\n")
+    commands = readme_commands()
+    assert any("--differences" in words for words in commands)
+    assert any(words[:2] == ["survey", "regress"] for words in commands)
+    for words in commands:
+        if words[:2] == ["survey", "collect"]:  # runs until it is ended
+            with fieldwork.Store("sqlite:///reports.db", Survey.load("survey.json")):
+                pass
+            continue
+        if words[:1] == ["privatize"]:
+            Path("reports.csv").unlink()
+        result = run_cli(*words)
+        is_empty = "sqlite:///reports.db" in words and "no reports" in result.stderr
+        assert result.exit_code == 0 or is_empty, (words, result.stderr)
+
+
+def test_the_documented_survey_is_solved(folder: Path) -> None:
+    """The file with every key of a question, but for those of halves."""
+    blocks = re.findall(r"^```toml\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+    (text,) = (block for block in blocks if "[question.smokes]" in block)
+    techniques.warner(0.4).save(folder / "party.json")
+    (folder / "survey.toml").write_text(text)
+    for command in ("check", "solve"):
+        done = run_cli("survey", command, "survey.toml")
+        assert done.exit_code == 0, done.output
+        assert "theft" in done.stdout

@@ -37,6 +37,7 @@ from ldpopt.fieldwork.sentences import PromiseFacts
 from ldpopt.foundation.sentences import Topic, at_most_text
 from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.frequencies.yes_no import YesNoPatterns
+from ldpopt.mechanism.assigned import AssignedMechanisms
 from ldpopt.mechanism.questions import Question
 from ldpopt.mechanism.revealing import revealed_by
 from ldpopt.plotting.report import report
@@ -86,6 +87,11 @@ ONE_COIN = Mechanism(PUBLISHED["one coin"], ["no", "yes"])
 OPEN = Mechanism(np.eye(2), ["no", "yes"])
 SILENT = Mechanism([[0.5, 0.5]] * 2, ["no", "yes"])
 THREE = Mechanism([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]], ["no", "yes", "no answer"])
+
+
+BUDGETS = lo.ReportModel(
+    {1: WARNER, 2: Mechanism([[0.6, 0.4], [0.4, 0.6]], ["no", "yes"])}, column="b"
+)
 
 
 def ticks(missing: str | None = None) -> TicksQuestion:
@@ -165,6 +171,8 @@ SURVEYS: dict[str, tuple[Survey, int]] = {
     "missing answer": (Survey({"q": Question(THREE, missing_answer="no answer")}), 1),
     "missing answer of an open one": (Survey({"q": Question(OPEN, missing_answer="no")}), 1),
     "weights": (Survey({"q": WARNER}, weights="w"), 1),
+    "personal budgets": (Survey({"q": BUDGETS}), 1),
+    "personal budgets, twice": (Survey({"q": BUDGETS, "r": WARNER}), 2),
     "mean": (Survey({"q": lo.design(lo.Workload.mean([0, 1, 2]), lo.PureLDP(1.0))}), 1),
     "one-sided": (
         Survey({"q": lo.solve(lo.Problem([0.5, 0.5], "identity", lo.OneSided(1.0, [0])))}),
@@ -196,7 +204,12 @@ class Column:
 
 
 def column_of(law: Any) -> Column:
-    """The law of a column, for sets and patterns by their definition."""
+    """The law of a column, for sets and patterns by their definition; of several mechanisms, the
+    reports of each beside each other, of which the rows sum to their number."""
+    if isinstance(law, AssignedMechanisms):
+        each = [column_of(law) for law in law.mechanisms.values()]
+        rows = [[p for column in each for p in column.rows[x]] for x in range(len(law.inputs))]
+        return Column(list(law.inputs), [y for column in each for y in column.reports], rows)
     if isinstance(law, Mechanism):
         rows = [[Fraction(int(mass), 2**53) for mass in row] for row in law.masses]
         reports = list(law.outputs)
@@ -497,6 +510,9 @@ TRUTHS: dict[tuple[str, str], Truth] = {
     ("hides", "hides"): lambda world, text: finite(world),
     ("hides", "results"): lambda world, text: True,  # it claims nothing of reports
     ("device", "possible"): lambda world, text: has_page(world.survey),
+    ("device", "mechanisms"): lambda world, text: (
+        not has_page(world.survey) and finite(world) and bool(world.survey.channels)
+    ),
     ("device", "weights"): lambda world, text: not has_page(world.survey) and finite(world),
     ("device", "open"): lambda world, text: not has_page(world.survey) and not finite(world),
     ("checked", "finite"): lambda world, text: finite(world),
@@ -928,6 +944,8 @@ BY_PROOF = "printed where there is a certificate"
 IF_TRUE = "printed under the condition that it states"
 NO_CLAIM = "no claim on reports or answers"
 ALWAYS = {
+    "How the reports on some questions are drawn: by a technique that people know, or by one of "
+    "several mechanisms for each person, each with its own budget": "of such questions only",
     "_ _ to each person": NO_CLAIM,
     "What is asked, and the part of a person's privacy budget (epsilon) that each question "
     "takes": NO_CLAIM,

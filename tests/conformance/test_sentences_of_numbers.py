@@ -361,6 +361,43 @@ def designs() -> dict[str, Any]:
     }
 
 
+@cache
+def own_rows() -> dict[str, Any]:
+    """Mechanisms of two answers beside the optimum of their epsilon, with their people by the
+    information on the share at .2, and a row beside a design that is not the optimum.
+    """
+    channels = {"rare": [[0.975, 0.025], [0.275, 0.725]], "coin": [[0.75, 0.25], [0.25, 0.75]]}
+    channels["open"] = [[0.7, 0.3], [0.0, 1.0]]
+    compared = lo.compare_designs(
+        lo.Workload.frequencies(["no", "yes"]),
+        lo.PureLDP(1.0),
+        weights={"no": 0.8, "yes": 0.2},
+        others={name: Mechanism(rows, ["no", "yes"]) for name, rows in channels.items()},
+    )
+
+    def needed(rows: list[list[float]]) -> float:
+        seen = [0.8 * no + 0.2 * yes for no, yes in zip(*rows, strict=True)]
+        return 1 / sum((rows[1][y] - rows[0][y]) ** 2 / seen[y] for y in (0, 1))
+
+    worlds = {}
+    for row in compared.own:
+        rows = channels[row.name]
+        columns = list(zip(*rows, strict=True))
+        ratios = [max(each) / min(each) if min(each) else math.inf for each in columns]
+        kept = 1 / (1 + 1 / max(ratios))
+        people = needed(rows) / needed([[kept, 1 - kept], [1 - kept, kept]])
+        worlds[row.name] = SimpleNamespace(row=row, odds=max(ratios), people=people, gap=0.0)
+    near = SimpleNamespace(optimum=SimpleNamespace(is_optimal=False), people=1.25)
+    worlds["near"] = SimpleNamespace(row=near, odds=3.0, people=1.25, gap=0.01)
+    return worlds
+
+
+def says_people(world: Any, text: str) -> bool:
+    """Whether the number of a sentence is how many times as many people are needed."""
+    said = float(re.findall("[0-9.]+", text)[0])
+    return world.odds < math.inf and math.isclose(said, world.people, rel_tol=5e-4)
+
+
 # Notions without a single epsilon.
 
 
@@ -463,6 +500,16 @@ TRUTHS: dict[tuple[str, str], Callable[[Any, str], bool]] = {
         <= Fraction(world.value) * Fraction(1001, 1000)
     ),
     ("standing", "no bound"): lambda world, text: world.bound <= 0,
+    ("own mechanism", "no optimum"): lambda world, text: world.odds == math.inf,
+    ("own mechanism", "best found"): lambda world, text: (
+        world.gap > 1e-3 and says_people(world, text)
+    ),
+    ("own mechanism", "as few people"): lambda world, text: (
+        world.odds < math.inf and world.gap <= 1e-3 and abs(world.people - 1) <= 1e-3
+    ),
+    ("own mechanism", "more people"): lambda world, text: (
+        world.gap <= 1e-3 and says_people(world, text)
+    ),
     ("note: no privacy cost", "one input"): lambda world, text: len(world.counts) == 1,
     ("note: no privacy cost", "constant"): lambda world, text: world.equals(
         every(len(world.counts))
@@ -505,6 +552,8 @@ def printed() -> Iterator[tuple[str, str, str, Any, str]]:
         yield from of(name, promised, of_definitions.DEFINITION, facts)
     for name, design in designs().items():
         yield from of(name, design, of_designs.STANDING, design)
+    for name, compared in own_rows().items():
+        yield from of(name, compared, of_designs.OWN, compared.row)
     for name, solved in solutions().items():
         budget = BudgetFacts.of(solved.solution.problem, solved.solution.mechanism)
         for topic in of_solutions.TOPICS:
@@ -625,6 +674,7 @@ ALWAYS = {
     ),
     "_, at most": "the heading of what follows from the second of these effects",
     "Private channel for a convex utility": "a title; value and bound stand under it",
+    "Certificate of a private channel": "a title; achieved, bound and the audit stand under it",
     "best of two reports": "over all channels of two reports, compared with all partitions",
     ", all at once": "of simultaneous intervals, whose coverage is simulated elsewhere",
     "--kind polytope draws all mechanisms of a model, and a JSON file has one": NO_CLAIM,
@@ -644,6 +694,8 @@ ALWAYS = {
     "_: shares among those who answered; _ is a share of all people": "of such estimates only",
     "_; Holm's is right for all rows together": "of p-values that were adjusted by Holm's method",
     "_; `ldpopt design` finds the best one for them": NO_CLAIM,
+    "Each person has one of _ mechanisms, which the column _ names, and the numbers below are for "
+    "as many people with each.": "of questions with such a column; the numbers are simulated",
     "a person spends epsilon _, and all certificates hold": "after all were checked",
     "best guess of two answers": NO_CLAIM,
     "all pairs of answers": "of an account whose sources name no pairs",

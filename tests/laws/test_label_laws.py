@@ -24,6 +24,7 @@ NUMBERS = (-1.0, 0.0, 1.0)
 PRIOR = pd.Series([0.5, 0.3, 0.2], INPUTS)
 UPPER = pd.Series([0.9, 0.4, 0.8], INPUTS)
 VALUES = pd.Series([0.0, 1.0, 3.0], INPUTS)
+SCORES = pd.Series([1.0, -1.0, -1.0], INPUTS)
 OUTPUT_VALUES = pd.Series([-9.0, 0.0, 4.0, 9.0], OUTPUTS)
 COUNTS = pd.Series([50, 30, 20], INPUTS)
 REPORTS = pd.DataFrame({"r": ["B", "A", "B"]}, INPUTS)
@@ -115,6 +116,15 @@ ALIGNED = {
         CHANNEL,
         lambda c: lo.MetricDP(1.0, DISTANCE).audit(lo.Mechanism(c, INPUTS, OUTPUTS)),
     ),
+    "compare_designs(others=)": (
+        CHANNEL,
+        lambda c: [
+            round(row.people, 6)
+            for row in lo.compare_designs(
+                lo.Workload.prefix(INPUTS), PURE, others={"mine": lo.Mechanism(c, outputs=OUTPUTS)}
+            ).own
+        ],
+    ),
     "Mechanism(inputs=, outputs=)": (CHANNEL, lambda c: lo.Mechanism(c, INPUTS, OUTPUTS)),
     "repair": (CHANNEL, lambda c: repair(c, PURE, inputs=INPUTS, outputs=OUTPUTS).mechanism),
     "Mechanism.expected(prior)": (PRIOR, lambda p: MECHANISM.expected(p, GAIN)),
@@ -173,6 +183,14 @@ ALIGNED = {
                 inputs=INPUTS,
             ).value
         ),
+    ),
+    "fisher_information(scores)": (
+        SCORES,
+        lambda s: convex.fisher_information(s, PRIOR).value(MECHANISM),
+    ),
+    "fisher_information(prior)": (
+        PRIOR,
+        lambda p: convex.fisher_information(SCORES, p).value(MECHANISM),
     ),
     "exact_prior": (PRIOR, lambda p: regions.exact_prior(p, INPUTS)),
     "Region.contains": (

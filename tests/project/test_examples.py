@@ -61,8 +61,11 @@ def test_example_runs(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", ["index", "getting_started", "architecture"])
-def test_python_on_the_first_pages_runs(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_on_the_first_pages_runs(
+    page: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     blocks = re.findall(
         r"^```python\n(.*?)^```",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -9,13 +10,15 @@ from typing import Any, Protocol
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.estimation.linear import inverse_of_rows
-from ldpopt.estimation.report_model import SEPARATE, ReportModel
+from ldpopt.estimation.report_model import ReportModel, values_of_each_channel
 from ldpopt.estimation.reports import report_weights
+from ldpopt.foundation.labels import label_numbers
 from ldpopt.foundation.numbers import Float, Int, require_choice, require_kind, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.tables.coding import MISSING, TREATMENTS, Coder, Missing
 from ldpopt.tables.frames import Frame, as_frame
+
+MOST_ANSWERS = 12  # of an outcome of numbers that is not protected; more are surely measured
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,15 +40,12 @@ class Reports:
             return np.eye(len(self.answers))
         parts = self.model.parts
         try:
-            each = [
-                inverse_of_rows(part.channel, part.masses, self.model.names, SEPARATE)
-                for part in parts
-            ]
+            values = values_of_each_channel(self.model)
         except StatementError as error:
             if error.code != "rank" or len(parts) == 1 or not self.model.assigned:
                 raise
             return self._values_together()
-        return np.hstack(each).T[:, : len(self.answers)]
+        return values[:, : len(self.answers)]
 
     def _values_together(self) -> Float:
         """Values of the stacked channel with the people that are there."""
@@ -91,6 +91,13 @@ def read_clear(frame: Any, name: str) -> Reports:
     """A clear column of pandas as one whose reports are its answers, in their order."""
     column = frame[name].astype("category").cat.remove_unused_categories()
     answers = tuple(_plain(label) for label in column.cat.categories.tolist())
+    if len(answers) > MOST_ANSWERS and label_numbers(answers) is not None:
+        raise StatementError(
+            f"the outcome has {len(answers)} different numbers, each of which would be an answer",
+            code="many-numbers",
+            where=f"column {name!r}",
+            do='use kind="mean" (--kind mean) for its mean, or classes of the numbers',
+        )
     if len(answers) < 2:
         raise StatementError(
             f"the outcome has {len(answers)} different answers",
@@ -143,6 +150,12 @@ class ReportTable:
     """A dataframe of any library, of which some columns are needed."""
 
     def __init__(self, table: Any) -> None:
+        if isinstance(table, (str, os.PathLike)):
+            raise StatementError(
+                "the table is the path of a file",
+                code="path",
+                do="read it first, as by pandas.read_csv(path); Survey.regress takes files",
+            )
         self._native = table
         self._frame = Frame(table)
         self._rows: Any = None
@@ -237,6 +250,7 @@ def complete(present: Mapping[str, Any], missing: Missing) -> Any:
             f"{int((~every).sum())} people have a missing entry",
             code="missing",
             where=f"column {short_repr(name)}, row {int(np.argmin(there))}",
-            do='pass missing="leave_out": coefficients are then of the people without one',
+            do='pass missing="leave_out" (--missing leave_out): coefficients are then of the '
+            "people without one",
         )
     return np.flatnonzero(every)

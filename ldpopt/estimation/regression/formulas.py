@@ -79,11 +79,12 @@ def read_formula(
         )
     covariates = tuple(name for name in used if name in protected)
     if outcome not in protected and not covariates:
+        known = f"protected are {', '.join(map(short_repr, protected))}; " if protected else ""
         raise StatementError(
             "no column of the formula is protected: reports have no part in it",
             code="no-protected",
             where=formula,
-            do="name the mechanisms of its protected columns, or use statsmodels",
+            do=f"{known}name the mechanisms of its protected columns, or use statsmodels",
         )
     first = _names(left, columns) if outcome not in protected else []
     inputs = tuple(name for name in used if name not in covariates)

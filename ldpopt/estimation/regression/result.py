@@ -71,6 +71,20 @@ class Regression(HasFacts):
         return self._problem.n_people
 
     @property
+    def answers(self) -> tuple[Hashable, ...]:
+        """Answers of the outcome, of which the logits of several compare the others with the
+        first; none of a number.
+        """
+        return self._problem.answers
+
+    @property
+    def cuts(self) -> tuple[str, ...]:
+        """Names of the cuts of an ordered model, which are the last of its coefficients."""
+        if self.kind != "ordered":
+            return ()
+        return tuple(f"{low}/{high}" for low, high in pairwise(self.answers))
+
+    @property
     def _terms(self) -> list[str]:
         return [self._problem.matrices.names[place] for place in self._problem.shown]
 
@@ -82,12 +96,9 @@ class Regression(HasFacts):
     @property
     def _labels(self) -> list[Hashable]:
         """Names of the coefficients."""
-        answers = self._problem.answers
         if self._is_wide:
-            return [(answer, term) for answer in answers[1:] for term in self._terms]
-        if self.kind == "ordered":
-            return [*self._terms, *(f"{low}/{high}" for low, high in pairwise(answers))]
-        return [*self._terms]
+            return [(answer, term) for answer in self.answers[1:] for term in self._terms]
+        return [*self._terms, *self.cuts]
 
     @property
     def _index(self) -> Any:
@@ -302,8 +313,9 @@ class Regression(HasFacts):
     def facts(self) -> Facts:
         """Each coefficient with its error, p-value and interval."""
         headings = ["coefficient", "estimate", "std error", "p-value", "low", "high"]
+        # in full: levels of a column differ at the end of the name
         names = [
-            ": ".join(map(str, name)) if isinstance(name, tuple) else label(name)
+            ": ".join(map(str, name)) if isinstance(name, tuple) else str(name)
             for name in self._labels
         ]
         ends = self._ends().T.tolist()

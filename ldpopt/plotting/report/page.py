@@ -24,6 +24,7 @@ from ldpopt.plotting.report.sentences import say
 from ldpopt.plotting.report.survey_page import survey_page
 from ldpopt.plotting.report.words import MIN_HALF_WIDTH, program
 from ldpopt.privacy.notion import has_epsilon
+from ldpopt.privacy.sentences import promises_of
 from ldpopt.problem.design_problem import DesignProblem
 from ldpopt.problem.modelfile import Model
 from ldpopt.problem.problem import Problem
@@ -158,8 +159,15 @@ def _problem_page(
         "precision_rows": lambda result: precision_rows(result, sizes),
         "at_most": at_most,
         "definition": lambda privacy: DEFINITION.say(PrivacyFacts(privacy)),
+        "promises_of": lambda privacy: promises_of(privacy, _inputs_of(problem)),
+        "infinity": math.inf,
     }
     return filled(Path(__file__).parent, **facts, **words)
+
+
+def _inputs_of(problem: Problem | DesignProblem) -> Sequence[Any]:
+    """The answers of a problem."""
+    return problem.workload.inputs if isinstance(problem, DesignProblem) else problem.inputs
 
 
 def at_most(privacy: Any, distance: float, factor: float = math.inf) -> str:

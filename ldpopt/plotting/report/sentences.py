@@ -32,7 +32,7 @@ class PageFacts(Risks):
     @property
     def can_draw_on_device(self) -> bool:
         """Whether there is a page for respondents."""
-        return self.is_finite and not self.survey.sample.columns
+        return self.is_finite and not self.survey.sample.columns and not self.survey.channels
 
     @property
     def total_epsilon(self) -> float:
@@ -248,6 +248,12 @@ DEVICE = Topic(
             "On each person's own device, by the page of ldpopt survey form or ldpopt survey "
             "collect. The answers never leave the device; nobody has to be trusted with them but "
             "those who serve the page.",
+        ),
+        Sentence(
+            "mechanisms",
+            lambda facts: facts.is_finite and bool(facts.survey.channels),
+            "On each person's own device, by a page other than that of ldpopt survey form: a "
+            "device does not know which mechanism a person has.",
         ),
         Sentence(
             "weights",

@@ -14,10 +14,13 @@ import numpy as np
 from ldpopt.errors import LdpoptError
 from ldpopt.foundation.display import filled
 from ldpopt.foundation.labels import text_of
+from ldpopt.mechanism.questions import Question
 from ldpopt.plotting.report.sentences import PageFacts, say
 from ldpopt.plotting.report.words import MIN_HALF_WIDTH, is_share, number_in_words
 from ldpopt.problem.workload import Workload
 from ldpopt.surveys.form import form_digest
+from ldpopt.surveys.models import ModelQuestion
+from ldpopt.surveys.overview import mechanisms_of
 from ldpopt.surveys.survey import Survey
 
 MAX_ROWS = 12  # largest number of estimates of a question in its table
@@ -28,6 +31,7 @@ def survey_page(survey: Survey, sizes: Sequence[int], waves: int, **words: Any) 
     questions = [_question(survey, name, sizes) for name in survey.questions]
     rows = [row for question in questions for row in question["rows"]]
     page_facts = PageFacts(survey, waves, rows)
+    words["keep"] = [name for name in survey.kept(words["keep"]) if name != survey.weights]
     for question in questions:
         question["column"] = page_facts.columns[survey.column_of(question["name"])]
     factor = (
@@ -37,6 +41,7 @@ def survey_page(survey: Survey, sizes: Sequence[int], waves: int, **words: Any) 
     facts = {
         "survey": survey,
         "questions": questions,
+        "mechanisms": [law for law in mechanisms_of(survey) if law["channel"] or law["technique"]],
         "sizes": sizes,
         "waves": waves,
         "factor": factor,
@@ -46,6 +51,33 @@ def survey_page(survey: Survey, sizes: Sequence[int], waves: int, **words: Any) 
         "say": say,
     }
     return filled(Path(__file__).parent, "survey", **facts, **words)
+
+
+def _notes(question: Question) -> list[str]:
+    """What a reader of the rows of a question has to know."""
+    notes = []
+    if isinstance(question, ModelQuestion):
+        if question.technique is not None:
+            notes.append(
+                f"The report is that of the technique {question.technique.in_words}, which people "
+                "can draw themselves, without a device."
+            )
+        if question.channel is not None:
+            notes.append(
+                f"Each person has one of {len(question.mechanisms)} mechanisms, which the column "
+                f"{question.channel} names, and the numbers below are for as many people with each."
+            )
+        if question.model is not None and not question.model.assigned:
+            notes.append("People choose their mechanism, and answers may be related to the choice.")
+        if question.behaviors:
+            names = ", ".join(f"“{name}”" for name in question.behaviors)
+            notes.append(
+                f"Some people may not follow the rule: their share is estimated too, as {names}."
+            )
+    if question.edges is not None:
+        edges = ", ".join(f"{edge:g}" for edge in question.edges)
+        notes.append(f"The answers are classes of numbers, with the ends {edges}.")
+    return notes
 
 
 def _form_fingerprint(survey: Survey) -> str:
@@ -77,7 +109,7 @@ def _question(survey: Survey, name: str, sizes: Sequence[int]) -> dict[str, Any]
         "missing": question.missing,
     }
     facts |= {"answers": list(map(shown, ticks or question.inputs)), "has_ticks": bool(ticks)}
-    facts |= {"missing_answer": missing and shown(missing), "rows": []}
+    facts |= {"missing_answer": missing and shown(missing), "rows": [], "notes": _notes(question)}
     try:
         precision = survey.precision(name)
     except LdpoptError as error:

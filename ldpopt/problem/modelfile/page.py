@@ -123,7 +123,7 @@ class Page:
                 stack += [((*key, name), entry) for name, entry in value.items()]
             elif isinstance(value, list):
                 stack += [((*key, place), entry) for place, entry in enumerate(value)]
-            elif isinstance(value, float) and not math.isfinite(value):
+            elif isinstance(value, float) and not (math.isfinite(value) or _is_edge(key, value)):
                 raise self.error(
                     key,
                     f"{dotted(key)} = {value} is not a finite number",
@@ -184,6 +184,11 @@ class Page:
         # The only key of a table is meant whether or not the message names it; a kind alone lacks
         # others.
         return (*key, *table) if key and len(table) == 1 and "kind" not in table else key
+
+
+def _is_edge(key: Key, value: float) -> bool:
+    """Whether a number is an infinite edge of the classes of a question of a survey."""
+    return math.isinf(value) and key[0] == "question" and key[2:3] == ("edges",)
 
 
 _NAME = re.compile(r"(?:[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')")

@@ -5,6 +5,8 @@ import os
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.files import require_path
 from ldpopt.foundation.rows import RowBlock
@@ -208,7 +210,10 @@ class _Reader:
                     )
             privacy = from_table(table, self.inputs)
             if self.outputs is not None or self.utility_table.kind is not None:
-                privacy.check(self.inputs, self.outputs or self.inputs)
+                # whose prior it is, is for the problem to say: here only labels are checked
+                equal = np.full(len(self.inputs), 1 / len(self.inputs))
+                bound = privacy.bound_to(equal, self.inputs)
+                bound.check(self.inputs, self.outputs or self.inputs)
             return privacy
 
     def _constraints(self) -> list[RowBlock]:

@@ -39,7 +39,7 @@ class Direct(Method):
     def because(self, form: ProblemForm, limits: Limits) -> str:
         """The reason names the form and the solver."""
         return (
-            f"the {self.program_form or form.default_form} program is solved as a whole by "
+            f"the {self.program_form or form.program_name} program is solved as a whole by "
             f"{self.solver}"
         )
 

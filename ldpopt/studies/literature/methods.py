@@ -185,7 +185,7 @@ def _solve(problem: Problem, solver: str, form: Any, time_limit: float | None) -
 
 def _forms(problem: Problem) -> Iterator[Any]:
     """Yield the default form, and the other one if it exists and is small."""
-    chosen = "compact" if default_form(problem) != "pairwise" else "pairwise"
+    chosen = "pairwise" if default_form(problem) in ("pairwise", "averages") else "compact"
     yield chosen
     if chosen != "pairwise" and size(problem, "pairwise").nonzeros <= MAX_PAIRWISE_NONZEROS:
         yield "pairwise"

@@ -510,3 +510,22 @@ def test_intervals_of_outcome_and_covariate_cover(kind: Any) -> None:
         ends = regress("o ~ x + z", table, {"x": coin, "o": coin}, kind=kind).conf_int()
         hits += (ends[0] <= right) & (right <= ends[1])
     assert (hits / runs > 0.95 - 4 * np.sqrt(0.95 * 0.05 / runs)).all()
+
+
+def test_what_trips_a_first_regression_is_named() -> None:
+    coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
+    table = pd.DataFrame(
+        {"q": ["no", "yes"] * 40, "age": range(20, 100), "group": [1, 2, 3, 4] * 20}
+    )
+    with refused("path"):
+        regress("q ~ age", "reports.csv", {"q": coin})
+    with refused("many-numbers") as caught:
+        regress("age ~ q", table, {"q": coin})
+    assert 'kind="mean"' in caught.value.do
+    with refused("no-protected") as caught:
+        regress("group ~ age", table, {"q": coin})
+    assert "protected are 'q'" in caught.value.do
+    assert list(regress("age ~ q", table, {"q": coin}, kind="mean").params.index) == [
+        "Intercept",
+        "q[T.yes]",
+    ]

@@ -89,6 +89,38 @@ def test_channels_are_those_of_the_papers() -> None:
     np.testing.assert_allclose(techniques.mangat(0.7).channel, [[0.7, 0.3], [0, 1]])
 
 
+# what the paper writes: answer and report, and the probability of it
+STATED: list[tuple[Mechanism, str, Any, float]] = [
+    (techniques.warner(0.7), "yes", "yes", 0.7),
+    (techniques.warner(0.7), "no", "yes", 0.3),
+    (techniques.crosswise(0.2), "no", "same", 0.8),
+    (techniques.crosswise(0.2), "yes", "different", 0.8),
+    (techniques.two_stage(0.3, 0.6), "yes", "yes", 0.3 + 0.7 * 0.6),
+    (techniques.two_stage(0.3, 0.6), "no", "yes", 0.7 * 0.4),
+    (techniques.forced(0.1, 0.2), "no", "yes", 0.2),
+    (techniques.forced(0.1, 0.2), "yes", "no", 0.1),
+    (techniques.unrelated(0.7, 0.2), "no", "yes", 0.3 * 0.2),
+    (techniques.unrelated(0.7, 0.2), "yes", "yes", 0.7 + 0.3 * 0.2),
+    (techniques.mangat(0.7), "yes", "yes", 1.0),
+    (techniques.mangat(0.7), "no", "yes", 0.3),
+    (techniques.triangular(0.2), "yes", "at least one", 1.0),
+    (techniques.triangular(0.2), "no", "at least one", 0.2),
+    (techniques.kuk(0.2, 0.7, draws=3), "yes", 3, 0.7**3),
+    (techniques.kuk(0.2, 0.7, draws=3), "no", 3, 0.2**3),
+    (techniques.item_count([0.1, 0.3]), "no", 0, 0.9 * 0.7),
+    (techniques.item_count([0.1, 0.3]), "yes", 3, 0.1 * 0.3),
+    (techniques.polytomous([0.1, 0.2, 0.3], answers="abc"), "a", "a", 0.5),
+    (techniques.polytomous([0.1, 0.2, 0.3], answers="abc"), "a", "c", 0.3),
+]
+
+
+@pytest.mark.parametrize("stated", STATED)
+def test_each_row_is_that_of_its_answer(stated: tuple[Mechanism, str, Any, float]) -> None:
+    mechanism, answer, report, probability = stated
+    entry = mechanism.to_frame().loc[answer, report]
+    assert entry == pytest.approx(probability, abs=1e-12)
+
+
 @pytest.mark.parametrize(
     "call",
     [

@@ -45,7 +45,9 @@ def test_it_is_as_near_as_the_optimum_of_the_definition(kind, seed):
     best = model.solve(solver="CLARABEL")
     assert best - 1e-6 <= distance(found, channel) <= best + nearest.AVERAGE_WEIGHT + 1e-6
     shown = re.search("at most ([0-9.e-]+) of a row's probability moved", found.notes[-1])
-    assert distance(found, channel) <= float(shown[1]) <= 1.01 * distance(found, channel)
+    off = 1e-14  # of sums of floats; some channels are private as they are
+    moved = distance(found, channel)
+    assert moved - off <= float(shown[1]) <= 1.01 * moved + off
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -201,6 +201,7 @@ def test_every_class_with_a_picture_is_drawn_in_these_tests() -> None:
         "Design",
         "DesignComparison",
         "SurveyEstimate",
+        "Regression",
     }
     drawn = [built(name) for name in OBJECTS]
     missing = {
@@ -476,3 +477,64 @@ def test_title_of_a_heat_map_is_the_notion_or_the_audited_epsilon():
         heat_map(coin).get_title() == r"Audit over all pairs of answers: true $\varepsilon$ = 1.099"
     )
     assert heat_map(coin, ldpopt.PureLDP(2.0)).get_title() == r"pure privacy, $\varepsilon$ = 2"
+
+
+def coefficients(formula: str, n_answers: int, **how: object) -> ldpopt.Regression:
+    rng = np.random.default_rng(0)
+    answers = ["never", "some", "often", "every day $ of the week"][:n_answers]
+    share = 0.5 / n_answers
+    channel = np.full((n_answers, n_answers), share) + 0.5 * np.eye(n_answers)
+    mechanism = Mechanism(channel, answers)
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame({"age": rng.normal(size=900), "where do you live": ["n", "e", "s"] * 300})
+    table["drinks"] = [answers[k] for k in rng.integers(0, n_answers, 900)]
+    return ldpopt.regress(formula, table, {"drinks": mechanism}, **how)
+
+
+def drawn(ax: object) -> list[tuple[float, float, float]]:
+    """Estimate and ends of each interval."""
+    found = []
+    for container in ax.containers:  # type: ignore[attr-defined]
+        points, _, (bars,) = container
+        for estimate, bar in zip(points.get_xdata(), bars.get_segments(), strict=True):
+            found.append((estimate, bar[0][0], bar[1][0]))
+    return sorted(found)
+
+
+@pytest.mark.parametrize(
+    "n_answers, how", [(2, {}), (4, {}), (4, {"kind": "ordered"}), (2, {"kind": "mean"})]
+)
+def test_coefficients_have_their_intervals(n_answers: int, how: dict) -> None:
+    pytest.importorskip("formulaic")
+    found = coefficients("drinks ~ age + Q('where do you live')", n_answers, **how)
+    ax = ldpopt.plot(found)
+    render(ax)
+    table = found.to_frame()
+    expected = sorted(map(tuple, table[["estimate", "low", "high"]].to_numpy()))
+    assert np.allclose(drawn(ax), expected)
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    assert len(names) == len(table.index.get_level_values("term").unique())
+    assert "Q('where do you live')[T.s]" in names
+    assert ax.get_ylim()[0] > ax.get_ylim()[1], "the first coefficient is at the top"
+    legend = ax.get_legend()
+    if n_answers == 4 and not how:
+        assert legend.get_title().get_text() == "against never"
+        assert len(legend.get_texts()) == 3
+    else:
+        assert legend is None
+
+
+def test_long_names_of_coefficients_keep_their_level() -> None:
+    pytest.importorskip("formulaic")
+    formula = "drinks ~ C(Q('where do you live'), contr.treatment(base='s'))"
+    ax = coefficients(formula, 2).plot()
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    assert len(set(names)) == 3
+    assert max(map(len, names)) <= 40
+    assert any(name.endswith("[T.n]") for name in names)
+    assert ax.get_xlabel().startswith("logit of some")
+
+
+def test_only_a_regression_is_drawn_as_one() -> None:
+    with refused("type"):
+        plotting.regression(COIN)

@@ -88,9 +88,9 @@ def test_a_curve_of_one_point_is_approximate_privacy():
 @pytest.mark.parametrize(
     ("points", "code"),
     [
-        ([], "points"),
-        ("abc", "points"),
-        ([(1.0,)], "points"),
+        ([], "curve-points"),
+        ("abc", "curve-points"),
+        ([(1.0,)], "curve-points"),
         ([(1.0, 0.1), (1.0, 0.2)], "duplicate-epsilon"),
         ([("log(1)", 0.1), (0, 0.2)], "duplicate-epsilon"),
         ([(-1.0, 0.1)], "negative-epsilon"),

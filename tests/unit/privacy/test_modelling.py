@@ -64,11 +64,12 @@ def test_models_have_the_optimum_of_solve(kind: str, n: int) -> None:
         with refused("no-ratio"):
             notion.ratios(range(n))
     own = [0.0] if kind == "curve" else notion.ratios(range(n))
-    ratio = cp.Parameter(len(own), pos=True) if kind == "metric" else cp.Parameter(pos=True)
+    has_many = kind == "metric" or len(own) > 1
+    ratio = cp.Parameter(len(own), pos=True) if has_many else cp.Parameter(pos=True)
     rows = notion.constraints(channel, None if kind == "curve" else ratio)
     model = cp.Problem(goal, rows)
     assert model.is_dcp(dpp=True)
-    ratio.value = own if kind == "metric" else own[0]
+    ratio.value = own if has_many else own[0]
     assert model.solve(solver="CLARABEL") == pytest.approx(best, abs=1e-7)
 
     linear = pulp.LpProblem("channel", pulp.LpMaximize)

@@ -185,6 +185,22 @@ def test_consistent_tables_add_up(reports: pd.DataFrame) -> None:
         np.testing.assert_allclose(fitted[name].values, norm_sub(found[name].values))
 
 
+def test_consistent_tables_of_weighted_people_stay_when_made_again(reports: pd.DataFrame) -> None:
+    small = reports.iloc[:200].assign(w=np.where(reports["region"][:200] == "north", 5.0, 1.0))
+    found = survey().estimate(small, weights="w", by="region")
+    shares = small.groupby("region")["w"].sum() / small["w"].sum()
+    once = found.consistent()
+    for fitted in (once, once.consistent()):
+        for name in ("smokes", "stress"):
+            mixed = sum(shares[group] * fitted.groups[group][name].values for group in shares.index)
+            np.testing.assert_allclose(mixed, fitted[name].values, atol=1e-9)
+            for group in shares.index:
+                again, first = (each.groups[group][name].values for each in (fitted, once))
+                np.testing.assert_allclose(again, first, atol=1e-9)
+    test = found.independence("stress")
+    assert type(test.statistic) is type(test.p_value) is float
+
+
 def test_consistent_tables_are_the_nearest() -> None:
     rng = np.random.default_rng(5)
     for _ in range(10):
@@ -242,11 +258,30 @@ def test_a_survey_regresses_its_reports(reports: pd.DataFrame, tmp_path: Any) ->
     survey().save(tmp_path / "survey.json")
     data = cli_json(
         *("survey", "regress", tmp_path / "survey.json", path, "smokes ~ C(region)"),
-        *("-o", tmp_path / "table.csv", "--json", "-"),
+        *("-o", tmp_path / "table.csv", "--plot", tmp_path / "table.png", "--json", "-"),
     )
+    assert (tmp_path / "table.png").read_bytes().startswith(b"\x89PNG")
     assert len(data["coefficients"]) == len(pd.read_csv(tmp_path / "table.csv")) == 3
     with refused("missing-file"):
         survey().regress("smokes ~ region", tmp_path / "nowhere.csv")
     joint = Survey({"a": ["no", "yes"], "b": ["no", "yes"]}, epsilon=4.0, scheme="joint")
     with refused("joint"):
         joint.regress("a ~ b", reports)
+
+
+def test_a_group_is_no_question_and_the_message_says_where_it_is(reports: pd.DataFrame) -> None:
+    found = survey().estimate(reports, by="region")
+    group = next(iter(found.groups))
+    with refused("question") as caught:
+        found[group]
+    assert f".groups[{group!r}]" in caught.value.do
+    with refused("question") as caught:
+        found["nothing"]
+    assert ".groups" not in caught.value.do
+
+
+def test_quantiles_need_a_question_with_an_order(reports: pd.DataFrame) -> None:
+    found = Survey({"smokes": coin()}).estimate(reports)
+    with refused("frequencies"):
+        found.quantile(0.5)
+    assert found["smokes"].quantile(0.5).labels == ("quantile 0.5",)
