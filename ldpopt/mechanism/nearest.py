@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from ldpopt.auditing.exact_matrices import ROW_SUM_TOLERANCE
+from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import RowBlock
@@ -26,6 +27,8 @@ from ldpopt.privacy import Comparisons, Ties
 AVERAGE_WEIGHT = 1e-3  # weight of the average total variation beside the largest
 # a rounding that moves at most this mass is accepted: the channel was private up to tolerances
 SMALL_MOVE = 1e-6
+# largest violation of a generated row that is a rounding error of the solver
+SOLVER_TOLERANCE = 1e-8
 LEAST_TOLERANCE = 1e-10  # smallest tolerance of HiGHS
 MAX_SECONDS = 20.0  # time for the linear programs; a channel of 30 answers takes .2 to 5 s
 
@@ -111,6 +114,8 @@ class _Program:
     ) -> None:
         self.given, self.privacy, self.ties, self.inputs = channel, privacy, ties, inputs
         self.shape = channel.shape
+        # tangents can be added without end, and the repair removes what the solver leaves
+        self.tolerance = 0.0 if ties is not None else SOLVER_TOLERANCE
 
     def solved(self, deadline: Deadline) -> tuple[Float | None, bool]:
         """The nearest channel up to the solver's tolerances or that of the last relaxation; whether
@@ -155,7 +160,7 @@ class _Program:
             violated = (
                 self.privacy.separate(channel, self.inputs) if self.privacy.is_separated else None
             )
-            if violated is None:
+            if violated is None or violated.violation(channel).max(initial=0.0) <= self.tolerance:
                 return channel, True
             blocks += self._of_block(violated)
         return channel, False
@@ -164,7 +169,12 @@ class _Program:
         """Rows of the notion: by column minima, for pairs, or those that it writes."""
         (n, m), ties = self.shape, self.ties
         if ties is None:
-            return self._of_block(self.privacy.rows(self.inputs, m))
+            try:
+                return self._of_block(self.privacy.rows(self.inputs, m))
+            except NotRepresentableError:
+                if not self.privacy.is_separated:
+                    raise
+                return []  # all of its rows are generated
         if isinstance(ties, Comparisons) or not ties.is_compact:
             return self._of_block(ties.rows(m))
         tied = np.flatnonzero(ties.tied_outputs(m))

@@ -6,6 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
 from dataclasses import fields, is_dataclass, replace
+from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from ldpopt.auditing.audits import Audit
@@ -141,6 +142,20 @@ class Notion(ABC):
     @property
     def is_separated(self) -> bool:
         """Whether rows have to be generated, by a `SeparableNotion`."""
+        return False
+
+    def excess(self, ratio: Fraction) -> Fraction | None:
+        r"""Bound on :math:`b P_x(S) - P_{x'}(S)` over all pairs, all events ``S`` and all private
+        channels, for the ratio ``b > 0``; None if the notion states none.
+
+        Generated rows of this form are then proved from it, also in files.
+        """
+        return None
+
+    def is_valid(self, block: RowBlock) -> bool:
+        """Whether every private channel satisfies the rows of a block, with labels, that `separate`
+        or `rows` may have written; a bound takes no others.
+        """
         return False
 
     def constraints(
@@ -429,16 +444,19 @@ def known_notions(base: Any = Notion) -> str:
 
 def has_epsilon(privacy: Any) -> bool:
     """Whether a notion has one budget, which `with_epsilon` changes."""
-    return is_dataclass(privacy) and any(
-        field.name == "epsilon" and field.init for field in fields(privacy)
+    return (
+        not isinstance(privacy, type)
+        and is_dataclass(privacy)
+        and any(field.name == "epsilon" and field.init for field in fields(privacy))
     )
 
 
 def with_epsilon(privacy: Any, epsilon: Budget) -> Any:
     """The same notion at another budget."""
-    if not has_epsilon(privacy) or isinstance(privacy, type):
+    if not has_epsilon(privacy):
         problem = f"{short_repr(privacy)} has no epsilon to sweep"
-        raise StatementError(problem, do="use a notion that is a dataclass with epsilon")
+        do = "use a notion that is a dataclass with epsilon, or solve once for each notion"
+        raise StatementError(problem, code="no-epsilon", do=do)
     changed = replace(privacy, epsilon=epsilon)
     for part in fields(privacy):
         if not part.init:  # such as the prior of a problem

@@ -10,13 +10,14 @@ r"""The linear program of a problem; only this module maps an entry ``(x, y)`` t
 * ``"averages"``, if averages of many entries are compared: columns ``P[x, y]`` and ``A[g, y] >=
   0``, rows ``sum_x w[g, x] P[x, y] - A[g, y] = 0`` for each distinct average, and each comparison
   as a row of two non-zeros;
-* ``"relaxation"``, the compact form of the entry-wise notion, which is weaker than the event-wise
-  one.
+* ``"relaxation"``, the rows from which row generation starts: the compact form of the entry-wise
+  notion, which is weaker than the event-wise one; without ties, row sums or a few rows.
 
 ``b`` is rounded down and ``beta`` up: a bound proved for the program, its floats read exactly,
 holds for the problem.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -37,6 +38,8 @@ ProgramForm = Literal["compact", "pairwise", "events", "averages", "relaxation"]
 
 # largest binary exponent of a worst case's utility at which it is not scaled
 MAX_UNSCALED_EXPONENT = 10
+# largest number of non-zeros of a separable notion's own rows with which row generation starts
+STARTING_NONZEROS = 20_000
 # Memory of a simplex solver per non-zero of the program, factors included (measured with HiGHS)
 BYTES_PER_NONZERO = 200
 
@@ -85,11 +88,10 @@ def relaxed_form(problem: Problem) -> ProgramForm:
 
 def available_forms(problem: Problem) -> tuple[ProgramForm, ...]:
     """Forms that a problem has, the default first."""
-    ties = problem.ties()
     forms: tuple[ProgramForm, ...] = (default_form(problem), "pairwise")
-    if problem.privacy.is_separated and ties is not None and ties.is_compact:
+    if problem.privacy.is_separated:
         forms = (*forms, "relaxation")
-    comparisons = problem.comparisons() if ties is None else None
+    comparisons = problem.comparisons() if problem.ties() is None else None
     if comparisons is not None and SharedAverages.of(comparisons).averages:
         forms = (*forms, "averages")
     return tuple(dict.fromkeys(forms))
@@ -110,7 +112,7 @@ def size(problem: Problem, form: ProgramForm) -> Size:
     if (ties := _ties_of(problem, form)) is not None and form == "events":
         pairs = _n_pairs(ties)
         return Size(form, rows + pairs * (m + 1), columns + pairs * m, nonzeros + 4 * pairs * m)
-    if ties is not None and form in ("compact", "relaxation"):
+    if ties is not None and ties.is_compact and form in ("compact", "relaxation"):
         caps = float(
             np.count_nonzero(ties.capped_inputs()) * np.count_nonzero(ties.tied_outputs(m))
         )
@@ -154,8 +156,9 @@ def formulate(
         The problem.
     form : {"compact", "pairwise", "events", "averages", "relaxation"}, optional
         Column minima; all pairs, with all events of an event-wise delta; auxiliary variables for an
-        event-wise delta, or for averages that are compared; or the weaker entry-wise relaxation, to
-        which `solve` adds violated events. Default: the smallest exact form.
+        event-wise delta, or for averages that are compared; or a weaker relaxation (of an
+        event-wise delta the entry-wise one), to which `solve` adds violated rows. Default: the
+        smallest exact form.
     deadline : Deadline, optional
         Deadline of the whole call; default: ``NO_LIMIT``.
 
@@ -206,7 +209,12 @@ def formulate(
         counted.memory,
         f"the {form} program ({counted.rows:.3g} rows, {counted.nonzeros:.3g} non-zeros)",
     )
-    builders = {"pairwise": _pairwise, "events": _events, "averages": _averages}
+    builders = {
+        "pairwise": _pairwise,
+        "events": _events,
+        "averages": _averages,
+        "relaxation": _relaxation,
+    }
     program = builders[form](problem) if form in builders else _compact(problem, form)
     deadline.check("setting up the program")
     if problem.objective == "worst_case":
@@ -348,6 +356,23 @@ def _pairwise(problem: Problem) -> ChannelProgram:
     if ties is None or problem.privacy.is_separated:
         return add_rows(program, problem.privacy.rows(problem.inputs, m), problem)
     return add_rows(program, ties.rows(m), problem)
+
+
+def _relaxation(problem: Problem) -> ChannelProgram:
+    """The program from which row generation starts: the ties of single outputs, else the notion's
+    rows if they are few, else row sums alone.
+    """
+    ties = _ties_of(problem, "relaxation")
+    m = len(problem.outputs)
+    if ties is not None and ties.is_compact:
+        return _compact(problem, "relaxation")
+    if ties is not None:
+        return add_rows(row_sums(problem), ties.rows(m), problem)
+    with suppress(NotRepresentableError):
+        block = problem.privacy.rows(problem.inputs, m)
+        if len(block.x) <= STARTING_NONZEROS:
+            return add_rows(row_sums(problem), block, problem)
+    return row_sums(problem)
 
 
 def _events(problem: Problem) -> ChannelProgram:

@@ -172,6 +172,18 @@ ALIGNED = {
         PRIOR,
         lambda p: convex.f_divergence(UPPER / UPPER.sum(), p).value(MECHANISM),
     ),
+    "certify_convex": (
+        CHANNEL,
+        lambda c: (
+            lo.certify_convex(
+                c,
+                PURE,
+                lambda t: ((t**2).sum(axis=1) * VALUES.to_numpy()).sum(),
+                lambda t: 2 * t * VALUES.to_numpy()[:, None],
+                inputs=INPUTS,
+            ).value
+        ),
+    ),
     "fisher_information(scores)": (
         SCORES,
         lambda s: convex.fisher_information(s, PRIOR).value(MECHANISM),
@@ -312,7 +324,8 @@ def test_a_wrong_label_is_refused(place):
     moved = table.rename(columns=wrong) if by_column else table.rename(index=wrong)
     wrong_tables = [moved]
     # of any reports
-    if isinstance(table, pd.DataFrame) and not by_column and place != "mutual_information.value":
+    takes_any = place in ("mutual_information.value", "certify_convex")
+    if isinstance(table, pd.DataFrame) and not by_column and not takes_any:
         wrong_tables.append(table.rename(columns={table.columns[0]: "Bee"}))
     for container, wrong_table in itertools.product(CONTAINERS, wrong_tables):
         with pytest.raises(LdpoptError):
