@@ -81,6 +81,10 @@ def same(one: Problem, other: Problem) -> bool:
 
     def key(problem: Problem) -> list[Any]:
         rows = problem.privacy.rows(problem.inputs, len(problem.outputs))
+        comparisons = problem.comparisons()
+        budgets = (
+            [problem.privacy.epsilon] if comparisons is None else list(set(comparisons.budget))
+        )
         blocks = [rows, *problem.constraints]
         return [
             problem.inputs,
@@ -90,8 +94,7 @@ def same(one: Problem, other: Problem) -> bool:
             problem.utility.matrix.tolist(),
             None if problem.prior is None else problem.prior.tolist(),
             type(problem.privacy),
-            problem.privacy.epsilon.nats,
-            problem.privacy.epsilon.ratio,
+            {(budget.nats, budget.ratio) for budget in budgets},
             getattr(problem.privacy, "form", None),
             *(
                 (
