@@ -81,11 +81,9 @@ def same(one: Problem, other: Problem) -> bool:
 
     def key(problem: Problem) -> list[Any]:
         rows = problem.privacy.rows(problem.inputs, len(problem.outputs))
-        comparisons = problem.comparisons()
-        budgets = (
-            [problem.privacy.epsilon] if comparisons is None else list(set(comparisons.budget))
-        )
         blocks = [rows, *problem.constraints]
+        own = getattr(problem.privacy, "epsilon", None)
+        budgets = list(problem.comparisons().budget) if own is None else [own]
         return [
             problem.inputs,
             problem.outputs,
