@@ -1,4 +1,8 @@
-"""Several notions at once."""
+"""Several notions at once: what each of them forbids is forbidden.
+
+Somebody may want pure privacy against those who know nothing, and a stricter bound against those
+who know how frequent the answers are; or a graph for neighbors, and a weaker notion for all others.
+"""
 
 from __future__ import annotations
 
