@@ -58,7 +58,7 @@ def _privacy_parts(model: Model, data: dict[str, Any]) -> list[Part]:
     if comparisons is None:
         return parts
     data["comparisons"] = len(comparisons)
-    return [("comparisons", f"{len(comparisons):,} for each report"), *parts]
+    return [("comparisons", f"{len(comparisons):,}"), *parts]
 
 
 def _problem_data(model: Model) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from ldpopt.foundation.labels import Names, check_labels, read_alphabet
 from ldpopt.foundation.numbers import Float, rational, require_room, short_repr
 from ldpopt.privacy.notion import ConeNotion
 from ldpopt.privacy.plain import Table, as_label, at_key, plain_budget, required
-from ldpopt.privacy.sentences import DEPENDS, NotionFacts, as_note
+from ldpopt.privacy.sentences import DEPENDS, IMPOSSIBLE, NotionFacts, as_note
 
 # largest distance from 1 of the sum of probabilities without labels, as for a problem's prior
 SUM_TOLERANCE = Fraction(1, 10**9)
@@ -226,17 +226,10 @@ class PriorNotion(ConeNotion):
 
     def notes(self, inputs: Names) -> tuple[str, ...]:
         """Whose prior it is, and which answers it rules out."""
-        weights = self.weights(inputs)
-        depends = DEPENDS.say(NotionFacts(self, inputs))
-        notes = [as_note(depends)] if depends else []
+        facts = NotionFacts(self, inputs)
+        notes = [text for topic in (DEPENDS, IMPOSSIBLE) if (text := as_note(topic.say(facts)))]
         if self.prior is not None:
             notes.append("the prior of the notion is stated, and need not be that of the problem")
-        if impossible := [label for label, w in zip(inputs, weights, strict=True) if not w]:
-            shown = ", ".join(map(str, impossible[:6])) + (", ..." * (len(impossible) > 6))
-            notes.append(
-                f"answers of probability 0 are protected as all others ({shown}): stricter than a "
-                "definition about possible answers"
-            )
         return tuple(notes)
 
     def to_plain(self, inputs: Names, *, explicit: bool = False) -> dict[str, Any]:

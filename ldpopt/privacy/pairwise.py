@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
 from math import inf, isinf
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -28,10 +28,21 @@ from ldpopt.privacy.comparisons import Comparisons
 from ldpopt.privacy.distributions import by_labels
 from ldpopt.privacy.notion import ConeNotion, inputs_of, match_labels
 from ldpopt.privacy.plain import MisstatedError, Table, as_label, at_key, plain_budget
+from ldpopt.privacy.sentences import CHAIN, NotionFacts, as_note
 
 Rule = Literal["own", "min", "mean"]
 RULES = ("own", "min", "mean")
 Entry = tuple[Hashable, Hashable, Budget]
+
+
+class Chain(NamedTuple):
+    """Two pairs that protect a third one more than its own budget does, in nats."""
+
+    first: str
+    through: str
+    last: str
+    budget: float
+    implied: float
 
 
 @dataclass(frozen=True)
@@ -172,16 +183,17 @@ class PairwiseLDP(ConeNotion):
 
     def notes(self, inputs: Names) -> tuple[str, ...]:
         """A pair that a chain of others protects more than its own budget does."""
+        chain = CHAIN.say(NotionFacts(self, inputs))
+        return (as_note(chain),) if chain else ()
+
+    def tightest_chain(self, inputs: Names) -> Chain | None:
+        """The pair that two others protect most beyond its budget; None if there is none."""
         chain = _tightest_chain(self._ordered(inputs), len(self.labels))
         if chain is None:
-            return ()
+            return None
         first, through, last, budget, implied = chain
-        labels = tuple(inputs)
-        return (
-            f"a chain through answer {short_repr(labels[through])} protects "
-            f"{short_repr(labels[first])} against {short_repr(labels[last])} at {implied:.6g} in "
-            f"place of {budget:.6g}; other pairs may be protected by chains too",
-        )
+        names = [short_repr(read_alphabet(inputs)[x]) for x in (first, through, last)]
+        return Chain(names[0], names[1], names[2], budget, implied)
 
     def audit(self, channel: Any) -> Audit:
         """Decide the claim pair by pair from the channel's numbers, exactly."""
