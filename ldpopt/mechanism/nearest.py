@@ -43,20 +43,23 @@ def nearest_private(
     """The nearest private rounding of a row-stochastic channel, (n, m), and notes on its cost."""
     ties = privacy.ties(inputs, outputs)
     comparisons = privacy.comparisons(inputs, outputs) if ties is None else None
-    best, last = round_private(channel, ties, audit, comparisons)
+    part = privacy.compared_part(inputs, outputs) if ties is None else None
+    best, last = round_private(channel, ties, audit, comparisons, part)
     if best is None:
         raise no_private_channel(privacy, last)
     notes, channel = cleaning_of(channel), np.maximum(channel, 0.0)
     channel = channel / channel.sum(axis=1, keepdims=True)
     if best.moved > SMALL_MOVE:
-        program = _Program(channel, privacy, ties or comparisons, inputs)
+        program = _Program(channel, privacy, ties or comparisons, inputs, outputs)
         solution, is_finished = program.solved(Deadline.after(MAX_SECONDS))
         if not is_finished:
             notes.append(
                 "a nearer channel may exist: the linear program was not solved within "
                 f"{MAX_SECONDS:g} s"
             )
-        other = None if solution is None else round_private(solution, ties, audit, comparisons)[0]
+        other = None
+        if solution is not None:
+            other, _ = round_private(solution, ties, audit, comparisons, part)
         if other is not None and (moved := largest_move(other.channel, channel)) < best.moved:
             best = Rounded(other.channel, other.audit, moved)
     average = float(np.maximum(best.channel - channel, 0).sum(axis=1).mean())
@@ -111,11 +114,14 @@ class _Program:
         privacy: Any,
         ties: Ties | Comparisons | None,
         inputs: Sequence[Hashable],
+        outputs: Sequence[Hashable] = (),
     ) -> None:
         self.given, self.privacy, self.ties, self.inputs = channel, privacy, ties, inputs
+        self.outputs = outputs  # a notion without ties and comparisons needs them
         self.shape = channel.shape
         # tangents can be added without end, and the repair removes what the solver leaves
         self.tolerance = 0.0 if ties is not None else SOLVER_TOLERANCE
+        self.starts_empty = False  # whether all rows of the notion are generated
 
     def solved(self, deadline: Deadline) -> tuple[Float | None, bool]:
         """The nearest channel up to the solver's tolerances or that of the last relaxation; whether
@@ -157,9 +163,11 @@ class _Program:
                 break
             channel = np.maximum(solution.x[:size].reshape(n, m), 0.0)
             channel /= channel.sum(axis=1, keepdims=True)
-            violated = (
-                self.privacy.separate(channel, self.inputs) if self.privacy.is_separated else None
+            # a program with all rows of its notion from the start needs no others
+            is_generated = self.privacy.is_separated and (
+                self.ties is not None or self.starts_empty
             )
+            violated = self.privacy.separate(channel, self.inputs) if is_generated else None
             if violated is None or violated.violation(channel).max(initial=0.0) <= self.tolerance:
                 return channel, True
             blocks += self._of_block(violated)
@@ -170,11 +178,12 @@ class _Program:
         (n, m), ties = self.shape, self.ties
         if ties is None:
             try:
-                return self._of_block(self.privacy.rows(self.inputs, m))
+                return self._of_block(self.privacy.labelled_rows(self.inputs, self.outputs))
             except NotRepresentableError:
                 if not self.privacy.is_separated:
                     raise
-                return []  # all of its rows are generated
+                self.starts_empty = True  # all of its rows are generated
+                return []
         if isinstance(ties, Comparisons) or not ties.is_compact:
             return self._of_block(ties.rows(m))
         tied = np.flatnonzero(ties.tied_outputs(m))

@@ -8,7 +8,7 @@ equal, which exact repairs rely on.
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable
+from collections.abc import Hashable, Set
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import inf, isfinite
@@ -53,7 +53,8 @@ class Distribution:
             return values
         require_room(values, name)
         plain, (labels, _) = take_labels(values, name, ("input",))
-        if isinstance(plain, (str, bytes)) or not hasattr(plain, "__len__") or not len(plain):
+        is_unordered = isinstance(plain, (str, bytes, Set))
+        if is_unordered or not hasattr(plain, "__len__") or not len(plain):
             raise StatementError(
                 f"the {name} {short_repr(values)} has no weights",
                 code="distribution",

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ldpopt.auditing.audits import Audit, Verdict
-from ldpopt.errors import StatementError
+from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import Names
 from ldpopt.foundation.numbers import Float, listed_items, short_repr
@@ -124,16 +124,28 @@ class Intersection(Notion):
     def comparisons(self, inputs: Names, outputs: Names | None = None) -> Comparisons | None:
         """The comparisons of all notions, in their order; None if a notion has none."""
         lists = [part.comparisons(inputs, outputs) for part in self.notions]
-        listed = [part for part in lists if part is not None]
-        if len(listed) < len(lists):
-            return None
-        return reduce(lambda one, two: one & two, listed)
+        return None if any(part is None for part in lists) else _joined(lists)
+
+    def compared_part(self, inputs: Names, outputs: Names) -> Comparisons | None:
+        """The comparisons of those notions that have any; None if none has."""
+        return _joined([part.comparisons(inputs, outputs) for part in self.notions])
 
     def rows(self, inputs: Names, n_outputs: int) -> RowBlock:
         """The rows of all notions."""
         if (comparisons := self.comparisons(inputs)) is not None:
             return comparisons.rows(n_outputs)
-        return _stacked([part.rows(inputs, n_outputs) for part in self.notions])
+        return _stacked([_written(part, inputs, n_outputs) for part in self.notions])
+
+    def labelled_rows(self, inputs: Names, outputs: Names) -> RowBlock:
+        """The comparisons of all notions, and the rows of those that have none."""
+        m = len(outputs)
+        lists = [part.comparisons(inputs, outputs) for part in self.notions]
+        compared = _joined(lists)
+        blocks = [] if compared is None else [compared.rows(m)]
+        for part, comparisons in zip(self.notions, lists, strict=True):
+            if comparisons is None:
+                blocks.append(_written(part, inputs, m))
+        return _stacked(blocks)
 
     def separate(self, channel: Float, inputs: Names) -> RowBlock | None:
         """Rows of any of the notions that a channel violates, shape (n, m); None if there are
@@ -194,6 +206,23 @@ class Intersection(Notion):
 
         double = Budget(2 * Budget(epsilon).lower_nats)
         return cls([PureLDP(double), GraphDP.example(epsilon, inputs)])
+
+
+def _joined(lists: Sequence[Comparisons | None]) -> Comparisons | None:
+    """All comparisons of some lists; None if there is no list."""
+    listed = [part for part in lists if part is not None]
+    return reduce(lambda one, two: one & two, listed) if listed else None
+
+
+def _written(part: Notion, inputs: Names, n_outputs: int) -> RowBlock:
+    """All rows of a notion; none of them are generated beside those of other notions."""
+    try:
+        return part.rows(inputs, n_outputs)
+    except NotRepresentableError as error:
+        if error.code != "rows":
+            raise
+        do = 'take fewer outputs, or form="entry", whose rows are few'
+        raise NotRepresentableError(error.what, code="rows", do=do) from None
 
 
 def _violated(part: Notion, channel: Float, inputs: Names) -> RowBlock | None:

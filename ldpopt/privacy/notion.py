@@ -117,6 +117,16 @@ class Notion(ABC):
         """
         return tuple(range(columns.shape[1]))
 
+    def compared_part(self, inputs: Names, outputs: Names) -> Comparisons | None:
+        """Comparisons that hold for every private channel, if they do not define the notion alone;
+        default: `comparisons`.
+        """
+        return self.comparisons(inputs, outputs)
+
+    def labelled_rows(self, inputs: Names, outputs: Names) -> RowBlock:
+        """The rows for outputs with these labels, on which a notion may depend; default: `rows`."""
+        return self.rows(inputs, len(outputs))
+
     def bound_to(self, prior: Float | None, inputs: Names) -> Self:
         """The notion for a problem with this prior, shape (n,); the default is itself.
 

@@ -46,6 +46,15 @@ class Chain(NamedTuple):
 
 
 @dataclass(frozen=True)
+class BudgetTable:
+    """A table of budgets as it was read: its labels, and the pairs that have a budget."""
+
+    labels: Labels
+    entries: tuple[Entry, ...]
+    is_by_position: bool  # whether the labels are the positions of an array
+
+
+@dataclass(frozen=True)
 class PairwiseLDP(ConeNotion):
     r"""Each ordered pair of answers has a budget: :math:`P(x, y) \le e^{\epsilon(x, x')} P(x', y)`.
 
@@ -76,21 +85,17 @@ class PairwiseLDP(ConeNotion):
     """
 
     kind: ClassVar[str] = "pairwise"
-    entries: tuple[Entry, ...]
-    labels: Labels
-    is_by_position: bool = False
+    table: BudgetTable
 
     def __init__(self, table: Any) -> None:
-        labels, entries, is_by_position = _read_table(table)
-        if not entries:
+        read = table if isinstance(table, BudgetTable) else BudgetTable(*_read_table(table))
+        if not read.entries:
             raise StatementError(
                 "no pair of answers has a budget",
                 code="no-pairs",
                 do="give at least one finite budget",
             )
-        object.__setattr__(self, "labels", labels)
-        object.__setattr__(self, "entries", entries)
-        object.__setattr__(self, "is_by_position", is_by_position)
+        object.__setattr__(self, "table", read)
 
     @classmethod
     def of_answers(cls, budgets: Mapping[Hashable, float | str], rule: Rule = "own") -> Self:
@@ -139,13 +144,23 @@ class PairwiseLDP(ConeNotion):
         pairs = [(x, other) for x in read for other in read if x != other]
         return cls({(x, other): _of_rule(read[x], read[other], rule) for x, other in pairs})
 
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The pairs that have a budget: ``(first, second, budget)``."""
+        return self.table.entries
+
+    @property
+    def labels(self) -> Labels:
+        """The labels of the table in order of appearance, or the positions of an array."""
+        return self.table.labels
+
     def __repr__(self) -> str:
         return f"PairwiseLDP(<{len(self.entries)} pairs of {len(self.labels)} answers>)"
 
     @property
     def alphabet(self) -> tuple[Hashable, ...] | None:
         """The labels of the table in order of appearance; None for an array without labels."""
-        return None if self.is_by_position else self.labels
+        return None if self.table.is_by_position else self.labels
 
     @property
     def known_inputs(self) -> tuple[Hashable, ...]:
@@ -154,7 +169,7 @@ class PairwiseLDP(ConeNotion):
 
     def _positions(self, inputs: Names) -> dict[Hashable, int]:
         """Position of each label of the table among the inputs."""
-        if not self.is_by_position:
+        if not self.table.is_by_position:
             return match_labels(self.labels, inputs, "table of budgets")
         if len(read_alphabet(inputs)) != len(self.labels):
             raise StatementError(

@@ -127,7 +127,7 @@ class ChannelProgram(LinearProgram):
                 rows.add_block(block)
         else:
             ratio = None if form is None else ratio_parameter(form)
-            rows.add_form(privacy, problem.inputs, form, ratio)
+            rows.add_form(privacy, problem.inputs, problem.outputs, form, ratio)
         for block in problem.constraints:
             rows.add_block(block)
         expected = cp.sum(cp.multiply(problem.utility.matrix, rows.channel), axis=1)

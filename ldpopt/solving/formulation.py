@@ -354,7 +354,8 @@ def _pairwise(problem: Problem) -> ChannelProgram:
     if ties is None and (comparisons := problem.comparisons()) is not None:
         return add_rows(program, comparisons.rows(m), problem)
     if ties is None or problem.privacy.is_separated:
-        return add_rows(program, problem.privacy.rows(problem.inputs, m), problem)
+        rows = problem.privacy.labelled_rows(problem.inputs, problem.outputs)
+        return add_rows(program, rows, problem)
     return add_rows(program, ties.rows(m), problem)
 
 
