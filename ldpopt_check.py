@@ -5,24 +5,25 @@ one. A certificate that claims more than is proved here is refused.
 
 The parts can be read in this order; the numbers are their first lines:
 
-    1. Reading: files, numbers, labels, masses ...........................................  131
-    2. e**x and ln between rationals .....................................................  286
-    3. Privacy notions ...................................................................  360
-    4. Programs: what the mechanism is worth, and what no private mechanism can pass .....  614
-    5. Designs: error and bias of the estimator that is used .............................  904
-    5a. What a file says of its mechanism once more ...................................... 1387
-    6. Designs: bounds on all private mechanisms ......................................... 1455
-    6a. Sets of answers, one by one ...................................................... 1532
-    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 1603
-    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 1722
-    6d. A single mean .................................................................... 1923
-    6e. Products: combinations of attributes ............................................. 2013
-    6f. Questions of two answers each: moments of sets ................................... 2193
-    7. Reports: what several reports of a person reveal together ......................... 2504
-    7a. One report, as atoms ............................................................. 2665
-    7b. Shuffled reports ................................................................. 2811
-    7c. The mean positive part of a sum of many variables ................................ 2884
-    8. Files, and the command line ....................................................... 3041
+    1. Reading: files, numbers, labels, masses ...........................................  132
+    2. e**x and ln between rationals .....................................................  287
+    3. Privacy notions ...................................................................  361
+    3a. Privacy notions that compare averages ............................................  619
+    4. Programs: what the mechanism is worth, and what no private mechanism can pass .....  879
+    5. Designs: error and bias of the estimator that is used ............................. 1174
+    5a. What a file says of its mechanism once more ...................................... 1657
+    6. Designs: bounds on all private mechanisms ......................................... 1725
+    6a. Sets of answers, one by one ...................................................... 1802
+    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 1873
+    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 1992
+    6d. A single mean .................................................................... 2193
+    6e. Products: combinations of attributes ............................................. 2283
+    6f. Questions of two answers each: moments of sets ................................... 2463
+    7. Reports: what several reports of a person reveal together ......................... 2774
+    7a. One report, as atoms ............................................................. 2935
+    7b. Shuffled reports ................................................................. 3081
+    7c. The mean positive part of a sum of many variables ................................ 3154
+    8. Files, and the command line ....................................................... 3311
 
 A function begins with its claim, as an inequality or equation where it has one. Names such as
 ``thm-estimation-bound`` are the labels of theorems in the documentation (docs/theory), where the
@@ -73,7 +74,7 @@ from itertools import (
     permutations,
     product,
 )
-from math import ceil, comb, e, exp, floor, frexp, isqrt, lcm, pi, prod, sqrt
+from math import ceil, comb, e, exp, floor, frexp, gcd, isqrt, lcm, pi, prod, sqrt
 from operator import add, mul, ne
 from pathlib import Path
 from statistics import NormalDist
@@ -419,6 +420,12 @@ class Notion:
         self.is_pure &= not self.delta
         if kind == "utility_optimized":
             self.is_pure &= len(sensitive) == self.n and "protected" not in table
+
+    def at(self, epsilon):
+        """The same notion at another budget."""
+        stated = copy(self)
+        stated.epsilon = epsilon
+        return stated
 
     def distance(self, i, k):
         """Distance of a tied pair; None if it is not tied."""
@@ -815,6 +822,11 @@ class Comparisons:
         self.units = units
         self.tied = [y for y, keeper in enumerate(owner) if keeper is None]
 
+    def at(self, epsilon):
+        """The same comparisons, all at one budget."""
+        rows = [row._replace(epsilon=epsilon) for row in self.rows]
+        return Comparisons(self.n, rows, self.owner, self.units)
+
     def allows_unit(self, x):
         """Whether answer ``x`` may have a report of its own, by name or by all comparisons."""
         return x in self.units or all(row.allows(x) for row in self.rows)
@@ -977,6 +989,69 @@ COMPARED = {
     "pairwise": of_pairs,
     "cone": of_bounds,
 }
+
+
+def names_of_reports(table, inputs, rows):
+    """Labels of the reports of a design: numbers, but for answers that are not sensitive.
+
+    A report that only one of these answers gives has its label. The numbers are then no labels of
+    answers, so that all other reports are protected.
+    """
+    tables = listed(table["notions"]) if table["kind"] == "all" else [table]
+    owning = [part for part in tables if part["kind"] == "utility_optimized"]
+    columns = list(zip(*rows))
+    if not owning:
+        return list(range(len(columns)))
+    secret = set(labels(owning[0]["sensitive"])) if owning[0]["sensitive"] != [] else set()
+    texts = labels(inputs)
+    others = (number for number in range(len(texts) + len(columns)) if str(number) not in texts)
+    names = []
+    for column in columns:
+        givers = [x for x, mass in enumerate(column) if mass]
+        is_own = len(givers) == 1 and texts[givers[0]] not in secret
+        names.append(inputs[givers[0]] if is_own else next(others))
+    return names
+
+
+def averages_in_words(table, inputs, outputs):
+    """A notion that compares averages, as its audit names it, or another one within it."""
+    kind = table["kind"]
+    if kind == "all":
+        parts = [averages_in_words(part, inputs, outputs) for part in table["notions"]]
+        return " and ".join(parts)
+    if kind == "pairwise":
+        return f"budgets of {len(COMPARED[kind](table, numbered(inputs), None))} pairs"
+    if kind == "cone":
+        return f"{len(table['bounds'])} bounds"
+    epsilon = shown(table["epsilon"])
+    if kind in ("leakage", "information"):
+        return f"{kind} of {epsilon}"
+    if kind == "secrets":
+        return f"epsilon = {epsilon} between secrets"
+    notion = Notion(table, inputs, outputs)
+    if kind == "utility_optimized":
+        return (
+            f"epsilon = {epsilon} except for {len(outputs) - len(notion.tied)} invertible reports"
+        )
+    return ties_in_words(notion, table)
+
+
+def ties_in_words(notion, table):
+    """A notion that ties answers, and whom it ties to whom."""
+    n = notion.n
+    ties = n * (n - 1) if notion.ties is None else len(notion.ties)
+    of_kind = {
+        "pure": "",
+        "graph": f" along {ties // 2} edges",
+        "metric": " per unit of distance",
+        "one_sided": f" for {len(notion.capped)} of {n} inputs",
+    }
+    return f"epsilon = {shown(table['epsilon'])}{of_kind[table['kind']]}"
+
+
+def numbered(names):
+    """The number of each label."""
+    return {name: x for x, name in enumerate(names)}
 
 
 def prior_of(table, place, prior):
@@ -1456,12 +1531,19 @@ class Design:
             min(self.weights) >= 0 and sum(self.weights) > 0,
             "the weights are not >= 0 with a positive sum",
         )
-        kinds = ("pure", "graph", "metric", "one_sided")
-        need(data["privacy"]["kind"] in kinds, "no bound of designs holds for this notion")
         self.inputs = data["inputs"]
-        self.notion = Notion(data["privacy"], inputs, [None] * m)
-        self.base = least_ratio(data["privacy"]["epsilon"])
-        self.notion.audit(masses(self.rows, n, m))
+        rows = masses(self.rows, n, m)
+        privacy = data["privacy"]
+        if privacy["kind"] in ("pure", "graph", "metric", "one_sided"):
+            self.reports = range(m)
+            self.notion = Notion(privacy, inputs, [None] * m)
+            self.base = least_ratio(privacy["epsilon"])
+        else:
+            need(privacy["kind"] != "approximate", "no bound of designs holds for this notion")
+            self.reports = names_of_reports(privacy, self.inputs, rows)
+            prior = self.weights if self.objective == "average" else None
+            self.notion = averaged(privacy, inputs, labels(self.reports), prior)
+        self.notion.audit(rows)
         self.unit = unit * unit
         self.join_alike(workload)
         self.read_estimator(double(data["left_inverse"], n, m))
@@ -1469,8 +1551,7 @@ class Design:
 
     def is_private(self, epsilon):
         """Whether the masses are private with another epsilon, 0 to 10000."""
-        stated = copy(self.notion)
-        stated.epsilon = epsilon
+        stated = self.notion.at(epsilon)
         try:
             stated.audit(self.rows)
         except ClaimError:
@@ -1478,21 +1559,15 @@ class Design:
         return True
 
     def in_words(self, privacy):
-        """The notion, and whom it ties to whom."""
-        n = self.notion.n
-        ties = n * (n - 1) if self.notion.ties is None else len(self.notion.ties)
-        of_kind = {
-            "pure": "",
-            "graph": f" along {ties // 2} edges",
-            "metric": " per unit of distance",
-            "one_sided": f" for {len(self.notion.capped)} of {n} inputs",
-        }
-        return f"epsilon = {shown(privacy['epsilon'])}{of_kind[privacy['kind']]}"
+        """The notion, as its audit names it."""
+        if isinstance(self.notion, Comparisons):
+            return averages_in_words(privacy, labels(self.inputs), labels(self.reports))
+        return ties_in_words(self.notion, privacy)
 
     def digest(self):
-        """The hash of labels and masses; reports are numbered."""
+        """The hash of labels and masses."""
         numbers = (mass.to_bytes(8, "little") for row in self.rows for mass in row)
-        return hash_of("mechanism", [self.inputs, range(len(self.rows[0]))], numbers)
+        return hash_of("mechanism", [self.inputs, self.reports], numbers)
 
     def join_alike(self, workload):
         """The kinds of answers, and the Gram matrix of their columns less the first one."""
@@ -1945,7 +2020,9 @@ def by_form(design, inverse, line, shift, inequalities):
     condition = Condition(form, line, design.r, ratio.numerator, ratio.denominator)
     need(shift is None or design.notion.is_pure, "a shift is for pure privacy")
     need(inequalities is None or shift is not None, "inequalities need a shift")
-    if not design.notion.is_pure:
+    if isinstance(design.notion, Comparisons):
+        holds = averages_hold(condition, design.notion)
+    elif not design.notion.is_pure:
         holds = rays_hold(condition, design.notion)
     elif shift is not None:
         shift = double(shift, c + 1)
@@ -2348,6 +2425,118 @@ def edges_from(forces, forced_by):
             waiting.append((inside, flood(outside | first, forced_by, everyone)))
         elif inside and outside:
             yield inside
+
+
+# 6c (continued). Rays of comparisons of averages
+#
+# The columns with ``v.c <= A u.c`` for every comparison are a cone that has all private columns,
+# where ``A >= e**(epsilon d)`` is a rational. It starts as that of all columns, whose rays are the
+# single answers, and each comparison cuts it: the rays beyond are replaced by those in which edges
+# between both sides meet the cut (Motzkin et al. 1953).
+
+
+def averages_hold(condition, notion):
+    """Whether (*) holds for the rays of a list of comparisons, and for the reports of one answer.
+
+    All numbers are integers. If ``r.v`` is 0, the last step of the proof needs ``eta.v >= 0``.
+    """
+    form, line, r, over, under = condition
+    units = [[int(x == z) for x in range(notion.n)] for z in notion.units]
+    for v in averaged_rays(notion) + units:
+        cost = sum(entry * dot(row, v) for entry, row in zip(v, form) if entry)
+        price = dot(line, v)
+        weight = dot(r, v)
+        if under * price * weight < over * cost or (not weight and price < 0):
+            return False
+    return True
+
+
+def averaged_rays(notion):
+    """The extreme rays of a list of comparisons, as integers.
+
+    A ray is kept with the rows on which it is 0, as bits: the first n are those of the answers, and
+    the others those of the comparisons that cut. Two rays are the ends of an edge if no third one
+    is 0 on all rows on which both are.
+    """
+    n = notion.n
+    need(n <= TIED, f"{n} answers are compared with each other", NotCheckedError)
+    everyone = range(n)
+    rays = [([int(x == z) for x in everyone], (1 << n) - 1 - (1 << z)) for z in everyone]
+    bit = 1 << n
+    for row in sorted(set(rows_above(notion))):
+        values = [dot(row, ray) for ray, _ in rays]
+        if min(values) >= 0:
+            continue
+        sides = [[i for i, value in enumerate(values) if value * sign > 0] for sign in (1, -1)]
+        edges = edges_between(rays, *sides, n)
+        joined = []
+        for i, k in edges:
+            ray = [values[i] * b - values[k] * a for a, b in zip(rays[i][0], rays[k][0])]
+            divisor = gcd(*ray)
+            joined.append(([entry // divisor for entry in ray], rays[i][1] & rays[k][1] | bit))
+        kept = zip(rays, values)
+        rays = [
+            (ray, on if value else on | bit) for (ray, on), value in kept if value >= 0
+        ] + joined
+        bit <<= 1
+        need(len(rays) <= RAYS, f"more than {RAYS} extreme rays", NotCheckedError)
+    return [ray for ray, _ in rays]
+
+
+def edges_between(rays, above, below, n):
+    """Pairs of rays, one of each side, that are the ends of an edge.
+
+    ``holders[row]`` has a bit for each ray that is 0 on the row. The ends of an edge have n - 2
+    independent rows in common, so that pairs with fewer rows are passed over.
+    """
+    afford(len(above) * len(below) * n)
+    rows = max(on for _, on in rays).bit_length()
+    holders = [
+        sum(1 << i for i, (_, on) in enumerate(rays) if on >> row & 1) for row in range(rows)
+    ]
+    for i in above:
+        for k in below:
+            common = rays[i][1] & rays[k][1]
+            if common.bit_count() < n - 2:
+                continue
+            both = (1 << len(rays)) - 1
+            for row in range(rows):
+                if common >> row & 1:
+                    both &= holders[row]
+            if both.bit_count() == 2:
+                yield i, k
+
+
+def rows_above(notion):
+    """``A u - v`` in integers for each comparison, with a rational ``A >= e**(epsilon d)``.
+
+    Budgets that are whole multiples of one number, up to 16, have powers of one rational: ratios
+    that are rounded one by one would split rays, and many more would be listed.
+    """
+    sizes = {}
+    ratios = []
+    for row in notion.rows:
+        ratio, _, high = nats(row.epsilon)
+        is_exact = ratio is not None and row.d == int(row.d) <= 64
+        ratios.append(ratio ** int(row.d) if is_exact else short_above(high * row.d))
+        if ratio is None:
+            sizes[len(ratios) - 1] = Fraction(high * row.d)
+    unit = lcm(*(size.denominator for size in sizes.values()))
+    step = Fraction(gcd(*(int(size * unit) for size in sizes.values())), unit)
+    if sizes and max(sizes.values()) <= 16 * step:
+        base = short_above(step)
+        ratios = [base ** int(sizes[i] / step) if i in sizes else a for i, a in enumerate(ratios)]
+    for ratio, (v, u, _) in zip(ratios, notion.whole):
+        over, under = ratio.as_integer_ratio()
+        yield tuple(over * u.get(x, 0) - under * v.get(x, 0) for x in range(notion.n))
+
+
+def short_above(size):
+    """A rational of at least ``e**size``; what it has above 1 is rounded up to 100 bits or so."""
+    need(size <= NATS, f"a budget of more than {NATS} nats", NotCheckedError)
+    excess = near("exp", Fraction(size), up=True) - 1
+    shift = 100 + max(0, excess.denominator.bit_length() - excess.numerator.bit_length())
+    return 1 + Fraction(ceil(excess * 2**shift), 2**shift)
 
 
 # 6d. A single mean

@@ -147,6 +147,7 @@ def subjects() -> dict[type, list[Any]]:
     joint = lo.Survey({"a": ["no", "yes"], "b": ["no", "yes"]}, epsilon=4.0, scheme="joint")
     extreme = lo.extreme_points(PURE, 3)
     utility = lo.convex.mutual_information([0.5, 0.5])
+    rays = lo.convex.best_channel(utility, lo.PML(0.5))
     score = lo.convex.best_channel(lo.convex.fisher_information([-1, 1], [0.5, 0.5]), 1.0)
     found: list[Any] = [
         *(COIN, THREE, PURE, problem, path, survey, joint, design, extreme, utility),
@@ -155,6 +156,10 @@ def subjects() -> dict[type, list[Any]]:
         lo.UtilityOptimizedLDP(1.0, ["no"]),
         *(lo.GaussianLDP(1), lo.CurveLDP([(0.5, 0.1), (1.0, 0.01)])),
         lo.ApproximateLDP(1.0, 0.1, graph=PATH),
+        *(lo.PML(0.5), lo.InformationPrivacy(0.5, {"no": 1, "yes": 3}), lo.PML(0.5) & PURE),
+        lo.Secrets(0.5, {"ill": {"no": 1, "yes": 3}, "well": {"no": 3, "yes": 1}}),
+        *(lo.PairwiseLDP({("no", "yes"): 1.0}), lo.OddsBound({"no": 1}, {"yes": 1}, 1.0)),
+        lo.ColumnCone([lo.OddsBound({"no": 1}, {"yes": 1}, 1.0)]),
         *(lo.Budget(1.0), lo.Budget("log(3)"), lo.SecretKey(b"0" * 32), lo.Limits()),
         *(lo.DesignLimits(), lo.Utility(np.eye(2)), lo.Workload.prefix(3), lo.Status.OPTIMAL),
         lo.Workload.frequencies(["no", "yes"]),
@@ -190,6 +195,7 @@ def subjects() -> dict[type, list[Any]]:
         layers.optimal_levels([1, 2, 2], [0, 1, 2], 1.0),
         *(lo.convex.best_channel(utility, 1.0), score, score.certificate),
         lo.certify_convex(COIN, PURE, lambda c: (c**2).sum(), lambda c: 2 * c),
+        *(rays, rays.certificate),
         *lo.regions.prior_regions(lo.PureLDP("log(3)"), 2),
         *lo.regions.epsilon_breakpoints([0.2, 0.8]),
         *(lo.compare_designs(lo.Workload.frequencies(3), PURE), lo.Survey({"q": design})),

@@ -185,6 +185,11 @@ def _plan_survey(requested: PlanRequest) -> dict[str, Any]:
             f"{label(survey.weights)}"
         )
         say(f"{note}: add their effect with --weights or --weights-effect")
+    if survey.channels:
+        say(
+            "note: the numbers are for as many people with each mechanism, by the column "
+            f"{', '.join(map(label, survey.channels))}"
+        )
     for name in survey.questions:
         precision = survey.precision(name, confidence=confidence)
         worst = int(precision.variances.argmax())

@@ -51,7 +51,7 @@ class ChannelCoder(Coder):
 class PairReader:
     """Reads a column of reports with the column of channels beside it."""
 
-    def __init__(self, model: ReportModel, where: tuple[str, str], as_text: tuple[bool, bool]):
+    def __init__(self, model: Any, where: tuple[str, str], as_text: tuple[bool, bool]):
         self.model = model
         self.where, self.where_of_channel = where
         outputs = dict.fromkeys(y for part in model.parts for y in part.mechanism.outputs)

@@ -1,4 +1,8 @@
-"""Several notions at once."""
+"""Several notions at once: what each of them forbids is forbidden.
+
+Somebody may want pure privacy against those who know nothing, and a stricter bound against those
+who know how frequent the answers are; or a graph for neighbors, and a weaker notion for all others.
+"""
 
 from __future__ import annotations
 
@@ -106,6 +110,12 @@ class Intersection(Notion):
     def bound_to(self, prior: Float | None, inputs: Names) -> Self:
         """The same intersection with each notion bound to the prior."""
         return type(self)([part.bound_to(prior, inputs) for part in self.notions])
+
+    def reports(self, inputs: Names, columns: Float) -> tuple[Hashable, ...]:
+        """The labels of the first notion in which they matter."""
+        plain = super().reports(inputs, columns)
+        named = (part.reports(inputs, columns) for part in self.notions)
+        return next((names for names in named if names != plain), plain)
 
     def standing_alone(self) -> Self:
         """The same intersection with each notion outside of its problem."""

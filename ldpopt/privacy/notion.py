@@ -109,6 +109,14 @@ class Notion(ABC):
         """
         return None
 
+    def reports(self, inputs: Names, columns: Float) -> tuple[Hashable, ...]:
+        """Labels for the reports of a channel whose columns were chosen freely, shape (n, m); the
+        default is 0, 1, 2, ...
+
+        A notion in which labels decide who may give a report names its columns accordingly.
+        """
+        return tuple(range(columns.shape[1]))
+
     def bound_to(self, prior: Float | None, inputs: Names) -> Self:
         """The notion for a problem with this prior, shape (n,); the default is itself.
 

@@ -246,10 +246,10 @@ def quantiles_of(estimates: SurveyEstimate, p: float) -> SurveyEstimate:
     of_all = found(estimates.questions)
     if not of_all:
         raise StatementError(
-            "no question has answers that are numbers, or the shares up to each answer",
+            "no question has answers that are numbers, edges, or the shares up to each answer",
             code="frequencies",
-            do='ask for ordered answers by workload = "prefix"; of a question whose answers are '
-            "listed in their order, call quantile() of its estimate: estimates[name].quantile(0.5)",
+            do='state edges = [...] or workload = "prefix" for questions of ordered answers; in '
+            "Python quantile() of one estimate takes its answers as they are listed",
         )
     return replace(estimates, questions=of_all, groups=groups)
 

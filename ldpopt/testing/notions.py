@@ -24,6 +24,7 @@ from ldpopt.solvers import Status, find
 from ldpopt.solving.certify import certify
 from ldpopt.solving.formulation import add_rows, formulate, relaxed_form
 from ldpopt.solving.solve import solve
+from ldpopt.testing.border import border_channels
 from ldpopt.testing.conditions import chosen_checks, require, require_none
 
 # reduction of epsilon in the test that a notion is not stricter than its epsilon
@@ -143,8 +144,8 @@ def check_notion(
     post_processing : bool
         Whether the notion claims to be closed under post-processing; default: ``False``.
     only : sequence of str, optional
-        Names of some checks: "results", "rows and audit", "tightness", "ties", "events",
-        "private channels", "table", "certificate", "post-processing"; default: all.
+        Names of some checks: "results", "rows and audit", "strictness", "private channels",
+        "tightness", "ties", "events", "table", "certificate", "post-processing"; default: all.
 
     Raises
     ------
@@ -264,6 +265,35 @@ def _rows_and_audit(checked: _CheckedNotion) -> None:
         if excess > 1e-6:
             problem = f"audit() says {verdict!r} for a channel that violates a row by {excess:.3g}"
             require(verdict == "violated", problem)
+
+
+def _strictness(checked: _CheckedNotion) -> None:
+    """Rows, ties, comparisons and separated rows allow the channels at the border of what the audit
+    certifies.
+    """
+    notion = checked.notion
+    problem = checked.problem(notion, checked.gains[0])
+    m = checked.shape[1]
+    blocks = {"rows()": checked.rows}
+    if (definition := problem.definition()) is not None and not definition.is_shared:
+        blocks["definition()"] = definition.rows(m)
+    comparisons = None if problem.ties() is not None else problem.comparisons()
+    if comparisons is not None:
+        blocks["comparisons()"] = comparisons.rows(m)
+
+    def is_private(channel: Float) -> bool:
+        return checked.audit(channel).verdict == "certified"
+
+    for channel in border_channels(checked.shape, is_private, checked.rng, CHANNELS):
+        if notion.is_separated and (block := notion.separate(channel, checked.inputs)) is not None:
+            blocks["separate()"] = block
+        for name, block in blocks.items():
+            excess = float(block.violation(channel).max(initial=0.0))
+            require(
+                excess <= TOLERANCE,
+                f"{name} is stricter than audit(): it excludes a certified channel by {excess:.3g}",
+            )
+        blocks.pop("separate()", None)
 
 
 def _tightness(checked: _CheckedNotion) -> None:
@@ -426,6 +456,7 @@ def _post_processing(checked: _CheckedNotion) -> None:
 _CHECKS: dict[str, Callable[[_CheckedNotion], None]] = {
     "results": _results,
     "rows and audit": _rows_and_audit,
+    "strictness": _strictness,
     "tightness": _tightness,
     "ties": _ties,
     "events": _events,

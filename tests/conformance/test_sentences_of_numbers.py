@@ -281,6 +281,7 @@ def audits() -> dict[str, Audited]:
             epsilon = None if claim is None else float(claim.epsilon)
             pairs = COMPARED.get(kind, every)(n)
             found[f"{name}, {kind}"] = Audited(mechanism.audit(claim), rows, pairs, epsilon)
+    found |= audits_of_averages()
     sets = SubsetSelection(5, 1.0)
     found["sets"] = Audited(sets.audit(), column_of(sets).rows, every(5), 1.0)
     for epsilon in (0.5, 1.0, 5.0):
@@ -288,6 +289,31 @@ def audits() -> dict[str, Audited]:
         rows = [[near, 1 - near], [1 - near, near]]
         audit = lo.mean.Duchi(epsilon).audit()
         found[f"mean of numbers, {epsilon}"] = Audited(audit, rows, every(2), epsilon)
+    return found
+
+
+def audits_of_averages() -> dict[str, Audited]:
+    """Audits against the average of all rows, and of the averages of two halves; averages are rows
+    too.
+    """
+    found = {}
+    for name, mechanism in AUDITED.items():
+        n = len(mechanism.inputs)
+        if n < 2:
+            continue
+        rows = [[Fraction(int(mass), 2**53) for mass in row] for row in mechanism.masses]
+        mean = [sum(column) / n for column in zip(*rows, strict=True)]
+        labels = list(mechanism.inputs)
+        leakage = lo.PML(0.3, dict.fromkeys(labels, 1))
+        pairs = {(x, n) for x in range(n)}
+        found[f"{name}, leakage"] = Audited(mechanism.audit(leakage), [*rows, mean], pairs, 0.3)
+        first = {label: int(x == 0) for x, label in enumerate(labels)}
+        rest = {label: int(x > 0) for x, label in enumerate(labels)}
+        secrets = lo.Secrets(0.3, {"first": first, "rest": rest})
+        others = [sum(column) / (n - 1) for column in zip(*rows[1:], strict=True)]
+        found[f"{name}, secrets"] = Audited(
+            mechanism.audit(secrets), [rows[0], others], every(2), 0.3
+        )
     return found
 
 
@@ -481,6 +507,7 @@ TRUTHS: dict[tuple[str, str], Callable[[Any, str], bool]] = {
     ),
     ("attained", "perhaps not"): lambda world, text: not world.curve.is_attained,
     ("no witness", "equal"): lambda world, text: world.is_equal,
+    ("no witness", "equal averages"): lambda world, text: world.is_equal,
     ("no witness", "within"): lambda world, text: not world.exceeds() and not world.is_equal,
     ("smallest delta", "none"): lambda world, text: (
         world.epsilon is None
