@@ -274,7 +274,7 @@ def _strictness(checked: _CheckedNotion) -> None:
     notion = checked.notion
     problem = checked.problem(notion, checked.gains[0])
     m = checked.shape[1]
-    blocks = {"rows()": checked.rows}
+    blocks = {} if checked.rows is None else {"rows()": checked.rows}
     if (definition := problem.definition()) is not None and not definition.is_shared:
         blocks["definition()"] = definition.rows(m)
     comparisons = None if problem.ties() is not None else problem.comparisons()
