@@ -314,7 +314,9 @@ def require_valid(problem: Problem, block: RowBlock) -> None:
 
 
 def _is_listed(problem: Problem, block: RowBlock) -> bool:
-    """Whether a block is the list of all rows of the notion."""
+    """Whether a block is the list of all rows of the notion, number by number: the same rows in
+    another order or with other coefficients are not the definition.
+    """
     try:
         rows = problem.privacy.rows(problem.inputs, len(problem.outputs))
     except NotRepresentableError:

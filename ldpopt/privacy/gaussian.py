@@ -129,7 +129,9 @@ class GaussianLDP(SeparableNotion):
 
     @classmethod
     def example(cls, epsilon: float | str, inputs: Names) -> Self:
-        """``mu`` of the size of the budget."""
+        """A notion with ``mu`` of the size of the budget, as the tests of all kinds need one that
+        grows with epsilon; the two numbers mean different things.
+        """
         return cls(round(float(Budget(epsilon)), 6))
 
 

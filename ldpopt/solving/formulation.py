@@ -112,7 +112,7 @@ def size(problem: Problem, form: ProgramForm) -> Size:
     if (ties := _ties_of(problem, form)) is not None and form == "events":
         pairs = _n_pairs(ties)
         return Size(form, rows + pairs * (m + 1), columns + pairs * m, nonzeros + 4 * pairs * m)
-    if ties is not None and ties.is_compact and form in ("compact", "relaxation"):
+    if ties is not None and form in ("compact", "relaxation"):
         caps = float(
             np.count_nonzero(ties.capped_inputs()) * np.count_nonzero(ties.tied_outputs(m))
         )
@@ -364,16 +364,15 @@ def _relaxation(problem: Problem) -> ChannelProgram:
     rows if they are few, else row sums alone.
     """
     ties = _ties_of(problem, "relaxation")
-    m = len(problem.outputs)
     if ties is not None and ties.is_compact:
         return _compact(problem, "relaxation")
-    if ties is not None:
-        return add_rows(row_sums(problem), ties.rows(m), problem)
+    program = row_sums(problem)
+    m = len(problem.outputs)
     with suppress(NotRepresentableError):
-        block = problem.privacy.rows(problem.inputs, m)
-        if len(block.x) <= STARTING_NONZEROS:
-            return add_rows(row_sums(problem), block, problem)
-    return row_sums(problem)
+        block = problem.privacy.rows(problem.inputs, m) if ties is None else ties.rows(m)
+        if ties or len(block.x) <= STARTING_NONZEROS:
+            program = add_rows(program, block, problem)
+    return program
 
 
 def _events(problem: Problem) -> ChannelProgram:
