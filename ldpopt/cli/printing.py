@@ -242,7 +242,7 @@ def save_table(path: str, entries: list[dict[str, Any]]) -> None:
     )
     with writing(path, list(table.schema)) as write:
         write([column.combine_chunks() for column in table.columns])
-    say(f"note: {path} has the table, of {len(entries):,} rows")
+    say(f"note: {path} has the table, of {len(entries):,} row{'s'[: len(entries) != 1]}")
 
 
 # Progress
