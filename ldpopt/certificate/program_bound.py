@@ -318,7 +318,7 @@ def _is_listed(problem: Problem, block: RowBlock) -> bool:
     another order or with other coefficients are not the definition.
     """
     try:
-        rows = problem.privacy.rows(problem.inputs, len(problem.outputs))
+        rows = problem.privacy.starting_rows(problem.inputs, problem.outputs)
     except NotRepresentableError:
         return False
     parts = ("row", "x", "y", "coefficient", "lower", "upper")

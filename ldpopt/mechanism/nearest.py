@@ -121,7 +121,7 @@ class _Program:
         self.shape = channel.shape
         # tangents can be added without end, and the repair removes what the solver leaves
         self.tolerance = 0.0 if ties is not None else SOLVER_TOLERANCE
-        self.starts_empty = False  # whether all rows of the notion are generated
+        self.is_generated = False  # whether rows of a notion without ties are generated
 
     def solved(self, deadline: Deadline) -> tuple[Float | None, bool]:
         """The nearest channel up to the solver's tolerances or that of the last relaxation; whether
@@ -165,7 +165,7 @@ class _Program:
             channel /= channel.sum(axis=1, keepdims=True)
             # a program with all rows of its notion from the start needs no others
             is_generated = self.privacy.is_separated and (
-                self.ties is not None or self.starts_empty
+                self.ties is not None or self.is_generated
             )
             violated = self.privacy.separate(channel, self.inputs) if is_generated else None
             if violated is None or violated.violation(channel).max(initial=0.0) <= self.tolerance:
@@ -182,8 +182,11 @@ class _Program:
             except NotRepresentableError:
                 if not self.privacy.is_separated:
                     raise
-                self.starts_empty = True  # all of its rows are generated
-                return []
+                self.is_generated = True
+            try:
+                return self._of_block(self.privacy.starting_rows(self.inputs, self.outputs))
+            except NotRepresentableError:
+                return []  # all of its rows are generated
         if isinstance(ties, Comparisons) or not ties.is_compact:
             return self._of_block(ties.rows(m))
         tied = np.flatnonzero(ties.tied_outputs(m))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import reduce
 from typing import Any, ClassVar, Self
 
@@ -20,6 +21,7 @@ from ldpopt.foundation.labels import Names
 from ldpopt.foundation.numbers import Float, listed_items, short_repr
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.comparisons import Comparisons
+from ldpopt.privacy.events import events_hold, height_of_ties
 from ldpopt.privacy.notion import Notion, from_table, require_notion, to_table
 from ldpopt.privacy.plain import MisstatedError, Table, at_key, required
 
@@ -147,13 +149,37 @@ class Intersection(Notion):
                 blocks.append(_written(part, inputs, m))
         return _stacked(blocks)
 
+    def starting_rows(self, inputs: Names, outputs: Names) -> RowBlock:
+        """The comparisons, and the rows of notions whose rows are not generated."""
+        m = len(outputs)
+        lists = [part.comparisons(inputs, outputs) for part in self.notions]
+        compared = _joined(lists)
+        blocks = [] if compared is None else [compared.rows(m)]
+        for part, comparisons in zip(self.notions, lists, strict=True):
+            if comparisons is None and not part.is_separated:
+                blocks.append(part.labelled_rows(inputs, outputs))
+        return _stacked(blocks)
+
     def separate(self, channel: Float, inputs: Names) -> RowBlock | None:
-        """Rows of any of the notions that a channel violates, shape (n, m); None if there are
-        none.
+        """Rows that a channel violates, shape (n, m), of the first notion whose rows are generated;
+        None if there are none.
+
+        All rows of the other notions are among `starting_rows`.
         """
-        blocks = [_violated(part, channel, inputs) for part in self.notions]
-        listed = [block for block in blocks if block is not None]
-        return _stacked(listed) if listed else None
+        for part in self._separated:
+            block: RowBlock | None = part.separate(channel, inputs)
+            if block is not None:
+                return block
+        return None
+
+    @property
+    def _separated(self) -> list[Any]:
+        """The notions whose rows are generated."""
+        return [part for part in self.notions if part.is_separated]
+
+    def is_valid(self, block: RowBlock) -> bool:
+        """Whether all rows are of one of the notions whose rows are generated."""
+        return any(_recognizes(part, block) for part in self._separated)
 
     def audit(self, channel: Any) -> Audit:
         """Audit each notion; the result is that of the first one that fails, else that of the
@@ -225,34 +251,26 @@ def _written(part: Notion, inputs: Names, n_outputs: int) -> RowBlock:
         raise NotRepresentableError(error.what, code="rows", do=do) from None
 
 
-def _violated(part: Notion, channel: Float, inputs: Names) -> RowBlock | None:
-    """Rows of one notion that a channel violates; None if there are none."""
-    if part.is_separated:
-        block: RowBlock | None = part.separate(channel, inputs)  # type: ignore[attr-defined]
-        return block
-    rows = part.rows(inputs, channel.shape[1])
-    kept = np.flatnonzero(rows.violation(channel) > 0)
-    return _chosen(rows, kept) if len(kept) else None
-
-
-def _chosen(block: RowBlock, kept: Any) -> RowBlock:
-    """Some rows of a block."""
-    number = np.full(len(block), -1)
-    number[kept] = np.arange(len(kept))
-    entries = number[block.row] >= 0
-    return RowBlock(
-        block.name,
-        number[block.row[entries]],
-        block.x[entries],
-        block.y[entries],
-        block.coefficient[entries],
-        block.lower[kept],
-        block.upper[kept],
-    )
+def _recognizes(part: Any, block: RowBlock) -> bool:
+    """Whether a notion states, from the numbers alone, that private channels satisfy all rows."""
+    if part.is_valid(block):
+        return True
+    if part.excess(Fraction(1, 2)) is not None:
+        return events_hold(block, part.excess)
+    inputs = block.inputs
+    ties = None if inputs is None else part.definition(inputs, block.outputs)
+    if ties is None or not ties.is_shared:
+        return False
+    tied = np.zeros((ties.n, ties.n), bool)
+    tied[ties.pairs()] = True
+    return events_hold(block, height_of_ties(ties), tied)
 
 
 def _stacked(blocks: list[RowBlock]) -> RowBlock:
-    """The rows of several blocks under one name."""
+    """The rows of several blocks under one name; none of no blocks."""
+    if not blocks:
+        none = np.zeros(0, np.int64)
+        return RowBlock("privacy", none, none, none, np.zeros(0), np.zeros(0), np.zeros(0))
     offsets = np.cumsum([0, *(len(block) for block in blocks)]).tolist()
     shifted = [block.row + k for block, k in zip(blocks, offsets, strict=False)]
     return RowBlock(

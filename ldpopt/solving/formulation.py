@@ -38,8 +38,6 @@ ProgramForm = Literal["compact", "pairwise", "events", "averages", "relaxation"]
 
 # largest binary exponent of a worst case's utility at which it is not scaled
 MAX_UNSCALED_EXPONENT = 10
-# largest number of non-zeros of a separable notion's own rows with which row generation starts
-STARTING_NONZEROS = 20_000
 # Memory of a simplex solver per non-zero of the program, factors included (measured with HiGHS)
 BYTES_PER_NONZERO = 200
 
@@ -369,9 +367,12 @@ def _relaxation(problem: Problem) -> ChannelProgram:
     program = row_sums(problem)
     m = len(problem.outputs)
     with suppress(NotRepresentableError):
-        block = problem.privacy.rows(problem.inputs, m) if ties is None else ties.rows(m)
-        if ties or len(block.x) <= STARTING_NONZEROS:
-            program = add_rows(program, block, problem)
+        block = (
+            problem.privacy.starting_rows(problem.inputs, problem.outputs)
+            if ties is None
+            else ties.rows(m)
+        )
+        program = add_rows(program, block, problem)
     return program
 
 
