@@ -170,7 +170,7 @@ def run_plan(steps: tuple[Step[Method], ...], task: Task) -> tuple[RawSolution, 
             raw = _checked(_run_step(step, steps, task, notes), task)
             last = step.method
         except NotRepresentableError as error:
-            if step is steps[-1] and best is None:
+            if step is steps[-1] and (best is None or best.channel is None):
                 raise
             _note(notes, f"{step.method} refused the problem: {error.what}")
             continue

@@ -72,6 +72,8 @@ class _CheckedNotion:
             if not self.notion.is_separated:
                 raise
             return None
+        if rows is None:  # a refusal is an error, not a missing result
+            raise AssertionError(f"{_returned(self.notion, 'rows', rows)}, not a RowBlock")
         return rows
 
     def relaxed(self, gain: Float) -> Float:
@@ -209,7 +211,7 @@ def _result(notion: Notion, method: str, call: Callable[[], Any]) -> Any:
     """Result of a method; an unexpected error is named with class and method."""
     try:
         return call()
-    except LdpoptError:
+    except (LdpoptError, AssertionError):
         raise
     except Exception as error:
         raise AssertionError(
