@@ -74,9 +74,10 @@ from itertools import (
     permutations,
     product,
 )
-from math import ceil, comb, e, floor, frexp, gcd, isqrt, lcm, prod
+from math import ceil, comb, e, exp, floor, frexp, gcd, isqrt, lcm, pi, prod, sqrt
 from operator import add, mul, ne
 from pathlib import Path
+from statistics import NormalDist
 from typing import NamedTuple
 
 S = 2**1074  # doubles are integers over it
@@ -363,15 +364,23 @@ def least_ratio(epsilon):
 # A notion ties answers to each other. If i is tied to k at the distance d, no report may be more
 # than e**(epsilon d) times as likely under i as under k, up to delta.
 
-# The keys of each kind in a file, beside kind and epsilon.
+# The keys of each kind in a file, beside kind.
 KEYS = {
-    "pure": "",
-    "approximate": "delta form",
-    "graph": "edges parts neighbors",
-    "metric": "distance",
-    "one_sided": "sensitive",
-    "utility_optimized": "sensitive protected",
+    "pure": "epsilon",
+    "approximate": "epsilon delta form edges neighbors",
+    "graph": "epsilon edges parts neighbors",
+    "metric": "epsilon distance",
+    "one_sided": "epsilon sensitive",
+    "utility_optimized": "epsilon sensitive protected",
+    "curve": "points",
+    "gaussian": "mu",
 }
+
+
+def need_keys(table):
+    """Refuse a key that the kind of a notion does not have."""
+    known = {"kind", *KEYS[table["kind"]].split()}
+    need(set(table) <= known, f"unknown key among {sorted(table)}")
 
 
 class Notion:
@@ -396,10 +405,7 @@ class Notion:
         self.epsilon = table["epsilon"]
         nats(self.epsilon)  # refused if it is none
         need(kind in TIES_OF, f"unknown kind {kind!r:.60}")
-        need(
-            set(table) <= {"kind", "epsilon", *KEYS[kind].split()},
-            f"unknown key among {sorted(table)}",
-        )
+        need_keys(table)
         sensitive = sensitive_of(table, place) if "sensitive" in KEYS[kind] else set()
         self.delta = delta_of(table) if kind == "approximate" else 0
         self.single = table.get("form") == "entry"
@@ -572,9 +578,14 @@ def pairs_of_metric(table, place):
     return ties
 
 
+def pairs_of_delta(table, place):
+    """The edges of a graph, if the file has one; else nothing is listed, as all are tied."""
+    return pairs_of_graph(table, place) if {"edges", "neighbors"} & set(table) else None
+
+
 TIES_OF = {
     "pure": all_pairs,
-    "approximate": all_pairs,
+    "approximate": pairs_of_delta,
     "graph": pairs_of_graph,
     "metric": pairs_of_metric,
     "one_sided": all_pairs,
@@ -620,6 +631,139 @@ def owners_of(table, place, sensitive, outputs):
         "an unprotected report without an owner, or a protected one not known",
     )
     return [None if y in kept else place[y] for y in outputs]
+
+
+# 3b. Privacy notions of many budgets
+#
+# Each states what ``b P(i, E) - P(k, E)`` is at most, for every ``b > 0``.
+
+
+class Curve:
+    """``b P(i, E) - P(k, E) <= excess(b)`` for all answers ``i != k``, events ``E`` and ``b > 0``.
+
+    Several budgets at once: ``P(i, E) <= e**epsilon P(k, E) + delta`` for each of the ``points``.
+    """
+
+    def __init__(self, table, inputs, outputs):
+        need_keys(table)
+        self.n = len(inputs)
+        self.owner = [None] * len(outputs)
+        self.unit = None
+        self.read(table, inputs, outputs)
+
+    def read(self, table, inputs, outputs):
+        """One notion for each point; no two have one epsilon."""
+        points = [listed(point) for point in listed(table["points"])]
+        need(points and {len(point) for point in points} == {2}, "points are pairs")
+        kind = {"kind": "approximate"}
+        self.points = [
+            Notion(kind | {"epsilon": e, "delta": delta}, inputs, outputs) for e, delta in points
+        ]
+        known = {nats(point.epsilon)[1:] for point in self.points}
+        need(len(known) == len(points), "an epsilon occurs twice")
+
+    def audit(self, rows):
+        """Refuse masses that violate a point."""
+        for point in self.points:
+            point.audit(rows)
+
+    def excess(self, b):
+        """The least ``b delta + (b e**epsilon - 1)+`` of all points, as ``P(k, E) <= 1``."""
+        bounds = []
+        for point in self.points:
+            ratio, _, high = nats(point.epsilon)
+            above = ratio or near("exp", high, up=True)
+            bounds.append(b * Fraction(point.delta, S) + max(b * above - 1, 0))
+        return min(bounds)
+
+
+class Gaussian(Curve):
+    """``P(i, E) <= Phi(Phi**-1(P(k, E)) + mu)``: its curve lies below all of its tangents."""
+
+    def read(self, table, inputs, outputs):
+        """``mu`` in (0, 20], as it is written: 0.4 is 4/10."""
+        text = str(table["mu"])
+        is_number = type(table["mu"]) in (int, float, str) and len(text) <= 500
+        need(
+            is_number and re.fullmatch(r"[-+0-9./]+(e[-+]?[0-9]{1,4})?", text), "mu is not a number"
+        )
+        self.mu = Fraction(text)
+        is_small = self.mu.denominator.bit_length() <= 5000
+        need(0 < self.mu <= 20 and is_small, "mu is not above 0 and at most 20")
+
+    def audit(self, rows):
+        """Refuse masses that violate the claim at an event of the largest likelihood ratios.
+
+        Between two of these events the curve of a pair is straight, and that of the claim is
+        concave: both compare alike at all others (thm-curves-gaussian).
+        """
+        afford(20000 * self.n * self.n * len(self.owner))
+        for i, k in permutations(range(self.n), 2):
+            used = [y for y in range(len(self.owner)) if rows[i][y] or rows[k][y]]
+            used.sort(key=lambda y: Fraction(rows[i][y], rows[i][y] + rows[k][y]), reverse=True)
+            over = accumulate(rows[i][y] for y in used)
+            under = accumulate(rows[k][y] for y in used)
+            for w, u in zip(over, under):
+                need(self.allows(w, u), f"not private: input {i} against input {k}", ClaimError)
+
+    def allows(self, w, u):
+        """Whether ``w <= UNIT Phi(Phi**-1(u / UNIT) + mu)``, decided with a smaller ``Phi``."""
+        if w <= u:
+            return True
+        if u == 0 or w == UNIT:
+            return False
+        tail = Fraction(min(u, UNIT - u), UNIT)
+        z = Fraction(NormalDist().inv_cdf(float(tail))) * (1 if 2 * u <= UNIT else -1)
+        share = Fraction(u, UNIT)
+        for step in range(3):  # a float proposes z, and Newton's steps a better one
+            slack = Fraction(1, 10 ** (12 << step))
+            if normal(z - slack)[1] <= share and w <= UNIT * normal(z - slack + self.mu)[0]:
+                return True
+            height = Fraction(exp(-(float(z) ** 2) / 2) / sqrt(2 * pi))
+            z += floor((share - normal(z)[0]) / height * 2**400) * Fraction(1, 2**400)
+        return False
+
+    def excess(self, b):
+        """``b Phi(z + mu) - Phi(z)`` at ``z = ln b / mu - mu / 2``, rounded up.
+
+        The tangent of slope ``1 / b`` touches the curve there (thm-curves-gaussian).
+        """
+        low, high = (near("ln", b, up) / self.mu - self.mu / 2 for up in (False, True))
+        return b * normal(high + self.mu)[1] - normal(low)[0]
+
+
+OF_CURVES = {"curve": Curve, "gaussian": Gaussian}
+
+# 2**-1000 is far above the tails beyond 40; the digits are those of pi, cut off
+BEYOND = 40
+DIGITS = (
+    "3141592653589793238462643383279502884197169399375105820974944592307816406286208998628034825"
+)
+
+
+@cache
+def normal(z):
+    """Rationals around the normal distribution function, ``2**-279`` apart.
+
+    ``Phi(z) = 1/2 + (z - z**3/(2 3) + z**5/(2**2 2! 5) - ...) / sqrt(2 pi)``. A term is cut off by
+    1 at most, which grows by ``e**(z z/2) < 2**(z z)``, and there are fewer than ``2**14``.
+    """
+    if abs(z) > BEYOND:
+        least = Fraction(1, 2**1000)
+        return (1 - least, Fraction(1)) if z > 0 else (Fraction(0), least)
+    bits = 400 + 2 * int(z * z)
+    power = floor(z * 2**bits)
+    square = floor(z * z * 2**bits)
+    total, k = 0, 0
+    while power not in (0, -1) or k <= z * z:
+        total += power // (2 * k + 1)
+        k += 1
+        power = -power * square // (2 * k << bits)
+    digits = len(DIGITS) - 1
+    root = Fraction(isqrt(2 * int(DIGITS) * 10 ** (digits + 2)), 10 ** (digits + 1))
+    value = Fraction(1, 2) + Fraction(total, 2**bits) / root
+    error = Fraction(1, 2**280)
+    return max(value - error, Fraction(0)), min(value + error, Fraction(1))
 
 
 # 3a. Privacy notions that compare averages
@@ -987,7 +1131,11 @@ class Problem:
         fits = not self.prior or (min(self.prior) >= 0 and abs(sum(self.prior) - S) <= S >> 30)
         need(fits, "the prior does not sum to 1")
         self.spreads = [max(row) - min(row) for row in self.utility]
-        self.notion = notion_of(privacy, inputs, outputs, self.prior)
+        of_kind = OF_CURVES.get(privacy["kind"])
+        if of_kind:
+            self.notion = of_kind(privacy, inputs, outputs)
+        else:
+            self.notion = notion_of(privacy, inputs, outputs, self.prior)
         need(
             len({block["name"] for block in listed(blocks)}) == len(blocks),
             "two constraints have one name",
@@ -1069,7 +1217,8 @@ class Problem:
             need(len(set(used)) == len(used), "a comparison and a report have two multipliers")
             constant = 0
         else:
-            constant = sum(self.relax_pair(costs, row, total) for row in listed(privacy))
+            relax = self.relax_event if isinstance(self.notion, Curve) else self.relax_pair
+            constant = sum(relax(costs, row, total) for row in listed(privacy))
         for name, values in constraints.items():
             constant += self.relax_constraint(costs, name, values, total)
         # In both forms: an answer that may give no report at all is refused here.
@@ -1104,6 +1253,18 @@ class Problem:
             costs[i][y] -= value * b
             costs[k][y] += value * S
         return -(-value * b * self.notion.delta // S)  # rounded up
+
+    def relax_event(self, costs, row, total):
+        """As `relax_pair`, for a row ``b P(i, E) - P(k, E) <= excess(b)`` of a curve."""
+        i, k, event, value, b = listed(row)
+        value, b = double(value) * total, double(b)
+        places = {whole(y, self.m) for y in listed(event)}
+        fits = whole(i, self.n) != whole(k, self.n) and event == sorted(places)
+        need(fits and value > 0 and b > 0, "a multiplier that does not belong to an event")
+        for y in event:
+            costs[i][y] -= value * b
+            costs[k][y] += value * S
+        return ceil(value * S * self.notion.excess(Fraction(b, S)))
 
     def relax_constraint(self, costs, name, values, total):
         """Move rows ``lower <= sum a P(x, y) <= upper`` into the costs; what they add to the bound.

@@ -260,6 +260,10 @@ def _whole_rays_hold(
 ) -> bool:
     """Whether ``v N v <= (y.v)(r.v)`` for all rays of integers, and so for the cone.
 
+    Nothing is enclosed here, in contrast to rays of logarithms: the ratios of the notion were
+    rounded up when the rays were listed, so that their cone has all private columns, and these rays
+    are exactly those of that cone. Reports of one answer alone are rays of the list as well.
+
     A ray of answers of weight 0 alone also needs ``y.v >= 0``: the bound adds ``y`` over a channel.
     """
     matrix = form.whole * (line.denominator * weights.denominator)

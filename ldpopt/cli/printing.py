@@ -149,7 +149,7 @@ def picked(thing: Any, *names: str) -> dict[str, Any]:
 
 def audit_data(audit: Any) -> dict[str, Any]:
     """An audit as JSON data."""
-    return picked(audit, "epsilon", "delta", "verdict")
+    return picked(audit, "epsilon", "delta", "verdict", *([] if audit.mu is None else ["mu"]))
 
 
 # Files

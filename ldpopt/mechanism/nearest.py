@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from ldpopt.auditing.exact_matrices import ROW_SUM_TOLERANCE
+from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import RowBlock
@@ -26,6 +27,8 @@ from ldpopt.privacy import Comparisons, Ties
 AVERAGE_WEIGHT = 1e-3  # weight of the average total variation beside the largest
 # a rounding that moves at most this mass is accepted: the channel was private up to tolerances
 SMALL_MOVE = 1e-6
+# largest violation of a generated row that is a rounding error of the solver
+SOLVER_TOLERANCE = 1e-8
 LEAST_TOLERANCE = 1e-10  # smallest tolerance of HiGHS
 MAX_SECONDS = 20.0  # time for the linear programs; a channel of 30 answers takes .2 to 5 s
 
@@ -40,20 +43,23 @@ def nearest_private(
     """The nearest private rounding of a row-stochastic channel, (n, m), and notes on its cost."""
     ties = privacy.ties(inputs, outputs)
     comparisons = privacy.comparisons(inputs, outputs) if ties is None else None
-    best, last = round_private(channel, ties, audit, comparisons)
+    part = privacy.compared_part(inputs, outputs) if ties is None else None
+    best, last = round_private(channel, ties, audit, comparisons, part)
     if best is None:
         raise no_private_channel(privacy, last)
     notes, channel = cleaning_of(channel), np.maximum(channel, 0.0)
     channel = channel / channel.sum(axis=1, keepdims=True)
     if best.moved > SMALL_MOVE:
-        program = _Program(channel, privacy, ties or comparisons, inputs)
+        program = _Program(channel, privacy, ties or comparisons, inputs, outputs)
         solution, is_finished = program.solved(Deadline.after(MAX_SECONDS))
         if not is_finished:
             notes.append(
                 "a nearer channel may exist: the linear program was not solved within "
                 f"{MAX_SECONDS:g} s"
             )
-        other = None if solution is None else round_private(solution, ties, audit, comparisons)[0]
+        other = None
+        if solution is not None:
+            other, _ = round_private(solution, ties, audit, comparisons, part)
         if other is not None and (moved := largest_move(other.channel, channel)) < best.moved:
             best = Rounded(other.channel, other.audit, moved)
     average = float(np.maximum(best.channel - channel, 0).sum(axis=1).mean())
@@ -108,9 +114,14 @@ class _Program:
         privacy: Any,
         ties: Ties | Comparisons | None,
         inputs: Sequence[Hashable],
+        outputs: Sequence[Hashable] = (),
     ) -> None:
         self.given, self.privacy, self.ties, self.inputs = channel, privacy, ties, inputs
+        self.outputs = outputs  # a notion without ties and comparisons needs them
         self.shape = channel.shape
+        # tangents can be added without end, and the repair removes what the solver leaves
+        self.tolerance = 0.0 if ties is not None else SOLVER_TOLERANCE
+        self.is_generated = False  # whether rows of a notion without ties are generated
 
     def solved(self, deadline: Deadline) -> tuple[Float | None, bool]:
         """The nearest channel up to the solver's tolerances or that of the last relaxation; whether
@@ -152,10 +163,12 @@ class _Program:
                 break
             channel = np.maximum(solution.x[:size].reshape(n, m), 0.0)
             channel /= channel.sum(axis=1, keepdims=True)
-            violated = (
-                self.privacy.separate(channel, self.inputs) if self.privacy.is_separated else None
+            # a program with all rows of its notion from the start needs no others
+            is_generated = self.privacy.is_separated and (
+                self.ties is not None or self.is_generated
             )
-            if violated is None:
+            violated = self.privacy.separate(channel, self.inputs) if is_generated else None
+            if violated is None or violated.violation(channel).max(initial=0.0) <= self.tolerance:
                 return channel, True
             blocks += self._of_block(violated)
         return channel, False
@@ -164,7 +177,16 @@ class _Program:
         """Rows of the notion: by column minima, for pairs, or those that it writes."""
         (n, m), ties = self.shape, self.ties
         if ties is None:
-            return self._of_block(self.privacy.rows(self.inputs, m))
+            try:
+                return self._of_block(self.privacy.labelled_rows(self.inputs, self.outputs))
+            except NotRepresentableError:
+                if not self.privacy.is_separated:
+                    raise
+                self.is_generated = True
+            try:
+                return self._of_block(self.privacy.starting_rows(self.inputs, self.outputs))
+            except NotRepresentableError:
+                return []  # all of its rows are generated
         if isinstance(ties, Comparisons) or not ties.is_compact:
             return self._of_block(ties.rows(m))
         tied = np.flatnonzero(ties.tied_outputs(m))

@@ -61,7 +61,8 @@ def repair(
         audit: Audit = privacy.audit(audited[0])
         return audit
 
-    nearest, last = round_private(values, ties, decide, comparisons)
+    part = privacy.compared_part(names, reports) if ties is None else None
+    nearest, last = round_private(values, ties, decide, comparisons, part)
     if comparisons is not None and nearest is not None and nearest.moved > ACCEPTED_MOVE:
         nearest = _nearer(nearest, values, privacy, comparisons, names, decide)
     if nearest is None:

@@ -69,13 +69,17 @@ def round_private(
     ties: Ties | None,
     audit: ChannelAudit,
     comparisons: Comparisons | None = None,
+    part: Comparisons | None = None,
 ) -> tuple[Rounded | None, Audit | None]:
     """The nearest rounding of a channel, (n, m), that passes the audit, and the last audit.
 
-    Notions without ties are rounded by their comparisons, if they have any.
+    Notions without ties are rounded by their comparisons, if they have any. If these are only a
+    ``part`` of the definition, what they repair is mixed until the audit passes.
     """
     if ties is None and comparisons is not None:
         return _round_by_constants(original, comparisons, audit)
+    if ties is None and part is not None:
+        return _round_by_part(original, part, audit)
     values = _normalize(original, ties)
     normalized = values if ties is None or ties.owner is None else _normalize(original, None)
     noise = SMALL_CHANNEL_MAX_NOISE if values.size <= SMALL_CHANNEL_ENTRIES else MAX_NOISE
@@ -128,6 +132,31 @@ def _round_by_constants(
     if decided.verdict != "certified":
         return None, decided
     return Rounded(channel, decided, largest_move(channel, normalized)), decided
+
+
+def _round_by_part(
+    original: Float, part: Comparisons, audit: ChannelAudit
+) -> tuple[Rounded | None, Audit | None]:
+    """What `round_private` returns, for comparisons that are not the whole notion.
+
+    A mixture of the repaired channel with equal rows over its compared outputs satisfies the
+    comparisons, and the more so the rest of the notion, the more of it is equal.
+    """
+    normalized = _normalize(original, None)
+    values = _normalize(original, part)
+    values[:, values.max(axis=0) < MAX_NOISE] = 0.0
+    values = repaired_by_constants(_normalize(values, part), part) / ROW_TOTAL
+    mean = values.mean(axis=0) * part.tied_outputs(values.shape[1])
+    last = audit(values)
+    if last.verdict == "certified":
+        return Rounded(values, last, largest_move(values, normalized)), last
+    for counts in _by_mixing(values, mean / mean.sum()) if mean.any() else ():
+        # a rounding of each mixture breaks comparisons by less than a constant repairs
+        channel = repaired_by_constants(counts / ROW_TOTAL, part) / ROW_TOTAL
+        last = audit(channel)
+        if last.verdict == "certified":
+            return Rounded(channel, last, largest_move(channel, normalized)), last
+    return None, last
 
 
 def no_private_channel(privacy: Any, audit: Audit | None) -> PrivacyViolationError:

@@ -54,6 +54,12 @@ class ConvexOptimum(HasFacts):
     columns: Float
     certificate: ConvexCertificate | RayCertificate | None = None
 
+    def __repr__(self) -> str:
+        """Value and bound as floats, and the regime; the bound of a certificate is exact."""
+        numbers = f"value={self.value:.12g}, bound={float(self.bound):.12g}"
+        outputs = len(self.mechanism.outputs)
+        return f"ConvexOptimum({numbers}, gap={self.gap:.2g}, {self.regime}, {outputs} outputs)"
+
     @property
     def gap(self) -> float:
         """``bound - value``: the largest possible improvement, up to rounding."""

@@ -156,7 +156,8 @@ def prior_regions(
     sign = 1 if utility.sense == "gain" else -1
     n, m = points.shape
     is_identity = n == m and utility.sense == "gain" and np.array_equal(utility.matrix, np.eye(n))
-    is_top_k = is_identity and points.ties.is_complete  # the cells are those of the n-ary theorem
+    # the cells are those of the n-ary theorem
+    is_top_k = is_identity and points.ties is not None and points.ties.is_complete
     vertices = _by_gains(points, sign * utility.matrix)
     cells = _cells(list(vertices))
     regions = []

@@ -107,7 +107,7 @@ class ColumnCone(ConeNotion):
             if not isinstance(bound, OddsBound):
                 raise StatementError(
                     f"{short_repr(bound)} is not a bound of a cone",
-                    code="bound",
+                    code="odds-bound",
                     do="pass OddsBound(over, under, epsilon)",
                 )
         if not read:

@@ -8,7 +8,7 @@ equal, which exact repairs rely on.
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable
+from collections.abc import Hashable, Set
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import inf, isfinite
@@ -23,7 +23,7 @@ from ldpopt.foundation.labels import Names, check_labels, read_alphabet
 from ldpopt.foundation.numbers import Float, rational, require_room, short_repr
 from ldpopt.privacy.notion import ConeNotion
 from ldpopt.privacy.plain import Table, as_label, at_key, plain_budget, required
-from ldpopt.privacy.sentences import DEPENDS, NotionFacts, as_note
+from ldpopt.privacy.sentences import DEPENDS, IMPOSSIBLE, NotionFacts, as_note
 
 # largest distance from 1 of the sum of probabilities without labels, as for a problem's prior
 SUM_TOLERANCE = Fraction(1, 10**9)
@@ -53,7 +53,8 @@ class Distribution:
             return values
         require_room(values, name)
         plain, (labels, _) = take_labels(values, name, ("input",))
-        if isinstance(plain, (str, bytes)) or not hasattr(plain, "__len__") or not len(plain):
+        is_unordered = isinstance(plain, (str, bytes, Set))
+        if is_unordered or not hasattr(plain, "__len__") or not len(plain):
             raise StatementError(
                 f"the {name} {short_repr(values)} has no weights",
                 code="distribution",
@@ -126,7 +127,7 @@ class Distribution:
         if not all(isinstance(part, list) and len(part) == 2 for part in values):
             raise StatementError(
                 f"the {name} is neither a list of numbers nor of pairs of label and weight",
-                code="pairs",
+                code="weight-pairs",
                 do='write { yes = 0.6, no = 0.4 }, or [["yes", 0.6], ["no", 0.4]]',
             )
         names = [as_label(part[0]) for part in values]
@@ -226,17 +227,10 @@ class PriorNotion(ConeNotion):
 
     def notes(self, inputs: Names) -> tuple[str, ...]:
         """Whose prior it is, and which answers it rules out."""
-        weights = self.weights(inputs)
-        depends = DEPENDS.say(NotionFacts(self, inputs))
-        notes = [as_note(depends)] if depends else []
+        facts = NotionFacts(self, inputs)
+        notes = [text for topic in (DEPENDS, IMPOSSIBLE) if (text := as_note(topic.say(facts)))]
         if self.prior is not None:
             notes.append("the prior of the notion is stated, and need not be that of the problem")
-        if impossible := [label for label, w in zip(inputs, weights, strict=True) if not w]:
-            shown = ", ".join(map(str, impossible[:6])) + (", ..." * (len(impossible) > 6))
-            notes.append(
-                f"answers of probability 0 are protected as all others ({shown}): stricter than a "
-                "definition about possible answers"
-            )
         return tuple(notes)
 
     def to_plain(self, inputs: Names, *, explicit: bool = False) -> dict[str, Any]:

@@ -1,21 +1,27 @@
-"""Several notions at once."""
+"""Several notions at once: what each of them forbids is forbidden.
+
+Somebody may want pure privacy against those who know nothing, and a stricter bound against those
+who know how frequent the answers are; or a graph for neighbors, and a weaker notion for all others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import reduce
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from ldpopt.auditing.audits import Audit, Verdict
-from ldpopt.errors import StatementError
+from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import Names
 from ldpopt.foundation.numbers import Float, listed_items, short_repr
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.comparisons import Comparisons
+from ldpopt.privacy.events import events_hold, height_of_ties
 from ldpopt.privacy.notion import Notion, from_table, require_notion, to_table
 from ldpopt.privacy.plain import MisstatedError, Table, at_key, required
 
@@ -120,24 +126,60 @@ class Intersection(Notion):
     def comparisons(self, inputs: Names, outputs: Names | None = None) -> Comparisons | None:
         """The comparisons of all notions, in their order; None if a notion has none."""
         lists = [part.comparisons(inputs, outputs) for part in self.notions]
-        listed = [part for part in lists if part is not None]
-        if len(listed) < len(lists):
-            return None
-        return reduce(lambda one, two: one & two, listed)
+        return None if any(part is None for part in lists) else _joined(lists)
+
+    def compared_part(self, inputs: Names, outputs: Names) -> Comparisons | None:
+        """The comparisons of those notions that have any; None if none has."""
+        return _joined([part.comparisons(inputs, outputs) for part in self.notions])
 
     def rows(self, inputs: Names, n_outputs: int) -> RowBlock:
         """The rows of all notions."""
         if (comparisons := self.comparisons(inputs)) is not None:
             return comparisons.rows(n_outputs)
-        return _stacked([part.rows(inputs, n_outputs) for part in self.notions])
+        return _stacked([_written(part, inputs, n_outputs) for part in self.notions])
+
+    def labelled_rows(self, inputs: Names, outputs: Names) -> RowBlock:
+        """The comparisons of all notions, and the rows of those that have none."""
+        m = len(outputs)
+        lists = [part.comparisons(inputs, outputs) for part in self.notions]
+        compared = _joined(lists)
+        blocks = [] if compared is None else [compared.rows(m)]
+        for part, comparisons in zip(self.notions, lists, strict=True):
+            if comparisons is None:
+                blocks.append(_written(part, inputs, m))
+        return _stacked(blocks)
+
+    def starting_rows(self, inputs: Names, outputs: Names) -> RowBlock:
+        """The comparisons, and the rows of notions whose rows are not generated."""
+        m = len(outputs)
+        lists = [part.comparisons(inputs, outputs) for part in self.notions]
+        compared = _joined(lists)
+        blocks = [] if compared is None else [compared.rows(m)]
+        for part, comparisons in zip(self.notions, lists, strict=True):
+            if comparisons is None and not part.is_separated:
+                blocks.append(part.labelled_rows(inputs, outputs))
+        return _stacked(blocks)
 
     def separate(self, channel: Float, inputs: Names) -> RowBlock | None:
-        """Rows of any of the notions that a channel violates, shape (n, m); None if there are
-        none.
+        """Rows that a channel violates, shape (n, m), of the first notion whose rows are generated;
+        None if there are none.
+
+        All rows of the other notions are among `starting_rows`.
         """
-        blocks = [_violated(part, channel, inputs) for part in self.notions]
-        listed = [block for block in blocks if block is not None]
-        return _stacked(listed) if listed else None
+        for part in self._separated:
+            block: RowBlock | None = part.separate(channel, inputs)
+            if block is not None:
+                return block
+        return None
+
+    @property
+    def _separated(self) -> list[Any]:
+        """The notions whose rows are generated."""
+        return [part for part in self.notions if part.is_separated]
+
+    def is_valid(self, block: RowBlock) -> bool:
+        """Whether all rows are of one of the notions whose rows are generated."""
+        return any(_recognizes(part, block) for part in self._separated)
 
     def audit(self, channel: Any) -> Audit:
         """Audit each notion; the result is that of the first one that fails, else that of the
@@ -192,34 +234,43 @@ class Intersection(Notion):
         return cls([PureLDP(double), GraphDP.example(epsilon, inputs)])
 
 
-def _violated(part: Notion, channel: Float, inputs: Names) -> RowBlock | None:
-    """Rows of one notion that a channel violates; None if there are none."""
-    if part.is_separated:
-        block: RowBlock | None = part.separate(channel, inputs)  # type: ignore[attr-defined]
-        return block
-    rows = part.rows(inputs, channel.shape[1])
-    kept = np.flatnonzero(rows.violation(channel) > 0)
-    return _chosen(rows, kept) if len(kept) else None
+def _joined(lists: Sequence[Comparisons | None]) -> Comparisons | None:
+    """All comparisons of some lists; None if there is no list."""
+    listed = [part for part in lists if part is not None]
+    return reduce(lambda one, two: one & two, listed) if listed else None
 
 
-def _chosen(block: RowBlock, kept: Any) -> RowBlock:
-    """Some rows of a block."""
-    number = np.full(len(block), -1)
-    number[kept] = np.arange(len(kept))
-    entries = number[block.row] >= 0
-    return RowBlock(
-        block.name,
-        number[block.row[entries]],
-        block.x[entries],
-        block.y[entries],
-        block.coefficient[entries],
-        block.lower[kept],
-        block.upper[kept],
-    )
+def _written(part: Notion, inputs: Names, n_outputs: int) -> RowBlock:
+    """All rows of a notion; none of them are generated beside those of other notions."""
+    try:
+        return part.rows(inputs, n_outputs)
+    except NotRepresentableError as error:
+        if error.code != "rows":
+            raise
+        do = 'take fewer outputs, or form="entry", whose rows are few'
+        raise NotRepresentableError(error.what, code="rows", do=do) from None
+
+
+def _recognizes(part: Any, block: RowBlock) -> bool:
+    """Whether a notion states, from the numbers alone, that private channels satisfy all rows."""
+    if part.is_valid(block):
+        return True
+    if part.excess(Fraction(1, 2)) is not None:
+        return events_hold(block, part.excess)
+    inputs = block.inputs
+    ties = None if inputs is None else part.definition(inputs, block.outputs)
+    if ties is None or not ties.is_shared:
+        return False
+    tied = np.zeros((ties.n, ties.n), bool)
+    tied[ties.pairs()] = True
+    return events_hold(block, height_of_ties(ties), tied)
 
 
 def _stacked(blocks: list[RowBlock]) -> RowBlock:
-    """The rows of several blocks under one name."""
+    """The rows of several blocks under one name; none of no blocks."""
+    if not blocks:
+        none = np.zeros(0, np.int64)
+        return RowBlock("privacy", none, none, none, np.zeros(0), np.zeros(0), np.zeros(0))
     offsets = np.cumsum([0, *(len(block) for block in blocks)]).tolist()
     shifted = [block.row + k for block, k in zip(blocks, offsets, strict=False)]
     return RowBlock(

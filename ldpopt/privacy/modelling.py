@@ -107,10 +107,12 @@ class CvxpyRows:
         self.add(self.channel >= 0, "nonnegative")
         self.add(self.cp.sum(self.channel, axis=1) == 1, "row_sum")
 
-    def add_form(self, privacy: Any, inputs: Names, form: Form | None, ratio: Any) -> None:
+    def add_form(
+        self, privacy: Any, inputs: Names, outputs: Names, form: Form | None, ratio: Any
+    ) -> None:
         """Constrain what defines a notion: ties, comparisons, or rows of its own."""
         if form is None:
-            self.add_block(privacy.rows(inputs, self.channel.shape[1]))
+            self.add_block(privacy.labelled_rows(inputs, outputs))
         elif isinstance(form, Ties):
             self.add_ties(form, ratio)
         else:
@@ -325,7 +327,7 @@ def cvxpy_constraints(
     _hint(form, n, m)
     model = CvxpyRows(channel)
     model.add_channel()
-    model.add_form(privacy, inputs, form, read_ratio(ratio, form))
+    model.add_form(privacy, inputs, outputs, form, read_ratio(ratio, form))
     return model.constraints
 
 
@@ -398,7 +400,7 @@ def add_to_pulp(privacy: Any, model: pulp.LpProblem, channel: Mapping[Any, Any])
     rows = PulpRows(model, channel, inputs, outputs)
     rows.add_channel()
     if form is None:
-        rows.add_block(privacy.rows(inputs, len(outputs)))
+        rows.add_block(privacy.labelled_rows(inputs, outputs))
     elif isinstance(form, Ties):
         rows.add_ties(form, distinct_ratios(form))
     else:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
 from math import inf, isinf
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -28,10 +28,30 @@ from ldpopt.privacy.comparisons import Comparisons
 from ldpopt.privacy.distributions import by_labels
 from ldpopt.privacy.notion import ConeNotion, inputs_of, match_labels
 from ldpopt.privacy.plain import MisstatedError, Table, as_label, at_key, plain_budget
+from ldpopt.privacy.sentences import CHAIN, NotionFacts, as_note
 
 Rule = Literal["own", "min", "mean"]
 RULES = ("own", "min", "mean")
 Entry = tuple[Hashable, Hashable, Budget]
+
+
+class Chain(NamedTuple):
+    """Two pairs that protect a third one more than its own budget does, in nats."""
+
+    first: str
+    through: str
+    last: str
+    budget: float
+    implied: float
+
+
+@dataclass(frozen=True)
+class BudgetTable:
+    """A table of budgets as it was read: its labels, and the pairs that have a budget."""
+
+    labels: Labels
+    entries: tuple[Entry, ...]
+    is_by_position: bool  # whether the labels are the positions of an array
 
 
 @dataclass(frozen=True)
@@ -65,21 +85,17 @@ class PairwiseLDP(ConeNotion):
     """
 
     kind: ClassVar[str] = "pairwise"
-    entries: tuple[Entry, ...]
-    labels: Labels
-    is_by_position: bool = False
+    table: BudgetTable
 
     def __init__(self, table: Any) -> None:
-        labels, entries, is_by_position = _read_table(table)
-        if not entries:
+        read = table if isinstance(table, BudgetTable) else BudgetTable(*_read_table(table))
+        if not read.entries:
             raise StatementError(
                 "no pair of answers has a budget",
                 code="no-pairs",
                 do="give at least one finite budget",
             )
-        object.__setattr__(self, "labels", labels)
-        object.__setattr__(self, "entries", entries)
-        object.__setattr__(self, "is_by_position", is_by_position)
+        object.__setattr__(self, "table", read)
 
     @classmethod
     def of_answers(cls, budgets: Mapping[Hashable, float | str], rule: Rule = "own") -> Self:
@@ -121,12 +137,22 @@ class PairwiseLDP(ConeNotion):
         if not isinstance(budgets, Mapping) or len(budgets) < 2:
             raise StatementError(
                 f"{short_repr(budgets)} is not a table of budgets of at least two answers",
-                code="budgets",
+                code="answer-budgets",
                 do='pass {"ill": 0.5, "well": 2}',
             )
         read = {label: Budget.positive(epsilon) for label, epsilon in budgets.items()}
         pairs = [(x, other) for x in read for other in read if x != other]
         return cls({(x, other): _of_rule(read[x], read[other], rule) for x, other in pairs})
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The pairs that have a budget: ``(first, second, budget)``."""
+        return self.table.entries
+
+    @property
+    def labels(self) -> Labels:
+        """The labels of the table in order of appearance, or the positions of an array."""
+        return self.table.labels
 
     def __repr__(self) -> str:
         return f"PairwiseLDP(<{len(self.entries)} pairs of {len(self.labels)} answers>)"
@@ -134,7 +160,7 @@ class PairwiseLDP(ConeNotion):
     @property
     def alphabet(self) -> tuple[Hashable, ...] | None:
         """The labels of the table in order of appearance; None for an array without labels."""
-        return None if self.is_by_position else self.labels
+        return None if self.table.is_by_position else self.labels
 
     @property
     def known_inputs(self) -> tuple[Hashable, ...]:
@@ -143,7 +169,7 @@ class PairwiseLDP(ConeNotion):
 
     def _positions(self, inputs: Names) -> dict[Hashable, int]:
         """Position of each label of the table among the inputs."""
-        if not self.is_by_position:
+        if not self.table.is_by_position:
             return match_labels(self.labels, inputs, "table of budgets")
         if len(read_alphabet(inputs)) != len(self.labels):
             raise StatementError(
@@ -172,16 +198,17 @@ class PairwiseLDP(ConeNotion):
 
     def notes(self, inputs: Names) -> tuple[str, ...]:
         """A pair that a chain of others protects more than its own budget does."""
+        chain = CHAIN.say(NotionFacts(self, inputs))
+        return (as_note(chain),) if chain else ()
+
+    def tightest_chain(self, inputs: Names) -> Chain | None:
+        """The pair that two others protect most beyond its budget; None if there is none."""
         chain = _tightest_chain(self._ordered(inputs), len(self.labels))
         if chain is None:
-            return ()
+            return None
         first, through, last, budget, implied = chain
-        labels = tuple(inputs)
-        return (
-            f"a chain through answer {short_repr(labels[through])} protects "
-            f"{short_repr(labels[first])} against {short_repr(labels[last])} at {implied:.6g} in "
-            f"place of {budget:.6g}; other pairs may be protected by chains too",
-        )
+        names = [short_repr(read_alphabet(inputs)[x]) for x in (first, through, last)]
+        return Chain(names[0], names[1], names[2], budget, implied)
 
     def audit(self, channel: Any) -> Audit:
         """Decide the claim pair by pair from the channel's numbers, exactly."""
@@ -246,7 +273,7 @@ class PairwiseLDP(ConeNotion):
             if not isinstance(budgets, dict):
                 raise StatementError(
                     f"{short_repr(budgets)} is not a table of budgets",
-                    code="budgets",
+                    code="answer-budgets",
                     do="write budgets = { ill = 0.5, well = 2 }",
                 )
             named = by_labels(budgets, inputs)
@@ -282,7 +309,7 @@ def _of_pairs(rows: Any, inputs: Names) -> dict[tuple[Hashable, Hashable], Any]:
     named = set()
     do = 'write table = [["ill", "well", 0.5], ["well", "ill", 2]]'
     if not isinstance(rows, list):
-        raise MisstatedError("the table is not a list of pairs", "table", code="pairs", do=do)
+        raise MisstatedError("the table is not a list of pairs", "table", code="pair-table", do=do)
     for k, row in enumerate(rows):
         if not isinstance(row, list) or len(row) != 3:
             problem = f"{short_repr(row)} is not a pair of answers with a budget"
@@ -303,7 +330,7 @@ def _of_pairs(rows: Any, inputs: Names) -> dict[tuple[Hashable, Hashable], Any]:
                 f"{short_repr(list(pair))} {problem}",
                 "table",
                 k,
-                code="repeated-pair" if pair in named else "pair",
+                code="repeated-pair" if pair in named else "same-answer",
                 do="remove this pair",
             )
         named.add(pair)
@@ -364,7 +391,7 @@ def _of_mapping(table: Mapping[Any, Any]) -> tuple[Labels, tuple[Entry, ...]]:
         if len(key) != 2 or key[0] == key[1]:
             raise StatementError(
                 f"{short_repr(key)} is not a pair of different answers",
-                code="pair",
+                code="answer-pair",
                 do='give pairs, such as ("ill", "well")',
             )
         if (budget := _entry(value, *key)) is not None:

@@ -212,7 +212,7 @@ def _read_secrets(secrets: Any) -> tuple[tuple[Hashable, Distribution], ...]:
     if not isinstance(secrets, Mapping):
         raise StatementError(
             f"{short_repr(secrets)} is not a table of secrets",
-            code="secrets",
+            code="secret-table",
             do='pass {"ill": [0.6, 0.4], "well": [0.1, 0.9]}',
         )
     rows = tuple((name, Distribution.read(row, _row_name(name))) for name, row in secrets.items())

@@ -16,6 +16,8 @@ from ldpopt.foundation.labels import Names, read_alphabet
 from ldpopt.foundation.sentences import Sentence, Topic, at_most_text
 from ldpopt.privacy.comparisons import Comparisons
 
+MOST = 6  # answers that are named
+
 
 @dataclass(frozen=True, eq=False)
 class NotionFacts:
@@ -77,6 +79,20 @@ class NotionFacts:
         sides = zip(self.comparisons.over, self.comparisons.under, strict=True)
         single = {(*over, *under) for over, under in sides if len(over) == len(under) == 1}
         return sum(x != other for x, other in single) == self.pairs
+
+    @property
+    def impossible(self) -> str:
+        """Names of the answers to which the prior of the notion gives no weight."""
+        weights = self.privacy.weights(self.inputs)
+        names = [label for label, weight in zip(self.inputs, weights, strict=True) if not weight]
+        return ", ".join(map(str, names[:MOST])) + (", ..." * (len(names) > MOST))
+
+    @cached_property
+    def chain(self) -> Any:
+        """The pair that two others protect most beyond its budget, of a table of budgets; else
+        None.
+        """
+        return self.privacy.tightest_chain(self.inputs)
 
     @property
     def is_both_ways(self) -> bool:
@@ -213,7 +229,34 @@ PART = Topic(
 )
 """What a notion that compares pairs of answers promises, where it is one of several."""
 
-TOPICS = (PROMISE, DEPENDS, PART)
+IMPOSSIBLE = Topic(
+    "impossible answers",
+    (
+        Sentence(
+            "protected",
+            lambda facts: bool(facts.impossible),
+            "Answers of probability 0 are protected as all others ({facts.impossible}): stricter "
+            "than a definition about possible answers.",
+        ),
+    ),
+)
+"""Answers that the prior of a notion rules out."""
+
+CHAIN = Topic(
+    "chain",
+    (
+        Sentence(
+            "tighter",
+            lambda facts: facts.chain is not None,
+            "A chain through answer {facts.chain.through} protects {facts.chain.first} against "
+            "{facts.chain.last} at {facts.chain.implied:.6g} in place of {facts.chain.budget:.6g}; "
+            "other pairs may be protected by chains too.",
+        ),
+    ),
+)
+"""A pair of answers that two others protect more than its own budget does."""
+
+TOPICS = (PROMISE, DEPENDS, PART, IMPOSSIBLE, CHAIN)
 
 
 def as_note(sentence: str) -> str:

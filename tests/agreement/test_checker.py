@@ -43,7 +43,14 @@ def notion(kind: str, inputs: list[str], rng: np.random.Generator) -> Any:
         return lo.PureLDP(epsilon)
     if kind == "approximate":
         form: Any = rng.choice(["event", "entry"]).item()
-        return lo.ApproximateLDP(epsilon, float(rng.choice([0.0, 1e-9, 0.05, 0.3])), form)
+        delta = float(rng.choice([0.0, 1e-9, 0.05, 0.3]))
+        path = nx.relabel_nodes(nx.path_graph(n), dict(enumerate(inputs)))
+        return lo.ApproximateLDP(epsilon, delta, form, graph=[None, path][rng.integers(2)])
+    if kind == "curve":
+        more = [("1/7", 0.2), (2.5, float(rng.choice([0.0, 0.05])))]
+        return lo.ApproximateLDP.of_curve([*more, (epsilon, 0.3)])
+    if kind == "gaussian":
+        return lo.GaussianLDP(["1/3", 0.01, 1, 2.5, 20][rng.integers(5)])
     if kind == "graph":
         graph = [
             nx.path_graph(n),

@@ -78,8 +78,13 @@ class ConvexCertificate(HasFacts):
         """``bound - achieved``: no private channel improves the utility by more than this."""
         return self.bound - self.achieved
 
+    def __repr__(self) -> str:
+        """Both numbers and the gap as floats; the attributes are exact."""
+        numbers = f"achieved={float(self.achieved):.12g}, bound={float(self.bound):.12g}"
+        return f"ConvexCertificate({numbers}, gap={float(self.gap):.2g}, {self.audit.verdict})"
+
     def facts(self) -> Facts:
         """Both numbers and the audit."""
         numbers: dict[str, Any] = {"achieved": float(self.achieved), "bound": float(self.bound)}
-        numbers |= {"gap": float(self.gap), "privacy": self.audit.verdict}
+        numbers |= {"gap": float(self.gap), "audit": self.audit.verdict}
         return Facts("Certificate of a private channel", [*numbers.items()])

@@ -22,6 +22,7 @@ KNOTS = (3, 9, 33, 99)  # of the shares along a block, one number after the othe
 ROUNDS = 25  # of cutting planes for each number of knots
 CUTS = 200  # largest number of new cuts in a round
 MOST_CUTS = 6000  # after which the search of prices ends
+HUGE = 1e12  # of the value: programs with larger numbers are left out
 LEAST_CUT = 1e-11  # of the value: smallest excess that is cut off
 
 
@@ -84,8 +85,17 @@ def closed_prices(dual: BlockDual) -> AnswerPrices:
 
 def best_prices(answers: OrderedAnswers, partition: Partition, deadline: Deadline) -> AnswerPrices:
     """Look for prices that prove the partition best; the lowest total that was met."""
-    dual = block_dual(answers, partition)
+    # Ratios near the largest float overflow on the way: then prices are 0, or those met before.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        return _searched(block_dual(answers, partition), deadline)
+
+
+def _searched(dual: BlockDual, deadline: Deadline) -> AnswerPrices:
+    """Try a closed form, then cutting planes with more and more knots."""
+    partition = dual.partition
     best = closed_prices(dual)
+    if not np.isfinite(best.prices).all():
+        best = AnswerPrices(np.zeros(dual.answers.n), 0.0)
     goal = partition.value * (1 + CLOSED)
     cuts: list[Cut] = []
     for knots in KNOTS:
@@ -112,6 +122,8 @@ def _cutting_planes(dual: BlockDual, knots: int, cuts: list[Cut]) -> Iterator[An
     # program cost nothing. Cuts live in prices, and are kept when knots are added.
     shape = -dual.room[:, None] * _hats(dual.partition.cuts, knots)
     size = abs(dual.partition.value)
+    if not np.abs(shape).max() < HUGE * size:
+        return
     program = _program(dual, shape)
     new = cuts
     for _ in range(ROUNDS):

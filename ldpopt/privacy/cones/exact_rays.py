@@ -22,6 +22,7 @@ integers, and whether two rays are neighbors is decided by the rows on which the
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, reduce
@@ -39,6 +40,7 @@ from ldpopt.privacy.cones.columns import Columns, RayList
 from ldpopt.privacy.cones.double_description import known_rays
 
 BITS = 60  # significant bits of ``e**epsilon - 1``, rounded up
+LOWERED = Fraction(1, 2**176)  # far above the errors of enclosures
 MOST_POWERS = 16  # largest power of a common ratio; its entries have 16 times as many bits
 MOST_ANSWERS = 16  # the rays of more answers are hardly ever few enough
 MOST_RAYS = 20_000  # about a minute
@@ -144,17 +146,34 @@ def raised_ratios(comparisons: Comparisons) -> list[Fraction]:
     r"""A rational of few digits for each comparison, at least :math:`e^{\epsilon d}`; known
     rationals are exact.
     """
+    return _ratios(comparisons, lambda ends: raised(ends[1]))
+
+
+def lowered_ratios(comparisons: Comparisons) -> list[Fraction]:
+    r"""A rational for each comparison, at most the lower end of :math:`e^{\epsilon d}`, and less by
+    few parts in ``2**176``; known rationals are exact.
+    """
+    # Powers of a lower end may be above the lower end of a power.
+    return _ratios(comparisons, lambda ends: ends[0] * (1 - LOWERED))
+
+
+def _ratios(
+    comparisons: Comparisons, rounded: Callable[[tuple[Fraction, Fraction]], Fraction]
+) -> list[Fraction]:
+    """A rational for each comparison; those of whole multiples of one number of nats are powers of
+    one.
+    """
     parts = zip(comparisons.budget, comparisons.multiple, comparisons.enclosures, strict=True)
     ratios: list[Fraction] = []
     nats: dict[int, Fraction] = {}
     for place, (budget, multiple, (low, high)) in enumerate(parts):
-        ratios.append(low if low == high else raised(high))
+        ratios.append(low if low == high else rounded((low, high)))
         if low < high and budget.nats is not None:
             nats[place] = budget.nats * multiple
     if nats:
         step = reduce(_common, nats.values())
         if max(nats.values()) / step <= MOST_POWERS:
-            base = raised(Budget(step).enclosure()[1])
+            base = rounded(Budget(step).enclosure())
             for place, size in nats.items():
                 ratios[place] = base ** int(size / step)
     return ratios

@@ -259,6 +259,10 @@ def test_a_certificate_is_about_the_stated_numbers() -> None:
     other = replace(proof, mechanism=lo.Mechanism([[0.5, 0.5]] * 3)).recheck()
     assert other.achieved == 0
     assert "bound" in proof.summary()
+    assert "certified" in repr(proof)
+    assert len(repr(proof)) < 120
+    assert "binary, 2 outputs" in repr(found)
+    assert len(repr(found)) < 120
 
 
 def test_shares_are_exact() -> None:
@@ -301,6 +305,18 @@ def test_extreme_budgets() -> None:
             best_channel(utility, lo.PureLDP(0))
         with refused("infinite-epsilon"):
             best_channel(utility, math.inf)
+
+
+@pytest.mark.parametrize("least", [1e-160, 2.3e-308, 5e-324])
+@pytest.mark.parametrize("kind", KINDS)
+def test_ratios_of_the_largest_floats_leave_a_bound(kind: str, least: float) -> None:
+    """Without a warning on the way, which would be an error here."""
+    for epsilon in (1.0, 30.0, 700.0):
+        for p, q in (([0.5, 0.5], [least, 1.0]), ([least, 1.0], [0.5, 0.5])):
+            found = best_channel(f_divergence(p, q, kind), epsilon)  # type: ignore[arg-type]
+            assert found.certificate is not None
+            assert found.certificate.achieved <= found.bound
+            assert epsilon > 1 or found.gap <= 1e-12 * found.value
 
 
 def test_no_difference_is_worth_nothing() -> None:
