@@ -171,6 +171,13 @@ def differences_of_groups(estimates: SurveyEstimate, base: Hashable | None) -> S
         }
         for first, second in pairs
     }
+    found = {pair: rows for pair, rows in found.items() if rows}
+    if not found:
+        raise StatementError(
+            "no two of the groups have reports on the same question",
+            code="no-reports-of-groups",
+            do="merge groups, or collect more reports; weights must not all be 0",
+        )
     return SurveyDifferences(found, estimates.by, estimates.title)
 
 

@@ -144,6 +144,7 @@ class Units:
     clusters: Int | None = None
     is_sample: bool = False  # errors are those of a sample: by sums over units
     margins: tuple[Margin, ...] = ()
+    names: Sequence[Hashable] = ()  # of the strata
 
     def at(self, rows: Any) -> Units:
         """Those of some people, with weights that are fitted to the margins."""
@@ -152,7 +153,7 @@ class Units:
         margins = tuple(each.at(rows) for each in self.margins)
         if margins:
             weights = fitted_weights(margins, np.ones(len(rows)) if weights is None else weights)
-        return Units(weights, strata, clusters, self.is_sample, margins)
+        return Units(weights, strata, clusters, self.is_sample, margins, self.names)
 
 
 class ReportTable:
@@ -205,17 +206,11 @@ class ReportTable:
             weights = report_weights(
                 self._frame.column(sample.weights).to_numpy(), self._native, len(self)
             )
-        strata, clusters = (
-            None if name is None else self._groups(name)
-            for name in (sample.strata, sample.clusters)
-        )
+        names, strata = ([], None) if sample.strata is None else self._categories(sample.strata)
+        clusters = None if sample.clusters is None else self._categories(sample.clusters)[1]
         known = sample.margins or {}
         margins = tuple(Margin(name, *self._categories(name), known[name]) for name in known)
-        return Units(weights, strata, clusters, is_sample=True, margins=margins)
-
-    def _groups(self, name: str) -> Int:
-        """Numbers of the groups in a column."""
-        return self._categories(name)[1]
+        return Units(weights, strata, clusters, is_sample=True, margins=margins, names=names)
 
     def _categories(self, name: str) -> tuple[list[Hashable], Int]:
         """The groups in a column, and the number of that of each person."""
