@@ -118,7 +118,7 @@ def is_declared(kind: str, place: str, what: str) -> bool:
 
 USUAL = (
     *("worst", "questions", "one_sided", "pairs", "one question", "metric", "split", "numbers"),
-    *("leakage, stated", "secrets, pairs", "pairwise", "cone", "all, owned"),
+    *("leakage", "leakage, stated", "secrets, pairs", "pairwise", "cone", "all, owned"),
 )
 """Names of the files that are tried; those of kinds with a single file, too."""
 
