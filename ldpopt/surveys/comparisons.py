@@ -203,13 +203,13 @@ def independence_of_groups(estimates: SurveyEstimate, question: str) -> Signific
         raise StatementError(
             f"the groups cannot be compared on all answers to {question!r} at once",
             code="supports",
-            do="look at their differences: .differences()",
+            do="look at their differences: .differences() (--differences)",
         )
     if any(band.groups is not None for band in bands):
         raise StatementError(
             f"people have one of several mechanisms for {question!r}, and the test is of one",
             code="several-channels",
-            do="look at their differences: .differences()",
+            do="look at their differences: .differences() (--differences)",
         )
     missing = ", with the missing one," if estimates[question].method == ANSWERED else ""
     words = f"the answers to {question!r}{missing} are the same in all groups of {estimates.by!r}"

@@ -27,6 +27,7 @@ import numpy as np
 
 from ldpopt.errors import LimitReachedError, StatementError
 from ldpopt.estimation.regression.columns import Units
+from ldpopt.estimation.regression.margins import unexplained
 from ldpopt.foundation.numbers import Float, Int
 
 STEPS = 200  # largest number of steps by outer products
@@ -218,6 +219,8 @@ def sandwich(bread: Float, scores: Float, place: Int | None, units: Units) -> Fl
     people = scores if place is None else scores[place]
     if units.weights is not None:
         people = people * units.weights[:, None]
+        if units.margins:
+            people = unexplained(people, units.weights, units.margins)
     meat = spread(people, units)
     return np.asarray(bread @ meat @ bread.T)
 
