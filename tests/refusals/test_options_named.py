@@ -35,6 +35,8 @@ COMMANDS = {  # files that are not a command's own: by option, the commands that
     ("fieldwork/connections.py", "--host"): ["survey collect"],
     ("studies/simulate.py", "--seed"): ["simulate"],
     ("surveys/comparisons.py", "--followers"): ["estimate", "survey estimate"],
+    ("surveys/comparisons.py", "--differences"): ["estimate", "survey estimate"],
+    ("cli/options.py", "--confidence"): ["estimate", "survey estimate", "plan"],
     ("tables/coding.py", "--missing-answer"): ["privatize"],
     ("tables/coding.py", "--missing"): ["privatize", "estimate"],
     ("tables/origin.py", "--again"): ["privatize", "survey privatize"],
