@@ -126,7 +126,7 @@ class Distribution:
         if not all(isinstance(part, list) and len(part) == 2 for part in values):
             raise StatementError(
                 f"the {name} is neither a list of numbers nor of pairs of label and weight",
-                code="pairs",
+                code="weight-pairs",
                 do='write { yes = 0.6, no = 0.4 }, or [["yes", 0.6], ["no", 0.4]]',
             )
         names = [as_label(part[0]) for part in values]

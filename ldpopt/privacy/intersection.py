@@ -1,4 +1,8 @@
-"""Several notions at once."""
+"""Several notions at once: what each of them forbids is forbidden.
+
+Somebody may want pure privacy against those who know nothing, and a stricter bound against those
+who know how frequent the answers are; or a graph for neighbors, and a weaker notion for all others.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +51,7 @@ class Intersection(Notion):
     >>> from ldpopt import PML, PureLDP
     >>> both = PureLDP(2.0) & PML(0.5, {"a": 3, "b": 1})
     >>> both.audit([[0.6, 0.4], [0.2, 0.8]]).verdict
-    'violated'
+    'certified'
     """
 
     kind: ClassVar[str] = "all"

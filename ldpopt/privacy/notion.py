@@ -438,7 +438,7 @@ def with_epsilon(privacy: Any, epsilon: Budget) -> Any:
     """The same notion at another budget."""
     if not has_epsilon(privacy) or isinstance(privacy, type):
         problem = f"{short_repr(privacy)} has no epsilon to sweep"
-        raise StatementError(problem, do="use a notion that is a dataclass with epsilon")
+        raise StatementError(problem, do="change its own budgets, or use a notion with one epsilon")
     changed = replace(privacy, epsilon=epsilon)
     for part in fields(privacy):
         if not part.init:  # such as the prior of a problem

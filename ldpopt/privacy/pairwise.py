@@ -132,7 +132,7 @@ class PairwiseLDP(ConeNotion):
         if not isinstance(budgets, Mapping) or len(budgets) < 2:
             raise StatementError(
                 f"{short_repr(budgets)} is not a table of budgets of at least two answers",
-                code="budgets",
+                code="answer-budgets",
                 do='pass {"ill": 0.5, "well": 2}',
             )
         read = {label: Budget.positive(epsilon) for label, epsilon in budgets.items()}
@@ -258,7 +258,7 @@ class PairwiseLDP(ConeNotion):
             if not isinstance(budgets, dict):
                 raise StatementError(
                     f"{short_repr(budgets)} is not a table of budgets",
-                    code="budgets",
+                    code="answer-budgets",
                     do="write budgets = { ill = 0.5, well = 2 }",
                 )
             named = by_labels(budgets, inputs)
@@ -294,7 +294,7 @@ def _of_pairs(rows: Any, inputs: Names) -> dict[tuple[Hashable, Hashable], Any]:
     named = set()
     do = 'write table = [["ill", "well", 0.5], ["well", "ill", 2]]'
     if not isinstance(rows, list):
-        raise MisstatedError("the table is not a list of pairs", "table", code="pairs", do=do)
+        raise MisstatedError("the table is not a list of pairs", "table", code="pair-table", do=do)
     for k, row in enumerate(rows):
         if not isinstance(row, list) or len(row) != 3:
             problem = f"{short_repr(row)} is not a pair of answers with a budget"
@@ -315,7 +315,7 @@ def _of_pairs(rows: Any, inputs: Names) -> dict[tuple[Hashable, Hashable], Any]:
                 f"{short_repr(list(pair))} {problem}",
                 "table",
                 k,
-                code="repeated-pair" if pair in named else "pair",
+                code="repeated-pair" if pair in named else "same-answer",
                 do="remove this pair",
             )
         named.add(pair)
@@ -376,7 +376,7 @@ def _of_mapping(table: Mapping[Any, Any]) -> tuple[Labels, tuple[Entry, ...]]:
         if len(key) != 2 or key[0] == key[1]:
             raise StatementError(
                 f"{short_repr(key)} is not a pair of different answers",
-                code="pair",
+                code="answer-pair",
                 do='give pairs, such as ("ill", "well")',
             )
         if (budget := _entry(value, *key)) is not None:

@@ -248,7 +248,8 @@ def _strictness(checked: _CheckedNotion) -> None:
     blocks = {"rows()": checked.rows}
     if (definition := problem.definition()) is not None and not definition.is_shared:
         blocks["definition()"] = definition.rows(m)
-    if (comparisons := problem.comparisons()) is not None:
+    comparisons = None if problem.ties() is not None else problem.comparisons()
+    if comparisons is not None:
         blocks["comparisons()"] = comparisons.rows(m)
 
     def is_private(channel: Float) -> bool:

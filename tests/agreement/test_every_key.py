@@ -128,7 +128,7 @@ USUAL = (
         "numbers",
         "models",
     ),
-    *("leakage, stated", "secrets, pairs", "pairwise", "cone", "all, owned"),
+    *("leakage", "leakage, stated", "secrets, pairs", "pairwise", "cone", "all, owned"),
 )
 """Names of the files that are tried; those of kinds with a single file, too."""
 
