@@ -5,25 +5,26 @@ one. A certificate that claims more than is proved here is refused.
 
 The parts can be read in this order; the numbers are their first lines:
 
-    1. Reading: files, numbers, labels, masses ...........................................  132
-    2. e**x and ln between rationals .....................................................  287
-    3. Privacy notions ...................................................................  361
-    3a. Privacy notions that compare averages ............................................  619
-    4. Programs: what the mechanism is worth, and what no private mechanism can pass .....  879
-    5. Designs: error and bias of the estimator that is used ............................. 1174
-    5a. What a file says of its mechanism once more ...................................... 1657
-    6. Designs: bounds on all private mechanisms ......................................... 1725
-    6a. Sets of answers, one by one ...................................................... 1802
-    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 1873
-    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 1992
-    6d. A single mean .................................................................... 2193
-    6e. Products: combinations of attributes ............................................. 2283
-    6f. Questions of two answers each: moments of sets ................................... 2463
-    7. Reports: what several reports of a person reveal together ......................... 2774
-    7a. One report, as atoms ............................................................. 2935
-    7b. Shuffled reports ................................................................. 3081
-    7c. The mean positive part of a sum of many variables ................................ 3154
-    8. Files, and the command line ....................................................... 3311
+    1. Reading: files, numbers, labels, masses ...........................................  134
+    2. e**x and ln between rationals .....................................................  289
+    3. Privacy notions ...................................................................  363
+    3a. Privacy notions of many budgets ..................................................  637
+    3b. Privacy notions that compare averages ............................................  770
+    4. Programs: what the mechanism is worth, and what no private mechanism can pass ..... 1102
+    5. Designs: error and bias of the estimator that is used ............................. 1415
+    5a. What a file says of its mechanism once more ...................................... 1898
+    6. Designs: bounds on all private mechanisms ......................................... 1966
+    6a. Sets of answers, one by one ...................................................... 2045
+    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 2116
+    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 2235
+    6d. A single mean .................................................................... 2550
+    6e. Products: combinations of attributes ............................................. 2640
+    6f. Questions of two answers each: moments of sets ................................... 2820
+    7. Reports: what several reports of a person reveal together ......................... 3131
+    7a. One report, as atoms ............................................................. 3292
+    7b. Shuffled reports ................................................................. 3438
+    7c. The mean positive part of a sum of many variables ................................ 3511
+    8. Files, and the command line ....................................................... 3668
 
 A function begins with its claim, as an inequality or equation where it has one. Names such as
 ``thm-estimation-bound`` are the labels of theorems in the documentation (docs/theory), where the
@@ -633,7 +634,7 @@ def owners_of(table, place, sensitive, outputs):
     return [None if y in kept else place[y] for y in outputs]
 
 
-# 3b. Privacy notions of many budgets
+# 3a. Privacy notions of many budgets
 #
 # Each states what ``b P(i, E) - P(k, E)`` is at most, for every ``b > 0``.
 
@@ -766,7 +767,7 @@ def normal(z):
     return max(value - error, Fraction(0)), min(value + error, Fraction(1))
 
 
-# 3a. Privacy notions that compare averages
+# 3b. Privacy notions that compare averages
 #
 # Each is a list of comparisons of a column c, which has the masses of one report under all answers:
 # ``v.c <= e**(epsilon d) u.c``, with weights ``v, u >= 0`` that sum to 1 each. Where a notion has a
@@ -795,8 +796,11 @@ class Comparison(NamedTuple):
 
     def whole(self):
         """``v, u, scale``: the weights times ``scale``, in integers."""
-        scale = lcm(*(weight.denominator for weight in (*self.v.values(), *self.u.values())))
-        return *({x: int(a * scale) for x, a in part.items()} for part in (self.v, self.u)), scale
+        weights = (*self.v.values(), *self.u.values())
+        scale = lcm(*(weight.denominator for weight in weights))
+        v = {x: int(a * scale) for x, a in self.v.items()}
+        u = {x: int(a * scale) for x, a in self.u.items()}
+        return v, u, scale
 
     def allows(self, x):
         """Whether it holds for the column of a report that only ``x`` gives."""
@@ -864,7 +868,8 @@ class Comparisons:
         b = power(self.rows[r].epsilon, self.rows[r].d)[2]
         value = double(value) * total
         for x in {*v, *u}:
-            costs[x][y] -= value * (v.get(x, 0) * b - u.get(x, 0) * S) // scale
+            weight = v.get(x, 0) * b - u.get(x, 0) * S
+            costs[x][y] -= value * weight // scale
         return r, y
 
 
@@ -1128,8 +1133,9 @@ class Problem:
         need((prior is None) == (self.objective == "worst_case"), "a worst case has no prior")
         self.utility = double(utility, self.n, self.m)
         self.prior = None if prior is None else double(prior, self.n)
-        fits = not self.prior or (min(self.prior) >= 0 and abs(sum(self.prior) - S) <= S >> 30)
-        need(fits, "the prior does not sum to 1")
+        if self.prior:
+            off = abs(sum(self.prior) - S)
+            need(min(self.prior) >= 0 and off <= S >> 30, "the prior does not sum to 1")
         self.spreads = [max(row) - min(row) for row in self.utility]
         of_kind = OF_CURVES.get(privacy["kind"])
         if of_kind:
@@ -2471,9 +2477,11 @@ def averaged_rays(notion):
         edges = edges_between(rays, *sides, n)
         joined = []
         for i, k in edges:
-            ray = [values[i] * b - values[k] * a for a, b in zip(rays[i][0], rays[k][0])]
+            pairs = zip(rays[i][0], rays[k][0])
+            ray = [values[i] * b - values[k] * a for a, b in pairs]
             divisor = gcd(*ray)
-            joined.append(([entry // divisor for entry in ray], rays[i][1] & rays[k][1] | bit))
+            zeros = rays[i][1] & rays[k][1] | bit
+            joined.append(([entry // divisor for entry in ray], zeros))
         kept = zip(rays, values)
         rays = [
             (ray, on if value else on | bit) for (ray, on), value in kept if value >= 0

@@ -53,7 +53,7 @@ class Intersection(Notion):
     >>> from ldpopt import PML, PureLDP
     >>> both = PureLDP(2.0) & PML(0.5, {"a": 3, "b": 1})
     >>> both.audit([[0.6, 0.4], [0.2, 0.8]]).verdict
-    'violated'
+    'certified'
     """
 
     kind: ClassVar[str] = "all"

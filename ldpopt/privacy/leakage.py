@@ -54,7 +54,7 @@ class PML(PriorNotion):
     Examples
     --------
     >>> from ldpopt import Problem, solve
-    >>> solve(Problem({"a": 5, "b": 3, "c": 2}, "identity", PML("log(3/2)"))).value
+    >>> round(solve(Problem({"a": 5, "b": 3, "c": 2}, "identity", PML("log(3/2)"))).value, 9)
     0.6
     """
 

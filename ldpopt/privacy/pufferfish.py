@@ -187,9 +187,10 @@ class Secrets(ConeNotion):
         pairs = table.get("pairs")
         if isinstance(pairs, list):
             pairs = [as_label(pair) for pair in pairs]
-        epsilon = required(table, "epsilon")
+        with at_key("epsilon"):
+            epsilon = Budget.positive(required(table, "epsilon"))
         with at_key("secrets" if pairs is None else "pairs"):
-            return cls(Budget.positive(epsilon), read, pairs)
+            return cls(epsilon, read, pairs)
 
     @classmethod
     def example(cls, epsilon: float | str, inputs: Names) -> Self:

@@ -117,18 +117,9 @@ def is_declared(kind: str, place: str, what: str) -> bool:
 
 
 USUAL = (
-    *(
-        "worst",
-        "questions",
-        "one_sided",
-        "pairs",
-        "one question",
-        "metric",
-        "split",
-        "numbers",
-        "models",
-    ),
-    *("leakage, stated", "secrets, pairs", "pairwise", "cone", "all, owned"),
+    *("worst", "questions", "one_sided", "pairs", "one question", "metric", "split", "numbers"),
+    "models",
+    *("leakage", "leakage, stated", "secrets, pairs", "pairwise", "cone", "all, owned"),
 )
 """Names of the files that are tried; those of kinds with a single file, too."""
 

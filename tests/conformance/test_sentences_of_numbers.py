@@ -702,6 +702,9 @@ ALWAYS = {
     "_, at most": "the heading of what follows from the second of these effects",
     "Private channel for a convex utility": "a title; value and bound stand under it",
     "Certificate of a private channel": "a title; achieved, bound and the audit stand under it",
+    "note: the numbers are for as many people with each mechanism, by the column _": (
+        "the plan takes equal numbers; compared with formula in tests/unit/surveys/test_models.py"
+    ),
     "best of two reports": "over all channels of two reports, compared with all partitions",
     ", all at once": "of simultaneous intervals, whose coverage is simulated elsewhere",
     "--kind polytope draws all mechanisms of a model, and a JSON file has one": NO_CLAIM,
