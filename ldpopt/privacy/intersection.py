@@ -17,7 +17,7 @@ import numpy as np
 from ldpopt.auditing.audits import Audit, Verdict
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.labels import Names
+from ldpopt.foundation.labels import Names, read_alphabet
 from ldpopt.foundation.numbers import Float, listed_items, short_repr
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.comparisons import Comparisons
@@ -140,7 +140,7 @@ class Intersection(Notion):
 
     def labelled_rows(self, inputs: Names, outputs: Names) -> RowBlock:
         """The comparisons of all notions, and the rows of those that have none."""
-        m = len(outputs)
+        m = len(read_alphabet(outputs, "output"))
         lists = [part.comparisons(inputs, outputs) for part in self.notions]
         compared = _joined(lists)
         blocks = [] if compared is None else [compared.rows(m)]
@@ -151,7 +151,7 @@ class Intersection(Notion):
 
     def starting_rows(self, inputs: Names, outputs: Names) -> RowBlock:
         """The comparisons, and the rows of notions whose rows are not generated."""
-        m = len(outputs)
+        m = len(read_alphabet(outputs, "output"))
         lists = [part.comparisons(inputs, outputs) for part in self.notions]
         compared = _joined(lists)
         blocks = [] if compared is None else [compared.rows(m)]
@@ -271,14 +271,4 @@ def _stacked(blocks: list[RowBlock]) -> RowBlock:
     if not blocks:
         none = np.zeros(0, np.int64)
         return RowBlock("privacy", none, none, none, np.zeros(0), np.zeros(0), np.zeros(0))
-    offsets = np.cumsum([0, *(len(block) for block in blocks)]).tolist()
-    shifted = [block.row + k for block, k in zip(blocks, offsets, strict=False)]
-    return RowBlock(
-        "privacy",
-        np.concatenate(shifted),
-        np.concatenate([block.x for block in blocks]),
-        np.concatenate([block.y for block in blocks]),
-        np.concatenate([block.coefficient for block in blocks]),
-        np.concatenate([block.lower for block in blocks]),
-        np.concatenate([block.upper for block in blocks]),
-    )
+    return RowBlock.joined("privacy", blocks)

@@ -15,7 +15,7 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.labelled import positions_of, take_labels
 from ldpopt.foundation.labels import Names, check_labels, nearest, read_alphabet
-from ldpopt.foundation.numbers import Float, require_memory, short_repr
+from ldpopt.foundation.numbers import Float, require_memory, shaped_array, short_repr
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.comparisons import Comparisons
 from ldpopt.privacy.plain import (
@@ -155,7 +155,7 @@ class Notion(Written, ABC):
 
         A notion in which labels decide who may give a report names its columns accordingly.
         """
-        return tuple(range(columns.shape[1]))
+        return tuple(range(shaped_array(columns, "columns", None, None).shape[1]))
 
     def compared_part(self, inputs: Names, outputs: Names) -> Comparisons | None:
         """Comparisons that hold for every private channel, if they do not define the notion alone;
@@ -165,7 +165,7 @@ class Notion(Written, ABC):
 
     def labelled_rows(self, inputs: Names, outputs: Names) -> RowBlock:
         """The rows for outputs with these labels, on which a notion may depend; default: `rows`."""
-        return self.rows(inputs, len(outputs))
+        return self.rows(inputs, len(read_alphabet(outputs, "output")))
 
     def starting_rows(self, inputs: Names, outputs: Names) -> RowBlock:
         """The rows from which a program of generated rows starts; default: `labelled_rows`, if they

@@ -21,7 +21,7 @@ IsPrivate = Callable[[Float], bool]
 
 
 def border_channels(
-    shape: tuple[int, int], is_private: IsPrivate, rng: np.random.Generator, count: int
+    shape: tuple[int, int], is_private: IsPrivate, draws: np.random.Generator, count: int
 ) -> Iterator[Float]:
     """Private channels, (n, m), from which a little less noise is not private; none if no report
     may be common to all inputs.
@@ -40,9 +40,9 @@ def border_channels(
     ]
     for _ in range(count):
         drawn = np.zeros(shape)
-        drawn[:, common] = rng.dirichlet(np.full(len(common), 0.5), n)
+        drawn[:, common] = draws.dirichlet(np.full(len(common), 0.5), n)
         for x, y in units:
-            share = float(rng.random())
+            share = float(draws.random())
             drawn[x] *= 1 - share
             drawn[x, y] += share
         yield _mixed(drawn / drawn.sum(axis=1, keepdims=True), anchor, is_private)
