@@ -29,7 +29,7 @@ AVERAGE_WEIGHT = 1e-3  # weight of the average total variation beside the larges
 SMALL_MOVE = 1e-6
 # largest violation of a generated row that is a rounding error of the solver
 SOLVER_TOLERANCE = 1e-8
-PRICINGS = (None, "devex")
+PRICINGS = (None, "devex", "dantzig", "steepest")
 LEAST_TOLERANCE = 1e-10  # smallest tolerance of HiGHS
 MAX_SECONDS = 20.0  # time for the linear programs; a channel of 30 answers takes .2 to 5 s
 
