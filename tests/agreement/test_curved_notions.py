@@ -21,6 +21,7 @@ from ldpopt import Audit, Budget, RowBlock
 from ldpopt.auditing.exact_matrices import exact
 from ldpopt.errors import CertificateError, NotRepresentableError, StatementError
 from ldpopt.foundation.budget import round_up
+from ldpopt.mechanism.repair import repair
 from ldpopt.privacy import GaussianLDP, SeparableNotion
 from ldpopt.testing import check_notion
 
@@ -124,7 +125,7 @@ def test_a_drawn_gain_is_proved(seed: int) -> None:
     proof = lo.certify(lo.solve(lo.Problem(prior, gain, notion)))
     assert proof.relative_gap < 1e-6
     for _ in range(20):
-        other = lo.Mechanism.private(rng.dirichlet(np.ones(n), n), notion)
+        other = repair(rng.dirichlet(np.ones(n), n), notion).mechanism
         assert (prior @ (gain * other.channel).sum(axis=1)) <= float(proof.bound)
 
 
