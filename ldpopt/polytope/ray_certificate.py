@@ -15,11 +15,14 @@ from fractions import Fraction
 from typing import Any
 
 from ldpopt.auditing.audits import Audit
+from ldpopt.errors import StatementError
 from ldpopt.foundation.display import Facts, HasFacts
+from ldpopt.foundation.numbers import listed_items, require_kind
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.polytope.exact_utilities import ExactUtility
 from ldpopt.privacy.cones.exact_rays import ColumnRays
 from ldpopt.privacy.cones.rays import whole_rays_of
+from ldpopt.privacy.notion import require_notion
 
 GRID = 2**200  # a bound is rounded up to a multiple of its inverse: sums of rationals grow
 
@@ -70,6 +73,16 @@ class RayCertificate(HasFacts):
         """Compute both numbers, and audit the mechanism; the rays are listed unless they are
         given.
         """
+        require_kind(utility, ExactUtility, "RayCertificate.of()")
+        require_kind(mechanism, Mechanism, "RayCertificate.of()")
+        require_notion(privacy)
+        prices = listed_items(prices, "prices")
+        if len(prices) != len(mechanism.inputs) or any(type(p) is not Fraction for p in prices):
+            raise StatementError(
+                f"there are no {len(mechanism.inputs)} prices in rationals",
+                code="prices",
+                do="give a Fraction for each answer",
+            )
         listed = whole_rays_of(privacy, inputs) if rays is None else rays
         return cls(
             achieved=achieved_by(utility, mechanism),

@@ -75,10 +75,11 @@ class CurveLDP(SeparableNotion):
             raise no_rows("a privacy curve", count)
         sizes = range(1, m)
         events = chain.from_iterable(combinations(range(m), size) for size in sizes)
-        member = np.array([[y in event for y in range(m)] for event in events], bool)
+        listed = [[y in event for y in range(m)] for event in events]
+        member = np.array(listed, bool).reshape(len(listed), m)
         first, second = np.nonzero(~np.eye(n, dtype=bool))
         pair = np.repeat(np.arange(len(first)), len(member))
-        mask = np.tile(member.reshape(-1, m), (len(first), 1))
+        mask = np.tile(member, (len(first), 1))
         blocks = [self._rows(k, first[pair], second[pair], mask) for k in range(len(self.points))]
         return RowBlock.joined("privacy", blocks)
 

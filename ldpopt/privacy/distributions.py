@@ -20,9 +20,9 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget, decimal_of
 from ldpopt.foundation.labelled import Labels, positions_of, take_labels
 from ldpopt.foundation.labels import Names, check_labels, read_alphabet
-from ldpopt.foundation.numbers import Float, rational, require_room, short_repr
+from ldpopt.foundation.numbers import Float, rational, require_room, shaped_array, short_repr
 from ldpopt.privacy.notion import ConeNotion
-from ldpopt.privacy.plain import Table, as_label, at_key, plain_budget, required
+from ldpopt.privacy.plain import Table, as_label, at_key, plain_budget, read_table, required
 from ldpopt.privacy.sentences import DEPENDS, IMPOSSIBLE, NotionFacts, as_note
 
 # largest distance from 1 of the sum of probabilities without labels, as for a problem's prior
@@ -53,7 +53,7 @@ class Distribution:
             return values
         require_room(values, name)
         plain, (labels, _) = take_labels(values, name, ("input",))
-        is_unordered = isinstance(plain, (str, bytes, Set))
+        is_unordered = isinstance(plain, (str, bytes, Set)) or getattr(plain, "ndim", 1) == 0
         if is_unordered or not hasattr(plain, "__len__") or not len(plain):
             raise StatementError(
                 f"the {name} {short_repr(values)} has no weights",
@@ -78,9 +78,17 @@ class Distribution:
     @classmethod
     def of_prior(cls, prior: Float, inputs: Names) -> Distribution:
         """The prior of a problem, its floats read exactly and divided by their sum."""
-        weights = [Fraction(weight) for weight in np.asarray(prior, float).tolist()]
+        labels = tuple(read_alphabet(inputs))
+        numbers = shaped_array(prior, "prior", len(labels))
+        if not (np.isfinite(numbers) & (numbers >= 0)).all() or not numbers.any():
+            raise StatementError(
+                "the prior is not one of finite numbers >= 0 with a positive sum",
+                code="prior",
+                do="bind the prior of a problem",
+            )
+        weights = [Fraction(weight) for weight in numbers.tolist()]
         total = sum(weights, Fraction(0))
-        return cls(tuple(weight / total for weight in weights), tuple(inputs))
+        return cls(tuple(weight / total for weight in weights), labels)
 
     def to(self, inputs: Names, name: str) -> tuple[Fraction, ...]:
         """The probabilities in the order of the inputs; other labels or numbers are refused."""
@@ -241,7 +249,7 @@ class PriorNotion(ConeNotion):
     @classmethod
     def from_plain(cls, table: Table, inputs: Names) -> Self:
         """Read epsilon, and a prior that is stated."""
-        prior = table.get("prior")
+        prior = read_table(table).get("prior")
         if prior is None:
             return cls(required(table, "epsilon"))
         with at_key("prior"):

@@ -27,7 +27,7 @@ from ldpopt.foundation.numbers import require_choice, short_repr
 from ldpopt.privacy.comparisons import Comparisons
 from ldpopt.privacy.distributions import by_labels
 from ldpopt.privacy.notion import ConeNotion, inputs_of, match_labels
-from ldpopt.privacy.plain import MisstatedError, Table, as_label, at_key, plain_budget
+from ldpopt.privacy.plain import MisstatedError, Table, as_label, at_key, plain_budget, read_table
 from ldpopt.privacy.sentences import CHAIN, NotionFacts, as_note
 
 Rule = Literal["own", "min", "mean"]
@@ -244,6 +244,7 @@ class PairwiseLDP(ConeNotion):
     @classmethod
     def from_plain(cls, table: Table, inputs: Names) -> Self:
         """Read pairs ``[first, second, budget]``, a matrix, or budgets of answers."""
+        table = read_table(table)
         stated = [key for key in ("table", "matrix", "budgets") if key in table]
         if len(stated) != 1:
             raise MisstatedError(

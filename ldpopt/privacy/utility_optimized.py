@@ -13,7 +13,7 @@ from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.labels import Names, read_alphabet
-from ldpopt.foundation.numbers import Float, Int, short_repr, whole_number
+from ldpopt.foundation.numbers import Float, Int, shaped_array, short_repr, whole_number
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.notion import TiedNotion, read_labels, require_known, shape_of
 from ldpopt.privacy.ties import Ties
@@ -117,6 +117,7 @@ class UtilityOptimizedLDP(TiedNotion):
                 do="leave `protected` out",
             )
         answers = read_alphabet(inputs)
+        columns = shaped_array(columns, "columns", len(answers), None)
         numbers = (number for number in count() if number not in set(answers))
         names: list[Hashable] = []
         for column in columns.T:

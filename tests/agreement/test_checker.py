@@ -110,7 +110,8 @@ def several(inputs: list[str], rng: np.random.Generator) -> Any:
     parts = []
     while len(parts) < 2 + (rng.random() < 0.3):
         part = notion(str(rng.choice([kind for kind in KINDS if kind != "all"])), inputs, rng)
-        if not getattr(part, "delta", 0) and getattr(part, "epsilon", 1) > 0:
+        has_events = part.is_separated or getattr(part, "delta", 0)
+        if not has_events and getattr(part, "epsilon", 1) > 0:
             parts.append(part)
     return functools.reduce(operator.and_, parts)
 
