@@ -5,24 +5,26 @@ one. A certificate that claims more than is proved here is refused.
 
 The parts can be read in this order; the numbers are their first lines:
 
-    1. Reading: files, numbers, labels, masses ...........................................  131
-    2. e**x and ln between rationals .....................................................  286
-    3. Privacy notions ...................................................................  360
-    4. Programs: what the mechanism is worth, and what no private mechanism can pass .....  614
-    5. Designs: error and bias of the estimator that is used .............................  904
-    5a. What a file says of its mechanism once more ...................................... 1387
-    6. Designs: bounds on all private mechanisms ......................................... 1455
-    6a. Sets of answers, one by one ...................................................... 1532
-    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 1603
-    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 1722
-    6d. A single mean .................................................................... 1923
-    6e. Products: combinations of attributes ............................................. 2013
-    6f. Questions of two answers each: moments of sets ................................... 2193
-    7. Reports: what several reports of a person reveal together ......................... 2504
-    7a. One report, as atoms ............................................................. 2665
-    7b. Shuffled reports ................................................................. 2811
-    7c. The mean positive part of a sum of many variables ................................ 2884
-    8. Files, and the command line ....................................................... 3041
+    1. Reading: files, numbers, labels, masses ...........................................  134
+    2. e**x and ln between rationals .....................................................  289
+    3. Privacy notions ...................................................................  363
+    3a. Privacy notions of many budgets ..................................................  637
+    3b. Privacy notions that compare averages ............................................  770
+    4. Programs: what the mechanism is worth, and what no private mechanism can pass ..... 1102
+    5. Designs: error and bias of the estimator that is used ............................. 1415
+    5a. What a file says of its mechanism once more ...................................... 1898
+    6. Designs: bounds on all private mechanisms ......................................... 1966
+    6a. Sets of answers, one by one ...................................................... 2045
+    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 2116
+    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 2235
+    6d. A single mean .................................................................... 2550
+    6e. Products: combinations of attributes ............................................. 2640
+    6f. Questions of two answers each: moments of sets ................................... 2820
+    7. Reports: what several reports of a person reveal together ......................... 3131
+    7a. One report, as atoms ............................................................. 3292
+    7b. Shuffled reports ................................................................. 3438
+    7c. The mean positive part of a sum of many variables ................................ 3511
+    8. Files, and the command line ....................................................... 3668
 
 A function begins with its claim, as an inequality or equation where it has one. Names such as
 ``thm-estimation-bound`` are the labels of theorems in the documentation (docs/theory), where the
@@ -73,9 +75,10 @@ from itertools import (
     permutations,
     product,
 )
-from math import ceil, comb, e, floor, frexp, isqrt, lcm, prod
+from math import ceil, comb, e, exp, floor, frexp, gcd, isqrt, lcm, pi, prod, sqrt
 from operator import add, mul, ne
 from pathlib import Path
+from statistics import NormalDist
 from typing import NamedTuple
 
 S = 2**1074  # doubles are integers over it
@@ -362,15 +365,23 @@ def least_ratio(epsilon):
 # A notion ties answers to each other. If i is tied to k at the distance d, no report may be more
 # than e**(epsilon d) times as likely under i as under k, up to delta.
 
-# The keys of each kind in a file, beside kind and epsilon.
+# The keys of each kind in a file, beside kind.
 KEYS = {
-    "pure": "",
-    "approximate": "delta form",
-    "graph": "edges parts neighbors",
-    "metric": "distance",
-    "one_sided": "sensitive",
-    "utility_optimized": "sensitive protected",
+    "pure": "epsilon",
+    "approximate": "epsilon delta form edges neighbors",
+    "graph": "epsilon edges parts neighbors",
+    "metric": "epsilon distance",
+    "one_sided": "epsilon sensitive",
+    "utility_optimized": "epsilon sensitive protected",
+    "curve": "points",
+    "gaussian": "mu",
 }
+
+
+def need_keys(table):
+    """Refuse a key that the kind of a notion does not have."""
+    known = {"kind", *KEYS[table["kind"]].split()}
+    need(set(table) <= known, f"unknown key among {sorted(table)}")
 
 
 class Notion:
@@ -395,10 +406,7 @@ class Notion:
         self.epsilon = table["epsilon"]
         nats(self.epsilon)  # refused if it is none
         need(kind in TIES_OF, f"unknown kind {kind!r:.60}")
-        need(
-            set(table) <= {"kind", "epsilon", *KEYS[kind].split()},
-            f"unknown key among {sorted(table)}",
-        )
+        need_keys(table)
         sensitive = sensitive_of(table, place) if "sensitive" in KEYS[kind] else set()
         self.delta = delta_of(table) if kind == "approximate" else 0
         self.single = table.get("form") == "entry"
@@ -413,6 +421,12 @@ class Notion:
         self.is_pure &= not self.delta
         if kind == "utility_optimized":
             self.is_pure &= len(sensitive) == self.n and "protected" not in table
+
+    def at(self, epsilon):
+        """The same notion at another budget."""
+        stated = copy(self)
+        stated.epsilon = epsilon
+        return stated
 
     def distance(self, i, k):
         """Distance of a tied pair; None if it is not tied."""
@@ -565,9 +579,14 @@ def pairs_of_metric(table, place):
     return ties
 
 
+def pairs_of_delta(table, place):
+    """The edges of a graph, if the file has one; else nothing is listed, as all are tied."""
+    return pairs_of_graph(table, place) if {"edges", "neighbors"} & set(table) else None
+
+
 TIES_OF = {
     "pure": all_pairs,
-    "approximate": all_pairs,
+    "approximate": pairs_of_delta,
     "graph": pairs_of_graph,
     "metric": pairs_of_metric,
     "one_sided": all_pairs,
@@ -615,7 +634,140 @@ def owners_of(table, place, sensitive, outputs):
     return [None if y in kept else place[y] for y in outputs]
 
 
-# 3a. Privacy notions that compare averages
+# 3a. Privacy notions of many budgets
+#
+# Each states what ``b P(i, E) - P(k, E)`` is at most, for every ``b > 0``.
+
+
+class Curve:
+    """``b P(i, E) - P(k, E) <= excess(b)`` for all answers ``i != k``, events ``E`` and ``b > 0``.
+
+    Several budgets at once: ``P(i, E) <= e**epsilon P(k, E) + delta`` for each of the ``points``.
+    """
+
+    def __init__(self, table, inputs, outputs):
+        need_keys(table)
+        self.n = len(inputs)
+        self.owner = [None] * len(outputs)
+        self.unit = None
+        self.read(table, inputs, outputs)
+
+    def read(self, table, inputs, outputs):
+        """One notion for each point; no two have one epsilon."""
+        points = [listed(point) for point in listed(table["points"])]
+        need(points and {len(point) for point in points} == {2}, "points are pairs")
+        kind = {"kind": "approximate"}
+        self.points = [
+            Notion(kind | {"epsilon": e, "delta": delta}, inputs, outputs) for e, delta in points
+        ]
+        known = {nats(point.epsilon)[1:] for point in self.points}
+        need(len(known) == len(points), "an epsilon occurs twice")
+
+    def audit(self, rows):
+        """Refuse masses that violate a point."""
+        for point in self.points:
+            point.audit(rows)
+
+    def excess(self, b):
+        """The least ``b delta + (b e**epsilon - 1)+`` of all points, as ``P(k, E) <= 1``."""
+        bounds = []
+        for point in self.points:
+            ratio, _, high = nats(point.epsilon)
+            above = ratio or near("exp", high, up=True)
+            bounds.append(b * Fraction(point.delta, S) + max(b * above - 1, 0))
+        return min(bounds)
+
+
+class Gaussian(Curve):
+    """``P(i, E) <= Phi(Phi**-1(P(k, E)) + mu)``: its curve lies below all of its tangents."""
+
+    def read(self, table, inputs, outputs):
+        """``mu`` in (0, 20], as it is written: 0.4 is 4/10."""
+        text = str(table["mu"])
+        is_number = type(table["mu"]) in (int, float, str) and len(text) <= 500
+        need(
+            is_number and re.fullmatch(r"[-+0-9./]+(e[-+]?[0-9]{1,4})?", text), "mu is not a number"
+        )
+        self.mu = Fraction(text)
+        is_small = self.mu.denominator.bit_length() <= 5000
+        need(0 < self.mu <= 20 and is_small, "mu is not above 0 and at most 20")
+
+    def audit(self, rows):
+        """Refuse masses that violate the claim at an event of the largest likelihood ratios.
+
+        Between two of these events the curve of a pair is straight, and that of the claim is
+        concave: both compare alike at all others (thm-curves-gaussian).
+        """
+        afford(20000 * self.n * self.n * len(self.owner))
+        for i, k in permutations(range(self.n), 2):
+            used = [y for y in range(len(self.owner)) if rows[i][y] or rows[k][y]]
+            used.sort(key=lambda y: Fraction(rows[i][y], rows[i][y] + rows[k][y]), reverse=True)
+            over = accumulate(rows[i][y] for y in used)
+            under = accumulate(rows[k][y] for y in used)
+            for w, u in zip(over, under):
+                need(self.allows(w, u), f"not private: input {i} against input {k}", ClaimError)
+
+    def allows(self, w, u):
+        """Whether ``w <= UNIT Phi(Phi**-1(u / UNIT) + mu)``, decided with a smaller ``Phi``."""
+        if w <= u:
+            return True
+        if u == 0 or w == UNIT:
+            return False
+        tail = Fraction(min(u, UNIT - u), UNIT)
+        z = Fraction(NormalDist().inv_cdf(float(tail))) * (1 if 2 * u <= UNIT else -1)
+        share = Fraction(u, UNIT)
+        for step in range(3):  # a float proposes z, and Newton's steps a better one
+            slack = Fraction(1, 10 ** (12 << step))
+            if normal(z - slack)[1] <= share and w <= UNIT * normal(z - slack + self.mu)[0]:
+                return True
+            height = Fraction(exp(-(float(z) ** 2) / 2) / sqrt(2 * pi))
+            z += floor((share - normal(z)[0]) / height * 2**400) * Fraction(1, 2**400)
+        return False
+
+    def excess(self, b):
+        """``b Phi(z + mu) - Phi(z)`` at ``z = ln b / mu - mu / 2``, rounded up.
+
+        The tangent of slope ``1 / b`` touches the curve there (thm-curves-gaussian).
+        """
+        low, high = (near("ln", b, up) / self.mu - self.mu / 2 for up in (False, True))
+        return b * normal(high + self.mu)[1] - normal(low)[0]
+
+
+OF_CURVES = {"curve": Curve, "gaussian": Gaussian}
+
+# 2**-1000 is far above the tails beyond 40; the digits are those of pi, cut off
+BEYOND = 40
+DIGITS = (
+    "3141592653589793238462643383279502884197169399375105820974944592307816406286208998628034825"
+)
+
+
+@cache
+def normal(z):
+    """Rationals around the normal distribution function, ``2**-279`` apart.
+
+    ``Phi(z) = 1/2 + (z - z**3/(2 3) + z**5/(2**2 2! 5) - ...) / sqrt(2 pi)``. A term is cut off by
+    1 at most, which grows by ``e**(z z/2) < 2**(z z)``, and there are fewer than ``2**14``.
+    """
+    if abs(z) > BEYOND:
+        least = Fraction(1, 2**1000)
+        return (1 - least, Fraction(1)) if z > 0 else (Fraction(0), least)
+    bits = 400 + 2 * int(z * z)
+    power = floor(z * 2**bits)
+    square = floor(z * z * 2**bits)
+    total, k = 0, 0
+    while power not in (0, -1) or k <= z * z:
+        total += power // (2 * k + 1)
+        k += 1
+        power = -power * square // (2 * k << bits)
+    digits = len(DIGITS) - 1
+    root = Fraction(isqrt(2 * int(DIGITS) * 10 ** (digits + 2)), 10 ** (digits + 1))
+    value = Fraction(1, 2) + Fraction(total, 2**bits) / root
+    error = Fraction(1, 2**280)
+    return max(value - error, Fraction(0)), min(value + error, Fraction(1))
+
+
+# 3b. Privacy notions that compare averages
 #
 # Each is a list of comparisons of a column c, which has the masses of one report under all answers:
 # ``v.c <= e**(epsilon d) u.c``, with weights ``v, u >= 0`` that sum to 1 each. Where a notion has a
@@ -644,8 +796,11 @@ class Comparison(NamedTuple):
 
     def whole(self):
         """``v, u, scale``: the weights times ``scale``, in integers."""
-        scale = lcm(*(weight.denominator for weight in (*self.v.values(), *self.u.values())))
-        return *({x: int(a * scale) for x, a in part.items()} for part in (self.v, self.u)), scale
+        weights = (*self.v.values(), *self.u.values())
+        scale = lcm(*(weight.denominator for weight in weights))
+        v = {x: int(a * scale) for x, a in self.v.items()}
+        u = {x: int(a * scale) for x, a in self.u.items()}
+        return v, u, scale
 
     def allows(self, x):
         """Whether it holds for the column of a report that only ``x`` gives."""
@@ -670,6 +825,11 @@ class Comparisons:
         self.owner = owner
         self.units = units
         self.tied = [y for y, keeper in enumerate(owner) if keeper is None]
+
+    def at(self, epsilon):
+        """The same comparisons, all at one budget."""
+        rows = [row._replace(epsilon=epsilon) for row in self.rows]
+        return Comparisons(self.n, rows, self.owner, self.units)
 
     def allows_unit(self, x):
         """Whether answer ``x`` may have a report of its own, by name or by all comparisons."""
@@ -708,7 +868,8 @@ class Comparisons:
         b = power(self.rows[r].epsilon, self.rows[r].d)[2]
         value = double(value) * total
         for x in {*v, *u}:
-            costs[x][y] -= value * (v.get(x, 0) * b - u.get(x, 0) * S) // scale
+            weight = v.get(x, 0) * b - u.get(x, 0) * S
+            costs[x][y] -= value * weight // scale
         return r, y
 
 
@@ -835,6 +996,69 @@ COMPARED = {
 }
 
 
+def names_of_reports(table, inputs, rows):
+    """Labels of the reports of a design: numbers, but for answers that are not sensitive.
+
+    A report that only one of these answers gives has its label. The numbers are then no labels of
+    answers, so that all other reports are protected.
+    """
+    tables = listed(table["notions"]) if table["kind"] == "all" else [table]
+    owning = [part for part in tables if part["kind"] == "utility_optimized"]
+    columns = list(zip(*rows))
+    if not owning:
+        return list(range(len(columns)))
+    secret = set(labels(owning[0]["sensitive"])) if owning[0]["sensitive"] != [] else set()
+    texts = labels(inputs)
+    others = (number for number in range(len(texts) + len(columns)) if str(number) not in texts)
+    names = []
+    for column in columns:
+        givers = [x for x, mass in enumerate(column) if mass]
+        is_own = len(givers) == 1 and texts[givers[0]] not in secret
+        names.append(inputs[givers[0]] if is_own else next(others))
+    return names
+
+
+def averages_in_words(table, inputs, outputs):
+    """A notion that compares averages, as its audit names it, or another one within it."""
+    kind = table["kind"]
+    if kind == "all":
+        parts = [averages_in_words(part, inputs, outputs) for part in table["notions"]]
+        return " and ".join(parts)
+    if kind == "pairwise":
+        return f"budgets of {len(COMPARED[kind](table, numbered(inputs), None))} pairs"
+    if kind == "cone":
+        return f"{len(table['bounds'])} bounds"
+    epsilon = shown(table["epsilon"])
+    if kind in ("leakage", "information"):
+        return f"{kind} of {epsilon}"
+    if kind == "secrets":
+        return f"epsilon = {epsilon} between secrets"
+    notion = Notion(table, inputs, outputs)
+    if kind == "utility_optimized":
+        return (
+            f"epsilon = {epsilon} except for {len(outputs) - len(notion.tied)} invertible reports"
+        )
+    return ties_in_words(notion, table)
+
+
+def ties_in_words(notion, table):
+    """A notion that ties answers, and whom it ties to whom."""
+    n = notion.n
+    ties = n * (n - 1) if notion.ties is None else len(notion.ties)
+    of_kind = {
+        "pure": "",
+        "graph": f" along {ties // 2} edges",
+        "metric": " per unit of distance",
+        "one_sided": f" for {len(notion.capped)} of {n} inputs",
+    }
+    return f"epsilon = {shown(table['epsilon'])}{of_kind[table['kind']]}"
+
+
+def numbered(names):
+    """The number of each label."""
+    return {name: x for x, name in enumerate(names)}
+
+
 def prior_of(table, place, prior):
     """The prior that the file states for the notion, else that of the problem.
 
@@ -909,10 +1133,15 @@ class Problem:
         need((prior is None) == (self.objective == "worst_case"), "a worst case has no prior")
         self.utility = double(utility, self.n, self.m)
         self.prior = None if prior is None else double(prior, self.n)
-        fits = not self.prior or (min(self.prior) >= 0 and abs(sum(self.prior) - S) <= S >> 30)
-        need(fits, "the prior does not sum to 1")
+        if self.prior:
+            off = abs(sum(self.prior) - S)
+            need(min(self.prior) >= 0 and off <= S >> 30, "the prior does not sum to 1")
         self.spreads = [max(row) - min(row) for row in self.utility]
-        self.notion = notion_of(privacy, inputs, outputs, self.prior)
+        of_kind = OF_CURVES.get(privacy["kind"])
+        if of_kind:
+            self.notion = of_kind(privacy, inputs, outputs)
+        else:
+            self.notion = notion_of(privacy, inputs, outputs, self.prior)
         need(
             len({block["name"] for block in listed(blocks)}) == len(blocks),
             "two constraints have one name",
@@ -994,7 +1223,8 @@ class Problem:
             need(len(set(used)) == len(used), "a comparison and a report have two multipliers")
             constant = 0
         else:
-            constant = sum(self.relax_pair(costs, row, total) for row in listed(privacy))
+            relax = self.relax_event if isinstance(self.notion, Curve) else self.relax_pair
+            constant = sum(relax(costs, row, total) for row in listed(privacy))
         for name, values in constraints.items():
             constant += self.relax_constraint(costs, name, values, total)
         # In both forms: an answer that may give no report at all is refused here.
@@ -1029,6 +1259,18 @@ class Problem:
             costs[i][y] -= value * b
             costs[k][y] += value * S
         return -(-value * b * self.notion.delta // S)  # rounded up
+
+    def relax_event(self, costs, row, total):
+        """As `relax_pair`, for a row ``b P(i, E) - P(k, E) <= excess(b)`` of a curve."""
+        i, k, event, value, b = listed(row)
+        value, b = double(value) * total, double(b)
+        places = {whole(y, self.m) for y in listed(event)}
+        fits = whole(i, self.n) != whole(k, self.n) and event == sorted(places)
+        need(fits and value > 0 and b > 0, "a multiplier that does not belong to an event")
+        for y in event:
+            costs[i][y] -= value * b
+            costs[k][y] += value * S
+        return ceil(value * S * self.notion.excess(Fraction(b, S)))
 
     def relax_constraint(self, costs, name, values, total):
         """Move rows ``lower <= sum a P(x, y) <= upper`` into the costs; what they add to the bound.
@@ -1295,12 +1537,19 @@ class Design:
             min(self.weights) >= 0 and sum(self.weights) > 0,
             "the weights are not >= 0 with a positive sum",
         )
-        kinds = ("pure", "graph", "metric", "one_sided")
-        need(data["privacy"]["kind"] in kinds, "no bound of designs holds for this notion")
         self.inputs = data["inputs"]
-        self.notion = Notion(data["privacy"], inputs, [None] * m)
-        self.base = least_ratio(data["privacy"]["epsilon"])
-        self.notion.audit(masses(self.rows, n, m))
+        rows = masses(self.rows, n, m)
+        privacy = data["privacy"]
+        if privacy["kind"] in ("pure", "graph", "metric", "one_sided"):
+            self.reports = range(m)
+            self.notion = Notion(privacy, inputs, [None] * m)
+            self.base = least_ratio(privacy["epsilon"])
+        else:
+            need(privacy["kind"] != "approximate", "no bound of designs holds for this notion")
+            self.reports = names_of_reports(privacy, self.inputs, rows)
+            prior = self.weights if self.objective == "average" else None
+            self.notion = averaged(privacy, inputs, labels(self.reports), prior)
+        self.notion.audit(rows)
         self.unit = unit * unit
         self.join_alike(workload)
         self.read_estimator(double(data["left_inverse"], n, m))
@@ -1308,8 +1557,7 @@ class Design:
 
     def is_private(self, epsilon):
         """Whether the masses are private with another epsilon, 0 to 10000."""
-        stated = copy(self.notion)
-        stated.epsilon = epsilon
+        stated = self.notion.at(epsilon)
         try:
             stated.audit(self.rows)
         except ClaimError:
@@ -1317,21 +1565,15 @@ class Design:
         return True
 
     def in_words(self, privacy):
-        """The notion, and whom it ties to whom."""
-        n = self.notion.n
-        ties = n * (n - 1) if self.notion.ties is None else len(self.notion.ties)
-        of_kind = {
-            "pure": "",
-            "graph": f" along {ties // 2} edges",
-            "metric": " per unit of distance",
-            "one_sided": f" for {len(self.notion.capped)} of {n} inputs",
-        }
-        return f"epsilon = {shown(privacy['epsilon'])}{of_kind[privacy['kind']]}"
+        """The notion, as its audit names it."""
+        if isinstance(self.notion, Comparisons):
+            return averages_in_words(privacy, labels(self.inputs), labels(self.reports))
+        return ties_in_words(self.notion, privacy)
 
     def digest(self):
-        """The hash of labels and masses; reports are numbered."""
+        """The hash of labels and masses."""
         numbers = (mass.to_bytes(8, "little") for row in self.rows for mass in row)
-        return hash_of("mechanism", [self.inputs, range(len(self.rows[0]))], numbers)
+        return hash_of("mechanism", [self.inputs, self.reports], numbers)
 
     def join_alike(self, workload):
         """The kinds of answers, and the Gram matrix of their columns less the first one."""
@@ -1784,7 +2026,9 @@ def by_form(design, inverse, line, shift, inequalities):
     condition = Condition(form, line, design.r, ratio.numerator, ratio.denominator)
     need(shift is None or design.notion.is_pure, "a shift is for pure privacy")
     need(inequalities is None or shift is not None, "inequalities need a shift")
-    if not design.notion.is_pure:
+    if isinstance(design.notion, Comparisons):
+        holds = averages_hold(condition, design.notion)
+    elif not design.notion.is_pure:
         holds = rays_hold(condition, design.notion)
     elif shift is not None:
         shift = double(shift, c + 1)
@@ -2187,6 +2431,120 @@ def edges_from(forces, forced_by):
             waiting.append((inside, flood(outside | first, forced_by, everyone)))
         elif inside and outside:
             yield inside
+
+
+# 6c (continued). Rays of comparisons of averages
+#
+# The columns with ``v.c <= A u.c`` for every comparison are a cone that has all private columns,
+# where ``A >= e**(epsilon d)`` is a rational. It starts as that of all columns, whose rays are the
+# single answers, and each comparison cuts it: the rays beyond are replaced by those in which edges
+# between both sides meet the cut (Motzkin et al. 1953).
+
+
+def averages_hold(condition, notion):
+    """Whether (*) holds for the rays of a list of comparisons, and for the reports of one answer.
+
+    All numbers are integers. If ``r.v`` is 0, the last step of the proof needs ``eta.v >= 0``.
+    """
+    form, line, r, over, under = condition
+    units = [[int(x == z) for x in range(notion.n)] for z in notion.units]
+    for v in averaged_rays(notion) + units:
+        cost = sum(entry * dot(row, v) for entry, row in zip(v, form) if entry)
+        price = dot(line, v)
+        weight = dot(r, v)
+        if under * price * weight < over * cost or (not weight and price < 0):
+            return False
+    return True
+
+
+def averaged_rays(notion):
+    """The extreme rays of a list of comparisons, as integers.
+
+    A ray is kept with the rows on which it is 0, as bits: the first n are those of the answers, and
+    the others those of the comparisons that cut. Two rays are the ends of an edge if no third one
+    is 0 on all rows on which both are.
+    """
+    n = notion.n
+    need(n <= TIED, f"{n} answers are compared with each other", NotCheckedError)
+    everyone = range(n)
+    rays = [([int(x == z) for x in everyone], (1 << n) - 1 - (1 << z)) for z in everyone]
+    bit = 1 << n
+    for row in sorted(set(rows_above(notion))):
+        values = [dot(row, ray) for ray, _ in rays]
+        if min(values) >= 0:
+            continue
+        sides = [[i for i, value in enumerate(values) if value * sign > 0] for sign in (1, -1)]
+        edges = edges_between(rays, *sides, n)
+        joined = []
+        for i, k in edges:
+            pairs = zip(rays[i][0], rays[k][0])
+            ray = [values[i] * b - values[k] * a for a, b in pairs]
+            divisor = gcd(*ray)
+            zeros = rays[i][1] & rays[k][1] | bit
+            joined.append(([entry // divisor for entry in ray], zeros))
+        kept = zip(rays, values)
+        rays = [
+            (ray, on if value else on | bit) for (ray, on), value in kept if value >= 0
+        ] + joined
+        bit <<= 1
+        need(len(rays) <= RAYS, f"more than {RAYS} extreme rays", NotCheckedError)
+    return [ray for ray, _ in rays]
+
+
+def edges_between(rays, above, below, n):
+    """Pairs of rays, one of each side, that are the ends of an edge.
+
+    ``holders[row]`` has a bit for each ray that is 0 on the row. The ends of an edge have n - 2
+    independent rows in common, so that pairs with fewer rows are passed over.
+    """
+    afford(len(above) * len(below) * n)
+    rows = max(on for _, on in rays).bit_length()
+    holders = [
+        sum(1 << i for i, (_, on) in enumerate(rays) if on >> row & 1) for row in range(rows)
+    ]
+    for i in above:
+        for k in below:
+            common = rays[i][1] & rays[k][1]
+            if common.bit_count() < n - 2:
+                continue
+            both = (1 << len(rays)) - 1
+            for row in range(rows):
+                if common >> row & 1:
+                    both &= holders[row]
+            if both.bit_count() == 2:
+                yield i, k
+
+
+def rows_above(notion):
+    """``A u - v`` in integers for each comparison, with a rational ``A >= e**(epsilon d)``.
+
+    Budgets that are whole multiples of one number, up to 16, have powers of one rational: ratios
+    that are rounded one by one would split rays, and many more would be listed.
+    """
+    sizes = {}
+    ratios = []
+    for row in notion.rows:
+        ratio, _, high = nats(row.epsilon)
+        is_exact = ratio is not None and row.d == int(row.d) <= 64
+        ratios.append(ratio ** int(row.d) if is_exact else short_above(high * row.d))
+        if ratio is None:
+            sizes[len(ratios) - 1] = Fraction(high * row.d)
+    unit = lcm(*(size.denominator for size in sizes.values()))
+    step = Fraction(gcd(*(int(size * unit) for size in sizes.values())), unit)
+    if sizes and max(sizes.values()) <= 16 * step:
+        base = short_above(step)
+        ratios = [base ** int(sizes[i] / step) if i in sizes else a for i, a in enumerate(ratios)]
+    for ratio, (v, u, _) in zip(ratios, notion.whole):
+        over, under = ratio.as_integer_ratio()
+        yield tuple(over * u.get(x, 0) - under * v.get(x, 0) for x in range(notion.n))
+
+
+def short_above(size):
+    """A rational of at least ``e**size``; what it has above 1 is rounded up to 100 bits or so."""
+    need(size <= NATS, f"a budget of more than {NATS} nats", NotCheckedError)
+    excess = near("exp", Fraction(size), up=True) - 1
+    shift = 100 + max(0, excess.denominator.bit_length() - excess.numerator.bit_length())
+    return 1 + Fraction(ceil(excess * 2**shift), 2**shift)
 
 
 # 6d. A single mean

@@ -240,6 +240,38 @@ def rejected(surveys: int, sizes: tuple[int, ...]) -> Iterator[Row]:
         yield Row(f"shares of 4, epsilon {epsilon:g}", tuple(figures), 0.03, 0.075, surveys)
 
 
+def rejected_weighted(surveys: int, sizes: tuple[int, ...]) -> Iterator[Row]:
+    """The same of four answers whose people have the weights 1, 1.5, 2.5, 4: given shares, and
+    three groups that answer alike."""
+    heavy, shares = np.array([1.0, 1.5, 2.5, 4.0]), np.array([0.4, 0.3, 0.2, 0.1])
+    reached = shares / heavy / (shares / heavy).sum()
+    for epsilon in (0.8, 2.0, 8.0):
+        four = regression.response(4, epsilon)
+        chance = np.einsum("g,w,wy->wgy", [0.5, 0.3, 0.2], reached, four.channel)
+        figures = []
+        for n in sizes:
+            rng = np.random.default_rng([round(10 * epsilon), n])
+            drawn = rng.multinomial(n, chance.ravel() / chance.sum(), size=surveys)
+            hits = np.zeros(2)
+            for seen in drawn.reshape(-1, *chance.shape):
+                sums, squares = (np.tensordot(each, seen, 1) for each in (heavy, heavy**2))
+                of_all = counts_of(four, sums.sum(axis=0), squares.sum(axis=0), n)
+                found = estimate_frequencies(four, of_all, check_fit=False)
+                hits[0] += found.test(shares).p_value < 0.05
+                test = independence(sums, squares, (np.eye(3), four.channel), "")
+                hits[1] += test.p_value < 0.05
+            figures += (hits / surveys).tolist()
+        yield Row(
+            f"weighted shares, groups, epsilon {epsilon:g}", tuple(figures), 0.03, 0.075, surveys
+        )
+
+
+def counts_of(law: Mechanism, values: Any, squares: Any, people: int) -> Counts:
+    """Counts of people with weights."""
+    totals = float(values.sum()), float(squares.sum())
+    return Counts(source_of(law, "").digest, law.outputs, values, squares, *totals, people)
+
+
 # by the prototype: related weights, 20 000 surveys
 RELATED = {(0.8, 150): 0.944, (0.8, 1500): 0.949, (2.0, 150): 0.926, (2.0, 1500): 0.947,
            (8.0, 150): 0.916, (8.0, 1500): 0.950}  # fmt: skip
@@ -250,7 +282,6 @@ def weights(surveys: int) -> Iterator[Row]:
     heavy = np.array([1.0, 5.0])
     for (epsilon, n), expected in RELATED.items():
         law = coin(epsilon)
-        source = source_of(law, "")
         for name in ("related", "unrelated"):
             share = np.array([0.9, 0.1])
             cells = np.outer(share, [0.8, 0.2]) if name == "unrelated" else np.diag(share / heavy)
@@ -259,9 +290,7 @@ def weights(surveys: int) -> Iterator[Row]:
             hits = 0
             for seen in rng.multinomial(n, chance.ravel() / chance.sum(), size=surveys):
                 table = seen.reshape(2, 2)
-                sums = heavy @ table, heavy**2 @ table
-                totals = (float(each.sum()) for each in sums)
-                counts = Counts(source.digest, law.outputs, *sums, *totals, n)
+                counts = counts_of(law, heavy @ table, heavy**2 @ table, n)
                 low, high = estimate_frequencies(law, counts, check_fit=False).interval[1]
                 hits += low <= 0.1 <= high
             middle = expected if name == "related" else 0.951

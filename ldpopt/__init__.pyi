@@ -45,12 +45,16 @@ from .noise import layers as layers
 from .plotting.plot import plot as plot
 from .polytope import convex as convex
 from .polytope import regions as regions
+from .polytope.convex_gap import ConvexProof as ConvexProof
+from .polytope.convex_gap import certify_convex as certify_convex
 from .polytope.points import ExtremePoints as ExtremePoints
 from .polytope.vertices import extreme_points as extreme_points
 from .privacy import neighbors as neighbors
 from .privacy.approximate import ApproximateLDP as ApproximateLDP
 from .privacy.cone import ColumnCone as ColumnCone
 from .privacy.cone import OddsBound as OddsBound
+from .privacy.curve import CurveLDP as CurveLDP
+from .privacy.gaussian import GaussianLDP as GaussianLDP
 from .privacy.graph import GraphDP as GraphDP
 from .privacy.information import InformationPrivacy as InformationPrivacy
 from .privacy.leakage import PML as PML

@@ -274,7 +274,7 @@ def nearly_equal_pairs(seed, n=6, m=9):
 def listed_channels(polytope: Any) -> list[Any]:
     """Return all vertices of a notion's half-spaces as channels, by the double description
     method."""
-    from ldpopt.polytope.double_description import enumerate_vertices
+    from ldpopt.privacy.cones.double_description import enumerate_vertices
 
     return list(
         map(polytope.channel, enumerate_vertices(polytope.coefficients, polytope.bounds)[0])
@@ -284,7 +284,7 @@ def listed_channels(polytope: Any) -> list[Any]:
 def is_vertex(polytope: Any, channel: Any) -> bool:
     """Whether a channel is private and the rows of the half-spaces that are tight there have full
     rank, exactly."""
-    from ldpopt.polytope.double_description import rank
+    from ldpopt.privacy.cones.double_description import rank
 
     slacks = polytope.slacks(channel)
     tight = [row for row, slack in zip(polytope.coefficients, slacks, strict=True) if not slack]
@@ -314,3 +314,27 @@ def listed_sets(d, parts, inside):
                 one.append(inside[cells.index(ones)])
             sets.append(one)
     return rows, np.array(sets, dtype=float)
+
+
+def notions_of_averages(n: int) -> dict[str, Any]:
+    """Nine notions on the answers 0, ..., n - 1; the prior is proportional to n, ..., 1."""
+    import networkx as nx
+
+    from ldpopt import PML, GraphDP, InformationPrivacy, PairwiseLDP, PureLDP, Secrets
+
+    prior = dict(enumerate(range(n, 0, -1)))
+    path = nx.path_graph(n)
+    odd = [2 * x + 1 for x in range(n)]
+    secrets = {"up": dict(enumerate(odd)), "down": dict(enumerate(odd[::-1]))}
+    pairs = {(x, z): f"{2 + x % 3}/4" for x, z in itertools.permutations(range(n), 2)}
+    return {
+        "PML .2": PML(0.2, prior),
+        "PML 1": PML(1.0, prior),
+        "LIP .5": InformationPrivacy(0.5, prior),
+        "secrets": Secrets(0.5, secrets),
+        "pairs": PairwiseLDP(pairs),
+        "pure 1": PureLDP(1.0),
+        "path": GraphDP("log(2)", path),
+        "pure and path": PureLDP(1.5) & GraphDP(0.7, path),
+        "PML and path": PML(0.5, prior) & GraphDP("log(2)", path),
+    }

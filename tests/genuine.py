@@ -70,7 +70,34 @@ def problems() -> dict[str, lo.Problem]:
         "worst": lo.Problem(
             None, "identity", lo.PureLDP(1.0), inputs=LETTERS, objective="worst_case"
         ),
+    } | averaged_problems()
+
+
+def averaged_problems() -> dict[str, lo.Problem]:
+    """A small problem for every kind of notion that compares averages."""
+    stated = {"a": 0.2, "b": "1/3", "c": "7/15"}
+    secrets = {"ill": {"a": 0.6, "b": 0.3, "c": 0.1}, "well": {"a": 0.1, "b": 0.3, "c": 0.6}}
+    pairs = [("ill", "well"), ("well", "ill")]
+    budgets = {"a": 0.5, "b": 1.0, "c": "log(3)"}
+    mean = {"a": 1, "b": 1, "c": 1}
+    bounds = [
+        lo.OddsBound({"a": 1, "b": 1}, mean, "1/5"),
+        lo.OddsBound({"c": 1}, {"a": 0.9, "c": 0.1}, "log(2)"),
+    ]
+    utility_optimized = lo.UtilityOptimizedLDP(1.5, ["a", "b"])
+    notions = {
+        "leakage": lo.PML("log(4/3)"),
+        "leakage, stated": lo.PML(0.2, stated),
+        "information": lo.InformationPrivacy(0.3),
+        "secrets": lo.Secrets(0.4, secrets),
+        "secrets, pairs": lo.Secrets(0.4, secrets | {"all": [0.5, 0.25, 0.25]}, pairs),
+        "pairwise": lo.PairwiseLDP.of_answers(budgets),
+        "cone": lo.ColumnCone(bounds),
+        "all": lo.PureLDP(2.0) & lo.PML(0.25),
+        "all, owned": utility_optimized & lo.Secrets(0.5, secrets),
     }
+    prior = [0.5, 0.3, 0.2]
+    return {name: lo.Problem(prior, "identity", n, inputs=LETTERS) for name, n in notions.items()}
 
 
 def surveys() -> dict[str, lo.Survey]:

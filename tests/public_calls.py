@@ -147,12 +147,19 @@ def subjects() -> dict[type, list[Any]]:
     joint = lo.Survey({"a": ["no", "yes"], "b": ["no", "yes"]}, epsilon=4.0, scheme="joint")
     extreme = lo.extreme_points(PURE, 3)
     utility = lo.convex.mutual_information([0.5, 0.5])
+    rays = lo.convex.best_channel(utility, lo.PML(0.5))
     score = lo.convex.best_channel(lo.convex.fisher_information([-1, 1], [0.5, 0.5]), 1.0)
     found: list[Any] = [
         *(COIN, THREE, PURE, problem, path, survey, joint, design, extreme, utility),
         *(lo.ApproximateLDP(1.0, 0.1), lo.GraphDP("log(3)", PATH), lo.OneSided(1.0, ["no"])),
         lo.MetricDP(1.0, [[0, 1, 2], [1, 0, 1], [2, 1, 0]]),
         lo.UtilityOptimizedLDP(1.0, ["no"]),
+        *(lo.GaussianLDP(1), lo.CurveLDP([(0.5, 0.1), (1.0, 0.01)])),
+        lo.ApproximateLDP(1.0, 0.1, graph=PATH),
+        *(lo.PML(0.5), lo.InformationPrivacy(0.5, {"no": 1, "yes": 3}), lo.PML(0.5) & PURE),
+        lo.Secrets(0.5, {"ill": {"no": 1, "yes": 3}, "well": {"no": 3, "yes": 1}}),
+        *(lo.PairwiseLDP({("no", "yes"): 1.0}), lo.OddsBound({"no": 1}, {"yes": 1}, 1.0)),
+        lo.ColumnCone([lo.OddsBound({"no": 1}, {"yes": 1}, 1.0)]),
         *(lo.Budget(1.0), lo.Budget("log(3)"), lo.SecretKey(b"0" * 32), lo.Limits()),
         *(lo.DesignLimits(), lo.Utility(np.eye(2)), lo.Workload.prefix(3), lo.Status.OPTIMAL),
         lo.Workload.frequencies(["no", "yes"]),
@@ -187,6 +194,8 @@ def subjects() -> dict[type, list[Any]]:
         layers.bfs_mechanism(PATH, 1.0, prior=[0.2, 0.3, 0.5]),
         layers.optimal_levels([1, 2, 2], [0, 1, 2], 1.0),
         *(lo.convex.best_channel(utility, 1.0), score, score.certificate),
+        lo.certify_convex(COIN, PURE, lambda c: (c**2).sum(), lambda c: 2 * c),
+        *(rays, rays.certificate),
         *lo.regions.prior_regions(lo.PureLDP("log(3)"), 2),
         *lo.regions.epsilon_breakpoints([0.2, 0.8]),
         *(lo.compare_designs(lo.Workload.frequencies(3), PURE), lo.Survey({"q": design})),
@@ -378,15 +387,18 @@ GOOD: dict[str, list[Any]] = {
     "first": [COIN, [0.5, 0.5], "q"],
     "second": [COIN, [0.2, 0.8], "q"],
     "counts": [lo.Counts.of(COIN, ["no", "yes", "yes"])],
-    "P": [{(x, y): None for x in (0, 1) for y in (0, 1)}],
+    "P": [{(x, y): None for x in (0, 1) for y in (0, 1)}, COIN],
     "ratio": [None, 2.0],
+    "mu": [1, 0.5, "1/3"],
     "codes": [[0, 1, 1], np.array([0, 1])],
+    "value": [None, lambda c: ((c - np.eye(*np.shape(c))) ** 2).sum()],
+    "gradient": [lambda c: 2 * (c - np.eye(*np.shape(c)))],
 }
 """Good values by the name of a parameter; any other parameter gets an object that the library made,
 or a value of `BAD`."""
 
 ONLY_GOOD = {"jobs", "url", "solver", "time_limit_of_processes", "sets", "users"}
-ONLY_GOOD |= {"randomize", "value", "metric"}
+ONLY_GOOD |= {"randomize", "value", "gradient", "metric"}
 """Parameters that never get another value: they would start processes, or use the network, or
 another solver's program; a function of the caller's own ends in errors of its own."""
 

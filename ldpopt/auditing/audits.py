@@ -44,6 +44,9 @@ class Audit(HasFacts):
     nouns : tuple of two str
         What the first two parts of the witness are, such as answers or secrets; an empty one has a
         name that needs no noun.
+    mu : float or None
+        Smallest ``mu`` of a Gaussian claim, rounded up; ``epsilon`` is then that of pure privacy.
+        None for other claims.
     """
 
     epsilon: float
@@ -53,6 +56,7 @@ class Audit(HasFacts):
     claim: str = ""
     curve: Callable[[Budget], float] = field(default=lambda _: math.nan, repr=False, compare=False)
     nouns: tuple[str, str] = field(default=ANSWERS, repr=False)
+    mu: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse other numbers and verdicts, for audits of plug-ins."""
@@ -82,13 +86,16 @@ class Audit(HasFacts):
             witness = f"{_compared(self.nouns, label(x), label(other))}, report {event}"
         rows = [
             ("claim", f"{self.claim or 'none'}: {self.verdict}"),
+            *([] if self.mu is None else [("smallest mu", f"{self.mu:.12g}")]),
             ("smallest epsilon", f"{self.epsilon:.12g}"),
         ]
         return Facts("Audit", [*rows, ("smallest delta", DELTA.say(self)), ("witness", witness)])
 
     def numbers_text(self, digits: int = 9) -> str:
-        """Epsilon, delta and verdict on one line."""
+        """Epsilon, delta and verdict on one line; mu and verdict of a Gaussian claim."""
         digits = whole_number(digits, "digits", 1, 17)
+        if self.mu is not None:
+            return f"mu {self.mu:.{digits}g}: {self.verdict}"
         return f"epsilon {self.epsilon:.{digits}g}, delta {self.delta:.{digits}g}: {self.verdict}"
 
     def delta_at(self, epsilon: float | str) -> float:

@@ -17,6 +17,7 @@ rational below, and violated only if it fails with the one above, too.
 import math
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -117,9 +118,11 @@ def pure_audit(
     return Audit(epsilon, delta, worst[1], verdict, claim, curve)
 
 
-def approximate_divergence(channel: Any, budget: Budget, delta: float, form: str) -> Audit:
+def approximate_divergence(
+    channel: Any, budget: Budget, delta: float, form: str, pairs: AnyPairs | None = None
+) -> Audit:
     """Audit of ``P_x(S) <= e**epsilon P_x'(S) + delta`` for every event, or for every single
-    output.
+    output, of all (or the given) ordered pairs.
 
     The ``form`` is ``"event"`` (the true notion), or ``"entry"`` (Zhou, Lu and Wu 2019, eq. (20)).
     A mechanism or array of shape (n, m), and delta, are read exactly. The audit has the smallest
@@ -131,7 +134,9 @@ def approximate_divergence(channel: Any, budget: Budget, delta: float, form: str
     low, high = budget.enclosure()
     slack = Fraction(real_number(delta, "delta", 0, 1))
     require_choice(form, ("event", "entry"), "form")
-    worst_excess = _worst_entry if form == "entry" else _worst_event
+    if pairs is not None:
+        require_kind(pairs, AnyPairs, "approximate_divergence()", "pass Pairs(...)")
+    worst_excess = partial(_worst_entry if form == "entry" else _worst_event, pairs=pairs)
     upper, where = worst_excess(matrix, low)
     least_delta, witness = _rounded_up(matrix, upper, where)
     if witness is not None and form == "entry":
@@ -143,13 +148,14 @@ def approximate_divergence(channel: Any, budget: Budget, delta: float, form: str
     if verdict == "certified":
         epsilon = min(epsilon, budget.above)
     claim = f"epsilon = {budget!r}, delta = {delta!r}, {form}-wise"
+    claim += "" if pairs is None else f" along {pairs.number // 2} edges"
     return Audit(
         epsilon,
         least_delta,
         witness,
         verdict,
         claim,
-        lambda at: hockey_stick(matrix, Budget(at))[0],
+        lambda at: hockey_stick(matrix, Budget(at), pairs)[0],
     )
 
 
@@ -269,10 +275,12 @@ def _near_worst_pairs(rows: Iterable[RowExcess], margin: float) -> list[tuple[fl
     return [entry for entry in near if entry[0] >= best - margin]
 
 
-def _worst_entry(matrix: ExactChannel, ratio: Fraction) -> Excess:
+def _worst_entry(matrix: ExactChannel, ratio: Fraction, pairs: AnyPairs | None = None) -> Excess:
     """Exact maximum of ``P[x,y] - ratio P[x',y]`` over all pairs, found from the extremes of each
-    column.
+    column; or over the given ones.
     """
+    if pairs is not None:
+        return _worst_entry_of_pairs(matrix, ratio, pairs)
     top = matrix.numerators.argmax(axis=0).tolist()
     bottom = matrix.numerators.argmin(axis=0).tolist()
     worst, where = 0, None
@@ -284,6 +292,19 @@ def _worst_entry(matrix: ExactChannel, ratio: Fraction) -> Excess:
         if excess > worst and x != k:
             worst = excess
             where = (x, k, (y,))
+    return Fraction(worst, matrix.denominator * ratio.denominator), where
+
+
+def _worst_entry_of_pairs(matrix: ExactChannel, ratio: Fraction, pairs: AnyPairs) -> Excess:
+    """Exact maximum of ``P[x,y] - ratio P[x',y]`` over some pairs, one by one."""
+    worst = 0
+    where = None
+    for x, others, _ in pairs.by_first(matrix.shape[1]):
+        terms = matrix.entries[x] * ratio.denominator - matrix.entries[others] * ratio.numerator
+        row, y = divmod(int(np.argmax(terms)), matrix.shape[1])
+        if terms[row, y] > worst:
+            worst = int(terms[row, y])
+            where = (x, int(others[row]), (y,))
     return Fraction(worst, matrix.denominator * ratio.denominator), where
 
 

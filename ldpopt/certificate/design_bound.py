@@ -24,6 +24,8 @@ from ldpopt.certificate.design_statement import Cone, Statement
 from ldpopt.certificate.integers import Integers, Rationals, product
 from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.numbers import Float
+from ldpopt.privacy.cones.columns import RayList
+from ldpopt.privacy.cones.exact_rays import ColumnRays
 from ldpopt.privacy.cones.rays import ZERO, Rays
 
 EXACT = 20  # largest number of answers for whose sets Python's integers are used
@@ -136,11 +138,15 @@ class FormBound:
             product(product(s.whole.T, gram.whole), s.whole), s.denominator**2 * gram.denominator
         )
         if self.shift is not None:
-            return not isinstance(cone, Rays) and is_positive(
+            return not isinstance(cone, RayList) and is_positive(
                 form, line, r, cone, self.shift, self.inequalities
             )
+        if isinstance(cone, ColumnRays):
+            return self.inequalities is None and _whole_rays_hold(form, line, r, cone)
         if isinstance(cone, Rays):
             return self.inequalities is None and _rays_hold(form, line, r, cone)
+        if isinstance(cone, RayList):  # a kind of list without a proof
+            return False
         return (
             self.inequalities is None
             and len(self.line) <= LISTED
@@ -245,6 +251,28 @@ def _rays_hold(form: Rationals, line: Rationals, weights: Rationals, rays: Rays)
         )
         lost = (3 * size >> (RELATIVE - 1)) + 3 * ROUNDED * most * (1 << bits)
         if not bool((spare >= lost + 1).all()):
+            return False
+    return True
+
+
+def _whole_rays_hold(
+    form: Rationals, line: Rationals, weights: Rationals, rays: ColumnRays
+) -> bool:
+    """Whether ``v N v <= (y.v)(r.v)`` for all rays of integers, and so for the cone.
+
+    Nothing is enclosed here, in contrast to rays of logarithms: the ratios of the notion were
+    rounded up when the rays were listed, so that their cone has all private columns, and these rays
+    are exactly those of that cone. Reports of one answer alone are rays of the list as well.
+
+    A ray of answers of weight 0 alone also needs ``y.v >= 0``: the bound adds ``y`` over a channel.
+    """
+    matrix = form.whole * (line.denominator * weights.denominator)
+    for start in range(0, len(rays), ROWS):
+        v = rays.whole[start : start + ROWS]
+        prices = v @ line.whole
+        masses = v @ weights.whole
+        spare = form.denominator * prices * masses - ((v @ matrix) * v).sum(axis=1)
+        if not bool((spare >= 0).all() and ((masses > 0) | (prices >= 0)).all()):
             return False
     return True
 

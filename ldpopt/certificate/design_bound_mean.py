@@ -23,7 +23,7 @@ from ldpopt.certificate.design_statement import Cone, Statement
 from ldpopt.certificate.integers import Integers, Rationals
 from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.numbers import Float
-from ldpopt.privacy.cones.rays import Rays
+from ldpopt.privacy.cones.columns import RayList
 
 BITS = 200  # bits after the point to which roots are computed before they are compared exactly
 
@@ -58,7 +58,7 @@ class MeanBound:
         by the notion. False if the workload is not a multiple of one row plus constants, or the
         cone is not that of pure privacy.
         """
-        if isinstance(cone, Rays) or _factor(statement, self.numbers) is None:
+        if isinstance(cone, RayList) or _factor(statement, self.numbers) is None:
             return False
         k = Rationals.of(self.slope)
         y = Rationals.of(self.line)

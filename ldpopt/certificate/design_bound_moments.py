@@ -26,7 +26,7 @@ from ldpopt.certificate.moments import Moments
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.numbers import Float
-from ldpopt.privacy.cones.rays import Rays
+from ldpopt.privacy.cones.columns import RayList
 
 MOST = 24  # largest number of attributes
 # largest number of attributes for moments of four answers, whose matrices have millions of entries
@@ -108,8 +108,10 @@ class MomentBound:
 
     def holds(self, statement: Statement, cone: Cone) -> bool:
         """Whether no column costs more than ``y`` allows."""
-        levels = None if isinstance(cone, Rays) else self._levels(statement)
-        return levels is not None and not isinstance(cone, Rays) and self.is_proved_by(levels, cone)
+        levels = None if isinstance(cone, RayList) else self._levels(statement)
+        return (
+            levels is not None and not isinstance(cone, RayList) and self.is_proved_by(levels, cone)
+        )
 
     def _levels(self, statement: Statement) -> MomentLevels | None:
         spectrum = Spectrum.of(statement, Scheme((2,) * (len(self.eigenvalues) - 1)))

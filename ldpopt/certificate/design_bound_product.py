@@ -33,7 +33,7 @@ from ldpopt.certificate.scheme import Scheme
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.numbers import Float
-from ldpopt.privacy.cones.rays import Rays
+from ldpopt.privacy.cones.columns import RayList
 
 DIAGRAMS = 5000  # largest number of Ferrers diagrams that are enumerated
 
@@ -232,10 +232,10 @@ class ProductBound:
 
     def holds(self, statement: Statement, cone: Cone) -> bool:
         """Whether no column costs more than ``y`` allows."""
-        spectrum = None if isinstance(cone, Rays) else Spectrum.of(statement, Scheme(self.sizes))
+        spectrum = None if isinstance(cone, RayList) else Spectrum.of(statement, Scheme(self.sizes))
         return (
             spectrum is not None
-            and not isinstance(cone, Rays)
+            and not isinstance(cone, RayList)
             and self.is_proved_by(spectrum, cone)
         )
 

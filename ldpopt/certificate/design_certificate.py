@@ -31,6 +31,7 @@ from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.documents import Entry, plain_labels
 from ldpopt.foundation.files import FilePath, beginning
+from ldpopt.foundation.labels import Names
 from ldpopt.foundation.numbers import Float, frozen, require_choice, require_kind, shaped_array
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import require_notion, with_epsilon
@@ -115,7 +116,7 @@ class DesignCertificate(DesignClaim):
             "multipliers": multipliers,
         }
         parts |= {"weights": frozen(weights), "left_inverse": frozen(rows)}
-        mechanism = Mechanism(channel[merged.classes], workload.inputs, range(channel.shape[1]))
+        mechanism = named(channel[merged.classes], privacy, workload.inputs)
         bound = min(max(multipliers.value(statement), Fraction(0)), value.achieved)
         return cls(
             **parts, mechanism=mechanism, achieved=value.achieved, bound=bound, bias=value.bias
@@ -189,11 +190,13 @@ class DesignCertificate(DesignClaim):
                 f"{weights.max():g}"
             )
             raise table["weights"].error(problem)
-        privacy = read_notion(table["privacy"], inputs)
-        privacy.check(inputs, ())
-        mechanism = read_masses(table["masses"], inputs)
-        classes = AnswerClasses.under(privacy, workload.matrix, inputs)
         objective = table["objective"].text("average", "worst_case")
+        prior = None if objective == "worst_case" else weights
+        privacy = read_notion(table["privacy"], inputs).bound_to(prior, inputs)
+        masses = read_masses(table["masses"], inputs)
+        mechanism = named(masses.channel, privacy, inputs)
+        privacy.check(inputs, mechanism.outputs)
+        classes = AnswerClasses.under(privacy, workload.matrix, inputs)
         inverse = frozen(table["left_inverse"].numbers(n, len(mechanism.outputs)))
         multipliers = read_bound(table["multipliers"], len(classes.first), *BOUNDS)
         statement = {
@@ -207,6 +210,13 @@ class DesignCertificate(DesignClaim):
             "left_inverse": inverse,
             "multipliers": multipliers,
         }
+
+
+def named(channel: Float, privacy: Any, inputs: Names) -> Mechanism:
+    """A mechanism whose reports have the labels that the notion gives them: in files they have
+    none.
+    """
+    return Mechanism(channel, inputs, privacy.reports(inputs, channel))
 
 
 def is_design(path: FilePath) -> bool:

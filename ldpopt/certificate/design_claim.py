@@ -27,7 +27,7 @@ from ldpopt.mechanism.files import (
     require_digest,
 )
 from ldpopt.privacy import PureLDP
-from ldpopt.privacy.notion import to_table
+from ldpopt.privacy.notion import has_epsilon, to_table
 from ldpopt.problem.plain import read_notion
 from ldpopt.problem.workload import Workload
 
@@ -198,7 +198,8 @@ class DesignClaim(HasFacts, ABC):
             if is_private
             else (f"the mechanism is not private: epsilon {self.audit.epsilon:.9g} found",)
         )
-        twice = self.about and flaws_of_origin(self.about, self.audit, self._audit_at)
+        audit_at = self._audit_at if has_epsilon(self.privacy) else None
+        twice = self.about and flaws_of_origin(self.about, self.audit, audit_at)
         return (*self.flaws, *flaws, *(twice or ()), *self._wrong_numbers())
 
     @abstractmethod

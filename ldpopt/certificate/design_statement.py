@@ -25,7 +25,8 @@ from ldpopt.certificate.integers import Digits, Integers, Rationals, fraction_bi
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import Budget, round_up
 from ldpopt.foundation.numbers import Float, Int
-from ldpopt.privacy.cones.rays import Rays, cone_ties, rays_of
+from ldpopt.privacy.cones.columns import RayList
+from ldpopt.privacy.cones.rays import cone_comparisons, rays_of, tied_cone
 
 BASE_BITS = 96  # bits of ``e**-epsilon``, rounded down, in a proof
 # Largest bias, in standard deviations of one respondent's estimate. The standard deviation of the
@@ -69,8 +70,8 @@ class AnswerClasses:
 
 def is_pure(privacy: Any, inputs: Sequence[Hashable]) -> bool:
     """Whether all answers are tied to each other at distance 1."""
-    ties = cone_ties(privacy, inputs)
-    return ties.is_complete and ties.distance is None
+    ties = tied_cone(privacy, inputs)
+    return ties is not None and ties.is_complete and ties.distance is None
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +129,7 @@ class Statement:
 
 
 # the private columns: ``e**-epsilon`` rounded down for pure privacy, else all extreme rays
-Cone = Fraction | Rays
+Cone = Fraction | RayList
 
 
 def cone_of(privacy: Any, inputs: Sequence[Hashable]) -> Cone:
@@ -141,8 +142,10 @@ def cone_of(privacy: Any, inputs: Sequence[Hashable]) -> Cone:
 
 
 def budget_of(privacy: Any, inputs: Sequence[Hashable]) -> Budget:
-    """Epsilon of a notion whose columns form a cone."""
-    return cone_ties(privacy, inputs).budget
+    """Epsilon of a notion whose columns form a cone; the smallest one, if it has several."""
+    if (ties := tied_cone(privacy, inputs)) is not None:
+        return ties.budget
+    return min(cone_comparisons(privacy, inputs).budget)
 
 
 def least_ratio(epsilon: Budget) -> Fraction:

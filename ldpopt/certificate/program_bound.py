@@ -14,7 +14,7 @@ the multipliers are, the bound holds: wrong ones make it weak.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Literal
@@ -24,7 +24,7 @@ import numpy as np
 from ldpopt.certificate.compact import MIN_COARSE_ENTRIES, coarse_integers, columns_bound
 from ldpopt.certificate.integers import GRID, Integers, integers
 from ldpopt.certificate.program_digits import ProgramDigits
-from ldpopt.errors import CertificateError
+from ldpopt.errors import CertificateError, NotRepresentableError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.rows import RowBlock
@@ -56,7 +56,8 @@ class PairRows:
     r"""Rows :math:`P_x(S) \le e^{\epsilon d(x, x')} P_{x'}(S) + \delta` with their multipliers.
 
     They are scaled as in a program: :math:`b P_x(S) - P_{x'}(S) \le b \delta` with :math:`b =
-    e^{-\epsilon d}`.
+    e^{-\epsilon d}`. Of a notion without ties each row has a ratio ``b`` of its own, and the right
+    side is `Notion.excess` of it.
     """
 
     first: Int  # x, shape (rows,)
@@ -64,6 +65,7 @@ class PairRows:
     row: Int  # row of each output of an event S, not decreasing, shape (nnz,)
     y: Int  # that output, shape (nnz,)
     value: Float  # positive multipliers, shape (rows,)
+    ratio: Float | None = None  # b of each row, shape (rows,), of a notion without ties
 
     @classmethod
     def joined(cls, parts: "list[PairRows]") -> "PairRows":
@@ -76,7 +78,10 @@ class PairRows:
             (p.first, p.second, p.row + k, p.y, p.value)
             for p, k in zip(parts, offsets, strict=False)
         ]
-        return cls(*map(np.concatenate, zip(*columns, strict=True)))
+        ratios = [part.ratio for part in parts if part.ratio is not None]
+        ratio = np.concatenate(ratios) if ratios else None
+        first, second, row, y, value = map(np.concatenate, zip(*columns, strict=True))
+        return cls(first, second, row, y, value, ratio)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +174,8 @@ def bound_of(digits: ProgramDigits, multipliers: Multipliers, *, coarse: bool = 
     constant = _relax_pairs(costs, problem, multipliers.pairs, cost_grid)
     _relax_comparisons(costs, problem, multipliers.comparisons, cost_grid)
     for block, values in multipliers.blocks:
+        if values.any():
+            require_valid(problem, block)
         constant += _relax(costs, block, values, cost_grid)
     if multipliers.form == "pairwise":
         best = sum(_best_entries(costs, problem))
@@ -247,16 +254,75 @@ def _relax_pairs(costs: Integers, problem: Problem, pairs: PairRows, cost_grid: 
     """
     if not len(pairs.value):
         return 0
-    ratios, delta = _ratios(problem, pairs)
     scaled = integers(pairs.value, grid=cost_grid)
+    if pairs.ratio is None:
+        ratios, delta = _ratios(problem, pairs)
+        slack = Fraction(delta)
+        constant = sum(
+            -(-int(v) * slack.numerator // slack.denominator) for v in scaled * ratios if delta
+        )
+    else:
+        ratios = integers(pairs.ratio)
+        constant = _heights(problem, pairs, pairs.ratio, scaled)
     first = pairs.first[pairs.row]
     second = pairs.second[pairs.row]
     np.subtract.at(costs, (first, pairs.y), (scaled * ratios)[pairs.row])
     np.add.at(costs, (second, pairs.y), scaled[pairs.row] << GRID)
-    if not delta:
-        return 0
-    slack = Fraction(delta)
-    return sum(-(-int(v) * slack.numerator // slack.denominator) for v in scaled * ratios)
+    return constant
+
+
+def _heights(problem: Problem, pairs: PairRows, ratio: Float, scaled: Integers) -> int:
+    """Constant term of rows with ratios of their own: multipliers times `Notion.excess`, rounded
+    up.
+
+    The ratio is a float that anybody may have chosen: the row ``b P_x(S) - P_x'(S) <= excess(b)``
+    holds for every private channel whatever ``b`` is, so that a wrong one only weakens the bound.
+    """
+    if (pairs.first == pairs.second).any():
+        problem_text = "a multiplier belongs to a pair of the same input"
+        raise CertificateError(problem_text, code="same-input", do=MULTIPLIERS)
+    total = 0
+    known: dict[float, Fraction] = {}
+    for b, value in zip(ratio.tolist(), scaled, strict=True):
+        if b not in known:
+            height = problem.privacy.excess(Fraction(b)) if 0 < b < np.inf else None
+            if height is None:
+                message = f"{problem.privacy!r} has no rows with the ratio {b:.6g}"
+                raise CertificateError(message, code="row-ratio", do=MULTIPLIERS)
+            known[b] = height
+        total -= -((int(value) * known[b].numerator) << GRID) // known[b].denominator
+    return total
+
+
+def require_valid(problem: Problem, block: RowBlock) -> None:
+    """Refuse rows that a notion generated and does not state to be valid.
+
+    What `Notion.rows` lists is the definition itself, which is part of the statement: it is trusted
+    as it is for a notion that generates nothing. A generated row is the result of a search, and an
+    error in it would make a bound that does not hold; so the notion has to recognize it.
+    """
+    if block.name != "privacy" or not problem.privacy.is_separated or _is_listed(problem, block):
+        return
+    labelled = replace(block, inputs=problem.inputs, outputs=problem.outputs)
+    if not problem.privacy.is_valid(labelled):
+        raise CertificateError(
+            f"{type(problem.privacy).__name__}.is_valid() does not state that all private channels "
+            "satisfy the generated rows",
+            code="generated-rows",
+            do="write is_valid(block), or excess(ratio) for rows of events",
+        )
+
+
+def _is_listed(problem: Problem, block: RowBlock) -> bool:
+    """Whether a block is the list of all rows of the notion, number by number: the same rows in
+    another order or with other coefficients are not the definition.
+    """
+    try:
+        rows = problem.privacy.starting_rows(problem.inputs, problem.outputs)
+    except NotRepresentableError:
+        return False
+    parts = ("row", "x", "y", "coefficient", "lower", "upper")
+    return all(np.array_equal(getattr(rows, part), getattr(block, part)) for part in parts)
 
 
 def _ratios(problem: Problem, pairs: PairRows) -> tuple[Integers, float]:

@@ -4,12 +4,14 @@ The file is one object with five keys. ``format`` is the version. ``statement`` 
 `ldpopt.problem.plain` writes it. ``mechanism`` has the integer masses over ``2**53``, row by row.
 ``multipliers`` are floats as hexadecimal text, which loses no bit; each privacy row is a list of
 its first input, its second input, the outputs of its event and its positive multiplier, and follows
-from the statement, so that no coefficient is written. ``claim`` has value, bound and gap as
-fractions in text. A file is read strictly: unknown keys, missing keys, repeated outputs, negative
-weights and numbers of another kind are refused before anything is computed. The checker reads the
-same file by code of its own.
+from the statement, so that no coefficient is written; of a curve of budgets or Gaussian privacy it
+has a fifth number, the ratio ``b`` of the row, whose right side follows. ``claim`` has value, bound
+and gap as fractions in text. A file is read strictly: unknown keys, missing keys, repeated outputs,
+negative weights and numbers of another kind are refused before anything is computed. The checker
+reads the same file by code of its own.
 """
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -108,17 +110,25 @@ def _plain_multipliers(multipliers: Multipliers, problem: Problem) -> dict[str, 
     pairs = multipliers.pairs
     ends = np.searchsorted(pairs.row, np.arange(len(pairs.value) + 1))
     places = zip(pairs.first.tolist(), pairs.second.tolist(), pairs.value.tolist(), strict=True)
+    ratios = [] if pairs.ratio is None else [[ratio.hex()] for ratio in pairs.ratio.tolist()]
     rows = (
-        [x, k, pairs.y[ends[r] : ends[r + 1]].tolist(), value.hex()]
+        [x, k, pairs.y[ends[r] : ends[r + 1]].tolist(), value.hex(), *(ratios[r] if ratios else [])]
         for r, (x, k, value) in enumerate(places)
     )
     plain: dict[str, Any] = {"form": multipliers.form, "row_sums": _hex(multipliers.row_sums)}
     plain |= {"worst_case": _hex(multipliers.worst_case), "privacy": rows}
-    if problem.ties() is None:
+    if problem.ties() is None and problem.comparisons() is not None:
         plain["privacy"] = _plain_comparisons(multipliers.comparisons)
     return plain | {
         "constraints": {block.name: _hex(values) for block, values in multipliers.blocks}
     }
+
+
+def _has_ratios(problem: Problem) -> bool:
+    """Whether rows of events have ratios of their own: the notion has neither ties nor
+    comparisons.
+    """
+    return problem.ties() is None and problem.comparisons() is None
 
 
 def _plain_comparisons(rows: ComparisonRows) -> list[list[Any]]:
@@ -167,22 +177,23 @@ def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
     blocks = tuple(
         (block, constraints[block.name].hexadecimals(len(block))) for block in problem.constraints
     )
-    if problem.definition() is None:
+    if problem.definition() is None and not _has_ratios(problem):
         compared = _comparison_rows(table["privacy"], problem, m)
         return Multipliers(form, row_sums, worst_case, PairRows.joined([]), blocks, compared)
-    pairs = _pair_rows(table["privacy"], n, m)
+    pairs = _pair_rows(table["privacy"], n, m, has_ratio=_has_ratios(problem))
     return Multipliers(form, row_sums, worst_case, pairs, blocks)
 
 
-def _pair_rows(entry: Entry, n: int, m: int) -> PairRows:
+def _pair_rows(entry: Entry, n: int, m: int, *, has_ratio: bool) -> PairRows:
     """Read multipliers of pairs: first and second input, outputs of the event, and the number."""
     first = []
     second = []
     row = []
     y = []
     value = []
+    ratio = []
     for r, given_row in enumerate(entry.list()):
-        x, k, event, number = given_row.list(4)
+        x, k, event, number, *rest = given_row.list(5 if has_ratio else 4)
         outputs = [output.whole(m) for output in event.list()]
         if sorted(set(outputs)) != outputs:
             raise event.error(
@@ -195,8 +206,12 @@ def _pair_rows(entry: Entry, n: int, m: int) -> PairRows:
         value.append(number.hexadecimal())
         if value[-1] <= 0:
             raise number.error(f"the multiplier {value[-1]} is not positive")
+        ratio += [each.hexadecimal() for each in rest]
+        if rest and ratio[-1] <= 0:
+            raise rest[0].error(f"the ratio {ratio[-1]} is not positive")
     places: Any = [np.array(part, np.int64) for part in (first, second, row, y)]
-    return PairRows(places[0], places[1], places[2], places[3], np.array(value, float))
+    ratios = np.array(ratio, float) if has_ratio else None
+    return PairRows(places[0], places[1], places[2], places[3], np.array(value, float), ratios)
 
 
 def _some(entry: Entry, n: int, *, is_there: bool) -> Float | None:
@@ -214,15 +229,15 @@ def _hex(values: Float | None) -> list[str] | None:
 
 
 def _plain_problem(problem: Problem) -> dict[str, Any]:
-    """The statement; its notion must have ties or comparisons, since multipliers of other rows
-    cannot be written to a file.
+    """The statement; its notion must have ties, comparisons or an excess for each ratio, since
+    multipliers of other rows cannot be written to a file.
     """
-    if problem.ties() is None and problem.comparisons() is None:
+    if _has_ratios(problem) and problem.privacy.excess(Fraction(1)) is None:
         message = (
             f"the privacy notion {type(problem.privacy).__name__} cannot be written to a "
             "certificate file"
         )
-        do = "use certify() in Python; files hold notions with ties or comparisons"
+        do = "use certify() in Python; files hold notions with ties, comparisons or excess(ratio)"
         raise CertificateError(message, code="notion-rows", do=do)
     try:
         return plain(problem)

@@ -65,8 +65,8 @@ def audit(
     show(Facts("", [*rows, *([] if claim is None else claims), witness, table]), data, json)
     if claim is not None and measured.verdict != "certified":
         problem = (
-            f"the claim {measured.claim} is {measured.verdict}: epsilon {measured.epsilon:.9g}, "
-            f"delta {measured.delta:.9g}"
+            f"the claim {measured.claim} is {measured.verdict}: "
+            f"{measured.numbers_text().partition(':')[0]}"
         )
         refuse(
             problem,

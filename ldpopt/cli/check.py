@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ldpopt.problem.modelfile import Model
     from ldpopt.problem.problem import Problem
 
+MOST_ANSWERS = 8  # of which the extreme rays are counted, in less than a second
+
 
 def check(file: options.ModelOrSurveyPath, json: options.Json = None) -> None:
     """Validate a model or a survey; show its size and the plan.
@@ -45,7 +47,10 @@ def check(file: options.ModelOrSurveyPath, json: options.Json = None) -> None:
 
 
 def _privacy_parts(model: Model, data: dict[str, Any]) -> list[Part]:
-    """What a notion that compares averages promises, and how many comparisons it has."""
+    """What a notion that compares averages promises, how many comparisons it has, and how many
+    extreme rays if the answers are few.
+    """
+    from ldpopt.privacy.cones.rays import rays_of
     from ldpopt.privacy.sentences import promises_of
 
     problem = model.problem
@@ -58,7 +63,11 @@ def _privacy_parts(model: Model, data: dict[str, Any]) -> list[Part]:
     if comparisons is None:
         return parts
     data["comparisons"] = len(comparisons)
-    return [("comparisons", f"{len(comparisons):,} for each report"), *parts]
+    shown: list[Part] = [("comparisons", f"{len(comparisons):,}")]
+    if len(inputs) <= MOST_ANSWERS:
+        data["rays"] = len(rays_of(model.privacy, inputs))
+        shown.append(("extreme rays", f"{data['rays']:,}"))
+    return [*shown, *parts]
 
 
 def _problem_data(model: Model) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ldpopt.cli.printing import working
-from ldpopt.errors import StatementError
 from ldpopt.foundation.display import Facts, Table, label
 
 if TYPE_CHECKING:
@@ -96,12 +95,6 @@ def _quantiles(
     for p in shares:
         found = estimates.quantile(p)
         rows += [{**row, "answer": p} for row in found.entries()]
-    if not rows:
-        raise StatementError(
-            "no question has answers that are numbers, edges, or the shares up to each answer",
-            code="frequencies",
-            do='state edges = [...] or workload = "prefix" for questions of ordered answers',
-        )
     entries = [
         {("quantile" if key == "answer" else key): cell for key, cell in row.items()}
         for row in rows

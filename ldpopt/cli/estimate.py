@@ -77,10 +77,10 @@ def estimate(
     ] = None,
     quantile: Annotated[
         list[float] | None,
-        option(
+        options.share_option(
             "--quantile P",
-            "A quantile of each question of numbers or ordered answers (may be given again): .5 is "
-            "the median.",
+            "A quantile of each question of numbers or ordered answers (may be given again): .5, "
+            "or 50%, is the median.",
         ),
     ] = None,
     test: Annotated[

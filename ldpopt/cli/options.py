@@ -22,6 +22,7 @@ from ldpopt.cli.questions import FOR_SURVEYS, is_survey, require_no_survey
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError, showing_values
 from ldpopt.foundation.budget import decimal_of
 from ldpopt.foundation.labels import first_duplicate
+from ldpopt.foundation.numbers import percentage
 from ldpopt.processes.run import RunOptions
 
 if TYPE_CHECKING:
@@ -41,6 +42,20 @@ def option(usage: str, text: str, **rules: Any) -> Any:
     names = [word for word in usage.split() if word.startswith("-")]
     metavar = next((word for word in usage.split() if word not in names), None)
     return typer.Option(*names, metavar=metavar, help=text, **rules)
+
+
+def share_option(usage: str, text: str) -> Any:
+    """An option for a share, as a number or a percentage: .8, or 80%."""
+    return option(usage, text, parser=parse_share)
+
+
+def parse_share(text: Any) -> float:
+    """A number, or a percentage such as 80%; a default is a number already."""
+    part = percentage(text) if isinstance(text, str) else None
+    try:
+        return float(text) if part is None else part
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is neither a number nor a percentage") from None
 
 
 def new_file(usage: str, text: str) -> Any:
@@ -188,7 +203,9 @@ ShowValues = Annotated[
 HalfWidth = Annotated[
     str | None, option("--half-width H", "Half-width of the intervals, such as 0.02 or 2%.")
 ]
-Confidence = Annotated[float, option("--confidence C", "Confidence level of the intervals.")]
+Confidence = Annotated[
+    float, share_option("--confidence C", "Confidence level of the intervals, such as .95 or 95%.")
+]
 Simultaneous = Annotated[
     bool, option("--simultaneous", "Simultaneous intervals: all of a question hold at once.")
 ]

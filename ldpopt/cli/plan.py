@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ldpopt.cli import options
-from ldpopt.cli.options import option
+from ldpopt.cli.options import option, share_option
 from ldpopt.cli.plan_differences import plan_differences
 from ldpopt.cli.printing import picked, say, show
 from ldpopt.cli.questions import is_survey, read_survey_file, refuse_options
@@ -57,9 +57,11 @@ def plan(
             "How many people in each of two groups find this difference: .1, or 10%.",
         ),
     ] = None,
-    power: Annotated[float, option("--power P", "Probability that the difference is found.")] = 0.8,
+    power: Annotated[
+        float, share_option("--power P", "Probability that the difference is found: .8, or 80%.")
+    ] = 0.8,
     level: Annotated[
-        float, option("--level A", "Probability of finding one where there is none.")
+        float, share_option("--level A", "Probability of finding one where there is none.")
     ] = 0.05,
     ratio: Annotated[
         float, option("--ratio K", "People in the second group for each one in the first.")
@@ -185,6 +187,11 @@ def _plan_survey(requested: PlanRequest) -> dict[str, Any]:
             f"{label(survey.weights)}"
         )
         say(f"{note}: add their effect with --weights or --weights-effect")
+    if survey.channels:
+        say(
+            "note: the numbers are for as many people with each mechanism, by the column "
+            f"{', '.join(map(label, survey.channels))}"
+        )
     for name in survey.questions:
         precision = survey.precision(name, confidence=confidence)
         worst = int(precision.variances.argmax())

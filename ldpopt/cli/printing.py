@@ -149,7 +149,7 @@ def picked(thing: Any, *names: str) -> dict[str, Any]:
 
 def audit_data(audit: Any) -> dict[str, Any]:
     """An audit as JSON data."""
-    return picked(audit, "epsilon", "delta", "verdict")
+    return picked(audit, "epsilon", "delta", "verdict", *([] if audit.mu is None else ["mu"]))
 
 
 # Files
@@ -242,7 +242,7 @@ def save_table(path: str, entries: list[dict[str, Any]]) -> None:
     )
     with writing(path, list(table.schema)) as write:
         write([column.combine_chunks() for column in table.columns])
-    say(f"note: {path} has the table, of {len(entries):,} rows")
+    say(f"note: {path} has the table, of {len(entries):,} row{'s'[: len(entries) != 1]}")
 
 
 # Progress

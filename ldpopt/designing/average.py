@@ -31,7 +31,7 @@ from ldpopt.designing.private_columns import Cone, Dual, Price
 from ldpopt.designing.symmetry import Permutations, all_images, representatives, symmetry_group
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float, Int
-from ldpopt.privacy.cones.rays import Columns
+from ldpopt.privacy.cones.columns import Columns
 
 STEPS = 100  # limit on Newton steps; 10 to 30 are usual
 # first multiplier of the total, as a multiple of the largest price; the next one if a start fails

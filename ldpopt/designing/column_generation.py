@@ -20,7 +20,7 @@ from ldpopt.designing.private_columns import Cone, Dual, Price, Priced
 from ldpopt.designing.symmetry import Permutations, new_representatives
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float, Int
-from ldpopt.privacy.cones.rays import Columns
+from ldpopt.privacy.cones.columns import Columns
 from ldpopt.solving.interior.path_following import Iterate, NewtonSystem, follow_path
 
 ROUNDS = 120  # limit on rounds of pricing

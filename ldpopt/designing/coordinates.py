@@ -12,7 +12,7 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float, Int
-from ldpopt.privacy.cones.rays import Columns
+from ldpopt.privacy.cones.columns import Columns
 
 CONSTANT = 1e-13  # a centered workload below this share of the workload itself depends on no answer
 # the workload does not need directions with less than this share of the largest eigenvalue

@@ -81,6 +81,13 @@ class DesignForm:
             raise StatementError(
                 problem, code="few-outputs", do=f"choose outputs >= {self.n}, or leave outputs out"
             )
+        if outputs is not None and self.private_columns.has_units:
+            raise StatementError(
+                "reports of one answer alone cannot be joined with others: designs with fewer "
+                "reports are not known for this notion",
+                code="unit-outputs",
+                do="leave `outputs` out",
+            )
         if self.private_columns.rays is not None and not self.is_worst_case:
             require_weights(
                 self.private_columns.rays, self.problem.all_weights, self.private_columns.inputs

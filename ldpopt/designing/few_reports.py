@@ -26,7 +26,7 @@ from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.private_columns import PrivateColumns
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float, Int
-from ldpopt.privacy.cones.rays import Columns
+from ldpopt.privacy.cones.columns import Columns
 
 # probability below which a report is left out if possible: interior points end with useless reports
 RARE = 1e-6
@@ -259,11 +259,8 @@ class _Space:
 
     @classmethod
     def of(cls, contrasts: Contrasts, private: PrivateColumns) -> "_Space":
-        first, second, nats = private.ties
         lift = contrasts.unit * contrasts.basis
-        low = np.exp(-nats)
-        high = -np.expm1(-nats)
-        tied = (lift[second] - low[:, None] * lift[first]) / high[:, None]
+        tied = private.conditions @ lift
         rows = np.vstack(
             [
                 np.column_stack([np.ones(len(tied)), tied]),

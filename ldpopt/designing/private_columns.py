@@ -7,6 +7,7 @@ others.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,7 +20,8 @@ from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.labels import Names
 from ldpopt.foundation.numbers import Float, Int
 from ldpopt.privacy import PureLDP
-from ldpopt.privacy.cones.rays import Columns, Rays, cone_ties, rays_of
+from ldpopt.privacy.cones.columns import Columns, RayList
+from ldpopt.privacy.cones.rays import cone_comparisons, rays_of, tied_cone
 
 # smallest ratio of two entries of a column: masses are multiples of ``2**-53``
 LEAST_RATIO = 2.0**-52
@@ -363,12 +365,12 @@ class Staircases:
 class ListedRays:
     """A cone all of whose extreme rays are listed and priced.
 
-    Notions with a graph, a distance or sensitive answers have no formula for their rays; the list
-    comes from `ldpopt.privacy.cones`. Columns are kept in the form of staircases, as shapes from 0
+    Other notions than pure privacy have no formula for their rays; the list comes from
+    `ldpopt.privacy.cones`. Columns are kept in the form of staircases, as shapes from 0
     to 1 above a base, so that both kinds of cones have the same scores and costs.
     """
 
-    rays: Rays
+    rays: RayList
     listing_seconds: ClassVar[float] = 0.0  # every pricing has all rays
 
     @property
@@ -405,9 +407,7 @@ class ListedRays:
 
     def is_symmetric(self, order: Int) -> bool:
         """Whether a permutation of the answers turns rays into rays."""
-        return np.array_equal(
-            np.unique(self.rays.below[:, order], axis=0), np.unique(self.rays.below, axis=0)
-        )
+        return self.rays.is_symmetric(order)
 
 
 Cone = Staircases | ListedRays
@@ -434,7 +434,7 @@ class PrivateColumns:
         )
 
     @property
-    def rays(self) -> Rays | None:
+    def rays(self) -> RayList | None:
         """All extreme rays, if they are listed."""
         return self.cone.rays if isinstance(self.cone, ListedRays) else None
 
@@ -445,13 +445,25 @@ class PrivateColumns:
             return Columns(self.cone.rays.response, self.cone.all.base, self.cone.all.spread)
         return self.cone.columns(np.eye(self.cone.n))
 
-    @property
-    def ties(self) -> tuple[Int, Int, Float]:
-        """Pairs ``x, z`` with ``c_x <= e**nats c_z``, and these nats."""
-        ties = cone_ties(self.privacy, self.inputs)
+    @cached_property
+    def conditions(self) -> Float:
+        """Rows ``(u - v / a) / (1 - 1 / a)``, shape (k, n), that are not negative at a private
+        column, and 1 at the constant 1.
+        """
+        n = len(self.inputs)
+        ties = tied_cone(self.privacy, self.inputs)
+        if ties is None:
+            return cone_comparisons(self.privacy, self.inputs).conditions
         first, second = ties.pairs()
-        return (
-            first,
-            second,
-            float(ties.budget) * (np.ones(len(first)) if ties.distance is None else ties.distance),
-        )
+        distance = np.ones(len(first)) if ties.distance is None else ties.distance
+        nats = float(ties.budget) * distance
+        rows = np.zeros((len(first), n))
+        rows[np.arange(len(first)), second] = 1.0
+        rows[np.arange(len(first)), first] = -np.exp(-nats)
+        return np.asarray(rows / -np.expm1(-nats)[:, None])
+
+    @cached_property
+    def has_units(self) -> bool:
+        """Whether some reports may be of one answer alone, and no condition is about them."""
+        ties = tied_cone(self.privacy, self.inputs)
+        return ties is None and bool(cone_comparisons(self.privacy, self.inputs).units)

@@ -20,7 +20,7 @@ from ldpopt.designing.private_columns import PRICED, PrivateColumns
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.repair import repair
-from ldpopt.privacy.cones.rays import Columns
+from ldpopt.privacy.cones.columns import Columns
 
 # Shares by which the largest cost is raised, one after the other, until exact arithmetic confirms
 # the bound
@@ -164,7 +164,8 @@ def _private_channel(
     columns = columns.take(order)
     q = q[order]
     channel = (columns.vectors * (q / columns.mass(contrasts.weights))[:, None]).T
-    fixed = repair(channel, private.privacy, inputs=private.inputs, outputs=range(channel.shape[1]))
+    names = private.privacy.reports(private.inputs, channel)
+    fixed = repair(channel, private.privacy, inputs=private.inputs, outputs=names)
     return fixed.mechanism.channel[:, fixed.mechanism.channel.max(axis=0) > 0]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.private_columns import Cone
 from ldpopt.foundation.numbers import Float, Int
-from ldpopt.privacy.cones.rays import Columns
+from ldpopt.privacy.cones.columns import Columns
 
 SAME = 1e-12  # relative difference up to which two Gram matrices are the same
 LARGEST_GROUP = 4  # largest number of permutations that are averaged over one by one

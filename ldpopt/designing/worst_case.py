@@ -28,7 +28,7 @@ from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.private_columns import Cone, Dual
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
-from ldpopt.privacy.cones.rays import Columns
+from ldpopt.privacy.cones.columns import Columns
 
 STEPS = 150  # limit on Newton steps; 10 to 30 are usual
 LEVEL = 0.1  # products of slacks and multipliers at the start

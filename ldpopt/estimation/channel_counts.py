@@ -25,8 +25,15 @@ def numbers_by_pair(names: Sequence[Hashable], reports: Any) -> Any:
     """
     if not names or not isinstance(reports, Mapping):
         return reports
-    if not all(name in names and hasattr(each, "items") for name, each in reports.items()):
+    if not all(hasattr(each, "items") for each in reports.values()):
         return reports
+    for name in reports:
+        if name not in names:
+            raise StatementError(
+                f"there are reports of {short_repr(name)}, which is not the name of a mechanism",
+                code="channel-name",
+                do=nearest(name, names),
+            )
     each_channel = reports.items()
     return {(name, y): number for name, each in each_channel for y, number in each.items()}
 
@@ -51,7 +58,7 @@ class ChannelCoder(Coder):
 class PairReader:
     """Reads a column of reports with the column of channels beside it."""
 
-    def __init__(self, model: ReportModel, where: tuple[str, str], as_text: tuple[bool, bool]):
+    def __init__(self, model: Any, where: tuple[str, str], as_text: tuple[bool, bool]):
         self.model = model
         self.where, self.where_of_channel = where
         outputs = dict.fromkeys(y for part in model.parts for y in part.mechanism.outputs)

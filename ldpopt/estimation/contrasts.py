@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -149,7 +149,7 @@ def _read_rows(estimate: Estimate, matrix: Any) -> tuple[Float, tuple[Hashable, 
                 do="give one factor for each number, in rows",
             )
         return rows, None
-    read = read_labelled(matrix, "contrast", ("contrast", "number"))
+    read = read_labelled(_completed(matrix), "contrast", ("contrast", "number"))
     is_row = read.values.ndim == 1
     labels = read.axes[0] if is_row else read.axes[1]
     if estimate.labels is None or labels is None:
@@ -172,9 +172,17 @@ def _read_rows(estimate: Estimate, matrix: Any) -> tuple[Float, tuple[Hashable, 
     return rows, None if is_row else read.axes[0]
 
 
+def _completed(matrix: Any) -> Any:
+    """Rows by label with 0 for each number that only other rows name; another contrast as it is."""
+    if not isinstance(matrix, Mapping) or not all(map(is_labelled, matrix.values())):
+        return matrix
+    names = dict.fromkeys(name for row in matrix.values() for name in row.keys())  # noqa: SIM118
+    return {key: dict.fromkeys(names, 0.0) | dict(row.items()) for key, row in matrix.items()}
+
+
 def _results(f: Callable[[Float], Any], at: Float) -> Float:
     """The values of a function, shape (r,)."""
-    results = np.atleast_1d(np.asarray(f(at.copy()), dtype=np.float64))
+    results = np.atleast_1d(real_array(f(at.copy()), "result of the function"))
     if results.ndim != 1 or not np.isfinite(results).all():
         raise StatementError(
             f"the function is {short_repr(results.tolist())} at the estimates",

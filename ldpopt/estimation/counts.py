@@ -315,10 +315,6 @@ class ReportSource(ABC):
         """A column that is read beside the reports; default: none."""
         return None
 
-    def pair_reader(self, where: tuple[str, str], as_text: tuple[bool, bool]) -> Any:
-        """What reads the reports with the column beside them, if there is one."""
-        raise NotImplementedError
-
     @property
     def unit_columns(self) -> Sequence[Hashable] | None:
         """Columns of a table of the units of a sample: a report is one of them, or a set; None if

@@ -224,7 +224,7 @@ def _starts(shares: Any, numbers: ReportSource) -> Float | None:
         return None
     if np.ndim(shares) == 0 and not is_labelled(shares):
         return np.full(len(numbers.names), real_number(shares, "shares"))
-    return numbers.numbers_at(read_prior(shares, numbers.answers)[0])
+    return numbers.numbers_at(read_prior(shares, numbers.answers, "shares")[0])
 
 
 def _at_least(value: Any, name: str, low: float) -> float:

@@ -38,7 +38,7 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.answered import ANSWERED, FollowersBand, Sums, among_answered
 from ldpopt.estimation.band import LikelihoodBand, NormalBand, ScoreBand
 from ldpopt.estimation.behaviors import Part, part_of
-from ldpopt.estimation.channel_counts import ChannelCoder, PairReader, numbers_by_pair
+from ldpopt.estimation.channel_counts import ChannelCoder, numbers_by_pair
 from ldpopt.estimation.counts import Counts, ListedSource
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.fit import checked_fit
@@ -285,10 +285,6 @@ class ReportModel(ListedSource):
         channel.
         """
         return None if self.is_one else self.require_column()
-
-    def pair_reader(self, where: tuple[str, str], as_text: tuple[bool, bool]) -> PairReader:
-        """What reads reports and channels in two columns."""
-        return PairReader(self, where, as_text)
 
     @property
     def randomizer(self) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError, shows_values
+from ldpopt.estimation.channel_counts import PairReader
 from ldpopt.foundation import optional
 from ldpopt.foundation.labelled import as_counts, is_labelled, is_series, read_labelled
 from ldpopt.foundation.labels import NUMBER, Names, codes
@@ -267,7 +268,7 @@ class _ColumnCounter:
         self.where = where[0]
         self.absent = MissingAnswers(where[0], "report")
         self.read = source.codec.reader(as_text[0])
-        self.pairs = None if self.beside is None else source.pair_reader(where, as_text)
+        self.pairs = None if self.beside is None else PairReader(source, where, as_text)
         self.counts: dict[Hashable, Counts] = {}
 
     @classmethod

@@ -147,7 +147,7 @@ def _test_frequencies(estimate: Estimate, labels: Sequence[Hashable], values: An
             code="hypothesis",
             do="pass shares that sum to 1; test one number by .contrast({label: 1}).test(value)",
         )
-    shares = read_prior(values, tuple(labels))[0]
+    shares = read_prior(values, tuple(labels), "shares")[0]
     words = f"shares are {', '.join(f'{share:.3g}' for share in shares[:8])}"
     hypothesis = f"{words}{', ...' if len(shares) > 8 else ''}"
     band = estimate.bounds

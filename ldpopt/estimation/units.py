@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import StatementError
+from ldpopt.estimation.channel_counts import PairReader
 from ldpopt.estimation.counts import ReportSource
 from ldpopt.estimation.reports import (
     ALL,
@@ -129,12 +130,14 @@ def units_of_frame(
     frame = as_frame(table)
     numbers = column_of(frame, weights).to_numpy() if isinstance(weights, str) else weights
     numbers = report_weights(numbers, table, len(frame))
-    there = {name: column_of(frame, name) for name in (*columns, *_keys(sample, by))}
+    beside = _beside(columns, sample, by)
+    there = {name: column_of(frame, name) for name in (*columns, *beside)}
     keys = _keys_of(there, sample, by, dict.fromkeys(there, False), "", len(frame))
     found = {}
     for name, (source, missing) in columns.items():
-        counter = _UnitCounter(source, missing, f"column {name!r}", False)
-        counter.add(there[name], keys, numbers, 0)
+        where = f"column {name!r}", f"column {source.beside!r}"
+        counter = _UnitCounter(source, missing, where, (False, False))
+        counter.add(there, name, keys, numbers, 0)
         found[name] = counter.finished()
     return found
 
@@ -149,14 +152,19 @@ def units_of_file(
     """Tables of some columns of a file or database, in one pass."""
     for name, (source, _) in columns.items():
         require_drawn_by(path, name, source.digest)
-    beside = _keys(sample, by)
+    beside = _beside(columns, sample, by)
     with reading(path) as table:
         places = {name: position_of(table, name) for name in columns}
         places |= {name: position_of(table, name, KEPT) for name in beside}
         of_weights = [] if weights is None else [position_of(table, weights, KEPT)]
         is_text = {name: table.is_text(place) for name, place in places.items()}
         counters = {
-            name: _UnitCounter(source, missing, f"{table.name}, column {name}", is_text[name])
+            name: _UnitCounter(
+                source,
+                missing,
+                (f"{table.name}, column {name}", f"{table.name}, column {source.beside}"),
+                (is_text[name], is_text[source.beside or name]),
+            )
             for name, (source, missing) in columns.items()
         }
         row = table.first_row
@@ -166,7 +174,7 @@ def units_of_file(
             numbers = None if weights is None else read_weights(batch[-1], where, row)
             keys = _keys_of(there, sample, by, is_text, f"{table.name}, ", len(batch[0]))
             for name, counter in counters.items():
-                counter.add(there[name], keys, numbers, row)
+                counter.add(there, name, keys, numbers, row)
             row += len(batch[0])
     return {name: counter.finished() for name, counter in counters.items()}
 
@@ -174,6 +182,15 @@ def units_of_file(
 def _keys(sample: Sample, by: str | None) -> tuple[str, ...]:
     """Columns that say to which part somebody belongs, and to which group, each once."""
     return tuple(dict.fromkeys((*sample.keys, *(() if by is None else (by,)))))
+
+
+def _beside(
+    columns: Mapping[str, tuple[ReportSource, Missing]], sample: Sample, by: str | None
+) -> tuple[str, ...]:
+    """The same, and columns that name the mechanism of each person."""
+    channels = (source.beside for source, _ in columns.values())
+    named = (name for name in channels if name is not None)
+    return tuple(dict.fromkeys((*_keys(sample, by), *named)))
 
 
 def _keys_of(
@@ -208,18 +225,37 @@ def _keys_of(
 class _UnitCounter:
     """Adds up the table of one column, batch by batch."""
 
-    def __init__(self, source: ReportSource, missing: Missing, where: str, as_text: bool) -> None:
+    def __init__(
+        self,
+        source: ReportSource,
+        missing: Missing,
+        where: tuple[str, str],
+        as_text: tuple[bool, bool],
+    ) -> None:
+        # where, as_text: of the column, and of the one beside it that names each person's channel
         self.size = len(source.unit_columns or ())
         self.source = source
         self.keeps_all = missing == "refuse"
-        self.where = where
-        self.absent = MissingAnswers(where, "report")
-        self.read = source.codec.reader(as_text)
+        self.where = where[0]
+        self.absent = MissingAnswers(where[0], "report")
+        self.read = source.codec.reader(as_text[0])
+        self.pairs = None if source.beside is None else PairReader(source, where, as_text)
         self.table: Any = 0
 
-    def add(self, column: Any, keys: list[Key], weights: Float | None, first_row: int) -> None:
-        """Add the reports of a batch."""
-        reports, there = self.read(column, self.where, first_row)
+    def add(
+        self,
+        columns: Mapping[str, Any],
+        name: str,
+        keys: list[Key],
+        weights: Float | None,
+        first_row: int,
+    ) -> None:
+        """Add the reports of a batch of columns, of which one has this name."""
+        if self.pairs is None:
+            reports, there = self.read(columns[name], self.where, first_row)
+        else:
+            channels = columns[self.source.beside or ""]
+            reports, there = self.pairs.read(columns[name], channels, first_row, self.keeps_all)
         if self.keeps_all:
             self.absent.add(np.where(there, 0, MISSING), first_row)
         reports, kept = self.source.in_table(reports)

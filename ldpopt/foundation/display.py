@@ -198,6 +198,8 @@ def privacy_text(privacy: Any) -> str:
     delta = getattr(privacy, "delta", 0.0)
     epsilon = getattr(privacy, "epsilon", None)
     budget = "" if epsilon is None else f"({epsilon!r}{f', {delta:g}' if delta else ''})"
+    if (mu := getattr(privacy, "mu", None)) is not None:
+        budget = f"({mu!r})"
     return printable(f"{type(privacy).__name__}{budget}")
 
 

@@ -146,7 +146,7 @@ def positions_of(
     known = set(alphabet)
     for label in labels:
         if label not in known:
-            wrong = f"the {name} names {short_repr(label)}, which is not an {kind}"
+            wrong = f"the {name} names {short_repr(label)}, which is none of the {kind}s"
             raise StatementError(wrong, code="unknown-label", do=_advice(label, labels, alphabet))
     for label in alphabet:
         if label not in position:

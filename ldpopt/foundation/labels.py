@@ -278,8 +278,8 @@ def nearest(name: Any, known: Iterable[Any]) -> str:
 
 def known_names(known: Iterable[Any]) -> str:
     """List the first known names."""
-    names = [_as_text(name) for name in islice(known, 13)]
-    return f"known: {', '.join(names[:12])}{', ...' if len(names) > 12 else ''}"
+    names = [_as_text(name) for name in islice(known, 17)]
+    return f"known: {', '.join(names[:16])}{', ...' if len(names) > 16 else ''}"
 
 
 def suggestion(name: Any, known: Iterable[Any]) -> str:

@@ -6,10 +6,23 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import Labels, positions_of
-from ldpopt.foundation.numbers import Float, Int, positions, shaped_array, whole_number
+from ldpopt.foundation.numbers import (
+    Float,
+    Int,
+    any_array,
+    listed_items,
+    positions,
+    require_kind,
+    require_text,
+    shaped_array,
+    whole_number,
+)
+
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +80,52 @@ class RowBlock:
             np.broadcast_to(-np.inf, size),
             np.broadcast_to(0.0, size),
         )
+
+    @classmethod
+    def joined(cls, name: str, blocks: Sequence[RowBlock]) -> RowBlock:
+        """The rows of some blocks of positions, at least one, one block after the other."""
+        require_text(name, "name")
+        blocks = listed_items(blocks, "blocks", "pass a list of RowBlock")
+        for block in blocks:
+            require_kind(block, RowBlock, "RowBlock.joined()")
+        if not blocks:
+            raise StatementError(
+                "there are no blocks to join", code="no-blocks", do="pass at least one"
+            )
+        offsets = np.cumsum([0, *map(len, blocks)]).tolist()
+        rows = [block.row + k for block, k in zip(blocks, offsets, strict=False)]
+        return cls(
+            name,
+            np.concatenate(rows),
+            np.concatenate([block.x for block in blocks]),
+            np.concatenate([block.y for block in blocks]),
+            np.concatenate([block.coefficient for block in blocks]),
+            np.concatenate([block.lower for block in blocks]),
+            np.concatenate([block.upper for block in blocks]),
+        )
+
+    @classmethod
+    def of_events(
+        cls, name: str, first: Int, second: Int, member: Mask, ratio: Float, upper: Float
+    ) -> RowBlock:
+        """Rows ``ratio P_x(S) - P_x'(S) <= upper`` of pairs and events, a mask (rows, m)."""
+        first = positions(first, "first inputs")
+        size = len(first)
+        second = positions(second, "second inputs", size)
+        chosen = any_array(member, "mask of the events")
+        if chosen.shape[:1] != (size,) or chosen.ndim != 2 or chosen.dtype.kind not in "biuf":
+            raise StatementError(
+                f"the mask of the events has the shape {chosen.shape}, not ({size}, m)",
+                code="mask",
+                do="give a row of truth values for each event",
+            )
+        ratio = shaped_array(ratio, "ratio", size)
+        upper = shaped_array(upper, "upper sides", size)
+        row, y = np.nonzero(chosen)
+        x = np.stack([first[row], second[row]], axis=1).reshape(-1)
+        value = np.stack([ratio[row], np.full(len(row), -1.0)], axis=1).reshape(-1)
+        lower = np.full(size, -np.inf)
+        return cls(name, np.repeat(row, 2), x, np.repeat(y, 2), value, lower, upper)
 
     def __len__(self) -> int:
         return len(self.lower)

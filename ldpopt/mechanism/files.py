@@ -138,7 +138,7 @@ def flaws_of_origin(
     origin: Mapping[str, Any], audit: Audit, audit_at: Callable[[Budget], Audit] | None
 ) -> list[str]:
     """What an origin says of privacy that its audit does not find; ``audit_at`` is that of the same
-    notion at another budget, None for a notion of several budgets.
+    notion at another budget, None if the notion has no single epsilon: its own audit decides.
 
     The epsilon in a file is the smallest one, rounded up. It was computed in floats, perhaps by
     another machine: hence it is decided exactly whether it is enough, and whether a little less

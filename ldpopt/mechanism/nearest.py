@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from ldpopt.auditing.exact_matrices import ROW_SUM_TOLERANCE
+from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import RowBlock
@@ -26,6 +27,9 @@ from ldpopt.privacy import Comparisons, Ties
 AVERAGE_WEIGHT = 1e-3  # weight of the average total variation beside the largest
 # a rounding that moves at most this mass is accepted: the channel was private up to tolerances
 SMALL_MOVE = 1e-6
+# largest violation of a generated row that is a rounding error of the solver
+SOLVER_TOLERANCE = 1e-8
+PRICINGS = (None, "devex", "dantzig", "steepest")
 LEAST_TOLERANCE = 1e-10  # smallest tolerance of HiGHS
 MAX_SECONDS = 20.0  # time for the linear programs; a channel of 30 answers takes .2 to 5 s
 
@@ -68,15 +72,21 @@ def nearest_private(
 
 
 def moved_least(
-    channel: Float, privacy: Any, comparisons: Comparisons, inputs: Sequence[Hashable]
+    channel: Float,
+    privacy: Any,
+    comparisons: Comparisons,
+    inputs: Sequence[Hashable],
+    pricing: str | None = None,
 ) -> Float | None:
     """The channel of a simplex solver that moves the least mass under some comparisons; None if it
     was not solved in time.
 
     Its vertices satisfy the comparisons up to rounding errors, while the channels of other solvers
-    may be off by their tolerances, which a small budget multiplies.
+    may be off by their tolerances, which a small budget multiplies. ``pricing`` is how HiGHS
+    chooses edges, one of `PRICINGS`: it ends at other vertices, if one has lost its digits.
     """
     program = _Program(channel, privacy, comparisons, inputs)
+    program.pricing = pricing
     solution, is_finished = program.solved(Deadline.after(MAX_SECONDS))
     return solution if is_finished else None
 
@@ -116,6 +126,10 @@ class _Program:
         self.given, self.privacy, self.ties, self.inputs = channel, privacy, ties, inputs
         self.outputs = outputs  # a notion without ties and comparisons needs them
         self.shape = channel.shape
+        # tangents can be added without end, and the repair removes what the solver leaves
+        self.tolerance = 0.0 if ties is not None else SOLVER_TOLERANCE
+        self.pricing: str | None = None
+        self.is_generated = False  # whether rows of a notion without ties are generated
 
     def solved(self, deadline: Deadline) -> tuple[Float | None, bool]:
         """The nearest channel up to the solver's tolerances or that of the last relaxation; whether
@@ -147,29 +161,45 @@ class _Program:
                 vstack([rows for rows, _ in blocks]),
                 np.concatenate([side for _, side in blocks]),
             )
-            options: Any = {"time_limit": deadline.left}
-            if isinstance(self.ties, Comparisons):  # a constant repairs what the solver leaves
-                options |= {"primal_feasibility_tolerance": LEAST_TOLERANCE}
-            solution = solve(
-                cost, rows, sides, sums, np.ones(n), bounds, method="highs", options=options
-            )
+            options: Any = {"method": "highs", "options": self._options(deadline)}
+            solution = solve(cost, rows, sides, sums, np.ones(n), bounds, **options)
             if solution.status != 0:
                 break
             channel = np.maximum(solution.x[:size].reshape(n, m), 0.0)
             channel /= channel.sum(axis=1, keepdims=True)
-            # a program without ties and comparisons has all rows of its notion from the start
-            is_generated = self.privacy.is_separated and self.ties is not None
+            # a program with all rows of its notion from the start needs no others
+            is_generated = self.privacy.is_separated and (
+                self.ties is not None or self.is_generated
+            )
             violated = self.privacy.separate(channel, self.inputs) if is_generated else None
-            if violated is None:
+            if violated is None or violated.violation(channel).max(initial=0.0) <= self.tolerance:
                 return channel, True
             blocks += self._of_block(violated)
         return channel, False
+
+    def _options(self, deadline: Deadline) -> dict[str, Any]:
+        """Options of HiGHS; a constant repairs what it leaves of comparisons."""
+        options: dict[str, Any] = {"time_limit": deadline.left}
+        if isinstance(self.ties, Comparisons):
+            tolerances = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
+            options |= dict.fromkeys(tolerances, LEAST_TOLERANCE)
+            options["simplex_dual_edge_weight_strategy"] = self.pricing
+        return options
 
     def _privacy_rows(self) -> list[tuple[Any, Float]]:
         """Rows of the notion: by column minima, for pairs, or those that it writes."""
         (n, m), ties = self.shape, self.ties
         if ties is None:
-            return self._of_block(self.privacy.labelled_rows(self.inputs, self.outputs))
+            try:
+                return self._of_block(self.privacy.labelled_rows(self.inputs, self.outputs))
+            except NotRepresentableError:
+                if not self.privacy.is_separated:
+                    raise
+                self.is_generated = True
+            try:
+                return self._of_block(self.privacy.starting_rows(self.inputs, self.outputs))
+            except NotRepresentableError:
+                return []  # all of its rows are generated
         if isinstance(ties, Comparisons) or not ties.is_compact:
             return self._of_block(ties.rows(m))
         tied = np.flatnonzero(ties.tied_outputs(m))

@@ -24,6 +24,7 @@ from ldpopt.foundation.numbers import (
     listed_items,
     require_choice,
     require_kind,
+    require_text,
     short_repr,
     truth,
     whole_number,
@@ -151,6 +152,7 @@ class Question:
 
     def columns_read(self, column: str) -> dict[str, Question]:
         """Questions by the columns that are read for the reports in a column."""
+        require_text(column, "column")
         return (self.parts or {column: self}) | self.beside
 
     def combine(self, codes: Iterable[Codes]) -> Codes:

@@ -13,7 +13,7 @@ from ldpopt.auditing.audits import Audit
 from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.channels import read_channel
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.mechanism.nearest import moved_least
+from ldpopt.mechanism.nearest import PRICINGS, SMALL_MOVE, moved_least
 from ldpopt.mechanism.rounding import (
     ACCEPTED_MOVE,
     ChannelAudit,
@@ -83,8 +83,12 @@ def _nearer(
     """The nearer one of a rounding and that of the channel that moves the least mass."""
     channel = np.maximum(values, 0.0)
     channel = channel / channel.sum(axis=1, keepdims=True)
-    solution = moved_least(channel, privacy, comparisons, names)
-    other = None if solution is None else round_private(solution, None, decide, comparisons)[0]
-    if other is None or (moved := largest_move(other.channel, channel)) >= rounded.moved:
-        return rounded
-    return Rounded(other.channel, other.audit, moved)
+    best = rounded
+    for pricing in PRICINGS:
+        if best.moved <= SMALL_MOVE and best is not rounded:
+            break
+        solution = moved_least(channel, privacy, comparisons, names, pricing)
+        other = None if solution is None else round_private(solution, None, decide, comparisons)[0]
+        if other is not None and (moved := largest_move(other.channel, channel)) < best.moved:
+            best = Rounded(other.channel, other.audit, moved)
+    return best

@@ -144,6 +144,9 @@ def _polygon(points: ExtremePoints, ax: Axes | None, problem: Problem | None) ->
     ax.set(xlim=(-0.46, 1.46), ylim=(-0.22, 1.22), xticks=marks, yticks=marks, aspect="equal")
     ax.set_xlabel("$p_{00}$: probability that the first answer is reported truthfully")
     ax.set_ylabel("$p_{11}$: probability that the second answer is reported truthfully")
+    if points.ties is None:
+        ax.set_title(f"Private mechanisms, {name_privacy(points.privacy)}")
+        return ax
     delta = rf", $\delta = {float(points.ties.delta):.4g}$" if points.ties.delta else ""
     ax.set_title(rf"Private mechanisms, $\varepsilon = {float(points.ties.budget):.4g}${delta}")
     return ax

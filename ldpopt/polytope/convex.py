@@ -4,7 +4,8 @@ outputs.
 A utility :math:`\sum_y \mu(P_{\cdot y})` with sublinear :math:`\mu` is largest for columns whose
 entries take two values only. Utilities of a likelihood ratio are maximized and proved for any
 number of answers (`likelihood`); for others a linear program finds the weights of all columns, in
-floats, correct to about ``1e-12``.
+floats, correct to about ``1e-12``. Under other notions than pure privacy the columns are extreme
+rays, and bounds are rationals (`convex_rays`).
 """
 
 import math
@@ -27,6 +28,7 @@ from ldpopt.foundation.numbers import (
 from ldpopt.mechanism.repair import repair
 from ldpopt.mechanism.rounding import MAX_NOISE
 from ldpopt.polytope.convex_optimum import EQUAL_TOLERANCE, ConvexOptimum
+from ldpopt.polytope.convex_rays import best_of_rays
 from ldpopt.polytope.convex_utility import (
     ConvexUtility,
     arranged,
@@ -38,6 +40,7 @@ from ldpopt.polytope.convex_utility import (
 from ldpopt.polytope.likelihood.best import best_blocks
 from ldpopt.polytope.likelihood.certificate import ConvexCertificate
 from ldpopt.polytope.points import ExtremePoints
+from ldpopt.polytope.ray_certificate import RayCertificate
 from ldpopt.polytope.staircase import Exact
 from ldpopt.privacy import PureLDP
 from ldpopt.privacy.notion import Notion
@@ -47,6 +50,7 @@ __all__ = [
     "ConvexCertificate",
     "ConvexOptimum",
     "ConvexUtility",
+    "RayCertificate",
     "best_channel",
     "best_listed",
     "f_divergence",
@@ -67,43 +71,53 @@ def best_channel(
 ) -> ConvexOptimum:
     r"""Maximize a convex utility over all private channels with any number of outputs.
 
-    .. math:: \max_{\theta \ge 0} \sum_{A} \theta_A \mu(w_A) \quad \text{subject to} \quad
-              \sum_A \theta_A w_A = 1,
-              \qquad w_A = 1 \text{ on } A, \ e^{-\epsilon} \text{ elsewhere}
+    .. math:: \max_{\theta \ge 0} \sum_j \theta_j \mu(c_j) \quad \text{subject to} \quad
+              \sum_j \theta_j c_j = 1
+
+    over all extreme rays :math:`c_j` of the private columns; under pure privacy these are 1 on a
+    set and :math:`e^{-\epsilon}` elsewhere.
 
     Parameters
     ----------
     utility : ConvexUtility
-        An f-divergence or a Fisher information of up to 2000 answers, or another utility of at most
-        10.
-    privacy : PureLDP, float or str
-        Pure privacy, or its epsilon: nats, positive, or ``"log(3)"``.
+        Under pure privacy an f-divergence or a Fisher information of up to 2000 answers, or another
+        utility of at most 10; under other notions any utility of at most 16 answers.
+    privacy : Notion, float or str
+        Any notion that compares averages of single reports, such as GraphDP, PML, or ``a & b``; or
+        the epsilon of pure privacy: nats, positive, or ``"log(3)"``. A notion that depends on a
+        prior and states none takes that of a mutual information.
     inputs : sequence of hashable, optional
-        Labels of the answers, in the order of the mechanism's rows; default: those of the utility.
+        Labels of the answers, in the order of the mechanism's rows; default: those of the utility,
+        else of the notion.
     time_limit : float, optional
-        Seconds for the search of the bound, which is then perhaps larger; default: no limit.
+        Seconds for the list of rays; under pure privacy for the search of the bound, which is then
+        perhaps larger; default: no limit.
 
     Returns
     -------
     ConvexOptimum
-        Mechanism, value, bound, regime; for a likelihood ratio with a certificate in rationals.
+        Mechanism, value, bound, under pure privacy the regime; for a likelihood ratio, and for the
+        library's utilities under other notions, with a certificate in rationals.
 
     Raises
     ------
     StatementError
-        If the notion is not pure or epsilon is zero, there are too many answers, the labels are not
-        those of the utility, the utility is infinite, or it is not homogeneous and subadditive at
-        16 drawn columns.
+        If epsilon is zero, there are too many answers, the labels are not those of the utility, the
+        utility is infinite, or it is not homogeneous and subadditive at 16 drawn columns.
+    NotRepresentableError
+        If the private columns do not form a cone, or its extreme rays are too many to list or not
+        listed in time.
 
     Notes
     -----
-    Theory: docs, "Convex utilities" and "Extremal channels of any size". At most n outputs are
-    used. A binary channel is optimal for small epsilon and randomized response for large epsilon.
-    Of a likelihood ratio, ``O(n**2)`` operations for the channel, ``O(n log n)`` for the proof.
+    Theory: docs, "Convex utilities", "Extremal channels of any size" and "Rays of any cone". At
+    most n outputs are used. A binary channel is optimal for small epsilon and randomized response
+    for large epsilon. Of a likelihood ratio, ``O(n**2)`` operations for the channel, ``O(n log n)``
+    for the proof.
 
     References
     ----------
-    Kairouz, Oh and Viswanath 2016; arXiv 2606.07443.
+    Kairouz, Oh and Viswanath 2016; Ghazi 2026 (arXiv 2606.07443).
 
     Examples
     --------
@@ -115,10 +129,13 @@ def best_channel(
     0.066666667
     """
     require_kind(utility, ConvexUtility, "best_channel()")
-    budget = _pure_budget(privacy)
+    is_pure = isinstance(privacy, PureLDP) or not isinstance(privacy, Notion)
+    budget = _pure_budget(privacy) if is_pure else None
     deadline = Deadline.after(positive_seconds(time_limit))
     utility = arranged(utility, inputs)
     require_sublinear(utility)
+    if budget is None:
+        return _best_in_cone(utility, privacy, deadline)
     if utility.pair is not None:
         return _best_of_pair(utility, utility.pair, budget, deadline)
     return _best_of_patterns(utility, budget, deadline)
@@ -128,13 +145,28 @@ def _pure_budget(privacy: Any) -> Budget:
     """Budget of a pure notion, or a budget itself."""
     if isinstance(privacy, PureLDP):
         return Budget.positive(privacy.epsilon)
-    if isinstance(privacy, Notion):
-        raise StatementError(
-            f"best_channel() does not take {type(privacy).__name__}",
-            code="notion",
-            do="pass PureLDP, or its epsilon; for others, best_listed() of their extreme points",
-        )
     return Budget.positive(privacy)
+
+
+def _best_in_cone(utility: ConvexUtility, privacy: Any, deadline: Deadline) -> ConvexOptimum:
+    """The best sum of the rays of a notion."""
+    if utility.inputs is None and privacy.known_inputs is not None:
+        utility = arranged(utility, privacy.known_inputs)
+    labels = tuple(range(utility.n)) if utility.inputs is None else utility.inputs
+    notion = privacy.bound_to(utility.prior, labels)
+    best = best_of_rays(utility.columns, utility.exact, notion, labels, deadline)
+    value = utility.value(best.mechanism.channel)
+    return ConvexOptimum(
+        value=value if best.certificate is None else float(best.certificate.achieved),
+        bound=best.bound,
+        mechanism=best.mechanism,
+        patterns=None,
+        weights=best.weights,
+        binary=None,
+        randomized_response=None,
+        columns=best.columns,
+        certificate=best.certificate,
+    )
 
 
 def _best_of_pair(

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 from ldpopt.foundation.display import Facts, HasFacts
 from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.polytope.likelihood.certificate import ConvexCertificate
+from ldpopt.polytope.ray_certificate import RayCertificate
 
 # relative difference below which values count as equal, for regimes and ties
 EQUAL_TOLERANCE = 1e-9
@@ -24,7 +25,8 @@ class ConvexOptimum(HasFacts):
         Utility of `mechanism` itself.
     bound : Fraction or float
         Upper bound for all private channels with any number of outputs: a rational with a
-        `certificate` for a utility of a likelihood ratio; else by the dual program, in floats.
+        `certificate` for a utility of a likelihood ratio, and for all of the library's utilities
+        under a notion that is not pure; else by the dual program, in floats.
     mechanism : Mechanism
         Exactly private; one output for each column.
     patterns : tuple of tuples of int, or None
@@ -32,14 +34,14 @@ class ConvexOptimum(HasFacts):
         None if the notion is not pure.
     weights : ndarray, shape (outputs,)
         Largest entry of each output's column, before rounding to exact privacy.
-    binary : float
-        Best value of a channel with two outputs.
-    randomized_response : float
-        Value of randomized response over all ``n`` answers.
+    binary : float or None
+        Best value of a channel with two outputs; None if the notion is not pure.
+    randomized_response : float or None
+        Value of randomized response over all ``n`` answers; None if the notion is not pure.
     columns : ndarray, shape (outputs, n)
         For each output, its column divided by its weight, before rounding to exact privacy.
-    certificate : ConvexCertificate or None
-        Proof of value and bound, in rationals; None for other utilities.
+    certificate : ConvexCertificate, RayCertificate or None
+        Proof of value and bound, in rationals; None if the bound is a float.
     """
 
     value: float
@@ -47,10 +49,16 @@ class ConvexOptimum(HasFacts):
     mechanism: Mechanism
     patterns: tuple[tuple[int, ...], ...] | None
     weights: Float
-    binary: float
-    randomized_response: float
+    binary: float | None
+    randomized_response: float | None
     columns: Float
-    certificate: ConvexCertificate | None = None
+    certificate: ConvexCertificate | RayCertificate | None = None
+
+    def __repr__(self) -> str:
+        """Value and bound as floats, and the regime; the bound of a certificate is exact."""
+        numbers = f"value={self.value:.12g}, bound={float(self.bound):.12g}"
+        outputs = len(self.mechanism.outputs)
+        return f"ConvexOptimum({numbers}, gap={self.gap:.2g}, {self.regime}, {outputs} outputs)"
 
     @property
     def gap(self) -> float:
@@ -60,10 +68,12 @@ class ConvexOptimum(HasFacts):
         return float(self.bound) - self.value
 
     @property
-    def regime(self) -> Regime:
+    def regime(self) -> Regime | None:
         """Whether a binary channel or randomized response is optimal (within 1e-9); binary if both
-        are.
+        are, None if the notion is not pure.
         """
+        if self.binary is None or self.randomized_response is None:
+            return None
         threshold = float(self.bound) * (1 - EQUAL_TOLERANCE)
         if self.binary >= threshold:
             return "binary"
@@ -71,12 +81,16 @@ class ConvexOptimum(HasFacts):
 
     def facts(self) -> Facts:
         """Value, bound, regime and the mechanism."""
-        numbers = {"value": self.value, "bound": float(self.bound), "regime": self.regime}
-        numbers |= {"best of two reports": self.binary}
-        numbers |= {"randomized response": self.randomized_response}
-        if self.certificate is not None:
+        numbers: dict[str, Any] = {"value": self.value, "bound": float(self.bound)}
+        if self.regime is not None:
+            numbers |= {"regime": self.regime, "best of two reports": self.binary}
+            numbers |= {"randomized response": self.randomized_response}
+        proof = self.certificate
+        if proof is not None:
             numbers |= {"proved gap": self.gap}
-            if constant := float(self.certificate.pair.constant):
-                numbers |= {"square of the mean score": constant}
+        if isinstance(proof, RayCertificate):
+            numbers |= {"extreme rays": proof.rays}
+        if isinstance(proof, ConvexCertificate) and (constant := float(proof.pair.constant)):
+            numbers |= {"square of the mean score": constant}
         channel = self.mechanism.facts().parts
         return Facts("Private channel for a convex utility", [*numbers.items(), *channel])

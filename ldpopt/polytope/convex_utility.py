@@ -12,6 +12,7 @@ from ldpopt.foundation.labels import check_labels
 from ldpopt.foundation.numbers import Float, frozen, require_choice, require_function
 from ldpopt.foundation.seeds import Purpose, generator_of
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.polytope.exact_utilities import ExactUtility
 from ldpopt.polytope.likelihood.forms import FORMS, kl_terms
 from ldpopt.problem.prior import read_prior
 
@@ -37,6 +38,9 @@ class ConvexUtility:
     pair : tuple of ndarray, ndarray and str, or None
         p, q and the name of f, if :math:`\mu(c) = q \cdot c \, f(p \cdot c / q \cdot c)`: the names
         of `f_divergence`, or ``"fisher"`` for ``t**2``. Such utilities have no limit of 10 answers.
+    prior : ndarray, shape (n,), or None
+        The prior of a mutual information; a notion that depends on a prior and states none takes
+        it.
     """
 
     name: str
@@ -44,6 +48,14 @@ class ConvexUtility:
     columns: Callable[[Float], Float] = field(repr=False)
     inputs: Labels | None = None
     pair: tuple[Float, Float, str] | None = field(default=None, repr=False)
+    prior: Float | None = field(default=None, repr=False)
+
+    @property
+    def exact(self) -> ExactUtility | None:
+        """The utility in rationals, if it is one of the library's."""
+        if self.prior is not None:
+            return ExactUtility.of("mutual_information", self.prior)
+        return None if self.pair is None else ExactUtility.of(self.pair[2], *self.pair[:2])
 
     def value(self, channel: Any) -> Any:
         """Evaluate a row-stochastic channel (a float), or a stack of them, shape (N, n, m) (an
@@ -97,7 +109,7 @@ def mutual_information(prior: Any) -> ConvexUtility:
             np.einsum("x,...xy->...y", weights, kl_terms(channel, mean[..., None, :]))
         )
 
-    return ConvexUtility("mutual information", len(weights), columns, labels)
+    return ConvexUtility("mutual information", len(weights), columns, labels, prior=weights)
 
 
 def f_divergence(first: Any, second: Any, kind: Divergence = "kl") -> ConvexUtility:
@@ -227,7 +239,8 @@ def arranged(utility: ConvexUtility, inputs: Sequence[Any] | None) -> ConvexUtil
     pair = utility.pair
     if pair is not None:
         pair = (pair[0][order], pair[1][order], pair[2])
-    return ConvexUtility(utility.name, utility.n, columns, names, pair)
+    prior = None if utility.prior is None else utility.prior[order]
+    return ConvexUtility(utility.name, utility.n, columns, names, pair, prior)
 
 
 def require_sublinear(utility: ConvexUtility) -> None:

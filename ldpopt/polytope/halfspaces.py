@@ -16,8 +16,9 @@ from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import Names
 from ldpopt.foundation.numbers import listed_items, short_repr
-from ldpopt.polytope.double_description import Channel, Point
-from ldpopt.privacy import Notion, TiedNotion, Ties
+from ldpopt.privacy import Comparisons, Notion, TiedNotion, Ties
+from ldpopt.privacy.cones.double_description import Channel, Point
+from ldpopt.privacy.cones.exact_rays import lowered_ratios
 from ldpopt.privacy.notion import known_notions
 from ldpopt.privacy.ties import no_rows
 
@@ -138,6 +139,54 @@ def require_mutual(privacy: Any, inputs: tuple[Hashable, ...]) -> Ties:
             problem, code="one-way-ties", do="solve the program instead, or take another notion"
         )
     return ties
+
+
+def require_polytope(privacy: Any, inputs: tuple[Hashable, ...]) -> Ties | Comparisons:
+    """Return the mutual ties of a notion, or the comparisons of another one.
+
+    Refused are notions whose channels are no polytope of their own: those that give some reports to
+    one answer, and those that are neither.
+    """
+    if isinstance(privacy, type) or not isinstance(privacy, Notion):
+        problem = f"{short_repr(privacy)} is not a privacy notion"
+        raise StatementError(problem, code="notion", do=known_notions())
+    ties = privacy.ties(inputs)
+    if ties is not None and ties.is_mutual:
+        return ties
+    compared = privacy.comparisons(inputs)
+    if compared is None or compared.units:
+        why = "depends on all of them" if compared is None else "depends on whose report it is"
+        raise NotRepresentableError(
+            f"extreme points need a notion with one condition for every report; under {privacy!r} "
+            f"it {why}",
+            code="one-condition",
+            do="solve the program instead, or take another notion",
+        )
+    return compared
+
+
+def compared_halfspaces(comparisons: Comparisons, m: int) -> Halfspaces:
+    r"""Write the polytope of the channels that satisfy comparisons of averages.
+
+    :math:`e^{\epsilon}` is replaced by a rational below it where it is not one.
+    """
+    outputs = range(m)
+    rows = [
+        _row({(x, y): Fraction(-1)}, comparisons.n, m)
+        for x in range(comparisons.n)
+        for y in outputs
+    ]
+    ratios = lowered_ratios(comparisons)
+    for ratio, over, under in zip(ratios, comparisons.over, comparisons.under, strict=True):
+        weights = {
+            x: over.get(x, Fraction(0)) - ratio * under.get(x, Fraction(0))
+            for x in over.keys() | under.keys()
+        }
+        rows += [_row({(x, y): w for x, w in weights.items()}, comparisons.n, m) for y in outputs]
+    if len(rows) > MAX_ROWS:
+        raise no_rows("the polytope", len(rows))
+    bounds = tuple(bound for _, bound in rows)
+    return Halfspaces(comparisons.n, m, (), Fraction(0), tuple(row for row, _ in rows), bounds)
 
 
 def exact_power(budget: Budget, exponent: Fraction) -> Fraction:

@@ -37,8 +37,9 @@ from ldpopt.foundation.numbers import (
 )
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
-from ldpopt.polytope.halfspaces import require_mutual
+from ldpopt.polytope.halfspaces import require_polytope
 from ldpopt.polytope.staircase import Exact, Pattern
+from ldpopt.privacy import Comparisons, Ties
 from ldpopt.problem.problem import Problem
 
 MAX_SHOWN_ORBITS = 20  # largest number of orbits that are shown
@@ -163,8 +164,15 @@ class ExtremePoints(HasFacts, ABC):
         self.privacy = privacy
         self.shape = shape
         self.inputs = tuple(inputs)
-        self.ties = require_mutual(privacy, self.inputs)
-        self.ratio = self.ties.budget.enclosure()[0]
+        self.form = require_polytope(privacy, self.inputs)
+        # of a notion with several budgets there is no ratio for formulas
+        ties = self.ties
+        self.ratio = Fraction(1) if ties is None else ties.budget.enclosure()[0]
+
+    @property
+    def ties(self) -> Ties | None:
+        """Mutual ties of the notion; None if it compares averages."""
+        return self.form if isinstance(self.form, Ties) else None
 
     def __repr__(self) -> str:
         more = ["..."] if self.count > MAX_SHOWN_POINTS else []
@@ -384,11 +392,7 @@ class ExtremePoints(HasFacts, ABC):
         )
         labels = self.inputs if has_labels else problem.inputs
         order = positions_of(problem.inputs, labels, "problem", "input of the extreme points")
-        both = (self.ties, require_mutual(problem.privacy, labels))
-        listed, stated = (
-            (ties.budget.enclosure(), ties.delta, ties.is_shared, ties.distances()) for ties in both
-        )
-        if listed != stated:
+        if meaning(self.form) != meaning(require_polytope(problem.privacy, labels)):
             fault = (
                 f"the problem has {problem.privacy!r}, the extreme points are those of "
                 f"{self.privacy!r}"
@@ -412,6 +416,14 @@ class ExtremePoints(HasFacts, ABC):
     @abstractmethod
     def _best(self, weights: Exact) -> tuple[Fraction, list[Exact]]:
         """The maximum of a linear function, and all points that attain it."""
+
+
+def meaning(form: Ties | Comparisons) -> Any:
+    """What two notions have in common that allow the same channels by the same conditions."""
+    if isinstance(form, Ties):
+        return form.budget.enclosure(), form.delta, form.is_shared, form.distances()
+    parts = zip(form.over, form.under, form.enclosures, strict=True)
+    return sorted((sorted(v.items()), sorted(u.items()), ends) for v, u, ends in parts)
 
 
 def require_extreme_optimum(problem: Problem) -> Float:

@@ -19,10 +19,10 @@ from ldpopt.closed_forms.form import read_delta
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import log_of
 from ldpopt.foundation.numbers import Float
-from ldpopt.polytope.double_description import Point, extreme_rays, primitive_integers, rank
 from ldpopt.polytope.points import ExtremePoints
 from ldpopt.polytope.staircase import Exact
 from ldpopt.polytope.vertices import extreme_points
+from ldpopt.privacy.cones.double_description import Point, extreme_rays, primitive_integers, rank
 from ldpopt.problem.prior import exact_prior
 from ldpopt.problem.utility import Utility, resolve
 
@@ -156,7 +156,8 @@ def prior_regions(
     sign = 1 if utility.sense == "gain" else -1
     n, m = points.shape
     is_identity = n == m and utility.sense == "gain" and np.array_equal(utility.matrix, np.eye(n))
-    is_top_k = is_identity and points.ties.is_complete  # the cells are those of the n-ary theorem
+    # the cells are those of the n-ary theorem
+    is_top_k = is_identity and points.ties is not None and points.ties.is_complete
     vertices = _by_gains(points, sign * utility.matrix)
     cells = _cells(list(vertices))
     regions = []

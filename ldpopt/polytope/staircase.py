@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Int
-from ldpopt.polytope.double_description import solve_rows
+from ldpopt.privacy.cones.double_description import solve_rows
 
 LOW, HIGH, FREE = 0, 1, 2
 Pattern = tuple[tuple[int, ...], ...]

@@ -7,6 +7,7 @@ notions are listed by double description.
 
 import math
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import permutations
@@ -14,17 +15,24 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.errors import StatementError
+from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.display import privacy_text
 from ldpopt.foundation.numbers import positive_seconds, require_memory, truth, whole_number
 from ldpopt.polytope import staircase
-from ldpopt.polytope.double_description import MAX_RAYS, enumerate_vertices, solve_rows
-from ldpopt.polytope.halfspaces import Halfspaces, halfspaces, read_inputs, require_mutual
-from ldpopt.polytope.points import ExtremePoints, Orbit
-from ldpopt.privacy import PureLDP
-from ldpopt.privacy.cones.rays import ZERO, rays_of
+from ldpopt.polytope.halfspaces import (
+    Halfspaces,
+    compared_halfspaces,
+    halfspaces,
+    read_inputs,
+    require_polytope,
+)
+from ldpopt.polytope.points import ExtremePoints, Orbit, meaning
+from ldpopt.privacy import Comparisons, PureLDP
+from ldpopt.privacy.cones.columns import RayList
+from ldpopt.privacy.cones.double_description import MAX_RAYS, enumerate_vertices, solve_rows
+from ldpopt.privacy.cones.rays import rays_of
 from ldpopt.privacy.notion import with_epsilon
 
 MAX_ENTRIES = 64  # largest number of entries of a channel for the double description method
@@ -132,7 +140,7 @@ class StaircasePoints(ExtremePoints):
 
 
 class ListedPoints(ExtremePoints):
-    """Extreme points of any other notion, by the double description method."""
+    """Extreme points of any other notion of mutual ties, by the double description method."""
 
     def __init__(
         self,
@@ -155,7 +163,7 @@ class ListedPoints(ExtremePoints):
         """The half-spaces of the notion if ``e**epsilon`` is a given rational."""
         notion = (
             with_epsilon(self.privacy, Budget(f"log({ratio})"))
-            if self.ties.budget
+            if self.ties is not None and self.ties.budget
             else self.privacy
         )
         return halfspaces(notion, *self.shape, inputs=self.inputs)
@@ -174,7 +182,7 @@ class ListedPoints(ExtremePoints):
             raise StatementError(
                 f"{privacy_text(self.privacy)} has about {likely:.1e} extreme points with "
                 f"{self.shape[0]} reports "
-                f"in use{' even at delta = 0' * bool(self.ties.delta)}: more than {MAX_LISTED:,} "
+                f"in use{' even at delta = 0' * self._has_delta}: more than {MAX_LISTED:,} "
                 "take too long to list",
                 code="many-points",
                 do="take fewer inputs or outputs, or list some of them within a time limit, such "
@@ -199,12 +207,9 @@ class ListedPoints(ExtremePoints):
         sum constant.
         """
         n, m = self.shape
-        if m < n or (self.ties.delta and not self.ties.is_complete):
+        if m < n or (rays := self._likely_rays) is None:
             return 0.0
-        rays = rays_of(PureLDP(self.ties.budget) if self.ties.delta else self.privacy, self.inputs)
-        columns = np.where(
-            rays.below == ZERO, 0.0, np.exp(-float(rays.budget) * float(rays.unit) * rays.below)
-        )
+        columns = rays.columns.vectors
         if len(columns) < n:
             return 0.0
         rng = np.random.default_rng(0)
@@ -215,6 +220,18 @@ class ListedPoints(ExtremePoints):
         weights = np.linalg.solve(sets, np.ones((len(sets), n, 1)))
         share = (weights > 1e-9).all(axis=(1, 2)).sum() / SAMPLED_SETS
         return float(share) * math.comb(len(columns), n) * math.perm(m, n)
+
+    @property
+    def _has_delta(self) -> bool:
+        """Whether the notion has a delta."""
+        return self.ties is not None and bool(self.ties.delta)
+
+    @property
+    def _likely_rays(self) -> RayList | None:
+        """Extreme rays for the estimate; with a delta those without, None if they are not known."""
+        if self.ties is None or not self.ties.delta:
+            return rays_of(self.privacy, self.inputs)
+        return rays_of(PureLDP(self.ties.budget), self.inputs) if self.ties.is_complete else None
 
     def _entries(self) -> Iterator[staircase.Exact]:
         """The points in lexicographic order."""
@@ -275,6 +292,7 @@ class ListedPoints(ExtremePoints):
     def _is_symmetry(self, order: tuple[int, ...]) -> bool:
         """Whether a permutation of the inputs preserves the ties."""
         ties = self.ties
+        assert ties is not None
         if ties.first is None or ties.second is None or ties.distance is None:
             return True
         tied = {
@@ -282,6 +300,37 @@ class ListedPoints(ExtremePoints):
             for x, k, d in zip(ties.first, ties.second, ties.distance, strict=True)
         }
         return all(tied.get((order[x], order[k])) == d for (x, k), d in tied.items())
+
+
+class ComparedPoints(ListedPoints):
+    """Extreme points of a notion that compares averages, by the double description method.
+
+    Columns of a point lie inside faces of the cone of columns; they need not be extreme rays.
+    """
+
+    def _spaces(self, ratio: Fraction) -> Halfspaces:
+        """The half-spaces of the notion, whose budgets are its own."""
+        assert isinstance(self.form, Comparisons)
+        return compared_halfspaces(self.form, self.shape[1])
+
+    def _at(self, point: staircase.Exact, ratio: Fraction) -> staircase.Exact:
+        """Refused: entries are numbers, and no formulas in one ratio."""
+        raise NotRepresentableError(
+            "entries under this notion are no formulas in one ratio",
+            code="formula",
+            do="use the entries, which are fractions",
+        )
+
+    def _is_symmetry(self, order: tuple[int, ...]) -> bool:
+        """Whether a permutation of the inputs preserves the comparisons."""
+        form = self.form
+        assert isinstance(form, Comparisons)
+        moved = [
+            [{order[x]: w for x, w in part.items()} for part in side]
+            for side in (form.over, form.under)
+        ]
+        permuted = replace(form, over=tuple(moved[0]), under=tuple(moved[1]))
+        return bool(meaning(permuted) == meaning(form))
 
 
 def extreme_points(
@@ -298,9 +347,11 @@ def extreme_points(
     Parameters
     ----------
     privacy : privacy notion
-        Entries are exact for ``epsilon = "log(p/q)"``; for a decimal epsilon they are exact as
-        formulas in ``a = e**epsilon``, and their Fractions have a rational that is below ``a`` by
-        less than one part in ``2**180``. Other distances than whole ones need ``"log(p/q)"``.
+        One with the same condition for every report. Entries are exact for ``epsilon =
+        "log(p/q)"``; for a decimal epsilon they are exact as formulas in ``a = e**epsilon``, and
+        their Fractions have a rational that is below ``a`` by less than one part in ``2**180``.
+        Other distances than whole ones need ``"log(p/q)"``. Under notions that compare averages,
+        such as PML, or pairs in one direction, entries are such Fractions without formulas.
     n : int
         Number of inputs.
     m : int, optional
@@ -347,9 +398,11 @@ def extreme_points(
     time_limit = positive_seconds(time_limit)
     require_memory(512.0 * n * m, f"one extreme point of {n} inputs and {m} outputs")
     labels = read_inputs(privacy, n, inputs)
-    ties = require_mutual(privacy, labels)
+    form = require_polytope(privacy, labels)
     points: ExtremePoints
-    if ties.is_complete and not ties.delta:
+    if isinstance(form, Comparisons):
+        points = ComparedPoints(privacy, (n, m), labels, time_limit)
+    elif form.is_complete and not form.delta:
         points = StaircasePoints(privacy, (n, m), labels)
         seconds = SECONDS.get((n, min(n, m)), 0.0)
         if time_limit is not None and time_limit < seconds:

@@ -9,6 +9,8 @@ from ldpopt.privacy.approximate import ApproximateLDP as ApproximateLDP
 from ldpopt.privacy.comparisons import Comparisons as Comparisons
 from ldpopt.privacy.cone import ColumnCone as ColumnCone
 from ldpopt.privacy.cone import OddsBound as OddsBound
+from ldpopt.privacy.curve import CurveLDP as CurveLDP
+from ldpopt.privacy.gaussian import GaussianLDP as GaussianLDP
 from ldpopt.privacy.graph import GraphDP as GraphDP
 from ldpopt.privacy.information import InformationPrivacy as InformationPrivacy
 from ldpopt.privacy.intersection import Intersection as Intersection

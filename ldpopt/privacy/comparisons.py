@@ -239,6 +239,18 @@ class Comparisons:
                 value.append(self.scales[r] * round_down(coefficient(over, under, high, x)))
         return np.array(row, np.int64), np.array(inputs, np.int64), np.array(value, float)
 
+    @cached_property
+    def conditions(self) -> Float:
+        """Rows ``(u - v / a) / (1 - 1 / a)``, shape (k, n), that are not negative at a private
+        column, and 1 at the constant 1.
+        """
+        rows = np.zeros((len(self), self.n))
+        parts = zip(self.over, self.under, self.enclosures, strict=True)
+        for row, (over, under, (_, high)) in zip(rows, parts, strict=True):
+            for x in over.keys() | under.keys():
+                row[x] = float(-coefficient(over, under, high, x) / (1 - 1 / high))
+        return rows
+
     def size(self, m: int) -> tuple[float, float]:
         """Numbers of rows and non-zeros of a program of m outputs, without building it."""
         tied = float(np.count_nonzero(self.tied_outputs(m)))

@@ -93,8 +93,9 @@ class ColumnCone(ConeNotion):
 
     Examples
     --------
+    >>> from ldpopt import Mechanism
     >>> notion = ColumnCone([OddsBound({"a": 1}, {"a": 1, "b": 1}, "log(3/2)")])
-    >>> notion.audit([[0.75, 0.25], [0.25, 0.75]]).verdict
+    >>> notion.audit(Mechanism([[0.75, 0.25], [0.25, 0.75]], ["a", "b"])).verdict
     'certified'
     """
 
@@ -107,7 +108,7 @@ class ColumnCone(ConeNotion):
             if not isinstance(bound, OddsBound):
                 raise StatementError(
                     f"{short_repr(bound)} is not a bound of a cone",
-                    code="bound",
+                    code="odds-bound",
                     do="pass OddsBound(over, under, epsilon)",
                 )
         if not read:

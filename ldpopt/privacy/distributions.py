@@ -7,6 +7,7 @@ equal, which exact repairs rely on.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Set
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -19,10 +20,10 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget, decimal_of
 from ldpopt.foundation.labelled import Labels, positions_of, take_labels
 from ldpopt.foundation.labels import Names, check_labels, read_alphabet
-from ldpopt.foundation.numbers import Float, rational, require_room, short_repr
+from ldpopt.foundation.numbers import Float, rational, require_room, shaped_array, short_repr
 from ldpopt.privacy.notion import ConeNotion
-from ldpopt.privacy.plain import Table, as_label, at_key, plain_budget, required
-from ldpopt.privacy.sentences import DEPENDS, NotionFacts, as_note
+from ldpopt.privacy.plain import Table, as_label, at_key, plain_budget, read_table, required
+from ldpopt.privacy.sentences import DEPENDS, IMPOSSIBLE, NotionFacts, as_note
 
 # largest distance from 1 of the sum of probabilities without labels, as for a problem's prior
 SUM_TOLERANCE = Fraction(1, 10**9)
@@ -52,7 +53,7 @@ class Distribution:
             return values
         require_room(values, name)
         plain, (labels, _) = take_labels(values, name, ("input",))
-        is_unordered = isinstance(plain, (str, bytes, Set))
+        is_unordered = isinstance(plain, (str, bytes, Set)) or getattr(plain, "ndim", 1) == 0
         if is_unordered or not hasattr(plain, "__len__") or not len(plain):
             raise StatementError(
                 f"the {name} {short_repr(values)} has no weights",
@@ -62,8 +63,9 @@ class Distribution:
         weights = [exact_weight(weight, name) for weight in plain]
         total = sum(weights, Fraction(0))
         if labels is None and abs(total - 1) > SUM_TOLERANCE:
+            shown = f"{float(total):.12g}" if total < sys.float_info.max else "more than 1e308"
             raise StatementError(
-                f"the {name} sums to {float(total):.12g}, not 1",
+                f"the {name} sums to {shown}, not 1",
                 code="sum",
                 do="divide the numbers by their sum, or give weights by label",
             )
@@ -76,9 +78,17 @@ class Distribution:
     @classmethod
     def of_prior(cls, prior: Float, inputs: Names) -> Distribution:
         """The prior of a problem, its floats read exactly and divided by their sum."""
-        weights = [Fraction(weight) for weight in np.asarray(prior, float).tolist()]
+        labels = tuple(read_alphabet(inputs))
+        numbers = shaped_array(prior, "prior", len(labels))
+        if not (np.isfinite(numbers) & (numbers >= 0)).all() or not numbers.any():
+            raise StatementError(
+                "the prior is not one of finite numbers >= 0 with a positive sum",
+                code="prior",
+                do="bind the prior of a problem",
+            )
+        weights = [Fraction(weight) for weight in numbers.tolist()]
         total = sum(weights, Fraction(0))
-        return cls(tuple(weight / total for weight in weights), tuple(inputs))
+        return cls(tuple(weight / total for weight in weights), labels)
 
     def to(self, inputs: Names, name: str) -> tuple[Fraction, ...]:
         """The probabilities in the order of the inputs; other labels or numbers are refused."""
@@ -125,7 +135,7 @@ class Distribution:
         if not all(isinstance(part, list) and len(part) == 2 for part in values):
             raise StatementError(
                 f"the {name} is neither a list of numbers nor of pairs of label and weight",
-                code="pairs",
+                code="weight-pairs",
                 do='write { yes = 0.6, no = 0.4 }, or [["yes", 0.6], ["no", 0.4]]',
             )
         names = [as_label(part[0]) for part in values]
@@ -225,17 +235,10 @@ class PriorNotion(ConeNotion):
 
     def notes(self, inputs: Names) -> tuple[str, ...]:
         """Whose prior it is, and which answers it rules out."""
-        weights = self.weights(inputs)
-        depends = DEPENDS.say(NotionFacts(self, inputs))
-        notes = [as_note(depends)] if depends else []
+        facts = NotionFacts(self, inputs)
+        notes = [text for topic in (DEPENDS, IMPOSSIBLE) if (text := as_note(topic.say(facts)))]
         if self.prior is not None:
             notes.append("the prior of the notion is stated, and need not be that of the problem")
-        if impossible := [label for label, w in zip(inputs, weights, strict=True) if not w]:
-            shown = ", ".join(map(str, impossible[:6])) + (", ..." * (len(impossible) > 6))
-            notes.append(
-                f"answers of probability 0 are protected as all others ({shown}): stricter than a "
-                "definition about possible answers"
-            )
         return tuple(notes)
 
     def to_plain(self, inputs: Names, *, explicit: bool = False) -> dict[str, Any]:
@@ -246,7 +249,7 @@ class PriorNotion(ConeNotion):
     @classmethod
     def from_plain(cls, table: Table, inputs: Names) -> Self:
         """Read epsilon, and a prior that is stated."""
-        prior = table.get("prior")
+        prior = read_table(table).get("prior")
         if prior is None:
             return cls(required(table, "epsilon"))
         with at_key("prior"):

@@ -162,22 +162,9 @@ class GraphDP(TiedNotion):
 
         A plain array is read in the order of the graph's nodes.
         """
-        inputs, labelled = shape_of(channel)
-        if (
-            not labelled
-            and set(inputs) != set(self.graph.nodes)
-            and len(inputs) == self.graph.number_of_nodes()
-        ):
-            inputs = tuple(self.graph.nodes)
-        position = match_labels(list(self.graph.nodes), inputs, "neighbor graph")
-        ends = np.array(
-            [(position[u], position[v]) for u, v in self.graph.edges() if u != v], np.int64
-        ).reshape(-1, 2)
-        both = np.concatenate([ends, ends[:, ::-1]])
-        pairs = Pairs(both[:, 0], both[:, 1], np.ones(len(both)))
-        return max_divergence(
-            channel, self.epsilon, pairs, f"epsilon = {self.epsilon!r} along {len(ends)} edges"
-        )
+        pairs = edge_pairs(self.graph, channel)
+        claim = f"epsilon = {self.epsilon!r} along {pairs.number // 2} edges"
+        return max_divergence(channel, self.epsilon, pairs, claim)
 
     def _edges(self, inputs: Names) -> tuple[Int, Int]:
         position = match_labels(list(self.graph.nodes), inputs, "neighbor graph")
@@ -185,6 +172,21 @@ class GraphDP(TiedNotion):
         pairs = sorted(set(pairs) | {(k, x) for x, k in pairs})
         array = np.array(pairs, np.int64).reshape(-1, 2)
         return array[:, 0], array[:, 1]
+
+
+def edge_pairs(graph: nx.Graph[Any], channel: Any) -> Pairs:
+    """Both directions of every edge, for the audit of a channel; a plain array is read in the order
+    of the graph's nodes.
+    """
+    inputs, labelled = shape_of(channel)
+    if not labelled and set(inputs) != set(graph.nodes) and len(inputs) == graph.number_of_nodes():
+        inputs = tuple(graph.nodes)
+    position = match_labels(list(graph.nodes), inputs, "neighbor graph")
+    ends = np.array(
+        [(position[u], position[v]) for u, v in graph.edges() if u != v], np.int64
+    ).reshape(-1, 2)
+    both = np.concatenate([ends, ends[:, ::-1]])
+    return Pairs(both[:, 0], both[:, 1], np.ones(len(both)))
 
 
 def _components(graph: nx.Graph[Any]) -> list[list[Any]]:

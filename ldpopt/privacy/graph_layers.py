@@ -107,7 +107,14 @@ def value_of(node: Any, value: Value | None) -> Hashable:
     if value is None:
         return node  # type: ignore[no-any-return]
     if callable(value):
-        answer = value(node)
+        try:
+            answer = value(node)
+        except Exception as error:
+            raise StatementError(
+                f"the query failed for node {short_repr(node)}: {type(error).__name__}: {error}",
+                code="query",
+                do="pass a function of a node, or a mapping",
+            ) from error
     else:
         try:
             answer = value[node]

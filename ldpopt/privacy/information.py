@@ -1,4 +1,9 @@
-"""Local information privacy: a report changes the odds of every answer little."""
+"""Local information privacy: a report changes the probability of every answer little.
+
+Beside leakage, which keeps reports from speaking for an answer, it keeps them from speaking against
+one: no report may rule out an answer that was possible before. Both bounds are about the average
+over a prior, which everybody is assumed to know.
+"""
 
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,9 +1,14 @@
-"""Several notions at once."""
+"""Several notions at once: what each of them forbids is forbidden.
+
+Somebody may want pure privacy against those who know nothing, and a stricter bound against those
+who know how frequent the answers are; or a graph for neighbors, and a weaker notion for all others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import reduce
 from typing import Any, ClassVar, Self
 
@@ -12,10 +17,11 @@ import numpy as np
 from ldpopt.auditing.audits import Audit, Verdict
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.labels import Names
+from ldpopt.foundation.labels import Names, read_alphabet
 from ldpopt.foundation.numbers import Float, listed_items, short_repr
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.comparisons import Comparisons
+from ldpopt.privacy.events import events_hold, height_of_ties
 from ldpopt.privacy.notion import Notion, from_table, require_notion, to_table
 from ldpopt.privacy.plain import MisstatedError, Table, at_key, required
 
@@ -47,7 +53,7 @@ class Intersection(Notion):
     >>> from ldpopt import PML, PureLDP
     >>> both = PureLDP(2.0) & PML(0.5, {"a": 3, "b": 1})
     >>> both.audit([[0.6, 0.4], [0.2, 0.8]]).verdict
-    'violated'
+    'certified'
     """
 
     kind: ClassVar[str] = "all"
@@ -107,6 +113,12 @@ class Intersection(Notion):
         """The same intersection with each notion bound to the prior."""
         return type(self)([part.bound_to(prior, inputs) for part in self.notions])
 
+    def reports(self, inputs: Names, columns: Float) -> tuple[Hashable, ...]:
+        """The labels of the first notion in which they matter."""
+        plain = super().reports(inputs, columns)
+        named = (part.reports(inputs, columns) for part in self.notions)
+        return next((names for names in named if names != plain), plain)
+
     def standing_alone(self) -> Self:
         """The same intersection with each notion outside of its problem."""
         return type(self)([part.standing_alone() for part in self.notions])
@@ -128,7 +140,7 @@ class Intersection(Notion):
 
     def labelled_rows(self, inputs: Names, outputs: Names) -> RowBlock:
         """The comparisons of all notions, and the rows of those that have none."""
-        m = len(outputs)
+        m = len(read_alphabet(outputs, "output"))
         lists = [part.comparisons(inputs, outputs) for part in self.notions]
         compared = _joined(lists)
         blocks = [] if compared is None else [compared.rows(m)]
@@ -137,13 +149,37 @@ class Intersection(Notion):
                 blocks.append(_written(part, inputs, m))
         return _stacked(blocks)
 
+    def starting_rows(self, inputs: Names, outputs: Names) -> RowBlock:
+        """The comparisons, and the rows of notions whose rows are not generated."""
+        m = len(read_alphabet(outputs, "output"))
+        lists = [part.comparisons(inputs, outputs) for part in self.notions]
+        compared = _joined(lists)
+        blocks = [] if compared is None else [compared.rows(m)]
+        for part, comparisons in zip(self.notions, lists, strict=True):
+            if comparisons is None and not part.is_separated:
+                blocks.append(part.labelled_rows(inputs, outputs))
+        return _stacked(blocks)
+
     def separate(self, channel: Float, inputs: Names) -> RowBlock | None:
-        """Rows of any of the notions that a channel violates, shape (n, m); None if there are
-        none.
+        """Rows that a channel violates, shape (n, m), of the first notion whose rows are generated;
+        None if there are none.
+
+        All rows of the other notions are among `starting_rows`.
         """
-        blocks = [_violated(part, channel, inputs) for part in self.notions]
-        listed = [block for block in blocks if block is not None]
-        return _stacked(listed) if listed else None
+        for part in self._separated:
+            block: RowBlock | None = part.separate(channel, inputs)
+            if block is not None:
+                return block
+        return None
+
+    @property
+    def _separated(self) -> list[Any]:
+        """The notions whose rows are generated."""
+        return [part for part in self.notions if part.is_separated]
+
+    def is_valid(self, block: RowBlock) -> bool:
+        """Whether all rows are of one of the notions whose rows are generated."""
+        return any(_recognizes(part, block) for part in self._separated)
 
     def audit(self, channel: Any) -> Audit:
         """Audit each notion; the result is that of the first one that fails, else that of the
@@ -215,42 +251,24 @@ def _written(part: Notion, inputs: Names, n_outputs: int) -> RowBlock:
         raise NotRepresentableError(error.what, code="rows", do=do) from None
 
 
-def _violated(part: Notion, channel: Float, inputs: Names) -> RowBlock | None:
-    """Rows of one notion that a channel violates; None if there are none."""
-    if part.is_separated:
-        block: RowBlock | None = part.separate(channel, inputs)  # type: ignore[attr-defined]
-        return block
-    rows = part.rows(inputs, channel.shape[1])
-    kept = np.flatnonzero(rows.violation(channel) > 0)
-    return _chosen(rows, kept) if len(kept) else None
-
-
-def _chosen(block: RowBlock, kept: Any) -> RowBlock:
-    """Some rows of a block."""
-    number = np.full(len(block), -1)
-    number[kept] = np.arange(len(kept))
-    entries = number[block.row] >= 0
-    return RowBlock(
-        block.name,
-        number[block.row[entries]],
-        block.x[entries],
-        block.y[entries],
-        block.coefficient[entries],
-        block.lower[kept],
-        block.upper[kept],
-    )
+def _recognizes(part: Any, block: RowBlock) -> bool:
+    """Whether a notion states, from the numbers alone, that private channels satisfy all rows."""
+    if part.is_valid(block):
+        return True
+    if part.excess(Fraction(1, 2)) is not None:
+        return events_hold(block, part.excess)
+    inputs = block.inputs
+    ties = None if inputs is None else part.definition(inputs, block.outputs)
+    if ties is None or not ties.is_shared:
+        return False
+    tied = np.zeros((ties.n, ties.n), bool)
+    tied[ties.pairs()] = True
+    return events_hold(block, height_of_ties(ties), tied)
 
 
 def _stacked(blocks: list[RowBlock]) -> RowBlock:
-    """The rows of several blocks under one name."""
-    offsets = np.cumsum([0, *(len(block) for block in blocks)]).tolist()
-    shifted = [block.row + k for block, k in zip(blocks, offsets, strict=False)]
-    return RowBlock(
-        "privacy",
-        np.concatenate(shifted),
-        np.concatenate([block.x for block in blocks]),
-        np.concatenate([block.y for block in blocks]),
-        np.concatenate([block.coefficient for block in blocks]),
-        np.concatenate([block.lower for block in blocks]),
-        np.concatenate([block.upper for block in blocks]),
-    )
+    """The rows of several blocks under one name; none of no blocks."""
+    if not blocks:
+        none = np.zeros(0, np.int64)
+        return RowBlock("privacy", none, none, none, np.zeros(0), np.zeros(0), np.zeros(0))
+    return RowBlock.joined("privacy", blocks)

@@ -1,4 +1,10 @@
-"""Pointwise maximal leakage: no report makes an adversary with a prior much better off."""
+"""Pointwise maximal leakage: no report makes an adversary with a prior much better off.
+
+Pure privacy compares each answer with the worst other one, of which there may be hardly anybody.
+Leakage compares it with all people together: a report that is rare for everybody may be likely for
+none. What an adversary who knows how frequent the answers are can learn is bounded, and much less
+randomness is needed.
+"""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -48,7 +54,7 @@ class PML(PriorNotion):
     Examples
     --------
     >>> from ldpopt import Problem, solve
-    >>> solve(Problem({"a": 5, "b": 3, "c": 2}, "identity", PML("log(3/2)"))).value
+    >>> round(solve(Problem({"a": 5, "b": 3, "c": 2}, "identity", PML("log(3/2)"))).value, 9)
     0.6
     """
 

@@ -6,6 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
 from dataclasses import fields, is_dataclass, replace
+from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from ldpopt.auditing.audits import Audit
@@ -14,7 +15,7 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.labelled import positions_of, take_labels
 from ldpopt.foundation.labels import Names, check_labels, nearest, read_alphabet
-from ldpopt.foundation.numbers import Float, require_memory, short_repr
+from ldpopt.foundation.numbers import Float, require_memory, shaped_array, short_repr
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.comparisons import Comparisons
 from ldpopt.privacy.plain import (
@@ -25,13 +26,53 @@ from ldpopt.privacy.plain import (
     is_plain,
     parameters,
 )
-from ldpopt.privacy.ties import Ties
+from ldpopt.privacy.ties import Ties, no_rows
+
+# non-zeros of rows that are written from the start, though they may be generated
+STARTING_NONZEROS = 20_000
 
 KINDS: dict[str, type[Notion]] = {}
 """Classes of notions by their kinds; defining a class with a kind adds it."""
 
 
-class Notion(ABC):
+class Written:
+    """How a notion is written in files: a table of numbers, texts, lists and tables."""
+
+    @classmethod
+    def keys(cls) -> tuple[str, ...]:
+        """Keys of its table in a file, beside ``kind``; default: the parameters of its class."""
+        return parameters(cls)
+
+    def to_plain(self, inputs: Names, *, explicit: bool = False) -> dict[str, Any]:
+        """Keys and values of its table in a file: numbers, text, lists and tables.
+
+        The default is the fields of its dataclass. An ``explicit`` table, for proofs, has numbers
+        in place of names that a reader would have to know, such as the family of a graph.
+        """
+        if not is_dataclass(self):
+            do = "make it a dataclass of plain values, or give it to_plain() and from_plain()"
+            raise StatementError(
+                f"the privacy notion {type(self).__name__} cannot be written to a file",
+                code="notion-fields",
+                do=do,
+            )
+        return fields_to_plain(self)
+
+    @classmethod
+    def from_plain(cls, table: Table, inputs: Names) -> Self:
+        """Read a table that `to_plain` returned, or that a user wrote."""
+        notion: Self = fields_from_plain(cls, table)
+        return notion
+
+    @classmethod
+    def example(cls, epsilon: float | str, inputs: Names) -> Self:
+        """A notion of this kind on some inputs, for tests of all kinds; default: from epsilon
+        alone.
+        """
+        return cls.from_plain({"epsilon": epsilon}, inputs)
+
+
+class Notion(Written, ABC):
     """A linear privacy notion, the base class of all notions.
 
     Derive from `TiedNotion` if pairs of rows are compared, for the compact program; from
@@ -108,6 +149,14 @@ class Notion(ABC):
         """
         return None
 
+    def reports(self, inputs: Names, columns: Float) -> tuple[Hashable, ...]:
+        """Labels for the reports of a channel whose columns were chosen freely, shape (n, m); the
+        default is 0, 1, 2, ...
+
+        A notion in which labels decide who may give a report names its columns accordingly.
+        """
+        return tuple(range(shaped_array(columns, "columns", None, None).shape[1]))
+
     def compared_part(self, inputs: Names, outputs: Names) -> Comparisons | None:
         """Comparisons that hold for every private channel, if they do not define the notion alone;
         default: `comparisons`.
@@ -116,7 +165,16 @@ class Notion(ABC):
 
     def labelled_rows(self, inputs: Names, outputs: Names) -> RowBlock:
         """The rows for outputs with these labels, on which a notion may depend; default: `rows`."""
-        return self.rows(inputs, len(outputs))
+        return self.rows(inputs, len(read_alphabet(outputs, "output")))
+
+    def starting_rows(self, inputs: Names, outputs: Names) -> RowBlock:
+        """The rows from which a program of generated rows starts; default: `labelled_rows`, if they
+        are few.
+        """
+        block = self.labelled_rows(inputs, outputs)
+        if len(block.x) > STARTING_NONZEROS:
+            raise no_rows("this notion", len(block))
+        return block
 
     def bound_to(self, prior: Float | None, inputs: Names) -> Self:
         """The notion for a problem with this prior, shape (n,); the default is itself.
@@ -143,6 +201,20 @@ class Notion(ABC):
     @property
     def is_separated(self) -> bool:
         """Whether rows have to be generated, by a `SeparableNotion`."""
+        return False
+
+    def excess(self, ratio: Fraction) -> Fraction | None:
+        r"""Bound on :math:`b P_x(S) - P_{x'}(S)` over all pairs, all events ``S`` and all private
+        channels, for the ratio ``b > 0``; None if the notion states none.
+
+        Generated rows of this form are then proved from it, also in files.
+        """
+        return None
+
+    def is_valid(self, block: RowBlock) -> bool:
+        """Whether every private channel satisfies the rows of a block, with labels, that `separate`
+        or `rows` may have written; a bound takes no others.
+        """
         return False
 
     def constraints(
@@ -204,39 +276,6 @@ class Notion(ABC):
         from ldpopt.privacy.modelling import add_to_pulp
 
         add_to_pulp(self, model, P)
-
-    @classmethod
-    def keys(cls) -> tuple[str, ...]:
-        """Keys of its table in a file, beside ``kind``; default: the parameters of its class."""
-        return parameters(cls)
-
-    def to_plain(self, inputs: Names, *, explicit: bool = False) -> dict[str, Any]:
-        """Keys and values of its table in a file: numbers, text, lists and tables.
-
-        The default is the fields of its dataclass. An ``explicit`` table, for proofs, has numbers
-        in place of names that a reader would have to know, such as the family of a graph.
-        """
-        if not is_dataclass(self):
-            do = "make it a dataclass of plain values, or give it to_plain() and from_plain()"
-            raise StatementError(
-                f"the privacy notion {type(self).__name__} cannot be written to a file",
-                code="notion-fields",
-                do=do,
-            )
-        return fields_to_plain(self)
-
-    @classmethod
-    def from_plain(cls, table: Table, inputs: Names) -> Self:
-        """Read a table that `to_plain` returned, or that a user wrote."""
-        notion: Self = fields_from_plain(cls, table)
-        return notion
-
-    @classmethod
-    def example(cls, epsilon: float | str, inputs: Names) -> Self:
-        """A notion of this kind on some inputs, for tests of all kinds; default: from epsilon
-        alone.
-        """
-        return cls.from_plain({"epsilon": epsilon}, inputs)
 
 
 class TiedNotion(Notion):
@@ -431,16 +470,19 @@ def known_notions(base: Any = Notion) -> str:
 
 def has_epsilon(privacy: Any) -> bool:
     """Whether a notion has one budget, which `with_epsilon` changes."""
-    return is_dataclass(privacy) and any(
-        field.name == "epsilon" and field.init for field in fields(privacy)
+    return (
+        not isinstance(privacy, type)
+        and is_dataclass(privacy)
+        and any(field.name == "epsilon" and field.init for field in fields(privacy))
     )
 
 
 def with_epsilon(privacy: Any, epsilon: Budget) -> Any:
     """The same notion at another budget."""
-    if not has_epsilon(privacy) or isinstance(privacy, type):
+    if not has_epsilon(privacy):
         problem = f"{short_repr(privacy)} has no epsilon to sweep"
-        raise StatementError(problem, do="use a notion that is a dataclass with epsilon")
+        do = "use a notion that is a dataclass with epsilon, or solve once for each notion"
+        raise StatementError(problem, code="no-epsilon", do=do)
     changed = replace(privacy, epsilon=epsilon)
     for part in fields(privacy):
         if not part.init:  # such as the prior of a problem

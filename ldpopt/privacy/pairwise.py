@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
 from math import inf, isinf
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -27,11 +27,22 @@ from ldpopt.foundation.numbers import require_choice, short_repr
 from ldpopt.privacy.comparisons import Comparisons
 from ldpopt.privacy.distributions import by_labels
 from ldpopt.privacy.notion import ConeNotion, inputs_of, match_labels
-from ldpopt.privacy.plain import MisstatedError, Table, as_label, at_key, plain_budget
+from ldpopt.privacy.plain import MisstatedError, Table, as_label, at_key, plain_budget, read_table
+from ldpopt.privacy.sentences import CHAIN, NotionFacts, as_note
 
 Rule = Literal["own", "min", "mean"]
 RULES = ("own", "min", "mean")
 Entry = tuple[Hashable, Hashable, Budget]
+
+
+class Chain(NamedTuple):
+    """Two pairs that protect a third one more than its own budget does, in nats."""
+
+    first: str
+    through: str
+    last: str
+    budget: float
+    implied: float
 
 
 @dataclass(frozen=True)
@@ -126,7 +137,7 @@ class PairwiseLDP(ConeNotion):
         if not isinstance(budgets, Mapping) or len(budgets) < 2:
             raise StatementError(
                 f"{short_repr(budgets)} is not a table of budgets of at least two answers",
-                code="budgets",
+                code="answer-budgets",
                 do='pass {"ill": 0.5, "well": 2}',
             )
         read = {label: Budget.positive(epsilon) for label, epsilon in budgets.items()}
@@ -187,16 +198,17 @@ class PairwiseLDP(ConeNotion):
 
     def notes(self, inputs: Names) -> tuple[str, ...]:
         """A pair that a chain of others protects more than its own budget does."""
+        chain = CHAIN.say(NotionFacts(self, inputs))
+        return (as_note(chain),) if chain else ()
+
+    def tightest_chain(self, inputs: Names) -> Chain | None:
+        """The pair that two others protect most beyond its budget; None if there is none."""
         chain = _tightest_chain(self._ordered(inputs), len(self.labels))
         if chain is None:
-            return ()
+            return None
         first, through, last, budget, implied = chain
-        labels = tuple(inputs)
-        return (
-            f"a chain through answer {short_repr(labels[through])} protects "
-            f"{short_repr(labels[first])} against {short_repr(labels[last])} at {implied:.6g} in "
-            f"place of {budget:.6g}; other pairs may be protected by chains too",
-        )
+        names = [short_repr(read_alphabet(inputs)[x]) for x in (first, through, last)]
+        return Chain(names[0], names[1], names[2], budget, implied)
 
     def audit(self, channel: Any) -> Audit:
         """Decide the claim pair by pair from the channel's numbers, exactly."""
@@ -232,6 +244,7 @@ class PairwiseLDP(ConeNotion):
     @classmethod
     def from_plain(cls, table: Table, inputs: Names) -> Self:
         """Read pairs ``[first, second, budget]``, a matrix, or budgets of answers."""
+        table = read_table(table)
         stated = [key for key in ("table", "matrix", "budgets") if key in table]
         if len(stated) != 1:
             raise MisstatedError(
@@ -261,7 +274,7 @@ class PairwiseLDP(ConeNotion):
             if not isinstance(budgets, dict):
                 raise StatementError(
                     f"{short_repr(budgets)} is not a table of budgets",
-                    code="budgets",
+                    code="answer-budgets",
                     do="write budgets = { ill = 0.5, well = 2 }",
                 )
             named = by_labels(budgets, inputs)
@@ -286,20 +299,23 @@ class PairwiseLDP(ConeNotion):
 
 
 def _of_pairs(rows: Any, inputs: Names) -> dict[tuple[Hashable, Hashable], Any]:
-    """Budgets of all ordered pairs of inputs, from the pairs of a file; None for the others."""
+    """Budgets of all ordered pairs of inputs, from the pairs of a file; None for the others.
+
+    A file has a list of pairs, and not a matrix, since a matrix of three answers could be taken for
+    three pairs. A pair that stands twice is refused: nobody could know which budget was meant.
+    """
     labels = read_alphabet(inputs)
     known = set(labels)
     budgets: dict[tuple[Hashable, Hashable], Any] = dict.fromkeys(permutations(labels, 2))
     named = set()
     do = 'write table = [["ill", "well", 0.5], ["well", "ill", 2]]'
     if not isinstance(rows, list):
-        raise MisstatedError("the table is not a list of pairs", "table", code="pairs", do=do)
+        raise MisstatedError("the table is not a list of pairs", "table", code="pair-table", do=do)
     for k, row in enumerate(rows):
         if not isinstance(row, list) or len(row) != 3:
             problem = f"{short_repr(row)} is not a pair of answers with a budget"
             raise MisstatedError(problem, "table", k, code="pair-entry", do=do)
         pair = (as_label(row[0]), as_label(row[1]))
-        first, second = pair
         for name in pair:
             if isinstance(name, dict) or name not in known:
                 raise MisstatedError(
@@ -309,13 +325,13 @@ def _of_pairs(rows: Any, inputs: Names) -> dict[tuple[Hashable, Hashable], Any]:
                     code="unknown-label",
                     do=nearest(name, labels),
                 )
-        if first == second or pair in named:
+        if pair[0] == pair[1] or pair in named:
             problem = "stands twice in the table" if pair in named else "is no pair of two answers"
             raise MisstatedError(
                 f"{short_repr(list(pair))} {problem}",
                 "table",
                 k,
-                code="repeated-pair" if pair in named else "pair",
+                code="repeated-pair" if pair in named else "same-answer",
                 do="remove this pair",
             )
         named.add(pair)
@@ -376,7 +392,7 @@ def _of_mapping(table: Mapping[Any, Any]) -> tuple[Labels, tuple[Entry, ...]]:
         if len(key) != 2 or key[0] == key[1]:
             raise StatementError(
                 f"{short_repr(key)} is not a pair of different answers",
-                code="pair",
+                code="answer-pair",
                 do='give pairs, such as ("ill", "well")',
             )
         if (budget := _entry(value, *key)) is not None:

@@ -49,7 +49,11 @@ class MisstatedError(StatementError):
 
 @contextmanager
 def at_key(*key: str | int) -> Iterator[None]:
-    """Say in errors which key of a table they are about."""
+    """Say in errors which key of a table they are about.
+
+    Parts of a table, such as distributions and notions that are joined, are read by code that does
+    not know where they stand; whoever calls it does.
+    """
     try:
         yield
     except MisstatedError as error:

@@ -187,9 +187,10 @@ class Secrets(ConeNotion):
         pairs = table.get("pairs")
         if isinstance(pairs, list):
             pairs = [as_label(pair) for pair in pairs]
-        epsilon = required(table, "epsilon")
+        with at_key("epsilon"):
+            epsilon = Budget.positive(required(table, "epsilon"))
         with at_key("secrets" if pairs is None else "pairs"):
-            return cls(Budget.positive(epsilon), read, pairs)
+            return cls(epsilon, read, pairs)
 
     @classmethod
     def example(cls, epsilon: float | str, inputs: Names) -> Self:
@@ -212,7 +213,7 @@ def _read_secrets(secrets: Any) -> tuple[tuple[Hashable, Distribution], ...]:
     if not isinstance(secrets, Mapping):
         raise StatementError(
             f"{short_repr(secrets)} is not a table of secrets",
-            code="secrets",
+            code="secret-table",
             do='pass {"ill": [0.6, 0.4], "well": [0.1, 0.9]}',
         )
     rows = tuple((name, Distribution.read(row, _row_name(name))) for name, row in secrets.items())

@@ -16,6 +16,8 @@ from ldpopt.foundation.labels import Names, read_alphabet
 from ldpopt.foundation.sentences import Sentence, Topic, at_most_text
 from ldpopt.privacy.comparisons import Comparisons
 
+MOST = 6  # answers that are named
+
 
 @dataclass(frozen=True, eq=False)
 class NotionFacts:
@@ -67,10 +69,30 @@ class NotionFacts:
 
     @cached_property
     def compares_all_pairs(self) -> bool:
-        """Whether each ordered pair of inputs is compared on its own."""
+        """Whether each ordered pair of inputs is compared on its own.
+
+        Then every average of entries has the same bound against every other one. Else there is a
+        channel that satisfies all comparisons, and another prior, or other distributions, for
+        which it does not: bounds of averages that are not implied by pairs of entries are cut by a
+        column that has its weight at one answer.
+        """
         sides = zip(self.comparisons.over, self.comparisons.under, strict=True)
         single = {(*over, *under) for over, under in sides if len(over) == len(under) == 1}
         return sum(x != other for x, other in single) == self.pairs
+
+    @property
+    def impossible(self) -> str:
+        """Names of the answers to which the prior of the notion gives no weight."""
+        weights = self.privacy.weights(self.inputs)
+        names = [label for label, weight in zip(self.inputs, weights, strict=True) if not weight]
+        return ", ".join(map(str, names[:MOST])) + (", ..." * (len(names) > MOST))
+
+    @cached_property
+    def chain(self) -> Any:
+        """The pair that two others protect most beyond its budget, of a table of budgets; else
+        None.
+        """
+        return self.privacy.tightest_chain(self.inputs)
 
     @property
     def is_both_ways(self) -> bool:
@@ -207,7 +229,34 @@ PART = Topic(
 )
 """What a notion that compares pairs of answers promises, where it is one of several."""
 
-TOPICS = (PROMISE, DEPENDS, PART)
+IMPOSSIBLE = Topic(
+    "impossible answers",
+    (
+        Sentence(
+            "protected",
+            lambda facts: bool(facts.impossible),
+            "Answers of probability 0 are protected as all others ({facts.impossible}): stricter "
+            "than a definition about possible answers.",
+        ),
+    ),
+)
+"""Answers that the prior of a notion rules out."""
+
+CHAIN = Topic(
+    "chain",
+    (
+        Sentence(
+            "tighter",
+            lambda facts: facts.chain is not None,
+            "A chain through answer {facts.chain.through} protects {facts.chain.first} against "
+            "{facts.chain.last} at {facts.chain.implied:.6g} in place of {facts.chain.budget:.6g}; "
+            "other pairs may be protected by chains too.",
+        ),
+    ),
+)
+"""A pair of answers that two others protect more than its own budget does."""
+
+TOPICS = (PROMISE, DEPENDS, PART, IMPOSSIBLE, CHAIN)
 
 
 def as_note(sentence: str) -> str:
@@ -216,8 +265,10 @@ def as_note(sentence: str) -> str:
 
 
 def promises_of(privacy: Any, inputs: Names) -> list[str]:
-    """The sentences about a notion: what it promises, and for which prior; none for notions that
-    compare answers in pairs with one budget.
+    """The sentences about a notion: what it promises, and for which prior.
+
+    None are returned for notions that compare answers in pairs with one budget, which pages and
+    commands describe themselves; where such a notion is one of several, it has its sentence too.
     """
     facts = NotionFacts(privacy, inputs)
     said = [text for topic in (PROMISE, DEPENDS) if (text := topic.say(facts))]

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.labels import Names, read_alphabet
-from ldpopt.foundation.numbers import Int, short_repr, whole_number
+from ldpopt.foundation.numbers import Float, Int, shaped_array, short_repr, whole_number
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.notion import TiedNotion, read_labels, require_known, shape_of
 from ldpopt.privacy.ties import Ties
@@ -104,6 +105,26 @@ class UtilityOptimizedLDP(TiedNotion):
             code="output-labels",
             do="use ties(inputs, outputs).rows(n_outputs)",
         )
+
+    def reports(self, inputs: Names, columns: Float) -> tuple[Hashable, ...]:
+        """A column of one answer that is not sensitive has its label; the others, which are
+        protected, have numbers that are no labels of answers.
+        """
+        if self.protected is not None:
+            raise StatementError(
+                "the reports are chosen freely, and the notion names those that are protected",
+                code="named-reports",
+                do="leave `protected` out",
+            )
+        answers = read_alphabet(inputs)
+        columns = shaped_array(columns, "columns", len(answers), None)
+        numbers = (number for number in count() if number not in set(answers))
+        names: list[Hashable] = []
+        for column in columns.T:
+            givers = np.flatnonzero(column > 0)
+            is_own = len(givers) == 1 and answers[givers[0]] not in self.sensitive
+            names.append(answers[givers[0]] if is_own else next(numbers))
+        return tuple(names)
 
     @classmethod
     def example(cls, epsilon: float | str, inputs: Names) -> Self:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # number of rows of a block, and of terms of a sum, in the text of a program
 SHOWN_ROWS, SHOWN_TERMS = 2, 8
+LARGEST_COEFFICIENT = 1e15  # HiGHS refuses rows with larger ones
 BLOCK = 1 << 20  # number of rows whose entries are multiplied at once
 _INVALID_CHARACTERS = re.compile(r"[^A-Za-z0-9_.,()#$%&@~;?!]")
 
@@ -287,6 +288,15 @@ class LinearProgram:
             ),
         )
         if highspy.HighsStatus.kError in statuses:
+            largest = float(np.abs(self.value).max(initial=0.0))
+            if largest >= LARGEST_COEFFICIENT:
+                row = int(np.searchsorted(self.start, int(np.abs(self.value).argmax()), "right"))
+                raise StatementError(
+                    f"a coefficient of {self.row_names()[row - 1]} is {largest:.3g}; HiGHS takes "
+                    f"less than {LARGEST_COEFFICIENT:g}",
+                    code="steep-coefficient",
+                    do="scale the row, or take a tangent that is less steep",
+                )
             problem = f"HiGHS refuses the program with {rows} rows and {columns} columns"
             raise StatementError(
                 problem, code="program", do="check that its numbers are finite and below 1e20"

@@ -3,6 +3,7 @@ trusted.
 """
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -107,9 +108,10 @@ def read_multipliers(problem: Problem, program: ChannelProgram, row_duals: Float
         for span in program.rows
         if span.block is not None
     ]
-    # Privacy rows of a notion with ties or comparisons follow from the statement; a certificate has
-    # to list all others.
+    # Privacy rows of a notion with ties, comparisons or an excess for each ratio follow from the
+    # statement; a certificate has to list all others.
     is_tied = bool(blocks) and problem.ties() is not None
+    has_excess = not is_tied and problem.privacy.excess(Fraction(1)) is not None
     compared = NO_COMPARISONS
     if problem.ties() is None and (comparisons := problem.comparisons()) is not None:
         parts = [values for name, _, values in blocks if name == "privacy"]
@@ -117,7 +119,9 @@ def read_multipliers(problem: Problem, program: ChannelProgram, row_duals: Float
         compared = comparison_rows(comparisons, len(problem.outputs), values)
         blocks = [block for block in blocks if block[0] != "privacy"]
     tied = [
-        pair_rows(block, values) if is_tied and name == "privacy" else None
+        pair_rows(block, values, with_ratio=has_excess)
+        if (is_tied or has_excess) and name == "privacy"
+        else None
         for name, block, values in blocks
     ]
     pairs = [rows for rows in tied if rows is not None]
@@ -152,11 +156,12 @@ def comparison_rows(comparisons: Comparisons, m: int, values: Float) -> Comparis
     )
 
 
-def pair_rows(block: RowBlock, values: Float) -> PairRows | None:
+def pair_rows(block: RowBlock, values: Float, *, with_ratio: bool = False) -> PairRows | None:
     """The pairs and events of a notion's rows with positive multipliers; None if the rows have
     another shape.
 
-    Rows of one entry, which must be 0, are left out: the problem implies them.
+    Rows of one entry, which must be 0, are left out: the problem implies them. With a ratio, it is
+    the positive coefficient of each row, whose negative ones are all -1.
     """
     under = block.coefficient < 0
     over = ~under & (np.bincount(block.row[under], minlength=len(block)) > 0)[block.row]
@@ -170,6 +175,11 @@ def pair_rows(block: RowBlock, values: Float) -> PairRows | None:
     second = block.x[under]
     if (first != first[starts]).any() or (second != second[starts]).any():
         return None
+    heights = block.coefficient[over]
+    if with_ratio and (
+        (block.coefficient[under] != -1).any() or (heights != heights[starts]).any()
+    ):
+        return None
     tied = np.bincount(block.row[under], minlength=len(block)) > 0
     kept = np.flatnonzero((values > 0) & tied)
     row_number = np.full(len(block), -1)
@@ -177,4 +187,6 @@ def pair_rows(block: RowBlock, values: Float) -> PairRows | None:
     rows = row_number[block.row[under]]
     is_kept = rows >= 0
     ends = ends[kept]
-    return PairRows(first[ends], second[ends], rows[is_kept], block.y[under][is_kept], values[kept])
+    ratio = heights[ends] if with_ratio else None
+    y = block.y[under][is_kept]
+    return PairRows(first[ends], second[ends], rows[is_kept], y, values[kept], ratio)

@@ -82,7 +82,7 @@ class ChannelProgram(LinearProgram):
     def title(self) -> str:
         """Name of the form; a relaxation is called one."""
         return (
-            "entry-wise relaxation of the program"
+            "relaxation of the program"
             if self.form == "relaxation"
             else f"{self.form} program".strip()
         )
@@ -122,8 +122,12 @@ class ChannelProgram(LinearProgram):
             form = problem.ties()
         if isinstance(form, Ties):
             form = _with_form(form, self.form)
-        ratio = None if form is None else ratio_parameter(form)
-        rows.add_form(privacy, problem.inputs, problem.outputs, form, ratio)
+        if form is None and self.form == "relaxation":
+            for block in self._blocks("privacy"):
+                rows.add_block(block)
+        else:
+            ratio = None if form is None else ratio_parameter(form)
+            rows.add_form(privacy, problem.inputs, problem.outputs, form, ratio)
         for block in problem.constraints:
             rows.add_block(block)
         expected = cp.sum(cp.multiply(problem.utility.matrix, rows.channel), axis=1)
@@ -137,6 +141,10 @@ class ChannelProgram(LinearProgram):
         return cp.Problem(
             (cp.Maximize if self.maximize else cp.Minimize)(objective), rows.constraints
         )
+
+    def _blocks(self, name: str) -> list[RowBlock]:
+        """Blocks of rows over the channel with a name."""
+        return [span.block for span in self.rows if span.block is not None and span.name == name]
 
     @property
     def is_plain_compact(self) -> bool:

@@ -10,13 +10,14 @@ r"""The linear program of a problem; only this module maps an entry ``(x, y)`` t
 * ``"averages"``, if averages of many entries are compared: columns ``P[x, y]`` and ``A[g, y] >=
   0``, rows ``sum_x w[g, x] P[x, y] - A[g, y] = 0`` for each distinct average, and each comparison
   as a row of two non-zeros;
-* ``"relaxation"``, the compact form of the entry-wise notion, which is weaker than the event-wise
-  one.
+* ``"relaxation"``, the rows from which row generation starts: the compact form of the entry-wise
+  notion, which is weaker than the event-wise one; without ties, row sums or a few rows.
 
 ``b`` is rounded down and ``beta`` up: a bound proved for the program, its floats read exactly,
 holds for the problem.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -85,11 +86,10 @@ def relaxed_form(problem: Problem) -> ProgramForm:
 
 def available_forms(problem: Problem) -> tuple[ProgramForm, ...]:
     """Forms that a problem has, the default first."""
-    ties = problem.ties()
     forms: tuple[ProgramForm, ...] = (default_form(problem), "pairwise")
-    if problem.privacy.is_separated and ties is not None and ties.is_compact:
+    if problem.privacy.is_separated:
         forms = (*forms, "relaxation")
-    comparisons = problem.comparisons() if ties is None else None
+    comparisons = problem.comparisons() if problem.ties() is None else None
     if comparisons is not None and SharedAverages.of(comparisons).averages:
         forms = (*forms, "averages")
     return tuple(dict.fromkeys(forms))
@@ -154,8 +154,9 @@ def formulate(
         The problem.
     form : {"compact", "pairwise", "events", "averages", "relaxation"}, optional
         Column minima; all pairs, with all events of an event-wise delta; auxiliary variables for an
-        event-wise delta, or for averages that are compared; or the weaker entry-wise relaxation, to
-        which `solve` adds violated events. Default: the smallest exact form.
+        event-wise delta, or for averages that are compared; or a weaker relaxation (of an
+        event-wise delta the entry-wise one), to which `solve` adds violated rows. Default: the
+        smallest exact form.
     deadline : Deadline, optional
         Deadline of the whole call; default: ``NO_LIMIT``.
 
@@ -206,7 +207,12 @@ def formulate(
         counted.memory,
         f"the {form} program ({counted.rows:.3g} rows, {counted.nonzeros:.3g} non-zeros)",
     )
-    builders = {"pairwise": _pairwise, "events": _events, "averages": _averages}
+    builders = {
+        "pairwise": _pairwise,
+        "events": _events,
+        "averages": _averages,
+        "relaxation": _relaxation,
+    }
     program = builders[form](problem) if form in builders else _compact(problem, form)
     deadline.check("setting up the program")
     if problem.objective == "worst_case":
@@ -349,6 +355,25 @@ def _pairwise(problem: Problem) -> ChannelProgram:
         rows = problem.privacy.labelled_rows(problem.inputs, problem.outputs)
         return add_rows(program, rows, problem)
     return add_rows(program, ties.rows(m), problem)
+
+
+def _relaxation(problem: Problem) -> ChannelProgram:
+    """The program from which row generation starts: the ties of single outputs, else the notion's
+    rows if they are few, else row sums alone.
+    """
+    ties = _ties_of(problem, "relaxation")
+    if ties is not None and ties.is_compact:
+        return _compact(problem, "relaxation")
+    program = row_sums(problem)
+    m = len(problem.outputs)
+    with suppress(NotRepresentableError):
+        block = (
+            problem.privacy.starting_rows(problem.inputs, problem.outputs)
+            if ties is None
+            else ties.rows(m)
+        )
+        program = add_rows(program, block, problem)
+    return program
 
 
 def _events(problem: Problem) -> ChannelProgram:

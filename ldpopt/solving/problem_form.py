@@ -32,7 +32,7 @@ class ProblemForm:
     has_side_rows: bool  # whether there are side constraints
     # the pairs of inputs that the notion ties output by output; None if the notion only has rows
     ties: Ties | None
-    # whether the compact program is a relaxation, to which violated rows of the notion are added
+    # whether the program is a relaxation, to which violated rows of the notion are added
     has_generated_rows: bool
     utility: Utility | None = None
     is_averaged: bool = False  # whether the program has columns for the averages of comparisons
@@ -44,7 +44,6 @@ class ProblemForm:
         """
         n, m = problem.utility.shape
         ties = problem.ties(deadline)
-        generated = problem.privacy.is_separated
         expected = problem.objective == "expected"
         return cls(
             n,
@@ -52,7 +51,7 @@ class ProblemForm:
             expected,
             bool(problem.constraints),
             ties,
-            generated and ties is not None,
+            problem.privacy.is_separated,
             problem.utility,
             default_form(problem) == "averages",
         )

@@ -5,13 +5,15 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
-from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.certificate.program_bound import bound
+from ldpopt.errors import CertificateError, NotRepresentableError, StatementError
 from ldpopt.foundation.deadline import Deadline, OutOfTimeError
 from ldpopt.foundation.numbers import Float, positive_seconds, real_number, require_kind, truth
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import Repaired
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Solver, Status, find
+from ldpopt.solving.certify import read_multipliers
 from ldpopt.solving.channel_program import program_blocks
 from ldpopt.solving.formulation import formulate, relaxed_form
 from ldpopt.solving.gap_check import OPTIMAL_GAP, check_gap, polish, repair_and_measure
@@ -150,6 +152,7 @@ def _finished(
         *_few_reports(raw.repaired),
         *solution.notes,
         *_cost_of_repair(problem, raw.channel, raw.repaired),
+        *_unproved(problem, raw),
     )
     return replace(solution, repaired=raw.repaired, notes=notes)
 
@@ -160,12 +163,14 @@ def run_plan(steps: tuple[Step[Method], ...], task: Task) -> tuple[RawSolution, 
     """
     notes: list[str] = []
     best: RawSolution | None = None
+    last = steps[0].method
     for step in steps:
         _note(notes, str(step))
         try:
             raw = _checked(_run_step(step, steps, task, notes), task)
+            last = step.method
         except NotRepresentableError as error:
-            if step is steps[-1]:
+            if step is steps[-1] and (best is None or best.channel is None):
                 raise
             _note(notes, f"{step.method} refused the problem: {error.what}")
             continue
@@ -182,7 +187,7 @@ def run_plan(steps: tuple[Step[Method], ...], task: Task) -> tuple[RawSolution, 
         _note(notes, f"{step.method} ended with {raw.outcome.raw_status!r}")
         best = _better(raw, best)
     if raw.rounds:
-        notes.append(f"{raw.rounds} round{'s' * (raw.rounds > 1)} of {step.method}")
+        notes.append(f"{raw.rounds} round{'s' * (raw.rounds > 1)} of {last}")
     return _failed_as_limit(raw if raw.outcome.status in FINAL else _better(raw, best)), notes
 
 
@@ -284,6 +289,18 @@ def _notes(problem: Problem, mechanism: Mechanism | None = None) -> tuple[str, .
     facts = BudgetFacts.of(problem, mechanism)
     said = filter(None, (topic.say(facts) for topic in TOPICS))
     return (*said, *problem.privacy.notes(problem.inputs))
+
+
+def _unproved(problem: Problem, raw: RawSolution) -> tuple[str, ...]:
+    """Note that generated rows prove no bound, if the notion does not state that they are valid."""
+    duals = raw.outcome.row_duals
+    if raw.gap is not None or duals is None or not problem.privacy.is_separated:
+        return ()
+    try:
+        bound(problem, read_multipliers(problem, raw.program, duals))
+    except CertificateError as error:
+        return (f"no bound is proved: {error.what}",)
+    return ()
 
 
 def _few_reports(fixed: Repaired) -> tuple[str, ...]:

@@ -115,7 +115,7 @@ def _channels(survey: Survey) -> dict[str, list[Any]]:
             if columns.setdefault(question.channel, names) != names:
                 raise StatementError(
                     f"two questions have other mechanisms in the column {question.channel!r}",
-                    code="channel-names",
+                    code="other-channels",
                     do="give both the same names, or columns of their own",
                 )
     return columns

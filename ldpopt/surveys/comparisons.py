@@ -171,6 +171,13 @@ def differences_of_groups(estimates: SurveyEstimate, base: Hashable | None) -> S
         }
         for first, second in pairs
     }
+    found = {pair: rows for pair, rows in found.items() if rows}
+    if not found:
+        raise StatementError(
+            "no two of the groups have reports on the same question",
+            code="no-reports-of-groups",
+            do="merge groups, or collect more reports; weights must not all be 0",
+        )
     return SurveyDifferences(found, estimates.by, estimates.title)
 
 
@@ -203,13 +210,13 @@ def independence_of_groups(estimates: SurveyEstimate, question: str) -> Signific
         raise StatementError(
             f"the groups cannot be compared on all answers to {question!r} at once",
             code="supports",
-            do="look at their differences: .differences()",
+            do="look at their differences: .differences() (--differences)",
         )
     if any(band.groups is not None for band in bands):
         raise StatementError(
             f"people have one of several mechanisms for {question!r}, and the test is of one",
             code="several-channels",
-            do="look at their differences: .differences()",
+            do="look at their differences: .differences() (--differences)",
         )
     missing = ", with the missing one," if estimates[question].method == ANSWERED else ""
     words = f"the answers to {question!r}{missing} are the same in all groups of {estimates.by!r}"
@@ -246,10 +253,10 @@ def quantiles_of(estimates: SurveyEstimate, p: float) -> SurveyEstimate:
     of_all = found(estimates.questions)
     if not of_all:
         raise StatementError(
-            "no question has answers that are numbers, or the shares up to each answer",
+            "no question has answers that are numbers, edges, or the shares up to each answer",
             code="frequencies",
-            do='ask for ordered answers by workload = "prefix"; of a question whose answers are '
-            "listed in their order, call quantile() of its estimate: estimates[name].quantile(0.5)",
+            do='state edges = [...] or workload = "prefix" for questions of ordered answers; in '
+            "Python quantile() of one estimate takes its answers as they are listed",
         )
     return replace(estimates, questions=of_all, groups=groups)
 

@@ -103,14 +103,6 @@ def _of_sample(
     """Counts with the covariance of a sample."""
     listed: dict[str, tuple[ReportSource, Missing]] = {}
     for name, (source, missing) in columns.items():
-        if source.beside is not None:
-            raise StatementError(
-                f"people have one of several mechanisms for {name!r}, and errors of a sample are "
-                "of one",
-                code="channels-of-sample",
-                where="the sample",
-                do="use weights alone, without strata, clusters, a population or margins",
-            )
         if source.unit_columns is None:
             raise StatementError(
                 f"the reports of {name!r} are counted by what they support, which does not show "

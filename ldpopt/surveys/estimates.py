@@ -30,7 +30,7 @@ from ldpopt.estimation.significance import Significance, independence
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
 from ldpopt.foundation.labels import is_among, label_numbers, nearest, text_of
-from ldpopt.foundation.numbers import require_kind, short_repr, truth
+from ldpopt.foundation.numbers import require_kind, require_text, short_repr, truth
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.mechanism.files import require_drawn_by
 from ldpopt.mechanism.mechanism import Mechanism
@@ -194,6 +194,7 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
 
     def left_out(self, name: str) -> tuple[Hashable, ...]:
         """Behaviors of a question, and the name of several of them together."""
+        require_text(name, "the name of a question")
         behaviors = self.behaviors.get(name, ())
         return (*behaviors, "behaviors") if behaviors else ()
 

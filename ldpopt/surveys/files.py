@@ -192,7 +192,7 @@ def _read_question(entry: Entry, *, is_part: bool) -> Question:
     drawn = _read_source(table[source])
     fields = {"edges": read_edges_of(table["edges"]) if "edges" in more else None}
     if ticks and ("technique" in more or source == "model"):
-        raise table["ticks"].error("a technique or a model has no ticks", code="ticks")
+        raise table["ticks"].error("a technique or a model has no ticks", code="ticks-of-model")
     if "technique" in more or source == "model":
         technique = _read_technique(table["technique"], drawn) if "technique" in more else None
         question: Question = ModelQuestion(drawn, missing, instead, technique=technique, **fields)

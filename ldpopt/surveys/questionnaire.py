@@ -15,7 +15,7 @@ from ldpopt.estimation.report_model import ReportModel
 from ldpopt.estimation.sample import Sample
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import nearest
-from ldpopt.foundation.numbers import listed_items, require_choice, short_repr
+from ldpopt.foundation.numbers import listed_items, require_choice, require_text, short_repr
 from ldpopt.mechanism.files import epsilon_of_odds, odds_of_person
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import OneQuestion, Question
@@ -273,6 +273,8 @@ class Questionnaire:
         those of the mechanisms of each person.
         """
         keep = listed_items(keep, "keep", "pass a list of columns")
+        for column in keep:
+            require_text(column, "a column of keep")
         return tuple(dict.fromkeys((*keep, *self.sample.columns, *self.channels)))
 
     def require(self, name: str) -> str:

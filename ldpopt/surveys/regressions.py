@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ldpopt.errors import StatementError
 from ldpopt.estimation.regression import Regression, regress
+from ldpopt.estimation.regression.columns import ReportTable, models_of
+from ldpopt.estimation.regression.formulas import read_formula
+from ldpopt.estimation.regression.problem import Kind
 from ldpopt.estimation.report_model import ReportModel
 from ldpopt.foundation import optional
 from ldpopt.mechanism.files import require_drawn_by
@@ -41,7 +45,28 @@ def regress_survey(survey: Questionnaire, formula: str, table: Any, **options: A
         for name, law in protected.items():
             if name in table:
                 require_drawn_by(path, name, law.digest)
+    if survey.one_question is not None:
+        _require_one_question(formula, table, protected, options["kind"])
     return regress(formula, table, protected, **options)
+
+
+def _require_one_question(
+    formula: str, table: Any, protected: Mapping[str, Any], kind: Kind
+) -> None:
+    """Refuse two questions where each person answers one, and others are missing or fake: their
+    reports are not independent given the answers.
+    """
+    columns = ReportTable(table).columns
+    statement = read_formula(formula, columns, models_of(protected, columns), kind)
+    used = [name for name in (statement.outcome, *statement.covariates) if name in protected]
+    if len(used) > 1:
+        raise StatementError(
+            f"each person answers one question, so that no report is about {used[0]!r} and "
+            f"{used[1]!r}",
+            code="one-question",
+            where=formula,
+            do="keep one of them in the formula, or use the scheme 'split'",
+        )
 
 
 def _frame(path: str) -> Any:

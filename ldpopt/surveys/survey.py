@@ -545,7 +545,8 @@ class Survey(Questionnaire, Described):
         Raises
         ------
         StatementError
-            If all questions have one joint report, or as `ldpopt.regress`.
+            If all questions have one joint report, if each person answers one question and the
+            formula has two, or as `ldpopt.regress`.
         LimitReachedError
             If the likelihood has no maximum.
         """

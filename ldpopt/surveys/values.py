@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import StatementError
+from ldpopt.estimation.channel_counts import PairReader
 from ldpopt.estimation.counts import ListedSource
 from ldpopt.estimation.report_model import ReportModel, values_of_each_channel
 from ldpopt.foundation import optional
@@ -98,7 +99,7 @@ def _reader(source: ListedSource, column: str, table: str, rows: Any) -> Any:
     values = source.estimator.T
     if isinstance(source, ReportModel) and not source.is_one:
         values = _of_each_mechanism(source, column)
-        pairs = source.pair_reader((where[0], where[1]), (as_text[0], as_text[1]))
+        pairs = PairReader(source, (where[0], where[1]), (as_text[0], as_text[1]))
     else:
         plain = source.codec.reader(as_text[0])
 

@@ -2,20 +2,21 @@
 
 import json
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field, is_dataclass, replace
 from functools import cached_property, partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from ldpopt.auditing.audits import Audit
-from ldpopt.errors import LdpoptError
+from ldpopt.errors import LdpoptError, NotRepresentableError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
-from ldpopt.privacy.notion import Notion, SeparableNotion, TiedNotion, require_notion, with_epsilon
+from ldpopt.privacy.notion import Notion, SeparableNotion, TiedNotion, require_notion
 from ldpopt.privacy.ties import Ties
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import Utility
@@ -23,6 +24,7 @@ from ldpopt.solvers import Status, find
 from ldpopt.solving.certify import certify
 from ldpopt.solving.formulation import add_rows, formulate, relaxed_form
 from ldpopt.solving.solve import solve
+from ldpopt.testing.border import border_channels
 from ldpopt.testing.conditions import chosen_checks, require, require_none
 
 # reduction of epsilon in the test that a notion is not stricter than its epsilon
@@ -30,6 +32,7 @@ EPSILON_STEP = 0.01
 # largest mass that a repair may move, and difference of values that should be equal
 TOLERANCE = 1e-7
 CHANNELS = 12  # number of random channels on which rows and audit must agree
+HALVINGS = 30  # of the interval in which a drawn channel becomes private
 
 
 @dataclass
@@ -52,13 +55,42 @@ class _CheckedNotion:
         )
 
     @cached_property
-    def rows(self) -> RowBlock:
-        """All rows of the definition, as in the program."""
+    def rows(self) -> RowBlock | None:
+        """All rows of the definition, as in the program; None if a notion that generates rows
+        refuses to list them.
+        """
         ties = self.problem(self.notion, np.eye(*self.shape)).ties()
         if ties is not None and not ties.is_shared:
             return ties.rows(len(self.outputs))
-        rows: RowBlock = self.notion.rows(self.inputs, len(self.outputs))
+        return self.listed_rows()
+
+    def listed_rows(self) -> RowBlock | None:
+        """What `Notion.rows` returns; None if it refuses, and the notion generates rows."""
+        try:
+            rows: RowBlock = self.notion.rows(self.inputs, len(self.outputs))
+        except NotRepresentableError:
+            if not self.notion.is_separated:
+                raise
+            return None
+        if rows is None:  # a refusal is an error, not a missing result
+            raise AssertionError(f"{_returned(self.notion, 'rows', rows)}, not a RowBlock")
         return rows
+
+    def relaxed(self, gain: Float) -> Float:
+        """The best channel under all rows, listed or generated, before it is repaired."""
+        if self.rows is not None:
+            return self.best(gain, self.rows)[1]
+        answer = solve(self.problem(self.notion, gain))
+        if answer.program is None or answer.outcome is None or answer.outcome.point is None:
+            raise AssertionError(f"solve() generated no rows: {answer.raw_status}")
+        return answer.program.structure.channel(answer.outcome.point)
+
+    def excess(self, channel: Float) -> float:
+        """Largest violation of a row by a channel."""
+        block = self.rows
+        if block is None:
+            block = self.notion.separate(channel, self.inputs)
+        return 0.0 if block is None else float(block.violation(channel).max(initial=0.0))
 
     @cached_property
     def gains(self) -> list[Float]:
@@ -114,8 +146,8 @@ def check_notion(
     post_processing : bool
         Whether the notion claims to be closed under post-processing; default: ``False``.
     only : sequence of str, optional
-        Names of some checks: "results", "rows and audit", "tightness", "ties", "events", "table",
-        "certificate", "post-processing"; default: all.
+        Names of some checks: "results", "rows and audit", "strictness", "private channels",
+        "tightness", "ties", "events", "table", "certificate", "post-processing"; default: all.
 
     Raises
     ------
@@ -164,9 +196,9 @@ def _results(checked: _CheckedNotion) -> None:
         if ties is not None or isinstance(notion, TiedNotion):
             _require_ties(notion, method, ties, n, m)
     if checked.inputs == checked.outputs:
-        _require_rows(
-            notion, "rows", _result(notion, "rows", lambda: notion.rows(checked.inputs, m)), n, m
-        )
+        rows = _result(notion, "rows", checked.listed_rows)
+        if rows is not None or not notion.is_separated:
+            _require_rows(notion, "rows", rows, n, m)
     if isinstance(notion, SeparableNotion):
         block = _result(
             notion, "separate", lambda: notion.separate(uniform.channel, checked.inputs)
@@ -179,7 +211,7 @@ def _result(notion: Notion, method: str, call: Callable[[], Any]) -> Any:
     """Result of a method; an unexpected error is named with class and method."""
     try:
         return call()
-    except LdpoptError:
+    except (LdpoptError, AssertionError):
         raise
     except Exception as error:
         raise AssertionError(
@@ -219,49 +251,76 @@ def _require_rows(notion: Notion, method: str, block: Any, n: int, m: int) -> No
 def _rows_and_audit(checked: _CheckedNotion) -> None:
     """Rows and audit agree on which channels are private."""
     for gain in checked.gains:
-        _, channel = checked.best(gain, checked.rows)
+        channel = checked.relaxed(gain)
         fixed = repair(channel, checked.notion, inputs=checked.inputs, outputs=checked.outputs)
         problem = (
             f"rows() allow a channel at distance {fixed.moved:.3g} from the channels that "
             "audit() certifies"
         )
         require(fixed.moved <= TOLERANCE, problem)
-    _, private = checked.best(checked.gains[0], checked.rows)
+    private = checked.relaxed(checked.gains[0])
     for _ in range(CHANNELS):
         other = checked.rng.dirichlet(np.full(checked.shape[1], 0.5), checked.shape[0])
         channel = private + checked.rng.random() * (other - private)
-        excess = float(checked.rows.violation(channel).max(initial=0.0))
+        excess = checked.excess(channel)
         verdict = checked.audit(channel / channel.sum(axis=1, keepdims=True)).verdict
         if excess > 1e-6:
             problem = f"audit() says {verdict!r} for a channel that violates a row by {excess:.3g}"
             require(verdict == "violated", problem)
 
 
+def _strictness(checked: _CheckedNotion) -> None:
+    """Rows, ties, comparisons and separated rows allow the channels at the border of what the audit
+    certifies.
+    """
+    notion = checked.notion
+    problem = checked.problem(notion, checked.gains[0])
+    m = checked.shape[1]
+    blocks = {} if checked.rows is None else {"rows()": checked.rows}
+    if (definition := problem.definition()) is not None and not definition.is_shared:
+        blocks["definition()"] = definition.rows(m)
+    comparisons = None if problem.ties() is not None else problem.comparisons()
+    if comparisons is not None:
+        blocks["comparisons()"] = comparisons.rows(m)
+
+    def is_private(channel: Float) -> bool:
+        return checked.audit(channel).verdict == "certified"
+
+    for channel in border_channels(checked.shape, is_private, checked.rng, CHANNELS):
+        if notion.is_separated and (block := notion.separate(channel, checked.inputs)) is not None:
+            blocks["separate()"] = block
+        for name, block in blocks.items():
+            excess = float(block.violation(channel).max(initial=0.0))
+            require(
+                excess <= TOLERANCE,
+                f"{name} is stricter than audit(): it excludes a certified channel by {excess:.3g}",
+            )
+        blocks.pop("separate()", None)
+
+
 def _tightness(checked: _CheckedNotion) -> None:
     """The optimum is private at epsilon, and not at epsilon - 0.01 if the value there is
     smaller.
     """
-    is_budgeted = is_dataclass(checked.notion) and hasattr(checked.notion, "epsilon")
+    name = next((name for name in ("epsilon", "mu") if hasattr(checked.notion, name)), "")
     gain = checked.gains[0]
     answer = solve(checked.problem(checked.notion, gain))
     audit = checked.audit(answer.mechanism.channel)
     require(audit.verdict == "certified", f"the optimum is {audit.verdict} at its own budget")
-    if not is_budgeted or float(checked.notion.epsilon) <= EPSILON_STEP:
+    budget = float(getattr(checked.notion, name, 0.0))
+    if not is_dataclass(checked.notion) or budget <= EPSILON_STEP:
         return
-    epsilon = float(checked.notion.epsilon)
-    require(
-        audit.epsilon <= epsilon * (1 + 1e-12),
-        f"audit() finds epsilon {audit.epsilon:.17g} of {epsilon:.17g}",
-    )
-    less = with_epsilon(checked.notion, Budget(epsilon - EPSILON_STEP))
+    found = getattr(audit, name)
+    require(found <= budget * (1 + 1e-12), f"audit() finds {name} {found:.17g} of {budget:.17g}")
+    notion: Any = checked.notion
+    less = replace(notion, **{name: Budget(budget - EPSILON_STEP)})
     lower = solve(checked.problem(less, gain))
-    problem = f"epsilon - {EPSILON_STEP} has a larger value: {lower.value} > {answer.value}"
+    problem = f"{name} - {EPSILON_STEP} has a larger value: {lower.value} > {answer.value}"
     require(lower.value <= answer.value + TOLERANCE, problem)
     if lower.value < answer.value - 1e-9:
         verdict = checked.audit(answer.mechanism.channel, less).verdict
         require(
-            verdict == "violated",
-            f"the optimum at epsilon is {verdict} at epsilon - {EPSILON_STEP}",
+            verdict == "violated", f"the optimum at {name} is {verdict} at {name} - {EPSILON_STEP}"
         )
 
 
@@ -277,7 +336,7 @@ def _ties(checked: _CheckedNotion) -> None:
         assert definition is not None
         value, _ = checked.best(gain, ties.rows(m))
         values = {"definition()": checked.best(gain, definition.rows(m))[0]}
-        if not ties.is_shared and checked.inputs == checked.outputs:
+        if not checked.notion.is_separated and checked.inputs == checked.outputs:
             values["rows()"] = checked.best(gain, checked.notion.rows(checked.inputs, m))[0]
         if ties.is_compact:
             program = formulate(problem, relaxed_form(problem))
@@ -314,6 +373,34 @@ def _events(checked: _CheckedNotion) -> None:
     )
 
 
+def _private_channels(checked: _CheckedNotion) -> None:
+    """Rows that ``separate`` returns anywhere hold for all channels that the audit certifies: drawn
+    channels are mixed with a constant one until they are private.
+    """
+    if not checked.notion.is_separated:
+        return
+    n, m = checked.shape
+    private = []
+    blocks = []
+    for _ in range(CHANNELS):
+        drawn = checked.rng.dirichlet(np.full(m, 0.5), n)
+        constant = np.repeat(drawn.mean(axis=0)[None], n, axis=0)
+        low, high = 0.0, 1.0  # share of the drawn channel
+        for _ in range(HALVINGS):
+            share = (low + high) / 2
+            mixed = share * drawn + (1 - share) * constant
+            is_private = checked.audit(mixed).verdict == "certified"
+            low, high = (share, high) if is_private else (low, share)
+        private.append(low * drawn + (1 - low) * constant)
+        for share in (low, high, 1.0):
+            mixed = share * drawn + (1 - share) * constant
+            blocks.append(checked.notion.separate(mixed, checked.inputs))
+    for channel, block in product(private, blocks):
+        worst = 0.0 if block is None else float(block.violation(channel).max(initial=0.0))
+        problem = f"separate() cuts off a channel that audit() certifies, by {worst:.3g}"
+        require(worst <= TOLERANCE, problem)
+
+
 def _table(checked: _CheckedNotion) -> None:
     """The notion's table, written as JSON and read again, gives the same notion."""
     notion = checked.notion
@@ -332,6 +419,10 @@ def _table(checked: _CheckedNotion) -> None:
     again = kind.from_plain(table, checked.inputs)
     require(type(again) is kind, f"from_plain() returned a {type(again).__name__}")
     rows = _CheckedNotion(again, checked.inputs, checked.outputs).rows
+    if rows is None or checked.rows is None:
+        same_table = again.to_plain(checked.inputs) == plain
+        require(same_table, "the notion read from its table has another table")
+        return
     parts = ("row", "x", "y", "coefficient", "lower", "upper")
     same = all(np.array_equal(getattr(rows, part), getattr(checked.rows, part)) for part in parts)
     require(same, "the notion read from its table has different rows")
@@ -367,9 +458,11 @@ def _post_processing(checked: _CheckedNotion) -> None:
 _CHECKS: dict[str, Callable[[_CheckedNotion], None]] = {
     "results": _results,
     "rows and audit": _rows_and_audit,
+    "strictness": _strictness,
     "tightness": _tightness,
     "ties": _ties,
     "events": _events,
+    "private channels": _private_channels,
     "table": _table,
     "certificate": _certificate,
     "post-processing": _post_processing,

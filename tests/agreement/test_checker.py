@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import ast
 import copy
+import functools
 import json
+import operator
 import subprocess
 import sys
 from pathlib import Path
@@ -41,7 +43,14 @@ def notion(kind: str, inputs: list[str], rng: np.random.Generator) -> Any:
         return lo.PureLDP(epsilon)
     if kind == "approximate":
         form: Any = rng.choice(["event", "entry"]).item()
-        return lo.ApproximateLDP(epsilon, float(rng.choice([0.0, 1e-9, 0.05, 0.3])), form)
+        delta = float(rng.choice([0.0, 1e-9, 0.05, 0.3]))
+        path = nx.relabel_nodes(nx.path_graph(n), dict(enumerate(inputs)))
+        return lo.ApproximateLDP(epsilon, delta, form, graph=[None, path][rng.integers(2)])
+    if kind == "curve":
+        more = [("1/7", 0.2), (2.5, float(rng.choice([0.0, 0.05])))]
+        return lo.ApproximateLDP.of_curve([*more, (epsilon, 0.3)])
+    if kind == "gaussian":
+        return lo.GaussianLDP(["1/3", 0.01, 1, 2.5, 20][rng.integers(5)])
     if kind == "graph":
         graph = [
             nx.path_graph(n),
@@ -55,12 +64,70 @@ def notion(kind: str, inputs: list[str], rng: np.random.Generator) -> Any:
     if kind == "metric":
         places = np.sort(rng.random(n)) + np.arange(n)
         return lo.MetricDP(epsilon, np.abs(np.subtract.outer(places, places)))
-    assert kind in ("one_sided", "utility_optimized"), (
-        f"notion() makes no notion of the kind {kind!r}: add one"
-    )
-    return (
-        lo.OneSided(epsilon, some) if kind == "one_sided" else lo.UtilityOptimizedLDP(epsilon, some)
-    )
+    if kind in ("one_sided", "utility_optimized"):
+        tied = lo.OneSided if kind == "one_sided" else lo.UtilityOptimizedLDP
+        return tied(epsilon, some)
+    epsilon = BUDGETS[rng.integers(1, len(BUDGETS))]
+    if kind == "all":
+        return several(inputs, rng)
+    assert kind in AVERAGED, f"notion() makes no notion of the kind {kind!r}: add one"
+    return AVERAGED[kind](epsilon, inputs, rng)
+
+
+def weights(names: list[str], rng: np.random.Generator) -> dict[str, Any]:
+    """Weights by label: decimals, fractions as text, and some that are 0."""
+    drawn = rng.integers(0, 5, len(names))
+    drawn[rng.integers(len(names))] += 1
+    forms: Any = (lambda w: int(w), lambda w: f"{w}/7", lambda w: w / 10)
+    return {
+        name: forms[rng.integers(3)](weight)
+        for name, weight in zip(names, drawn.tolist(), strict=True)
+    }
+
+
+def secrets(epsilon: Any, inputs: list[str], rng: np.random.Generator) -> lo.Secrets:
+    names = ["ill", "well", "unknown"][: int(rng.integers(2, 4))]
+    pairs = [(s, t) for s in names for t in names if s != t and rng.random() < 0.7]
+    return lo.Secrets(epsilon, {name: weights(inputs, rng) for name in names}, pairs or None)
+
+
+def budgets(epsilon: Any, inputs: list[str], rng: np.random.Generator) -> lo.PairwiseLDP:
+    pairs = [(x, other) for x in inputs for other in inputs if x != other]
+    table = {pair: BUDGETS[rng.integers(1, len(BUDGETS))] for pair in pairs if rng.random() < 0.6}
+    return lo.PairwiseLDP(dict.fromkeys(pairs) | {pairs[0]: epsilon} | table)
+
+
+def bounds(epsilon: Any, inputs: list[str], rng: np.random.Generator) -> lo.ColumnCone:
+    def side() -> dict[str, Any]:
+        size = int(rng.integers(1, len(inputs) + 1))
+        return weights(rng.choice(inputs, size, replace=False).tolist(), rng)
+
+    return lo.ColumnCone([lo.OddsBound(side(), side(), epsilon) for _ in range(rng.integers(1, 7))])
+
+
+def several(inputs: list[str], rng: np.random.Generator) -> Any:
+    """Two or three notions at once, of any kinds that a list of comparisons may hold."""
+    parts = []
+    while len(parts) < 2 + (rng.random() < 0.3):
+        part = notion(str(rng.choice([kind for kind in KINDS if kind != "all"])), inputs, rng)
+        has_events = part.is_separated or getattr(part, "delta", 0)
+        if not has_events and getattr(part, "epsilon", 1) > 0:
+            parts.append(part)
+    return functools.reduce(operator.and_, parts)
+
+
+AVERAGED: dict[str, Any] = {
+    "leakage": lambda epsilon, inputs, rng: lo.PML(epsilon, stated(inputs, rng)),
+    "information": lambda epsilon, inputs, rng: lo.InformationPrivacy(epsilon, stated(inputs, rng)),
+    "secrets": secrets,
+    "pairwise": budgets,
+    "cone": bounds,
+}
+
+
+def stated(inputs: list[str], rng: np.random.Generator) -> Any:
+    """A prior of the notion; None for that of the problem."""
+    return weights(inputs, rng) if rng.random() < 0.6 else None
 
 
 def certificate(seed: int) -> Any:
@@ -78,18 +145,24 @@ def certificate(seed: int) -> Any:
     if seed % 7 == 0:
         cost = rng.random((n, m))
         constraints = (lo.constraints.linear(cost, upper=1.02 * float(cost.sum() / m)),)
-    problem = lo.Problem(
-        None if worst else rng.dirichlet(np.ones(n)),
-        utility,
-        notion(KINDS[seed % len(KINDS)], inputs, rng),
-        inputs=inputs,
-        outputs=outputs,
-        objective="worst_case" if worst else "expected",
-        constraints=constraints,
-    )
+    privacy = notion(KINDS[seed % len(KINDS)], inputs, rng)
     try:
+        problem = lo.Problem(
+            None if worst else rng.dirichlet(np.ones(n)),
+            utility,
+            privacy,
+            inputs=inputs,
+            outputs=outputs,
+            objective="worst_case" if worst else "expected",
+            constraints=constraints,
+        )
         return lo.certify(lo.solve(problem))
     except lo.errors.InfeasibleError:
+        return None
+    except lo.errors.StatementError as error:
+        # no prior in a worst case, or no report that all notions allow an answer
+        if error.code not in ("notion-prior", "silent-input"):
+            raise
         return None
 
 

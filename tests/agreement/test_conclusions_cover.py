@@ -78,6 +78,7 @@ LONG: dict[str, Callable[[], Iterator[Any]]] = {
     "differences": lambda: CASES.differences(((100, 100), (1000, 1000))),
     "quantiles": lambda: CASES.quantiles(100),
     "tests": lambda: CASES.rejected(500, (100, 1000)),
+    "tests of weighted people": lambda: CASES.rejected_weighted(300, (150, 1500)),
     "weights": lambda: CASES.weights(500),
     "samples": lambda: CASES.samples(60),
     "regressions": lambda: CASES.regressions(30),

@@ -13,9 +13,9 @@ import pytest
 from scipy.optimize import linprog
 
 from builders import is_vertex, listed_channels, pairwise_rows, sample_or_all
-from ldpopt.polytope.double_description import enumerate_vertices, rank
 from ldpopt.polytope.halfspaces import halfspaces
 from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
+from ldpopt.privacy.cones.double_description import enumerate_vertices, rank
 
 RATIOS = ["log(3)", "log(7/2)"]
 METRIC = [[0, 1, 3], [1, 0, 2], [3, 2, 0]]

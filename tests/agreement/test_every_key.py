@@ -21,6 +21,8 @@ from ldpopt.errors import ModelFileError
 PROVED = "another statement or another proof, and everything is proved again from it"
 SET = "the order and repetitions of a set mean nothing"
 COMMENT = "a comment"
+ANOTHER = "another notion, under which the masses have the epsilon and delta that the file states"
+AVERAGES = ("prior", "secrets", "pairs", "table", "bounds", "notions")
 
 OF_DESIGNS = {
     "about": "it may be left out: the file then says nothing of its mechanism once more",
@@ -44,6 +46,7 @@ TRUE: dict[str, dict[str, str]] = {
         "statement.privacy.sensitive": SET,
         "statement.privacy.form": "the event-wise form is what is meant without it",
         "statement.privacy.epsilon": "capitals and spaces of log(3)",
+        **dict.fromkeys([f"statement.privacy.{key}" for key in AVERAGES], PROVED),
         "claim.residuals": PROVED,
     },
     "mechanism": {
@@ -52,6 +55,7 @@ TRUE: dict[str, dict[str, str]] = {
         "privacy.epsilon": "spaces around log(3); another epsilon has another notion in words",
         "privacy.sensitive": SET,
         "privacy.neighbors": SET,
+        **dict.fromkeys([f"privacy.{key}" for key in AVERAGES], ANOTHER),
         "privacy.form": "the event-wise form is what is meant without it",
         "channel": "another probability with the same masses over 2**53, which are drawn",
     },
@@ -77,7 +81,11 @@ TRUE: dict[str, dict[str, str]] = {
 
 NEVER = ("an unread key", "an unread empty key", "renamed")
 """Changes after which a file is refused wherever they are made, but for names in an object."""
-NAMES = ("words", "questions", "constraints", "claim.residuals")
+NAMES = (
+    *("words", "questions", "constraints", "claim.residuals", "privacy.secrets"),
+    *("statement.privacy.secrets", "privacy.notions.*.secrets"),
+    "statement.privacy.notions.*.secrets",
+)
 """Objects whose keys are names."""
 
 
@@ -109,15 +117,9 @@ def is_declared(kind: str, place: str, what: str) -> bool:
 
 
 USUAL = (
-    "worst",
-    "questions",
-    "one_sided",
-    "pairs",
-    "one question",
-    "metric",
-    "split",
-    "numbers",
+    *("worst", "questions", "one_sided", "pairs", "one question", "metric", "split", "numbers"),
     "models",
+    *("leakage", "leakage, stated", "secrets, pairs", "pairwise", "cone", "all, owned"),
 )
 """Names of the files that are tried; those of kinds with a single file, too."""
 

@@ -414,7 +414,7 @@ FORGED = {
     inner_infinity: "edges",
     texts_as_edges: "finite-number",
     column_that_is_a_question: "channel-column",
-    ticks_of_a_model: "ticks",
+    ticks_of_a_model: "ticks-of-model",
 }
 
 

@@ -4,7 +4,6 @@ scores and information beside differences of the likelihood itself."""
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,18 +11,11 @@ import pandas as pd
 import pytest
 
 from builders import thorough_or
-from ldpopt import Mechanism, regress
+from ldpopt import Mechanism, Sample, regress
 from ldpopt.estimation.regression.families import Mixture, Ordered, Softmax
 from ldpopt.estimation.regression.fit import observed
 
 statsmodels = pytest.importorskip("statsmodels.api")
-
-
-@dataclass
-class Sample:
-    weights: str | None = None
-    strata: str | None = None
-    clusters: str | None = None
 
 
 def people(n: int, size: int = 800, seed: int = 1) -> pd.DataFrame:

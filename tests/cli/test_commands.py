@@ -53,6 +53,19 @@ def test_one_file_for_each_command() -> None:
     assert {*COMMANDS, "survey"} <= files
 
 
+@pytest.mark.parametrize(("n", "rays"), [(3, 5), (8, 216), (9, None)])
+def test_check_prints_the_number_of_rays_of_few_answers(
+    folder: Path, n: int, rays: int | None
+) -> None:
+    weights = ", ".join(f"a{x} = {n - x}" for x in range(n))
+    (folder / "leakage.toml").write_text(
+        f"[prior]\nweights = {{ {weights} }}\n[utility]\nkind = 'identity'\n"
+        "[privacy]\nkind = 'leakage'\nepsilon = 1\n"
+    )
+    assert cli_json("check", "leakage.toml").get("rays") == rays
+    assert ("extreme rays" in cli_output("check", "leakage.toml")) == (rays is not None)
+
+
 def test_check_prints_sizes(folder: Path) -> None:
     text = cli_output("check", "coin.toml")
     assert "compact (default)" in text

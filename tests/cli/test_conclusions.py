@@ -148,3 +148,15 @@ def test_people_for_a_difference(files: Path) -> None:
     )
     for options in (["x"], ["2"], ["0.1", "--power", "1"], *alone):
         assert run_cli("plan", survey, "--difference", *options).exit_code in (1, 2)
+
+
+def test_shares_may_be_percentages(files: Path) -> None:
+    survey = str(files / "survey.json")
+    asked = ["plan", survey, "--difference", "10%", "--json", "-"]
+    percents = cli_json(*asked, "--power", "90%", "--level", "1%")
+    assert percents == cli_json(*asked, "--power", "0.9", "--level", "0.01")
+    assert cli_json(*asked, "--power", "80%", "--level", "5%") == cli_json(*asked)
+    numbers = estimate(files, "--quantile", "0.9", "--confidence", "0.8", "--json", "-")
+    same = estimate(files, "--quantile", "90%", "--confidence", "80%", "--json", "-")
+    assert cli_json(*same) == cli_json(*numbers)
+    assert run_cli(*asked, "--power", "much").exit_code == 2

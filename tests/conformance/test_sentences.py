@@ -980,9 +980,9 @@ ALWAYS = {
     "Each person sends one report: _.": NO_CLAIM,
     "A table gives the _ of each report for each true answer. Of all mechanisms with this privacy, "
     "the one below has _, _. This is proved, up to the gap given below.": BY_PROOF,
-    "For any _: its probability for one answer is at most _ times its probability for any other "
+    "For any _: its probability for one answer is at most _ times its probability for any _ "
     "answer, plus _.": BY_NOTION,
-    "_ that rules out another answer completely has a probability of at most _.": BY_NOTION,
+    "_ that rules out _ answer completely has a probability of at most _.": BY_NOTION,
     "One report can change the odds between two neighboring answers by a factor of at most _, and "
     "between answers that are k steps apart by at most this factor to the power k.": BY_NOTION,
     "One report can change the odds between two answers at distance d by a factor of at most _ to "

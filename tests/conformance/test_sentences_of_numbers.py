@@ -11,6 +11,7 @@ import ast
 import itertools
 import math
 import re
+import statistics
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -36,6 +37,9 @@ from ldpopt.designing import sentences as of_designs
 from ldpopt.designing.record import ProvedDesign
 from ldpopt.foundation.sentences import above_text, below_text
 from ldpopt.frequencies import SubsetSelection
+from ldpopt.plotting.report import definition as of_definitions
+from ldpopt.plotting.report.definition import PrivacyFacts
+from ldpopt.privacy import CurveLDP, GaussianLDP
 from ldpopt.solving import sentences as of_solutions
 from ldpopt.solving.sentences import BudgetFacts
 
@@ -44,7 +48,7 @@ import test_sentences
 from test_sentences import OTHERS, PUBLISHED, ROOT, column_of
 
 DESIGNS = {name: Mechanism(rows) for name, rows in (PUBLISHED | OTHERS).items()}
-MODULES = (of_accounts, of_audits, of_designs, of_solutions)
+MODULES = (of_accounts, of_audits, of_definitions, of_designs, of_solutions)
 TOPICS = {topic.name: topic for module in MODULES for topic in module.TOPICS}
 ROUNDING = Fraction(1, 10**9)  # a guess is a float that is rounded up
 Rows = list[list[Fraction]]
@@ -277,6 +281,7 @@ def audits() -> dict[str, Audited]:
             epsilon = None if claim is None else float(claim.epsilon)
             pairs = COMPARED.get(kind, every)(n)
             found[f"{name}, {kind}"] = Audited(mechanism.audit(claim), rows, pairs, epsilon)
+    found |= audits_of_averages()
     sets = SubsetSelection(5, 1.0)
     found["sets"] = Audited(sets.audit(), column_of(sets).rows, every(5), 1.0)
     for epsilon in (0.5, 1.0, 5.0):
@@ -284,6 +289,31 @@ def audits() -> dict[str, Audited]:
         rows = [[near, 1 - near], [1 - near, near]]
         audit = lo.mean.Duchi(epsilon).audit()
         found[f"mean of numbers, {epsilon}"] = Audited(audit, rows, every(2), epsilon)
+    return found
+
+
+def audits_of_averages() -> dict[str, Audited]:
+    """Audits against the average of all rows, and of the averages of two halves; averages are rows
+    too.
+    """
+    found = {}
+    for name, mechanism in AUDITED.items():
+        n = len(mechanism.inputs)
+        if n < 2:
+            continue
+        rows = [[Fraction(int(mass), 2**53) for mass in row] for row in mechanism.masses]
+        mean = [sum(column) / n for column in zip(*rows, strict=True)]
+        labels = list(mechanism.inputs)
+        leakage = lo.PML(0.3, dict.fromkeys(labels, 1))
+        pairs = {(x, n) for x in range(n)}
+        found[f"{name}, leakage"] = Audited(mechanism.audit(leakage), [*rows, mean], pairs, 0.3)
+        first = {label: int(x == 0) for x, label in enumerate(labels)}
+        rest = {label: int(x > 0) for x, label in enumerate(labels)}
+        secrets = lo.Secrets(0.3, {"first": first, "rest": rest})
+        others = [sum(column) / (n - 1) for column in zip(*rows[1:], strict=True)]
+        found[f"{name}, secrets"] = Audited(
+            mechanism.audit(secrets), [rows[0], others], every(2), 0.3
+        )
     return found
 
 
@@ -394,7 +424,64 @@ def says_people(world: Any, text: str) -> bool:
     return world.odds < math.inf and math.isclose(said, world.people, rel_tol=5e-4)
 
 
+# Notions without a single epsilon.
+
+
+@dataclass(frozen=True)
+class Promised:
+    """A notion, and rows that are private by it."""
+
+    privacy: Any
+    rows: Rows
+
+    def events(self) -> Iterator[tuple[Fraction, Fraction]]:
+        """Probabilities of each event under two answers."""
+        m = len(self.rows[0])
+        for over, under in itertools.permutations(self.rows, 2):
+            for size in range(1, m):
+                for event in itertools.combinations(range(m), size):
+                    yield sum(over[y] for y in event), sum(under[y] for y in event)
+
+    def is_gaussian(self, text: str) -> bool:
+        """Whether the stated level is that of all normal tests, and holds for all events."""
+        level = float(re.findall("at most ([0-9.]+) %", text)[0]) / 100
+        mu = float(re.findall("are ([0-9.]+) standard", text)[0])
+        normal = statistics.NormalDist()
+        best = normal.cdf(normal.inv_cdf(0.05) + mu)
+        is_least = best <= level <= best * 1.001
+        return is_least and all(
+            (p <= level or q > Fraction(1, 20)) and (not p or q) for p, q in self.events()
+        )
+
+    def is_curve(self, text: str) -> bool:
+        """Whether all stated bounds hold for all events, and are those of the points."""
+        bounds = re.findall(
+            r"([0-9.]+) times its probability for any other answer, plus ([0-9.e-]+?)[.,]? ",
+            text + " ",
+        )
+        stated = [(Fraction(a), Fraction(float(d))) for a, d in bounds]
+        points = [(math.exp(e), d) for e, d in self.privacy.points]
+        is_least = len(stated) == len(points) and all(
+            a <= factor * (1 + 1e-12) <= a * 1.01 and d == Fraction(delta)
+            for (factor, d), (a, delta) in zip(stated, points, strict=True)
+        )
+        return is_least and all(p <= a * q + d for p, q in self.events() for a, d in stated)
+
+
+def promises() -> dict[str, Promised]:
+    """Optima of problems under such notions."""
+    notions = [GaussianLDP(0.5), GaussianLDP("7/4"), CurveLDP([(0.5, 0.1), ("log(3)", 0.02)])]
+    found = {}
+    for notion in notions:
+        masses = lo.solve(lo.Problem([0.5, 0.3, 0.2], "identity", notion)).mechanism.masses
+        rows = [[Fraction(int(mass), 2**53) for mass in row] for row in masses]
+        found[repr(notion)] = Promised(notion, rows)
+    return found
+
+
 TRUTHS: dict[tuple[str, str], Callable[[Any, str], bool]] = {
+    ("definition", "gaussian"): lambda world, text: world.is_gaussian(text),
+    ("definition", "curve"): lambda world, text: world.is_curve(text),
     ("guess", "all pairs"): lambda world, text: (
         guess_is_true(world, text) and not any(world.leaves_out)
     ),
@@ -420,6 +507,7 @@ TRUTHS: dict[tuple[str, str], Callable[[Any, str], bool]] = {
     ),
     ("attained", "perhaps not"): lambda world, text: not world.curve.is_attained,
     ("no witness", "equal"): lambda world, text: world.is_equal,
+    ("no witness", "equal averages"): lambda world, text: world.is_equal,
     ("no witness", "within"): lambda world, text: not world.exceeds() and not world.is_equal,
     ("smallest delta", "none"): lambda world, text: (
         world.epsilon is None
@@ -486,14 +574,17 @@ def printed() -> Iterator[tuple[str, str, str, Any, str]]:
         yield from of(name, audited, of_audits.DELTA, audited.audit)
         if audited.audit.witness is None:
             yield from of(name, audited, of_audits.NO_WITNESS, audited.audit)
+    for name, promised in promises().items():
+        facts = PrivacyFacts(promised.privacy)
+        yield from of(name, promised, of_definitions.DEFINITION, facts)
     for name, design in designs().items():
         yield from of(name, design, of_designs.STANDING, design)
     for name, compared in own_rows().items():
         yield from of(name, compared, of_designs.OWN, compared.row)
     for name, solved in solutions().items():
-        facts = BudgetFacts.of(solved.solution.problem, solved.solution.mechanism)
+        budget = BudgetFacts.of(solved.solution.problem, solved.solution.mechanism)
         for topic in of_solutions.TOPICS:
-            yield from of(name, solved, topic, facts)
+            yield from of(name, solved, topic, budget)
 
 
 def test_every_sentence_on_numbers_is_true_where_it_is_printed() -> None:
@@ -611,11 +702,16 @@ ALWAYS = {
     "_, at most": "the heading of what follows from the second of these effects",
     "Private channel for a convex utility": "a title; value and bound stand under it",
     "Certificate of a private channel": "a title; achieved, bound and the audit stand under it",
+    "note: the numbers are for as many people with each mechanism, by the column _": (
+        "the plan takes equal numbers; compared with formula in tests/unit/surveys/test_models.py"
+    ),
     "best of two reports": "over all channels of two reports, compared with all partitions",
     ", all at once": "of simultaneous intervals, whose coverage is simulated elsewhere",
     "--kind polytope draws all mechanisms of a model, and a JSON file has one": NO_CLAIM,
     r"Audit over all pairs of answers: true $\varepsilon$ = _": EXACT,
     "What all reports reveal together": NO_CLAIM,
+    "_ bounds no ratio of probabilities: there is a delta for each epsilon, as "
+    "audit(mechanism).delta_at(epsilon) says": "the curve is vertical at the origin",
     "_ is not protected: the groups are those of the table as it was collected": (
         "a column with reports is refused as a group"
     ),

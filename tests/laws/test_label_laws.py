@@ -47,6 +47,14 @@ TRUTHFUL = repair(
 PURE = lo.PureLDP(1.0)
 
 
+BUDGETS = pd.DataFrame([[0.1, 1.0, 0.2], [0.7, 0.1, 1.0], [2.0, 0.5, 0.1]], INPUTS, INPUTS)
+
+
+def under(privacy):
+    """The optimum for a notion."""
+    return lo.solve(lo.Problem([0.5, 0.3, 0.2], SQUARE.to_numpy(), privacy, inputs=INPUTS)).value
+
+
 def numbers_of(problem):
     """Everything that a solver sees of a problem."""
     distance = problem.privacy.matrix(problem.inputs) if hasattr(problem.privacy, "matrix") else 0
@@ -172,6 +180,18 @@ ALIGNED = {
         PRIOR,
         lambda p: convex.f_divergence(UPPER / UPPER.sum(), p).value(MECHANISM),
     ),
+    "certify_convex": (
+        CHANNEL,
+        lambda c: (
+            lo.certify_convex(
+                c,
+                PURE,
+                lambda t: ((t**2).sum(axis=1) * VALUES.to_numpy()).sum(),
+                lambda t: 2 * t * VALUES.to_numpy()[:, None],
+                inputs=INPUTS,
+            ).value
+        ),
+    ),
     "fisher_information(scores)": (
         SCORES,
         lambda s: convex.fisher_information(s, PRIOR).value(MECHANISM),
@@ -197,6 +217,10 @@ ALIGNED = {
         PRIOR,
         lambda p: lo.design(lo.Workload.prefix(INPUTS), PURE, weights=p).variance(),
     ),
+    "PML(prior)": (PRIOR, lambda p: under(lo.PML(0.5, p))),
+    "InformationPrivacy(prior)": (PRIOR, lambda p: under(lo.InformationPrivacy(0.5, p))),
+    "Secrets(secrets)": (PRIOR, lambda p: under(lo.Secrets(0.5, {"s": p, "t": [0.2, 0.3, 0.5]}))),
+    "PairwiseLDP(table)": (BUDGETS, lambda t: under(lo.PairwiseLDP(t))),
     "mean.designed(prior)": (
         pd.Series([0.5, 0.3, 0.2], NUMBERS),
         lambda p: (
@@ -231,6 +255,12 @@ STATING = {
         lambda c: (lo.audit(c).epsilon, lo.audit(c, lo.MetricDP(1.0, DISTANCE)).verdict),
     ),
     "PureLDP.audit": (CHANNEL, lambda c: PURE.audit(c).epsilon),
+    "PML.audit": (CHANNEL, lambda c: lo.PML(1.0, PRIOR).audit(c).epsilon),
+    "Secrets.audit": (
+        CHANNEL,
+        lambda c: lo.Secrets(1.0, {"s": PRIOR, "t": VALUES}).audit(c).epsilon,
+    ),
+    "PairwiseLDP.audit": (CHANNEL, lambda c: lo.PairwiseLDP(BUDGETS).audit(c).epsilon),
     "top_k": (PRIOR, lambda p: found(closed_forms.top_k(p, 2.0))),
     "binary": (PRIOR[:2] / 0.8, lambda p: closed_forms.binary(p, 2.0).value),
     "least_epsilon": (PRIOR, lambda p: closed_forms.least_epsilon(p, 0.7)),
@@ -312,7 +342,8 @@ def test_a_wrong_label_is_refused(place):
     moved = table.rename(columns=wrong) if by_column else table.rename(index=wrong)
     wrong_tables = [moved]
     # of any reports
-    if isinstance(table, pd.DataFrame) and not by_column and place != "mutual_information.value":
+    takes_any = place in ("mutual_information.value", "certify_convex")
+    if isinstance(table, pd.DataFrame) and not by_column and not takes_any:
         wrong_tables.append(table.rename(columns={table.columns[0]: "Bee"}))
     for container, wrong_table in itertools.product(CONTAINERS, wrong_tables):
         with pytest.raises(LdpoptError):

@@ -35,6 +35,7 @@ COMMANDS = {  # files that are not a command's own: by option, the commands that
     ("fieldwork/connections.py", "--host"): ["survey collect"],
     ("studies/simulate.py", "--seed"): ["simulate"],
     ("surveys/comparisons.py", "--followers"): ["estimate", "survey estimate"],
+    ("surveys/comparisons.py", "--differences"): ["estimate", "survey estimate"],
     ("tables/coding.py", "--missing-answer"): ["privatize"],
     ("tables/coding.py", "--missing"): ["privatize", "estimate"],
     ("tables/origin.py", "--again"): ["privatize", "survey privatize"],
@@ -89,7 +90,7 @@ def texts() -> list[tuple[str, int, str]]:
         skipped = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
         for node in ast.walk(tree):
             is_declared = isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in (
-                *("option", "Option", "new_file", "new_picture", "startswith"),
+                *("option", "Option", "share_option", "new_file", "new_picture", "startswith"),
             )
             if is_declared:
                 skipped |= {id(argument) for argument in node.args[:1]}

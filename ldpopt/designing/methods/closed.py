@@ -67,7 +67,7 @@ class ListedColumns(DesignMethod):
         rays = form.private_columns.rays
         if rays is not None:
             return (
-                f"the private columns are sums of {len(rays.below):,} extreme rays, all of "
+                f"the private columns are sums of {len(rays):,} extreme rays, all of "
                 "which are priced"
             )
         few = form.n <= limits.listed_answers

@@ -61,9 +61,9 @@ def regress(
         cuts in place of an intercept; or the mean of a number, by least squares of unbiased values:
         the labels if they are numbers, else 0 and 1 of two answers. Default: ``"logit"``.
     sample : Sample, optional
-        Columns of weights, strata and clusters; errors are then those of a sample, also if it names
-        no column. A population counts as very large: errors are then too large, never too small.
-        Default: none.
+        Columns of weights, strata and clusters, and known margins, to which weights are fitted;
+        errors are then those of a sample, also if it names no column. A population counts as very
+        large: errors are then too large, never too small. Default: none.
     confidence : float
         Coverage of each interval, ``0 < confidence < 1``. Default: ``0.95``.
     missing : {"refuse", "leave_out"}

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ldpopt.errors import StatementError
+from ldpopt.estimation.regression.margins import Margin, fitted_weights
 from ldpopt.estimation.report_model import ReportModel, values_of_each_channel
 from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.labels import label_numbers
@@ -129,21 +130,30 @@ class SampleColumns(Protocol):
     def clusters(self) -> str | None:
         """Clusters."""
 
+    @property
+    def margins(self) -> Mapping[str, Mapping[Any, float]] | None:
+        """Known numbers or shares in the categories of other columns."""
+
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Weights of people, and the strata and clusters of their sample."""
+    """Weights of people, and the strata, clusters and known margins of their sample."""
 
     weights: Float | None = None  # (N,)
     strata: Int | None = None  # (N,): numbers from 0
     clusters: Int | None = None
     is_sample: bool = False  # errors are those of a sample: by sums over units
+    margins: tuple[Margin, ...] = ()
+    names: Sequence[Hashable] = ()  # of the strata
 
     def at(self, rows: Any) -> Units:
-        """Those of some people."""
+        """Those of some people, with weights that are fitted to the margins."""
         every: Any = (self.weights, self.strata, self.clusters)
         weights, strata, clusters = (None if each is None else each[rows] for each in every)
-        return Units(weights, strata, clusters, self.is_sample)
+        margins = tuple(each.at(rows) for each in self.margins)
+        if margins:
+            weights = fitted_weights(margins, np.ones(len(rows)) if weights is None else weights)
+        return Units(weights, strata, clusters, self.is_sample, margins, self.names)
 
 
 class ReportTable:
@@ -188,40 +198,33 @@ class ReportTable:
         return frame
 
     def units(self, sample: SampleColumns | None) -> Units:
-        """Weights, strata and clusters by the columns that a sample names."""
+        """Weights, strata, clusters and margins by the columns that a sample names."""
         if sample is None:
             return Units()
-        if getattr(sample, "margins", None):
-            raise StatementError(
-                "margins change weights, and a regression takes weights as they are",
-                code="sample-margins",
-                where="the sample",
-                do="put the columns of the margins into the formula, or fit weights before",
-            )
         weights = None
         if sample.weights is not None:
             weights = report_weights(
                 self._frame.column(sample.weights).to_numpy(), self._native, len(self)
             )
-        strata, clusters = (
-            None if name is None else self._groups(name)
-            for name in (sample.strata, sample.clusters)
-        )
-        return Units(weights, strata, clusters, is_sample=True)
+        names, strata = ([], None) if sample.strata is None else self._categories(sample.strata)
+        clusters = None if sample.clusters is None else self._categories(sample.clusters)[1]
+        known = sample.margins or {}
+        margins = tuple(Margin(name, *self._categories(name), known[name]) for name in known)
+        return Units(weights, strata, clusters, is_sample=True, margins=margins, names=names)
 
-    def _groups(self, name: str) -> Int:
-        """Numbers of the groups in a column."""
+    def _categories(self, name: str) -> tuple[list[Hashable], Int]:
+        """The groups in a column, and the number of that of each person."""
         import pandas
 
-        codes, _ = pandas.factorize(self.frame([name])[name])
+        codes, names = pandas.factorize(self.frame([name])[name])
         if (codes < 0).any():
             raise StatementError(
                 "some people are in no group",
                 code="missing-group",
                 where=f"column {name!r}, row {int(np.argmax(codes < 0))}",
-                do="fill in the strata and clusters of all people",
+                do="fill in the strata, clusters and margins of all people",
             )
-        return np.asarray(codes, dtype=np.int64)
+        return [_plain(each) for each in names], np.asarray(codes, dtype=np.int64)
 
 
 def models_of(protected: Mapping[str, Any], columns: Sequence[Any]) -> dict[str, ReportModel]:

@@ -27,7 +27,8 @@ import numpy as np
 
 from ldpopt.errors import LimitReachedError, StatementError
 from ldpopt.estimation.regression.columns import Units
-from ldpopt.foundation.numbers import Float, Int
+from ldpopt.estimation.regression.margins import unexplained
+from ldpopt.foundation.numbers import Float, Int, short_repr
 
 STEPS = 200  # largest number of steps by outer products
 NEAR = 30.0  # twice the log-likelihood that a step may gain, below which Newton steps begin,
@@ -218,6 +219,8 @@ def sandwich(bread: Float, scores: Float, place: Int | None, units: Units) -> Fl
     people = scores if place is None else scores[place]
     if units.weights is not None:
         people = people * units.weights[:, None]
+        if units.margins:
+            people = unexplained(people, units.weights, units.margins)
     meat = spread(people, units)
     return np.asarray(bread @ meat @ bread.T)
 
@@ -231,11 +234,14 @@ def spread(people: Float, units: Units) -> Float:
         strata[number] = units.strata
     sizes = np.bincount(strata)
     if (sizes == 1).any():
+        unit = "person" if units.clusters is None else "cluster"
+        place = int(np.argmax(sizes == 1))
+        name = f"stratum {short_repr(units.names[place])}" if units.names else ""
         raise StatementError(
-            "a stratum has one unit: its variance is not known",
+            f"a single {unit} does not show how {unit}s differ",
             code="one-unit",
-            where=f"stratum {int(np.argmax(sizes == 1))} in the order of the table",
-            do="merge it with another stratum",
+            where=name,
+            do="merge it with another stratum" if name else "name another column of clusters",
         )
     away = sums - (_sums(sums, strata) / sizes[:, None])[strata]
     factor = sizes / np.maximum(sizes - 1, 1)

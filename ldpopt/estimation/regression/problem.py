@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -193,7 +193,7 @@ class RegressionRows:
         """The units, with weights of mean 1."""
         each = self.units.weights
         weights = None if each is None else each / each.mean()
-        return Units(weights, self.units.strata, self.units.clusters, self.units.is_sample)
+        return replace(self.units, weights=weights)
 
 
 def _ordered_back(family: Ordered, theta: Float, scaling: Scaling) -> tuple[Float, Float]:
@@ -226,6 +226,13 @@ def state(
         _require_usable(models[name], name, statement, kind)
     frame = source.frame(statement.clear)
     units = source.units(sample)
+    for margin in units.margins:
+        if margin.column in models:
+            raise StatementError(
+                f"the column {margin.column!r} has reports, and cannot be a margin",
+                code="protected-margin",
+                do="name a column that is not protected",
+            )
     reports = {name: read_reports(source, name, models[name]) for name in used}
     present = {name: frame[name].notna().to_numpy() for name in statement.clear}
     present |= {name: each.codes != MISSING for name, each in reports.items()}

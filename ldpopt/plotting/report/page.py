@@ -18,10 +18,12 @@ from ldpopt.foundation.display import filled
 from ldpopt.foundation.numbers import require_kind, short_repr, whole_number
 from ldpopt.foundation.sentences import at_most_text
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.plotting.report.definition import DEFINITION, PrivacyFacts
 from ldpopt.plotting.report.results import Result, solve_at
 from ldpopt.plotting.report.sentences import say
 from ldpopt.plotting.report.survey_page import survey_page
 from ldpopt.plotting.report.words import MIN_HALF_WIDTH, program
+from ldpopt.privacy.notion import has_epsilon
 from ldpopt.privacy.sentences import promises_of
 from ldpopt.problem.design_problem import DesignProblem
 from ldpopt.problem.modelfile import Model
@@ -156,6 +158,7 @@ def _problem_page(
         "is_uniform": prior is None or bool(np.ptp(prior) < UNIFORM_TOLERANCE),
         "precision_rows": lambda result: precision_rows(result, sizes),
         "at_most": at_most,
+        "definition": lambda privacy: DEFINITION.say(PrivacyFacts(privacy)),
         "promises_of": lambda privacy: promises_of(privacy, _inputs_of(problem)),
         "infinity": math.inf,
     }
@@ -169,8 +172,10 @@ def _inputs_of(problem: Problem | DesignProblem) -> Sequence[Any]:
 
 def at_most(privacy: Any, distance: float, factor: float = math.inf) -> str:
     """The factor of the odds at a distance, rounded up: that of the budget, or a smaller one of the
-    audit.
+    audit; empty for a notion without a single epsilon.
     """
+    if not has_epsilon(privacy):
+        return ""
     nats = float(privacy.epsilon) * distance
     if nats > MAX_NATS:
         return f"10^{math.floor(nats / math.log(10)) + 1}"
@@ -199,7 +204,7 @@ def _results(
     """
     progress("solving")
     result = solve_at(problem, 1, time_limit)
-    if not budgets or result.epsilon <= 0:
+    if not budgets or not result.epsilon > 0:
         return [result], 0
     results = []
     for multiple in MULTIPLES:

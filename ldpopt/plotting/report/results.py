@@ -28,6 +28,7 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.plotting.report.sentences import PageFacts
 from ldpopt.plotting.report.words import is_share, number_in_words
+from ldpopt.privacy import CurveLDP, GaussianLDP
 from ldpopt.privacy.notion import has_epsilon, with_epsilon
 from ldpopt.problem.design_problem import DesignProblem
 from ldpopt.problem.problem import Problem
@@ -68,6 +69,21 @@ class Result:
     def epsilon(self) -> float:
         """The budget in nats; 0 for a notion of several budgets."""
         return float(self.privacy.epsilon) if has_epsilon(self.privacy) else 0.0
+
+    @property
+    def budget(self) -> str:
+        """The numbers that the notion states, in words; empty if each pair has its own."""
+        return budget_text(self.privacy)
+
+
+def budget_text(privacy: Any) -> str:
+    """The budget of a notion in words."""
+    if isinstance(privacy, GaussianLDP):
+        return f"mu = {float(privacy.mu):.4g}"
+    if isinstance(privacy, CurveLDP):
+        points = (f"epsilon = {float(e):.4g} with delta = {d:g}" for e, d in privacy.points)
+        return "; ".join(points)
+    return f"epsilon = {float(privacy.epsilon):.4g}" if has_epsilon(privacy) else ""
 
 
 def solve_at(problem: Problem | DesignProblem, multiple: float, time_limit: float | None) -> Result:

@@ -6,8 +6,10 @@ from fractions import Fraction
 from typing import Any
 
 from ldpopt.auditing.audits import Audit
+from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.display import Facts, HasFacts
+from ldpopt.foundation.numbers import listed_items, require_kind
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.polytope.likelihood.bound import (
     LikelihoodPair,
@@ -62,6 +64,21 @@ class ConvexCertificate(HasFacts):
         declared: Sequence[Membership],
     ) -> "ConvexCertificate":
         """Compute both numbers, and audit the mechanism."""
+        require_kind(pair, LikelihoodPair, "ConvexCertificate.of()", "pass ConvexUtility.pair")
+        require_kind(mechanism, Mechanism, "ConvexCertificate.of()")
+        epsilon = Budget(epsilon)
+        prices = listed_items(prices, "prices")
+        declared = listed_items(declared, "declared")
+        n = len(pair.z)
+        are_parts = all(type(price) is Fraction for price in prices) and all(
+            isinstance(member, Membership) for member in declared
+        )
+        if not are_parts or not len(prices) == len(declared) == n == len(mechanism.inputs):
+            raise StatementError(
+                f"prices and sets are not {n} of each",
+                code="prices",
+                do="give a Fraction and a Membership for each answer",
+            )
         cone = PureCone.of(epsilon, pair.exact_form)
         achieved = utility_of(pair, mechanism.masses.tolist(), mechanism.denominator, cone.fixed)
         bound = Pricing.of(pair, cone, prices, declared).bound
@@ -78,8 +95,13 @@ class ConvexCertificate(HasFacts):
         """``bound - achieved``: no private channel improves the utility by more than this."""
         return self.bound - self.achieved
 
+    def __repr__(self) -> str:
+        """Both numbers and the gap as floats; the attributes are exact."""
+        numbers = f"achieved={float(self.achieved):.12g}, bound={float(self.bound):.12g}"
+        return f"ConvexCertificate({numbers}, gap={float(self.gap):.2g}, {self.audit.verdict})"
+
     def facts(self) -> Facts:
         """Both numbers and the audit."""
         numbers: dict[str, Any] = {"achieved": float(self.achieved), "bound": float(self.bound)}
-        numbers |= {"gap": float(self.gap), "privacy": self.audit.verdict}
+        numbers |= {"gap": float(self.gap), "audit": self.audit.verdict}
         return Facts("Certificate of a private channel", [*numbers.items()])

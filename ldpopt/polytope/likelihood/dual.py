@@ -10,15 +10,20 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float, Int
 from ldpopt.polytope.likelihood.search import AnswerPrices, OrderedAnswers, Partition, lifted
+from ldpopt.solvers.program import LinearProgram, Span
 
 CLOSED = 1e-13  # relative gap at which a dual is as good as floats can say
-KNOTS = (1, 3, 5, 9, 17, 33)  # of the shares along a block, one number after the other
+KNOTS = (3, 9, 33, 99)  # of the shares along a block, one number after the other
 ROUNDS = 25  # of cutting planes for each number of knots
-CUTS = 25  # largest number of new cuts in a round
+CUTS = 200  # largest number of new cuts in a round
+MOST_CUTS = 6000  # after which the search of prices ends
+HUGE = 1e12  # of the value: programs with larger numbers are left out
+LEAST_CUT = 1e-11  # of the value: smallest excess that is cut off
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,15 +85,24 @@ def closed_prices(dual: BlockDual) -> AnswerPrices:
 
 def best_prices(answers: OrderedAnswers, partition: Partition, deadline: Deadline) -> AnswerPrices:
     """Look for prices that prove the partition best; the lowest total that was met."""
-    dual = block_dual(answers, partition)
+    # Ratios near the largest float overflow on the way: then prices are 0, or those met before.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        return _searched(block_dual(answers, partition), deadline)
+
+
+def _searched(dual: BlockDual, deadline: Deadline) -> AnswerPrices:
+    """Try a closed form, then cutting planes with more and more knots."""
+    partition = dual.partition
     best = closed_prices(dual)
+    if not np.isfinite(best.prices).all():
+        best = AnswerPrices(np.zeros(dual.answers.n), 0.0)
     goal = partition.value * (1 + CLOSED)
     cuts: list[Cut] = []
     for knots in KNOTS:
         for prices in _cutting_planes(dual, knots, cuts):
             if prices.total < best.total:
                 best = prices
-            if best.total <= goal or deadline.is_over:
+            if best.total <= goal or len(cuts) > MOST_CUTS or deadline.is_over:
                 return best
     return best
 
@@ -105,54 +119,84 @@ class Cut:
 def _cutting_planes(dual: BlockDual, knots: int, cuts: list[Cut]) -> Iterator[AnswerPrices]:
     """Shares that are linear between knots, with the largest margin for the sets met so far."""
     # A set far from all blocks must be cheaper than its price by a margin: so the errors of the
-    # linear program cost nothing. Cuts live in prices, and are kept when knots are added.
-    from scipy.optimize import linprog
-
-    beta = dual.answers.beta
-    size = abs(dual.partition.value)
+    # program cost nothing. Cuts live in prices, and are kept when knots are added.
     shape = -dual.room[:, None] * _hats(dual.partition.cuts, knots)
+    size = abs(dual.partition.value)
+    if not np.abs(shape).max() < HUGE * size:
+        return
     program = _program(dual, shape)
+    new = cuts
     for _ in range(ROUNDS):
-        rows = []
-        sides = []
-        for cut in cuts:
-            row = -beta * (cut.members @ shape) / size
-            rows.append(np.append(row, cut.weight))
-            most = beta * (cut.members @ dual.top) - cut.least
-            sides.append(most / size)
-        if cuts:
-            program |= {"A_ub": np.array(rows), "b_ub": sides}
-        result: Any = linprog(**program, method="highs")
-        if result.x is None:
+        _add_cuts(program, dual, shape, new)
+        program.run()
+        shares = np.array(program.getSolution().col_value)
+        if not np.isfinite(shares).all():
             return
-        prices = dual.top + shape @ result.x[:-1]
-        settled = dual.settled(prices)
-        raised, sets = lifted(dual.answers, AnswerPrices(settled, dual.partition.value))
+        prices = dual.settled(dual.top + shape @ shares[:-1])
+        raised, sets = lifted(dual.answers, AnswerPrices(prices, dual.partition.value))
         yield raised
         weights = distances(dual.slopes, sets.slope) ** 2
-        over = sets.excess + result.x[-1] * weights * size
-        new = np.argsort(-over)[:CUTS]
-        new = new[over[new] > 1e-11 * size]
-        if not len(new):
+        over = sets.excess + shares[-1] * weights * size
+        worst = np.argsort(-over)[:CUTS]
+        worst = worst[over[worst] > LEAST_CUT * size]
+        if not len(worst):
             return
-        members = sets.members(new)
-        least = sets.excess[new] + beta * (members @ settled)
-        cuts += map(Cut, members, weights[new], least)
+        members = sets.members(worst)
+        least = sets.excess[worst] + dual.answers.beta * (members @ prices)
+        new = list(map(Cut, members, weights[worst], least))
+        cuts += new
 
 
-def _program(dual: BlockDual, shape: Float) -> dict[str, Any]:
-    """The linear program without cuts: shares with the sums of all blocks, and the margin."""
+def _program(dual: BlockDual, shape: Float) -> Any:
+    """The linear program without cuts, for HiGHS: shares with the sums of all blocks, and the
+    margin.
+    """
     totals = dual.totals(shape)
     scale = np.abs(totals).max(axis=1, keepdims=True)
     scale[scale == 0] = 1.0
-    missing = dual.sums - dual.totals(dual.top)
-    count = shape.shape[1]
-    return {
-        "c": np.append(np.zeros(count), -1.0),
-        "A_eq": np.hstack([totals / scale, np.zeros_like(scale)]),
-        "b_eq": missing / scale[:, 0],
-        "bounds": [(0, 1)] * count + [(-1, 1)],
-    }
+    sides = (dual.sums - dual.totals(dual.top)) / scale[:, 0]
+    rows = csr_matrix(np.hstack([totals / scale, np.zeros_like(scale)]))
+    count = rows.shape[1]
+    is_margin = np.arange(count) == count - 1
+    names = Span("share", 0, count), Span("block", 0, len(sides))
+    program = LinearProgram(
+        objective=is_margin.astype(np.float64),
+        maximize=True,
+        start=rows.indptr.astype(np.int64),
+        index=rows.indices.astype(np.int64),
+        value=rows.data,
+        row_lower=sides,
+        row_upper=sides,
+        column_lower=-is_margin.astype(np.float64),
+        column_upper=np.ones(count),
+        rows=names[1:],
+        columns=names[:1],
+    ).to_highs(named=False)
+    # Points inside: vertices of so flat a polytope jump, and then the cuts never end.
+    for name, value in (("solver", "ipm"), ("run_crossover", "off"), ("presolve", "off")):
+        program.setOptionValue(name, value)
+    return program
+
+
+def _add_cuts(program: Any, dual: BlockDual, shape: Float, cuts: list[Cut]) -> None:
+    """Add a row for each cut."""
+    if not cuts:
+        return
+    factor = dual.answers.beta / abs(dual.partition.value)
+    members = np.array([cut.members for cut in cuts])
+    least = np.array([cut.least for cut in cuts]) / abs(dual.partition.value)
+    weights = np.array([[cut.weight] for cut in cuts])
+    rows = np.hstack([factor * (members @ shape), -weights])
+    count, width = rows.shape
+    program.addRows(
+        count,
+        least - factor * (members @ dual.top),
+        np.full(count, np.inf),
+        rows.size,
+        np.arange(count, dtype=np.int32) * width,
+        np.tile(np.arange(width, dtype=np.int32), count),
+        rows.ravel(),
+    )
 
 
 def _hats(cuts: Int, knots: int) -> Float:

@@ -63,8 +63,9 @@ class OrderedAnswers:
     def planes(self, u: Float) -> Float:
         """Tangent planes of the utility, of a slope for each answer or of one for all."""
         z, q, _ = self.masses
-        drop = self.form.conjugate(u) * q
-        return np.asarray(u * z - drop)
+        with np.errstate(over="ignore", invalid="ignore"):
+            drop = self.form.conjugate(u) * q
+            return np.asarray(u * z - drop)
 
     @cached_property
     def range(self) -> tuple[float, float]:

@@ -15,20 +15,25 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float, Int, short_repr
-from ldpopt.privacy import TiedNotion
+from ldpopt.privacy import Comparisons, Notion, TiedNotion
+from ldpopt.privacy.cones.columns import Columns, RayList
+from ldpopt.privacy.cones.double_description import primitive_integers
+from ldpopt.privacy.cones.exact_rays import MOST_RAYS, ColumnRays, column_rays, raised
 from ldpopt.privacy.cones.vertices import MAX_RAYS, lengths_of, vertices
 from ldpopt.privacy.ties import Ties
 
+MOST_DEPTH = 64  # largest power of a ratio by which rays are written in integers
 ZERO = -1  # marks an entry that is 0: the answer never gives the report
 
 
 @dataclass(frozen=True, eq=False)
-class Rays:
+class Rays(RayList):
     r"""Columns ``exp(-epsilon unit below)``, one for each extreme ray.
 
     What goes in are integers, and not floats, so that a proof can bound each entry by rationals;
@@ -66,6 +71,17 @@ class Rays:
             values * -np.expm1(nats - self.depth) / spread, float(np.exp(-self.depth)), spread
         )
 
+    @property
+    def support(self) -> NDArray[np.bool_]:
+        """Which entries are positive, shape (k, n)."""
+        return np.asarray(self.below != ZERO)
+
+    def is_symmetric(self, order: Int) -> bool:
+        """Whether a permutation of the answers turns rays into rays."""
+        return np.array_equal(
+            np.unique(self.below[:, order], axis=0), np.unique(self.below, axis=0)
+        )
+
     @cached_property
     def response(self) -> Float:
         """Shapes of randomized response for the shortest tie, which satisfies all others."""
@@ -76,14 +92,59 @@ class Rays:
 
 
 def rays_of(
-    privacy: Any, inputs: Sequence[Hashable], *, most: int = MAX_RAYS, deadline: Deadline = NO_LIMIT
-) -> Rays:
+    privacy: Any,
+    inputs: Sequence[Hashable],
+    *,
+    most: int | None = None,
+    deadline: Deadline = NO_LIMIT,
+) -> RayList:
     """List the extreme rays of a notion, from its definition.
 
-    Parts of a graph that no tie connects are listed one by one, with zeros elsewhere. Errors: the
-    notion has no cone, the rays are too many, or the deadline is over.
+    Mutual ties, and ties between all inputs, have rays in logarithms (`Rays`); parts of a graph
+    that no tie connects are listed one by one, with zeros elsewhere. Of every other notion the rays
+    are those of its comparisons (`ColumnRays`). Errors: the notion is not about single reports, the
+    rays are more than ``most`` or than the limit of their kind, or the deadline is over.
     """
-    ties = cone_ties(privacy, inputs)
+    ties = tied_cone(privacy, inputs)
+    if ties is None:
+        comparisons = cone_comparisons(privacy, inputs)
+        return column_rays(comparisons, most=most or MOST_RAYS, deadline=deadline)
+    return _of_ties(ties, most or MAX_RAYS, deadline)
+
+
+def whole_rays_of(
+    privacy: Any, inputs: Sequence[Hashable], *, deadline: Deadline = NO_LIMIT
+) -> ColumnRays:
+    """List the extreme rays of a notion in integers, for utilities that are not about logarithms.
+
+    Rays in few powers of ``e**epsilon`` become powers of a rational that is not smaller; those of
+    many different distances are listed again, from the comparisons.
+    """
+    ties = tied_cone(privacy, inputs)
+    if ties is not None:
+        rays = _of_ties(ties, MAX_RAYS, deadline)
+        if (depth := int(rays.below.max())) <= MOST_DEPTH:
+            return _powers(rays, depth)
+    return column_rays(cone_comparisons(privacy, inputs), deadline=deadline)
+
+
+def _powers(rays: Rays, depth: int) -> ColumnRays:
+    """Rays of logarithms as powers of one rational: the ties ``c_x <= a**length c_z`` have the same
+    rays for every ``a`` above 1.
+    """
+    low, high = rays.budget.enclosure(rays.unit)
+    ratio = low if low == high else raised(high)
+    top = ratio.numerator
+    bottom = ratio.denominator
+    known = {size: bottom**size * top ** (depth - size) for size in range(depth + 1)} | {ZERO: 0}
+    rows = [primitive_integers([known[size] for size in ray]) for ray in rays.below.tolist()]
+    whole = np.empty(rays.below.shape, dtype=object)
+    whole[:] = rows
+    return ColumnRays(whole, ratio**rays.nearest)
+
+
+def _of_ties(ties: Ties, most: int, deadline: Deadline) -> Rays:
+    """Rays of ties, part by part."""
     if ties.capped is not None and ties.first is None:
         return _one_sided(ties, most)
     lengths = lengths_of(ties)
@@ -97,18 +158,32 @@ def rays_of(
     return Rays(ties.budget, lengths.unit, np.vstack(rows), nearest)
 
 
-def cone_ties(privacy: Any, inputs: Sequence[Hashable]) -> Ties:
-    """All ties of a notion whose columns form a cone.
+def tied_cone(privacy: Any, inputs: Sequence[Hashable]) -> Ties | None:
+    """All ties of a notion, if they are mutual or between all inputs, with the same condition for
+    every report and without a delta; None for other notions.
 
-    A cone needs ties without a delta, with the same condition for every report, mutual or between
-    all inputs. The ties are those of the definition and not the few that are written into programs.
+    The ties are those of the definition and not the few that are written into programs. A notion
+    that names its reports is refused: which columns are used is not known before.
     """
+    if isinstance(privacy, Notion):
+        privacy.reports(inputs, np.ones((len(inputs), 1)))
     ties = privacy.definition(inputs) if isinstance(privacy, TiedNotion) else None
-    is_cone = ties is not None and ties.delta == 0 and ties.owner is None and not ties.is_shared
-    if ties is None or not is_cone or not (ties.is_mutual or ties.first is None):
-        problem = f"designs are not known for {short_repr(privacy)}: its columns do not form a cone"
-        raise NotRepresentableError(problem, do="use PureLDP, GraphDP, MetricDP or OneSided")
-    return ties
+    if ties is None or ties.delta or ties.owner is not None or ties.is_shared:
+        return None
+    return ties if ties.is_mutual or ties.first is None else None
+
+
+def cone_comparisons(privacy: Any, inputs: Sequence[Hashable]) -> Comparisons:
+    """The comparisons of a notion that is about single reports; others are refused."""
+    listed: Comparisons | None = privacy.comparisons(inputs)
+    if listed is None:
+        raise NotRepresentableError(
+            f"the private columns of {short_repr(privacy)} do not form a cone: whether a report is "
+            "private depends on the other reports",
+            code="no-cone",
+            do="use a notion without delta, such as PureLDP, GraphDP or PML",
+        )
+    return listed
 
 
 def _one_sided(ties: Ties, most: int) -> Rays:
@@ -131,53 +206,16 @@ def _one_sided(ties: Ties, most: int) -> Rays:
     return Rays(ties.budget, Fraction(1), np.vstack([below, others]))
 
 
-def require_weights(rays: Rays, weights: Float, inputs: Sequence[Hashable]) -> None:
+def require_weights(rays: RayList, weights: Float, inputs: Sequence[Hashable]) -> None:
     """Refuse weights of 0 for all answers that some report has a positive probability for.
 
     The score ``v / (r.v)`` of a column ``v`` that only such answers have is infinite.
     """
-    if len(silent := np.flatnonzero((rays.below != ZERO) @ (weights > 0) == 0)):
-        x = int(np.argmax(rays.below[silent[0]] != ZERO))
+    if len(silent := np.flatnonzero(rays.support @ (weights > 0) == 0)):
+        x = int(np.argmax(rays.support[silent[0]]))
         problem = f"answer {inputs[x]!r} and all answers that it is protected against have weight 0"
         raise StatementError(
             problem,
             where="the weights",
             do="give one of them a weight: reports may reveal the answer",
         )
-
-
-@dataclass(frozen=True, eq=False)
-class Columns:
-    """Columns ``base + spread * shape`` of a cone; shapes are from 0 to 1, those of staircases are
-    0 or 1.
-    """
-
-    shapes: Float
-    base: float
-    spread: float
-
-    def __len__(self) -> int:
-        return len(self.shapes)
-
-    @property
-    def vectors(self) -> Float:
-        """The columns, one in each row."""
-        return self.base + self.spread * self.shapes
-
-    def mass(self, r: Float) -> Float:
-        """Mass ``r.v`` of each column ``v``."""
-        return np.asarray(self.base + self.spread * (self.shapes @ r))
-
-    def scores(self, r: Float) -> Float:
-        """Score vectors ``v / (r.v) - 1``, without cancellation."""
-        return np.asarray(
-            (self.shapes - (self.shapes @ r)[:, None]) * (self.spread / self.mass(r))[:, None]
-        )
-
-    def take(self, positions: Int) -> Columns:
-        """The columns at some positions."""
-        return Columns(self.shapes[positions], self.base, self.spread)
-
-    def with_more(self, shapes: Float) -> Columns:
-        """These columns and columns of other shapes."""
-        return Columns(np.vstack([self.shapes, shapes]), self.base, self.spread)

@@ -25,7 +25,7 @@ def template(
         kinds=", ".join(kind for kind in KINDS if kind != "pure"),
         title=format_value(title),
         inputs=format_value(list(inputs)),
-        weights=format_value({format_value(name): 1 for name in inputs}),
+        weights=format_value(dict.fromkeys(inputs, 1)),
         matrix=format_value(matrix, flat=True),
         epsilon=format_value(plain_budget(Budget(epsilon))),
     )

@@ -22,6 +22,8 @@ from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import name_of
 from ldpopt.problem.workload import Workload
 
+_PLAIN_KEY = re.compile("[A-Za-z0-9_-]+")
+
 
 def save_model(problem: Problem | DesignProblem | Model, path: str | os.PathLike[str]) -> None:
     """Write a problem, or a model with its title and expectation, as a file that reads back equal;
@@ -217,8 +219,13 @@ def format_tables(tables: Mapping[str, Any]) -> str:
     for name, value in tables.items():
         for table in [value] if isinstance(value, Mapping) else value if name not in plain else []:
             lines += ["", f"[{name}]" if isinstance(value, Mapping) else f"[[{name}]]"]
-            lines += [f"{key} = {format_value(entry)}" for key, entry in table.items()]
+            lines += [f"{_key(key)} = {format_value(entry)}" for key, entry in table.items()]
     return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def _key(name: str) -> str:
+    """A key in TOML: quoted if it is a label with other characters than plain keys have."""
+    return name if _PLAIN_KEY.fullmatch(name) else format_value(name)
 
 
 def format_value(value: Any, *, flat: bool = False) -> str:
@@ -227,14 +234,11 @@ def format_value(value: Any, *, flat: bool = False) -> str:
         escaped = value.replace("\\", "\\\\").replace('"', '\\"')
         return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda c: f"\\u{ord(c[0]):04x}", escaped) + '"'
     if isinstance(value, Mapping):
-        return (
-            "{ "
-            + ", ".join(f"{key} = {format_value(entry, flat=True)}" for key, entry in value.items())
-            + " }"
-        )
+        parts = (f"{_key(key)} = {format_value(entry, flat=True)}" for key, entry in value.items())
+        return f"{{ {', '.join(parts)} }}"
     if isinstance(value, (list, tuple)):
         entries = [format_value(entry, flat=True) for entry in value]
-        if not flat and value and isinstance(value[0], (list, tuple)):
+        if not flat and value and isinstance(value[0], (list, tuple, Mapping)):
             return "[\n" + "".join(f"    {row},\n" for row in entries) + "]"
         return f"[{', '.join(entries)}]"
     if isinstance(value, bool):

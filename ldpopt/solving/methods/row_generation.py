@@ -51,7 +51,7 @@ class RowGeneration(Method):
     forms: ClassVar[frozenset[str]] = frozenset({"compact"})
 
     def suits(self, form: ProblemForm, limits: Limits) -> bool:
-        """Whether the compact program is a relaxation, whose other rows are generated."""
+        """Whether the program is a relaxation, whose other rows are generated."""
         return form.has_generated_rows
 
     def rank(self, form: ProblemForm, limits: Limits) -> float:
@@ -86,6 +86,9 @@ class _Generation:
         self.is_rough = Feature.ROUGH in self.solver.features
         self.outcome = Outcome(Status.FAILED, "")
         self.relaxed: RawSolution | None = None
+        # tangents can be added without end: a requested gap ends them, and ties end by themselves
+        is_endless = task.form.ties is None and task.gap is not None
+        self.accepted_gap = max(ACCEPTED_GAP, (task.gap or 0.0) / 2 if is_endless else 0.0)
 
     def run(self) -> RawSolution | Switch:
         """Solve and add rows, starting from the current program."""
@@ -102,7 +105,7 @@ class _Generation:
             is_optimal = (
                 self.inner is not None
                 and bool(blocks)
-                and _is_optimal(self.problem, self.inner, outer)
+                and _is_optimal(self.problem, self.inner, outer, self.accepted_gap)
             )
             if is_optimal or not {_key(block) for block in blocks} - self.seen:
                 if not self.is_rough:
@@ -138,7 +141,7 @@ class _Generation:
             self.inner = np.repeat(outer.mean(axis=0)[None], len(outer), axis=0)
         if (block := privacy.separate(outer, inputs)) is None or self.inner is None:
             return [] if block is None else [block]
-        while not _is_optimal(self.problem, self.inner, outer):
+        while not _is_optimal(self.problem, self.inner, outer, self.accepted_gap):
             between = SECOND_POINT_SHARE * outer + (1 - SECOND_POINT_SHARE) * self.inner
             if (deeper := privacy.separate(between, inputs)) is not None:
                 return [deeper, block]
@@ -193,15 +196,18 @@ class _Generation:
 
 
 def _key(block: RowBlock) -> bytes:
-    """Inputs and outputs of a block's rows, by which a block that was added is recognized."""
-    return block.x.tobytes() + block.y.tobytes()
+    """A block's rows, by which one that was added is recognized: tangents at different points
+    differ in coefficients and sides only.
+    """
+    parts = (block.row, block.x, block.y, block.coefficient, block.lower, block.upper)
+    return b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
 
 
-def _is_optimal(problem: Problem, inner: Float, outer: Float) -> bool:
+def _is_optimal(problem: Problem, inner: Float, outer: Float, accepted: float) -> bool:
     """Whether the inner point, which is private, is as good as the relaxation's optimum, up to
     rounding.
     """
     value, bound = (value_of(problem, channel) for channel in (inner, outer))
     largest = np.abs(problem.utility.matrix).max(axis=1)
     scale = float(largest.max() if problem.prior is None else problem.prior @ largest)
-    return abs(bound - value) <= ACCEPTED_GAP * max(abs(bound), 1e-3 * scale)
+    return abs(bound - value) <= accepted * max(abs(bound), 1e-3 * scale)

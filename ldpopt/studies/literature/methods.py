@@ -165,7 +165,8 @@ def _methods(problem: Problem, time_limit: float | None) -> Iterator[tuple[str, 
     names = [name for name in (*FIRST, *states) if states.get(name) == "installed"]
     for form in _forms(problem):
         for name in dict.fromkeys(names):
-            yield f"{name} ({form})", "solver", partial(_solve, problem, name, form, time_limit)
+            title = f"{name} ({form or 'generated rows'})"
+            yield title, "solver", partial(_solve, problem, name, form, time_limit)
     yield "best extreme point", "extreme point", partial(_best_extreme_point, problem)
 
 
@@ -184,7 +185,12 @@ def _solve(problem: Problem, solver: str, form: Any, time_limit: float | None) -
 
 
 def _forms(problem: Problem) -> Iterator[Any]:
-    """Yield the default form, and the other one if it exists and is small."""
+    """Yield the default form, and the other one if it exists and is small; None for a notion whose
+    rows are generated, without ties.
+    """
+    if problem.privacy.is_separated and problem.ties() is None:
+        yield None
+        return
     chosen = "pairwise" if default_form(problem) in ("pairwise", "averages") else "compact"
     yield chosen
     if chosen != "pairwise" and size(problem, "pairwise").nonzeros <= MAX_PAIRWISE_NONZEROS:

@@ -140,7 +140,7 @@ def test_too_many_rays_are_refused():
     "privacy, n, error, words",
     [
         (ApproximateLDP(1.0, 0.1), 4, NotRepresentableError, "no"),
-        (UtilityOptimizedLDP(1.0, [0, 1]), 4, NotRepresentableError, "form a cone"),
+        (UtilityOptimizedLDP(1.0, [0, 1], [0, 1]), 4, StatementError, "names those"),
         (GraphDP(1.0, nx.cycle_graph(40)), 40, NotRepresentableError, "40 answers"),
         (GraphDP(1.0, nx.path_graph(20)), 20, NotRepresentableError, "PureLDP"),
         (OneSided(1.0, range(18)), 20, NotRepresentableError, "18 sensitive"),

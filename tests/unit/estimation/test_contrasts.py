@@ -318,3 +318,27 @@ def test_wrong_quantiles_are_refused() -> None:
         (found - SOURCES["all at once"]).quantile(0.5)
     with refused("frequencies"):
         SOURCES["by hand"].quantile(0.5)
+
+
+@pytest.mark.parametrize("names", [list("abc"), [0, 1, 2], [(0, "x"), (0, "y"), (1, "x")]])
+def test_rows_by_label_need_not_name_the_same_numbers(names: list[Any]) -> None:
+    mechanism = Mechanism([[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]], inputs=names)
+    estimate = estimate_frequencies(
+        mechanism, dict(zip(mechanism.outputs, [50, 70, 80], strict=True))
+    )
+    first, second, third = names
+    series = pd.Series([1.0, -1.0], index=pd.Index([third, first], tupleize_cols=False))
+    rows = {"one": {first: 1.0}, "two": {second: 1.0, third: 2.0}, "three": series}
+    found = estimate.contrast(rows)
+    by_position = estimate.contrast([[1, 0, 0], [0, 1, 2], [-1, 0, 1]])
+    assert found.labels == ("one", "two", "three")
+    assert np.array_equal(found.values, by_position.values)
+    assert np.array_equal(found.interval, by_position.interval)
+    with refused("unknown-label"):
+        estimate.contrast({"one": {first: 1.0}, "two": {"other": 1.0}})
+
+
+@pytest.mark.parametrize("result", ["text", None, [1.0, "text"], [[1.0], [1.0, 2.0]], {"a": 1.0}])
+def test_a_function_without_numbers_is_refused(result: Any) -> None:
+    with refused("rectangle"):
+        of_coin(200).function(lambda t: result)

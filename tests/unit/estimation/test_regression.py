@@ -404,7 +404,8 @@ def test_chosen_mechanisms_need_their_column() -> None:
         ("y ~ np.log(age)", "non-finite", {}),
         ("y ~ np.log(region)", "term", {}),
         ("y ~ age", "protected", {"protected": [response(3, 1.5)]}),
-        ("y ~ age", "sample-margins", {"sample": Sample(margins={"region": {}})}),
+        ("y ~ age", "margin-category", {"sample": Sample(margins={"region": {"nowhere": 1.0}})}),
+        ("y ~ age", "protected-margin", {"sample": Sample(margins={"y": {"0": 1.0}})}),
         ("y ~ age", "one-unit", {"sample": Sample(strata="alone")}),
         ("region ~ y", "outcome-number", {"kind": "mean"}),
         (

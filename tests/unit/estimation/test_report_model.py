@@ -298,3 +298,10 @@ def test_sums_of_shares_among_followers_with_weights() -> None:
     apart = found.contrast({"no": 1.0, "yes": -1.0})
     assert apart.std_error == pytest.approx(2 * found.std_error[[1]], rel=1e-6)
     assert apart.interval[0, 0] < apart.values[0] < apart.interval[0, 1]
+
+
+def test_names_that_are_no_channel_are_refused() -> None:
+    model = techniques.cheating_detection("1/4", "3/4")
+    for second in (3, "2"):
+        with refused("channel-name"):
+            model.estimate({1: {"yes": 43, "no": 57}, second: {"yes": 74, "no": 26}})

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from ldpopt import Counts, ReportModel, Sample, techniques
+from ldpopt import Counts, ReportModel, Sample, Survey, techniques
 from ldpopt.estimation.sampled import ReportNoise, SampledPeople, SampledTable
 from ldpopt.estimation.units import UnitSums
 
@@ -70,6 +72,44 @@ def test_noise_of_several_channels_is_that_of_each_person(name: str) -> None:
             expected += (values * part) @ values.T - number * np.outer(mean, mean)
     assert noise is not None
     np.testing.assert_allclose(noise.covariance(seen), expected, atol=1e-9)
+
+
+def by_school(seed: int) -> pd.DataFrame:
+    """Reports of two halves with different dice, in schools that differ."""
+    rng = np.random.default_rng(seed)
+    n = 600
+    table = pd.DataFrame({"half": rng.permutation(n) % 2 + 1, "school": np.arange(n) // 20})
+    share = rng.beta(1, 3, 30)[table["school"]]
+    answers = np.where(rng.random(n) < share, "yes", "no")
+    drawn = [
+        HALVES[half].sample([answer], rng=number)[0]
+        for number, (half, answer) in enumerate(zip(table["half"], answers, strict=True))
+    ]
+    return table.assign(q=drawn)
+
+
+def test_people_with_several_mechanisms_have_the_errors_of_their_clusters(tmp_path: Path) -> None:
+    table = by_school(1)
+    model = ReportModel(HALVES, column="half", behaviors={"cheater": "no"})
+    survey = Survey({"q": model})
+    sample = Sample(clusters="school")
+    found = survey.estimate(table, sample=sample)["q"]
+    plain = survey.estimate(table)["q"]
+    np.testing.assert_allclose(found.values, plain.values, rtol=1e-12)
+    values = model.at(plain.bounds.counts).estimator
+    place = {pair: k for k, pair in enumerate(model.mechanism.outputs)}
+    of_person = values[:, [place[pair] for pair in zip(table["half"], table["q"], strict=True)]]
+    sums = pd.DataFrame((of_person - found.values[:, None]).T).groupby(table["school"]).sum()
+    variance = 30 / 29 * ((sums - sums.mean()) ** 2).sum().to_numpy() / len(table) ** 2
+    np.testing.assert_allclose(found.std_error, np.sqrt(variance), rtol=1e-9)
+    table.to_csv(tmp_path / "reports.csv", index=False)
+    of_file = survey.estimate(tmp_path / "reports.csv", sample=sample)["q"]
+    np.testing.assert_allclose(of_file.std_error, found.std_error, rtol=1e-12)
+    everybody = Sample(clusters="school", population=30)
+    census = survey.estimate(table, sample=everybody)["q"]
+    assert (census.std_error[:2] < found.std_error[:2]).all(), "schools differ"
+    groups = survey.estimate(table.assign(part=table["school"] % 2), by="part", sample=sample)
+    assert np.isfinite(groups.differences(1)[0, 1]["q"].std_error).all()
 
 
 @pytest.mark.long

@@ -124,6 +124,7 @@ def results() -> dict[str, Described]:
         "single mean": lo.plan_design(lo.DesignProblem(workload, lo.PureLDP(1.0))),
         "weight of group": lo.pareto_front(problem, [0]),
         "randomized response": lo.convex.best_channel(information, 1.0),
+        "extreme rays": lo.convex.best_channel(information, lo.PML(0.5)),
         "true epsilon": lo.Survey({"color": problem}),
     }
 

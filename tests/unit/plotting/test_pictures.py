@@ -108,6 +108,10 @@ OBJECTS = {
         lambda: ldpopt.convex.best_channel(ldpopt.convex.mutual_information([0.5, 0.5]), 1.0),
         "report",
     ),
+    "extreme points of leakage": (
+        lambda: extreme_points(ldpopt.PML(0.5, {"a": 3, "b": 1}), 2),
+        "p_{00}",
+    ),
     "extreme points of two answers": (lambda: extreme_points(PureLDP(1.0), 2), "p_{00}"),
     "extreme points of three reports": (lambda: extreme_points(PureLDP(1.0), 2, 3), "this column"),
     "audit": (lambda: COIN.audit(), "varepsilon"),

@@ -12,14 +12,14 @@ import pytest
 from builders import listed_channels, refused
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.polytope.double_description import (
+from ldpopt.polytope.halfspaces import exact_power, halfspaces
+from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
+from ldpopt.privacy.cones.double_description import (
     enumerate_vertices,
     extreme_rays,
     primitive_integers,
     rank,
 )
-from ldpopt.polytope.halfspaces import exact_power, halfspaces
-from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
 
 PATH = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
 

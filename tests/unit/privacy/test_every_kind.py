@@ -44,6 +44,8 @@ def test_its_optimum_has_exactly_its_epsilon(kind, epsilon):
     budget = float(lo.PureLDP(epsilon).epsilon)
     if hasattr(case.privacy, "epsilon"):
         assert found.epsilon <= math.nextafter(budget, math.inf)
+    if hasattr(case.privacy, "mu"):
+        assert found.mu <= math.nextafter(float(case.privacy.mu), math.inf)
     # an average over a prior bounds nothing from a budget on
     if lo.Mechanism(np.eye(4), LABELS, LABELS).audit(case.privacy).verdict == "violated":
         smaller = KINDS[kind].example(budget - 1e-3, LABELS)
@@ -96,6 +98,15 @@ WRONG_EPSILON = (
     ("epsilon = 1.0", "epsilon = -1.0", "epsilon = -1.0 is negative"),
 )
 WRONG = {
+    "curve": (
+        ("points = ", "pointsx = ", "did you mean 'points'"),
+        ("1.0, 0.05", "-1.0, 0.05", "epsilon = -1.0 is negative"),
+    ),
+    "gaussian": (
+        ("mu = 1.0", "mux = 1.0", "did you mean 'mu'"),
+        ("mu = 1.0", "mu = -1.0", "mu = -1.0 is not"),
+        ("mu = 1.0\n", "", "the key privacy.mu is missing"),
+    ),
     "cone": (*WRONG_EPSILON, (", epsilon = 1.0", "", "the key epsilon of a bound is missing")),
     "all": (*WRONG_EPSILON, ("epsilon = 1.0, ", "", "the key privacy.epsilon is missing")),
     "pairwise": (

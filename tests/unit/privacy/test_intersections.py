@@ -10,7 +10,8 @@ import pytest
 
 import ldpopt as lo
 from builders import refused
-from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.errors import StatementError
+from ldpopt.foundation.rows import RowBlock
 
 LABELS = ("a", "b", "c")
 PRIOR = {"a": 5, "b": 3, "c": 2}
@@ -61,14 +62,64 @@ def test_the_nearest_channel_is_found_and_does_not_wait_for_its_time_limit():
     assert not any("nearer channel may exist" in note for note in mechanism.notes)
 
 
-def test_too_many_events_are_refused_with_a_way_out():
-    problem = lo.Problem([1 / 16] * 16, "identity", lo.PML(1.0) & EVENTS)
-    with refused("rows", NotRepresentableError) as caught:
-        lo.solve(problem)
-    assert 'form="entry"' in caught.value.do
+@pytest.mark.parametrize(
+    "both",
+    [
+        lo.PML(1.0) & EVENTS,
+        lo.PML(0.5) & lo.GaussianLDP(1.0),
+        lo.PureLDP(2.0) & lo.ApproximateLDP.of_curve([(0.5, 0.1), (1.0, 0.01)]),
+        lo.GraphDP(1.0, lo.neighbors.path(range(6))) & lo.ApproximateLDP(2.0, 0.05),
+        EVENTS & lo.ApproximateLDP(0.5, 0.05),
+    ],
+)
+def test_events_are_generated_beside_other_notions(both):
+    problem = lo.Problem(np.arange(6, 0, -1) / 21, "identity", both)
+    answer = lo.solve(problem)
+    proof = lo.certify(answer)
+    assert proof.relative_gap < 1e-9
+    for part in problem.privacy.notions:
+        assert part.audit(answer.mechanism).verdict == "certified"
+        assert lo.solve(replace_privacy(problem, part)).value >= answer.value - 1e-9
+
+
+def test_many_events_are_generated():
+    problem = lo.Problem(np.arange(16, 0, -1) / 136, "identity", lo.PML(1.0) & EVENTS)
+    answer = lo.solve(problem)
+    assert lo.certify(answer).relative_gap < 1e-9
     entries = lo.PML(1.0) & lo.ApproximateLDP(1.0, 0.01, form="entry")
-    solution = lo.solve(replace_privacy(problem, entries))
-    assert lo.certify(solution).gap < 1e-9
+    weaker = lo.solve(replace_privacy(problem, entries))
+    assert lo.certify(weaker).gap < 1e-9
+    assert weaker.value >= answer.value - 1e-9
+
+
+@pytest.mark.parametrize(
+    ("change", "is_valid"),
+    [
+        ({}, True),
+        ({"upper": 2.0}, True),  # weaker
+        ({"upper": 0.5}, False),
+        ({"ratio": 0.9}, True),  # a smaller ratio, with its own side
+        ({"ratio": 1.2}, False),  # nothing is known above e^-epsilon
+        ({"second": -0.5}, False),
+        ({"lower": -1.0}, False),
+    ],
+)
+def test_rows_of_events_are_recognized_by_their_numbers(change, is_valid):
+    both = lo.PML(1.0, [0.5, 0.3, 0.2]) & EVENTS
+    b = EVENTS.epsilon.b * change.get("ratio", 1.0)
+    side = np.nextafter(b * 0.01, 1.0) * change.get("upper", 1.0)
+    block = RowBlock(
+        "privacy",
+        np.zeros(4, np.int64),
+        np.array([0, 1, 0, 1]),
+        np.array([0, 0, 2, 2]),
+        np.array([b, -1.0, b, change.get("second", -1.0)]),
+        np.array([change.get("lower", -np.inf)]),
+        np.array([side]),
+        tuple(range(3)),
+        tuple(range(3)),
+    )
+    assert both.is_valid(block) == is_valid
 
 
 def test_a_table_of_budgets_can_be_replaced():

@@ -304,6 +304,89 @@ def test_check_notion_finds_contradictions(notion, words):
     assert words in str(caught.value)
 
 
+PRIOR = {0: 5, 1: 3, 2: 2}
+
+
+class StrictRows(Notion):
+    """The rows of one budget with the audit of a larger one; it knows nothing of comparisons."""
+
+    def rows(self, inputs, n_outputs):
+        return lo.PML(0.1, PRIOR).rows(inputs, n_outputs)
+
+    def audit(self, channel):
+        return lo.PML(0.2, PRIOR).audit(channel)
+
+
+class StrictCone(lo.PML):
+    """Comparisons of half of the budget that it audits."""
+
+    def comparisons(self, inputs, outputs=None):
+        return lo.PML(float(self.epsilon) / 2, self.prior).comparisons(inputs, outputs)
+
+
+class StrictTies(lo.PureLDP):
+    """Ties of half of the budget that it audits."""
+
+    def ties(self, inputs, outputs=None, deadline=None):
+        return Ties(lo.Budget(float(self.epsilon) / 2), len(inputs))
+
+
+class StrictDefinition(lo.PureLDP):
+    """Its program is right, and its definition, by which it is certified, is not."""
+
+    def definition(self, inputs, outputs=None):
+        return Ties(lo.Budget(float(self.epsilon) / 2), len(inputs))
+
+
+class StrictEvents(lo.ApproximateLDP):
+    """Rows of events of a smaller delta than it audits."""
+
+    def separate(self, channel, inputs):
+        return lo.ApproximateLDP(float(self.epsilon), 0.01).separate(channel, inputs)
+
+
+class StrictOwners(lo.UtilityOptimizedLDP):
+    """Ties of half of the budget, of reports that are not owned."""
+
+    def ties(self, inputs, outputs=None, deadline=None):
+        half = lo.UtilityOptimizedLDP(float(self.epsilon) / 2, self.sensitive)
+        return half.ties(inputs, outputs)
+
+
+@pytest.mark.parametrize(
+    "notion, method",
+    [
+        (StrictRows(), "rows()"),
+        (StrictCone(0.2, PRIOR), "rows()"),
+        (StrictTies(1.0), "rows()"),
+        (StrictDefinition(1.0), "definition()"),
+        (StrictEvents(0.5, 0.1), "separate()"),
+        (StrictOwners(1.0, [0, 1]), "rows()"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_check_notion_finds_what_is_stricter_than_the_audit(notion, method):
+    """Every other check of rows passes: optima and repairs were made with the strict rows."""
+    with pytest.raises(AssertionError, match="strictness: ") as caught:
+        check_notion(notion, range(3), only=["strictness"])
+    assert f"{method} is stricter than audit()" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "notion",
+    [
+        lo.PML(0.2, PRIOR),
+        lo.UtilityOptimizedLDP(1.0, [0, 1]),
+        lo.OneSided(1.0, [0]),
+        lo.ApproximateLDP(0.5, 0.1),
+        lo.UtilityOptimizedLDP(1.0, [0]) & lo.InformationPrivacy(0.5, PRIOR),
+    ],
+    ids=repr,
+)
+def test_check_notion_finds_no_strictness_in_what_is_right(notion):
+    check_notion(notion, range(3), only=["strictness"])
+
+
 def test_post_processing_is_checked_on_request():
     notion = lo.ApproximateLDP(0.3, 0.2, "entry")
     check_notion(notion, range(4))

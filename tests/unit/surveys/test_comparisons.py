@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import chi2_contingency
 
 from builders import cli_json, refused
-from ldpopt import Mechanism, Survey, regress
+from ldpopt import Mechanism, Sample, Survey, regress
 from ldpopt.estimation.intervals import norm_sub
 from ldpopt.mechanism.questions import Question
 from ldpopt.surveys.comparisons import holm, nearest_tables
@@ -285,3 +285,25 @@ def test_quantiles_need_a_question_with_an_order(reports: pd.DataFrame) -> None:
     with refused("frequencies"):
         found.quantile(0.5)
     assert found["smokes"].quantile(0.5).labels == ("quantile 0.5",)
+
+
+def test_groups_without_a_weight_have_no_differences(reports: pd.DataFrame) -> None:
+    weighted = reports.assign(w=(reports["region"] == "north") * 1.0)
+    found = survey().estimate(weighted, by="region", weights="w")
+    for base in ("south", None):
+        with refused("no-reports-of-groups"):
+            found.differences(base)
+    both = reports.assign(w=(reports["region"] != "west") * 1.0)
+    found = survey().estimate(both, by="region", weights="w")
+    assert list(found.differences()) == [("north", "south")]
+
+
+def test_a_regression_names_the_stratum_of_a_single_unit(reports: pd.DataFrame) -> None:
+    table = reports.assign(part="many", alone=0)
+    table.loc[5, "part"] = "few"
+    with refused("one-unit") as caught:
+        survey().regress("smokes ~ region", table, sample=Sample(strata="part"))
+    assert "'few'" in str(caught.value)
+    with refused("one-unit") as caught:
+        survey().regress("smokes ~ region", table, sample=Sample(clusters="alone"))
+    assert "stratum" not in str(caught.value)

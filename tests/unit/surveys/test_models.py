@@ -533,13 +533,9 @@ def test_what_several_mechanisms_do_not_have_is_refused(
 
 
 def test_more_of_what_models_do_not_have() -> None:
-    table = table_of(SEEN, "half", "q").assign(school=1)
+    table = table_of(SEEN, "half", "q")
     model = techniques.cheating_detection(0.25, 0.75, column="half")
     survey = Survey({"q": model})
-    from ldpopt import Sample
-
-    with refused("channels-of-sample"):
-        survey.estimate(table.assign(h=1), sample=Sample(strata="h"))
     with refused("model"):
         Survey({"q": model, "r": coin(0.75)}, scheme="fake_data")
     with refused("channel-column"):

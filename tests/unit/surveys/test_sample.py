@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -212,9 +213,49 @@ def test_a_mean_without_covariates_has_the_errors_of_the_sample() -> None:
     assert found.bse.iloc[0] == pytest.approx(share.std_error[1], rel=1e-9)
 
 
+def test_regressions_without_covariates_know_the_margins() -> None:
+    table = reports()
+    large = replace(FULL, population=None)
+    alone = Sample(margins=FULL.margins)  # its shares have errors without n / (n - 1)
+    for sample in (large, alone, replace(large, clusters=None)):
+        factor = np.sqrt(len(table) / (len(table) - 1)) if sample is alone else 1.0
+        share = survey(sample=sample).estimate(table)["smokes"]
+        mean = survey(sample=sample).regress("smokes ~ 1", table, kind="mean")
+        assert mean.params.iloc[0] == pytest.approx(share.values[1], rel=1e-9)
+        error = factor * share.std_error[1]
+        assert mean.bse.iloc[0] == pytest.approx(error, rel=1e-9)
+        logit = survey(sample=sample).regress("smokes ~ 1", table)
+        p = share.values[1]
+        assert logit.params.iloc[0] == pytest.approx(np.log(p / (1 - p)), rel=1e-6)
+        assert logit.bse.iloc[0] == pytest.approx(error / (p * (1 - p)), rel=1e-5)
+
+
+MARK = np.tile([0.0, 1.0, 3.0, 1.0], 100)
+
+
+def test_a_regression_has_the_errors_of_residuals_on_the_margins() -> None:
+    table = reports()
+    sample = Sample(weights="w", margins=FULL.margins)
+    found = survey(sample=sample).regress("smokes ~ mark", table.assign(mark=MARK), kind="mean")
+    known = {"old": 0.4, "young": 0.6}
+    weights = table["w"] / table.groupby("age")["w"].transform("sum") * table["age"].map(known)
+    w = (weights / weights.mean()).to_numpy()
+    x = np.column_stack([np.ones(len(table)), MARK])
+    v = np.where(table["smokes"] == "yes", 1.5, -0.5)  # of the coin with 3/4
+    bread = np.linalg.inv((x.T * w) @ x)
+    b = bread @ (x.T * w) @ v
+    scores = x * (v - x @ b)[:, None]
+    for group in known:
+        is_in = (table["age"] == group).to_numpy()
+        scores[is_in] -= np.average(scores[is_in], axis=0, weights=w[is_in])
+    u = w[:, None] * scores
+    u -= u.mean(axis=0)
+    right = bread @ (u.T @ u) @ bread * len(u) / (len(u) - 1)
+    np.testing.assert_allclose(found.params, b, rtol=1e-9)
+    np.testing.assert_allclose(found.bse, np.sqrt(np.diag(right)), rtol=1e-9)
+
+
 def test_what_a_regression_does_not_know_of_a_sample() -> None:
-    with refused("sample-margins"):
-        survey(sample=FULL).regress("smokes ~ age", reports())
     drawn = {"strata": "region", "clusters": "school"}
     sizes = Sample(**drawn, population={"north": 6, "south": 6})
     large, small = (

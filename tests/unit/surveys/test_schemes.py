@@ -156,3 +156,20 @@ def test_fake_data_need_frequencies_and_no_missing_answers():
             Survey({"a": coin, "b": other}, scheme="fake_data")
     with pytest.raises(StatementError, match="'spilt'"):
         Survey({"a": coin}, scheme="spilt")
+
+
+@pytest.mark.parametrize("scheme", ["one_question", "fake_data"])
+def test_a_regression_takes_one_of_questions_of_which_one_is_answered(scheme) -> None:
+    coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+    survey = Survey({"a": coin, "b": coin}, scheme=scheme)
+    rng = np.random.default_rng(1)
+    answers = pd.DataFrame({name: rng.choice(["no", "yes"], 600) for name in "ab"})
+    reports = survey.privatize(answers, rng=2).assign(age=range(600))
+    for formula, kind in (("a ~ b", "logit"), ("b ~ age + C(a)", "logit"), ("a ~ b", "mean")):
+        with refused("one-question"):
+            survey.regress(formula, reports, kind=kind, missing="leave_out")
+    with refused("one-question"):
+        survey.regress("age ~ a * b", reports, kind="mean", missing="leave_out")
+    found = survey.regress("a ~ 1", reports, kind="mean", missing="leave_out")
+    share = survey.estimate(reports)["a"].values[1]
+    assert found.params.iloc[0] == pytest.approx(share, rel=1e-9)

@@ -42,7 +42,7 @@ from ldpopt.designing.private_columns import Dual, Price, Staircases, neighbors
 from ldpopt.designing.symmetry import Blocks
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float, Int
-from ldpopt.privacy.cones.rays import Columns
+from ldpopt.privacy.cones.columns import Columns
 
 SINGULAR = 1e9  # logarithm of the objective if the information is singular
 

@@ -25,7 +25,7 @@ from ldpopt.designing.worst_case import (
 )
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float, Int
-from ldpopt.privacy.cones.rays import Columns
+from ldpopt.privacy.cones.columns import Columns
 
 ROUNDS = 5  # limit on rounds for the worst case
 # gap of the first round, in multiples of the gap of the task; later rounds use half of that gap

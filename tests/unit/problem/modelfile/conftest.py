@@ -82,6 +82,8 @@ def same(one: Problem, other: Problem) -> bool:
     def key(problem: Problem) -> list[Any]:
         rows = problem.privacy.rows(problem.inputs, len(problem.outputs))
         blocks = [rows, *problem.constraints]
+        own = getattr(problem.privacy, "epsilon", None)
+        budgets = list(problem.comparisons().budget) if own is None else [own]
         return [
             problem.inputs,
             problem.outputs,
@@ -90,8 +92,7 @@ def same(one: Problem, other: Problem) -> bool:
             problem.utility.matrix.tolist(),
             None if problem.prior is None else problem.prior.tolist(),
             type(problem.privacy),
-            problem.privacy.epsilon.nats,
-            problem.privacy.epsilon.ratio,
+            {(budget.nats, budget.ratio) for budget in budgets},
             getattr(problem.privacy, "form", None),
             *(
                 (

@@ -11,7 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import refused, without_blanks
-from ldpopt import constraints, neighbors, utility
+from ldpopt import (
+    PML,
+    ColumnCone,
+    InformationPrivacy,
+    OddsBound,
+    PairwiseLDP,
+    Secrets,
+    constraints,
+    neighbors,
+    utility,
+)
 from ldpopt.errors import ModelFileError
 from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, Notion, PureLDP
 from ldpopt.privacy.notion import KINDS
@@ -20,6 +30,8 @@ from ldpopt.problem.modelfile.schema import FORMS, kinds_of
 from ldpopt.problem.problem import Problem
 
 LETTERS = ["a", "b", "c"]
+ODD = ["young man", 'a "quote"', "\u00e9.t\u00e9", ""]
+LAWS = [dict(zip(ODD, weights, strict=True)) for weights in ((1, 2, 3, 4), ("1/3", 0, 0.1, 2))]
 MATRIX = [[0.1, 1 / 3, -2.0], [0.0, 1e-300, 7.0], [3.0, 2.0, 1.0]]
 PROBLEMS = [
     Problem([0.2, 0.8], "identity", PureLDP(0.1), inputs=["no", "yes"]),
@@ -35,6 +47,12 @@ PROBLEMS = [
         [1 / 6] * 6, "identity", GraphDP(1, neighbors.grid(2, 3, "abcdef")), inputs=list("abcdef")
     ),
     Problem([0.5, 0.5], "identity", GraphDP(2.5, neighbors.path([0, 1]))),
+    Problem([0.25] * 4, "identity", Secrets(1, {"a b": LAWS[0], "": LAWS[1]}), inputs=ODD),
+    Problem([0.25] * 4, "identity", ColumnCone([OddsBound(LAWS[0], LAWS[1], 1)]), inputs=ODD),
+    Problem([0.25] * 4, "identity", PML("log(2)", LAWS[1]) & PureLDP(3), inputs=ODD),
+    Problem([0.2, 0.8], "identity", PML("log(2)")),
+    Problem([0.2, 0.8], "identity", InformationPrivacy(0.3, {7: 1, 2.5: 3}), inputs=[2.5, 7]),
+    Problem([0.2, 0.8], "identity", PairwiseLDP({(7, 4): 1, (4, 7): "log(3)"}), inputs=[4, 7]),
     Problem([0.5, 0.3, 0.2], "identity", MetricDP(1, lambda x, y: abs(x - y) / 3)),
     Problem(None, "identity", PureLDP(1), inputs=LETTERS, objective="worst_case"),
     Problem(

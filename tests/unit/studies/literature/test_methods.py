@@ -127,8 +127,8 @@ def test_ctrl_c_keeps_the_methods_that_are_finished() -> None:
             "4 x 4 channels have too many",
         ),
         (
-            lo.Problem([0.5, 0.5], "identity", lo.OneSided(1.0, sensitive=[0])),
-            "a notion that ties pairs both ways",
+            lo.Problem([0.5, 0.5], "identity", lo.UtilityOptimizedLDP(1.0, [0])),
+            "one condition for every report",
         ),
         (
             lo.Problem([0.2, 0.8], "identity", lo.MetricDP(1.0, [[0, 0.3], [0.3, 0]])),
