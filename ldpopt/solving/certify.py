@@ -115,7 +115,8 @@ def read_multipliers(problem: Problem, program: ChannelProgram, row_duals: Float
     compared = NO_COMPARISONS
     if problem.ties() is None and (comparisons := problem.comparisons()) is not None:
         parts = [values for name, _, values in blocks if name == "privacy"]
-        values = parts[0] if parts else named["privacy"]
+        # a report that is the same for all answers has a program without rows of the notion
+        values = parts[0] if parts else named.get("privacy", np.zeros(0))
         compared = comparison_rows(comparisons, len(problem.outputs), values)
         blocks = [block for block in blocks if block[0] != "privacy"]
     tied = [

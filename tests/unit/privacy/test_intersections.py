@@ -149,3 +149,15 @@ def test_an_average_that_is_compared_with_itself_bounds_nothing():
     certain = {"a": 1, "b": 0, "c": 0}
     both = lo.PML(1.0, certain) & lo.InformationPrivacy(1.0, PRIOR)
     assert lo.certify(lo.solve(lo.Problem(PRIOR, "identity", both))).gap < 1e-9
+
+
+@pytest.mark.parametrize(
+    "notion", [lo.PML(0.5), lo.PML(0.5) & lo.PureLDP(1.0), OWNED & lo.PML(1.0)]
+)
+def test_what_a_time_limit_leaves_is_certified(notion, tmp_path):
+    solution = lo.solve(lo.Problem(PRIOR, "identity", notion), time_limit=1e-9)
+    assert solution.solver == "constant report"
+    proof = lo.certify(solution)
+    assert proof.achieved == Fraction(solution.value) <= proof.bound
+    proof.save(tmp_path / "proof.json")
+    assert lo.Certificate.load(tmp_path / "proof.json").recheck() == ()
