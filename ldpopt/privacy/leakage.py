@@ -44,8 +44,9 @@ class PML(PriorNotion):
 
     Notes
     -----
-    The promise is about one prior, and none follows for another one. An answer of probability 0 is
-    protected as all others. n comparisons; an audit takes O(n m) operations.
+    The promise is about one prior, and none follows for another one. The prior of a problem is that
+    of its floats, read exactly; a stated one is the decimals that are written. An answer of
+    probability 0 is protected as all others. n comparisons; an audit takes O(n m) operations.
 
     References
     ----------
