@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ldpopt.auditing.audits import ANSWERS, Audit, Verdict, Witness
-from ldpopt.foundation.budget import Budget, epsilon_above, log_enclosure, round_up
+from ldpopt.auditing.audits import ANSWERS, Audit, Verdict, Witness, verdict_of_ratio
+from ldpopt.foundation.budget import Budget, round_up
 
 EVERYONE = "everyone"
 """In a witness: the average over a prior."""
@@ -35,7 +35,6 @@ class Odds:
     denominator: int
     budget: Budget
     names: tuple[Any, Any]  # of the two averages, for a witness
-    multiple: Fraction = Fraction(1)  # of the budget
     nouns: tuple[str, str] = ANSWERS  # what the names are
 
     def ratio(self) -> tuple[Fraction | float, int]:
@@ -66,11 +65,11 @@ class Odds:
 
 
 def average_odds(odds: Iterable[Odds], reports: Sequence[Any], claim: str) -> Audit:
-    """Audit of ``V(y) <= e**(epsilon d) U(y)`` for several pairs of averages, each with a budget.
+    """Audit of ``V(y) <= e**epsilon U(y)`` for several pairs of averages, each with a budget.
 
-    The audit's epsilon is the largest log ratio of all pairs, divided by the multiple ``d``. With
-    several budgets a claim can fail though this is below one of them; the witness of a claim that
-    fails is the comparison that exceeds its budget by most. O(pairs x m) operations on integers.
+    The audit's epsilon is the largest log ratio of all pairs. With several budgets a claim can fail
+    though this is below one of them; the witness of a claim that fails is the comparison that
+    exceeds its budget by most. O(pairs x m) operations on integers.
     """
     listed = tuple(odds)
     measured = [_measure(pair) for pair in listed]
@@ -92,7 +91,7 @@ def average_odds(odds: Iterable[Odds], reports: Sequence[Any], claim: str) -> Au
 
     def curve(at: Budget) -> float:
         budget = Budget(at)
-        excesses = (pair.excess(budget.enclosure(pair.multiple)[0]) for pair in listed)
+        excesses = (pair.excess(budget.enclosure()[0]) for pair in listed)
         return round_up(max(excesses, default=Fraction(0)))
 
     delta = max((part.excess for part in measured), default=Fraction(0))
@@ -116,26 +115,11 @@ class _Measured:
 def _measure(pair: Odds) -> _Measured:
     """The log ratio of a pair of averages, rounded up, and the verdict on its budget."""
     ratio, report = pair.ratio()
-    low, high = pair.budget.enclosure(pair.multiple)
-    verdict = _verdict(ratio, low, high)
-    epsilon = _log_above(ratio, pair.multiple)
+    epsilon, verdict = verdict_of_ratio(ratio, pair.budget)
     if verdict == "certified":
-        return _Measured(min(epsilon, pair.budget.above), 0.0, verdict, report, Fraction(0))
-    return _Measured(epsilon, epsilon - float(pair.budget), verdict, report, pair.excess(low))
-
-
-def _verdict(ratio: Fraction | float, low: Fraction, high: Fraction) -> Verdict:
-    """Verdict on a ratio, against an enclosure of the largest that is allowed."""
-    if ratio <= low:
-        return "certified"
-    return "violated" if ratio > high else "undecided"
-
-
-def _log_above(ratio: Fraction | float, multiple: Fraction) -> float:
-    """Epsilon of a ratio, rounded up, for a unit of the multiple."""
-    if not isinstance(ratio, Fraction):
-        return math.inf
-    return epsilon_above(log_enclosure(ratio)[1] / multiple)
+        return _Measured(epsilon, 0.0, verdict, report, Fraction(0))
+    excess = pair.excess(pair.budget.enclosure()[0])
+    return _Measured(epsilon, epsilon - float(pair.budget), verdict, report, excess)
 
 
 def averaged(rows: Sequence[Sequence[int]], weights: Sequence[int]) -> list[int]:

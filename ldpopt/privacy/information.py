@@ -41,8 +41,9 @@ class InformationPrivacy(PriorNotion):
 
     Notes
     -----
-    Implies pure privacy at 2 epsilon. The promise is about one prior, and none follows for another
-    one. 2 n comparisons; an audit takes O(n m) operations.
+    Implies pure privacy at 2 epsilon, and so the same inequalities at 2 epsilon for every other
+    prior. The prior of a problem is that of its floats, read exactly; a stated one is the decimals
+    that are written. 2 n comparisons; an audit takes O(n m) operations.
 
     References
     ----------
