@@ -17,9 +17,10 @@ from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import Question
-from ldpopt.surveys.form_words import MAX_WAVES, json_digest
+from ldpopt.surveys.form_words import json_digest
 from ldpopt.surveys.joint import JOINT
 from ldpopt.surveys.questionnaire import Questionnaire
+from ldpopt.surveys.stated_words import MAX_WAVES
 from ldpopt.tables.database import form_in_database, is_database, without_password
 
 FORMAT = "ldpopt form 1"

@@ -61,8 +61,8 @@ class Survey(Questionnaire, Described):
         report needs it.
     scheme : {"split", "one_question", "fake_data", "joint"}
         Which questions a person's reports are about. Default: ``"split"``.
-    title : str
-        What the survey is about; default: ``""``.
+    title : str or dict language -> str
+        What the survey is about; default: ``""``. The attribute is that of the first language.
     weights : str, optional
         Column of survey weights, which is kept in files of reports, unprotected; default: none.
     sample : Sample, optional
@@ -70,7 +70,8 @@ class Survey(Questionnaire, Described):
         files of reports, unprotected. Default: one by one, with the weights.
     words : mapping, optional
         Words of the page for respondents, with the keys of ``[form]`` in a survey file, and
-        ``{"questions": {name: {"text": ..., "answers": {label: words}}}}``; default: none.
+        ``{"questions": {name: {"text": ..., "answers": {label: words}}}}``; default: none. A text
+        is one, or ``{language: text}`` for all of ``languages``.
 
     Attributes
     ----------
@@ -79,8 +80,9 @@ class Survey(Questionnaire, Described):
     joint : JointQuestion or None
         The joint report, with its ``certificate``; None for other schemes.
     words_digest : str
-        SHA-256 of the words, 64 hexadecimal digits: texts, answers, consent, contact, all but where
-        reports are sent. A changed text changes it, and not the digest of the form.
+        SHA-256 of the words in all languages, 64 hexadecimal digits: texts, answers, consent,
+        contact, all but where reports are sent. A changed text changes it, and not the digest of
+        the form.
 
     Raises
     ------
