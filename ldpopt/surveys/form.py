@@ -51,18 +51,21 @@ def form_of(survey: Questionnaire, wave: int | None = None) -> dict[str, Any]:
         "scheme": scheme,
         "odds": str(Fraction(survey.odds)),
     }
-    return form | {"questions": asked} | joint | ({} if number == 1 else {"wave": number})
+    fields = {name: list(values) for name, values in survey.fields.items()}
+    beside: dict[str, Any] = {"fields": fields} if fields else {}
+    return form | beside | {"questions": asked} | joint | ({} if number == 1 else {"wave": number})
 
 
 def _require_drawn_on_devices(survey: Questionnaire) -> None:
     """Refuse a survey whose reports a device cannot draw, or cannot promise anything about."""
-    if survey.sample.columns:
-        is_weight = survey.weights is not None
+    if unknown := [name for name in survey.sample.columns if name not in survey.fields]:
+        is_weight = unknown[0] == survey.weights
         what = "weight" if is_weight else "part of the sample"
         raise StatementError(
-            f"a device does not know a person's {what}, column {survey.sample.columns[0]!r}",
+            f"a device does not know a person's {what}, column {unknown[0]!r}",
             code="weights" if is_weight else "sample-column",
-            do="leave weights and the sample out of the survey, and add them to the reports later",
+            do=f"let it come with the link ([field.{unknown[0]}]), or leave it out of the survey "
+            "and add it to the reports later",
         )
     if survey.channels:
         raise StatementError(
@@ -101,6 +104,8 @@ def form_difference(form: Mapping[str, Any], other: Mapping[str, Any]) -> str:
         value = form.get(key, default)
         if value != other.get(key, default):
             return f"{key} is {short_repr(value)}, not {short_repr(other.get(key, default))}"
+    if form.get("fields", {}) != other.get("fields", {}):
+        return "fields that come with the link are others"
     names = list(form["questions"])
     if names != list(other["questions"]):
         return f"questions are {', '.join(names)}, not {', '.join(other['questions'])}"

@@ -24,6 +24,7 @@ from ldpopt.problem.modelfile.page import dotted
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.workload import Workload
 from ldpopt.solving.solve import solve
+from ldpopt.surveys.fields import read_fields
 from ldpopt.surveys.form_words import FormWords
 from ldpopt.surveys.joint import JOINT, JointQuestion, joint_source, no_joint_report
 from ldpopt.surveys.models import channels_of, question_of, require_no_model
@@ -54,6 +55,7 @@ class Questionnaire:
         weights: str | None = None,
         sample: Sample | None = None,
         words: Mapping[str, Any] | None = None,
+        fields: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         if not isinstance(questions, (Mapping, JointQuestion)) or not questions:
             raise StatementError(
@@ -65,6 +67,7 @@ class Questionnaire:
         _require_text("weights", weights, "name the column of the weights")
         self.scheme = scheme
         self.sample = Sample.read(sample, weights)
+        self.fields = read_fields(fields, self.weights)
         self.limit = None if epsilon is None else Budget(epsilon)
         self.joint = _read_joint(questions, self.limit) if scheme == "joint" else None
         parts = questions if self.joint is None else self.joint.parts
@@ -118,6 +121,12 @@ class Questionnaire:
                 f"the column {shared[0]!r}, which names mechanisms, is a question",
                 code="channel-column",
                 do="name the column that says which mechanism each person has",
+            )
+        if shared := [name for name in self.fields if name in {*asked, *self.channels}]:
+            raise StatementError(
+                f"the field {shared[0]!r} is a question, or names mechanisms",
+                code="field-column",
+                do="give the field another name",
             )
         if taken := [name for name in self.sample.columns if name in asked]:
             is_weights = taken[0] == self.weights
