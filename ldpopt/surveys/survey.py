@@ -160,8 +160,10 @@ class Survey(Questionnaire, Described):
         -------
         dict
             ``format``, ``title``, ``scheme``, ``odds`` (the exact ratio as text), ``wave`` from 2
-            on, ``fields`` if there are any, and for each question its ``answers`` and ``reports``
-            as in a table of text with ``masses``, or the law of a ``set``.
+            on, ``fields`` if there are any, the ``questions`` with their ``answers`` as in a table
+            of text, and the ``columns`` of reports: a column is ``of`` some questions, and its row
+            is the place of their codes in ``paths``, or the code of its one question. It has
+            ``reports`` with ``masses``, or the law of a ``set`` or of ``patterns``.
 
         Raises
         ------
@@ -174,7 +176,7 @@ class Survey(Questionnaire, Described):
         >>> import ldpopt
         >>> coin = ldpopt.Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
         >>> form = Survey({"smokes": coin}).form()
-        >>> form["odds"], form["questions"]["smokes"]["masses"][0]
+        >>> form["odds"], form["columns"]["smokes"]["masses"][0]
         ('3', [6755399441055744, 2251799813685248])
         """
         return form_of(self, wave)
