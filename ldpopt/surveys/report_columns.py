@@ -153,7 +153,7 @@ def _meanings(counts: Any, denominator: int, names: Sequence[str]) -> tuple[str,
 
 def _text_of(survey: Questionnaire, name: str) -> str:
     """A question as it is asked."""
-    words = survey.words.questions.get(name)
+    words = survey.words.first.questions.get(name)
     return "" if words is None else words.text
 
 
@@ -172,6 +172,6 @@ def _shown(survey: Questionnaire, column: str, answer: Hashable) -> str:
 
 def _in_words(survey: Questionnaire, name: str, answer: Hashable) -> str:
     """One answer to one question in words."""
-    words = survey.words.questions.get(name)
+    words = survey.words.first.questions.get(name)
     text = text_of(answer)
     return text if words is None else (words.answers.get(text) or text)
