@@ -28,7 +28,7 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.privacy import PureLDP
 from ldpopt.surveys.joint import JointQuestion, joint_workload
-from ldpopt.surveys.shared import JointNumbers, cells_of
+from ldpopt.surveys.shared import JointNumbers
 
 # budgets that are tried for a table that is refused
 LARGER = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0)

@@ -19,10 +19,13 @@ from ldpopt.foundation.numbers import listed_items, require_choice, require_text
 from ldpopt.mechanism.files import epsilon_of_odds, odds_of_person
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import OWN, OneQuestion, Question
+from ldpopt.privacy.plain import MisstatedError
+from ldpopt.problem.modelfile.page import dotted
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.workload import Workload
 from ldpopt.solving.solve import solve
 from ldpopt.surveys.columns import Pairs, columns_of, read_pairs, with_trees
+from ldpopt.surveys.fields import read_fields
 from ldpopt.surveys.form_words import FormWords
 from ldpopt.surveys.joint import JOINT, JointQuestion, joint_source, no_joint_report
 from ldpopt.surveys.models import channels_of, question_of, require_no_model
@@ -41,8 +44,17 @@ class Questionnaire:
 
     It has facts only: what draws each column of reports, what estimates it, and what a person
     spends. The functions beside it act on a questionnaire (`randomize`, `count`, `estimates`,
-    `form`), and so need no `Survey`, which has them all as methods. The arguments are those of
-    `Survey`.
+    `form`), and so need no `Survey`, which has them all as methods.
+
+    Parameters
+    ----------
+    questions, epsilon, scheme, title, weights, sample, words, fields, pairs
+        As those of `Survey`.
+
+    Raises
+    ------
+    StatementError
+        As `Survey`.
     """
 
     def __init__(
@@ -51,52 +63,68 @@ class Questionnaire:
         *,
         epsilon: float | str | None = None,
         scheme: Scheme = "split",
-        title: str = "",
+        title: str | Mapping[str, str] = "",
         weights: str | None = None,
         sample: Sample | None = None,
         words: Mapping[str, Any] | None = None,
         pairs: Sequence[tuple[str, str]] = (),
+        fields: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         if not isinstance(questions, (Mapping, JointQuestion)) or not questions:
             raise StatementError(
                 "a survey needs questions", code="no-question", do='pass {"name": mechanism, ...}'
             )
         require_choice(scheme, SCHEMES, "scheme")
-        _require_text("title", title, "pass text")
+        if not isinstance(title, Mapping):
+            _require_text("title", title, "pass text, or a table of texts by language")
         _require_text("weights", weights, "name the column of the weights")
-        self.title = title
         self.scheme = scheme
         self.sample = Sample.read(sample, weights)
+        self.fields = read_fields(fields, self.weights)
         self.limit = None if epsilon is None else Budget(epsilon)
         self.joint = _read_joint(questions, self.limit, pairs) if scheme == "joint" else None
-        if self.joint is not None:
-            self.questions = self.joint.questions
-            self.pairs: Pairs = self.joint.pairs
-            self.asked: dict[str, Question] = {JOINT: self.joint}
-        else:
-            stated, trees = with_trees(questions)
-            read = {name: _read_question(name, question) for name, question in stated.items()}
-            found = [pair for tree in trees.values() for pair in tree.pairs]
-            self.pairs = read_pairs(pairs, list(read)) or tuple(found)
-            self.questions, self.asked = columns_of(read, trees, self.limit, scheme, self.pairs)
+        self._read_columns(questions, pairs)
         self._require_own_columns()
         self.one_question: OneQuestion | None = None
         if scheme in ("one_question", "fake_data") and len(self.asked) > 1:
             self.one_question = OneQuestion(len(self.asked), scheme == "fake_data")
         if self.has_fake_data:
             self._require_fake_data_possible()
-        self.words = FormWords.read({} if words is None else words, self.questions)
-        if not self._fits:
-            each = ", ".join(f"{name} {spent:.6g}" for name, spent in self.budgets.items())
-            total = f"{self.epsilon:.9g}"
-            if float(total) <= float(self.limit or 0.0):  # a difference beyond nine digits
-                total = repr(self.epsilon)
-            raise StatementError(
-                f"a person would spend epsilon {total}, more than the {self.limit!r} allowed "
-                f"({each})",
-                code="budget",
-                do="allow a larger budget, or give the questions smaller ones",
+        try:
+            self.words = FormWords.read(
+                {} if words is None else words, self.questions, title, self.fields
             )
+        except MisstatedError as error:
+            raise error.restated(StatementError, where=dotted(("words", *error.key))) from None
+        self.title = self.words.first.title
+        self._require_budget_kept()
+
+    def _read_columns(self, stated: Any, pairs: Any) -> None:
+        """Read the questions and what draws their columns of reports."""
+        if self.joint is not None:
+            self.questions = self.joint.questions
+            self.pairs: Pairs = self.joint.pairs
+            self.asked: dict[str, Question] = {JOINT: self.joint}
+            return
+        questions, trees = with_trees(stated)
+        read = {name: _read_question(name, question) for name, question in questions.items()}
+        known = [pair for tree in trees.values() for pair in tree.pairs]
+        self.pairs = read_pairs(pairs, list(read)) or tuple(known)
+        self.questions, self.asked = columns_of(read, trees, self.limit, self.scheme, self.pairs)
+
+    def _require_budget_kept(self) -> None:
+        """Refuse a survey that spends more than its limit."""
+        if self._fits:
+            return
+        each = ", ".join(f"{name} {spent:.6g}" for name, spent in self.budgets.items())
+        total = f"{self.epsilon:.9g}"
+        if float(total) <= float(self.limit or 0.0):  # a difference beyond nine digits
+            total = repr(self.epsilon)
+        raise StatementError(
+            f"a person would spend epsilon {total}, more than the {self.limit!r} allowed ({each})",
+            code="budget",
+            do="allow a larger budget, or give the questions smaller ones",
+        )
 
     def _require_own_columns(self) -> None:
         """Refuse a column with the answers to two questions, or with the weights as well."""
@@ -124,6 +152,12 @@ class Questionnaire:
                 f"the column {shared[0]!r}, which names mechanisms, is a question",
                 code="channel-column",
                 do="name the column that says which mechanism each person has",
+            )
+        if shared := [name for name in self.fields if name in {*asked, *self.channels}]:
+            raise StatementError(
+                f"the field {shared[0]!r} is a question, or names mechanisms",
+                code="field-column",
+                do="give the field another name",
             )
         if taken := [name for name in self.sample.columns if name in asked]:
             is_weights = taken[0] == self.weights
