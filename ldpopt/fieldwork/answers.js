@@ -39,14 +39,6 @@ export function problemOf(question, value) {
   return question.missing === "refuse" ? "open" : null;
 }
 
-/** Whether each question is asked after these answers, by name. */
-function applies({ questions }, answers) {
-  const found = {};
-  for (const [name, { only_if = {} }] of Object.entries(questions)) found[name] = Object.entries(only_if)
-    .every(([gate, texts]) => found[gate] && (answers[gate] ?? "").split(";").some((text) => texts.includes(text)));
-  return found;
-}
-
 /** Forget the answers to questions that are not asked. */
 export function forgetHidden(isAsked, values) {
   for (const name of [...values.keys()]) if (isAsked[name] !== true) values.delete(name);

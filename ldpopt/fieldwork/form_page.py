@@ -202,10 +202,10 @@ def _script(form: dict[str, Any]) -> str:
 
 def draw_module(form: dict[str, Any]) -> str:
     """Return the module that draws the reports of a form in other pages: ``draw.js``, with
-    ``joint.js`` if needed.
+    ``joint.js`` for patterns.
     """
     module = (HERE / "draw.js").read_text(encoding="utf-8")
-    if form["scheme"] == "joint":
+    if any("patterns" in column for column in form["columns"].values()):
         joint = (HERE / "joint.js").read_text(encoding="utf-8")
         module += re.sub(r"^import .*\n", "", joint, flags=re.MULTILINE)
     return module

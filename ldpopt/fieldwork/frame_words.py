@@ -1,4 +1,4 @@
-"""The words of the page itself, by language: those of the package, and those that a survey states."""
+"""The words of the page itself, by language: those of the package, and those of the survey."""
 
 import re
 import tomllib
@@ -26,10 +26,10 @@ def read_words(language: str, survey: Survey) -> Words:
     known = next((name for name in names if name in LANGUAGES), None)
     reference = _words_file("en")
     words = {} if known is None else dict(_words_file(known))
-    if language == survey.words.language:
-        for key, text in survey.words.words.items():
-            _require_word(key, text, reference)
-        words |= survey.words.words
+    stated = survey.words.in_language(language).words
+    for key, text in stated.items():
+        _require_word(key, text, reference)
+    words |= stated
     if missing := [key for key in reference if key not in words]:
         raise StatementError(
             f"the page has no language {short_repr(language)}: {len(missing)} words are "
@@ -77,6 +77,6 @@ def chance_text(odds: Fraction, prior: Fraction, words: Words) -> str:
     chance = odds * prior / (1 - prior + odds * prior)
     if chance > CERTAIN:
         return words["certain"]
-    whole, tenths = divmod(ceil(1000 * chance), 10)
-    number = f"{whole}{words['decimal']}{tenths}" if tenths else str(whole)
+    hundredths, tenths = divmod(ceil(1000 * chance), 10)
+    number = f"{hundredths}{words['decimal']}{tenths}" if tenths else str(hundredths)
     return fill(words["chance"], number=number)

@@ -2,18 +2,10 @@
 
 const data = JSON.parse(byId("data").textContent);
 const { form, digest, wording, bytes, to, invited, shared, languages } = data;
-const columns = columnsOf(form), isJoint = form.scheme === "joint";
+const { columns } = form;
 const questions = new Map(data.questions.map((one) => [one.name, { ...form.questions[one.name], ...one }]));
 const receipt = byId("receipt");
 const ID = /^[0-9a-f]{32}$/, WEIGHT = /^[0-9]{1,11}(\.[0-9]{1,10})?$/;
-
-/** What is drawn for each column of reports, and the questions that it is of. */
-function columnsOf({ questions, joint }) {
-  if (!joint) return Object.fromEntries(Object.entries(questions).map(([name, drawn]) => [name, { of: [name], ...drawn }]));
-  const paths = joint.masses && joint.order.map((name) => [...questions[name].answers.keys()])
-    .reduce((found, codes) => found.flatMap((path) => codes.map((code) => [...path, code])), [[]]);
-  return { [joint.column]: { of: joint.order, paths, ...joint } };
-}
 
 // The language that is read: neither sent nor kept
 
@@ -168,7 +160,7 @@ byId("questions").addEventListener("submit", async (event) => {
   if (needsLink || !asking.isComplete()) return;
   const answers = asking.answers();
   await outbox.draw((names) =>
-    padded(messageOf(newId(), isJoint ? drawJoint(form, answers) : drawAll(form, answers, names)), bytes));
+    padded(messageOf(newId(), drawAll(form, answers, names)), bytes));
   asking.begin();  // the answers are nowhere any more
   show();
   receipt.focus();
@@ -194,7 +186,7 @@ addEventListener("storage", ({ key }) => {
   show();
 });
 
-if (isJoint) requireJoint(form); else requireForm(form);
+requireForm(form);
 secureWords(1);  // refuses a browser without a secure generator
 byId("languages").append(...(Object.keys(languages).length > 1 ? Object.keys(languages).map((code) => {
   const button = make("button", { type: "button", lang: code, dir: languages[code].words.direction }, languages[code].words.language);

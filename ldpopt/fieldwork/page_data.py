@@ -17,18 +17,19 @@ from ldpopt.foundation.sentences import Topic
 from ldpopt.surveys.form_words import QuestionWords
 from ldpopt.surveys.survey import Survey
 
-HALF, FEW = Fraction(1, 2), Fraction(1, 100)  # chances of the guesses that the promise is about
+# Chances of the guesses that the promise is about
+GUESSES = {"half": Fraction(1, 2), "few": Fraction(1, 100)}
 OF_QUESTION = ("text", "heading", "row")
 
 
 def page_texts(survey: Survey, language: str | None) -> dict[str, tuple[Words, dict[str, Any]]]:
     """The words of the page and the texts of the survey by language, the first one in front."""
     codes = survey.words.languages if language is None else (language,)
-    found = {}
+    texts = {}
     for code in codes:
         words = read_words(code, survey)
-        found[code] = words, _texts(survey, code, words)
-    return found
+        texts[code] = words, _texts(survey, code, words)
+    return texts
 
 
 def _texts(survey: Survey, code: str, words: Words) -> dict[str, Any]:
@@ -36,38 +37,34 @@ def _texts(survey: Survey, code: str, words: Words) -> dict[str, Any]:
     stated = survey.words.in_language(code)
     until = fill(words["until"], date=survey.words.until) if survey.words.until else ""
     return {
-        "title": stated.title or survey.title or words["untitled"],
+        "title": stated.title or words["untitled"],
         "consent": stated.consent,
         "contact": stated.contact,
         "retention": stated.retention,
         "until": until,
         "promise": promise(survey, words, stated.questions),
-        "sections": dict(stated.sections),
-        "fields": {name: dict(texts) for name, texts in stated.fields.items()},
-        "questions": {
-            name: _question_texts(asked) for name, asked in stated.questions.items() if asked
-        },
+        "sections": stated.sections,
+        "fields": stated.fields,
+        "questions": {name: _question_texts(asked) for name, asked in stated.questions.items()},
     }
 
 
 def _question_texts(stated: QuestionWords) -> dict[str, Any]:
     """The words of a question that are not its labels."""
-    texts = {key: text for key in OF_QUESTION if (text := getattr(stated, key, ""))}
+    texts = {key: text for key in OF_QUESTION if (text := getattr(stated, key))}
     return texts | ({"answers": stated.answers} if stated.answers else {})
 
 
 def page_questions(survey: Survey) -> list[dict[str, Any]]:
-    """What the page needs to know of each question beside the form."""
-    stated = survey.words.in_language(survey.words.language).questions
-    return [_question(name, stated.get(name), survey) for name in survey.questions]
-
-
-def _question(name: str, stated: QuestionWords | None, survey: Survey) -> dict[str, Any]:
-    """Its ticks, and where it stands."""
-    ticks = getattr(survey.questions[name], "ticks", ())
-    question = {"name": name} | ({"ticks": list(ticks)} if ticks else {})
-    places = {key: getattr(stated, key, "") for key in ("section", "matrix")}
-    return question | {key: place for key, place in places.items() if place}
+    """Where each question stands: its section, and the matrix of which it is a row."""
+    places = {
+        name: {"section": stated.section, "matrix": stated.matrix}
+        for name, stated in survey.words.first.questions.items()
+    }
+    return [
+        {"name": name} | {key: text for key, text in places[name].items() if text}
+        for name in survey.questions
+    ]
 
 
 def promise(survey: Survey, words: Words, stated: dict[str, QuestionWords]) -> list[str]:
@@ -93,9 +90,9 @@ def promise(survey: Survey, words: Words, stated: dict[str, QuestionWords]) -> l
 
 def _chances(odds: Fraction, words: Words) -> dict[str, str]:
     """What guesses with a chance of a half and of one in a hundred become."""
-    return {key: chance_text(odds, chance, words) for key, chance in (("half", HALF), ("few", FEW))}
+    return {key: chance_text(odds, chance, words) for key, chance in GUESSES.items()}
 
 
 def _question_text(name: str, stated: dict[str, QuestionWords]) -> str:
     """The question as it is asked; without words for it, its name."""
-    return (stated[name].text if name in stated else "") or name
+    return stated[name].text or name

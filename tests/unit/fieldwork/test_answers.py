@@ -36,8 +36,12 @@ def call() -> Iterator[Call]:
         engine.eval(f"var run; (() => {{ {DRAW} {SOURCE} run = (code) => eval(code); }})()")
 
         def in_engine(name: str, *arguments: Any) -> Any:
-            parts = ", ".join(json.dumps(one) for one in arguments).replace('"undefined"', "undefined")
-            return json.loads(engine.eval(f"JSON.stringify(run({json.dumps(f'{name}({parts})')}) ?? null)"))
+            parts = ", ".join(json.dumps(one) for one in arguments).replace(
+                '"undefined"', "undefined"
+            )
+            return json.loads(
+                engine.eval(f"JSON.stringify(run({json.dumps(f'{name}({parts})')}) ?? null)")
+            )
 
         yield in_engine
 
@@ -142,7 +146,9 @@ def test_what_is_open_is_said(
 
 
 def pages(call: Call, *sections: str | None) -> list[int]:
-    questions = [{"name": str(k)} | ({"section": one} if one else {}) for k, one in enumerate(sections)]
+    questions = [
+        {"name": str(k)} | ({"section": one} if one else {}) for k, one in enumerate(sections)
+    ]
     found = call("pagesOf", questions)
     assert [one for page in found for one in page] == questions
     return [len(page) for page in found]

@@ -264,9 +264,9 @@ def test_a_joint_report_has_one_bound_and_its_own_module() -> None:
     )
     assert "There is one report on all questions together" in text
     assert "With your report it is right in at most 75 of 100 cases" in text
-    assert "drawJoint(form, answers, words" in text
-    patterns = Reader(
-        page(Survey({"a": ["no", "yes"], "b": ["x", "y"]}, epsilon="log(3)", scheme="joint"), TO)
-    )
+    assert "choosePattern" not in text
+    text = page(Survey({"a": ["no", "yes"], "b": ["x", "y"]}, epsilon="log(3)", scheme="joint"), TO)
+    assert "choosePattern(patterns, codes, words)" in text
+    patterns = Reader(text)
     assert 0.5 < json.loads(patterns.texts["data"])["agreement"] / 2**53 <= 0.75
-    assert "drawJoint(form, answers, words" not in page(Survey({"a": COIN}), TO)
+    assert "choosePattern" not in page(Survey({"a": COIN}), TO)
