@@ -53,6 +53,7 @@ export function makeQuestions(form, say) {
 
   /** A value changed: what is not asked any more is forgotten, and marks go where there is an answer. */
   function follow() {
+    byId("incomplete").hidden = true;  // not when a field is left: the button must not move below a pointer
     isAsked = applies(form, answers());
     forgetHidden(isAsked, values);
     for (const question of shown()) {
@@ -215,7 +216,6 @@ export function makeQuestions(form, say) {
   function turn(to) {
     page = to;
     isTried = false;
-    byId("incomplete").hidden = true;
     build();
     (byId("section").hidden ? byId("progress") : byId("section")).focus();
   }
@@ -248,7 +248,6 @@ export function makeQuestions(form, say) {
     if (byId("consent")) byId("consent").checked = false;
     page = 0;
     isTried = false;
-    byId("incomplete").hidden = true;
     build();
   }
 
@@ -257,6 +256,5 @@ export function makeQuestions(form, say) {
     isAgreed = target.checked;
     follow();
   });
-  byId("questions").addEventListener("change", () => { byId("incomplete").hidden = true; });
   return { answers, begin, build, isComplete };
 }

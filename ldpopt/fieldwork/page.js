@@ -35,7 +35,7 @@ function answerText(question, label) {
   if (label === missing_answer) return make("span", {}, words.no_answer);
   if (label === not_asked) return make("span", {}, words.not_asked);
   if (ticks && label === "none") return make("span", {}, words.none);
-  if (ticks && !ticks.includes(label)) return own(label.split(";").map((tick) => wordsFor(tick) ?? tick).join(" + "));
+  if (ticks && !ticks.includes(label)) return own(label.split(";").map((tick) => wordsFor(tick) ?? (tick === missing_answer ? words.no_answer : tick)).join(" + "));
   if (number?.starts === undefined) return own(label);
   const { least, most } = boundsOf(number)[answers.filter((other) => other !== missing_answer).indexOf(label)];
   return make("span", {}, least === most ? String(least) : fill(words.from_to, { least, most }));

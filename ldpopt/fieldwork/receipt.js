@@ -28,10 +28,14 @@ export function likeliest(masses) {
   return { rows: order.slice(0, SHOWN).sort((a, b) => a - b), others: rest.length ? [rest.at(-1), rest[0]] : null };
 }
 
+/** Whether somebody can give an answer on the page: declining is a tick for the masses, and ticked alone. */
+export const canBeGiven = ({ ticks, missing_answer }, answer) =>
+  !ticks || answer === missing_answer || !answer.split(";").includes(missing_answer);
+
 /** The mean mass of the answers with a tick and of those without, for each tick; declining is neither. */
 export function tickMasses(ticks, answers, masses, declined) {
   const mean = (rows) => rows.reduce((sum, row) => sum + masses[row], 0) / rows.length;
-  const sets = [...answers.keys()].filter((row) => answers[row] !== declined);
+  const sets = [...answers.keys()].filter((row) => !answers[row].split(";").includes(declined));
   return ticks.filter((tick) => tick !== declined).map((tick) => {
     const has = (row) => answers[row].split(";").includes(tick);
     return { tick, ticked: mean(sets.filter(has)), others: mean(sets.filter((row) => !has(row))) };
@@ -40,7 +44,7 @@ export function tickMasses(ticks, answers, masses, declined) {
 
 /** The words for columns of reports. `say` has the words of the language that is read; see page.js. */
 export function makeReceipt({ columns, questions, fakes, agreement, say }) {
-  const list = (tag, items) => make(tag, {}, ...items.map((parts) => make("li", {}, ...parts)));
+  const list = (items) => make("ul", {}, ...items.map((parts) => make("li", {}, ...parts)));
   const title = (name) => (columns[name].of.length === 1 ? say.text(questions.get(columns[name].of[0])) : say.together(columns[name].of));
   const ofOne = (name) => (columns[name].of.length === 1 ? questions.get(columns[name].of[0]) : null);
 
@@ -74,11 +78,11 @@ export function makeReceipt({ columns, questions, fakes, agreement, say }) {
         [say.answer(question, tick), ": ", fill(words.tick_share, { ticked: percent(ticked, words), others: percent(others, words) })]);
       const declined = question.answers.indexOf(question.missing_answer);
       if (declined >= 0) found.push([say.answer(question, question.missing_answer), ": ", number(masses[declined])]);
-      return [words.shares_of_ticks, list("ul", found)];
+      return [words.shares_of_ticks, list(found)];
     }
     const { rows, others } = likeliest(masses), found = rows.map((one) => [row(name, one), ": ", number(masses[one])]);
     if (others) found.push([fill(words.others, { least: percent(others[0], words), most: percent(others[1], words) })]);
-    return [words.shares_of, list("ul", found)];
+    return [words.shares_of, list(found)];
   }
 
   /** What a report is, and how often every answer gives it. */
@@ -87,11 +91,11 @@ export function makeReceipt({ columns, questions, fakes, agreement, say }) {
     if (report === null) return [term, make("dd", {}, words.no_report)];
     if (patterns) {
       const said = fill(words.reported_joint, { share: percent(agreement, words) });
-      return [term, make("dd", {}, said), make("dd", {}, list("ul", named(name, report).map((one) => [one])))];
+      return [term, make("dd", {}, said), make("dd", {}, list(named(name, report).map((one) => [one])))];
     }
     if (set) {
       const { inside, other } = setMasses(set), said = fill(words.reported_set, { inside: percent(inside, words), other: percent(other, words) });
-      return [term, make("dd", {}, said), make("dd", {}, list("ul", named(name, report).map((one) => [one])))];
+      return [term, make("dd", {}, said), make("dd", {}, ...named(name, report).flatMap((one, place) => (place ? [", ", one] : [one])))];
     }
     const place = reports.indexOf(report), said = fill(words.reported, { number: place + 1, count: reports.length });
     return [term, make("dd", {}, said), make("dd", {}, ...shares(name, place))];
@@ -117,8 +121,9 @@ export function makeReceipt({ columns, questions, fakes, agreement, say }) {
     numbers([JSON.stringify(reports), ...masses.map((one, place) => `${rows[place].textContent}: ${one.join(" ")}`)].join("\n"));
     if (masses.length * reports.length > MAX_CELLS) return [head, exact];
     const top = reports.map((_, place) => make("th", { scope: "col" }, String(place + 1)));
+    const question = ofOne(name), isShown = (_, place) => !question?.ticks || canBeGiven(question, question.answers[place]);
     const body = shownMasses(column, fakes).map((one, place) => make("tr", {}, make("th", { scope: "row" }, rows[place]),
-      ...one.map((mass) => make("td", {}, fill(words.percent, { number: percent(mass, words) })))));
+      ...one.map((mass) => make("td", {}, fill(words.percent, { number: percent(mass, words) }))))).filter(isShown);
     const table = make("table", { class: "odds" }, make("thead", {}, make("tr", {}, make("td", {}), ...top)), make("tbody", {}, ...body));
     return [head, make("div", { class: "wide", tabindex: 0, role: "region", "aria-label": head.textContent }, table), exact];
   }
