@@ -12,7 +12,7 @@ from ldpopt.fieldwork.messages import Message, MessageReader
 from ldpopt.fieldwork.upkeep import Files, StoreStatus, remove_order, require_usable, status_in
 from ldpopt.foundation import optional
 from ldpopt.foundation.numbers import listed_items, require_kind
-from ldpopt.surveys.form import columns_of, form_digest
+from ldpopt.surveys.form import form_digest
 from ldpopt.surveys.survey import Survey
 from ldpopt.tables.database import (
     ID,
@@ -97,7 +97,7 @@ class Store:
         self.digest = form_digest(form)
         self.used = 0  # invitations that `add` has used
         self._where = without_password(str(url))
-        _require_columns({"question": columns_of(form), "field": survey.fields})
+        _require_columns({"question": form["columns"], "field": survey.fields})
         if survey.fields and invited is False:
             raise StatementError(
                 f"the fields {', '.join(survey.fields)} come with an invitation",
@@ -106,7 +106,7 @@ class Store:
                 do="leave invited=False out, or the fields of the survey",
             )
         self._engine = open_database(url, new=True, single=True)
-        self._make_tables(columns_of(form))
+        self._make_tables(form["columns"])
         try:
             with database_errors(self._where), self._engine.begin() as connection:
                 self._require_encoding(connection)

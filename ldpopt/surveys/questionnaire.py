@@ -19,6 +19,8 @@ from ldpopt.foundation.numbers import listed_items, require_choice, require_text
 from ldpopt.mechanism.files import epsilon_of_odds, odds_of_person
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import OneQuestion, Question
+from ldpopt.privacy.plain import MisstatedError
+from ldpopt.problem.modelfile.page import dotted
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.workload import Workload
 from ldpopt.solving.solve import solve
@@ -49,7 +51,7 @@ class Questionnaire:
         *,
         epsilon: float | str | None = None,
         scheme: Scheme = "split",
-        title: str = "",
+        title: str | Mapping[str, str] = "",
         weights: str | None = None,
         sample: Sample | None = None,
         words: Mapping[str, Any] | None = None,
@@ -60,9 +62,9 @@ class Questionnaire:
                 "a survey needs questions", code="no-question", do='pass {"name": mechanism, ...}'
             )
         require_choice(scheme, SCHEMES, "scheme")
-        _require_text("title", title, "pass text")
+        if not isinstance(title, Mapping):
+            _require_text("title", title, "pass text, or a table of texts by language")
         _require_text("weights", weights, "name the column of the weights")
-        self.title = title
         self.scheme = scheme
         self.sample = Sample.read(sample, weights)
         self.fields = read_fields(fields, self.weights)
@@ -76,7 +78,13 @@ class Questionnaire:
             self.one_question = OneQuestion(len(self.questions), scheme == "fake_data")
         if self.has_fake_data:
             self._require_fake_data_possible()
-        self.words = FormWords.read({} if words is None else words, self.questions)
+        try:
+            self.words = FormWords.read(
+                {} if words is None else words, self.questions, title, self.fields
+            )
+        except MisstatedError as error:
+            raise error.restated(StatementError, where=dotted(("words", *error.key))) from None
+        self.title = self.words.first.title
         if not self._fits:
             each = ", ".join(f"{name} {spent:.6g}" for name, spent in self.budgets.items())
             total = f"{self.epsilon:.9g}"
