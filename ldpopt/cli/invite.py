@@ -47,6 +47,8 @@ def invite(
         option("--smallest N", "Refuse groups of fewer people (default: 5; 1 insists).", min=1),
     ] = None,
     to: options.Database = "sqlite:///reports.db",
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
     json: options.Json = None,
 ) -> None:
     """Write links to the page of a survey, each for one report.

@@ -31,6 +31,8 @@ def status(
     output: Annotated[
         str | None, new_file("-o --output FILE", "The links that were not used: a new CSV file.")
     ] = None,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
     json: options.Json = None,
 ) -> None:
     """Show what is in a database of reports.

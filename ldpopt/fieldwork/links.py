@@ -23,6 +23,7 @@ from ldpopt.fieldwork.invitations import (
 )
 from ldpopt.fieldwork.messages import hash_of
 from ldpopt.surveys.survey import Survey
+from ldpopt.tables.csv_format import csv_format
 
 COLUMN, PEOPLE = "link", "people"  # columns of a list of links, and of groups
 LINK = re.compile(r"#i=([0-9a-f]{32})(?![0-9a-f])")
@@ -167,11 +168,12 @@ def unused_rows(url: str, path: str) -> tuple[list[dict[str, str]], int]:
 
 def _rows_of(path: str, do: str) -> list[dict[str, str]]:
     """The rows of a CSV file, at least one, by the names in its first line."""
-    why = ""
+    stated = csv_format()
+    encoding = "utf-8-sig" if stated.encoding == "utf-8" else stated.encoding
     rows: list[dict[Any, Any]] = []
     try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file, strict=True)
+        with open(path, newline="", encoding=encoding) as file:
+            reader = csv.DictReader(file, strict=True, delimiter=stated.separator)
             rows = list(reader)
             names = list(reader.fieldnames or ())
     except (OSError, UnicodeError, csv.Error) as error:
@@ -181,7 +183,7 @@ def _rows_of(path: str, do: str) -> list[dict[str, str]]:
         raise ModelFileError("the list has no rows", code="no-rows", where=path, do=do)
     if len(set(names)) < len(names) or (len(names) == 1 and ";" in names[0]):
         why = f"the first line is {';'.join(names)}"
-        do = "write each name once, with commas between them"
+        do = "write each name once, with commas between them, or pass --separator ';'"
         raise ModelFileError(why, code="header", where=path, do=do)
     for number, row in enumerate(rows, 2):
         if None in row or None in row.values():

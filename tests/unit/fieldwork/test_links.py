@@ -226,6 +226,22 @@ def test_lists_that_cannot_be_read_are_refused(text, code):
     assert json.loads(done.stdout)["error"]["code"] == code
 
 
+def test_lists_may_have_another_separator_and_encoding(url):
+    """As a spreadsheet program saves them, also the list of links."""
+    survey = Survey(SURVEY.questions, fields={"region": ("Köln", "Bonn")})
+    survey.save("survey.json")
+    Path("strata.csv").write_text("people;region\n6;Köln\n5;Bonn\n", "latin-1")
+    as_saved = ("--separator", ";", "--encoding", "latin-1")
+    assert invite("--groups", "strata.csv", *as_saved).exit_code == 0
+    rows = rows_in("links.csv")
+    assert [row["region"] for row in rows] == ["Köln"] * 6 + ["Bonn"] * 5
+    saved = "".join(f"{row['region']};{row['link']}\n" for row in rows)
+    Path("saved.csv").write_text(f"region;link\n{saved}", "latin-1")
+    done = run_cli("survey", "status", url, "--links", "saved.csv", "-o", "u.csv", *as_saved)
+    assert done.exit_code == 0
+    assert rows_in("u.csv") == rows
+
+
 def test_options_that_do_not_go_together_are_refused():
     write_rows("strata.csv", [{"people": 30, **NORTH}])
     wrong = ((), (30, "--groups", "strata.csv"), ("--groups", "strata.csv", "--keep", "region"))
