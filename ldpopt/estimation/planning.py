@@ -185,8 +185,8 @@ def plan_sample(
 def ratio_variances(
     source: ListedSource, excluded: Sequence[int], priors: Float, prior: Float | None
 ) -> Float:
-    r"""Variances of one person's value in :math:`t = a / D`, shape (k,), where ``D`` is the share of
-    the people who are in none of the ``excluded`` numbers; of these numbers their own.
+    r"""Variances of one value in :math:`t = a / D`, shape (k,), with ``D`` the share of the
+    people who are in none of the ``excluded`` numbers; of these numbers their own.
 
     ``priors`` has a distribution of the source's answers for each answer of the question, and
     ``prior`` is that of these answers; default: for each number the worst of two answers.

@@ -147,26 +147,26 @@ def filled_codes(
     An answer to a question that somebody is not asked is refused with its row. Missing answers
     are counted.
     """
-    found: dict[str, Codes] = {}
+    filled: dict[str, Codes] = {}
     known: dict[str, Bools] = {}
     for name, question in questions.items():
         given = codes[name]
         known[name] = (given != MISSING) & (given != question.missing_code)
         if not is_conditional(question, questions):
-            found[name] = given
+            filled[name] = given
             continue
-        asked, is_false = is_asked(question, questions, found, known)
-        gates = np.stack([found[gate] for gate in question.only_if])
+        asked, is_false = is_asked(question, questions, filled, known)
+        gates = np.stack([filled[gate] for gate in question.only_if])
         is_open = (gates == MISSING).any(axis=0)  # an answer before is missing, and refused
         is_wrong = ~asked & ~is_open & (given != MISSING)
         if is_wrong.any():
             row = first_row + int(np.argmax(is_wrong))
             raise _not_asked(question, f"{missing[name].where}, row {row}")
         there = question.fill_missing(np.where(asked, given, SKIPPED), missing[name], first_row)
-        found[name] = np.where(asked, there, codes_otherwise(question, is_false))
-        found[name][is_open] = MISSING
+        filled[name] = np.where(asked, there, codes_otherwise(question, is_false))
+        filled[name][is_open] = MISSING
         known[name] = np.where(asked, known[name], is_false)
-    return found
+    return filled
 
 
 def _not_asked(question: Any, where: str) -> StatementError:

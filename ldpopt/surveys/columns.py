@@ -69,7 +69,7 @@ def with_trees(stated: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Tre
 
 def columns_of(
     questions: Mapping[str, Question],
-    found: Mapping[str, TreeQuestion],
+    known: Mapping[str, TreeQuestion],
     limit: Budget | None,
     scheme: str,
     pairs: Pairs = (),
@@ -79,25 +79,25 @@ def columns_of(
     """
     require_conditions(questions)
     trees = trees_of(questions)
-    _require_found(trees, found, pairs)
+    _require_found(trees, known, pairs)
     _require_together(pairs, trees)
     first = {name: root for root, names in trees.items() for name in names}
     waiting = [
         name
         for name, question in questions.items()
-        if isinstance(question.source, Workload) and first.get(name, name) not in found
+        if isinstance(question.source, Workload) and first.get(name, name) not in known
     ]
     fixed = [
-        found.get(name, question) for name, question in questions.items() if name not in waiting
+        known.get(name, question) for name, question in questions.items() if name not in waiting
     ]
     fixed = [each for each in fixed if not isinstance(each.source, Workload)]
     budgets = _budgets(waiting, fixed, limit, scheme)
     asked: dict[str, Question] = {}
     solved: dict[str, Question] = {}
-    for name, question in questions.items():
+    for name in questions:
         if first.get(name, name) == name:
             names = trees.get(name, (name,))
-            asked[name] = found[name] if name in found else solved_column(
+            asked[name] = known[name] if name in known else solved_column(
                 {each: questions[each] for each in names},
                 budget_of([budgets[each] for each in names if each in budgets], scheme),
                 pairs=pairs,
@@ -139,8 +139,8 @@ def solved_column(
     (name, question), *others = parts.items()
     if others:
         assert epsilon is not None
-        own = tuple(pair for pair in pairs if set(pair) <= set(parts))
-        return TreeQuestion.of(parts, tree_source(parts, epsilon, priors, own), own)
+        tables = tuple(pair for pair in pairs if set(pair) <= set(parts))
+        return TreeQuestion.of(parts, tree_source(parts, epsilon, priors, tables), tables)
     if not isinstance(question.source, Workload):
         return question
     assert epsilon is not None
@@ -189,7 +189,7 @@ def _budgets(
 
 
 def budget_of(budgets: Sequence[Budget], scheme: str) -> Budget | None:
-    """The budget of a column: the sum of those of its questions, or that of each if one is drawn."""
+    """The budget of a column: the sum over its questions, or that of each if one is drawn."""
     if not budgets:
         return None
     if scheme in ("one_question", "fake_data") or len(budgets) == 1:
@@ -197,13 +197,13 @@ def budget_of(budgets: Sequence[Budget], scheme: str) -> Budget | None:
     return Budget(sum((each.lower_nats for each in budgets), Fraction(0)))
 
 
-def _require_found(trees: Trees, found: Mapping[str, TreeQuestion], pairs: Pairs) -> None:
+def _require_found(trees: Trees, known: Mapping[str, TreeQuestion], pairs: Pairs) -> None:
     """Refuse a tree that was found for other questions than depend on each other, or without a
     table that is wanted.
     """
-    for name, tree in found.items():
-        own = tuple(pair for pair in pairs if set(pair) <= set(tree.parts))
-        if trees.get(name) != tuple(tree.parts) or tree.pairs != own:
+    for name, tree in known.items():
+        tables = tuple(pair for pair in pairs if set(pair) <= set(tree.parts))
+        if trees.get(name) != tuple(tree.parts) or tree.pairs != tables:
             raise StatementError(
                 f"the report of {name!r} is not about the questions that depend on each other",
                 code="tree-questions",

@@ -133,8 +133,8 @@ def read_survey_file(path: FilePath, kind: type[Kind]) -> Kind:
             weights=data["weights"],
             sample=_read_sample(table["sample"]) if "sample" in data else None,
             words=data.get("words"),
-            fields=data.get("fields"),
             pairs=pairs,
+            fields=data.get("fields"),
         )
         if data["epsilon"] != finite_or_none(survey.epsilon):
             raise table["epsilon"].error(f"the reports have epsilon {survey.epsilon:.9g}")

@@ -135,8 +135,8 @@ def read_joint(
 ) -> YesNoPatterns | Design:
     """Read what draws a joint report from the data of its certificate."""
     if isinstance(data, dict) and data.get("format") == FORMAT:
-        pairs = {name: question.inputs for name, question in questions.items()}
-        return YesNoPatterns(pairs, YesNoCertificate.from_dict(data, where))
+        answers = {name: question.inputs for name, question in questions.items()}
+        return YesNoPatterns(answers, YesNoCertificate.from_dict(data, where))
     claim = certificate_from_dict(data, where)
     if not isinstance(claim, DesignCertificate) or not same_workload(
         claim.workload, joint_workload(questions, pairs)

@@ -44,8 +44,17 @@ class Questionnaire:
 
     It has facts only: what draws each column of reports, what estimates it, and what a person
     spends. The functions beside it act on a questionnaire (`randomize`, `count`, `estimates`,
-    `form`), and so need no `Survey`, which has them all as methods. The arguments are those of
-    `Survey`.
+    `form`), and so need no `Survey`, which has them all as methods.
+
+    Parameters
+    ----------
+    questions, epsilon, scheme, title, weights, sample, words, fields, pairs
+        As those of `Survey`.
+
+    Raises
+    ------
+    StatementError
+        As `Survey`.
     """
 
     def __init__(
@@ -58,8 +67,8 @@ class Questionnaire:
         weights: str | None = None,
         sample: Sample | None = None,
         words: Mapping[str, Any] | None = None,
-        fields: Mapping[str, Sequence[str]] | None = None,
         pairs: Sequence[tuple[str, str]] = (),
+        fields: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         if not isinstance(questions, (Mapping, JointQuestion)) or not questions:
             raise StatementError(
@@ -74,16 +83,7 @@ class Questionnaire:
         self.fields = read_fields(fields, self.weights)
         self.limit = None if epsilon is None else Budget(epsilon)
         self.joint = _read_joint(questions, self.limit, pairs) if scheme == "joint" else None
-        if self.joint is not None:
-            self.questions = self.joint.questions
-            self.pairs: Pairs = self.joint.pairs
-            self.asked: dict[str, Question] = {JOINT: self.joint}
-        else:
-            stated, trees = with_trees(questions)
-            read = {name: _read_question(name, question) for name, question in stated.items()}
-            found = [pair for tree in trees.values() for pair in tree.pairs]
-            self.pairs = read_pairs(pairs, list(read)) or tuple(found)
-            self.questions, self.asked = columns_of(read, trees, self.limit, scheme, self.pairs)
+        self._read_columns(questions, pairs)
         self._require_own_columns()
         self.one_question: OneQuestion | None = None
         if scheme in ("one_question", "fake_data") and len(self.asked) > 1:
@@ -97,17 +97,34 @@ class Questionnaire:
         except MisstatedError as error:
             raise error.restated(StatementError, where=dotted(("words", *error.key))) from None
         self.title = self.words.first.title
-        if not self._fits:
-            each = ", ".join(f"{name} {spent:.6g}" for name, spent in self.budgets.items())
-            total = f"{self.epsilon:.9g}"
-            if float(total) <= float(self.limit or 0.0):  # a difference beyond nine digits
-                total = repr(self.epsilon)
-            raise StatementError(
-                f"a person would spend epsilon {total}, more than the {self.limit!r} allowed "
-                f"({each})",
-                code="budget",
-                do="allow a larger budget, or give the questions smaller ones",
-            )
+        self._require_budget_kept()
+
+    def _read_columns(self, stated: Any, pairs: Any) -> None:
+        """Read the questions and what draws their columns of reports."""
+        if self.joint is not None:
+            self.questions = self.joint.questions
+            self.pairs: Pairs = self.joint.pairs
+            self.asked: dict[str, Question] = {JOINT: self.joint}
+            return
+        questions, trees = with_trees(stated)
+        read = {name: _read_question(name, question) for name, question in questions.items()}
+        known = [pair for tree in trees.values() for pair in tree.pairs]
+        self.pairs = read_pairs(pairs, list(read)) or tuple(known)
+        self.questions, self.asked = columns_of(read, trees, self.limit, self.scheme, self.pairs)
+
+    def _require_budget_kept(self) -> None:
+        """Refuse a survey that spends more than its limit."""
+        if self._fits:
+            return
+        each = ", ".join(f"{name} {spent:.6g}" for name, spent in self.budgets.items())
+        total = f"{self.epsilon:.9g}"
+        if float(total) <= float(self.limit or 0.0):  # a difference beyond nine digits
+            total = repr(self.epsilon)
+        raise StatementError(
+            f"a person would spend epsilon {total}, more than the {self.limit!r} allowed ({each})",
+            code="budget",
+            do="allow a larger budget, or give the questions smaller ones",
+        )
 
     def _require_own_columns(self) -> None:
         """Refuse a column with the answers to two questions, or with the weights as well."""

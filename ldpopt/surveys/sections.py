@@ -10,7 +10,7 @@ from pydantic import AllowInfNan, Field
 
 from ldpopt.estimation.report_model import ReportModel
 from ldpopt.foundation.labels import text_of
-from ldpopt.mechanism.questions import Question
+from ldpopt.mechanism.questions import SHARED, Question
 from ldpopt.problem.modelfile.schema import Label, OrderTable, Section, kinds_of, numbers_of_labels
 from ldpopt.surveys.form import MAX_ANSWERS
 from ldpopt.surveys.form_words import FormWords
@@ -99,7 +99,7 @@ class QuestionSection(Section):
         """The question with what draws its reports."""
         missing: Any = "leave_out" if self.missing == "leave" else "refuse"
         asked: dict[str, Any] = {"only_if": self.only_if, "otherwise": self.otherwise}
-        asked |= {"report": self.report or "shared", "edges": self.edges}
+        asked |= {"report": self.report or SHARED, "edges": self.edges}
         if self.technique is not None or isinstance(source, ReportModel):
             named = None if self.technique is None else Technique.read(self.technique)
             answer = self.missing_answer

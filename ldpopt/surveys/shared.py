@@ -171,7 +171,8 @@ class SharedQuestion(Question):
     @cached_property
     def is_asked(self) -> dict[str, Any]:
         """On which paths each question is asked."""
-        return dict(zip(self.questions, asked_on(self.questions, self.paths).T, strict=True))
+        columns: Any = asked_on(self.questions, self.paths).T
+        return dict(zip(self.questions, columns, strict=True))
 
     @cached_property
     def _numbers(self) -> dict[str, JointNumbers]:
@@ -180,7 +181,8 @@ class SharedQuestion(Question):
         """
         numbers = {}
         for name, rows in rows_of(self.questions).items():
-            wanted, estimator = self.source.wanted[rows], self.source.estimator[rows]
+            wanted = self.source.wanted[rows]
+            estimator = self.source.estimator[rows]
             names = tuple(self.questions[name].source.names)
             if self.is_skipped(name):
                 count = len(names)
@@ -248,26 +250,26 @@ class SharedQuestion(Question):
 
     def _variances(self, name: str, numbers: Any, stated: Mapping[str, Float | None]) -> Float:
         """Variances of the numbers of a question, at priors of some questions."""
-        own = stated.get(name)
+        prior = stated.get(name)
         if isinstance(self.source, YesNoPatterns):
-            return self.source.variances_at(np.full(2, 0.5) if own is None else own)
+            return self.source.variances_at(np.full(2, 0.5) if prior is None else prior)
         is_skipped = self.is_skipped(name)
-        if own is None and not is_skipped:
+        if prior is None and not is_skipped:
             return numbers.variances(None)  # type: ignore[no-any-return]
         priors = {}
         for key, question in self.questions.items():
-            prior = stated.get(key)
+            guess = stated.get(key)
             size = len(question.inputs)
-            priors[key] = np.full(size, 1 / size) if prior is None else prior
+            priors[key] = np.full(size, 1 / size) if guess is None else guess
         if not is_skipped:
             return numbers.variances(self.path_prior(priors))  # type: ignore[no-any-return]
         size = len(self.questions[name].inputs)
         missing = self.questions[name].missing_code  # of a worst case nobody leaves it open
-        codes = [code for code in range(size) if own is not None or code != missing]
+        codes = [code for code in range(size) if prior is not None or code != missing]
         rows = np.eye(size)[codes]
         each = np.stack([self.path_prior({**priors, name: row}) for row in rows])
         excluded = self.questions[name].excluded_places(numbers.names)
-        return ratio_variances(numbers, excluded, each, own)
+        return ratio_variances(numbers, excluded, each, prior)
 
     def path_prior(self, priors: Mapping[str, Float]) -> Float:
         """Frequencies of the paths, if answers are independent where they are asked for."""
@@ -373,7 +375,7 @@ def path_workload(
             names.append((name, ASKED))
     for pair in pairs:
         cells, wanted = cells_of(questions, paths, *pair)
-        possible = wanted.any(axis=1)
+        possible = np.asarray(wanted.any(axis=1))
         rows.append(wanted[possible])
         names += [(*pair, *cell) for cell, there in zip(cells, possible, strict=True) if there]
     return Workload(np.vstack(rows), path_labels(questions, paths), names)
@@ -390,7 +392,7 @@ def path_labels(questions: Mapping[str, Question], paths: Iterable[Path]) -> tup
         )
         for path in paths
     )
-    return unique_names(texts)
+    return tuple(map(str, unique_names(texts)))
 
 
 def cells_of(

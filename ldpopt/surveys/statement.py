@@ -92,9 +92,9 @@ class UnsolvedSurvey:
                 title=self.section.title,
                 weights=self.section.weights,
                 sample=self.drawn,
+                pairs=[(one, other) for one, other in self.section.pairs],
                 fields=self.section.fields,
                 words=self.section.words.to_dict(),
-                pairs=[(one, other) for one, other in self.section.pairs],
             )
 
     @property

@@ -84,10 +84,10 @@ def read_trees(
     pairs: Pairs,
 ) -> dict[str, Any]:
     """Read the reports of the trees, each in place of its first question."""
-    found: dict[str, Any] = dict(questions)
+    joined: dict[str, Any] = dict(questions)
     for name, names in trees.items():
         entry = table["trees"].parts()[name].table("of", "design")["design"]
-        own = tuple(pair for pair in pairs if set(pair) <= set(names))
+        tables = tuple(pair for pair in pairs if set(pair) <= set(names))
         parts = {each: questions[each] for each in names}
-        found[name] = read_tree(entry.value, parts, f"{entry.path}: {entry.key}", own)
-    return found
+        joined[name] = read_tree(entry.value, parts, f"{entry.path}: {entry.key}", tables)
+    return joined

@@ -136,13 +136,13 @@ def _require_all_answer(name: str, question: Question, earlier: Mapping[str, Que
 
 def ancestors(name: str, questions: Mapping[str, Question]) -> list[str]:
     """All questions on whose answers it depends whether one is asked, in their order."""
-    found: set[str] = set()
+    before: set[str] = set()
     waiting = [name]
     while waiting:
-        new = set(questions[waiting.pop()].only_if or ()) - found
-        found |= new
+        new = set(questions[waiting.pop()].only_if or ()) - before
+        before |= new
         waiting += new
-    return [each for each in questions if each in found]
+    return [each for each in questions if each in before]
 
 
 def trees_of(questions: Mapping[str, Question]) -> Trees:
