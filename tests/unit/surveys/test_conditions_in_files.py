@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import refused
+from builders import cli_json, cli_output, refused
 from ldpopt import Survey
 from ldpopt.errors import ModelFileError
 from ldpopt.surveys.statement import read_survey
@@ -59,6 +59,19 @@ def test_conditions_of_a_file_are_those_of_the_questions(tmp_path: Path) -> None
     assert asked["why"]["otherwise"] == "none"
     assert survey.budgets["smokes"] == pytest.approx(1.0)  # those of its two questions
     assert survey.budgets["why"] == pytest.approx(0.5)
+
+
+def test_the_commands_say_which_questions_have_one_report(tmp_path: Path) -> None:
+    path = written(tmp_path, FILE)
+    json = tmp_path / "survey.json"
+    for command in (("solve", path, "-o", json), ("check", json), ("audit", json)):
+        shown = " ".join(cli_output("survey", *command).split())
+        # not smoking in two ways or none stated, and smoking with each of three answers
+        assert "one report on smokes, cigarettes: 6 combinations of answers" in shown
+    data = cli_json("survey", "check", json)
+    assert data["reports_of_several"] == [
+        {"column": "smokes", "questions": ["smokes", "cigarettes"], "combinations": 6}
+    ]
 
 
 def test_a_file_keeps_conditions_and_trees(tmp_path: Path) -> None:
