@@ -100,8 +100,8 @@ def _meanings_of_outputs(law: Mechanism) -> list[Meaning]:
 
 
 def likely_answers(channel: Float) -> list[tuple[list[int], float]]:
-    """Of each column of probabilities: the answers nearer to the most likely one than to the least, the
-    most likely ones first, and how many times as often the first of all gives it as the last.
+    """Of each column of probabilities: the answers nearer to the most likely one than to the least,
+    the most likely ones first, and how many times as often the first of all gives it as the last.
 
     An answer that never gives the output is far from all others: if there is one, those that can
     give it are all near.
