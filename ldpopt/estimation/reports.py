@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError, shows_values
 from ldpopt.estimation.channel_counts import PairReader
+from ldpopt.estimation.tallies import NO_GROUP, count_lazy, require_few_groups
 from ldpopt.foundation import optional
 from ldpopt.foundation.labelled import as_counts, is_labelled, is_series, read_labelled
 from ldpopt.foundation.labels import NUMBER, Names, codes
@@ -27,7 +28,7 @@ from ldpopt.foundation.numbers import (
     require_choice,
     short_repr,
 )
-from ldpopt.mechanism.files import require_drawn_by
+from ldpopt.mechanism.files import require_drawn_by, require_origin_of
 from ldpopt.tables.coding import (
     MISSING,
     TREATMENTS,
@@ -40,14 +41,21 @@ from ldpopt.tables.coding import (
 )
 from ldpopt.tables.database import DatabaseRows
 from ldpopt.tables.files import position_of, reading
-from ldpopt.tables.frames import as_arrow, as_frame, codes_of, column_of, gathered, is_partitioned
+from ldpopt.tables.frames import (
+    as_arrow,
+    as_frame,
+    as_lazy,
+    codes_of,
+    column_of,
+    gathered,
+    is_partitioned,
+)
+from ldpopt.tables.origin import origin_of_table
 
 if TYPE_CHECKING:
     from ldpopt.estimation.counts import Counts, ReportSource
 
 ALL = None  # the group of all people
-NO_GROUP = "(missing)"  # the group of those whose group is missing
-MAX_GROUPS = 1000  # largest number of groups
 
 
 def counted(reports: Any, alphabet: Names, weights: Any = None) -> NDArray[np.int64] | None:
@@ -101,12 +109,19 @@ def count_frame(
     if is_partitioned(table):
         if not isinstance(weights, (str, type(None))):
             raise no_names()
+        require_origin_of(origin_of_table(table), column, source.digest, "the table")
         merged: dict[Hashable, Any] = {}
         for part in gathered(
-            table, lambda part, _: count_frame(source, part, column, weights, missing, by)
+            table,
+            lambda part, _: count_frame(source, part, column, weights, missing, by),
+            (column, source.beside, weights, by),
         ):
             merged |= {group: counts + merged.get(group, 0) for group, counts in part.items()}
         return merged
+    if (lazy := as_lazy(table)) is not None:
+        if not isinstance(weights, (str, type(None))):
+            raise no_names()
+        return count_lazy(source, lazy, column, by, weights, missing)
     frame = as_frame(table)
     numbers = column_of(frame, weights).to_numpy() if isinstance(weights, str) else weights
     numbers = report_weights(numbers, table, len(frame))
@@ -253,21 +268,10 @@ def _coded(
     return list(known), places[codes]
 
 
-def require_few_groups(names: Sequence[Hashable], where: str) -> None:
-    """Refuse a column of groups with many values."""
-    if len(names) > MAX_GROUPS:
-        raise StatementError(
-            f"there are more than {MAX_GROUPS} groups",
-            code="group-count",
-            where=where,
-            do="name a column with fewer values, such as a region",
-        )
-
-
 def no_names() -> StatementError:
-    """Return the error for a table of Dask without the names of its columns."""
+    """Return the error for a table of Dask, Spark or another engine without names of columns."""
     return StatementError(
-        "a table of Dask needs the names of its columns",
+        "a table that an engine computes needs the names of its columns",
         code="column-of-dask",
         where="Counts.of",
         do="pass column=, and weights= by name",
