@@ -37,7 +37,7 @@ function answerText(question, label) {
   if (ticks && label === "none") return make("span", {}, words.none);
   if (ticks && !ticks.includes(label)) return own(label.split(";").map((tick) => wordsFor(tick) ?? (tick === missing_answer ? words.no_answer : tick)).join(" + "));
   if (number?.starts === undefined) return own(label);
-  const { least, most } = boundsOf(number)[answers.filter((other) => other !== missing_answer).indexOf(label)];
+  const { least, most } = boundsOf(number)[answers.filter((other) => other !== missing_answer && other !== not_asked).indexOf(label)];
   return make("span", {}, least === most ? String(least) : fill(words.from_to, { least, most }));
 }
 
