@@ -6,10 +6,12 @@ import importlib.util
 import json
 import os
 import shutil
+import socket
 import time
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from threading import Thread
@@ -104,12 +106,14 @@ class Driver(ABC):
         """Press keys, one after the other."""
 
     def wait(self, expression: str) -> Any:
-        """Wait until an expression is true."""
+        """Wait until an expression is true, also while another page comes."""
         end = time.monotonic() + seconds(10)
-        while not (value := self.run(expression)):
+        while True:
+            with suppress(Exception):  # there is no page to ask for a moment
+                if value := self.run(expression):
+                    return value
             assert time.monotonic() < end, f"never true: {expression}"
             time.sleep(0.02)
-        return value
 
     def text(self, css: str) -> str:
         """What can be read in an element."""
@@ -203,9 +207,14 @@ class FirefoxDriver(Driver):
 @contextmanager
 def firefox_session() -> Iterator[Any]:
     """A Firefox without a screen, and a new profile."""
-    from marionette_driver.marionette import Marionette
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of a package that it needs
+        from marionette_driver.marionette import Marionette
 
-    session = Marionette(bin=FIREFOX, headless=True)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    session = Marionette(port=port, bin=FIREFOX, headless=True)
     session.start_session()
     try:
         yield session
