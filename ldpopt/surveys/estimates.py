@@ -23,10 +23,11 @@ from ldpopt.estimation.linear import left_inverse
 from ldpopt.estimation.options import Reading
 from ldpopt.estimation.planning import Precision, precision
 from ldpopt.estimation.report_model import ReportModel
-from ldpopt.estimation.reports import ALL, NO_GROUP
+from ldpopt.estimation.reports import ALL
 from ldpopt.estimation.sample import Sample
 from ldpopt.estimation.sampled import SampledPeople
 from ldpopt.estimation.significance import Significance, independence
+from ldpopt.estimation.tallies import NO_GROUP
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
 from ldpopt.foundation.labels import is_among, label_numbers, nearest, text_of
