@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import json
 import os
@@ -207,17 +208,28 @@ class FirefoxDriver(Driver):
 @contextmanager
 def firefox_session() -> Iterator[Any]:
     """A Firefox without a screen, and a new profile."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of a package that it needs
-        from marionette_driver.marionette import Marionette
-
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    session = Marionette(port=port, bin=FIREFOX, headless=True)
-    session.start_session()
+    with quiet():
+        from marionette_driver.marionette import Marionette
+
+        session = Marionette(port=port, bin=FIREFOX, headless=True)
+        session.start_session()
     try:
         yield session
     finally:
-        session.quit()
-        session.cleanup()
+        with quiet():
+            session.quit()
+            session.cleanup()
+            del session
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without the warnings of marionette_driver, which leaves sockets open."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.simplefilter("ignore", ResourceWarning)
+        yield
+        gc.collect()

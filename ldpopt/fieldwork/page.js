@@ -5,7 +5,7 @@ const { form, digest, wording, bytes, to, invited, shared, languages } = data;
 const { columns } = form;
 const questions = new Map(data.questions.map((one) => [one.name, { ...form.questions[one.name], ...one }]));
 const receipt = byId("receipt");
-const ID = /^[0-9a-f]{32}$/, WEIGHT = /^[0-9]{1,11}(\.[0-9]{1,10})?$/;
+const ID = /^[0-9a-f]{32}$/, WEIGHT = /^(0|[1-9][0-9]*)(\.[0-9]+)?$/;
 
 // The language that is read: neither sent nor kept
 

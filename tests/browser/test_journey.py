@@ -18,6 +18,7 @@ from ldpopt.fieldwork import page as page_of
 from ldpopt.surveys.form import form_digest
 from respondent import LINK, whole_survey
 
+pytest.importorskip("ldpopt.surveys.numbers", reason="health.toml asks for numbers")
 HAS_AXE = find_spec("axe_playwright_python") is not None
 NEEDS_AXE = pytest.mark.skipif(not HAS_AXE, reason="no axe-playwright-python")
 OPEN = "Please answer this question, or choose “No answer”."
