@@ -30,6 +30,7 @@ from ldpopt.estimation.reports import (
     no_names,
     report_weights,
 )
+from ldpopt.estimation.tallies import Tallies
 from ldpopt.foundation.documents import Entry, reading_json
 from ldpopt.foundation.files import replacing, strict_object
 from ldpopt.foundation.labels import plain_label
@@ -166,6 +167,56 @@ class Counts:
         if column is None:
             return source.counts_of(reports, weights, missing)
         return source.counts_of_table(reports, column, weights, missing)
+
+    @classmethod
+    def of_rows(
+        cls, source: Mechanism | ReportSource, rows: Any, *, missing: Missing = "refuse"
+    ) -> Counts:
+        """Read counts from the rows of a query that `counts_query` wrote; groups are added up.
+
+        Parameters
+        ----------
+        source : Mechanism, design or frequency protocol
+            The source of the reports.
+        rows : sequence of rows, or dataframe
+            All rows, in any order, as a driver returns them (``cursor.fetchall()``).
+        missing : {"refuse", "leave_out"}
+            What is done with missing reports. Default: ``"refuse"``.
+
+        Returns
+        -------
+        Counts
+            The same as of the table itself, up to the rounding of sums of weights.
+
+        Raises
+        ------
+        StatementError
+            If the rows are not those of such a query, a report cannot come from the source, or a
+            weight is not a finite number from 0 on.
+
+        Examples
+        --------
+        >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+        >>> unused = (None,) * 5
+        >>> Counts.of_rows(coin, [("yes", None, None, 3, *unused), ("no", None, None, 1, *unused)])
+        Counts(4 reports, 'no': 1, 'yes': 3)
+        """
+        read = Tallies.read(rows)
+        return read.counts(source_of(source, "Counts.of_rows"), missing, by_group=False)[ALL]
+
+    @classmethod
+    def by_group(
+        cls, source: Mechanism | ReportSource, rows: Any, *, missing: Missing = "refuse"
+    ) -> dict[Hashable, Counts]:
+        """Read counts of each group from the rows of a query with ``by``; see `of_rows`.
+
+        Raises
+        ------
+        StatementError
+            As `of_rows`, and if there are more than 1000 groups.
+        """
+        read = Tallies.read(rows)
+        return read.counts(source_of(source, "Counts.by_group"), missing)
 
     def __add__(self, other: Any) -> Counts:
         """Counts of both, of the same mechanism."""

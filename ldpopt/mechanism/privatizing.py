@@ -42,7 +42,7 @@ def privatize_frame(
     read = columns_of_answers(questions)
     if not again:
         require_raw(before, read, frame.columns, "the table")
-    _require_other_column(keyed, read)
+    require_other_column(keyed, read)
     ids = [] if keyed is None else ids_of(frame.column(keyed.id), f"column {keyed.id!r}")
     streams = _streams(rng, questions, one_question)
     records = _Records(len(frame), keyed, ids, one_question, streams[-1])
@@ -97,7 +97,7 @@ def _streams(
     return sources if one_question is not None else [*sources, None]
 
 
-def _require_other_column(keyed: Keyed | None, columns: Sequence[Any]) -> None:
+def require_other_column(keyed: Keyed | None, columns: Sequence[Any]) -> None:
     """Refuse a column of answers as ids."""
     if keyed is not None and isinstance(keyed.id, Hashable) and keyed.id in columns:
         raise StatementError(
@@ -242,12 +242,12 @@ def privatize_file(
     require_other_file(name, output)
     read = columns_of_answers(questions)
     _require_protected_once(keep, read, questions)
-    _require_other_column(keyed, read)
+    require_other_column(keyed, read)
     before = read_origin(name)
     with reading(name) as table:
         if not again:
             require_raw(before, read, table.columns, name)
-        answers = _FileOfAnswers.of(table, questions, keep, rng, keyed, one_question)
+        answers = FileOfAnswers.of(table, questions, keep, rng, keyed, one_question)
         if announce is not None:
             used = (*read, *answers.copied)
             announce([column for column in table.columns if column not in used])
@@ -274,7 +274,7 @@ def _require_protected_once(
 
 
 @dataclass
-class _FileOfAnswers:
+class FileOfAnswers:
     """What is read from a file, and written in its place: reports, then the columns that are kept.
 
     A batch has the columns of answers first, and then the copied ones: those that are kept and the
@@ -302,7 +302,7 @@ class _FileOfAnswers:
         rng: Random,
         keyed: Keyed | None,
         one_question: OneQuestion | None,
-    ) -> _FileOfAnswers:
+    ) -> FileOfAnswers:
         """Find the columns in a file."""
         copied = [*keep, *([] if keyed is None or keyed.id in keep else [keyed.id])]
         read = [name for column, each in questions.items() for name in each.columns_read(column)]

@@ -17,10 +17,10 @@ from ldpopt.estimation.identified import Dependence
 from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.estimation.linear import left_inverse
 from ldpopt.estimation.options import Reading
-from ldpopt.estimation.reports import NO_GROUP
 from ldpopt.estimation.sample import Sample
 from ldpopt.estimation.sampled import SampledPeople
 from ldpopt.estimation.significance import Significance, independence
+from ldpopt.estimation.tallies import NO_GROUP
 from ldpopt.foundation.labels import text_of
 from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.files import require_drawn_by

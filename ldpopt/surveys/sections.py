@@ -201,7 +201,9 @@ class SurveySection(Section):
     weights: str | None = None
     sample: SampleSection | None = None
     waves: WavesSection | None = None
-    pairs: list[tuple[str, str]] = Field(default_factory=list)
+    pairs: list[Annotated[list[str], Field(min_length=2, max_length=2)]] = Field(
+        default_factory=list
+    )
     form: FormSection = FormSection()
     question: dict[str, QuestionSection] = Field(default_factory=dict)
     matrix: dict[str, MatrixSection] = Field(default_factory=dict)

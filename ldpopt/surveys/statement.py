@@ -92,7 +92,7 @@ class UnsolvedSurvey:
                 title=self.section.title,
                 weights=self.section.weights,
                 sample=self.drawn,
-                pairs=self.section.pairs,
+                pairs=[(one, other) for one, other in self.section.pairs],
                 fields=self.section.fields,
                 words=self.section.words.to_dict(),
             )
@@ -230,12 +230,17 @@ def _stated_questions(
         source = sources.get(name)
         if source is None:
             source = _workload(section) if section.ticks is None else _shares_of_ticks(section)
-        with page.at("question", name, *([] if section.only_if is None else ["only_if"])):
+        with page.at("question", name):
             question = section.question(source)
-            require_condition(name, question, asked, survey.question)
+        for gate, answers in (question.only_if or {}).items():
+            with page.at("question", name, "only_if", gate):
+                alone = replace(question, only_if={gate: answers})
+                require_condition(name, alone, asked, survey.question)
         asked[name] = question
     with page.at("question"):
         require_conditions(asked)
+    with page.at("pairs"):
+        read_pairs(survey.pairs, list(asked))
     return asked
 
 
