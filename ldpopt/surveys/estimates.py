@@ -25,11 +25,14 @@ from ldpopt.foundation.display import Facts, HasFacts, Table, label
 from ldpopt.foundation.labels import is_among, label_numbers, nearest, text_of
 from ldpopt.foundation.numbers import require_kind, require_text, short_repr, truth
 from ldpopt.frequencies.yes_no import YesNoPatterns
+from ldpopt.mechanism.conditions import NOT_ASKED
+from ldpopt.surveys.asked_twice import AskedTwice, asked_twice
 from ldpopt.surveys.comparisons import (
     SurveyDifferences,
     consistent,
     differences_of_groups,
     differences_of_waves,
+    excluded_of,
     independence_of_groups,
     quantiles_of,
 )
@@ -62,6 +65,9 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         Ends of the classes of numbers that answers stand for, of the questions that have them.
     behaviors : dict name -> tuple of str
         Names of the behaviors of people who do not follow the rule, of the questions with some.
+    asked_twice : tuple of AskedTwice
+        Of each question with a report of its own that not everybody is asked: the share of those
+        who are, by its reports less by those that it depends on, a test of the page's logic.
 
     Examples
     --------
@@ -77,6 +83,7 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
     title: str = ""
     edges: Mapping[str, Sequence[float]] = field(default_factory=dict)
     behaviors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    asked_twice: tuple[AskedTwice, ...] = ()
 
     def __getitem__(self, name: str) -> Estimate:
         if not isinstance(name, str) or name not in self.questions:
@@ -141,11 +148,8 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         notes += _notes_on_behaviors(self)
         answered = list(self.answered)
         if answered:
-            last_labels = {repr(text_of((self[name].labels or ("",))[-1])) for name in answered}
-            notes.append(
-                f"{', '.join(answered)}: shares among those who answered; "
-                f"{' or '.join(sorted(last_labels))} is a share of all people"
-            )
+            notes += _notes_on_answered(self, answered)
+        notes += [each.in_words for each in self.asked_twice]
         notes += _notes_on_sample(self)
         numbers = {
             text_of(group): min((each.n_reports for each in estimates.values()), default=0)
@@ -285,6 +289,26 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         )
 
 
+def _notes_on_answered(estimates: SurveyEstimate, names: Sequence[str]) -> list[str]:
+    """Of whom the shares are, of questions that some people did not answer or were not asked."""
+    notes = []
+    last = {}
+    for name in names:
+        estimate = estimates[name]
+        last[name] = list(map(text_of, (estimate.labels or ())[-excluded_of(estimate) :]))
+    for is_skipped in (False, True):
+        some = [name for name in names if (NOT_ASKED in last[name]) == is_skipped]
+        if not some:
+            continue
+        labels = sorted({repr(text) for name in some for text in last[name]})
+        whose = "were asked and answered" if is_skipped else "answered"
+        notes.append(
+            f"{', '.join(some)}: shares among those who {whose}; {' or '.join(labels)} is a share "
+            "of all people"
+        )
+    return notes
+
+
 def _notes_on_behaviors(estimates: SurveyEstimate) -> list[str]:
     """Of whom the shares are, of questions with people who do not follow the rule."""
     notes = []
@@ -361,7 +385,10 @@ def estimate_survey(
         for name, question in survey.questions.items()
         if question.edges is not None
     }
-    return SurveyEstimate(of_all, by, ordered, survey.title, edges, behaviors)
+    sources = {name: numbers_of(survey, name) for name in survey.questions}
+    sums: Any = {column: sum(by_group.values()) for column, by_group in counts.items()}
+    twice = tuple(asked_twice(survey, of_all, sources, sums))
+    return SurveyEstimate(of_all, by, ordered, survey.title, edges, behaviors, twice)
 
 
 def numbers_of(survey: Questionnaire, name: str) -> Any:

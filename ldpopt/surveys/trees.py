@@ -205,7 +205,7 @@ def as_part(question: Question, parts: Mapping[str, Any]) -> Question:
 
 def with_not_asked(question: Question) -> Question:
     """A question of a workload with the answer "not asked", and its share."""
-    if NOT_ASKED in question.inputs:
+    if NOT_ASKED in question.inputs or not isinstance(question.source, Workload):
         return question
     if isinstance(question, TicksQuestion):
         ticks = (*question.ticks, NOT_ASKED)
