@@ -66,7 +66,7 @@ def read_groups(path: str, fields: Mapping[str, Sequence[str]] | None = None) ->
             for column, part in zip(columns, batch, strict=True):
                 column += part.to_list() if hasattr(part, "to_list") else part.to_pylist()
         first_row = rows.first_row
-    found = list[Group]()
+    groups = list[Group]()
     seen: dict[tuple[str, ...], int] = {}
     for row, (people, *cells) in enumerate(zip(*columns, strict=True), first_row):
         where = f"{path}, row {row}"
@@ -78,9 +78,9 @@ def read_groups(path: str, fields: Mapping[str, Sequence[str]] | None = None) ->
                 where=where,
                 do="state each group once, with the people of both rows",
             )
-        found.append(Group(_people(people, where), dict(zip(names, texts, strict=True))))
-    _require_some(found, path)
-    return found
+        groups.append(Group(_people(people, where), dict(zip(names, texts, strict=True))))
+    _require_some(groups, path)
+    return groups
 
 
 def _require_fields(
@@ -113,11 +113,11 @@ def _require_fields(
         )
 
 
-def _require_some(found: Sequence[Group], path: str) -> None:
+def _require_some(groups: Sequence[Group], path: str) -> None:
     """Refuse a table without groups, or with too many."""
-    if not found or len(found) > MAX_GROUPS:
+    if not groups or len(found) > MAX_GROUPS:
         raise ModelFileError(
-            f"the table has {len(found):,} groups",
+            f"the table has {len(groups):,} groups",
             code="group-count",
             where=path,
             do=f"pass from 1 to {MAX_GROUPS:,} rows",
