@@ -211,7 +211,8 @@ def _check_survey(path: str, json: str | None) -> None:
         epsilon = statement.budgets.get(name) if law is None else law.audit().epsilon
         entry = {"question": name, "answers": len(answers), "epsilon": epsilon}
         entries.append(entry | {"missing": question.missing, "mechanism": question.mechanism})
-    data = {"title": statement.section.title, "epsilon": statement.section.epsilon}
+    title = statement.section.words.first.title
+    data = {"title": title, "epsilon": statement.section.epsilon}
     data |= {"scheme": statement.scheme, "questions": entries}
     rows = [
         [label(e["question"]), *(e[key] for key in ("answers", "epsilon", "missing"))]
@@ -219,7 +220,7 @@ def _check_survey(path: str, json: str | None) -> None:
     ]
     table = Table(["question", "answers", "epsilon", "missing"], rows, words=["missing"], digits=5)
     show(
-        Facts(statement.section.title, [table, f"scheme: {statement.why or statement.scheme}"]),
+        Facts(title, [table, f"scheme: {statement.why or statement.scheme}"]),
         data,
         json,
     )

@@ -17,9 +17,10 @@ from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import Question
-from ldpopt.surveys.form_words import MAX_WAVES, json_digest
+from ldpopt.surveys.form_words import json_digest
 from ldpopt.surveys.joint import JointQuestion
 from ldpopt.surveys.questionnaire import Questionnaire
+from ldpopt.surveys.stated_words import MAX_WAVES
 from ldpopt.surveys.ticks import TicksQuestion
 from ldpopt.tables.database import form_in_database, is_database, without_password
 
@@ -43,18 +44,20 @@ def form_of(survey: Questionnaire, wave: int | None = None) -> dict[str, Any]:
         },
         "columns": {name: _column_form(name, question) for name, question in survey.asked.items()},
     }
-    return form | ({} if number == 1 else {"wave": number})
+    fields = {name: list(values) for name, values in survey.fields.items()}
+    return form | ({"fields": fields} if fields else {}) | ({} if number == 1 else {"wave": number})
 
 
 def _require_drawn_on_devices(survey: Questionnaire) -> None:
     """Refuse a survey whose reports a device cannot draw, or cannot promise anything about."""
-    if survey.sample.columns:
-        is_weight = survey.weights is not None
+    if unknown := [name for name in survey.sample.columns if name not in survey.fields]:
+        is_weight = unknown[0] == survey.weights
         what = "weight" if is_weight else "part of the sample"
         raise StatementError(
-            f"a device does not know a person's {what}, column {survey.sample.columns[0]!r}",
+            f"a device does not know a person's {what}, column {unknown[0]!r}",
             code="weights" if is_weight else "sample-column",
-            do="leave weights and the sample out of the survey, and add them to the reports later",
+            do=f"let it come with the link ([field.{unknown[0]}]), or leave it out of the survey "
+            "and add it to the reports later",
         )
     if survey.channels:
         raise StatementError(
@@ -87,6 +90,8 @@ def form_difference(form: Mapping[str, Any], other: Mapping[str, Any]) -> str:
         value = form.get(key, default)
         if value != other.get(key, default):
             return f"{key} is {short_repr(value)}, not {short_repr(other.get(key, default))}"
+    if form.get("fields", {}) != other.get("fields", {}):
+        return "fields that come with the link are others"
     names = list(form["questions"])
     if names != list(other["questions"]):
         return f"questions are {', '.join(names)}, not {', '.join(other['questions'])}"

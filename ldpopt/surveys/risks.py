@@ -205,13 +205,13 @@ class Risks:
 
     def _shown(self, name: str, answer: Hashable) -> str:
         """An answer in the words of the survey."""
-        words = self.survey.words.questions.get(name)
+        words = self.survey.words.first.questions.get(name)
         text = text_of(answer)
         return text if words is None else words.answers.get(text, text)
 
     def _question_text(self, name: str) -> str:
         """A question as it is asked, or its name."""
-        words = self.survey.words.questions.get(name)
+        words = self.survey.words.first.questions.get(name)
         return (words.text if words is not None else "") or name
 
     def _quoted(self, names: Iterable[str]) -> str:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AllowInfNan, Field
 
 from ldpopt.designing.design import AnyDesign, design
+from ldpopt.errors import StatementError
 from ldpopt.estimation.report_model import ReportModel
 from ldpopt.estimation.sample import Sample
 from ldpopt.foundation.budget import Budget, decimal_of, log_enclosure
@@ -21,6 +22,7 @@ from ldpopt.foundation.labels import nearest
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import Question
 from ldpopt.privacy import PureLDP
+from ldpopt.privacy.plain import MisstatedError
 from ldpopt.problem.modelfile.page import Key, Page
 from ldpopt.problem.modelfile.schema import (
     Label,
@@ -36,8 +38,9 @@ from ldpopt.problem.utility import NAMED
 from ldpopt.problem.workload import Workload
 from ldpopt.solving.solve import solve
 from ldpopt.surveys.account import account_of
-from ldpopt.surveys.form_words import FormSection, FormWords, QuestionWords, require_words
+from ldpopt.surveys.form_words import FormWords
 from ldpopt.surveys.joint import JointQuestion
+from ldpopt.surveys.languages import Text
 from ldpopt.surveys.models import ModelQuestion
 from ldpopt.surveys.own_sources import (
     OWN,
@@ -48,6 +51,7 @@ from ldpopt.surveys.own_sources import (
 )
 from ldpopt.surveys.questionnaire import Kind, Questionnaire
 from ldpopt.surveys.schemes import compare_schemes
+from ldpopt.surveys.stated_words import FormSection, QuestionTexts, require_words
 from ldpopt.surveys.technique import Technique
 from ldpopt.surveys.ticks import TicksQuestion, tick_workload
 
@@ -78,8 +82,9 @@ class QuestionSection(Section):
     share: float | None = Field(default=None, gt=0, le=1)
     missing: Literal["refuse", "answer", "leave"] = "refuse"
     missing_label: Label | None = None
-    text: str = ""
-    answers: dict[str, str] = Field(default_factory=dict)
+    text: Text = ""
+    answers: dict[str, Text] = Field(default_factory=dict)
+    section: str = ""
 
     @property
     def missing_answer(self) -> Label | None:
@@ -132,9 +137,9 @@ class QuestionSection(Section):
         return TicksQuestion(source, missing, self.missing_answer, self.tick_names, columns)
 
     @property
-    def page_words(self) -> QuestionWords:
+    def page_words(self) -> QuestionTexts:
         """Words of the question on the page for respondents."""
-        return QuestionWords(text=self.text, answers=self.answers)
+        return QuestionTexts(text=self.text, answers=self.answers, section=self.section)
 
     @property
     def weights(self) -> Any:
@@ -168,7 +173,7 @@ class SampleSection(Section):
 class SurveySection(Section):
     """The whole file."""
 
-    title: str = ""
+    title: Text = ""
     source: str = ""
     epsilon: float | str | None = None
     scheme: Literal["split", "one_question", "fake_data", "joint", "best"] = "split"
@@ -177,6 +182,16 @@ class SurveySection(Section):
     waves: WavesSection | None = None
     form: FormSection = FormSection()
     question: dict[str, QuestionSection] = Field(min_length=1)
+
+    @property
+    def words(self) -> FormWords:
+        """All texts of the file."""
+        asked = {
+            name: section.page_words.model_dump(exclude_defaults=True)
+            for name, section in self.question.items()
+        }
+        words = self.form.model_dump(exclude_unset=True) | {"questions": asked}
+        return FormWords.read(words, title=self.title)
 
 
 @dataclass(frozen=True)
@@ -202,13 +217,7 @@ class UnsolvedSurvey:
             with self.page.at("question", name):
                 questions[name] = section.question(self._source(name, section))
             with self.page.at("question", name, "answers"):
-                require_words(section.page_words, questions[name])
-        asked = {
-            name: section.page_words
-            for name, section in self.section.question.items()
-            if section.text or section.answers
-        }
-        words = FormWords(**self.section.form.model_dump(), questions=asked).to_dict()
+                require_words(section.page_words, questions[name], self.section.words.languages)
         with self.page.at("epsilon"):
             if self.joint is not None:
                 questions = JointQuestion.of(questions, self.joint.source)
@@ -219,7 +228,7 @@ class UnsolvedSurvey:
                 title=self.section.title,
                 weights=self.section.weights,
                 sample=self.drawn,
-                words=words,
+                words=self.section.words.to_dict(),
             )
 
     @property
@@ -289,6 +298,7 @@ def read_survey(path: FilePath) -> UnsolvedSurvey:
     survey = check(page, SurveySection, page.data)
     for name, question in survey.question.items():
         _require_one_definition(page, name, question)
+    _require_languages(page, survey)
     if survey.waves is not None and survey.form.waves not in (None, survey.waves.count):
         problem = f"[form] states {survey.form.waves} waves, and [waves] {survey.waves.count}"
         do = "state the same number, or remove it from [form]"
@@ -302,6 +312,23 @@ def read_survey(path: FilePath) -> UnsolvedSurvey:
     with page.at("waves", "epsilon"):
         least = Budget(survey.waves.epsilon).share(Fraction(1, survey.waves.count))
     return replace(_unsolved(page, survey.model_copy(update={"epsilon": least})), section=survey)
+
+
+def _require_languages(page: Page, survey: SurveySection) -> None:
+    """Refuse texts that are not there in every language of the survey, and headings of nothing."""
+    try:
+        _ = survey.words
+    except MisstatedError as error:
+        raise page.error(_key_in_file(error.key), error.what, error.do, code=error.code) from None
+    except StatementError as error:
+        raise page.error(("form",), error.what, error.do, code=error.code) from None
+
+
+def _key_in_file(key: Key) -> Key:
+    """Where the file has a text that the words have under a key."""
+    if key[0] == "questions":
+        return ("question", *key[1:])
+    return key if key[0] == "title" else ("form", *key)
 
 
 def _unsolved(page: Page, survey: SurveySection) -> UnsolvedSurvey:

@@ -20,7 +20,14 @@ from ldpopt.foundation.files import readable, replacing
 from ldpopt.foundation.labels import NUMBER, suggestion
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.tables.csv_ import CsvRows, as_csv
-from ldpopt.tables.database import ID, DatabaseRows, is_database, reading_database
+from ldpopt.tables.csv_format import csv_format
+from ldpopt.tables.database import (
+    ID,
+    DatabaseRows,
+    is_database,
+    reading_database,
+    without_password,
+)
 from ldpopt.tables.origin import KEY, read_origin, remove_beside, text_of_origin, write_beside
 from ldpopt.tables.parquet import ENDINGS as PARQUET_ENDINGS
 from ldpopt.tables.parquet import ParquetRows, writing_parquet
@@ -71,6 +78,24 @@ def require_other_file(source: str, target: str) -> None:
         )
 
 
+def require_csv(tables: Sequence[str]) -> None:
+    """Refuse a stated separator or encoding if none of some tables is CSV."""
+    if csv_format().is_stated and tables and not any(map(_is_csv, tables)):
+        where = tables[0]
+        raise ModelFileError(
+            "a separator and an encoding are for CSV, which this is not",
+            code="not-csv",
+            where=without_password(where) if is_database(where) else where,
+            do="leave out --separator and --encoding",
+        )
+
+
+def _is_csv(path: str) -> bool:
+    """Whether a path would be read as CSV."""
+    is_file = not is_database(path) and not os.path.isdir(path)
+    return is_file and Path(path).suffix.lower() in CSV_ENDINGS
+
+
 @contextmanager
 def reading(path: str) -> Iterator[Rows]:
     """Open a table in a file, in a database by its address, or on stdin if the path is ``-``."""
@@ -89,7 +114,7 @@ def reading(path: str) -> Iterator[Rows]:
         try:
             if path == "-":
                 binary = getattr(sys.stdin, "buffer", None)
-                stream = io.BytesIO(sys.stdin.read().encode()) if binary is None else binary
+                stream = binary or io.BytesIO(sys.stdin.read().encode(csv_format().encoding))
             else:
                 stream = stack.enter_context(readable(path).open("rb"))
         except (OSError, ValueError) as error:
@@ -129,10 +154,11 @@ def position_of(rows: Rows, column: str, hint: str = "") -> int:
             do="rename one of them",
         )
     separator = next(
-        (mark for mark in (";", "\t", "|") if len(known) == 1 and mark in known[0]), ""
+        (mark for mark in (";", "\t", "|", ",") if len(known) == 1 and mark in known[0]), ""
     )
     if separator:
-        do = f"the header has {separator!r} between names; save the table with commas"
+        named = "tab" if separator == "\t" else f"'{separator}'"
+        do = f"the header has {named} between names: give --separator {named}, or save with commas"
     elif not shows_values() and (
         len(set(known)) < len(known)
         or any(not name.strip() or NUMBER.fullmatch(name) for name in known)

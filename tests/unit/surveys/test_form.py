@@ -13,8 +13,8 @@ from ldpopt import Mechanism, Survey, UtilityOptimizedLDP, solve
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.mechanism.questions import Question
 from ldpopt.problem.problem import Problem
+from ldpopt.surveys.changed_words import first_difference
 from ldpopt.surveys.form import form_difference, form_digest
-from ldpopt.surveys.form_words import first_difference
 
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
 TOML = """
@@ -81,7 +81,7 @@ def test_words_are_kept_in_the_file_and_the_form_is_the_same(survey, tmp_path):
     again = Survey.load(tmp_path / "survey.json")
     assert again.words == survey.words
     assert again.form() == survey.form() == json.loads(json.dumps(survey.form()))
-    assert again.words.questions["absence"].answers == {"never": "Nie"}
+    assert again.words.first.questions["absence"].answers == {"never": "Nie"}
 
 
 ASKED = {"text": "Rauchen Sie?", "answers": {"no": "Nein", "yes": "Ja"}}
