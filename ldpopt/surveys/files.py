@@ -29,6 +29,7 @@ from ldpopt.surveys.model_files import (
     read_model,
 )
 from ldpopt.surveys.models import ModelQuestion
+from ldpopt.surveys.numbers import NumberQuestion, Numbers
 from ldpopt.surveys.questionnaire import Kind, Questionnaire
 from ldpopt.surveys.technique import Technique
 from ldpopt.surveys.ticks import TicksQuestion, tick_labels, tick_workload
@@ -48,7 +49,7 @@ KEYS = (
 )
 SAMPLE = ("strata", "clusters", "population", "margins")  # keys of a sample, beside the weights
 TICKS = ("ticks", "columns")  # keys of a question with several ticks
-MORE = ("edges", "technique")  # keys of questions that have classes of numbers, or a technique
+MORE = ("edges", "technique", "number")  # keys that some questions have
 MAX_FILE_BYTES = 2**30
 
 
@@ -160,6 +161,8 @@ def _question_to_dict(question: Question) -> dict[str, Any]:
     source = question.source
     data: dict[str, Any] = {"missing": question.missing, "missing_answer": answer}
     data |= more_to_dict(question)
+    if isinstance(question, NumberQuestion):
+        data["number"] = question.number.to_dict()
     if isinstance(question, TicksQuestion):
         data |= {"ticks": list(question.ticks), "columns": list(question.columns)}
     if isinstance(source, Workload):
@@ -185,7 +188,7 @@ def _read_question(entry: Entry, *, is_part: bool) -> Question:
     source = next((key for key in known if key in stated), known[-1])
     ticks = [key for key in TICKS if any(key in stated for key in TICKS)]
     digest = () if is_part or source == "model" else ("digest",)
-    more = [key for key in (("edges",) if is_part else MORE) if key in stated]
+    more = [key for key in (("edges", "number") if is_part else MORE) if key in stated]
     table = entry.table("missing", "missing_answer", *ticks, *digest, *more, source)
     answer = table["missing_answer"]
     instead = (
@@ -196,9 +199,16 @@ def _read_question(entry: Entry, *, is_part: bool) -> Question:
     fields = {"edges": read_edges_of(table["edges"]) if "edges" in more else None}
     if ticks and ("technique" in more or source == "model"):
         raise table["ticks"].error("a technique or a model has no ticks", code="ticks-of-model")
+    if "number" in more and (ticks or "technique" in more or source == "model"):
+        raise table["number"].error(
+            "ticks, a technique or a model are about no number", code="number-of-model"
+        )
     if "technique" in more or source == "model":
         technique = _read_technique(table["technique"], drawn) if "technique" in more else None
         question: Question = ModelQuestion(drawn, missing, instead, technique=technique, **fields)
+    elif "number" in more:
+        numbers = Numbers.read(table["number"].value)
+        question = NumberQuestion(drawn, missing, instead, number=numbers, **fields)
     elif not ticks:
         question = Question(drawn, missing, instead, **fields)
     else:
