@@ -28,6 +28,7 @@ from ldpopt.surveys.languages import (
 )
 from ldpopt.surveys.stated_words import (
     StatedWords,
+    require_fields,
     require_headings,
     require_questions,
     require_whole_characters,
@@ -79,6 +80,7 @@ class FormWords:
     languages: tuple[str, ...]
     data: dict[str, Any]
     names: tuple[str, ...] = ()
+    labels: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def read(
@@ -86,9 +88,10 @@ class FormWords:
         words: Mapping[str, Any],
         questions: Mapping[str, Question] | None = None,
         title: str | Mapping[str, str] = "",
+        fields: Mapping[str, Sequence[str]] | None = None,
     ) -> FormWords:
-        """Check words, as a survey file has them, perhaps against the questions that they are
-        for.
+        """Check words, as a survey file has them, perhaps against the questions and fields that
+        they are for.
         """
         stated = _checked(words)
         languages = _languages(stated)
@@ -111,7 +114,10 @@ class FormWords:
         require_headings(stated)
         if questions is not None:
             require_questions(stated.questions, questions, languages)
-        return cls(stated, languages, data, tuple(questions or stated.questions))
+        if fields is not None:
+            require_fields(stated.fields, fields, languages)
+        labels = {name: tuple(labels) for name, labels in (fields or {}).items()}
+        return cls(stated, languages, data, tuple(questions or stated.questions), labels)
 
     def __eq__(self, other: object) -> bool:
         """Whether other words say the same."""
@@ -174,8 +180,8 @@ class FormWords:
             sections={name: headings.get(name, name) for name in sections},
             questions=questions,
             fields={
-                name: {"": asked.get("text", name), **asked.get("answers", {})}
-                for name, asked in data.get("fields", {}).items()
+                name: _field(name, labels, data.get("fields", {}).get(name, {}))
+                for name, labels in self.labels.items()
             },
             words=shown if code in self.languages else {},
         )
@@ -282,6 +288,12 @@ def _questions(data: Mapping[str, Any], names: Sequence[str]) -> dict[str, Quest
             text, asked.get("answers", {}), section, matrix, heading, row
         )
     return questions
+
+
+def _field(name: str, labels: Sequence[str], stated: Mapping[str, Any]) -> dict[str, str]:
+    """The texts of a field and of its labels in one language."""
+    answers = stated.get("answers", {})
+    return {"": stated.get("text", name)} | {label: answers.get(label, label) for label in labels}
 
 
 def _joined(heading: str, row: str) -> str:

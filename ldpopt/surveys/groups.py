@@ -115,7 +115,7 @@ def _require_fields(
 
 def _require_some(groups: Sequence[Group], path: str) -> None:
     """Refuse a table without groups, or with too many."""
-    if not groups or len(found) > MAX_GROUPS:
+    if not groups or len(groups) > MAX_GROUPS:
         raise ModelFileError(
             f"the table has {len(groups):,} groups",
             code="group-count",

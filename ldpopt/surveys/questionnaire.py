@@ -79,7 +79,9 @@ class Questionnaire:
         if self.has_fake_data:
             self._require_fake_data_possible()
         try:
-            self.words = FormWords.read({} if words is None else words, self.questions, title)
+            self.words = FormWords.read(
+                {} if words is None else words, self.questions, title, self.fields
+            )
         except MisstatedError as error:
             raise error.restated(StatementError, where=dotted(("words", *error.key))) from None
         self.title = self.words.first.title

@@ -14,7 +14,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.labels import nearest, text_of
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.mechanism.questions import Question
-from ldpopt.privacy.plain import MisstatedError
+from ldpopt.privacy.plain import MisstatedError, at_key
 from ldpopt.problem.modelfile.schema import Section
 from ldpopt.surveys.languages import Tag, Text, texts_of
 
@@ -134,7 +134,8 @@ def require_questions(
                 code="question",
                 do=nearest(name, questions),
             )
-        require_words(texts, questions[name], languages)
+        with at_key("questions", name, "answers"):
+            require_words(texts, questions[name], languages)
     last: tuple[str, str] = ("", "")  # the question before, and its matrix
     ended: set[str] = set()
     for name in questions:
@@ -150,6 +151,23 @@ def require_questions(
             )
         ended |= {matrix} if matrix else set()
         last = (name, matrix)
+
+
+def require_fields(
+    stated: Mapping[str, FieldTexts], fields: Mapping[str, Sequence[str]], languages: Sequence[str]
+) -> None:
+    """Refuse words that are not for these fields."""
+    for name, texts in stated.items():
+        if name not in fields:
+            raise MisstatedError(
+                f"there are words for {name!r}, which is not a field",
+                *("fields", name),
+                code="field",
+                do=nearest(name, fields),
+            )
+        if texts.answers:
+            with at_key("fields", name, "answers"):
+                require_different(texts.answers, fields[name], languages, "label")
 
 
 def _require_same_columns(
