@@ -76,8 +76,8 @@ const lawOf = (column) => LAWS[Object.keys(LAWS).find((key) => column[key])];
 
 /** Whether a text is a number of a question, in digits without leading zeros. */
 function isNumber({ number }, text) {
-  if (!number || number.starts || !/^(0|[1-9][0-9]{0,8})$/.test(text)) return false;
-  const { least, most, step } = number;
+  if (!number || !/^(0|[1-9][0-9]{0,8})$/.test(text)) return false;
+  const { least, most, step } = number;  // classes have no least: of them the text is an answer
   return isWhole(Number(text), least, most) && (text - least) % step === 0;
 }
 

@@ -75,7 +75,9 @@ def simulate_survey(
         [
             true
             for name, each in first.items()
-            for true in true_numbers(survey, name, priors[name], each)
+            for true in true_numbers(
+                survey, name, survey.questions[name].input_shares(priors[name]), each
+            )
         ]
     )
     values, low, high = np.moveaxis(numbers, -1, 0)
@@ -93,13 +95,14 @@ def _drawn(survey: Survey, size: int, priors: Mapping[str, Float], draws: Any) -
     behaving: dict[str, Any] = {}
     for name, question in survey.questions.items():
         codes = draws.choice(len(priors[name]), size, p=priors[name])
-        if len(priors[name]) > len(question.inputs):
-            behaving[name] = codes - len(question.inputs)
+        if len(priors[name]) > len(question.given):
+            behaving[name] = codes - len(question.given)
             codes = np.where(behaving[name] < 0, codes, 0)  # others give no answer
         if isinstance(question, TicksQuestion) and question.columns:
             table |= question.columns_of(codes)
         else:
-            table[name] = [question.inputs[code] for code in codes.tolist()]
+            given = question.given
+            table[name] = [given[code] for code in codes.tolist()]
     reports = survey.privatize(optional.pandas.DataFrame(table), rng=draws)
     for name, kinds in behaving.items():
         _put_behaviors(reports, name, survey.questions[name], kinds, draws)
@@ -166,15 +169,15 @@ def supposed_shares(survey: Survey, shares: Mapping[str, Any] | None) -> dict[st
 
 def _prior(question: Question, shares: Any) -> Float:
     """Frequencies of the answers to a question; shares of single ticks make ticks independent."""
-    inputs = tuple(question.inputs)
+    inputs = tuple(question.given)
     if isinstance(question, TicksQuestion) and (
         shares is None or set(shares) <= set(question.ticks)
     ):
         return question.prior({} if shares is None else shares, 0.5 if shares is None else 0.0)
     if shares is None:
-        weights = (
-            question.source.weights if isinstance(question.source, Design) else np.ones(len(inputs))
-        )
+        weights = np.ones(len(inputs))
+        if isinstance(question.source, Design) and np.ptp(question.source.weights) > 0:
+            weights = question.given_shares(question.source.weights)
         return np.asarray(weights / weights.sum())
     if shares is not None and isinstance(question, ModelQuestion):
         behaviors = (

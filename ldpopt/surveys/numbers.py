@@ -4,6 +4,7 @@ classes of them; a mean of many numbers is drawn on a grid.
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_right
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,9 @@ from ldpopt.foundation.labels import text_of
 from ldpopt.foundation.numbers import Float, require_kind, short_repr, whole_number
 from ldpopt.mechanism.grids import Grid
 from ldpopt.mechanism.keyed import Draws
+from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import Question
+from ldpopt.problem.modelfile.page import Key, Page
 from ldpopt.problem.workload import Workload
 from ldpopt.tables.coding import DECIMAL, UNKNOWN, Coder, Codes
 
@@ -264,6 +267,45 @@ class _NumberCoder(Coder):
             where=where,
             do="correct the entry: numbers are not moved into the range",
         )
+
+
+def require_number(page: Page, key: Key, section: Any) -> None:
+    """Refuse a number in a survey file that nobody can give, and keys that have no effect there."""
+    with page.at(*key, "number"):
+        number = Numbers.read(section.number)
+        if section.missing_answer in number.values:
+            raise StatementError(
+                f"the missing answer {section.missing_answer} is one of the numbers",
+                code="number-missing",
+                do='set missing_label to a text, such as "no answer"',
+            )
+    with page.at(*key, "workload"):
+        number.require_room(section.workload)
+    without = ["labels", "ticks", "edges"] + ([] if number.starts else ["values"])
+    if section.workload == "mean" and number.grid != number.labels:
+        without.append("prior")  # of the points of a grid it says nothing
+    for other in without:
+        if getattr(section, other) is not None:
+            raise page.error(
+                (*key, other),
+                f"{other} has no effect together with a number",
+                f"remove {other}",
+                code="no-effect",
+            )
+
+
+def many_masses(question: Question) -> str:
+    """What the masses of a question about a number take of the page, if it has many classes."""
+    law = question.source if isinstance(question.source, Workload) else question.randomizer
+    count = len(question.inputs) - (question.missing_code is not None)
+    is_few = not isinstance(question, NumberQuestion) or count <= FEW_CLASSES
+    if is_few or not isinstance(law, Mechanism):
+        return ""
+    size = len(json.dumps(law.counts.tolist(), separators=(",", ":")))
+    return (
+        f"{count} numbers or classes have {len(law.outputs):,} reports, whose masses take {size:,} "
+        f"bytes of the page for respondents; up to {FEW_CLASSES} classes take at most 32,000"
+    )
 
 
 def describe(question: NumberQuestion) -> str:

@@ -4,6 +4,7 @@ field.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import AllowInfNan, Field
@@ -15,14 +16,15 @@ from ldpopt.problem.modelfile.schema import Label, OrderTable, Section, kinds_of
 from ldpopt.surveys.form_words import FormWords
 from ldpopt.surveys.languages import Text
 from ldpopt.surveys.models import ModelQuestion
-from ldpopt.surveys.own_sources import OWN
+from ldpopt.surveys.numbers import NumberQuestion, Numbers
+from ldpopt.surveys.own_sources import ORDERED, OWN
 from ldpopt.surveys.stated_words import FieldTexts, FormSection, QuestionTexts
 from ldpopt.surveys.technique import Technique
 from ldpopt.surveys.ticks import LISTED_TICKS, TicksQuestion, tick_workload
 
 # names of the workloads that can be estimated for a question
 WORKLOADS = (*kinds_of(OrderTable), "mean")
-DEFINITIONS = ("labels", "ticks", "prior", "utility", "workload", "values")
+DEFINITIONS = ("labels", "number", "ticks", "prior", "utility", "workload", "values")
 OWN_SHARE = ("epsilon", "share")  # how a question has its part of the budget
 OWN_BUDGET = (*OWN, *OWN_SHARE)
 Treatment = Literal["refuse", "answer", "leave"]
@@ -32,6 +34,7 @@ class QuestionSection(Section):
     """``[question.NAME]``: a mechanism's file, or labels and a utility or workload."""
 
     labels: list[Label] | None = Field(default=None, min_length=2)
+    number: dict[str, Any] | None = None
     ticks: list[str] | dict[str, str] | None = None
     prior: dict[str, float] | list[float] | None = None
     utility: str | None = None
@@ -65,8 +68,23 @@ class QuestionSection(Section):
         if self.ticks is not None:
             return list(tick_workload(self.tick_names).inputs)
         labels: list[Any] = list(self.labels if self.labels is not None else self.prior or ())
+        if self.asked_number is not None:
+            labels = list(self.asked_number.inputs(self.workload))
         extra = self.missing_answer
         return labels if extra is None or extra in labels else [*labels, extra]
+
+    @cached_property
+    def asked_number(self) -> Numbers | None:
+        """The numbers that people can give; None if the question asks for no number."""
+        return None if self.number is None else Numbers.read(self.number)
+
+    @property
+    def answer_count(self) -> int:
+        """Number of different answers that people can give."""
+        number = self.asked_number
+        if number is None:
+            return len(self.inputs)
+        return len(number.labels) + (self.missing_answer is not None)
 
     @property
     def answered(self) -> tuple[list[Any], Label | None]:
@@ -97,6 +115,12 @@ class QuestionSection(Section):
             named = None if self.technique is None else Technique.read(self.technique)
             answer = self.missing_answer
             return ModelQuestion(source, missing, answer, technique=named, edges=self.edges)
+        if self.asked_number is not None:
+            has_order = self.utility is None and self.workload in ORDERED
+            edges = self.asked_number.edges if has_order else None
+            return NumberQuestion(
+                source, missing, self.missing_answer, number=self.asked_number, edges=edges
+            )
         if self.ticks is None:
             return Question(source, missing, self.missing_answer, edges=self.edges)
         columns = tuple(self.ticks.values()) if isinstance(self.ticks, dict) else ()
