@@ -13,14 +13,16 @@ from ldpopt.estimation.report_model import ReportModel
 from ldpopt.foundation.labels import text_of
 from ldpopt.mechanism.questions import Question
 from ldpopt.problem.modelfile.schema import Label, OrderTable, Section, kinds_of, numbers_of_labels
+from ldpopt.surveys.form import MAX_ANSWERS
 from ldpopt.surveys.form_words import FormWords
 from ldpopt.surveys.languages import Text
 from ldpopt.surveys.models import ModelQuestion
 from ldpopt.surveys.numbers import NumberQuestion, Numbers
 from ldpopt.surveys.own_sources import ORDERED, OWN
+from ldpopt.surveys.risks import Asked
 from ldpopt.surveys.stated_words import FieldTexts, FormSection, QuestionTexts
 from ldpopt.surveys.technique import Technique
-from ldpopt.surveys.ticks import LISTED_TICKS, TicksQuestion, tick_workload
+from ldpopt.surveys.ticks import TicksQuestion, tick_workload
 
 # names of the workloads that can be estimated for a question
 WORKLOADS = (*kinds_of(OrderTable), "mean")
@@ -131,7 +133,7 @@ class QuestionSection(Section):
         none and can have it: a mechanism of its own has its answers, and many ticks no other one.
         """
         has_answer = all(getattr(self, key) is None for key in OWN)
-        has_answer &= len(self.ticks or ()) < LISTED_TICKS
+        has_answer &= 2 ** (len(self.ticks or ()) + 1) <= MAX_ANSWERS
         if "missing" in self.model_fields_set or (missing == "answer" and not has_answer):
             return self
         return self.model_copy(update={"missing": missing})
@@ -221,6 +223,17 @@ class SurveySection(Section):
     question: dict[str, QuestionSection] = Field(default_factory=dict)
     matrix: dict[str, MatrixSection] = Field(default_factory=dict)
     field: dict[str, FieldSection] = Field(default_factory=dict)
+
+    @property
+    def asked(self) -> Asked:
+        """Which questions have to be answered, by their texts in the first language."""
+        texts = self.words.first.questions
+        required = [
+            texts[name].text or name
+            for name, section in self.question.items()
+            if section.missing == "refuse"
+        ]
+        return Asked(tuple(required), len(self.question))
 
     @property
     def fields(self) -> dict[str, list[str]]:

@@ -28,6 +28,7 @@ from ldpopt.tables.database import (
     reading_database,
     without_password,
 )
+from ldpopt.tables.labels import FORMATS
 from ldpopt.tables.origin import KEY, read_origin, remove_beside, text_of_origin, write_beside
 from ldpopt.tables.parquet import ENDINGS as PARQUET_ENDINGS
 from ldpopt.tables.parquet import ParquetRows, writing_parquet
@@ -43,15 +44,15 @@ PARQUET_MARK = b"PAR1"  # first bytes of a Parquet file
 SPOOL = 1 << 24
 
 
-def kind_of(path: str, more: Sequence[str] = ()) -> Kind:
+def kind_of(path: str, more: Sequence[str] = (), written: Sequence[str] = ()) -> Kind:
     """Kind of a table, by the ending of its file; ``-`` and files without an ending are CSV.
 
-    ``more`` are endings that are read and cannot be written.
+    ``more`` are endings that are read too, and ``written`` those that are written too, by others.
     """
     ending = Path(path).suffix.lower()
-    written = (*CSV_ENDINGS, *PARQUET_ENDINGS)
-    if ending not in written:
-        known = " ".join(filter(None, (*written, *more)))
+    plain = (*CSV_ENDINGS, *PARQUET_ENDINGS)
+    if ending not in plain:
+        known = " ".join(filter(None, (*plain, *more, *written)))
         packed = "unpack the file first; " if ending in PACKED and more else ""
         raise ModelFileError(
             f"a table cannot {'be read from' if more else 'be written to'} a file {ending!r}",
@@ -60,6 +61,16 @@ def kind_of(path: str, more: Sequence[str] = ()) -> Kind:
             do=f"{packed}use one of {known}",
         )
     return "parquet" if ending in PARQUET_ENDINGS else "csv"
+
+
+def result_kind(path: str) -> Literal["csv", "parquet", "sheet"]:
+    """Kind of a table of results or of reports for other programs, which may also be for SPSS or
+    Stata.
+    """
+    ending = Path(path).suffix.lower()
+    if ending in FORMATS:
+        return "sheet"
+    return kind_of(path, written=tuple(FORMATS))
 
 
 def require_other_file(source: str, target: str) -> None:
@@ -80,12 +91,11 @@ def require_other_file(source: str, target: str) -> None:
 
 def require_csv(tables: Sequence[str]) -> None:
     """Refuse a stated separator or encoding if none of some tables is CSV."""
-    if csv_format().is_stated and tables and not any(map(_is_csv, tables)):
-        where = tables[0]
+    if csv_format().is_stated and not any(map(_is_csv, tables)):
         raise ModelFileError(
-            "a separator and an encoding are for CSV, which this is not",
-            code="not-csv",
-            where=without_password(where) if is_database(where) else where,
+            "a separator and an encoding are for tables in CSV, and none is read",
+            code="no-csv",
+            where=", ".join(map(without_password, tables)),
             do="leave out --separator and --encoding",
         )
 
@@ -140,6 +150,14 @@ def reading(path: str) -> Iterator[Rows]:
         yield (CsvRows if kind == "csv" else ParquetRows)(stream, path)
 
 
+def other_separator(columns: Sequence[str]) -> str:
+    """The separator that stands in the only name of a header, as it is stated; empty if there is
+    none.
+    """
+    signs = {";": "';'", "\t": "tab", "|": "'|'", ",": "','"}
+    return next((signs[sign] for sign in signs if len(columns) == 1 and sign in columns[0]), "")
+
+
 def position_of(rows: Rows, column: str, hint: str = "") -> int:
     """Position of a column in a table; a hint is what else to do if there is none."""
     known = list(rows.columns)
@@ -153,12 +171,8 @@ def position_of(rows: Rows, column: str, hint: str = "") -> int:
             where=rows.name,
             do="rename one of them",
         )
-    separator = next(
-        (mark for mark in (";", "\t", "|", ",") if len(known) == 1 and mark in known[0]), ""
-    )
-    if separator:
-        named = "tab" if separator == "\t" else f"'{separator}'"
-        do = f"the header has {named} between names: give --separator {named}, or save with commas"
+    if other := other_separator(known):
+        do = f"the header has {other} between names: give --separator {other}, or save with commas"
     elif not shows_values() and (
         len(set(known)) < len(known)
         or any(not name.strip() or NUMBER.fullmatch(name) for name in known)
@@ -207,18 +221,23 @@ def writing(
 
 
 def copy_reports(source: str, target: str) -> int:
-    """Write the reports of a database to a file, with their origin and without their ids; return
-    their number.
+    """Write the reports of a database or a table to a file, with their origin, and without the ids
+    of a database; return their number.
     """
     count = 0
-    is_csv = kind_of(target) == "csv"
-    with reading_database(source) as rows:
-        places = [place for place, name in enumerate(rows.columns) if name != ID]
-        names = [rows.columns[place] for place in places]
-        with writing(
-            target, names if is_csv else rows.fields(places), read_origin(source)
-        ) as write:
-            for batch in rows.texts(places) if is_csv else rows.batches((), places):
+    with reading(source) as rows:
+        is_stored = isinstance(rows, DatabaseRows)
+        places = [place for place, name in enumerate(rows.columns) if not is_stored or name != ID]
+        fields: Sequence[Any]
+        batches: Iterator[Any]
+        if isinstance(rows, DatabaseRows) and kind_of(target) == "csv":  # needs no arrow
+            fields = [rows.columns[place] for place in places]
+            batches = rows.texts(places)
+        else:
+            fields = rows.fields(places)
+            batches = rows.batches((), places)
+        with writing(target, fields, read_origin(source)) as write:
+            for batch in batches:
                 write(batch)
                 count += len(batch[0])
     return count

@@ -252,7 +252,7 @@ def test_the_treatment_of_missing_answers_is_that_of_the_survey_where_none_is_st
 
 
 def test_too_many_ticks_have_no_answer_more_by_default(tmp_path: Path) -> None:
-    for count, answer in ((8, "no answer"), (9, None)):
+    for count, answer in ((7, "no answer"), (8, None)):
         ticks = json.dumps([f"t{k}" for k in range(count)])
         (tmp_path / "s.toml").write_text(
             f'epsilon = 2.0\nmissing = "answer"\n[question.a]\nticks = {ticks}\n'
