@@ -425,7 +425,14 @@ def number_cases(rng: np.random.Generator) -> list[Case]:
     grid = {"of": ["age"], "grid": [0, 10**8]} | law_of(3, rng)
     large = split | {"questions": {"age": wide}, "columns": {"age": grid}}
     cases += person_cases(large, [{"age": text} for text in ("0", "200", "100000000")], 4, rng)
-    for grid in ([3], [3, 9, 9, 43], [3, 23, 9, 43], [5, 9, 23, 43], [3, 9, 23, 41], [3, 8, 23, 43]):
+    for grid in (
+        [3],
+        [3, 9, 9, 43],
+        [3, 23, 9, 43],
+        [5, 9, 23, 43],
+        [3, 9, 23, 41],
+        [3, 8, 23, 43],
+    ):
         broken = own["age"] | {"grid": grid} | law_of(len(grid) + 1, rng)
         case = {"call": "requireColumn", "column": broken, "questions": questions}
         cases.append(refused | case)

@@ -33,7 +33,7 @@ ROUNDING = b"ldpopt: rounding to a grid"
 
 
 @dataclass(frozen=True)
-class Grid:
+class RoundingGrid:
     """Points among some numbers, ascending, with the first and the last one; ``digest`` is that of
     the mechanism at the points, and ``others`` the number of inputs beside them.
     """

@@ -73,9 +73,10 @@ def _answers_in(frame: Frame, column: Any, question: Any, source: Draws) -> Code
     """Codes of the answers in a column of a dataframe; numbers are rounded with a source."""
     missing = MissingAnswers(f"column {column!r}", question.kind)
     codes = frame.codes(column, question.coder(), missing.where)
-    codes = question.fill_missing(question.placed(codes, source), missing)
+    codes = question.placed(codes, source)
+    filled: Codes = question.fill_missing(codes, missing)
     missing.require_none()
-    return codes
+    return filled
 
 
 def columns_of_answers(questions: Mapping[Any, Question]) -> list[Any]:

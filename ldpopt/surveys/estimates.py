@@ -462,6 +462,13 @@ def estimate_pair(
     survey: Questionnaire, table: Any, names: tuple[str, str], weights: Any, reading: Reading
 ) -> Estimate:
     """Estimate the table of two questions; see `Survey.estimate_pair`."""
+    for each in map(survey.require, names):
+        if survey.questions[each].is_rounded:
+            raise StatementError(
+                f"a table needs the share of each answer, and of {each!r} the mean is reported",
+                code="rounded-pair",
+                do="state classes of the number: number = { starts = [18, 30, 45], most = 99 }",
+            )
     if survey.joint is None:
         pairs, counts = _pairs_of_reports(survey, table, names, weights, survey.sample)
         return estimate_frequencies(pairs, counts, **vars(reading))

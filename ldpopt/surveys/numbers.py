@@ -16,8 +16,8 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labels import text_of
-from ldpopt.foundation.numbers import Float, require_kind, short_repr, whole_number
-from ldpopt.mechanism.grids import Grid
+from ldpopt.foundation.numbers import Float, require_kind, whole_number
+from ldpopt.mechanism.grids import RoundingGrid
 from ldpopt.mechanism.keyed import Draws
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import Question
@@ -167,12 +167,11 @@ class NumberQuestion(Question):
 
     def _require_numbers(self) -> None:
         """Refuse a source whose inputs are not the numbers, or a grid of them for their mean."""
-        labels = tuple(self.inputs)
-        every = self.number.labels
-        if labels[: len(every)] == every:
+        if self._has_all:
             return
+        labels = tuple(self.inputs)
         workload = self.source if isinstance(self.source, Workload) else self._workload
-        points = [label for label in labels if label in self.number.values]
+        points = self._points
         is_grid = not self.number.starts and labels[: len(points)] == tuple(points)
         is_grid &= len(points) > 1 and all(left < right for left, right in pairwise(points))
         is_grid &= bool(points) and (points[0], points[-1]) == (self.number.least, self.number.most)
@@ -190,14 +189,23 @@ class NumberQuestion(Question):
         return getattr(self.source, "workload", None)
 
     @cached_property
-    def grid(self) -> Grid | None:
+    def grid(self) -> RoundingGrid | None:
         """The grid to which answers are rounded; None if every number has a row of its own."""
-        labels = tuple(self.inputs)
-        every = self.number.labels
-        if labels[: len(every)] == every:
+        if self._has_all:
             return None
-        points = tuple(label for label in labels if label in self.number.values)
-        return Grid(points, self.number.values, len(labels) - len(points))
+        points = tuple(self._points)
+        return RoundingGrid(points, self.number.values, len(self.inputs) - len(points))
+
+    @property
+    def _has_all(self) -> bool:
+        every = self.number.labels
+        return tuple(self.inputs)[: len(every)] == every
+
+    @property
+    def _points(self) -> list[int]:
+        """The inputs that are numbers of the question."""
+        values = self.number.values
+        return [label for label in self.inputs if isinstance(label, int) and label in values]
 
     @property
     def is_rounded(self) -> bool:
@@ -210,6 +218,13 @@ class NumberQuestion(Question):
         if self.grid is None:
             return self.inputs
         return (*self.number.values, *self.inputs[len(self.grid.points) :])
+
+    @property
+    def in_words(self) -> tuple[str, ...]:
+        """The answers in words: all numbers as one, or each class, and what is no number."""
+        count = len(self.number.labels)
+        numbers = map(str, self.number.labels if self.number.starts else [self.number])
+        return (*numbers, *map(text_of, self.given[count:]))
 
     def placed(self, codes: Codes, source: Draws) -> Codes:
         """Positions of points of the grid, at random."""
@@ -306,9 +321,3 @@ def many_masses(question: Question) -> str:
         f"{count} numbers or classes have {len(law.outputs):,} reports, whose masses take {size:,} "
         f"bytes of the page for respondents; up to {FEW_CLASSES} classes take at most 32,000"
     )
-
-
-def describe(question: NumberQuestion) -> str:
-    """The answers in words."""
-    others = [text_of(label) for label in question.given[len(question.number.values) :]]
-    return " or ".join([str(question.number), *map(short_repr, others)])

@@ -204,7 +204,9 @@ def _require_one_definition(page: Page, name: str, question: QuestionSection) ->
         _require_none_of(page, key, question, others, "ticks")
         with page.at(*key, "ticks"):
             tick_workload(question.tick_names)
-    elif question.labels is None and question.number is None and not isinstance(question.prior, dict):
+    elif (
+        question.labels is None and question.number is None and not isinstance(question.prior, dict)
+    ):
         raise page.error(
             (*key, "labels"),
             "the labels of the answers are missing",

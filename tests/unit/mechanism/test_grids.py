@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from ldpopt import PureLDP, SecretKey, Workload, design
 from ldpopt.mechanism.exact_draws import TOTAL
-from ldpopt.mechanism.grids import Grid
+from ldpopt.mechanism.grids import RoundingGrid
 from ldpopt.mechanism.keyed import KeyedDraws
 from ldpopt.tables.coding import MISSING
 
 DIGEST = "00" * 32
 POINTS = (3, 9, 23, 43)
-GRID = Grid(POINTS, range(3, 44, 2), others=1)
+GRID = RoundingGrid(POINTS, range(3, 44, 2), others=1)
 
 
 def plain_rounding(points: tuple[int, ...], number: int) -> dict[int, Fraction]:
@@ -35,7 +35,7 @@ def test_the_law_of_a_number_is_the_mixture_of_two_rows(data: st.DataObject) -> 
     numbers = range(2, 2 + step * data.draw(st.integers(3, 40)), step)
     inner = data.draw(st.sets(st.sampled_from(numbers[1:-1]), max_size=6))
     points = (numbers[0], *sorted(inner), numbers[-1])
-    grid = Grid(points, numbers, others=1)
+    grid = RoundingGrid(points, numbers, others=1)
     rows = np.random.default_rng(1).integers(1, 2**40, size=(len(points) + 1, 3))
     for code, number in enumerate(numbers):
         law = plain_rounding(points, number)
@@ -56,7 +56,7 @@ def test_the_law_of_a_number_is_the_mixture_of_two_rows(data: st.DataObject) -> 
 def test_the_audit_at_the_points_is_that_of_all_numbers(epsilon) -> None:
     points = (18, 26, 34, 58, 99)
     law = design(Workload.mean(list(map(float, points)), inputs=points), PureLDP(epsilon)).mechanism
-    grid = Grid(points, range(18, 100))
+    grid = RoundingGrid(points, range(18, 100))
     rows = [grid.masses(code, law.counts) for code in range(82)]
     assert {sum(row) for row in rows} == {TOTAL}
     odds = max(max(column) / min(column) for column in zip(*rows, strict=True))
