@@ -23,10 +23,11 @@ from ldpopt.estimation.linear import left_inverse
 from ldpopt.estimation.options import Reading
 from ldpopt.estimation.planning import Precision, precision
 from ldpopt.estimation.report_model import ReportModel
-from ldpopt.estimation.reports import ALL, NO_GROUP
+from ldpopt.estimation.reports import ALL
 from ldpopt.estimation.sample import Sample
 from ldpopt.estimation.sampled import SampledPeople
 from ldpopt.estimation.significance import Significance, independence
+from ldpopt.estimation.tallies import NO_GROUP
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
 from ldpopt.foundation.labels import is_among, label_numbers, nearest, text_of
@@ -34,6 +35,7 @@ from ldpopt.foundation.numbers import require_kind, require_text, short_repr, tr
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.mechanism.files import require_drawn_by
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.problem.workload import Workload
 from ldpopt.surveys.comparisons import (
     SurveyDifferences,
     consistent,
@@ -47,6 +49,7 @@ from ldpopt.surveys.joint import JOINT
 from ldpopt.surveys.models import behaviors_of, require_no_model
 from ldpopt.surveys.pairs import pair_of
 from ldpopt.surveys.questionnaire import Questionnaire
+from ldpopt.surveys.shared import SharedQuestion
 from ldpopt.surveys.ticks import LISTED_TICKS, TicksQuestion
 from ldpopt.tables.coding import Coder
 
@@ -379,9 +382,12 @@ def estimate_survey(
 def numbers_of(survey: Questionnaire, name: str) -> Any:
     """What estimates the numbers of a question."""
     column = survey.column_of(name)
-    if survey.joint is None:
+    asked = survey.asked[column]
+    if not isinstance(asked, SharedQuestion):
         return source_of(survey.sources[column], name)
-    numbers = survey.joint.numbers_of(name)
+    numbers = asked.numbers_of(name)
+    if survey.one_question is not None and survey.has_fake_data:
+        numbers = numbers.among_fakes(survey.randomizers[column], survey.one_question.count)
     return numbers if isinstance(numbers, YesNoPatterns) else source_of(numbers, name)
 
 
@@ -408,11 +414,11 @@ def estimate_question(
         estimate = source.estimate
     with of_question(name):
         estimates: Estimate = estimate(counts, **vars(reading))
-    missing = survey.questions[name].missing_place(estimates.labels or ())
-    if missing is None or estimates.method == ANSWERED:
+    excluded = survey.questions[name].excluded_places(estimates.labels or ())
+    if not excluded or estimates.method == ANSWERED:
         return estimates
     source = source.at(counts) if isinstance(source, ReportModel) else source
-    return among_answered(estimates, source, counts, missing, simultaneous=reading.simultaneous)
+    return among_answered(estimates, source, counts, excluded, simultaneous=reading.simultaneous)
 
 
 def _require_nobody_missing(survey: Questionnaire, name: str) -> None:
@@ -427,15 +433,22 @@ def _require_nobody_missing(survey: Questionnaire, name: str) -> None:
 
 
 def precision_of(
-    survey: Questionnaire, name: str, confidence: float, prior: Any = None
+    survey: Questionnaire,
+    name: str,
+    confidence: float,
+    prior: Any = None,
+    others: Mapping[str, Any] | None = None,
 ) -> Precision:
     """Variances of the numbers of a question; see `Survey.precision`."""
-    if survey.joint is not None:
-        return survey.joint.precision(survey.require(name), confidence, prior)
-    plan = precision(survey.sources[survey.column_of(name)], confidence=confidence, prior=prior)
+    column = survey.column_of(name)
+    asked = survey.asked[column]
+    if isinstance(asked, SharedQuestion):
+        plan = asked.precision(name, confidence, prior, others, numbers_of(survey, name))
+    else:
+        plan = precision(survey.sources[column], confidence=confidence, prior=prior)
     if survey.has_all_reports:
         return plan
-    return replace(plan, variances=plan.variances * len(survey.questions))
+    return replace(plan, variances=plan.variances * len(survey.asked))
 
 
 def true_numbers(survey: Questionnaire, name: str, prior: Any, estimate: Estimate) -> list[float]:
@@ -444,18 +457,22 @@ def true_numbers(survey: Questionnaire, name: str, prior: Any, estimate: Estimat
     """
     names = estimate.labels or ()
     question = survey.questions[name]
-    missing = question.missing_place(names)
-    joint = question.source if survey.joint is not None else None
-    # a workload about the answers to this question alone
-    source = numbers_of(survey, name) if joint is None else joint
-    wanted = source.wanted if joint is None else joint.matrix
+    excluded = [names[place] for place in question.excluded_places(names)]
+    source, wanted = _numbers_of_answers(survey, name)
     if len(prior) < wanted.shape[1]:  # nobody has a behavior
         prior = np.append(prior, np.zeros(wanted.shape[1] - len(prior)))
     numbers = dict(zip(source.names, (wanted @ prior).tolist(), strict=True))
-    answered = 1.0 if missing is None else 1 - numbers[names[missing]]
-    return [
-        numbers[key] / (1.0 if place == missing else answered) for place, key in enumerate(names)
-    ]
+    answered = 1 - sum(numbers[each] for each in excluded)
+    return [numbers[each] / (1.0 if each in excluded else answered) for each in names]
+
+
+def _numbers_of_answers(survey: Questionnaire, name: str) -> tuple[Any, Any]:
+    """What names the numbers of a question, and their rows over its own answers."""
+    question = survey.questions[name]
+    if not isinstance(question.source, Workload):
+        source = numbers_of(survey, name)
+        return source, source.wanted
+    return question.source, question.source.matrix
 
 
 def estimate_pair(

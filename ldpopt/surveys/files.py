@@ -33,6 +33,16 @@ from ldpopt.surveys.numbers import NumberQuestion, Numbers
 from ldpopt.surveys.questionnaire import Kind, Questionnaire
 from ldpopt.surveys.technique import Technique
 from ldpopt.surveys.ticks import TicksQuestion, tick_labels, tick_workload
+from ldpopt.surveys.tree_files import (
+    CONDITION,
+    TOGETHER,
+    condition_to_dict,
+    questions_of_trees,
+    read_condition,
+    read_stated_pairs,
+    read_trees,
+    together_to_dict,
+)
 
 FORMAT = "ldpopt survey 1"
 KEYS = (
@@ -73,6 +83,7 @@ def write_survey_file(survey: Questionnaire, path: FilePath) -> None:
         data["words"] = words
     if survey.joint is not None:
         data["joint"] = survey.joint.certificate.to_dict()
+    data |= together_to_dict(survey)
     # keys of an object have no order in JSON, but a joint report has one, of places
     data["order"] = list(survey.questions)
     data["questions"] = {
@@ -97,17 +108,24 @@ def read_survey_file(path: FilePath, kind: type[Kind]) -> Kind:
             raise ValueError(f"the format is {short_repr(data.get('format'))}, not {FORMAT!r}")
         _require_digest(data, name)
         is_joint = data.get("scheme") == "joint"
-        optional = [key for key in ("words", "sample", "fields") if key in data]
+        optional = [key for key in ("words", "sample", "fields", *TOGETHER) if key in data]
         table = Entry(data, name).table(*KEYS, *optional, *(["joint"] if is_joint else []))
         table["made_by"].text()
         order = [entry.text() for entry in table["order"].list()]
         parts = table["questions"].parts()
         if sorted(order) != sorted(parts):
             raise table["order"].error("it does not name every question once", code="order")
-        questions: Any = {key: _read_question(parts[key], is_part=is_joint) for key in order}
+        pairs = read_stated_pairs(table, order)
+        trees = questions_of_trees(table, order)
+        together = {each for names in trees.values() for each in names}
+        questions: Any = {
+            key: _read_question(parts[key], is_part=is_joint or key in together) for key in order
+        }
         if is_joint:
-            source = read_joint(data["joint"], questions, f"{name}: joint")
-            questions = JointQuestion.of(questions, source)
+            source = read_joint(data["joint"], questions, f"{name}: joint", pairs)
+            questions = JointQuestion.of(questions, source, pairs)
+        else:
+            questions = read_trees(table, questions, trees, pairs)
         survey = kind(
             questions,
             epsilon=data["stated_epsilon"],
@@ -116,6 +134,7 @@ def read_survey_file(path: FilePath, kind: type[Kind]) -> Kind:
             weights=data["weights"],
             sample=_read_sample(table["sample"]) if "sample" in data else None,
             words=data.get("words"),
+            pairs=pairs,
             fields=data.get("fields"),
         )
         if data["epsilon"] != finite_or_none(survey.epsilon):
@@ -160,7 +179,7 @@ def _question_to_dict(question: Question) -> dict[str, Any]:
     answer = None if question.missing_answer is None else plain_labels([question.missing_answer])[0]
     source = question.source
     data: dict[str, Any] = {"missing": question.missing, "missing_answer": answer}
-    data |= more_to_dict(question)
+    data |= more_to_dict(question) | condition_to_dict(question)
     if isinstance(question, NumberQuestion):
         data["number"] = question.number.to_dict()
     if isinstance(question, TicksQuestion):
@@ -188,7 +207,8 @@ def _read_question(entry: Entry, *, is_part: bool) -> Question:
     source = next((key for key in known if key in stated), known[-1])
     ticks = [key for key in TICKS if any(key in stated for key in TICKS)]
     digest = () if is_part or source == "model" else ("digest",)
-    more = [key for key in (("edges", "number") if is_part else MORE) if key in stated]
+    keys = (*(("edges", "number") if is_part else MORE), *CONDITION)
+    more = [key for key in keys if key in stated]
     table = entry.table("missing", "missing_answer", *ticks, *digest, *more, source)
     answer = table["missing_answer"]
     instead = (
@@ -196,18 +216,15 @@ def _read_question(entry: Entry, *, is_part: bool) -> Question:
     )
     missing: Any = table["missing"].text("refuse", "leave_out")
     drawn = _read_source(table[source])
-    fields = {"edges": read_edges_of(table["edges"]) if "edges" in more else None}
+    fields: dict[str, Any] = {"edges": read_edges_of(table["edges"]) if "edges" in more else None}
+    fields |= read_condition(table)
     if ticks and ("technique" in more or source == "model"):
         raise table["ticks"].error("a technique or a model has no ticks", code="ticks-of-model")
-    if "number" in more and (ticks or "technique" in more or source == "model"):
-        raise table["number"].error(
-            "ticks, a technique or a model are about no number", code="number-of-model"
-        )
+    numbers = _read_number(table["number"], source, ticks + more) if "number" in more else None
     if "technique" in more or source == "model":
         technique = _read_technique(table["technique"], drawn) if "technique" in more else None
         question: Question = ModelQuestion(drawn, missing, instead, technique=technique, **fields)
-    elif "number" in more:
-        numbers = Numbers.read(table["number"].value)
+    elif numbers is not None:
         question = NumberQuestion(drawn, missing, instead, number=numbers, **fields)
     elif not ticks:
         question = Question(drawn, missing, instead, **fields)
@@ -222,6 +239,15 @@ def _read_question(entry: Entry, *, is_part: bool) -> Question:
     if digest:
         require_digest(table["digest"].text(), question.randomizer.digest, entry.path)
     return question
+
+
+def _read_number(entry: Entry, source: str, keys: Sequence[str]) -> Numbers:
+    """Read the numbers of a question, which has nothing else that says what its answers are."""
+    if source == "model" or {"technique", *TICKS} & set(keys):
+        raise entry.error(
+            "ticks, a technique or a model are about no number", code="number-of-model"
+        )
+    return Numbers.read(entry.value)
 
 
 def _read_technique(entry: Entry, source: Any) -> Technique:

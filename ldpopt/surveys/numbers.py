@@ -249,10 +249,12 @@ class NumberQuestion(Question):
 
 
 def _is_mean(workload: Workload, points: Sequence[int]) -> bool:
-    """Whether a workload is the mean of numbers, perhaps with the shares of other answers."""
+    """Whether a workload has the mean of numbers, and beside it the same for all of them, as the
+    shares of other answers: these alone are those of numbers that are rounded at random.
+    """
     rows = np.asarray(workload.matrix)[:, : len(points)]
-    means = rows.any(axis=1)
-    return bool(means.sum() == 1 and np.array_equal(rows[means][0], np.array(points, float)))
+    uneven = rows[np.ptp(rows, axis=1) > 0]
+    return len(uneven) == 1 and np.array_equal(uneven[0], np.array(points, dtype=np.float64))
 
 
 class _NumberCoder(Coder):

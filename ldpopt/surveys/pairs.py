@@ -27,7 +27,8 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.privacy import PureLDP
-from ldpopt.surveys.joint import JointNumbers, JointQuestion, product_workload
+from ldpopt.surveys.joint import JointQuestion, joint_workload
+from ldpopt.surveys.shared import JointNumbers
 
 # budgets that are tried for a table that is refused
 LARGER = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0)
@@ -189,7 +190,7 @@ def _shows_table(
         return YesNoPatterns(pairs, YesNoCertificate.of(len(pairs), budget)).shows_pairs
     wanted = wanted_of(joint, name, other)
     try:
-        best = design(product_workload(questions), PureLDP(epsilon), time_limit=seconds)
+        best = design(joint_workload(questions), PureLDP(epsilon), time_limit=seconds)
         if not isinstance(best, Design):
             return False
         estimator, _ = estimator_of(best.mechanism, wanted, range(len(wanted)))

@@ -248,7 +248,7 @@ class Survey(Questionnaire, Described):
 
         Parameters
         ----------
-        table : dataframe of pandas, polars or pyarrow
+        table : dataframe of pandas, polars, pyarrow, Dask or Spark
             One row for each person.
         rng, key, id : optional
             As in `Mechanism.privatize`; each question draws from a spawned generator.

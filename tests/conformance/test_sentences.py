@@ -1038,17 +1038,19 @@ def test_no_claim_stands_in_a_template() -> None:
 
 
 INSTRUCTIONS = {  # what a person is asked to do, and names of buttons
-    *("direction", "decimal", "thousands", "percent", "untitled", "unready", "forgetful", "leaves"),
+    *("direction", "decimal", "percent", "untitled", "unready", "forgetful", "leaves", "language"),
     *("odds", "exact", "exact_drawn", "leave_out", "none", "several", "no_answer", "choose"),
     *("incomplete", "no_consent", "final", "final_offline", "send", "draw", "ready", "left"),
-    *("sending", "sent", "unsent", "refused", "used", "closed", "offline", "waiting", "share"),
+    *("sending", "sent", "unsent", "refused", "used", "closed", "offline", "waiting", "languages"),
     *("together", "no_report", "receipt_text", "bytes", "again", "copy", "download", "next"),
     *("fingerprint", "wording", "shares_of", "reported", "until", "ended", "needs_link", "unknown"),
-    *("too_long", "earlier"),
+    *("too_long", "earlier", "needed", "open", "open_decline", "range", "range_step", "from_to"),
+    *("not_asked", "page", "forward", "back", "shares_of_ticks", "tick_share", "others"),
 }
 OF_ANY_PAGE = {  # claims that are true of every survey that has a page: its odds are finite
     *("privacy", "leaves_text", "leaves_offline", "linked", "odds_text", "odds_set", "odds_joint"),
-    *("may_leave_out", "may_decline", "reported_set", "reported_joint"),
+    *("may_leave_out", "may_decline", "reported_set", "reported_joint", "memory", "fields"),
+    *("chance", "certain"),  # parts of the sentences with bounds; chances are exact
 }
 
 

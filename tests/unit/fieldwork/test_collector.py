@@ -38,9 +38,10 @@ from ldpopt.errors import LdpoptError, ModelFileError
 from ldpopt.fieldwork import Store
 from ldpopt.fieldwork.messages import InvalidMessageError
 from ldpopt.mechanism.questions import Question
+from ldpopt.tables.database import DatabaseRows
 from ldpopt.tables.origin import read_origin
 
-pytest.importorskip("sqlalchemy")
+sqlalchemy = pytest.importorskip("sqlalchemy")
 httpx = pytest.importorskip("httpx")
 TestClient = pytest.importorskip("starlette.testclient").TestClient
 app_of = pytest.importorskip("ldpopt.fieldwork.service").app_of
@@ -617,6 +618,71 @@ def test_counts_of_a_database_are_those_of_its_table_for_all_kinds_of_reports(tm
             ]
             assert by_group[0] == by_group[1]
             assert set(next(iter(by_group[0].values()))) == {"North", "South", "(missing)"}
+
+
+def test_a_database_counts_equal_reports_itself_but_sets(databases, bodies):
+    """Few sets are equal; a group by them would sort them all."""
+    engine = sqlalchemy.Engine
+    for url in databases:
+        with Store(url, SURVEY) as store:
+            store.add([store.reader.read(body) for body in bodies])
+        seen = []
+
+        def note(_connection, _cursor, statement, *_more, seen=seen):
+            seen.append(statement)
+
+        sqlalchemy.event.listen(engine, "before_cursor_execute", note)
+        try:
+            SURVEY.count(url)
+        finally:
+            sqlalchemy.event.remove(engine, "before_cursor_execute", note)
+        of_reports = [text for text in seen if "FROM reports" in text]
+        assert ["GROUP BY" in text for text in of_reports] == [True, True, False]
+        assert ["branch" in text for text in of_reports] == [False, False, True]
+
+
+def test_all_columns_of_a_database_are_counted_at_one_moment(databases, bodies, monkeypatch):
+    """Though each has a statement of its own, and reports come meanwhile."""
+    for url in databases:
+        with Store(url, SURVEY) as store:
+            messages = [store.reader.read(body) for body in bodies]
+            store.add(messages[:50])
+            late = iter(messages[50:])
+            plain = DatabaseRows.equal_rows
+
+            def slowly(self, positions, plain=plain, store=store, late=late):
+                yield from plain(self, positions)
+                assert store.add([next(late)]) == [True]
+
+            with monkeypatch.context() as patched:
+                patched.setattr(DatabaseRows, "equal_rows", slowly)
+                counts = SURVEY.count(url)
+            assert store.count() == 52
+            assert counts == SURVEY.count(
+                pd.DataFrame([json.loads(body)["reports"] for body in bodies[:50]])
+            )
+
+
+def test_groups_of_a_database_may_be_its_weights(url, bodies):
+    with Store(url, SURVEY) as store:
+        store.add([store.reader.read(body) for body in bodies])
+    path = url.removeprefix("sqlite:///")
+    with sqlite3.connect(path) as connection:
+        connection.execute("ALTER TABLE reports ADD COLUMN weight TEXT DEFAULT '0.1'")
+        connection.execute("UPDATE reports SET weight = '3' WHERE id < '8'")
+    connection.close()
+    cli_output("survey", "export", url, "-o", f"{path}.csv")
+    found, expected = (
+        SURVEY.counts_by_group(SURVEY.columns, source, "weight", "weight")
+        for source in (url, f"{path}.csv")
+    )
+    for name, groups in expected.items():
+        assert set(groups) == set(found[name]) == {"0.1", "3"}
+        for group, counts in groups.items():
+            other = found[name][group]
+            assert (other.n_reports, other.labels) == (counts.n_reports, counts.labels)
+            np.testing.assert_allclose(other.values, counts.values, rtol=1e-12)
+            np.testing.assert_allclose(other.squares, counts.squares, rtol=1e-12)
 
 
 def test_a_wrong_weight_in_a_database_is_refused_with_its_row(url):
