@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from ldpopt.certificate.design_certificate import certificate_from_dict, is_design
