@@ -186,8 +186,8 @@ def test_a_group_is_as_large_as_all_who_were_invited_to_it(url):
 @pytest.mark.parametrize(
     ("rows", "code"),
     [
-        ([{"people": 9, "region": "North"}], "columns"),
-        ([{"people": 9, **NORTH, "income": "1"}], "columns"),
+        ([{"people": 9, "region": "North"}], "group-columns"),
+        ([{"people": 9, **NORTH, "income": "1"}], "group-columns"),
         ([{"people": 9, **NORTH, "region": "Nowhere"}], "field-value"),
         ([{"people": 9, **NORTH, "weight": "1e3"}], "field-value"),
         ([{"people": 9, **NORTH, "weight": ""}], "field-value"),
@@ -202,7 +202,7 @@ def test_groups_that_cannot_be_are_refused_with_their_row(rows, code):
     done = invite("--groups", "strata.csv", "--json", "-")
     error = json.loads(done.stdout)["error"]
     assert error["code"] == code
-    assert "row" in error["where"] or code == "columns"
+    assert "row" in error["where"] or code == "group-columns"
     assert not Path("links.csv").exists()
     assert not Path("reports.db").exists()
 
@@ -214,8 +214,8 @@ def test_groups_that_cannot_be_are_refused_with_their_row(rows, code):
         ("people,region,weight\n", "no-rows"),
         ("people;region;weight\n5;North;1\n", "header"),
         ("people,region,region\n5,North,North\n", "header"),
-        ("people,region,weight\n5,North\n", "row"),
-        ("people,region,weight\n5,North,1,2\n", "row"),
+        ("people,region,weight\n5,North\n", "row-length"),
+        ("people,region,weight\n5,North,1,2\n", "row-length"),
         ('people,region,weight\n5,"North,1\n', "unreadable"),
         ("people,region,weight\n5,N\xf6rd,1\n", "unreadable"),
     ],
@@ -252,7 +252,7 @@ def test_options_that_do_not_go_together_are_refused():
     write_rows("people.csv", [{"link": "x", **NORTH}] * 9)
     kept = ("--keep", "region", "--keep", "weight", "--json", "-")
     done = invite("--people", "people.csv", *kept)
-    assert json.loads(done.stdout)["error"]["code"] == "columns"
+    assert json.loads(done.stdout)["error"]["code"] == "link-column"
 
 
 def test_fields_come_with_an_invitation_only(url):
