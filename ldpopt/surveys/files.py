@@ -211,10 +211,7 @@ def _read_question(entry: Entry, *, is_part: bool) -> Question:
     keys = (*(("edges", "number") if is_part else MORE), *CONDITION)
     more = [key for key in keys if key in stated]
     table = entry.table("missing", "missing_answer", *ticks, *digest, *more, source)
-    answer = table["missing_answer"]
-    instead = (
-        None if answer.value is None else Entry([answer.value], answer.path, answer.key).labels()[0]
-    )
+    instead = _read_label(table["missing_answer"])
     missing: Any = table["missing"].text("refuse", "leave_out")
     drawn = _read_source(table[source])
     fields: dict[str, Any] = {"edges": read_edges_of(table["edges"]) if "edges" in more else None}
@@ -240,6 +237,12 @@ def _read_question(entry: Entry, *, is_part: bool) -> Question:
     if digest:
         require_digest(table["digest"].text(), question.randomizer.digest, entry.path)
     return question
+
+
+def _read_label(entry: Entry) -> Any:
+    """Read a label, or None."""
+    value = entry.value
+    return None if value is None else Entry([value], entry.path, entry.key).labels()[0]
 
 
 def _read_number(entry: Entry, source: str, keys: Sequence[str]) -> Numbers:
