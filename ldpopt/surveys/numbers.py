@@ -286,6 +286,16 @@ class _NumberCoder(Coder):
         )
 
 
+def require_not_rounded(name: str, question: Question) -> None:
+    """Refuse a table with a number of which the mean is reported."""
+    if question.is_rounded:
+        raise StatementError(
+            f"a table needs the share of each answer, and of {name!r} the mean is reported",
+            code="rounded-pair",
+            do="state classes of the number: number = { starts = [18, 30, 45], most = 99 }",
+        )
+
+
 def require_number(page: Page, key: Key, section: Any) -> None:
     """Refuse a number in a survey file that nobody can give, and keys that have no effect there."""
     with page.at(*key, "number"):
