@@ -125,9 +125,14 @@ class Numbers:
         # the nearest numbers to equal parts; between two of them, the lower one
         return tuple(self.values[(2 * k * last + steps - 1) // (2 * steps)] for k in range(GRID))
 
-    def inputs(self, workload: str | None) -> tuple[Hashable, ...]:
-        """Labels of the answers that are drawn for a workload by name."""
-        return self.grid if workload == "mean" and not self.starts else self.labels
+    def inputs(self, workload: str | None, otherwise: Any = None) -> tuple[Hashable, ...]:
+        """Labels of the answers that are drawn for a workload by name; a number that is meant
+        otherwise is one of them.
+        """
+        if workload != "mean" or self.starts:
+            return self.labels
+        is_between = type(otherwise) is int and otherwise in self.values
+        return tuple(sorted({*self.grid, otherwise})) if is_between else self.grid
 
     def require_room(self, workload: str | None) -> None:
         """Refuse shares up to each of so many numbers that no page has room for the masses."""

@@ -74,7 +74,7 @@ class QuestionSection(Section):
             return list(tick_workload(self.tick_names).inputs)
         labels: list[Any] = list(self.labels if self.labels is not None else self.prior or ())
         if self.asked_number is not None:
-            labels = list(self.asked_number.inputs(self.workload))
+            labels = list(self.asked_number.inputs(self.workload, self.otherwise))
         extra = self.missing_answer
         return labels if extra is None or extra in labels else [*labels, extra]
 

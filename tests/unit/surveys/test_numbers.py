@@ -386,6 +386,59 @@ def test_a_number_has_a_joint_report_with_others(folder):
         survey.privatize(pd.DataFrame({"age": [17], "smokes": ["no"]}), rng=1)
 
 
+TREE = """
+[question.smokes]
+labels = ["no", "yes"]
+[question.cigarettes]
+number = { least = 0, most = 60 }
+workload = "mean"
+only_if = { smokes = "yes" }
+"""
+
+
+@pytest.mark.parametrize("scheme", ["split", "one_question", "fake_data"])
+@pytest.mark.parametrize("more", ["", 'report = "own"', "otherwise = 5"])
+def test_the_mean_of_a_follow_up(more, scheme, folder):
+    """Of those who are asked, in a report with the gate or of its own; or of all, with a number
+    that is meant otherwise."""
+    top = f'epsilon = 6.0\nscheme = "{scheme}"\nmissing = "answer"'
+    survey = solved(folder, TREE + more, top)
+    rng = np.random.default_rng(3)
+    smokes = rng.choice(["no", "yes"], 5000)
+    number = pd.Series(rng.integers(0, 61, 5000)).where(smokes == "yes")
+    answers = pd.DataFrame({"smokes": smokes, "cigarettes": number})
+    found = survey.estimate(survey.privatize(answers, rng=4))["cigarettes"]
+    truth = number.fillna(5).mean() if "otherwise" in more else number.mean()
+    assert found.labels[0] == "mean"
+    assert abs(found.values[0] - truth) < 5 * found.std_error[0]
+    column = list(survey.form()["columns"].values())[-1]
+    points = column["grid"] if len(column["of"]) == 1 else column["grids"]["cigarettes"]
+    assert (points[0], points[-1]) == (0, 60)
+    assert (5 in points) == ("otherwise" in more)
+    with refused("number"):
+        survey.privatize(pd.DataFrame({"smokes": ["yes"], "cigarettes": [61]}), rng=1)
+    with refused("not-asked"):
+        survey.privatize(pd.DataFrame({"smokes": ["no"], "cigarettes": [3]}), rng=1)
+
+
+def test_nobody_says_that_a_number_was_not_asked(folder):
+    survey = solved(folder, TREE + 'report = "own"')
+    entries = pd.DataFrame({"smokes": ["no", "yes"], "cigarettes": [None, "not asked"]})
+    with refused("number"):
+        survey.privatize(entries, rng=1)
+    assert survey.form()["questions"]["cigarettes"]["not_asked"] == "not asked"
+    assert survey.form()["questions"]["cigarettes"]["answers"] == ["no answer", "not asked"]
+
+
+def test_a_question_depends_on_no_number_that_is_rounded(folder):
+    more = '[question.works]\nlabels = ["no", "yes"]\nonly_if = { age = 18 }\n'
+    with refused("condition-number", ModelFileError):
+        solved(folder, AGE + more)
+    solved(folder, MORE + more.replace("age = 18", 'class = "18 to 29"'))
+    with refused("rounded-pair", ModelFileError):
+        solved(folder, TREE, 'epsilon = 2.0\npairs = [["smokes", "cigarettes"]]')
+
+
 def test_the_account_of_a_mean_is_that_of_the_points():
     """By hand, for two reports: the largest divergence of any two ages is that of two points."""
     question = ages(1.0)
