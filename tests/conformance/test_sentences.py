@@ -184,6 +184,17 @@ SURVEYS: dict[str, tuple[Survey, int]] = {
 
 NORTH, SOUTH = (Group(n, {"region": name}) for n, name in ((400, "North"), (12, "South")))
 FIELDS: Any = {"region": ("North", "South")}
+def tree(scheme: Any = "split") -> Survey:
+    """A question and one that depends on it, with one report, and another question."""
+    answers: dict[str, Any] = {
+        "smokes": Question(lo.Workload.frequencies(["no", "yes"])),
+        "often": Question(lo.Workload.frequencies(["few", "many"]), only_if={"smokes": "yes"}),
+    }
+    if scheme == "split":
+        answers["rich"] = WARNER
+    return Survey(answers, epsilon=3.0 if scheme == "split" else 1.0, scheme=scheme)
+
+
 SHARP = Mechanism([[0.98, 0.02], [0.02, 0.98]], ["no", "yes"])
 SURVEYS |= {
     "links with fields": (Survey({"q": WARNER}, fields=FIELDS), 1),
@@ -191,6 +202,9 @@ SURVEYS |= {
     "in the office, by region": (Survey({"q": THREE}), 1),
     "by region, without groups": (Survey({"q": ONE_COIN}), 1),
     "a group of few": (Survey({"q": WARNER}), 1),
+    "a tree": (tree(), 1),
+    "a tree, one question": (tree("one_question"), 1),
+    "a tree, fake data": (tree("fake_data"), 1),
     "protects little": (Survey({"q": Mechanism([[0.99, 0.01], [0.01, 0.99]])}), 1),
     "protects little together": (Survey(dict.fromkeys("abcd", WARNER)), 1),
     "protects little together and apart": (Survey({"a": SHARP, "b": WARNER}), 1),
@@ -1108,9 +1122,14 @@ ALWAYS = {
     "takes": NO_CLAIM,
     "everybody has to answer; data with a missing answer are refused": "of missing = refuse only",
     "Each person sends one report on all questions together, with the whole budget.": BY_SCHEME,
-    "For each person one of the _ questions is drawn at random, and only this one is reported. "
+    "(asked only if _)": NO_CLAIM,
+    "Each person sends _ reports: questions that depend on each other share one; the parts of the "
+    "budget add up.": BY_SCHEME,
+    "Each person sends one report on all questions together, which depend on each "
+    "other.": BY_SCHEME,
+    "For each person one of the _ _ is drawn at random, and only this one is reported. "
     "The column of the report shows which one it was.": BY_SCHEME,
-    "For each person one of the _ questions is drawn at random. _": BY_SCHEME,
+    "For each person one of the _ _ is drawn at random. _": BY_SCHEME,
     "Each person sends one report on every question; the parts of the budget add up.": BY_SCHEME,
     "Each person sends one report.": BY_SCHEME,
     "What each person risks": NO_CLAIM,

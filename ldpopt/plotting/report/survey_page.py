@@ -123,6 +123,32 @@ def _fingerprints(survey: Survey, to: str | None, invited: bool) -> dict[str, st
     return digests
 
 
+def _condition(survey: Survey, question: Question) -> str:
+    """When a question is asked, in words; empty if always."""
+    parts = []
+    for name, answers in (question.only_if or {}).items():
+        words = survey.words.first.questions.get(name)
+        texts = [
+            text_of(each) if words is None else words.answers.get(text_of(each), text_of(each))
+            for each in answers
+        ]
+        parts.append(f"{name} is {' or '.join(texts)}")
+    return ", and ".join(parts)
+
+
+def _row_of(
+    workload: Workload | None,
+    place: int,
+    names: Sequence[Hashable],
+    inputs: Sequence[Hashable],
+) -> Any:
+    """The row of a workload for a number; None for the share of an answer, also of "not asked"."""
+    if workload is None or names == inputs or place >= len(workload.names):
+        return None
+    is_same = workload.names[place] == names[place]
+    return np.asarray(workload.matrix[place]) if is_same else None
+
+
 def _question(survey: Survey, name: str, sizes: Sequence[int]) -> dict[str, Any]:
     """What the page has about a question; a row has words, half-widths by size, and how many open
     answers equal one.
@@ -144,6 +170,7 @@ def _question(survey: Survey, name: str, sizes: Sequence[int]) -> dict[str, Any]
         "missing": question.missing,
     }
     facts |= {"answers": list(map(shown, ticks or question.inputs)), "has_ticks": bool(ticks)}
+    facts["condition"] = _condition(survey, question)
     facts |= {"missing_answer": missing and shown(missing), "rows": [], "notes": _notes(question)}
     try:
         precision = survey.precision(name)
@@ -151,11 +178,7 @@ def _question(survey: Survey, name: str, sizes: Sequence[int]) -> dict[str, Any]
         return facts | {"why_not": error.what}
     kept = [place for place, width in enumerate(precision.half_width(1)) if width >= MIN_HALF_WIDTH]
     for place in kept[:MAX_ROWS]:
-        row = (
-            None
-            if workload is None or precision.names == question.inputs
-            else np.asarray(workload.matrix[place])
-        )
+        row = _row_of(workload, place, precision.names, question.inputs)
         widths = [float(precision.half_width(size)[place]) for size in sizes]
         # of the largest open variance
         openly = float(precision.spans[place] ** 2 / 4 / precision.variances[place])

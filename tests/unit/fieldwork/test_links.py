@@ -454,6 +454,46 @@ def test_groups_and_weights_on_a_database_are_those_of_its_table(database):
     assert {group: counts.n_reports for group, counts in plain.items()} == {"North": 60, SOUTH: 40}
 
 
+STATEMENT = """
+epsilon = 1.0
+weights = "weight"
+[question.smokes]
+labels = ["no", "yes"]
+[field.region]
+labels = ["North", "South"]
+[field.weight]
+[sample]
+strata = "region"
+population = { North = 900, South = 800 }
+"""
+
+
+def test_a_survey_file_says_fields_and_a_sample_of_them(url):
+    """Strata and weights of the sample come with the links, and the database has them."""
+    Path("survey.toml").write_text(STATEMENT)
+    cli_output("survey", "solve", "survey.toml", "-o", "survey.json")
+    survey = Survey.load("survey.json")
+    assert survey.fields == {"region": ("North", "South"), "weight": ()}
+    drawn = np.random.default_rng(5)
+    with Store(url, survey) as store:
+        outputs = survey.form()["columns"]["smokes"]["reports"]
+        for region, weight, people in (("North", "1.5", 30), ("South", "0.75", 20)):
+            fields = {"region": region, "weight": weight}
+            for link in store.invite(people, fields):
+                report = {"smokes": str(drawn.choice(outputs))}
+                assert store.add([read(store, link, fields, reports=report)]) == [True]
+    cli_output("survey", "export", url, "-o", "table.csv")
+    for by in (None, "region"):
+        found, expected = (
+            survey.estimate(source, by=by, check_fit=False).entries()
+            for source in (url, "table.csv")
+        )
+        assert found == expected
+    sampled = survey.estimate(url, check_fit=False)["smokes"].std_error
+    plain = Survey(survey.questions, weights="weight", fields=survey.fields)
+    assert (sampled != plain.estimate("table.csv", check_fit=False)["smokes"].std_error).all()
+
+
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30))
 def test_every_value_of_a_field_survives_its_link(value):
     parts = parts_of(link_of(PAGE, 32 * "0", {"the region": value}))
