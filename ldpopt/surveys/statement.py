@@ -386,10 +386,13 @@ def _best_scheme(page: Page, survey: SurveySection, total: Budget | None) -> tup
         for name, question in survey.question.items()
         if question.prior is not None
     }
+    is_tree = any(question.only_if for question in survey.question.values())
+    if is_tree:
+        labels = dict(_stated_questions(page, survey, {}))
     with page.at("question"):
         comparison = compare_schemes(labels, budget, priors=priors)
     # The joint report that was compared is about frequencies; other numbers need their own.
-    is_same = all(
+    is_same = is_tree or all(
         question.workload in (None, "frequencies") for question in survey.question.values()
     )
     joint = comparison.joint if comparison.best == "joint" and is_same else None
