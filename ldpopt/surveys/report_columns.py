@@ -15,6 +15,7 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.surveys.codebook import likely_answers
 from ldpopt.surveys.form_words import QuestionWords
 from ldpopt.surveys.questionnaire import Questionnaire
+from ldpopt.surveys.shared import SEPARATOR, SharedQuestion
 
 WARNING = "RANDOM REPORT, not the answer: "  # the beginning of the label of each variable
 MAX_NAMED = 4  # most answers that the label of a report names
@@ -67,8 +68,8 @@ def columns_of_survey(survey: Questionnaire) -> list[ReportColumn]:
     columns = list[ReportColumn]()
     for column, law in survey.randomizers.items():
         of = questions_of(survey, column)
-        text = _text_of(survey, column) if len(of) == 1 else _several(of)
-        names = [_shown(survey, column, answer) for answer in law.inputs]
+        text = _text_of(survey, of[0]) if len(of) == 1 else _several(of)
+        names = _names_of_answers(survey, column, of, law.inputs)
         if isinstance(law, AssignedMechanisms):
             (clear,) = survey.asked[column].beside
             meanings = tuple(f"{text_of(report)}, by {clear}" for report in law.outputs)
@@ -83,10 +84,8 @@ def columns_of_survey(survey: Questionnaire) -> list[ReportColumn]:
 
 def questions_of(survey: Questionnaire, column: str) -> list[str]:
     """The questions that the reports of a column are about."""
-    trees = getattr(survey, "trees", {})
-    if column in trees:
-        return list(trees[column])
-    return [column] if column in survey.questions else list(survey.questions)
+    question = survey.asked[column]
+    return list(question.parts) if isinstance(question, SharedQuestion) else [column]
 
 
 def columns_of_form(
@@ -132,12 +131,7 @@ def _names_of_rows(
             for answer in answers
         ]
     if "paths" in stated:
-        return [
-            ", ".join(
-                answers[code] for answers, code in zip(shown, path, strict=True) if code is not None
-            )
-            for path in stated["paths"]
-        ]
+        return [_path_in_words(path, shown) for path in stated["paths"]]
     if "grid" in stated:
         rest = len(stated.get("masses", stated["grid"])) - len(stated["grid"])
         return [*map(text_of, stated["grid"]), *["no answer"] * rest]
@@ -170,17 +164,32 @@ def _text_of(survey: Questionnaire, name: str) -> str:
     return "" if words is None else words.text
 
 
-def _shown(survey: Questionnaire, column: str, answer: Hashable) -> str:
-    """An answer in the words of the survey; of a joint report the answers to its questions, of a
-    pattern a question and its answer.
+def _names_of_answers(
+    survey: Questionnaire, column: str, of: Sequence[str], inputs: Sequence[Hashable]
+) -> list[str]:
+    """What the reports of a column are about, in words: answers, paths of answers, or the answers
+    that a pattern names.
     """
-    parts = questions_of(survey, column)
-    if not isinstance(answer, tuple):
-        return _in_words(survey, column, answer)
-    if len(answer) == 2 and answer[0] in parts:
-        return f"{answer[0]}: {_in_words(survey, str(answer[0]), answer[1])}"
-    pairs = zip(parts if len(parts) > 1 else parts * len(answer), answer, strict=False)
-    return ", ".join(_in_words(survey, name, each) for name, each in pairs if each is not None)
+    question = survey.asked[column]
+    if not isinstance(question, SharedQuestion):
+        return [_in_words(survey, column, answer) for answer in inputs]
+    if not question.paths:
+        return [f"{name}: {_in_words(survey, name, answer)}" for name, answer in _pairs_in(inputs)]
+    shown = [
+        [_in_words(survey, name, answer) for answer in question.parts[name].inputs] for name in of
+    ]
+    return [_path_in_words(path, shown) for path in question.paths]
+
+
+def _pairs_in(inputs: Sequence[Any]) -> list[tuple[str, Hashable]]:
+    """The question and the answer of each input of a pattern."""
+    return [(str(name), answer) for name, answer in inputs]
+
+
+def _path_in_words(path: Sequence[int | None], shown: Sequence[Sequence[str]]) -> str:
+    """The answers of a path, without the questions that are not asked."""
+    each = zip(shown, path, strict=True)
+    return SEPARATOR.join(answers[code] for answers, code in each if code is not None)
 
 
 def _in_words(survey: Questionnaire, name: str, answer: Hashable) -> str:

@@ -109,7 +109,7 @@ def test_joint_reports(tmp_path: Path, answers: tuple[str, ...], ending: str) ->
     assert texts == plain["joint report"].tolist()
     labels = list(meta.variable_value_labels["joint_report"].values())
     assert len(set(labels)) == len(law.outputs)
-    assert labels[0].startswith(f"report 1 of {len(labels)}: mostly no, x")
+    assert labels[0].startswith(f"report 1 of {len(labels)}: mostly no / x")
 
 
 def test_sets_have_a_column_for_each_answer(tmp_path: Path) -> None:
