@@ -29,6 +29,7 @@ from ldpopt.surveys.count import counts_by_group, counts_of_all
 from ldpopt.surveys.estimates import numbers_of, of_question
 from ldpopt.surveys.joint import JOINT
 from ldpopt.surveys.models import require_no_model
+from ldpopt.surveys.numbers import require_not_rounded
 from ldpopt.surveys.pairs import pair_of
 from ldpopt.surveys.questionnaire import Questionnaire
 from ldpopt.surveys.shared import JointNumbers, cells_of, path_workload
@@ -44,6 +45,8 @@ def estimate_pair(
 ) -> Estimate:
     """Estimate the table of two questions; see `Survey.estimate_pair`."""
     name, other = map(survey.require, names)
+    for each in (name, other):
+        require_not_rounded(each, survey.questions[each])
     column = survey.column_of(name)
     tree = survey.asked[column]
     if survey.joint is not None:

@@ -29,6 +29,7 @@ from ldpopt.surveys.account import account_of
 from ldpopt.surveys.columns import budget_of, read_pairs, solved_column
 from ldpopt.surveys.expanded import read_sections
 from ldpopt.surveys.joint import JointQuestion
+from ldpopt.surveys.numbers import many_masses, require_number
 from ldpopt.surveys.own_sources import (
     OWN,
     own_source,
@@ -171,6 +172,7 @@ class UnsolvedSurvey:
             for name, question in survey.questions.items()
             if isinstance(question.source, (Mechanism, ReportModel))
         }
+        reasons |= {name: many_masses(question) for name, question in survey.questions.items()}
         return [f"question {name}: {reason}" for name, reason in reasons.items() if reason]
 
 
@@ -247,6 +249,8 @@ def _stated_questions(
 def _require_one_definition(page: Page, name: str, question: QuestionSection) -> None:
     """Refuse a question that is defined twice, or not at all."""
     key = ("question", name)
+    if question.number is not None:
+        require_number(page, key, question)
     require_fitting_own(page, name, question)
     if stated := [each for each in OWN if getattr(question, each) is not None]:
         kind = {"mechanisms": "several mechanisms"}.get(stated[0], f"a {stated[0]}")
@@ -257,7 +261,9 @@ def _require_one_definition(page: Page, name: str, question: QuestionSection) ->
         _require_none_of(page, key, question, others, "ticks")
         with page.at(*key, "ticks"):
             tick_workload(question.tick_names)
-    elif question.labels is None and not isinstance(question.prior, dict):
+    elif (
+        question.labels is None and question.number is None and not isinstance(question.prior, dict)
+    ):
         raise page.error(
             (*key, "labels"),
             "the labels of the answers are missing",
