@@ -15,9 +15,8 @@ import pytest
 
 from browsers import ChromiumDriver, Driver, Server
 from builders import thorough_or
-from ldpopt.fieldwork import page as page_of
 from ldpopt.surveys.form import form_digest
-from respondent import LINK, whole_survey
+from respondent import LINK, whole_page, whole_survey
 
 pytest.importorskip("ldpopt.surveys.numbers", reason="health.toml asks for numbers")
 HAS_AXE = find_spec("axe_playwright_python") is not None
@@ -44,7 +43,7 @@ def marked(driver: Driver, name: str) -> list[str]:
 
 def start(driver: Driver, server: Server, link: str = LINK) -> None:
     """Open the page with a person's link, in English."""
-    server.page = page_of(whole_survey())
+    server.page = whole_page()
     driver.open(server.url + link)
     driver.click("#languages [lang=en]")
 
@@ -363,7 +362,7 @@ def test_every_width_and_color_is_faultless(
 ) -> None:
     size = {"width": width, "height": 800}
     driver = ChromiumDriver(new_page(viewport=size, color_scheme=scheme, locale=language))
-    server.page = page_of(whole_survey())
+    server.page = whole_page()
     driver.open(server.url + LINK)
     assert driver.run("document.documentElement.lang") == language  # of the browser
 
