@@ -18,6 +18,14 @@ function make(tag, attributes, ...children) {
 /** A text of the survey, which may run in another direction than the page. */
 const own = (text, tag = "span", attributes = {}) => make(tag, { dir: "auto", ...attributes }, text);
 
+/** Takes what was ticked, chosen or typed out of the fields of a question. */
+function empty({ inputs }) {
+  for (const input of inputs) {
+    if (input.type === "radio" || input.type === "checkbox") input.checked = false;
+    else if (input.value) input.value = "";
+  }
+}
+
 /** Marks or unmarks what belongs to a question, and says below it what is missing. */
 function mark({ error, parts, inputs }, text) {
   error.textContent = text;
@@ -59,6 +67,7 @@ export function makeQuestions(form, say) {
     for (const question of shown()) {
       const field = fields.get(question.name);
       for (const part of field.parts) part.hidden = !isAsked[question.name];
+      if (!isAsked[question.name]) empty(field);
       mark(field, isTried ? problemText(question) : "");
     }
     for (const { card, rows } of fields.values()) card.hidden = !rows.some(({ name }) => isAsked[name]);

@@ -24,6 +24,7 @@ from ldpopt.surveys.survey import Survey
 
 HERE = Path(__file__).parent
 SCRIPTS = ("outbox.js", "answers.js", "ask.js", "receipt.js", "page.js")
+COMMENT = re.compile(r"^ */\*\*[\s\S]*?\*/\n|^ *//.*\n|  // .*$|^\n", re.MULTILINE)
 USED_BY_SCRIPT = re.compile(r"\bwords(?:\(\))?\.(\w+)")
 USED_BY_TEMPLATE = re.compile(r"data-word=\"(\w+)\"")
 # Where reports are sent: a page of the web, or a path on the server of this page
@@ -193,10 +194,12 @@ def _frame(
 
 
 def _script(form: dict[str, Any]) -> str:
-    """All modules as one, since a page cannot import a part of itself."""
+    """All modules as one, since a page cannot import a part of itself; without comments, which are
+    in the files.
+    """
     parts = [draw_module(form)]
     parts += [(HERE / name).read_text(encoding="utf-8") for name in SCRIPTS]
-    body = re.sub(r"^export ", "", "\n".join(parts), flags=re.MULTILINE)
+    body = re.sub(r"^export ", "", COMMENT.sub("", "\n".join(parts)), flags=re.MULTILINE)
     return f'"use strict";\n(() => {{\n{body}}})();\n'
 
 

@@ -64,7 +64,7 @@ def listed_groups(path: str, survey: Survey) -> Listed:
     rows = _rows_of(path, do)
     if {PEOPLE, *survey.fields} != rows[0].keys():
         raise ModelFileError(
-            f"the columns are {', '.join(rows[0])}", code="columns", where=path, do=do
+            f"the columns are {', '.join(rows[0])}", code="group-columns", where=path, do=do
         )
     people: list[dict[str, str]] = []
     for number, row in enumerate(rows, 2):
@@ -84,14 +84,12 @@ def listed_people(path: str, survey: Survey, keep: Sequence[str]) -> Listed:
     """Read a CSV file with a row for each person, some of whose columns are the fields."""
     rows = _rows_of(path, "write a header line, and a row for each person")
     unknown = [name for name in keep if name not in rows[0]]
-    if unknown or COLUMN in rows[0]:
+    do = f"the columns are {', '.join(rows[0])}"
+    if unknown:
+        raise ModelFileError(f"unknown column {unknown[0]!r}", code="column", where=path, do=do)
+    if COLUMN in rows[0]:
         raise ModelFileError(
-            f"there is no column {unknown[0]!r}"
-            if unknown
-            else f"there is a column {COLUMN!r} already",
-            code="columns",
-            where=path,
-            do=f"the columns are {', '.join(rows[0])}",
+            f"there is a column {COLUMN!r} already", code="link-column", where=path, do=do
         )
     kept = (
         _fields_in({name: row[name] for name in keep}, survey, f"{path}, row {number}")
@@ -189,7 +187,7 @@ def _rows_of(path: str, do: str) -> list[dict[str, str]]:
         if None in row or None in row.values():
             raise ModelFileError(
                 f"row {number} has another number of fields than the first line",
-                code="row",
+                code="row-length",
                 where=path,
                 do="quote commas and line breaks",
             )

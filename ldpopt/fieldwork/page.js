@@ -5,7 +5,7 @@ const { form, digest, wording, bytes, to, invited, shared, languages } = data;
 const { columns } = form;
 const questions = new Map(data.questions.map((one) => [one.name, { ...form.questions[one.name], ...one }]));
 const receipt = byId("receipt");
-const ID = /^[0-9a-f]{32}$/, WEIGHT = /^[0-9]{1,11}(\.[0-9]{1,10})?$/;
+const ID = /^[0-9a-f]{32}$/, WEIGHT = /^(0|[1-9][0-9]*)(\.[0-9]+)?$/;
 
 // The language that is read: neither sent nor kept
 
@@ -37,7 +37,7 @@ function answerText(question, label) {
   if (ticks && label === "none") return make("span", {}, words.none);
   if (ticks && !ticks.includes(label)) return own(label.split(";").map((tick) => wordsFor(tick) ?? (tick === missing_answer ? words.no_answer : tick)).join(" + "));
   if (number?.starts === undefined) return own(label);
-  const { least, most } = boundsOf(number)[answers.filter((other) => other !== missing_answer).indexOf(label)];
+  const { least, most } = boundsOf(number)[answers.filter((other) => other !== missing_answer && other !== not_asked).indexOf(label)];
   return make("span", {}, least === most ? String(least) : fill(words.from_to, { least, most }));
 }
 

@@ -42,20 +42,23 @@ export function tickMasses(ticks, answers, masses, declined) {
   });
 }
 
+/** The points to which a column rounds the numbers of a question. */
+const pointsOf = ({ of, grid, grids = {} }, name) => (of.length === 1 ? grid : grids[name]) ?? [];
+
 /** The words for columns of reports. `say` has the words of the language that is read; see page.js. */
 export function makeReceipt({ columns, questions, fakes, agreement, say }) {
   const list = (items) => make("ul", {}, ...items.map((parts) => make("li", {}, ...parts)));
   const title = (name) => (columns[name].of.length === 1 ? say.text(questions.get(columns[name].of[0])) : say.together(columns[name].of));
   const ofOne = (name) => (columns[name].of.length === 1 ? questions.get(columns[name].of[0]) : null);
 
-  /** The answers of a row of a column, or of an answer in a set, in words. */
+  /** The answers of a row of a column, or of an answer in a set, in words: codes are points of a grid, then answers. */
   function row(name, place) {
-    const { of, paths, grid } = columns[name];
-    if (grid && place < grid.length) return own(String(grid[place]));
-    const codes = paths ? paths[place] : [place], parts = [];
-    codes.forEach((code, which) => {
-      const question = questions.get(of[which]);
-      if (code !== null) parts.push(...(parts.length ? [" / "] : []), say.answer(question, question.answers[grid ? question.answers.length - 1 : code]));
+    const column = columns[name], parts = [];
+    (column.paths ? column.paths[place] : [place]).forEach((code, which) => {
+      const question = questions.get(column.of[which]), points = pointsOf(column, question.name);
+      if (code === null) return;
+      const shown = code < points.length ? own(String(points[code])) : say.answer(question, question.answers[code - points.length]);
+      parts.push(...(parts.length ? [" / "] : []), shown);
     });
     return make("span", {}, ...parts);
   }

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labels import nearest, text_of
 from ldpopt.foundation.numbers import Int, short_repr
+from ldpopt.mechanism.keyed import Draws
 from ldpopt.tables.coding import MISSING, UNKNOWN, Coder, Codes, MissingAnswers
 
 NOT_ASKED = "not asked"  # the answer, in a report of its own, of people who are not asked
@@ -44,6 +45,16 @@ class UnfilledAnswers:
         """What reads the answers that people give."""
         return _GivenAnswers(self.question.coder(as_text=as_text), self.question)
 
+    @property
+    def is_rounded(self) -> bool:
+        """Whether the numbers of the question are rounded at random."""
+        return bool(self.question.is_rounded)
+
+    def placed(self, codes: Codes, source: Draws) -> Codes:
+        """Positions of inputs for those of answers that people gave."""
+        placed: Codes = self.question.placed(codes, source)
+        return placed
+
     def fill_missing(self, codes: Codes, missing: MissingAnswers, first_row: int = 0) -> Codes:
         """The codes."""
         return codes
@@ -54,7 +65,10 @@ class _GivenAnswers(Coder):
 
     def __init__(self, coder: Coder, question: Any) -> None:
         self._coder = coder
-        self._not_asked = question.place_of(NOT_ASKED)
+        place = question.place_of(NOT_ASKED)
+        # numbers that are rounded to inputs are read before them
+        more = len(question.given) - len(question.inputs)
+        self._not_asked = None if place is None else place + more
         self.kind, self.as_text, self.alphabet = coder.kind, coder.as_text, coder.alphabet
 
     def code(self, value: Any) -> int:
@@ -85,6 +99,13 @@ def places_of(gate: Any, answers: Iterable[Hashable], where: str) -> list[int]:
     all sets with any of them.
     """
     ticks = getattr(gate, "ticks", ())
+    if gate.is_rounded:
+        raise StatementError(
+            "a question cannot depend on a number whose mean is reported",
+            code="condition-number",
+            where=where,
+            do="state classes of the number: number = { starts = [18, 30, 45], most = 99 }",
+        )
     known = ticks or gate.inputs
     places: set[int] = set()
     for answer in answers:
@@ -135,6 +156,27 @@ def codes_otherwise(question: Any, is_false: Bools) -> Codes:
     return np.where(is_false, question.place_of(question.otherwise), missing)
 
 
+class Conditions:
+    """Who is asked the questions of a survey, as the answers to one after the other are known."""
+
+    def __init__(self, questions: Mapping[str, Any]) -> None:
+        self.questions = questions
+        self.codes: dict[str, Codes] = {}
+        self.known: dict[str, Bools] = {}
+
+    def asked(self, name: str, codes: Codes) -> Bools:
+        """Which people are asked the next question, of codes that they would say."""
+        question = self.questions[name]
+        asked = np.ones(len(codes), dtype=bool)
+        self.codes[name] = codes
+        self.known[name] = codes != question.missing_code
+        if is_conditional(question, self.questions):
+            asked, is_false = is_asked(question, self.questions, self.codes, self.known)
+            self.codes[name] = np.where(asked, codes, codes_otherwise(question, is_false))
+            self.known[name] = np.where(asked, self.known[name], is_false)
+        return asked
+
+
 def filled_codes(
     questions: Mapping[str, Any],
     codes: Mapping[str, Codes],
@@ -153,7 +195,8 @@ def filled_codes(
         given = codes[name]
         known[name] = (given != MISSING) & (given != question.missing_code)
         if not is_conditional(question, questions):
-            filled[name] = given
+            code = question.missing_code
+            filled[name] = given if code is None else np.where(given == MISSING, code, given)
             continue
         asked, is_false = is_asked(question, questions, filled, known)
         gates = np.stack([filled[gate] for gate in question.only_if])
@@ -232,6 +275,10 @@ class _Step:
             asked, is_false = is_asked(question, questions, self.codes, self.known)
             otherwise = codes_otherwise(question, is_false)
         answers, numbers = _classes(name, questions, is_counted)
+        if is_conditional(question, questions):  # nobody says it who is asked
+            is_said = answers != question.place_of(NOT_ASKED)
+            answers = answers[is_said]
+            numbers = numbers[is_said]
         times = np.where(asked, len(answers), 1)
         if (total := int(times.sum())) > MAX_STATES:
             raise too_many(f"more than {MAX_STATES:,}")
@@ -281,17 +328,40 @@ def asked_on(questions: Mapping[str, Any], paths: Iterable[Path]) -> Bools:
     otherwise is not asked for.
     """
     table = np.array([[SKIPPED if code is None else code for code in path] for path in paths])
-    codes = dict(zip(questions, table.T, strict=True))
-    known: dict[str, Bools] = {}
-    columns = []
-    for name, question in questions.items():
-        asked = np.ones(len(table), dtype=bool)
-        known[name] = codes[name] != question.missing_code
-        if is_conditional(question, questions):
-            asked, is_false = is_asked(question, questions, codes, known)
-            known[name] = np.where(asked, known[name], is_false)
-        columns.append(asked)
+    conditions = Conditions(questions)
+    columns = [
+        conditions.asked(name, codes) for name, codes in zip(questions, table.T, strict=True)
+    ]
     return np.stack(columns, axis=1)
+
+
+def path_shares(
+    questions: Mapping[str, Any], paths: Iterable[Path], priors: Mapping[str, Any]
+) -> NDArray[np.float64]:
+    """Frequencies of paths, if answers are independent where they are asked for; answers without a
+    prior are equally common.
+    """
+    listed = list(paths)
+    shares = np.ones(len(listed))
+    asked = asked_on(questions, listed)
+    for place, (name, question) in enumerate(questions.items()):
+        size = len(question.inputs)
+        prior = priors.get(name)
+        if prior is None:
+            said = np.arange(size) != question.place_of(NOT_ASKED)
+            said |= not is_conditional(question, questions)
+            prior = said / said.sum()
+        codes = np.array([path[place] or 0 for path in listed])
+        shares *= np.where(asked[:, place], np.asarray(prior)[codes], 1.0)
+    return shares
+
+
+def share_asked(name: str, questions: Mapping[str, Any], priors: Mapping[str, Any]) -> float:
+    """Share of the people who are asked a question, at priors of the answers to those before it."""
+    paths = paths_of(questions)
+    place = list(questions).index(name)
+    shares = path_shares(questions, paths, priors)
+    return float(shares[asked_on(questions, paths)[:, place]].sum())
 
 
 def _classes(name: str, questions: Mapping[str, Any], is_counted: bool) -> tuple[Int, Any]:
@@ -307,6 +377,7 @@ def _classes(name: str, questions: Mapping[str, Any], is_counted: bool) -> tuple
         if name in (other.only_if or {}):
             places = places_of(question, other.only_if[name], f"only_if of {name!r}")
             signs.append(np.isin(np.arange(size), places))
+    signs.append(np.arange(size) == question.place_of(NOT_ASKED))
     _, first, counts = np.unique(np.stack(signs), axis=1, return_index=True, return_counts=True)
     return first, np.array(counts.tolist(), dtype=object)
 

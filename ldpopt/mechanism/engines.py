@@ -63,7 +63,7 @@ def privatize_table(
     drawer = _Drawer(dict(questions), keep, keyed, one_question, read)
     kinds = drawer.kinds(columns)
     origin = origin_of_reports(questions, keep, keyed, one_question, before)
-    return replaced(table, drawer.function(list(kinds)), read, kinds, text_of_origin(origin))
+    return replaced(table, drawer.function(columns), read, kinds, text_of_origin(origin))
 
 
 @dataclass(frozen=True)
@@ -101,31 +101,28 @@ class _Drawer:
                 )
         return {field.name: field.type for field in answers.fields[: len(self.questions)]}
 
-    def function(self, drawn: Sequence[str]) -> Any:
-        """What Spark calls with the batches of a partition."""
+    def function(self, columns: Sequence[str]) -> Any:
+        """What Spark calls with the batches of a partition, which have these columns."""
 
         def reports(batches: Iterable[Any]) -> Iterator[Any]:
-            return self.reports(batches, drawn)
+            return self.reports(batches, columns)
 
         return reports
 
-    def reports(self, batches: Iterable[Any], drawn: Sequence[str]) -> Iterator[Any]:
+    def reports(self, batches: Iterable[Any], names: Sequence[str]) -> Iterator[Any]:
         """Draw the reports of the batches of a partition, in the order of the table's columns."""
-        answers: FileOfAnswers | None = None
+        answers = self.answers(names, partition_name())
+        places = (*answers.places, *answers.copied_places)
+        kept = {*self.keep, *self.questions}
+        order = list(dict.fromkeys((*filter(kept.__contains__, names), *self.questions)))
         row = 0
         for batch in batches:
-            names = batch.schema.names
-            answers = answers or self.answers(names, partition_name())
-            places = (*answers.places, *answers.copied_places)
             columns = answers.reports([batch.column(place) for place in places], row)
             row += len(batch)
             if columns is not None:
-                made = dict(zip((*drawn, *self.keep), columns, strict=True))
-                kept = [name for name in names if name in made]
-                order = [*kept, *(name for name in drawn if name not in kept)]
+                made = dict(zip((*self.questions, *self.keep), columns, strict=True))
                 yield optional.pyarrow.record_batch([_plain(made[name]) for name in order], order)
-        if answers is not None:
-            answers.require_complete()
+        answers.require_complete()
 
 
 def _plain(column: Any) -> Any:

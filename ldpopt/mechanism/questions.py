@@ -21,6 +21,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.edges import read_edges
 from ldpopt.foundation.labels import is_among, nearest, text_of
 from ldpopt.foundation.numbers import (
+    Float,
     any_array,
     listed_items,
     require_choice,
@@ -207,6 +208,28 @@ class Question:
     def beside(self) -> dict[str, Question]:
         """What is read in clear columns that stay: which mechanism a person has; else empty."""
         return {}
+
+    @property
+    def given(self) -> Sequence[Hashable]:
+        """The answers that people give; default: the inputs of what draws the reports."""
+        return self.inputs
+
+    @property
+    def is_rounded(self) -> bool:
+        """Whether answers are rounded at random to the inputs."""
+        return False
+
+    def placed(self, codes: Codes, source: Draws) -> Codes:
+        """Positions of inputs for those of answers that people gave; default: the same."""
+        return codes
+
+    def input_shares(self, shares: Float) -> Float:
+        """Shares of the inputs for those of the answers that people give; default: the same."""
+        return shares
+
+    def given_shares(self, shares: Float) -> Float:
+        """Shares of the answers that people give for those of the inputs; default: the same."""
+        return shares
 
     def columns_read(self, column: str) -> dict[str, Question]:
         """Questions by the columns that are read for the reports in a column: its own, and those on

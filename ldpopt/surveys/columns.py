@@ -18,6 +18,7 @@ from ldpopt.mechanism.conditions import NOT_ASKED
 from ldpopt.mechanism.questions import Question
 from ldpopt.privacy import PureLDP
 from ldpopt.problem.workload import Workload
+from ldpopt.surveys.numbers import require_not_rounded
 from ldpopt.surveys.ticks import TicksQuestion, tick_workload
 from ldpopt.surveys.trees import (
     TreeQuestion,
@@ -81,6 +82,8 @@ def columns_of(
     trees = trees_of(questions)
     _require_found(trees, known, pairs)
     _require_together(pairs, trees)
+    for name in (each for pair in pairs for each in pair):
+        require_not_rounded(name, questions[name])
     first = {name: root for root, names in trees.items() for name in names}
     waiting = [
         name

@@ -267,11 +267,11 @@ def _has_order(estimate: Estimate) -> bool:
     """
     labels = estimate.labels or ()
     if estimate.method == ANSWERED:  # the last numbers are shares of people without an answer
-        return label_numbers(labels[: len(labels) - _excluded(estimate)]) is not None
+        return label_numbers(labels[: len(labels) - excluded_of(estimate)]) is not None
     return not estimate.is_distribution or label_numbers(labels) is not None
 
 
-def _excluded(estimate: Estimate) -> int:
+def excluded_of(estimate: Estimate) -> int:
     """How many of the last numbers are shares of people without an answer."""
     return getattr(estimate.bounds, "shown", 1)
 

@@ -30,9 +30,9 @@ from ldpopt.mechanism.conditions import (
     NOT_ASKED,
     SKIPPED,
     Path,
-    asked_on,
     filled_codes,
     is_conditional,
+    path_shares,
     paths_of,
     readers_of,
 )
@@ -169,12 +169,6 @@ class SharedQuestion(Question):
         return is_conditional(question, self.questions) and question.otherwise is None
 
     @cached_property
-    def is_asked(self) -> dict[str, Any]:
-        """On which paths each question is asked."""
-        columns: Any = asked_on(self.questions, self.paths).T
-        return dict(zip(self.questions, columns, strict=True))
-
-    @cached_property
     def _numbers(self) -> dict[str, JointNumbers]:
         """What estimates each question: its numbers, and for one that not everybody is asked last
         the share of those who are not.
@@ -216,7 +210,7 @@ class SharedQuestion(Question):
         numbers = self.numbers_of(name) if numbers is None else numbers
         if not isinstance(self.source, YesNoPatterns):
             names, spans = numbers.names, numbers.spans
-        stated = self._priors({**(others or {}), name: prior})
+        stated = read_priors(self.questions, {**(others or {}), name: prior})
         variances = self._variances(name, numbers, stated)
         z = interval_quantile(confidence, len(variances), False)
         return Precision(tuple(names), variances, z, spans)
@@ -227,7 +221,7 @@ class SharedQuestion(Question):
         """
         self.part(name)
         if priors is None:
-            return self._variances(name, self.numbers_of(name), {name: None})
+            return self._variances(name, self.numbers_of(name), {})
         read = listed_items(priors, "priors")
         if len(read) != len(self.questions):
             raise StatementError(
@@ -241,43 +235,26 @@ class SharedQuestion(Question):
         }
         return self._variances(name, self.numbers_of(name), named)
 
-    def _priors(self, stated: Mapping[str, Any]) -> dict[str, Float | None]:
-        """The priors that were stated by question; None is the worst one."""
-        return {
-            name: None if prior is None else read_prior(prior, tuple(self.part(name).inputs))[0]
-            for name, prior in stated.items()
-        }
-
-    def _variances(self, name: str, numbers: Any, stated: Mapping[str, Float | None]) -> Float:
+    def _variances(self, name: str, numbers: Any, priors: Mapping[str, Float]) -> Float:
         """Variances of the numbers of a question, at priors of some questions."""
-        prior = stated.get(name)
+        prior = priors.get(name)
         if isinstance(self.source, YesNoPatterns):
             return self.source.variances_at(np.full(2, 0.5) if prior is None else prior)
         is_skipped = self.is_skipped(name)
         if prior is None and not is_skipped:
             return numbers.variances(None)  # type: ignore[no-any-return]
-        priors = {}
-        for key, question in self.questions.items():
-            guess = stated.get(key)
-            size = len(question.inputs)
-            priors[key] = np.full(size, 1 / size) if guess is None else guess
         if not is_skipped:
-            return numbers.variances(self.path_prior(priors))  # type: ignore[no-any-return]
+            shares = path_shares(self.questions, self.paths, priors)
+            return numbers.variances(shares)  # type: ignore[no-any-return]
         size = len(self.questions[name].inputs)
         missing = self.questions[name].missing_code  # of a worst case nobody leaves it open
         codes = [code for code in range(size) if prior is not None or code != missing]
         rows = np.eye(size)[codes]
-        each = np.stack([self.path_prior({**priors, name: row}) for row in rows])
+        each = np.stack(
+            [path_shares(self.questions, self.paths, {**priors, name: row}) for row in rows]
+        )
         excluded = self.questions[name].excluded_places(numbers.names)
         return ratio_variances(numbers, excluded, each, prior)
-
-    def path_prior(self, priors: Mapping[str, Float]) -> Float:
-        """Frequencies of the paths, if answers are independent where they are asked for."""
-        shares = np.ones(len(self.paths))
-        for place, name in enumerate(self.questions):
-            codes = np.array([path[place] or 0 for path in self.paths])
-            shares *= np.where(self.is_asked[name], priors[name][codes], 1.0)
-        return shares
 
 
 class JointNumbers(ListedSource):
@@ -335,6 +312,29 @@ class JointNumbers(ListedSource):
         """The band of the numbers that some counts give."""
         matrices = (self.estimator, self.wanted, self.mechanism.channel, self.left_inverse)
         return ScoreBand.of(counts, *matrices, **fields)
+
+
+def read_priors(questions: Mapping[str, Question], stated: Mapping[str, Any]) -> dict[str, Float]:
+    """Read guesses of the answers to some questions, by name; None is no guess.
+
+    A guess of a question that not everybody is asked has the answers of those who are.
+    """
+    priors = {}
+    for name, prior in stated.items():
+        if name not in questions:
+            raise StatementError(
+                f"a guess of the answers to {short_repr(name)}, on which nothing depends here",
+                code="question",
+                do=nearest(name, questions),
+            )
+        inputs = tuple(questions[name].inputs)
+        if prior is not None and is_conditional(questions[name], questions):
+            asked = [answer for answer in inputs if answer != NOT_ASKED]
+            shares = iter(read_prior(prior, tuple(asked))[0].tolist())
+            priors[name] = np.array([0.0 if each == NOT_ASKED else next(shares) for each in inputs])
+        elif prior is not None:
+            priors[name] = read_prior(prior, inputs)[0]
+    return priors
 
 
 def rows_of(questions: Mapping[str, Question]) -> dict[str, slice]:

@@ -29,6 +29,7 @@ from ldpopt.surveys.account import account_of
 from ldpopt.surveys.columns import budget_of, read_pairs, solved_column
 from ldpopt.surveys.expanded import read_sections
 from ldpopt.surveys.joint import JointQuestion
+from ldpopt.surveys.numbers import many_masses, require_number
 from ldpopt.surveys.own_sources import (
     OWN,
     own_source,
@@ -92,7 +93,7 @@ class UnsolvedSurvey:
                 title=self.section.title,
                 weights=self.section.weights,
                 sample=self.drawn,
-                pairs=self.section.pairs,
+                pairs=[(one, other) for one, other in self.section.pairs],
                 fields=self.section.fields,
                 words=self.section.words.to_dict(),
             )
@@ -171,6 +172,7 @@ class UnsolvedSurvey:
             for name, question in survey.questions.items()
             if isinstance(question.source, (Mechanism, ReportModel))
         }
+        reasons |= {name: many_masses(question) for name, question in survey.questions.items()}
         return [f"question {name}: {reason}" for name, reason in reasons.items() if reason]
 
 
@@ -230,18 +232,25 @@ def _stated_questions(
         source = sources.get(name)
         if source is None:
             source = _workload(section) if section.ticks is None else _shares_of_ticks(section)
-        with page.at("question", name, *([] if section.only_if is None else ["only_if"])):
+        with page.at("question", name):
             question = section.question(source)
-            require_condition(name, question, asked, survey.question)
+        for gate, answers in (question.only_if or {}).items():
+            with page.at("question", name, "only_if", gate):
+                alone = replace(question, only_if={gate: answers})
+                require_condition(name, alone, asked, survey.question)
         asked[name] = question
     with page.at("question"):
         require_conditions(asked)
+    with page.at("pairs"):
+        read_pairs(survey.pairs, list(asked))
     return asked
 
 
 def _require_one_definition(page: Page, name: str, question: QuestionSection) -> None:
     """Refuse a question that is defined twice, or not at all."""
     key = ("question", name)
+    if question.number is not None:
+        require_number(page, key, question)
     require_fitting_own(page, name, question)
     if stated := [each for each in OWN if getattr(question, each) is not None]:
         kind = {"mechanisms": "several mechanisms"}.get(stated[0], f"a {stated[0]}")
@@ -252,7 +261,9 @@ def _require_one_definition(page: Page, name: str, question: QuestionSection) ->
         _require_none_of(page, key, question, others, "ticks")
         with page.at(*key, "ticks"):
             tick_workload(question.tick_names)
-    elif question.labels is None and not isinstance(question.prior, dict):
+    elif (
+        question.labels is None and question.number is None and not isinstance(question.prior, dict)
+    ):
         raise page.error(
             (*key, "labels"),
             "the labels of the answers are missing",
@@ -375,10 +386,13 @@ def _best_scheme(page: Page, survey: SurveySection, total: Budget | None) -> tup
         for name, question in survey.question.items()
         if question.prior is not None
     }
+    is_tree = any(question.only_if for question in survey.question.values())
+    if is_tree:
+        labels = dict(_stated_questions(page, survey, {}))
     with page.at("question"):
         comparison = compare_schemes(labels, budget, priors=priors)
     # The joint report that was compared is about frequencies; other numbers need their own.
-    is_same = all(
+    is_same = is_tree or all(
         question.workload in (None, "frequencies") for question in survey.question.values()
     )
     joint = comparison.joint if comparison.best == "joint" and is_same else None

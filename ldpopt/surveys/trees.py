@@ -12,16 +12,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from ldpopt.certificate.design_certificate import DesignCertificate, certificate_from_dict
 from ldpopt.designing.design import design
 from ldpopt.designing.record import Design
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import nearest, text_of
-from ldpopt.foundation.numbers import Float, require_kind, short_repr
-from ldpopt.mechanism.conditions import NOT_ASKED, count_paths, never_asked, paths_of, places_of
+from ldpopt.foundation.numbers import require_kind, short_repr
+from ldpopt.mechanism.conditions import (
+    NOT_ASKED,
+    count_paths,
+    never_asked,
+    path_shares,
+    paths_of,
+    places_of,
+)
 from ldpopt.mechanism.questions import OWN, Question
 from ldpopt.privacy import PureLDP
 from ldpopt.problem.workload import Workload
@@ -200,7 +205,7 @@ def as_part(question: Question, parts: Mapping[str, Any]) -> Question:
 
 def with_not_asked(question: Question) -> Question:
     """A question of a workload with the answer "not asked", and its share."""
-    if NOT_ASKED in question.inputs:
+    if NOT_ASKED in question.inputs or not isinstance(question.source, Workload):
         return question
     if isinstance(question, TicksQuestion):
         ticks = (*question.ticks, NOT_ASKED)
@@ -232,22 +237,10 @@ def tree_source(
     found in time; ``priors`` are guesses of the shares among those who are asked.
     """
     workload = path_workload(parts, pairs)
-    weights = None if not priors else path_weights(parts, priors)
+    weights = path_shares(parts, paths_of(parts), priors) if priors else None
     best = design(workload, PureLDP(epsilon), weights=weights, time_limit=DESIGN_SECONDS)
     assert isinstance(best, Design)
     return best
-
-
-def path_weights(parts: Mapping[str, Question], priors: Mapping[str, Any]) -> Float:
-    """Weights of the paths, if answers are independent where they are asked for."""
-    paths = paths_of(parts)
-    weights = np.ones(len(paths))
-    for place, (name, question) in enumerate(parts.items()):
-        size = len(question.inputs)
-        prior = np.full(size, 1 / size) if priors.get(name) is None else np.asarray(priors[name])
-        codes = [path[place] for path in paths]
-        weights *= [1.0 if code is None else prior[code] for code in codes]
-    return weights
 
 
 def read_tree(

@@ -62,9 +62,11 @@ def require_own_names(columns: Sequence[str]) -> None:
 
 def partition_name() -> str:
     """The name of the partition on which an executor works, for messages."""
-    from pyspark import TaskContext
+    task = None
+    if "pyspark" in sys.modules:
+        from pyspark import TaskContext
 
-    task = TaskContext.get()
+        task = TaskContext.get()
     return "the table" if task is None else f"partition {task.partitionId()}"
 
 
@@ -93,7 +95,12 @@ def replaced(
             "metadata": {**metadata, NOTE: note},
         }
     schema = StructType.fromJson({"type": "struct", "fields": list(fields.values())})
-    return table.mapInArrow(function, schema)
+    return _with_plain_names(table).mapInArrow(function, schema)
+
+
+def _with_plain_names(table: Any) -> Any:
+    """The table with numbers as names: `mapInArrow` takes a point in a name for a part of it."""
+    return table.toDF(*map(str, range(len(table.columns))))
 
 
 def gathered_from_spark(
@@ -117,12 +124,12 @@ def gathered_from_spark(
     def results(batches: Batches) -> Iterator[Any]:
         pa = optional.pyarrow
         for part in _parts(batches):
+            part = part.rename_columns(list(columns))
             reply = pa.array([pickle.dumps(_answer(function, part))], pa.binary())
             yield pa.record_batch([reply], names=["result"])
 
-    replies = [
-        pickle.loads(row["result"]) for row in chosen.mapInArrow(results, "result binary").collect()
-    ]
+    rows = _with_plain_names(chosen).mapInArrow(results, "result binary").collect()
+    replies = [pickle.loads(row["result"]) for row in rows]
     for reply in replies:
         if isinstance(reply, LdpoptError):
             raise reply

@@ -1,8 +1,7 @@
 """The page for respondents in a browser: draws once, sends what it shows, keeps no answer, reaches
 nothing else.
 
-Needs playwright and a Chromium; with LDPOPT_BROWSER=required their absence is an error.
-LDPOPT_CHROMIUM is the path of the browser, LDPOPT_PEOPLE the number of simulated respondents.
+LDPOPT_PEOPLE is the number of simulated respondents; see conftest.py for the browser.
 """
 
 from __future__ import annotations
@@ -10,16 +9,14 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from builders import seconds, thorough_or
+from browsers import Server
+from builders import thorough_or
 from draw_vectors import COIN, RUNNER, SOURCE, all_cases, few_cases
 from ldpopt import Survey, Workload, design
 from ldpopt.fieldwork import page as page_of
@@ -30,18 +27,7 @@ from ldpopt.privacy import PureLDP
 from ldpopt.surveys.form import form_digest
 from ldpopt.surveys.ticks import TicksQuestion, tick_workload
 
-CHROMIUM = (
-    os.environ.get("LDPOPT_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-)
-try:
-    from playwright.sync_api import Browser, Page, sync_playwright
-except ImportError:
-    CHROMIUM = None
-IS_REQUIRED = os.environ.get("LDPOPT_BROWSER") == "required"
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None and not IS_REQUIRED, reason="no Chromium, or no playwright"
-)
-
+Page = Any  # of playwright
 PEOPLE = int(os.environ.get("LDPOPT_PEOPLE", thorough_or(3, 100)))
 BRANCHES = [
     "art",
@@ -69,81 +55,6 @@ WORDS = {
         "medicine": {"text": "Do you take medicine?", "answers": {"no": "No", "yes": "Yes"}},
     },
 }
-
-
-class Server:
-    """Serves one page, keeps every request, and answers reports as a collector does, or not at
-    all."""
-
-    def __init__(self) -> None:
-        self.requests: list[tuple[str, str, str]] = []
-        self.page = ""
-        self.status, self.headers = 201, {}  # of the answers to reports
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                self.answer("")
-
-            def do_POST(self) -> None:
-                self.answer(self.rfile.read(int(self.headers["content-length"])).decode())
-
-            def answer(self, body: str) -> None:
-                server.requests.append((self.command, self.path, body))
-                self.send_response(server.status if self.command == "POST" else 200)
-                self.send_header("access-control-allow-origin", "*")
-                for key, value in server.headers.items():
-                    self.send_header(key, value)
-                self.send_header("content-type", "text/html; charset=utf-8")
-                self.end_headers()
-                self.wfile.write(server.page.encode() if self.path == "/" else b"")
-
-            def do_OPTIONS(self) -> None:
-                self.answer("")
-
-            def log_message(self, *parts: Any) -> None:
-                pass
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.http.server_address[1]}/"
-        Thread(target=self.http.serve_forever, daemon=True).start()
-
-    @property
-    def messages(self) -> list[str]:
-        return [
-            body for command, path, body in self.requests if (command, path) == ("POST", "/reports")
-        ]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield found
-        found.close()
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    found = Server()
-    yield found
-    found.http.shutdown()
-    found.http.server_close()
-
-
-@pytest.fixture
-def new_page(browser: Browser) -> Iterator[Callable[..., Page]]:
-    contexts = []
-
-    def make(**options: Any) -> Page:
-        context = browser.new_context(viewport={"width": 375, "height": 740}, **options)
-        context.set_default_timeout(seconds(10) * 1000)
-        contexts.append(context)
-        return context.new_page()
-
-    yield make
-    for context in contexts:
-        context.close()
 
 
 def survey(**options: Any) -> Survey:
@@ -375,8 +286,7 @@ def test_spies_reach_nothing(server: Server, new_page: Callable[..., Page]) -> N
     assert found["fetch"] == found["markup"] == "blocked"
     assert found["image"] == "error"
     assert found["script"] is True
-    spy.http.shutdown()
-    spy.http.server_close()
+    spy.close()
 
 
 @pytest.mark.long

@@ -186,8 +186,8 @@ def test_a_group_is_as_large_as_all_who_were_invited_to_it(url):
 @pytest.mark.parametrize(
     ("rows", "code"),
     [
-        ([{"people": 9, "region": "North"}], "columns"),
-        ([{"people": 9, **NORTH, "income": "1"}], "columns"),
+        ([{"people": 9, "region": "North"}], "group-columns"),
+        ([{"people": 9, **NORTH, "income": "1"}], "group-columns"),
         ([{"people": 9, **NORTH, "region": "Nowhere"}], "field-value"),
         ([{"people": 9, **NORTH, "weight": "1e3"}], "field-value"),
         ([{"people": 9, **NORTH, "weight": ""}], "field-value"),
@@ -202,7 +202,7 @@ def test_groups_that_cannot_be_are_refused_with_their_row(rows, code):
     done = invite("--groups", "strata.csv", "--json", "-")
     error = json.loads(done.stdout)["error"]
     assert error["code"] == code
-    assert "row" in error["where"] or code == "columns"
+    assert "row" in error["where"] or code == "group-columns"
     assert not Path("links.csv").exists()
     assert not Path("reports.db").exists()
 
@@ -214,8 +214,8 @@ def test_groups_that_cannot_be_are_refused_with_their_row(rows, code):
         ("people,region,weight\n", "no-rows"),
         ("people;region;weight\n5;North;1\n", "header"),
         ("people,region,region\n5,North,North\n", "header"),
-        ("people,region,weight\n5,North\n", "row"),
-        ("people,region,weight\n5,North,1,2\n", "row"),
+        ("people,region,weight\n5,North\n", "row-length"),
+        ("people,region,weight\n5,North,1,2\n", "row-length"),
         ('people,region,weight\n5,"North,1\n', "unreadable"),
         ("people,region,weight\n5,N\xf6rd,1\n", "unreadable"),
     ],
@@ -252,7 +252,7 @@ def test_options_that_do_not_go_together_are_refused():
     write_rows("people.csv", [{"link": "x", **NORTH}] * 9)
     kept = ("--keep", "region", "--keep", "weight", "--json", "-")
     done = invite("--people", "people.csv", *kept)
-    assert json.loads(done.stdout)["error"]["code"] == "columns"
+    assert json.loads(done.stdout)["error"]["code"] == "link-column"
 
 
 def test_fields_come_with_an_invitation_only(url):
@@ -452,6 +452,46 @@ def test_groups_and_weights_on_a_database_are_those_of_its_table(database):
     assert {entry["group"] for entry in seen[0]} >= {"North", SOUTH}
     plain = SURVEY.counts_by_group(SURVEY.columns, database, None, "region")["smokes"]
     assert {group: counts.n_reports for group, counts in plain.items()} == {"North": 60, SOUTH: 40}
+
+
+STATEMENT = """
+epsilon = 1.0
+weights = "weight"
+[question.smokes]
+labels = ["no", "yes"]
+[field.region]
+labels = ["North", "South"]
+[field.weight]
+[sample]
+strata = "region"
+population = { North = 900, South = 800 }
+"""
+
+
+def test_a_survey_file_says_fields_and_a_sample_of_them(url):
+    """Strata and weights of the sample come with the links, and the database has them."""
+    Path("survey.toml").write_text(STATEMENT)
+    cli_output("survey", "solve", "survey.toml", "-o", "survey.json")
+    survey = Survey.load("survey.json")
+    assert survey.fields == {"region": ("North", "South"), "weight": ()}
+    drawn = np.random.default_rng(5)
+    with Store(url, survey) as store:
+        outputs = survey.form()["columns"]["smokes"]["reports"]
+        for region, weight, people in (("North", "1.5", 30), ("South", "0.75", 20)):
+            fields = {"region": region, "weight": weight}
+            for link in store.invite(people, fields):
+                report = {"smokes": str(drawn.choice(outputs))}
+                assert store.add([read(store, link, fields, reports=report)]) == [True]
+    cli_output("survey", "export", url, "-o", "table.csv")
+    for by in (None, "region"):
+        found, expected = (
+            survey.estimate(source, by=by, check_fit=False).entries()
+            for source in (url, "table.csv")
+        )
+        assert found == expected
+    sampled = survey.estimate(url, check_fit=False)["smokes"].std_error
+    plain = Survey(survey.questions, weights="weight", fields=survey.fields)
+    assert (sampled != plain.estimate("table.csv", check_fit=False)["smokes"].std_error).all()
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30))
