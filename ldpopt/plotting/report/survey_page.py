@@ -74,6 +74,10 @@ def survey_page(
         "fingerprints": _fingerprints(survey, to, bool(has_links)),
         "told": told(survey),
         "strata": group_rows(survey, strata),
+        "in_points": {
+            question["name"]: all(row["in_points"] for row in question["rows"])
+            for question in questions
+        },
         "facts": page_facts,
         "say": say,
     }
