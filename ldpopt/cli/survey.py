@@ -16,7 +16,7 @@ from ldpopt.cli.collect import collect
 from ldpopt.cli.estimate import estimate
 from ldpopt.cli.form import form
 from ldpopt.cli.invite import invite
-from ldpopt.cli.options import new_file, option
+from ldpopt.cli.options import new_file, new_table, option
 from ldpopt.cli.plan import plan
 from ldpopt.cli.printing import save_table, say, show, working, write_new
 from ldpopt.cli.privatize import privatize
@@ -97,7 +97,7 @@ def solve(
 def export(
     database: options.DatabaseUrl,
     output: Annotated[
-        str, new_file("-o --output TABLE", "The reports as CSV or Parquet, by the ending.")
+        str, new_table("-o --output TABLE", "The reports as CSV or Parquet, by the ending.")
     ],
     json: options.Json = None,
 ) -> None:
@@ -117,7 +117,7 @@ def export(
 
 def codebook(
     path: options.QuestionsPath,
-    output: Annotated[str | None, new_file("-o --output TABLE", "As CSV or Parquet.")] = None,
+    output: Annotated[str | None, new_table("-o --output TABLE", "As CSV or Parquet.")] = None,
     json: options.Json = None,
 ) -> None:
     """Show which answers each report in a table comes from most often.
