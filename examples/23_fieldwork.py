@@ -23,7 +23,7 @@ print(f"a page of {len(page):,} characters that loads nothing")
 # with each message.
 
 form = survey.form()
-print(form["odds"], json.dumps(form["questions"]["smokes"]["reports"]))
+print(form["odds"], json.dumps(form["columns"]["smokes"]["reports"]))
 print(survey.words_digest[:12])
 
 # %%
@@ -35,7 +35,7 @@ with fieldwork.Store(f"sqlite:///{folder}/reports.db", survey) as store:
     status = store.status()
 print(status.reports)
 
-masses = form["questions"]["smokes"]["masses"]
+masses = form["columns"]["smokes"]["masses"]
 axes = plt.figure().add_subplot(ylabel="probability of the report 'yes'")
 axes.bar(form["questions"]["smokes"]["answers"], [row[1] / 2**53 for row in masses])
 

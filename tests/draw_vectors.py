@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -35,34 +35,27 @@ SOURCE = "".join(
 RUNNER = Path(__file__).parent / "unit" / "fieldwork" / "run_cases.js"
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
 TINY = Mechanism(np.array([[1 - 2**-53, 2**-53], [2**-53, 1 - 2**-53]]), inputs=["x", "y"])
+NO_GAP = {"missing": "refuse"}
 Case = dict[str, Any]
 
 
-def question(
-    randomizer: Any, missing: Any = "refuse", missing_answer: Any = None
-) -> dict[str, Any]:
-    """The form of one question."""
-    form = Survey(
-        {"q": Question(SimpleNamespace(randomizer=randomizer), missing, missing_answer)}
-    ).form()
-    found: dict[str, Any] = form["questions"]["q"]
+def column(randomizer: Any) -> dict[str, Any]:
+    """The column of one question in a form."""
+    question = Question(SimpleNamespace(randomizer=randomizer))
+    found: dict[str, Any] = Survey({"q": question}).form()["columns"]["q"]
     return found
 
 
-def boundary_cases(asked: dict[str, Any]) -> list[Case]:
-    """For each answer the words at which the report changes, the first and the last word, and their
+def boundary_cases(drawn: dict[str, Any]) -> list[Case]:
+    """For each row the words at which the report changes, the first and the last word, and their
     reports."""
     cases = []
-    for code, masses in enumerate(asked["masses"]):
+    for row, masses in enumerate(drawn["masses"]):
         sums = list(accumulate(masses))
         words = sorted({word for end in (0, *sums) for word in (end - 1, end) if 0 <= word < TOTAL})
-        reports = [asked["reports"][sum(end <= word for end in sums)] for word in words]
-        case = {
-            "call": "table",
-            "question": asked,
-            "answer": asked["answers"][code],
-            "words": words,
-        }
+        reports = [drawn["reports"][sum(end <= word for end in sums)] for word in words]
+        codes = drawn["paths"][row] if "paths" in drawn else [row]
+        case = {"call": "table", "column": drawn, "codes": codes, "words": words}
         cases.append(case | {"used": len(words), "expected": reports})
     return cases
 
@@ -70,7 +63,7 @@ def boundary_cases(asked: dict[str, Any]) -> list[Case]:
 def set_cases(law: SubsetSelection, count: int, rng: np.random.Generator) -> list[Case]:
     """Random words, every fourth with equal keys, and some at the border of the mass of the
     truth."""
-    asked = question(law)
+    drawn = column(law)
     d = len(law.inputs)
     cases = []
     for number in range(count):
@@ -80,13 +73,8 @@ def set_cases(law: SubsetSelection, count: int, rng: np.random.Generator) -> lis
             words[1 : 1 + 2 * d] %= np.uint64(4)  # equal keys at the border: drawn again
         if number % 10 in (1, 2):
             words[0] = law.distribution.mass - number % 10 % 2
-        report, used = plain_set(asked["set"], code, words.tolist())
-        case = {
-            "call": "draw",
-            "question": asked,
-            "answer": asked["answers"][code],
-            "words": words.tolist(),
-        }
+        report, used = plain_set(drawn["set"], code, words.tolist())
+        case = {"call": "draw", "column": drawn, "codes": [code], "words": words.tolist()}
         cases.append(case | {"used": used, "expected": report})
     return cases
 
@@ -105,33 +93,83 @@ def plain_set(law: dict[str, int], own: int, words: list[int]) -> tuple[str, int
             return " ".join(map(str, chosen)), used
 
 
-def plain_draw(asked: dict[str, Any], answer: str, words: Iterator[int]) -> str:
-    """The report of an answer to a question with a table."""
+def plain_draw(drawn: dict[str, Any], row: int, words: Iterator[int]) -> str:
+    """The report of a row of a table."""
     word = next(words)
-    sums = accumulate(asked["masses"][asked["answers"].index(answer)])
-    found: str = asked["reports"][sum(end <= word for end in sums)]
+    found: str = drawn["reports"][sum(end <= word for end in accumulate(drawn["masses"][row]))]
     return found
+
+
+def plain_applies(form: dict[str, Any], answers: dict[str, Any], name: str) -> bool | None:
+    """Whether a question is asked: False if a gate says so, None if one has no answer."""
+    said: list[bool | None] = []
+    for gate, texts in form["questions"][name].get("only_if", {}).items():
+        question = form["questions"][gate]
+        answer = answers.get(gate) or question["missing_answer"]
+        ticks = answer.split(";") if answer and "ticks" in question else [answer]
+        holds = None if answer == question["missing_answer"] else False
+        if set(ticks) & set(texts):
+            holds = True
+        above = plain_applies(form, answers, gate)
+        said.append(holds if above is True else above)
+    if False in said:
+        return False
+    return None if None in said else True
+
+
+def plain_code(form: dict[str, Any], answers: dict[str, Any], name: str) -> Any:
+    """The code of an answer: None if it is not asked, -1 if it is missing and may be."""
+    question = form["questions"][name]
+    answer = answers.get(name) or question["missing_answer"]
+    is_asked = plain_applies(form, answers, name)
+    if is_asked is True and answer == question.get("not_asked", "?"):
+        return "refused"
+    if is_asked is not True:
+        if "otherwise" in question:
+            answer = question["missing_answer"] if is_asked is None else question["otherwise"]
+        elif "not_asked" in question:
+            answer = question["not_asked"]
+        else:
+            return None
+    if answer is None:
+        return "refused" if question["missing"] == "refuse" else -1
+    return question["answers"].index(answer)
+
+
+def gates_of(form: dict[str, Any], name: str) -> set[str]:
+    """A question and all that decide whether it is asked."""
+    gates = form["questions"][name].get("only_if", {})
+    return {name}.union(*(gates_of(form, gate) for gate in gates))
 
 
 def plain_reports(
     form: dict[str, Any], answers: dict[str, Any], names: list[str], words: Iterator[int]
 ) -> Any:
-    """The reports of a person on all questions."""
-    every = list(form["questions"])
+    """The reports of a person in all columns."""
+    every = list(form["columns"])
     fake = form["scheme"] == "fake_data"
-    drawn = [every[next(words) * len(every) >> 53]] if fake else names
+    codes = {name: plain_code(form, answers, name) for name in names}
+    if "refused" in codes.values():
+        return "refused"
+    drawn = every
+    if fake:
+        drawn = [every[next(words) * len(every) >> 53]]
+    elif form["scheme"] == "one_question":
+        needed = [
+            set().union(*(gates_of(form, one) for one in form["columns"][name]["of"]))
+            for name in every
+        ]
+        drawn = [every[needed.index(set(names))]]
     reports: dict[str, Any] = {}
-    for name, asked in form["questions"].items():
-        answer = asked["missing_answer"] if answers.get(name) is None else answers[name]
-        if name in names and answer is None and asked["missing"] == "refuse":
-            return "refused"
-        if name in drawn:
-            reports[name] = None if answer is None else plain_draw(asked, answer, words)
-        else:
-            texts = asked["answers"]
-            reports[name] = (
-                plain_draw(asked, texts[next(words) * len(texts) >> 53], words) if fake else None
-            )
+    for name, source in form["columns"].items():
+        rows = len(source["masses"])
+        if name not in drawn:
+            row = next(words) * rows >> 53 if fake else 0
+            reports[name] = plain_draw(source, row, words) if fake else None
+            continue
+        path = [codes[one] for one in source["of"]]
+        row = source["paths"].index(path) if "paths" in source and -1 not in path else path[0]
+        reports[name] = None if -1 in path else plain_draw(source, row, words)
     return reports
 
 
@@ -141,33 +179,12 @@ def scheme_cases(rng: np.random.Generator) -> list[Case]:
         rng.dirichlet(np.ones(4), size=3) * 0.96 + 0.01, inputs=["a", "b", "no answer"]
     )
     questions = {"coin": Question(COIN), "three": Question(three, missing_answer="no answer")}
+    people = ({"coin": "yes", "three": "a", "left": "no"}, {"coin": "no", "three": None})
     cases = []
     for scheme in ("split", "one_question", "fake_data"):
         more = {} if scheme == "fake_data" else {"left": Question(COIN, "leave_out")}
         form = Survey(questions | more, scheme=scheme).form()
-        for answers in (
-            {"coin": "yes", "three": "a", "left": "no"},
-            {"coin": "no", "three": None},
-            {"three": "b"},
-        ):
-            for names in (
-                ([name] for name in form["questions"])
-                if scheme == "one_question"
-                else [list(form["questions"])]
-            ):
-                for _ in range(6):
-                    words = rng.integers(0, TOTAL, size=12).tolist()
-                    stream = iter(words)
-                    expected = plain_reports(form, answers, names, stream)
-                    used = None if expected == "refused" else len(words) - len(list(stream))
-                    case = {
-                        "call": "drawAll",
-                        "form": form,
-                        "answers": answers,
-                        "names": names,
-                        "words": words,
-                    }
-                    cases.append(case | {"used": used, "expected": expected})
+        cases += person_cases(form, [*people, {"three": "b"}], 6, rng)
         for word in (0, TOTAL // 3, TOTAL // 3 + 1, TOTAL // 2 - 1, TOTAL // 2, TOTAL - 1):
             names = list(form["questions"])
             expected = [names[word * len(names) >> 53]] if scheme == "one_question" else names
@@ -178,6 +195,158 @@ def scheme_cases(rng: np.random.Generator) -> list[Case]:
     return cases
 
 
+def person_cases(
+    form: dict[str, Any], people: list[dict[str, Any]], draws: int, rng: np.random.Generator
+) -> list[Case]:
+    """Each person on each page that a form can have, with random words."""
+    pages = [list(form["questions"])]
+    if form["scheme"] == "one_question":
+        needed = [
+            set().union(*(gates_of(form, one) for one in source["of"]))
+            for source in form["columns"].values()
+        ]
+        pages = [[name for name in form["questions"] if name in names] for names in needed]
+    cases = []
+    for answers in people:
+        for names in pages:
+            for _ in range(draws):
+                words = rng.integers(0, TOTAL, size=12).tolist()
+                stream = iter(words)
+                expected = plain_reports(form, answers, names, stream)
+                used = None if expected == "refused" else len(words) - len(list(stream))
+                case = {"call": "drawAll", "form": form, "answers": answers, "names": names}
+                cases.append(case | {"words": words, "used": used, "expected": expected})
+    return cases
+
+
+GATES: dict[str, Any] = {
+    "used": {
+        "answers": ["none", "b", "a", "a;b"],
+        "missing": "leave_out",
+        "missing_answer": None,
+        "ticks": ["a", "b"],
+    },
+    "smokes": {"answers": ["no", "yes", "-"], "missing": "refuse", "missing_answer": "-"},
+    "amount": {
+        "answers": ["few", "many", "-", "off"],
+        "missing": "refuse",
+        "missing_answer": "-",
+        "only_if": {"smokes": ["yes"], "used": ["a"]},
+        "not_asked": "off",
+    },
+    "often": {
+        "answers": ["never", "daily", "-"],
+        "missing": "refuse",
+        "missing_answer": "-",
+        "only_if": {"amount": ["many", "few"], "smokes": ["yes"]},
+        "otherwise": "never",
+    },
+}
+
+
+def law_of(rows: int, rng: np.random.Generator) -> dict[str, Any]:
+    """Masses of some rows and three reports."""
+    law = Mechanism(rng.dirichlet(np.ones(3), size=rows) * 0.97 + 0.01)
+    return {"missing": "refuse", "reports": ["x", "y", "z"], "masses": law.counts.tolist()}
+
+
+def condition_cases(rng: np.random.Generator) -> list[Case]:
+    """Questions that are asked after some answers only: own columns under each scheme, one column
+    of their paths, and every person."""
+    form: dict[str, Any] = {"format": "ldpopt form 2", "questions": GATES}
+    own = {
+        name: {"of": [name]} | law_of(len(question["answers"]), rng)
+        for name, question in GATES.items()
+    }
+    own["used"]["missing"] = "leave_out"
+    tree = {
+        "smokes": GATES["smokes"],
+        "amount": {key: part for key, part in GATES["amount"].items() if key != "not_asked"}
+        | {"answers": ["few", "many", "-"], "only_if": {"smokes": ["yes"]}},
+        "often": {key: part for key, part in GATES["often"].items() if key != "otherwise"}
+        | {"only_if": {"amount": ["many"]}},
+    }
+    late = [[1, 1, code] for code in range(3)]
+    paths = [[0, None, None], [2, None, None], [1, 0, None], [1, 2, None], *late]
+    branch = {"of": ["smokes", "amount", "often"], "paths": paths} | law_of(len(paths), rng)
+    apart = {"of": ["used"]} | law_of(4, rng)
+    people = [
+        dict(zip(GATES, row, strict=True))
+        for row in product(
+            [None, "none", "b", "a;b"],
+            [None, "no", "yes", "-"],
+            [None, "few", "many", "off"],
+            [None, "daily"],
+        )
+    ]
+    cases = []
+    for scheme in ("split", "one_question", "fake_data"):
+        cases += person_cases(form | {"scheme": scheme, "columns": own}, people, 1, rng)
+        columns = {"smokes": branch} | ({} if scheme == "split" else {"used": apart})
+        questions = tree | ({} if scheme == "split" else {"used": GATES["used"] | NO_GAP})
+        seen = [
+            person | ({"amount": None} if person["amount"] == "off" else {}) | {"used": "b"}
+            for person in people[: len(people) // 4]
+        ]
+        one = form | {"scheme": scheme, "questions": questions, "columns": columns}
+        cases += person_cases(one, seen, 2, rng)
+        for word in (0, TOTAL // 2 - 1, TOTAL // 2, TOTAL - 1):
+            used = int(scheme == "one_question")
+            names = columns[list(columns)[word * len(columns) >> 53]]["of"] if used else questions
+            case = {"call": "asked", "form": one, "words": [word], "used": used}
+            cases.append(case | {"expected": list(names)})
+    for answers in people:
+        said = {name: plain_applies(form, answers, name) for name in GATES}
+        case = {"call": "applies", "answers": answers, "words": [], "used": 0, "expected": said}
+        cases.append(case | {"form": form})
+        backwards = form | {"questions": dict(reversed(GATES.items()))}  # as of names "2" and "1"
+        said = dict(reversed(said.items()))
+        cases.append(case | {"form": backwards, "expected": said})
+    cases += boundary_cases(branch)
+    no_path = {"call": "draw", "column": branch, "words": [5], "used": None, "expected": "refused"}
+    cases += [no_path | {"codes": codes} for codes in ([0, 0, None], [1, None, None], [1, 1, 3])]
+    law = {"count": 3, "size": 1, "mass": TOTAL}
+    sets = {"of": ["smokes"], "missing": "refuse", "set": law}
+    no_row = no_path | {"codes": [None], "words": [1, 2, 3, 4]}
+    cases += [no_row | {"column": drawn} for drawn in (own["smokes"], sets)]
+    cases.append(no_row | {"column": sets | {"paths": [[0], [1], [2]]}})
+    sound = form | {"scheme": "one_question", "columns": own}
+    all_asked = {"call": "drawAll", "form": sound, "answers": people[-1], "words": [5] * 9}
+    for names in (["often", "amount"], ["smokes", "amount", "often"], []):
+        cases.append(all_asked | {"names": names, "used": None, "expected": "refused"})
+    wrong = [
+        GATES | {"often": GATES["often"] | {"only_if": {"unknown": ["x"]}}},
+        GATES | {"amount": GATES["amount"] | {"only_if": {"often": ["daily"]}}},
+        GATES | {"often": GATES["often"] | {"otherwise": "sometimes"}},
+        GATES | {"amount": GATES["amount"] | {"not_asked": "sometimes"}},
+        GATES | {"more": GATES["smokes"]},
+    ]
+    bad = [{"questions": questions} for questions in wrong]
+    bad += [
+        {"columns": {name: part for name, part in own.items() if name != "often"}},
+        {"columns": own | {"smokes": own["smokes"] | {"of": ["often"]}}},
+        {"columns": own | {"more": own["smokes"]}},
+    ]
+    refused = {"call": "requireForm", "words": [], "used": None, "expected": "refused"}
+    cases += [refused | {"form": sound | change} for change in bad]
+    cases.append(refused | {"form": sound, "used": 0, "expected": None})
+    broken = [
+        [*paths[:-1], [1, 1, 3]],
+        [*paths[:-1], [1, 1]],
+        [*paths[:-1], [1, 1, -1]],
+        [*paths[:-1], paths[0]],
+        paths[:-1],
+    ]
+    for other in broken:
+        case = {"call": "requireColumn", "column": branch | {"paths": other}, "questions": tree}
+        cases.append(case | {"words": [], "used": None, "expected": "refused"})
+    unread = {key: part for key, part in branch.items() if key != "paths"}
+    unread |= {"masses": branch["masses"][:3]}  # as many as the first question has answers
+    case = {"call": "requireColumn", "column": unread, "questions": tree, "words": []}
+    cases.append(case | {"used": None, "expected": "refused"})
+    return cases
+
+
 def joint_cases(count: int, rng: np.random.Generator) -> list[Case]:
     """Joint reports: the borders of each row of answers, and the words of patterns, some of them
     drawn again."""
@@ -185,11 +354,12 @@ def joint_cases(count: int, rng: np.random.Generator) -> list[Case]:
         {"2": ["no", "yes"], "1": ["w", "x", "y", "z"]}, epsilon=1.0, scheme="joint"
     ).form()
     cases = []
-    for row, masses in enumerate(table["joint"]["masses"]):
-        answers = {"2": ("no", "yes")[row // 4], "1": "wxyz"[row % 4]}
-        law = {"answers": ["row"], "reports": table["joint"]["reports"], "masses": [masses]}
-        (border,) = boundary_cases(law)
-        cases.append(border | {"call": "joint", "form": table, "answers": answers})
+    drawn = table["columns"]["joint report"]
+    for border in boundary_cases(drawn):
+        first, second = border["codes"]
+        answers = {"2": ("no", "yes")[first], "1": "wxyz"[second]}
+        person = {"call": "each", "form": table, "answers": answers, "words": border["words"]}
+        cases.append(person | {"used": border["used"], "expected": border["expected"]})
     for d, epsilon in ((3, 1.0), (7, 3.0), (9, 12.0)):
         survey = Survey(
             {f"{d - place}": ["no", "yes"] for place in range(d)}, epsilon=epsilon, scheme="joint"
@@ -220,11 +390,35 @@ def joint_cases(count: int, rng: np.random.Generator) -> list[Case]:
                 name: ("no", "yes")[code]
                 for name, code in zip(survey.questions, codes[0], strict=True)
             }
-            case = {"call": "drawJoint", "form": form, "answers": answers, "words": words.tolist()}
+            case = {"call": "drawAll", "form": form, "answers": answers, "words": words.tolist()}
             used = len(words) - len(list(stream))
             cases.append(case | {"used": used, "expected": {"joint report": report}})
-    joint = form["joint"]
-    questions = form["questions"]
+    cases += refused_joint_cases(form, table, answers)
+    known = table | {
+        "questions": table["questions"] | {"1": table["questions"]["1"] | {"missing_answer": "x"}}
+    }
+    ends = {"words": [0, TOTAL - 1], "used": 2, "answers": {"2": "no"}}
+    expected = [drawn["reports"][0 - end] for end in (0, 1)]
+    cases.append({"call": "each", "form": known} | ends | {"expected": expected})
+    may = form["questions"] | {"1": form["questions"]["1"] | {"missing": "leave_out"}}
+    case = {"call": "drawAll", "form": form | {"questions": may}, "answers": answers | {"1": None}}
+    cases.append(case | {"words": [], "used": 0, "expected": {"joint report": None}})
+    return cases
+
+
+def refused_joint_cases(
+    form: dict[str, Any], table: dict[str, Any], answers: dict[str, str]
+) -> list[Case]:
+    """Joint reports that are damaged, with those of patterns at the borders of what is not."""
+    joint = form["columns"]["joint report"]
+    d = len(joint["of"])
+    refused = {"words": [5] * 99, "used": None, "expected": "refused"}
+    cases = []
+
+    def changed(**change: Any) -> dict[str, Any]:
+        patterns = joint["patterns"] | change
+        return form | {"columns": {"joint report": joint | {"patterns": patterns}}}
+
     for change in (
         {"size": 0},
         {"size": d + 1},
@@ -233,72 +427,24 @@ def joint_cases(count: int, rng: np.random.Generator) -> list[Case]:
         {"mass": TOTAL + 2},
         {"questions": d - 1},
     ):
-        wrong = form | {"joint": joint | {"patterns": joint["patterns"] | change}}
-        cases.append(
-            {
-                "call": "requireJoint",
-                "form": wrong,
-                "words": [],
-                "used": None,
-                "expected": "refused",
-            }
-        )
-        cases.append(
-            {
-                "call": "drawJoint",
-                "form": wrong,
-                "answers": answers,
-                "words": words.tolist(),
-                "used": None,
-            }
-        )
-        cases[-1]["expected"] = "refused"
+        cases.append(refused | {"call": "requireForm", "form": changed(**change)})
+        cases.append(refused | {"call": "drawAll", "form": changed(**change), "answers": answers})
+    questions = form["questions"]
     three = questions | {"1": questions["1"] | {"answers": ["a", "b", "c"]}}
-    broken = table["joint"] | {"masses": table["joint"]["masses"][1:]}
-    cases += [
-        {"call": "requireJoint", "form": wrong, "words": [], "used": None, "expected": "refused"}
-        for wrong in (
-            *(
-                form | {"format": "ldpopt form 2"},
-                form | {"scheme": "split"},
-                form | {"questions": three},
-            ),
-            *(
-                form | {"questions": questions | {"more": questions["1"]}},
-                table | {"joint": broken},
-            ),
-        )
-    ]
-    never = form | {"joint": joint | {"patterns": joint["patterns"] | {"mass": 0}}}
-    accepted = {"call": "requireJoint", "words": [], "used": 0, "expected": None}
-    cases += [accepted | {"form": good} for good in (form, table, never)]
-    known = table | {
-        "questions": table["questions"] | {"1": table["questions"]["1"] | {"missing_answer": "x"}}
-    }
-    ends = {"words": [0, TOTAL - 1], "used": 2, "answers": {"2": "no"}}
-    cases.append(
-        {"call": "joint", "form": known}
-        | ends
-        | {"expected": [table["joint"]["reports"][0 - end] for end in (0, 1)]}
+    broken = table["columns"]["joint report"]
+    broken = broken | {"masses": broken["masses"][1:]}
+    damaged = (
+        form | {"format": "ldpopt form 1"},
+        form | {"scheme": "dice"},
+        form | {"questions": three},
+        form | {"questions": questions | {"more": questions["1"]}},
+        table | {"columns": {"joint report": broken}},
     )
+    cases += [refused | {"call": "requireForm", "form": wrong} for wrong in damaged]
+    accepted = {"call": "requireForm", "words": [], "used": 0, "expected": None}
+    cases += [accepted | {"form": good} for good in (form, table, changed(mass=0))]
     for bad in (answers | {"1": "maybe"}, answers | {"1": None}):
-        case = {
-            "call": "drawJoint",
-            "form": form,
-            "answers": bad,
-            "words": words.tolist(),
-            "used": None,
-        }
-        cases.append(case | {"expected": "refused"})
-    may = form | {"questions": questions | {"1": questions["1"] | {"missing": "leave_out"}}}
-    case = {
-        "call": "drawJoint",
-        "form": may,
-        "answers": answers | {"1": None},
-        "words": [],
-        "used": 0,
-    }
-    cases.append(case | {"expected": {"joint report": None}})
+        cases.append(refused | {"call": "drawAll", "form": form, "answers": bad})
     return cases
 
 
@@ -331,7 +477,9 @@ def refused_cases() -> list[Case]:
             [[-half, TOTAL + half], [half, half]],
         ),
     ]
-    wrong = [{"answers": two, "reports": two, "masses": rows} for rows in tables]
+    of = {"of": ["q"], "missing": "refuse"}
+    asked = {"missing": "refuse", "missing_answer": None}
+    wrong = [(two, {"reports": two, "masses": rows}) for rows in tables]
     sets = (
         (3, 0, 1),
         (3, 3, 1),
@@ -342,36 +490,34 @@ def refused_cases() -> list[Case]:
         (2, 1, 1),
         (4, 1, 1),
     )
-    wrong.append({"answers": two, "reports": three, "masses": [[-2, 2, TOTAL], [0, 0, TOTAL]]})
-    wrong += [
-        {"answers": three, "set": {"count": d, "size": k, "mass": mass}} for d, k, mass in sets
-    ]
-    good = [{"answers": two, "reports": two, "masses": [[TOTAL, 0], [0, TOTAL]]}]
+    wrong.append((two, {"reports": three, "masses": [[-2, 2, TOTAL], [0, 0, TOTAL]]}))
+    wrong += [(three, {"set": {"count": d, "size": k, "mass": mass}}) for d, k, mass in sets]
+    wrong.append((two, {}))
+    good = [(two, {"reports": two, "masses": [[TOTAL, 0], [0, TOTAL]]})]
     good += [
-        {"answers": three, "set": {"count": 3, "size": k, "mass": mass}}
-        for k, mass in ((1, 0), (2, TOTAL))
+        (three, {"set": {"count": 3, "size": k, "mass": mass}}) for k, mass in ((1, 0), (2, TOTAL))
+    ]
+    cases = [
+        {"call": "requireColumn", "column": of | law, "expected": expected}
+        | {"questions": {"q": asked | {"answers": answers}}}
+        for expected, laws in (("refused", wrong), (None, good))
+        for answers, law in laws
     ]
     form = Survey({"q": COIN}).form()
     forms = [
-        form | {"format": "ldpopt form 2"},
+        form | {"format": "ldpopt form 1"},
         form | {"scheme": "dice"},
-        form | {"questions": {"q": wrong[0]}},
+        form | {"columns": {"q": of | wrong[0][1]}},
     ]
-    cases = [{"call": "requireQuestion", "question": one, "expected": "refused"} for one in wrong]
-    cases += [{"call": "requireQuestion", "question": one, "expected": None} for one in good]
     cases += [{"call": "requireForm", "form": one, "expected": "refused"} for one in forms]
-    every = {"call": "drawAll", "answers": {"q": "no"}, "names": ["q"], "expected": "refused"}
-    cases += [every | {"form": one, "words": [5]} for one in forms]
-    for asked in (question(COIN), good[-1]):
-        cases.append(
-            {
-                "call": "draw",
-                "question": asked,
-                "answer": "?",
-                "words": [5, 1, 2, 3, 4],
-                "expected": "refused",
-            }
-        )
+    every = {"call": "drawAll", "names": ["q"], "expected": "refused"}
+    cases += [every | {"form": one, "answers": {"q": "no"}, "words": [5]} for one in forms]
+    several = form | {"questions": {"q": asked | {"answers": three}}}
+    several |= {"columns": {"q": of | good[-1][1]}}
+    cases += [
+        every | {"form": one, "answers": {"q": "?"}, "words": [5, 1, 2, 3, 4]}
+        for one in (form, several)
+    ]
     return [
         {"words": [], "used": None if case["expected"] == "refused" else 0} | case for case in cases
     ]
@@ -404,12 +550,13 @@ def all_cases() -> str:
         SubsetSelection(list("abcdefgh"), 1.0),
         SubsetSelection(100, 2.0),
     ]
-    cases = [case for table in tables for case in boundary_cases(question(table))]
+    cases = [case for table in tables for case in boundary_cases(column(table))]
     cases += [case for law in sets for case in set_cases(law, 200, rng)]
     return json.dumps(
         [
             *cases,
             *scheme_cases(rng),
+            *condition_cases(rng),
             *refused_cases(),
             *joint_cases(100, rng),
             *byte_cases(rng, 20_000),
@@ -421,12 +568,13 @@ def all_cases() -> str:
 def few_cases() -> str:
     """Enough cases to notice every change of draw.js, as JSON."""
     rng = np.random.default_rng(8)
-    cases = [case for table in (COIN, TINY) for case in boundary_cases(question(table))]
+    cases = [case for table in (COIN, TINY) for case in boundary_cases(column(table))]
     cases += [case for d in (3, 12) for case in set_cases(SubsetSelection(d, 1.0), 40, rng)]
     return json.dumps(
         [
             *cases,
             *scheme_cases(rng),
+            *condition_cases(rng),
             *refused_cases(),
             *joint_cases(10, rng),
             *byte_cases(rng, 8193),

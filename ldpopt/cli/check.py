@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.cli import options
-from ldpopt.cli.printing import picked, show
+from ldpopt.cli.printing import picked, say, show
 from ldpopt.cli.questions import is_survey, read_survey_file, survey_tables
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.display import Facts, Part, Table, label, privacy_text
@@ -193,15 +193,18 @@ def _memory_text(count: float) -> str:
 
 def _check_survey(path: str, json: str | None) -> None:
     """Show how a person's budget is divided, in a statement (TOML) or in a solved survey (JSON)."""
-    from ldpopt.surveys.risks import CERTAIN, Risks
+    from ldpopt.surveys.risks import CERTAIN, MUST_ANSWER, Risks
     from ldpopt.surveys.statement import read_survey
 
     if Path(path).suffix.lower() != ".toml":
         survey = read_survey_file(path)
         tables, data = survey_tables(survey)
-        sentence = CERTAIN.say(Risks(survey))
+        facts = Risks(survey)
+        sentence = CERTAIN.say(facts)
+        data["warning"] = MUST_ANSWER.say(facts)
         parts: list[Part] = [*tables, f"scheme: {survey.scheme}, solved", sentence]
         show(Facts(survey.title, parts), data | {"sentence": sentence}, json)
+        _warn(data["warning"])
         return
     statement = read_survey(path)
     entries: list[dict[str, Any]] = []
@@ -211,15 +214,24 @@ def _check_survey(path: str, json: str | None) -> None:
         epsilon = statement.budgets.get(name) if law is None else law.audit().epsilon
         entry = {"question": name, "answers": len(answers), "epsilon": epsilon}
         entries.append(entry | {"missing": question.missing, "mechanism": question.mechanism})
-    data = {"title": statement.section.title, "epsilon": statement.section.epsilon}
+    title = statement.section.words.first.title
+    data = {"title": title, "epsilon": statement.section.epsilon}
     data |= {"scheme": statement.scheme, "questions": entries}
+    data["warning"] = MUST_ANSWER.say(statement.section.asked)
     rows = [
         [label(e["question"]), *(e[key] for key in ("answers", "epsilon", "missing"))]
         for e in entries
     ]
     table = Table(["question", "answers", "epsilon", "missing"], rows, words=["missing"], digits=5)
     show(
-        Facts(statement.section.title, [table, f"scheme: {statement.why or statement.scheme}"]),
+        Facts(title, [table, f"scheme: {statement.why or statement.scheme}"]),
         data,
         json,
     )
+    _warn(data["warning"])
+
+
+def _warn(text: str) -> None:
+    """Say what is probably not meant, if there is something."""
+    if text:
+        say(f"warning: {text}")

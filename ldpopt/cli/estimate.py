@@ -99,7 +99,7 @@ def estimate(
         ),
     ] = False,
     output: Annotated[
-        str | None, new_table("-o --output TABLE", "The table as CSV or Parquet, by the ending.")
+        str | None, new_table("-o --output TABLE", "CSV, Parquet, SPSS (.sav) or Stata (.dta).")
     ] = None,
     plot: Annotated[
         str | None, new_picture("--plot FILE", "Picture of the estimates with their intervals.")
@@ -108,6 +108,8 @@ def estimate(
     check_ids: options.CheckIds = None,
     jobs: options.Jobs = 1,
     dask: options.Dask = None,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
     show_values: options.ShowValues = False,
     json: options.Json = None,
 ) -> None:
@@ -187,12 +189,13 @@ def _request(
     **options: Any,
 ) -> EstimateRequest:
     """Refuse options that do not go with each other or with the files, and read the questions."""
-    from ldpopt.tables.files import kind_of, require_other_file
+    from ldpopt.tables.files import require_csv, require_other_file, result_kind
     from ldpopt.tables.origin import recorded_missing
 
     require_folder(reports, dask, options["recursive"])
+    require_csv([reports, *filter(None, [conclusions.against])])
     if output is not None:
-        kind_of(output)
+        result_kind(output)
         require_other_file(reports, output)
     recorded = None if is_survey(file) or not column else recorded_missing(reports, column[0])
     survey, source = read_questions(file, column, missing=missing or recorded)
@@ -333,7 +336,7 @@ def _print(
     at_once = ", all at once" if requested.reading.simultaneous else ""
     show(Facts(facts.title + at_once, facts.parts), data, json)
     if output is not None:
-        save_table(output, data[rows])
+        save_table(output, data[rows], requested.survey.title)
     if plot is not None:
         from ldpopt.plotting.plot import plot as picture
 

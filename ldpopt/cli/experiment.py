@@ -36,6 +36,8 @@ def experiment(
     seed: Annotated[int, option("--seed N", "Seed of the data sets and reports.", min=0)] = 0,
     jobs: options.Jobs = 1,
     dask: options.Dask = None,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
     show_values: options.ShowValues = False,
     output: options.CsvTable = None,
     checkpoint: options.CheckpointFile = None,
@@ -51,7 +53,7 @@ def experiment(
     from ldpopt.foundation.budget import Budget
     from ldpopt.foundation.files import write_csv
     from ldpopt.studies.experiment import PROTOCOLS, Resampled, compare_means_grid, protocols
-    from ldpopt.tables.files import require_other_file
+    from ldpopt.tables.files import require_csv, require_other_file
 
     try:
         low, high = map(float, bounds.split(":"))
@@ -66,6 +68,7 @@ def experiment(
     budgets = [float(Budget(budget)) for budget in options.parse_grid(epsilon)]
     names = protocols(protocol or PROTOCOLS, len(column))
     require_other_file(answers, output or "-")
+    require_csv([answers])
     data = Resampled(answers, column, low, high)
     task = f"comparing {len(names)} protocols"
     with options.running(task, jobs, dask, checkpoint) as run:

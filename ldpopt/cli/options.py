@@ -25,6 +25,7 @@ from ldpopt.foundation.budget import decimal_of
 from ldpopt.foundation.labels import first_duplicate
 from ldpopt.foundation.numbers import percentage
 from ldpopt.processes.run import RunOptions
+from ldpopt.tables.csv_format import reading_csv_as
 
 if TYPE_CHECKING:
     from ldpopt.problem.modelfile import Model
@@ -120,6 +121,18 @@ def _show_values(context: typer.Context, shows: bool) -> bool:
     """Let messages quote answers until the command ends."""
     context.with_resource(showing_values(shows))
     return shows
+
+
+def _separator(context: typer.Context, sign: str | None) -> str | None:
+    """Read CSV with this separator until the command ends."""
+    context.with_resource(reading_csv_as(separator=sign))
+    return sign
+
+
+def _encoding(context: typer.Context, name: str | None) -> str | None:
+    """Read CSV in this encoding until the command ends."""
+    context.with_resource(reading_csv_as(encoding=name))
+    return name
 
 
 # Models and mechanisms
@@ -223,6 +236,22 @@ Missing = Annotated[
 ]
 ShowValues = Annotated[
     bool, option("--show-values", "Let messages quote entries of the table.", callback=_show_values)
+]
+Separator = Annotated[
+    str | None,
+    option(
+        "--separator SIGN",
+        "What is between the columns of CSV: ';', tab or another sign (default: a comma).",
+        callback=_separator,
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    option(
+        "--encoding NAME",
+        "Encoding of CSV, such as latin-1 or cp1252 (default: UTF-8).",
+        callback=_encoding,
+    ),
 ]
 HalfWidth = Annotated[
     str | None, option("--half-width H", "Half-width of the intervals, such as 0.02 or 2%.")

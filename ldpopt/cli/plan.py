@@ -66,6 +66,8 @@ def plan(
     ratio: Annotated[
         float, option("--ratio K", "People in the second group for each one in the first.")
     ] = 1.0,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
     json: options.Json = None,
 ) -> None:
     """Show how many people a survey needs.
@@ -76,6 +78,9 @@ def plan(
     numbers of people are for the whole survey, even if each person is asked only one question.
     With --difference: how many people in two groups find a difference between them.
     """
+    from ldpopt.tables.files import require_csv
+
+    require_csv([] if weights is None else [weights[0]])
     if difference is not None:
         others = (half_width, people, epsilon, weights)
         if any(each is not None for each in others) or confidence != 0.95 or simultaneous:

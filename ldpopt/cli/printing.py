@@ -196,10 +196,14 @@ def require_writable(path: str | None) -> str | None:
 
 def require_writable_table(path: str | None) -> str | None:
     """Return the path of a table to write, which may be in a store."""
+    from ldpopt.tables.labels import FORMATS
     from ldpopt.tables.places import is_address, place_of
 
     name = path if path is None else place_of(path)
-    return name if name is not None and is_address(name) else require_writable(name)
+    is_sheet = name is not None and name.lower().endswith(tuple(FORMATS))
+    if name is not None and is_address(name) and not is_sheet:
+        return name
+    return require_writable(name)
 
 
 def require_writable_or_stdout(path: str | None) -> str | None:
@@ -242,21 +246,44 @@ def save_picture(path: str, axes: Any) -> None:
         axes.figure.savefig(stream, format=Path(path).suffix.lstrip(".").lower(), dpi=150)
 
 
-def save_table(path: str, entries: list[dict[str, Any]]) -> None:
-    """Write rows as a table, every number exactly, and name the file."""
+# what the columns of results are, in files that have labels
+LABELS = {
+    "estimate": "estimate from random reports",
+    "std_error": "standard error of the estimate",
+    "low": "lower end of the interval",
+    "high": "upper end of the interval",
+    "norm_sub": "nearest shares without negative ones",
+    "reports": "number of reports",
+    "p": "probability of such a difference or a larger one if there is none",
+    "report": "a report, as tables have it",
+    "code": "code of the report in an exported file",
+    "likely": "answers that give the report most often",
+    "times": "how many times as often the likeliest answer gives it as the unlikeliest",
+    "probability": "probability of the report under the answer",
+}
+
+
+def save_table(path: str, entries: list[dict[str, Any]], title: str = "") -> None:
+    """Write rows as a table, every number exactly, and name the file; ``title`` is the label of a
+    file of SPSS or Stata.
+    """
     from ldpopt.foundation.labels import text_of
     from ldpopt.foundation.optional import pyarrow as pa
-    from ldpopt.tables.files import writing
+    from ldpopt.tables.files import result_kind, writing
+    from ldpopt.tables.sheets import write_sheet
 
     def cell(key: str, value: Any) -> Any:
         is_number = isinstance(value, (int, float, type(None))) and key not in ("answer", "number")
         return value if is_number else text_of(value)
 
-    table = pa.Table.from_pylist(
-        [{key: cell(key, value) for key, value in entry.items()} for entry in entries]
-    )
-    with writing(path, list(table.schema)) as write:
-        write([column.combine_chunks() for column in table.columns])
+    rows = [{key: cell(key, value) for key, value in entry.items()} for entry in entries]
+    if result_kind(path) == "sheet":
+        keys = list(dict.fromkeys(key for row in rows for key in row))
+        write_sheet(path, {key: [row.get(key) for row in rows] for key in keys}, LABELS, {}, title)
+    else:
+        table = pa.Table.from_pylist(rows)
+        with writing(path, list(table.schema)) as write:
+            write([column.combine_chunks() for column in table.columns])
     say(f"note: {path} has the table, of {len(entries):,} row{'s'[: len(entries) != 1]}")
 
 

@@ -52,6 +52,8 @@ def privatize(
     check_ids: options.CheckIds = None,
     jobs: options.Jobs = 1,
     dask: options.Dask = None,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
     show_values: options.ShowValues = False,
     json: options.Json = None,
 ) -> None:
@@ -126,6 +128,7 @@ def _request(
     questions.
     """
     from ldpopt.mechanism.keyed import SecretKey
+    from ldpopt.tables.files import require_csv
 
     if (key is None) != (identity is None):
         raise typer.BadParameter(
@@ -139,6 +142,7 @@ def _request(
         raise typer.BadParameter(
             "the reports and the JSON cannot both go to stdout: name a file with -o or --json"
         )
+    require_csv([answers])
     secret = None if key is None else SecretKey.load(key)
     require_folder(answers, dask, others["recursive"])
     require_writable_table(None if output == "-" or is_folder(answers) else output)

@@ -28,11 +28,14 @@ def regress(
     ] = "refuse",
     confidence: options.Confidence = 0.95,
     output: Annotated[
-        str | None, new_table("-o --output TABLE", "The coefficients as CSV or Parquet.")
+        str | None,
+        new_table("-o --output TABLE", "CSV, Parquet, SPSS (.sav) or Stata (.dta)."),
     ] = None,
     plot: Annotated[
         str | None, new_picture("--plot FILE", "Picture of the coefficients with their intervals.")
     ] = None,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
     json: options.Json = None,
 ) -> None:
     """Regress answers on covariates, from reports.
@@ -40,6 +43,9 @@ def regress(
     Questions of the survey in the formula are protected: the outcome, covariates, or both. Other
     columns of the table are taken as they are. Needs the extra ldpopt[regress].
     """
+    from ldpopt.tables.files import require_csv
+
+    require_csv([reports])
     survey = read_any_survey(path)
     with working(f"fitting {formula}"):
         found = survey.regress(formula, reports, kind=kind, missing=missing, confidence=confidence)

@@ -16,14 +16,14 @@ from ldpopt.cli.collect import collect
 from ldpopt.cli.estimate import estimate
 from ldpopt.cli.form import form
 from ldpopt.cli.invite import invite
-from ldpopt.cli.options import new_file, new_table, option
+from ldpopt.cli.options import argument, new_file, new_table, option
 from ldpopt.cli.plan import plan
 from ldpopt.cli.printing import save_table, say, show, working, write_new
 from ldpopt.cli.privatize import privatize
 from ldpopt.cli.questions import read_any_survey, survey_tables
 from ldpopt.cli.regress import regress
 from ldpopt.cli.report import report
-from ldpopt.cli.status import database_address, status
+from ldpopt.cli.status import status
 from ldpopt.cli.values import values
 from ldpopt.foundation.display import Facts, Part, Table, label
 from ldpopt.foundation.sentences import above_text, below_text
@@ -95,49 +95,82 @@ def solve(
 
 
 def export(
-    database: options.DatabaseUrl,
-    output: Annotated[
-        str, new_table("-o --output TABLE", "The reports as CSV or Parquet, by the ending.")
+    reports: Annotated[
+        str, argument("DATABASE|TABLE", "URL of a database, or a table of reports.")
     ],
+    output: Annotated[
+        str,
+        new_table("-o --output TABLE", "CSV, Parquet, SPSS (.sav) or Stata (.dta), by the ending."),
+    ],
+    of: Annotated[
+        str | None,
+        option("--survey SURVEY", "The survey of a table of reports: what each report means."),
+    ] = None,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
+    show_values: options.ShowValues = False,
     json: options.Json = None,
 ) -> None:
-    """Write the reports of a database to a file, with their origin.
+    """Write the reports of a database or a table to a file.
 
-    The rows are in the order of their random ids, which are left out. `survey estimate` reads the
-    file, and the database as well.
+    The rows of a database are in the order of their random ids, which are left out. CSV and Parquet
+    get the origin of the reports, and `survey estimate` reads them. A file of SPSS or Stata has
+    codes, with labels that say what each report means, and that it is random.
     """
-    from ldpopt.tables.files import copy_reports, kind_of
+    from ldpopt.surveys.export import export_reports
+    from ldpopt.tables.files import require_csv, require_other_file, result_kind
 
-    kind_of(output)
-    database_address(database)
+    result_kind(output)
+    require_other_file(reports, output)
+    require_csv([reports])
+    survey = None if of is None else read_any_survey(of)
     with working("reading the reports"):
-        count = copy_reports(database, output)
-    show(f"{output}: {count:,} reports", {"file": output, "reports": count}, json)
+        done = export_reports(reports, output, survey)
+    if not done.is_known:
+        say("note: name the survey (--survey) to have the meaning of each report in the file")
+    renamed = [f"{label(name)} is {variable}" for name, variable in done.renamed.items()]
+    if renamed:
+        say(f"note: names as these programs allow them: {', '.join(renamed)}")
+    data = {"file": output, "reports": done.reports, "renamed": done.renamed}
+    show(f"{output}: {done.reports:,} reports", data, json)
 
 
 def codebook(
     path: options.QuestionsPath,
-    output: Annotated[str | None, new_table("-o --output TABLE", "As CSV or Parquet.")] = None,
+    matrix: Annotated[
+        bool,
+        option("--matrix", "The probability of each report under each answer, for other programs."),
+    ] = False,
+    output: Annotated[
+        str | None, new_table("-o --output TABLE", "As CSV, Parquet, SPSS (.sav) or Stata (.dta).")
+    ] = None,
     json: options.Json = None,
 ) -> None:
     """Show which answers each report in a table comes from most often.
 
     The last column says how many times as often the likeliest answer gives the report as the
-    unlikeliest one.
+    unlikeliest one. With --matrix a row has a question, an answer, a report and its probability:
+    what other packages for randomized response take.
     """
     from ldpopt.surveys.codebook import codebook as rows_of
+    from ldpopt.surveys.codebook import matrix_of
+    from ldpopt.tables.files import result_kind
 
-    rows = rows_of(read_any_survey(path))
-    table = [[label(row["column"]), *list(row.values())[1:]] for row in rows]
-    headings = ["column", "report", "likeliest for", "times"]
-    words = ["likeliest for"]
-    show(
-        Facts("Codebook of reports", [Table(headings, table, words=words, digits=4)]),
-        {"reports": rows},
-        json,
-    )
     if output is not None:
-        save_table(output, rows)
+        result_kind(output)
+    survey = read_any_survey(path)
+    rows = matrix_of(survey) if matrix else rows_of(survey)
+    cells = [[label(row["column"]), *list(row.values())[1:]] for row in rows]
+    headings = ["column", "report", "likeliest for", "times"]
+    title = "Codebook of reports"
+    if matrix:
+        headings = ["column", "answer", "code", "report", "probability"]
+        title = "Probabilities of reports"
+    words = ["likeliest for", "answer"]
+    table = Table(headings, cells, words=[word for word in words if word in headings], digits=4)
+    show(Facts(title, [table]), {"probabilities" if matrix else "reports": rows}, json)
+    if output is not None:
+        save_table(output, rows, f"{title}: {survey.title or Path(path).stem}")
 
 
 def simulate(

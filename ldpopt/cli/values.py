@@ -14,12 +14,14 @@ def values(
     path: options.QuestionsPath,
     reports: options.Reports,
     output: Annotated[
-        str, new_table("-o --output TABLE", "The values as CSV or Parquet, by the ending.")
+        str, new_table("-o --output TABLE", "The values: CSV, Parquet, SPSS (.sav), Stata (.dta).")
     ],
     question: Annotated[
         list[str] | None,
         option("--question NAME", "Only this question (may be given again; default: all)."),
     ] = None,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
     json: options.Json = None,
 ) -> None:
     """Write each report as numbers that average to the estimates.
@@ -28,15 +30,18 @@ def values(
     program can average them by group, weight them, or take them as the outcome of a linear
     regression. They reveal no more than the report.
     """
-    from ldpopt.tables.files import kind_of, require_other_file
+    from ldpopt.tables.files import require_csv, require_other_file, result_kind
 
-    kind_of(output)
+    result_kind(output)
     require_other_file(reports, output)
+    require_csv([reports])
     survey = read_any_survey(path)
     with working(f"reading {reports}"):
         table = survey.values(reports, questions=question)
     rows = table.to_dict("records")
-    save_table(output, [{key: _number(value) for key, value in row.items()} for row in rows])
+    save_table(
+        output, [{key: _number(value) for key, value in row.items()} for row in rows], survey.title
+    )
     data = {"file": output, "people": len(table), "columns": list(table)}
     show(f"{output}: {len(table):,} people, {len(table.columns)} columns", data, json)
 

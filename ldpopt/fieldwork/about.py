@@ -11,8 +11,8 @@ from typing import Any
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation import optional
 from ldpopt.mechanism.files import origin_of_reports
+from ldpopt.surveys.changed_words import first_difference
 from ldpopt.surveys.form import form_difference, form_digest
-from ldpopt.surveys.form_words import first_difference
 from ldpopt.surveys.survey import Survey
 from ldpopt.tables.database import ABOUT
 from ldpopt.tables.origin import text_of_origin

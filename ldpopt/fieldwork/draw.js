@@ -1,8 +1,9 @@
-// Draws the reports of a form of ldpopt (format "ldpopt form 1") on the device where the answers are given.
+// Draws the reports of a form of ldpopt (format "ldpopt form 2") on the device where the answers are given.
 // A module without dependencies. All numbers are whole and at most 2**53, so that doubles hold them exactly.
 
 export const TOTAL = 2 ** 53;  // the sum of the masses of an answer: its probabilities are masses / 2**53
-const FORMAT = "ldpopt form 1", SCHEMES = ["split", "one_question", "fake_data"];
+const FORMAT = "ldpopt form 2", SCHEMES = ["split", "one_question", "fake_data", "joint"];
+const MISSING = -1, SEPARATOR = ";";  // the code of no answer; what is between the ticks of an answer
 
 /** Uniform words below 2**53 from the secure generator of the browser or of node. */
 export function secureWords(count) {
@@ -45,53 +46,147 @@ function uniform(count, words) {
   return Number((BigInt(words(1)[0]) * BigInt(count)) >> 53n);
 }
 
-/** Refuse masses that are not those of a mechanism: a damaged form must not draw. */
-export function requireQuestion(name, { answers, masses, reports, set }) {
-  const isWhole = (number, least, most) => Number.isInteger(number) && least <= number && number <= most;
-  const isRow = (row) => row.length === reports.length && row.every((mass) => isWhole(mass, 0, TOTAL))
-    && row.reduce((sum, mass) => sum + BigInt(mass), 0n) === BigInt(TOTAL);
-  const isSampler = set
-    ? set.count === answers.length && isWhole(set.size, 1, set.count - 1) && isWhole(set.mass, 0, TOTAL)
-    : masses.length === answers.length && masses.every(isRow);
-  if (!isSampler) throw new Error(`question ${name}: these are not the masses of a mechanism`);
+/** A whole number below `end`: a word modulo it; words in the last, incomplete period are drawn again. */
+export function below(end, words) {
+  for (;;) {
+    const word = words(1)[0];
+    if (word < TOTAL - (TOTAL % end)) return word % end;
+  }
+}
+
+export const isWhole = (number, least, most) => Number.isInteger(number) && least <= number && number <= most;
+
+/** What draws a report, by the key of a column that has it; joint.js adds "patterns". `counts` are the numbers of answers. */
+export const LAWS = {
+  masses: {
+    isSound: ({ masses, reports }, counts, rows) => masses.length === rows && masses.every((row) =>
+      row.length === reports.length && row.every((mass) => isWhole(mass, 0, TOTAL))
+      && row.reduce((sum, mass) => sum + BigInt(mass), 0n) === BigInt(TOTAL)),
+    choose: ({ masses, reports }, row, words) => reports[chooseReport(masses[row], words(1)[0])],
+    rows: ({ masses }) => masses.length,
+  },
+  set: {
+    isSound: ({ set }, counts, rows) =>
+      set.count === rows && isWhole(set.size, 1, set.count - 1) && isWhole(set.mass, 0, TOTAL),
+    choose: ({ set }, row, words) => chooseSet(set, row, words).join(" "),
+    rows: ({ set }) => set.count,
+  },
+};
+const lawOf = (column) => LAWS[Object.keys(LAWS).find((key) => column[key])];
+
+/** Refuse a column that is not of a mechanism: a damaged form must not draw. */
+export function requireColumn(name, column, questions) {
+  const { of, paths, patterns } = column, counts = of.map((one) => questions[one].answers.length);
+  const isPath = (path) => path.length === of.length
+    && path.every((code, place) => code === null || isWhole(code, 0, counts[place] - 1));
+  const isRead = paths ? paths.every(isPath) && new Set(paths.map(String)).size === paths.length : patterns || of.length === 1;
+  if (!isRead || !lawOf(column)?.isSound(column, counts, paths ? paths.length : counts[0]))
+    throw new Error(`column ${name}: these are not the masses of a mechanism`);
 }
 
 /** Refuse a form that this module cannot draw. */
 export function requireForm(form) {
-  if (form.format !== FORMAT || !SCHEMES.includes(form.scheme))
-    throw new Error(`the form is "${form.format}" with the scheme "${form.scheme}", which this module does not draw`);
-  for (const [name, question] of Object.entries(form.questions)) requireQuestion(name, question);
+  const { format, scheme, questions, columns } = form;
+  if (format !== FORMAT || !SCHEMES.includes(scheme))
+    throw new Error(`the form is "${format}" with the scheme "${scheme}", which this module does not draw`);
+  const names = Object.keys(questions), read = Object.values(columns).flatMap(({ of }) => of);
+  const isKnown = ({ answers, not_asked, otherwise }) =>
+    [not_asked, otherwise].every((text) => text === undefined || answers.includes(text));
+  if (read.length !== names.length || !names.every((name) => read.includes(name)) || !Object.values(questions).every(isKnown))
+    throw new Error("the form has a question in no column or in two, or fills in what is no answer");
+  applies(form, {});  // refuses conditions on questions that are not there, and circles of them
+  for (const [name, column] of Object.entries(columns)) requireColumn(name, column, questions);
 }
 
-/** The report of an answer, as the text that a table of reports has. */
-export function draw(question, answer, words = secureWords) {
-  const code = question.answers.indexOf(answer);
-  if (code < 0) throw new Error("this is not one of the answers");
-  if (question.set) return chooseSet(question.set, code, words).join(" ");
-  return question.reports[chooseReport(question.masses[code], words(1)[0])];
+/** Whether a condition on a question that was asked is true: null if the question has no answer. */
+function holds({ ticks, missing_answer }, given, texts) {
+  const answer = given ?? missing_answer;
+  if (answer !== null && (ticks ? answer.split(SEPARATOR) : [answer]).some((one) => texts.includes(one))) return true;
+  return answer === missing_answer ? null : false;
 }
 
-/** The report of an answer that is drawn at random. */
-function drawFake(question, words) {
-  return draw(question, question.answers[uniform(question.answers.length, words)], words);
+/**
+ * Whether each question is asked after these answers, by name: true, false, or null where one that it depends on has no
+ * answer and the others do not decide. A question is not asked if one that it depends on is not.
+ */
+export function applies({ questions }, answers) {
+  const given = new Map(Object.entries(answers)), found = new Map();
+  const isAsked = (name) => {
+    if (!found.has(name)) {
+      const parts = Object.entries(questions[name].only_if ?? {}).map(([gate, texts]) =>
+        isAsked(gate) && holds(questions[gate], given.get(gate), texts));
+      found.set(name, parts.includes(false) ? false : parts.includes(null) ? null : true);
+    }
+    return found.get(name);
+  };
+  return Object.fromEntries(Object.keys(questions).map((name) => [name, isAsked(name)]));
 }
 
-/** The names of the questions that a person is asked: all, or the one that is drawn. */
+/** The code of the answer to a question; null where it is not asked, MISSING where no answer may be. */
+function codeOf(name, { answers, missing, missing_answer, not_asked, otherwise }, isAsked, given) {
+  let answer = isAsked ? given ?? missing_answer : not_asked;
+  if (!isAsked && otherwise !== undefined) answer = isAsked === null ? missing_answer : otherwise;
+  if (answer === undefined) return null;
+  if (answer === null && missing === "refuse") throw new Error(`question ${name} has no answer`);
+  if (answer !== null && (!answers.includes(answer) || (isAsked && answer === not_asked)))
+    throw new Error("this is not one of the answers");
+  return answers.indexOf(answer);
+}
+
+/** The report of answers by their codes, as the text that a table of reports has; null where one of them is missing. */
+export function draw(column, codes, words = secureWords) {
+  if (codes.includes(MISSING)) return null;
+  const isSame = (path) => path.every((code, place) => code === codes[place]);
+  const row = column.patterns ? codes : column.paths ? column.paths.findIndex(isSame) : codes[0];
+  if (row === null || row === -1) throw new Error("these answers cannot be given together");
+  return lawOf(column).choose(column, row, words);
+}
+
+/** The report of answers that are drawn at random. */
+function drawFake(column, words) {
+  const { rows, choose } = lawOf(column);
+  return choose(column, uniform(rows(column), words), words);
+}
+
+/** The names of the questions of a column, and of those that decide whether they are asked. */
+function neededFor({ questions, columns }, column) {
+  const needed = new Set(columns[column].of);
+  for (const name of needed)  // also those that are added meanwhile
+    for (const gate of Object.keys(questions[name].only_if ?? {})) needed.add(gate);
+  return needed;
+}
+
+/** The names of the questions on a person's page: all, or those of the column that is drawn. */
 export function asked(form, words = secureWords) {
-  const names = Object.keys(form.questions);
-  return form.scheme === "one_question" ? [names[uniform(names.length, words)]] : names;
+  const names = Object.keys(form.questions), columns = Object.keys(form.columns);
+  if (form.scheme !== "one_question") return names;
+  const needed = neededFor(form, columns[uniform(columns.length, words)]);
+  return names.filter((name) => needed.has(name));
 }
 
-/** The reports on all questions by name; null where there is none. `answers` has the text of each answer, or null. */
+/** The columns that get the report of the answers. */
+function drawnColumns(form, names, words) {
+  const columns = Object.keys(form.columns);
+  if (form.scheme === "fake_data") return [columns[uniform(columns.length, words)]];
+  if (form.scheme !== "one_question") return columns;
+  return columns.filter((column) => {
+    const needed = neededFor(form, column);
+    return needed.size === names.length && names.every((name) => needed.has(name));
+  });
+}
+
+/**
+ * The reports by column; null where there is none. `answers` has the text of the answer to each question on the page, or
+ * null; those to questions that are not asked after the others are not read.
+ */
 export function drawAll(form, answers, names = asked(form), words = secureWords) {
   requireForm(form);
-  const every = Object.keys(form.questions), given = new Map(Object.entries(answers));
-  const drawn = form.scheme === "fake_data" ? [every[uniform(every.length, words)]] : names;
-  return Object.fromEntries(every.map((name) => {
-    const question = form.questions[name], answer = given.get(name) ?? question.missing_answer;
-    if (names.includes(name) && answer === null && question.missing === "refuse")
-      throw new Error(`question ${name} has no answer`);
-    if (!drawn.includes(name)) return [name, form.scheme === "fake_data" ? drawFake(question, words) : null];
-    return [name, answer === null ? null : draw(question, answer, words)];
+  const given = new Map(Object.entries(answers)), isAsked = applies(form, answers);
+  const codes = new Map(names.map((name) => [name, codeOf(name, form.questions[name], isAsked[name], given.get(name))]));
+  const drawn = drawnColumns(form, names, words);
+  if (drawn.length === 0) throw new Error("these are not the questions of one page");
+  return Object.fromEntries(Object.entries(form.columns).map(([name, column]) => {
+    if (drawn.includes(name)) return [name, draw(column, column.of.map((one) => codes.get(one)), words)];
+    return [name, form.scheme === "fake_data" ? drawFake(column, words) : null];
   }));
 }

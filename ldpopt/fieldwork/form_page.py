@@ -143,7 +143,7 @@ def page(
         until=fill(words["until"], date=stated.until) if stated.until else "",
         promise=_promise(survey, words),
         questions=questions,
-        consent=stated.consent,
+        consent=stated.first.consent,
     )
 
 
@@ -173,7 +173,7 @@ def _frame(
         "title": survey.title or words["untitled"],
         "digest": digest,
         "wording": survey.words_digest,
-        "contact": survey.words.contact,
+        "contact": survey.words.first.contact,
     }
 
 
@@ -187,10 +187,10 @@ def _script(form: dict[str, Any]) -> str:
 
 def draw_module(form: dict[str, Any]) -> str:
     """Return the module that draws the reports of a form in other pages: ``draw.js``, with
-    ``joint.js`` if needed.
+    ``joint.js`` for patterns.
     """
     module = (HERE / "draw.js").read_text(encoding="utf-8")
-    if form["scheme"] == "joint":
+    if any("patterns" in column for column in form["columns"].values()):
         joint = (HERE / "joint.js").read_text(encoding="utf-8")
         module += re.sub(r"^import .*\n", "", joint, flags=re.MULTILINE)
     return module
@@ -203,10 +203,10 @@ def read_words(language: str, survey: Survey) -> Words:
     known = next((name for name in names if name in LANGUAGES), None)
     reference = _words_file("en")
     words = {} if known is None else _words_file(known)
-    if language == survey.words.language:
-        for key, text in survey.words.words.items():
-            _require_word(key, text, reference)
-        words |= survey.words.words
+    stated = survey.words.in_language(language).words
+    for key, text in stated.items():
+        _require_word(key, text, reference)
+    words |= stated
     if missing := [key for key in reference if key not in words]:
         raise StatementError(
             f"the page has no language {short_repr(language)}: {len(missing)} words are "
@@ -272,7 +272,7 @@ def _source(to: str) -> str:
 
 def _question(name: str, asked: dict[str, Any], survey: Survey, words: Words) -> dict[str, Any]:
     """What the template and the script show of a question."""
-    stated = survey.words.questions.get(name)
+    stated = survey.words.first.questions.get(name)
     ticks = getattr(survey.questions[name], "ticks", ())
     stated_texts = {} if stated is None else stated.answers
     decline = asked["missing_answer"]
@@ -344,7 +344,7 @@ def _promise(survey: Survey, words: Words) -> list[str]:
 
 def _question_text(survey: Survey, name: str) -> str:
     """The question as it is asked; without words for it, its name."""
-    stated = survey.words.questions.get(name)
+    stated = survey.words.first.questions.get(name)
     return (stated.text if stated else "") or name
 
 

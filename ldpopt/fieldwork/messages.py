@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldpopt.foundation.files import parse_strictly
-from ldpopt.surveys.form import columns_of, form_digest
+from ldpopt.surveys.form import form_digest
 
 RANDOM = re.compile(r"[0-9a-f]{32}")  # an id or an invitation: 128 random bits
 POSITIONS = re.compile(r"[0-9]{1,6}( [0-9]{1,6})*")  # a set of answers
@@ -45,7 +45,7 @@ def message_bytes(form: dict[str, Any], *, escaped: bool = False) -> int:
     def size(part: Any) -> int:
         return len(json.dumps(part, ensure_ascii=escaped, separators=(",", ":")).encode())
 
-    reports = {name: max(_candidates(form, name), key=size) for name in columns_of(form)}
+    reports = {name: max(_candidates(form, name), key=size) for name in form["columns"]}
     return size({"reports": reports} | {part: digits * "0" for part, digits in HEX.items()})
 
 
@@ -57,14 +57,14 @@ class MessageReader:
     def __init__(self, form: dict[str, Any], words: Collection[str], invited: bool) -> None:
         self.digest = form_digest(form)
         self.words = frozenset(words)
-        self._questions = columns_of(form)
+        self._columns = form["columns"]
         self._keys = {"form", "words", "id", "reports"} | ({"invitation"} if invited else set())
         self._one_question = form["scheme"] == "one_question"
         self._may_have_none = any(
-            asked["missing"] == "leave_out" for asked in self._questions.values()
+            column["missing"] == "leave_out" for column in self._columns.values()
         )
         self._reports = {
-            name: frozenset(asked.get("reports", ())) for name, asked in self._questions.items()
+            name: frozenset(column.get("reports", ())) for name, column in self._columns.items()
         }
         self.max_bytes = message_bytes(form, escaped=True) + SPARE_BYTES
 
@@ -97,7 +97,7 @@ class MessageReader:
 
     def _require_reports(self, reports: Any) -> None:
         """Refuse reports that no answers to the questions can give."""
-        if not isinstance(reports, dict) or reports.keys() != self._questions.keys():
+        if not isinstance(reports, dict) or reports.keys() != self._columns.keys():
             raise InvalidMessageError("the reports are not those of the questions of the form")
         for name, report in reports.items():
             if not self._is_possible(name, report):
@@ -110,19 +110,19 @@ class MessageReader:
 
     def _is_possible(self, name: str, report: Any) -> bool:
         """Whether a question can have this report."""
-        asked = self._questions[name]
+        column = self._columns[name]
         if report is None:
-            return self._one_question or bool(asked["missing"] == "leave_out")
+            return self._one_question or bool(column["missing"] == "leave_out")
         if not isinstance(report, str):
             return False
-        if "masses" in asked:
+        if "masses" in column:
             return report in self._reports[name]
         if not POSITIONS.fullmatch(report):
             return False
         places = list(map(int, report.split(" ")))
-        drawn = asked.get("set") or asked["patterns"]
+        drawn = column.get("set") or column["patterns"]
         is_set = places == sorted(set(places)) and len(places) == drawn["size"]
-        if "set" in asked:
+        if "set" in column:
             is_set = is_set and places[-1] < drawn["count"]
         else:  # one of the two answers to each of some questions
             named = {place // 2 for place in places}
@@ -132,15 +132,15 @@ class MessageReader:
 
 def _candidates(form: dict[str, Any], name: str) -> list[str | None]:
     """Reports of a column, the longest one among them."""
-    asked = columns_of(form)[name]
-    may_be_none = form["scheme"] == "one_question" or asked["missing"] == "leave_out"
+    column = form["columns"][name]
+    may_be_none = form["scheme"] == "one_question" or column["missing"] == "leave_out"
     none: list[str | None] = [None] if may_be_none else []
-    if "set" in asked:
-        drawn = asked["set"]
+    if "set" in column:
+        drawn = column["set"]
         places = range(drawn["count"] - drawn["size"], drawn["count"])
         return [*none, " ".join(map(str, places))]
-    if "patterns" in asked:
-        drawn = asked["patterns"]
+    if "patterns" in column:
+        drawn = column["patterns"]
         named = range(drawn["questions"] - drawn["size"], drawn["questions"])
         return [*none, " ".join(str(2 * place + 1) for place in named)]
-    return [*none, *asked["reports"]]
+    return [*none, *column["reports"]]

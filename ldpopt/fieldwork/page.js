@@ -4,7 +4,6 @@
 const byId = (id) => document.getElementById(id);
 const { form, digest, wording, bytes, to, invited, shared, shown, parts, words } = JSON.parse(byId("data").textContent);
 const questions = byId("questions"), receipt = byId("receipt");
-const isJoint = form.scheme === "joint";
 const MAX_ROWS = 12, MAX_CELLS = 2000;  // longest list of a receipt, largest table of percentages
 const INVITATION = /^#i=([0-9a-f]{32})$/;
 
@@ -53,23 +52,25 @@ function setMasses({ count, size, mass }) {
   return { inside: percent(mass), other: percent((mass * (size - 1) + (TOTAL - mass) * size) / (count - 1)) };
 }
 
-/** What draws a report: that of a question, or the joint one. */
-const sourceOf = (name) => (isJoint ? form.joint : form.questions[name]);
+const columnCount = Object.keys(form.columns).length;
 
 /** The masses of what is reported of each answer: with fake data, mostly the report of a random answer. */
 function shownMasses({ masses }) {
   if (form.scheme !== "fake_data") return masses;
   const mean = masses[0].map((_, y) => masses.reduce((sum, row) => sum + row[y] / masses.length, 0));
-  return masses.map((row) => row.map((mass, y) => (mass + (shown.length - 1) * mean[y]) / shown.length));
+  return masses.map((row) => row.map((mass, y) => (mass + (columnCount - 1) * mean[y]) / columnCount));
 }
 
 /** The words of the answer whose text a report has, or else the report itself. */
-const reportWords = ({ answers = [] }, texts, report) => texts[answers.indexOf(report)] ?? report;
+const reportWords = ({ of }, texts, report) => {
+  const place = of.length === 1 ? form.questions[of[0]].answers.indexOf(report) : -1;
+  return texts[place] ?? report;
+};
 
 // The odds, on demand: the whole table, never the row of an answer
 
 function oddsOf({ name, text, answers, agreement }) {
-  const source = sourceOf(name), { set, patterns, masses, reports } = source;
+  const source = form.columns[name], { set, patterns, masses, reports } = source;
   const exact = make("details", make("summary", words.exact));
   if (patterns) {
     exact.append(make("pre", JSON.stringify(patterns)));
@@ -97,7 +98,7 @@ function oddsOf({ name, text, answers, agreement }) {
 
 /** What a report is, and how often every answer gives it: the same words whatever the answer was. */
 function meaning({ name, text, answers, agreement }, report) {
-  const source = sourceOf(name), { set, patterns, reports } = source;
+  const source = form.columns[name], { set, patterns, reports } = source;
   if (report === null) return [make("dt", text), make("dd", words.no_report)];
   const named = report.split(" ").map((code) => answers[code]);
   if (patterns) {
@@ -173,7 +174,7 @@ questions.addEventListener("submit", async (event) => {
   if (open >= 0) return refuse(words.incomplete, questions.querySelector(`[name=q${open}]`));
   if (consent && !consent.checked) return refuse(words.no_consent, consent);
   await outbox.draw((names) =>
-    padded(messageOf(newId(), isJoint ? drawJoint(form, answers) : drawAll(form, answers, names)), bytes));
+    padded(messageOf(newId(), drawAll(form, answers, names)), bytes));
   questions.reset();  // the answers are nowhere any more
   show();
   receipt.focus();
@@ -197,7 +198,7 @@ addEventListener("storage", ({ key }) => {
   show();
 });
 
-if (isJoint) requireJoint(form); else requireForm(form);
+requireForm(form);
 secureWords(1);  // refuses a browser without a secure generator
 questions.reset();
 byId("shape").textContent = messageOf("…", Object.fromEntries(parts.map(({ name }) => [name, "…"])), invitation && "…");

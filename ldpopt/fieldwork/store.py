@@ -12,7 +12,7 @@ from ldpopt.fieldwork.messages import Message, MessageReader
 from ldpopt.fieldwork.upkeep import Files, StoreStatus, remove_order, require_usable, status_in
 from ldpopt.foundation import optional
 from ldpopt.foundation.numbers import listed_items, require_kind
-from ldpopt.surveys.form import columns_of, form_digest
+from ldpopt.surveys.form import form_digest
 from ldpopt.surveys.survey import Survey
 from ldpopt.tables.database import (
     ID,
@@ -95,9 +95,9 @@ class Store:
         self.digest = form_digest(form)
         self.used = 0  # invitations that `add` has used
         self._where = without_password(str(url))
-        _require_columns(columns_of(form))
+        _require_columns(form["columns"])
         self._engine = open_database(url, new=True, single=True)
-        self._make_tables(columns_of(form))
+        self._make_tables(form["columns"])
         try:
             with database_errors(self._where), self._engine.begin() as connection:
                 self._require_encoding(connection)

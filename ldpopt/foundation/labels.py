@@ -178,7 +178,8 @@ def read_positions(x: Any, size: int, kind: str) -> NDArray[np.int64]:
             code="position-vector",
             do="pass a list",
         )
-    if len(wrong := np.flatnonzero((array < 0) | (array >= size))):
+    if array.size and not 0 <= array.min() <= array.max() < size:
+        wrong = np.flatnonzero((array < 0) | (array >= size))
         problem = f"the {kind}{quoted(int(array[wrong[0]]))} is not in 0 .. {size - 1}"
         raise StatementError(
             problem,

@@ -20,6 +20,7 @@ from ldpopt.foundation.labels import codes as places_of
 from ldpopt.foundation.numbers import Int
 from ldpopt.mechanism.codec import LabelCodec
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
+from ldpopt.mechanism.sampling import Places
 from ldpopt.tables.coding import MISSING, Codes
 
 if TYPE_CHECKING:
@@ -85,14 +86,14 @@ def _odds(law: Mechanism) -> Fraction | float:
 class AssignedCodec(LabelCodec):
     """Reports that are outputs of each person's own mechanism."""
 
-    def draw(self, codes: Codes, source: Draws) -> Codes:
+    def places(self, codes: Codes, source: Draws) -> Places:
         """Draw positions of reports, shape (N,); `MISSING` if the answer is missing."""
         n = len(self.randomizer.inputs)
-        reports = np.full(len(codes), MISSING)
+        reports = np.full(len(codes), MISSING, dtype=np.int32)
         for place, (law, answers, outputs) in enumerate(self.randomizer.places):
             has_law = (codes >= place * n) & (codes < (place + 1) * n)
             if has_law.any():
                 some: Any = source.where(has_law) if isinstance(source, KeyedDraws) else source
-                drawn = law.codec.draw(answers[codes[has_law] - place * n], some)
+                drawn = law.codec.places(answers[codes[has_law] - place * n], some)
                 reports[has_law] = outputs[drawn]
         return reports

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ldpopt.auditing.audits import Audit
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
+from ldpopt.mechanism.sampling import Places
 from ldpopt.tables.coding import MISSING, Coder, Codes, label_column
 from ldpopt.tables.frames import codes_of
 
@@ -76,8 +77,9 @@ class LabelCodec:
         """
         from ldpopt.foundation.optional import pyarrow as pa
 
-        drawn = self.draw(codes, source).astype(np.int32)
-        return pa.DictionaryArray.from_arrays(pa.array(drawn, mask=drawn == MISSING), labels)
+        drawn = self.places(codes, source)
+        is_missing = None if not len(drawn) or drawn.min() > MISSING else drawn == MISSING
+        return pa.DictionaryArray.from_arrays(pa.array(drawn, mask=is_missing), labels)
 
     def entries(self, codes: Codes, source: Draws) -> tuple[Sequence[Hashable], Codes]:
         """Draw the reports of answers for a dataframe: labels, and the position of each entry among
@@ -100,13 +102,18 @@ class LabelCodec:
 
     def draw(self, codes: Codes, source: Draws) -> Codes:
         """Draw positions of reports, shape (N,); `MISSING` if the answer is missing."""
-        answered = codes != MISSING
-        if not answered.all():
-            reports = np.full(len(codes), MISSING)
+        return self.places(codes, source).astype(np.int64)
+
+    def places(self, codes: Codes, source: Draws) -> Places:
+        """Draw as `draw`, as numbers of 32 bits, which a column takes as they are."""
+        if len(codes) and codes.min() == MISSING:
+            answered = codes != MISSING
+            reports = np.full(len(codes), MISSING, dtype=np.int32)
             some = source.where(answered) if isinstance(source, KeyedDraws) else source
-            reports[answered] = self.draw(codes[answered], some)
+            reports[answered] = self.places(codes[answered], some)
             return reports
         sampler = self.randomizer.sampler
         if isinstance(source, KeyedDraws):
-            return np.asarray(sampler.choose(codes, source.words(self.randomizer.digest, codes)))
-        return np.asarray(sampler.draw(codes, rng=source))
+            words = source.words(self.randomizer.digest, codes)
+            return np.asarray(sampler.choose(codes, words), dtype=np.int32)
+        return np.asarray(sampler.draw_places(codes, source))

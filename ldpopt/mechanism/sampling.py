@@ -4,6 +4,7 @@ bits.
 
 import os
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,17 +14,23 @@ from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation import seeds
 from ldpopt.foundation.labels import read_positions
 from ldpopt.foundation.numbers import is_whole, positions, real_array, short_repr
+from ldpopt.native import choose_reports
 
 BITS = 53  # bits of a word, and of a mass: a multiple of 2**-53 is its own integer mass
 MAX_BITS = 62  # largest word length; the sum of a row of masses fits in int64
 # words per chunk: a chunk fits in the cache, and 10**8 draws need little more memory than their
 # result
 CHUNK = 1 << 15
+# Words that `AliasTable.draw` takes at once: 64 KB. Larger arrays get fresh pages from the system
+# each time in processes with a fixed threshold of trimming, such as workers of Dask, and a page
+# fault costs as much as sixty draws (benchmarks/cluster.py).
+PIECE = 1 << 13
 # entries of rows that are rounded at once: other memory does not depend on the number of rows
 BLOCK = 1 << 20
 MAX_ROW_SUM_ERROR = 1e-6  # largest distance of a row sum from 1 that `round_rows` distributes
 Counts = NDArray[np.int64]
 Words = NDArray[np.uint64]
+Places = NDArray[np.int32]
 Random = seeds.Random
 
 
@@ -184,23 +191,31 @@ class AliasTable:
         """Map uniform words, ``0 <= word < 2**bits``, to outputs of the rows ``codes``; both have
         shape (N,).
         """
-        codes = positions(codes, "rows", None, self.inputs)
-        word = positions(words, "words", len(codes), 1 << self.bits)
-        cell = word >> self._low_bits
-        word &= (1 << self._low_bits) - 1
-        position = (codes << self._cell_bits) + cell
-        stays = word < self.threshold.ravel().take(position)
-        return np.asarray(np.where(stays, cell, self.alias.ravel().take(position)))
+        rows = positions(codes, "rows", None, self.inputs)
+        drawn = np.empty(len(rows), dtype=np.int32)
+        self._choose(rows, positions(words, "words", len(rows), 1 << self.bits), 0, drawn)
+        return drawn.astype(np.int64)
+
+    def _choose(self, rows: Counts, words: Any, dropped: int, drawn: Places) -> None:
+        """Write the outputs of rows for words without their lowest ``dropped`` bits."""
+        vectors = np.ascontiguousarray(rows), np.ascontiguousarray(words).view(np.int64)
+        choose_reports(*vectors, self.threshold, self.alias, dropped, self._low_bits, drawn)
 
     def draw(self, codes: Counts, *, rng: Random = None) -> Counts:
         """Draw one output for each row number in ``codes``, shape (N,); other memory does not
         depend on ``N``.
         """
-        source = bit_source(rng, self.bits)
+        return self.draw_places(codes, rng).astype(np.int64)
+
+    def draw_places(self, codes: Counts, rng: Random = None) -> Places:
+        """Draw as `draw`, as numbers of 32 bits, which tables take as they are."""
+        # The system's words are used as they come, without a shifted copy.
+        dropped = 64 - self.bits if rng is None else 0
+        source = whole_words(rng, self.bits + dropped)
         rows = read_positions(codes, self.inputs, "input code")
-        drawn = np.empty(len(rows), dtype=np.int64)
-        for part in chunks(len(rows), CHUNK):
-            drawn[part] = self.choose(rows[part], source(part.stop - part.start))
+        drawn = np.empty(len(rows), dtype=np.int32)
+        for part in chunks(len(rows), PIECE):
+            self._choose(rows[part], source(part.stop - part.start), dropped, drawn[part])
         return drawn
 
     def realized(self) -> Counts:

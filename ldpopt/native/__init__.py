@@ -324,3 +324,9 @@ choose_sets = Loop(
     "choose_sets: d i8; parts i8; bits i8; words i8[rows, count]; own i8[rows]; is_held b1[rows]; "
     "found i4[rows, k]!; is_done b1[rows]!"
 )
+
+# draws.c
+choose_reports = Loop(
+    "choose_reports: codes i8[count]; words i8[count]; threshold i8[rows, cells]; alias "
+    "i4[rows, cells]; dropped i8; low_bits i8; found i4[count]!"
+)

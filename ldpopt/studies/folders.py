@@ -27,6 +27,7 @@ from ldpopt.studies.folder_plan import AnswersFile, Plan
 from ldpopt.surveys.count import of_the_same_people
 from ldpopt.surveys.survey import Survey
 from ldpopt.tables.coding import Missing
+from ldpopt.tables.csv_format import CsvFormat, csv_format, reading_csv_as
 from ldpopt.tables.files import position_of, reading
 from ldpopt.tables.folder import TablePart
 from ldpopt.tables.inventory import Checked, FileFacts, facts_of
@@ -36,6 +37,23 @@ from ldpopt.tables.places import MEMORY, beside, is_address, joined, place_of, p
 PARTS = ".parts"  # ending of the folder beside the target for files that are being written
 Progress = Callable[[int, int], None]
 SHARED = "name a folder on a disk that all workers share, or an address of a store such as s3://"
+
+
+Rules = tuple[bool, CsvFormat]  # whether messages may quote answers, and how CSV is read
+
+
+def _rules() -> Rules:
+    """What holds here, for workers."""
+    return shows_values(), csv_format()
+
+
+@contextmanager
+def _following(rules: Rules) -> Iterator[None]:
+    """Let a worker follow the rules of the caller."""
+    shows, form = rules
+    separator, encoding = form.separator, form.encoding
+    with showing_values(shows), reading_csv_as(separator=separator, encoding=encoding):
+        yield
 
 
 def _places(source: Any, target: Any, again: Any, progress: Any) -> tuple[str, str]:
@@ -146,7 +164,7 @@ def privatize_folder(
     _make_folders(reports)
     plan.begin()
     seed = None if rng is None else seed_of(rng)
-    task = partial(_privatize, reports, seed, drawing, shows_values())
+    task = partial(_privatize, reports, seed, drawing, _rules())
     points = {
         each.target: (each, plan.inventory.parts[each.target].id, place)
         for place, (_, each) in enumerate(sorted(sources.items()))
@@ -221,7 +239,7 @@ def count_folder(
     options = RunOptions(jobs, executor, None, progress)
     _require_own_memory(place, place, options)
     checked = Checked(place, truth(recursive, "recursive"))
-    task = partial(_count, survey.columns, weights, by, shows_values())
+    task = partial(_count, survey.columns, weights, by, _rules())
     results = run(task, checked.parts, options).complete("files", str)
     checked.compare({name: facts for name, (facts, _) in results.items()})
     merged_counts = same_groups([counts for _, counts in results.values()])
@@ -254,7 +272,7 @@ def _answers_files(
     _require_no_answers_in_names(folder, read)
     keyed = drawing["keyed"]
     needed = [*read, *drawing["keep"], *([] if keyed is None else [keyed.id])]
-    look = partial(_look, needed, None if drawing["again"] else read, shows_values())
+    look = partial(_look, needed, None if drawing["again"] else read, _rules())
     looked = run(look, folder.parts, options).complete("files", str)
     folder.compare({name: facts for name, (facts, _) in looked.items()})
     new = origin_of_reports(drawing["questions"], drawing["keep"], keyed, drawing["one_question"])
@@ -315,12 +333,12 @@ def _require_seen(path: str, kind: str) -> None:
 
 
 def _look(
-    needed: Sequence[str], read: Sequence[str] | None, shows: bool, part: TablePart
+    needed: Sequence[str], read: Sequence[str] | None, rules: Rules, part: TablePart
 ) -> tuple[FileFacts, dict[str, Any] | None]:
     """FileFacts and origin of a file of answers; refuse one without the columns that are needed, or
     whose columns to ``read`` are reports.
     """
-    with showing_values(shows):
+    with _following(rules):
         _require_seen(part.path, "file")
         origin = read_origin(part.path)
         with reading(part) as table:
@@ -335,7 +353,7 @@ def _privatize(
     target: str,
     seed: Any,
     options: dict[str, Any],
-    shows: bool,
+    rules: Rules,
     point: tuple[AnswersFile, str | None, int],
 ) -> FileFacts:
     """Write the reports of one file, unless they are there, and return the facts of their file."""
@@ -348,7 +366,7 @@ def _privatize(
         if not is_address(target):
             _require_seen(target, "folder")
         rng = None if seed is None else child_seed(seed, number)
-        with showing_values(shows), _part(target, finished) as part:
+        with _following(rules), _part(target, finished) as part:
             _require_unchanged(source, store_of(source.part.path).size(source.part.path), None)
             rows = privatize_file(source.part, part, rng=rng, part=id, **options)
             _require_unchanged(source, None, rows)
@@ -402,10 +420,10 @@ def _count(
     columns: Mapping[str, tuple[ReportSource, Missing]],
     weights: str | None,
     by: str | None,
-    shows: bool,
+    rules: Rules,
     part: TablePart,
 ) -> tuple[FileFacts, dict[str, dict[Hashable, Counts]]]:
     """FileFacts of one file, and its counts by column and group."""
-    with showing_values(shows):
+    with _following(rules):
         _require_seen(part.path, "file")
         return facts_of(part), count_part(part, columns, weights, by)

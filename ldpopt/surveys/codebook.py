@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.errors import StatementError
 from ldpopt.foundation.labels import text_of
 from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.frequencies.yes_no import YesNoPatterns
@@ -24,12 +25,38 @@ def codebook(survey: Questionnaire) -> list[dict[str, Any]]:
     """
     return [
         {"column": column, "report": text_of(report), "likely": answers, "times": times}
-        for column, law in _laws(survey)
+        for column, law in laws_of(survey)
         for report, answers, times in _meanings(law)
     ]
 
 
-def _laws(survey: Questionnaire) -> Iterator[tuple[str, Any]]:
+def matrix_of(survey: Questionnaire) -> list[dict[str, Any]]:
+    """Rows: a column, an answer, the code of a report from 1 on, the report, and its probability
+    under the answer, exactly: the design matrix of other programs for randomized response.
+
+    Raises
+    ------
+    StatementError
+        If a column has sets of answers as reports, which are too many to list.
+    """
+    rows = []
+    for column, law in laws_of(survey):
+        if not isinstance(law, Mechanism):
+            raise StatementError(
+                f"the reports of {column!r} are sets of answers, too many to list their "
+                "probabilities",
+                code="unlisted",
+                do="use the estimates of ldpopt, or its values of single reports (survey values)",
+            )
+        for x, answer in enumerate(law.inputs):
+            for y, report in enumerate(law.outputs):
+                row = {"column": column, "answer": text_of(answer), "code": y + 1}
+                probability = int(law.counts[x, y]) / law.denominator
+                rows.append(row | {"report": text_of(report), "probability": probability})
+    return rows
+
+
+def laws_of(survey: Questionnaire) -> Iterator[tuple[str, Any]]:
     """What draws each column of reports, or the reports of people with each of its mechanisms."""
     for column, law in survey.randomizers.items():
         if not isinstance(law, AssignedMechanisms):
@@ -63,20 +90,30 @@ def _times_in_set(law: SubsetSelection) -> Fraction:
 
 
 def _meanings_of_outputs(law: Mechanism) -> list[Meaning]:
-    """What each output means: the answers nearer to the most likely one than to the least.
+    """What each output of a mechanism means."""
+    likely = likely_answers(law.counts, law.denominator)
+    return [
+        (report, ", ".join(text_of(law.inputs[x]) for x in places), times)
+        for report, (places, times) in zip(law.outputs, likely, strict=True)
+    ]
+
+
+def likely_answers(counts: Any, denominator: int) -> list[tuple[list[int], float]]:
+    """Of each column of masses: the answers nearer to the most likely one than to the least, the
+    most likely ones first, and how many times as often the first of all gives it as the last.
 
     An answer that never gives the output is far from all others: if there is one, those that can
     give it are all near.
     """
-    channel = np.asarray(law.counts / law.denominator)
+    channel = np.asarray(counts / denominator)
     most = channel.max(axis=0)
     least = channel.min(axis=0)
-    is_likely = (channel >= np.sqrt(most * least) * (1 - 1e-12)) & (law.counts > 0)
+    is_likely = (channel >= np.sqrt(most * least) * (1 - 1e-12)) & (counts > 0)
     falling = np.argsort(-channel, axis=0, kind="stable")
     answers = [
-        ", ".join(text_of(law.inputs[x]) for x in order if column[x])
+        [int(x) for x in order if column[x]]
         for order, column in zip(falling.T, is_likely.T, strict=True)
     ]
     # no answer gives an output that never occurs, and none more often than another
     ratios = np.divide(most, least, out=np.where(most > 0, np.inf, 1.0), where=least > 0)
-    return list(zip(law.outputs, answers, ratios.tolist(), strict=True))
+    return list(zip(answers, ratios.tolist(), strict=True))

@@ -65,6 +65,8 @@ def write_survey_file(survey: Questionnaire, path: FilePath) -> None:
     }
     if sample := survey.sample.to_dict():
         data["sample"] = sample
+    if survey.fields:
+        data["fields"] = {name: list(values) for name, values in survey.fields.items()}
     words = survey.words.to_dict()
     if words:
         data["words"] = words
@@ -94,7 +96,7 @@ def read_survey_file(path: FilePath, kind: type[Kind]) -> Kind:
             raise ValueError(f"the format is {short_repr(data.get('format'))}, not {FORMAT!r}")
         _require_digest(data, name)
         is_joint = data.get("scheme") == "joint"
-        optional = [key for key in ("words", "sample") if key in data]
+        optional = [key for key in ("words", "sample", "fields") if key in data]
         table = Entry(data, name).table(*KEYS, *optional, *(["joint"] if is_joint else []))
         table["made_by"].text()
         order = [entry.text() for entry in table["order"].list()]
@@ -113,6 +115,7 @@ def read_survey_file(path: FilePath, kind: type[Kind]) -> Kind:
             weights=data["weights"],
             sample=_read_sample(table["sample"]) if "sample" in data else None,
             words=data.get("words"),
+            fields=data.get("fields"),
         )
         if data["epsilon"] != finite_or_none(survey.epsilon):
             raise table["epsilon"].error(f"the reports have epsilon {survey.epsilon:.9g}")

@@ -17,12 +17,14 @@ from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import Question
-from ldpopt.surveys.form_words import MAX_WAVES, json_digest
-from ldpopt.surveys.joint import JOINT
+from ldpopt.surveys.form_words import json_digest
+from ldpopt.surveys.joint import JointQuestion
 from ldpopt.surveys.questionnaire import Questionnaire
+from ldpopt.surveys.stated_words import MAX_WAVES
+from ldpopt.surveys.ticks import TicksQuestion
 from ldpopt.tables.database import form_in_database, is_database, without_password
 
-FORMAT = "ldpopt form 1"
+FORMAT = "ldpopt form 2"
 MAX_ANSWERS = 500  # largest number of answers to a question: a longer menu is not read
 MAX_MASSES = 200_000  # largest number of masses of a question: 3 MB of digits on a page
 UNSHOWN = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
@@ -32,36 +34,30 @@ def form_of(survey: Questionnaire, wave: int | None = None) -> dict[str, Any]:
     """Return the form of a survey; see `Survey.form`."""
     _require_drawn_on_devices(survey)
     number = survey.words.wave if wave is None else whole_number(wave, "wave", 1, MAX_WAVES)
-    asked = {name: _answers_form(name, question) for name, question in survey.questions.items()}
-    scheme = "split" if survey.one_question is None else survey.scheme
-    joint = {}
-    if survey.joint is None:
-        asked = {
-            name: form | _law_form(name, survey.questions[name].randomizer)
-            for name, form in asked.items()
-        }
-    else:
-        about = {"column": JOINT, "order": list(asked), "missing": survey.joint.missing}
-        scheme = "joint"
-        joint = {"joint": about | _law_form(JOINT, survey.joint.randomizer)}
     form = {
         "format": FORMAT,
         "title": survey.title,
-        "scheme": scheme,
+        "scheme": survey.scheme if survey.joint or survey.one_question else "split",
         "odds": str(Fraction(survey.odds)),
+        "questions": {
+            name: _question_form(name, question) for name, question in survey.questions.items()
+        },
+        "columns": {name: _column_form(name, question) for name, question in survey.asked.items()},
     }
-    return form | {"questions": asked} | joint | ({} if number == 1 else {"wave": number})
+    fields = {name: list(values) for name, values in survey.fields.items()}
+    return form | ({"fields": fields} if fields else {}) | ({} if number == 1 else {"wave": number})
 
 
 def _require_drawn_on_devices(survey: Questionnaire) -> None:
     """Refuse a survey whose reports a device cannot draw, or cannot promise anything about."""
-    if survey.sample.columns:
-        is_weight = survey.weights is not None
+    if unknown := [name for name in survey.sample.columns if name not in survey.fields]:
+        is_weight = unknown[0] == survey.weights
         what = "weight" if is_weight else "part of the sample"
         raise StatementError(
-            f"a device does not know a person's {what}, column {survey.sample.columns[0]!r}",
+            f"a device does not know a person's {what}, column {unknown[0]!r}",
             code="weights" if is_weight else "sample-column",
-            do="leave weights and the sample out of the survey, and add them to the reports later",
+            do=f"let it come with the link ([field.{unknown[0]}]), or leave it out of the survey "
+            "and add it to the reports later",
         )
     if survey.channels:
         raise StatementError(
@@ -81,12 +77,6 @@ def _require_drawn_on_devices(survey: Questionnaire) -> None:
         )
 
 
-def columns_of(form: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """What a form has for each column of reports: the questions, or the joint report."""
-    joint = form.get("joint")
-    return form["questions"] if joint is None else {joint["column"]: joint}
-
-
 def form_digest(form: Mapping[str, Any]) -> str:
     """SHA-256 of a form with sorted keys, 64 hexadecimal digits: the same for all languages and
     wordings, which have a digest of their own (`Survey.words_digest`).
@@ -100,13 +90,18 @@ def form_difference(form: Mapping[str, Any], other: Mapping[str, Any]) -> str:
         value = form.get(key, default)
         if value != other.get(key, default):
             return f"{key} is {short_repr(value)}, not {short_repr(other.get(key, default))}"
+    if form.get("fields", {}) != other.get("fields", {}):
+        return "fields that come with the link are others"
     names = list(form["questions"])
     if names != list(other["questions"]):
         return f"questions are {', '.join(names)}, not {', '.join(other['questions'])}"
     for name in names:
         if form["questions"][name] != other["questions"][name]:
-            return f"question {name!r} has other answers, or is drawn by another mechanism"
-    return "joint report is drawn by another mechanism"
+            return f"question {name!r} has other answers"
+    for name, column in form["columns"].items():
+        if column != other["columns"].get(name):
+            return f"column {name!r} is drawn by another mechanism"
+    return f"columns are {', '.join(form['columns'])}, not {', '.join(other['columns'])}"
 
 
 def require_form_of(survey: Questionnaire, table: Any) -> None:
@@ -119,7 +114,9 @@ def require_form_of(survey: Questionnaire, table: Any) -> None:
         form = form_of(survey)
     except StatementError:
         return  # no device draws its reports; the origin tells whether they are of its mechanisms
-    if kept is not None and kept != form:
+    if kept is None or kept.get("format") != FORMAT:
+        return  # so does it for a form of an earlier version
+    if kept != form:
         raise ModelFileError(
             f"these are the reports of another survey or wave: its {form_difference(kept, form)}",
             code="form",
@@ -128,7 +125,7 @@ def require_form_of(survey: Questionnaire, table: Any) -> None:
         )
 
 
-def _answers_form(name: str, question: Question) -> dict[str, Any]:
+def _question_form(name: str, question: Question) -> dict[str, Any]:
     """The texts of the answers to a question, and how missing ones are treated."""
     answers = _texts(question.inputs, "answer", name)
     if len(answers) > MAX_ANSWERS:
@@ -139,7 +136,20 @@ def _answers_form(name: str, question: Question) -> dict[str, Any]:
         )
     missing = question.missing_code
     missing_answer = None if missing is None else answers[missing]
-    return {"answers": answers, "missing": question.missing, "missing_answer": missing_answer}
+    form: dict[str, Any] = {"answers": answers, "missing": question.missing}
+    form["missing_answer"] = missing_answer
+    if isinstance(question, TicksQuestion):
+        form["ticks"] = list(question.ticks)
+    return form
+
+
+def _column_form(name: str, question: Question) -> dict[str, Any]:
+    """Of which questions a column is, and what draws its reports."""
+    form: dict[str, Any] = {"of": [name]}
+    if isinstance(question, JointQuestion):
+        form["of"] = list(question.parts)
+        form |= {"paths": list(map(list, question.paths))} if question.paths else {}
+    return form | {"missing": question.missing} | _law_form(name, question.randomizer)
 
 
 def _law_form(name: str, law: Any) -> dict[str, Any]:

@@ -83,6 +83,15 @@ class JointQuestion(Question):
         """
         return self.source.certificate  # type: ignore[no-any-return]
 
+    @cached_property
+    def paths(self) -> tuple[tuple[int, ...], ...]:
+        """Codes of the answers to the questions for each row of the channel; empty for yes/no
+        questions, whose reports have no channel.
+        """
+        if isinstance(self.source, YesNoPatterns):
+            return ()
+        return tuple(product(*(range(len(each.inputs)) for each in self.questions.values())))
+
     def combine(self, codes: Iterable[Codes]) -> Codes:
         """Rows of answers of shape (N, d) to yes/no questions, else positions of combinations,
         shape (N,).

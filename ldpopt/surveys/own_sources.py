@@ -21,7 +21,7 @@ from ldpopt.surveys.technique import Technique
 from ldpopt.tables.coding import DECIMAL
 
 if TYPE_CHECKING:
-    from ldpopt.surveys.statement import QuestionSection
+    from ldpopt.surveys.sections import QuestionSection
 
 OWN = ("mechanism", "technique", "mechanisms")  # keys that state what draws the reports
 ORDERED = (None, "frequencies", "prefix")  # workloads from which quantiles follow

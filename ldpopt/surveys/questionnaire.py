@@ -19,9 +19,12 @@ from ldpopt.foundation.numbers import listed_items, require_choice, require_text
 from ldpopt.mechanism.files import epsilon_of_odds, odds_of_person
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import OneQuestion, Question
+from ldpopt.privacy.plain import MisstatedError
+from ldpopt.problem.modelfile.page import dotted
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.workload import Workload
 from ldpopt.solving.solve import solve
+from ldpopt.surveys.fields import read_fields
 from ldpopt.surveys.form_words import FormWords
 from ldpopt.surveys.joint import JOINT, JointQuestion, joint_source, no_joint_report
 from ldpopt.surveys.models import channels_of, question_of, require_no_model
@@ -48,21 +51,23 @@ class Questionnaire:
         *,
         epsilon: float | str | None = None,
         scheme: Scheme = "split",
-        title: str = "",
+        title: str | Mapping[str, str] = "",
         weights: str | None = None,
         sample: Sample | None = None,
         words: Mapping[str, Any] | None = None,
+        fields: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         if not isinstance(questions, (Mapping, JointQuestion)) or not questions:
             raise StatementError(
                 "a survey needs questions", code="no-question", do='pass {"name": mechanism, ...}'
             )
         require_choice(scheme, SCHEMES, "scheme")
-        _require_text("title", title, "pass text")
+        if not isinstance(title, Mapping):
+            _require_text("title", title, "pass text, or a table of texts by language")
         _require_text("weights", weights, "name the column of the weights")
-        self.title = title
         self.scheme = scheme
         self.sample = Sample.read(sample, weights)
+        self.fields = read_fields(fields, self.weights)
         self.limit = None if epsilon is None else Budget(epsilon)
         self.joint = _read_joint(questions, self.limit) if scheme == "joint" else None
         parts = questions if self.joint is None else self.joint.parts
@@ -73,7 +78,13 @@ class Questionnaire:
             self.one_question = OneQuestion(len(self.questions), scheme == "fake_data")
         if self.has_fake_data:
             self._require_fake_data_possible()
-        self.words = FormWords.read({} if words is None else words, self.questions)
+        try:
+            self.words = FormWords.read(
+                {} if words is None else words, self.questions, title, self.fields
+            )
+        except MisstatedError as error:
+            raise error.restated(StatementError, where=dotted(("words", *error.key))) from None
+        self.title = self.words.first.title
         if not self._fits:
             each = ", ".join(f"{name} {spent:.6g}" for name, spent in self.budgets.items())
             total = f"{self.epsilon:.9g}"
@@ -112,6 +123,12 @@ class Questionnaire:
                 f"the column {shared[0]!r}, which names mechanisms, is a question",
                 code="channel-column",
                 do="name the column that says which mechanism each person has",
+            )
+        if shared := [name for name in self.fields if name in {*asked, *self.channels}]:
+            raise StatementError(
+                f"the field {shared[0]!r} is a question, or names mechanisms",
+                code="field-column",
+                do="give the field another name",
             )
         if taken := [name for name in self.sample.columns if name in asked]:
             is_weights = taken[0] == self.weights

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ldpopt.errors import StatementError
+from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.estimation.regression import Regression, regress
 from ldpopt.estimation.regression.columns import ReportTable, models_of
 from ldpopt.estimation.regression.formulas import read_formula
@@ -17,7 +17,8 @@ from ldpopt.foundation import optional
 from ldpopt.mechanism.files import require_drawn_by
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.surveys.questionnaire import Questionnaire
-from ldpopt.tables.files import kind_of
+from ldpopt.tables.csv_format import csv_format
+from ldpopt.tables.files import kind_of, other_separator
 
 
 def regress_survey(survey: Questionnaire, formula: str, table: Any, **options: Any) -> Regression:
@@ -75,6 +76,24 @@ def _frame(path: str) -> Any:
         raise StatementError(
             "there is no such file", code="missing-file", where=path, do="check the path"
         )
-    if kind_of(path) == "csv":
-        return optional.pandas.read_csv(path)
-    return optional.pandas.read_parquet(path)
+    pandas = optional.pandas
+    if kind_of(path) != "csv":
+        return pandas.read_parquet(path)
+    stated = csv_format()
+    try:
+        frame = pandas.read_csv(path, sep=stated.separator, encoding=stated.encoding)
+    except (UnicodeError, ValueError) as error:  # whose texts may have entries of the table
+        raise ModelFileError(
+            f"not a CSV table in {stated.encoding}: {type(error).__name__}",
+            code="csv",
+            where=path,
+            do="name its separator and encoding, such as --separator ';' --encoding latin-1",
+        ) from None
+    if other := other_separator(list(map(str, frame))):
+        raise ModelFileError(
+            f"the header is one name with {other} in it",
+            code="separator",
+            where=path,
+            do=f"give --separator {other}, or save the table with commas",
+        )
+    return frame

@@ -61,6 +61,20 @@ class Risks:
         return len(self.survey.questions)
 
     @property
+    def required(self) -> tuple[str, ...]:
+        """Questions that have to be answered."""
+        return tuple(
+            name
+            for name, question in self.survey.questions.items()
+            if question.missing == "refuse" and question.missing_answer is None
+        )
+
+    @property
+    def required_text(self) -> str:
+        """Questions that have to be answered, in quotes."""
+        return self._quoted(self.required)
+
+    @property
     def has_choice(self) -> bool:
         """Whether every question has two answers at least."""
         return all(len(question.inputs) > 1 for question in self.survey.questions.values())
@@ -205,18 +219,31 @@ class Risks:
 
     def _shown(self, name: str, answer: Hashable) -> str:
         """An answer in the words of the survey."""
-        words = self.survey.words.questions.get(name)
+        words = self.survey.words.first.questions.get(name)
         text = text_of(answer)
         return text if words is None else words.answers.get(text, text)
 
     def _question_text(self, name: str) -> str:
         """A question as it is asked, or its name."""
-        words = self.survey.words.questions.get(name)
+        words = self.survey.words.first.questions.get(name)
         return (words.text if words is not None else "") or name
 
     def _quoted(self, names: Iterable[str]) -> str:
         """Questions in quotes."""
         return _few(f"“{self._question_text(name)}”" for name in names)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which of the questions of a survey that is not solved have to be answered."""
+
+    required: tuple[str, ...]
+    count: int
+
+    @property
+    def required_text(self) -> str:
+        """Questions that have to be answered, in quotes."""
+        return _few(f"“{name}”" for name in self.required)
 
 
 def _few(texts: Iterator[str] | Iterable[str]) -> str:
@@ -421,4 +448,23 @@ SPENT = Topic(
 )
 """The budget of a person, when reports are drawn."""
 
-TOPICS = (CERTAIN, WHO, ODDS, UNANSWERED_NOTE, SPENT)
+MUST_ANSWER = Topic(
+    "must answer",
+    (
+        Sentence(
+            "all",
+            lambda facts: len(facts.required) == facts.count,
+            "The page lets nobody pass without an answer: whoever does not want to answer leaves "
+            "it, or answers something else.",
+        ),
+        Sentence(
+            "some",
+            lambda facts: bool(facts.required),
+            "The page lets nobody pass without an answer to {facts.required_text}: whoever does "
+            "not want to answer leaves it, or answers something else.",
+        ),
+    ),
+)
+"""Where the page has no way to give no answer, which is a warning."""
+
+TOPICS = (CERTAIN, WHO, ODDS, UNANSWERED_NOTE, SPENT, MUST_ANSWER)

@@ -8,9 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-from pydantic import AllowInfNan, Field
+from typing import Any
 
 from ldpopt.designing.design import AnyDesign, design
 from ldpopt.estimation.report_model import ReportModel
@@ -19,26 +17,16 @@ from ldpopt.foundation.budget import Budget, decimal_of, log_enclosure
 from ldpopt.foundation.files import FilePath
 from ldpopt.foundation.labels import nearest
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.mechanism.questions import Question
 from ldpopt.privacy import PureLDP
 from ldpopt.problem.modelfile.page import Key, Page
-from ldpopt.problem.modelfile.schema import (
-    Label,
-    OrderTable,
-    Section,
-    check,
-    kinds_of,
-    numbers_of_labels,
-)
 from ldpopt.problem.prior import PRIOR_TOLERANCE
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import NAMED
 from ldpopt.problem.workload import Workload
 from ldpopt.solving.solve import solve
 from ldpopt.surveys.account import account_of
-from ldpopt.surveys.form_words import FormSection, FormWords, QuestionWords, require_words
+from ldpopt.surveys.expanded import read_sections
 from ldpopt.surveys.joint import JointQuestion
-from ldpopt.surveys.models import ModelQuestion
 from ldpopt.surveys.own_sources import (
     OWN,
     own_source,
@@ -48,135 +36,17 @@ from ldpopt.surveys.own_sources import (
 )
 from ldpopt.surveys.questionnaire import Kind, Questionnaire
 from ldpopt.surveys.schemes import compare_schemes
-from ldpopt.surveys.technique import Technique
-from ldpopt.surveys.ticks import TicksQuestion, tick_workload
-
-# names of the workloads that can be estimated for a question
-WORKLOADS = (*kinds_of(OrderTable), "mean")
-DEFINITIONS = ("labels", "ticks", "prior", "utility", "workload", "values")
-OWN_SHARE = ("epsilon", "share")  # how a question has its part of the budget
-OWN_BUDGET = (*OWN, *OWN_SHARE)
-
-
-class QuestionSection(Section):
-    """``[question.NAME]``: a mechanism's file, or labels and a utility or workload."""
-
-    labels: list[Label] | None = Field(default=None, min_length=2)
-    ticks: list[str] | dict[str, str] | None = None
-    prior: dict[str, float] | list[float] | None = None
-    utility: str | None = None
-    workload: str | None = None
-    values: list[float] | None = None
-    mechanism: str | None = None
-    technique: dict[str, Any] | None = None
-    channel: str | None = None
-    mechanisms: dict[str, str] | None = None
-    assigned: bool = True
-    behaviors: dict[str, Label | list[float | str] | dict[str, float | str]] | None = None
-    edges: list[Annotated[float, AllowInfNan(True)]] | None = None
-    epsilon: float | str | None = None
-    share: float | None = Field(default=None, gt=0, le=1)
-    missing: Literal["refuse", "answer", "leave"] = "refuse"
-    missing_label: Label | None = None
-    text: str = ""
-    answers: dict[str, str] = Field(default_factory=dict)
-
-    @property
-    def missing_answer(self) -> Label | None:
-        """The answer that stands for a missing one; None if there is none."""
-        if self.missing != "answer":
-            return None
-        return "no answer" if self.missing_label is None else self.missing_label
-
-    @property
-    def inputs(self) -> list[Any]:
-        """Labels of the answers, with the one for a missing answer."""
-        if self.ticks is not None:
-            return list(tick_workload(self.tick_names).inputs)
-        labels: list[Any] = list(self.labels if self.labels is not None else self.prior or ())
-        extra = self.missing_answer
-        return labels if extra is None or extra in labels else [*labels, extra]
-
-    @property
-    def answered(self) -> tuple[list[Any], Label | None]:
-        """Labels of those who answer, and the one for a missing answer, which may be taken for one
-        of two answers.
-        """
-        missing = self.missing_answer
-        labels = [label for label in self.inputs if label != missing]
-        return (labels, missing) if len(labels) > 1 else (self.inputs, None)
-
-    @property
-    def numbers(self) -> Any:
-        """Numbers of the answers of which a mean is estimated."""
-        return numbers_of_labels(self.values, self.answered[0], "values")
-
-    @property
-    def tick_names(self) -> tuple[str, ...]:
-        """Ticks, with the one for a missing answer."""
-        return (
-            *(self.ticks or ()),
-            *([] if self.missing_answer is None else [str(self.missing_answer)]),
-        )
-
-    def question(self, source: Any) -> Question:
-        """The question with what draws its reports."""
-        missing: Any = "leave_out" if self.missing == "leave" else "refuse"
-        if self.technique is not None or isinstance(source, ReportModel):
-            named = None if self.technique is None else Technique.read(self.technique)
-            answer = self.missing_answer
-            return ModelQuestion(source, missing, answer, technique=named, edges=self.edges)
-        if self.ticks is None:
-            return Question(source, missing, self.missing_answer, edges=self.edges)
-        columns = tuple(self.ticks.values()) if isinstance(self.ticks, dict) else ()
-        return TicksQuestion(source, missing, self.missing_answer, self.tick_names, columns)
-
-    @property
-    def page_words(self) -> QuestionWords:
-        """Words of the question on the page for respondents."""
-        return QuestionWords(text=self.text, answers=self.answers)
-
-    @property
-    def weights(self) -> Any:
-        """The prior by label; keys of a TOML table are text."""
-        if not isinstance(self.prior, dict):
-            return self.prior
-        labels = {str(label): label for label in self.inputs}
-        return {labels.get(key, key): weight for key, weight in self.prior.items()}
-
-
-class WavesSection(Section):
-    """``[waves]``: how often the same people answer, and what all their reports together have to
-    keep.
-    """
-
-    count: int = Field(ge=1)
-    epsilon: float | str
-    delta: float = Field(default=0.0, ge=0, lt=1)
-
-
-class SampleSection(Section):
-    """``[sample]``: how people are drawn, see `ldpopt.Sample`."""
-
-    weights: str | None = None
-    strata: str | None = None
-    clusters: str | None = None
-    population: int | dict[str, int] | None = None
-    margins: dict[str, dict[str, float]] | None = None
-
-
-class SurveySection(Section):
-    """The whole file."""
-
-    title: str = ""
-    source: str = ""
-    epsilon: float | str | None = None
-    scheme: Literal["split", "one_question", "fake_data", "joint", "best"] = "split"
-    weights: str | None = None
-    sample: SampleSection | None = None
-    waves: WavesSection | None = None
-    form: FormSection = FormSection()
-    question: dict[str, QuestionSection] = Field(min_length=1)
+from ldpopt.surveys.sections import (
+    DEFINITIONS,
+    OWN_BUDGET,
+    OWN_SHARE,
+    WORKLOADS,
+    QuestionSection,
+    SurveySection,
+    WavesSection,
+)
+from ldpopt.surveys.stated_words import require_words
+from ldpopt.surveys.ticks import tick_workload
 
 
 @dataclass(frozen=True)
@@ -202,13 +72,7 @@ class UnsolvedSurvey:
             with self.page.at("question", name):
                 questions[name] = section.question(self._source(name, section))
             with self.page.at("question", name, "answers"):
-                require_words(section.page_words, questions[name])
-        asked = {
-            name: section.page_words
-            for name, section in self.section.question.items()
-            if section.text or section.answers
-        }
-        words = FormWords(**self.section.form.model_dump(), questions=asked).to_dict()
+                require_words(section.page_words, questions[name], self.section.words.languages)
         with self.page.at("epsilon"):
             if self.joint is not None:
                 questions = JointQuestion.of(questions, self.joint.source)
@@ -219,7 +83,8 @@ class UnsolvedSurvey:
                 title=self.section.title,
                 weights=self.section.weights,
                 sample=self.drawn,
-                words=words,
+                fields=self.section.fields,
+                words=self.section.words.to_dict(),
             )
 
     @property
@@ -286,7 +151,7 @@ def template() -> str:
 def read_survey(path: FilePath) -> UnsolvedSurvey:
     """Read a survey in TOML; messages name file, key and line."""
     page = Page(path)
-    survey = check(page, SurveySection, page.data)
+    survey = read_sections(page)
     for name, question in survey.question.items():
         _require_one_definition(page, name, question)
     if survey.waves is not None and survey.form.waves not in (None, survey.waves.count):

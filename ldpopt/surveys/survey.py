@@ -61,8 +61,8 @@ class Survey(Questionnaire, Described):
         report needs it.
     scheme : {"split", "one_question", "fake_data", "joint"}
         Which questions a person's reports are about. Default: ``"split"``.
-    title : str
-        What the survey is about; default: ``""``.
+    title : str or dict language -> str
+        What the survey is about; default: ``""``. The attribute is that of the first language.
     weights : str, optional
         Column of survey weights, which is kept in files of reports, unprotected; default: none.
     sample : Sample, optional
@@ -70,7 +70,12 @@ class Survey(Questionnaire, Described):
         files of reports, unprotected. Default: one by one, with the weights.
     words : mapping, optional
         Words of the page for respondents, with the keys of ``[form]`` in a survey file, and
-        ``{"questions": {name: {"text": ..., "answers": {label: words}}}}``; default: none.
+        ``{"questions": {name: {"text": ..., "answers": {label: words}}}}``, with the same for
+        ``"fields"``; default: none. A text is one, or ``{language: text}`` for all of
+        ``languages``.
+    fields : mapping name -> sequence of str, optional
+        What comes with a person's link, and is sent beside the reports, unprotected: the values of
+        each field, such as the regions; none for a weight. Default: no fields.
 
     Attributes
     ----------
@@ -78,15 +83,18 @@ class Survey(Questionnaire, Described):
         Mechanism or design of each question, and how missing answers are treated.
     joint : JointQuestion or None
         The joint report, with its ``certificate``; None for other schemes.
+    fields : dict name -> tuple of str
+        The values of each field, none for a weight.
     words_digest : str
-        SHA-256 of the words, 64 hexadecimal digits: texts, answers, consent, contact, all but where
-        reports are sent. A changed text changes it, and not the digest of the form.
+        SHA-256 of the words in all languages, 64 hexadecimal digits: texts, answers, consent,
+        contact, all but where reports are sent. A changed text changes it, and not the digest of
+        the form.
 
     Raises
     ------
     StatementError
-        If there are no questions, a name is not text, a question is of another type, or a person
-        would spend more than ``epsilon``.
+        If there are no questions, a name is not text, a question is of another type, a field has
+        the name of a question, or a person would spend more than ``epsilon``.
 
     Examples
     --------
@@ -152,21 +160,23 @@ class Survey(Questionnaire, Described):
         -------
         dict
             ``format``, ``title``, ``scheme``, ``odds`` (the exact ratio as text), ``wave`` from 2
-            on, and for each question its ``answers`` and ``reports`` as in a table of text with
-            ``masses``, or the law of a ``set``.
+            on, ``fields`` if there are any, the ``questions`` with their ``answers`` as in a table
+            of text, and the ``columns`` of reports: a column is ``of`` some questions, and its row
+            is the place of their codes in ``paths``, or the code of its one question. It has
+            ``reports`` with ``masses``, or the law of a ``set`` or of ``patterns``.
 
         Raises
         ------
         StatementError
-            If the odds are infinite, the survey has weights, or a question has more than 500
-            answers, more than 200,000 masses, or two answers with the same text.
+            If the odds are infinite, the survey has weights that are no field, or a question has
+            more than 500 answers, more than 200,000 masses, or two answers with the same text.
 
         Examples
         --------
         >>> import ldpopt
         >>> coin = ldpopt.Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
         >>> form = Survey({"smokes": coin}).form()
-        >>> form["odds"], form["questions"]["smokes"]["masses"][0]
+        >>> form["odds"], form["columns"]["smokes"]["masses"][0]
         ('3', [6755399441055744, 2251799813685248])
         """
         return form_of(self, wave)

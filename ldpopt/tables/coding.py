@@ -101,7 +101,9 @@ class Coder:
         if not optional.pyarrow.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         table = np.array([*map(self.code, column.dictionary.to_pylist()), MISSING])
-        coded = table[column.indices.fill_null(len(table) - 1).to_numpy(zero_copy_only=False)]
+        # Arrow looks the codes up: it keeps the memory of a batch for the next one.
+        places = column.indices.fill_null(len(table) - 1)
+        coded = optional.pyarrow.array(table).take(places).to_numpy(zero_copy_only=False)
         if (table == UNKNOWN).any():
             self._require_known(coded, column, where, first_row)
         return coded

@@ -10,6 +10,7 @@ from typing import IO, Any
 from ldpopt.errors import ModelFileError, shows_values
 from ldpopt.foundation import optional
 from ldpopt.tables.coding import TextRows, Texts
+from ldpopt.tables.csv_format import Recoded, csv_format
 
 BLOCK = 1 << 22  # bytes per batch
 MAX_HEADER = 1 << 24  # largest number of bytes of the header
@@ -26,29 +27,62 @@ def is_reading() -> bool:
 
 
 class CsvRows(TextRows):
-    """A CSV table in a stream of UTF-8: the names of its columns, then its rows in batches of
-    columns of text.
+    """A CSV table in a stream: the names of its columns, then its rows in batches of columns of
+    text. Its separator and encoding are those of `csv_format`.
     """
 
     first_row = 2  # number of the first row; the header is row 1
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
         self.name = name
-        head, beginning = _split_header(stream, name)
+        stated = csv_format()
+        self._separator = stated.separator
+        self._recoded = None if stated.encoding == "utf-8" else Recoded(stream, stated.encoding)
+        source: Any = self._recoded or stream
+        head, beginning = _split_header(source, name)
         try:
-            self.columns = next(
-                csv.reader(io.StringIO(head.decode("utf-8"), newline=""), strict=True), []
-            )
-            why = ""
+            lines = io.StringIO(head.decode("utf-8"), newline="")
+            self.columns = next(csv.reader(lines, strict=True, delimiter=self._separator), [])
+            why = self._recoded.problem if self._recoded else ""
         except (csv.Error, UnicodeDecodeError) as error:
             why = "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
         if why:
-            raise _no_csv(why, f"{name}, row 1")
+            raise _no_csv(why, name if self._recoded else f"{name}, row 1")
         if not self.columns:
             raise ModelFileError(
                 "the table is empty", code="empty-table", where=name, do="add a header line"
             )
-        self._body = _Body(beginning, stream)
+        self._body = _Body(beginning, source)
+
+    def texts(self, positions: Sequence[int]) -> Iterator[list[Texts]]:
+        """Yield columns by their positions, all rows at once and without arrow: for short tables.
+
+        Raises
+        ------
+        ModelFileError
+            If a row has more or fewer fields than the header, or the text is not CSV.
+        """
+        columns: list[list[str]] = [[] for _ in positions]
+        why = ""
+        row = self.first_row - 1
+        data = b"".join(iter(lambda: self._body.read(BLOCK), b""))
+        try:
+            lines = io.StringIO(data.decode("utf-8"), newline="")
+            for fields in csv.reader(lines, strict=True, delimiter=self._separator):
+                row += 1
+                cells = fields or [""]
+                if len(cells) != len(self.columns):
+                    raise self._wrong_number(len(cells), row)
+                for column, place in zip(columns, positions, strict=True):
+                    column.append(cells[place])
+        except UnicodeDecodeError:
+            why = "not UTF-8 text"
+        except csv.Error as error:
+            why = str(error)
+        self._require_encoded()
+        if why:
+            raise _no_csv(why, f"{self.name}, after row {row}")
+        yield [Texts(column) for column in columns]
 
     def batches(
         self, coded: Sequence[int], kept: Sequence[int]
@@ -77,7 +111,10 @@ class CsvRows(TextRows):
                 pa.PythonFile(self._body, mode="r"),
                 arrow.ReadOptions(use_threads=False, block_size=BLOCK, column_names=names),
                 arrow.ParseOptions(
-                    newlines_in_values=True, ignore_empty_lines=False, invalid_row_handler=refuse
+                    delimiter=self._separator,
+                    newlines_in_values=True,
+                    ignore_empty_lines=False,
+                    invalid_row_handler=refuse,
                 ),
                 arrow.ConvertOptions(
                     column_types={**texts, **labels},
@@ -92,21 +129,33 @@ class CsvRows(TextRows):
         except pa.ArrowInvalid as error:
             why = str(error)
         # Outside the block: the error of arrow quotes the row, and would be shown as the cause.
+        self._require_encoded()
         if why and not self._body.is_empty:
             raise self._error(why, bad, last)
         if self._body.quotes % 2:
             raise _no_csv("a quotation mark is not closed", self.name)
+
+    def _require_encoded(self) -> None:
+        """Refuse a table whose bytes are not of the encoding that was stated."""
+        if self._recoded is not None and self._recoded.is_wrong:
+            raise _no_csv(self._recoded.problem, self.name)
+
+    def _wrong_number(self, count: int, row: int) -> ModelFileError:
+        """Error for a row with more or fewer fields than the header."""
+        named = {",": "commas", "\t": "tabs"}.get(self._separator, f"{self._separator!r}")
+        return ModelFileError(
+            f"the row has {count} fields, the header {len(self.columns)}",
+            code="fields",
+            where=f"{self.name}, row {row}",
+            do=f"quote {named} and line breaks",
+        )
 
     def _error(self, why: str, bad: list[Any], last: int) -> ModelFileError:
         """Error for a table that pyarrow cannot read: its message, its invalid rows, the last row
         before it.
         """
         if bad:
-            where = f"{self.name}, row {bad[0].number + 1}"
-            problem = f"the row has {bad[0].actual_columns} fields, the header {len(self.columns)}"
-            return ModelFileError(
-                problem, code="fields", where=where, do="quote commas and line breaks"
-            )
+            return self._wrong_number(bad[0].actual_columns, bad[0].number + 1)
         if "straddling" in why:
             problem = f"a line has {BLOCK:,} characters or more"
             do = "pass a table with line breaks, and close all quotes"
@@ -176,9 +225,10 @@ def _split_header(stream: IO[bytes], name: str) -> tuple[bytes, bytes]:
 
 
 def _no_csv(why: str, where: str) -> ModelFileError:
-    return ModelFileError(
-        f"not a CSV table: {why}", code="csv", where=where, do="save the table as CSV in UTF-8"
-    )
+    do = "save the table as CSV in UTF-8"
+    if why.endswith(" text"):
+        do = "name its encoding, such as --encoding latin-1, or " + do
+    return ModelFileError(f"not a CSV table: {why}", code="csv", where=where, do=do)
 
 
 def as_csv(columns: Sequence[optional.pyarrow.Array] | Sequence[Texts]) -> bytes:

@@ -143,6 +143,13 @@ def form_in_database(address: str) -> Any:
     return _about(address, "form")
 
 
+def words_in_database(address: str) -> dict[str, Any]:
+    """All words under which people answered, by their digests, as JSON data; empty if there are
+    none.
+    """
+    return _about(address, "words") or {}
+
+
 def _about(address: str, name: str) -> Any:
     """A part of what a database says about its reports."""
     sa = optional.sqlalchemy

@@ -21,9 +21,17 @@ from ldpopt.foundation.files import WHAT_TO_DO, replacing
 from ldpopt.foundation.labels import NUMBER, suggestion
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.tables.csv_ import CsvRows, as_csv
-from ldpopt.tables.database import ID, DatabaseRows, is_database, reading_database
-from ldpopt.tables.folder import TablePart
+from ldpopt.tables.csv_format import csv_format
+from ldpopt.tables.database import (
+    ID,
+    DatabaseRows,
+    is_database,
+    reading_database,
+    without_password,
+)
+from ldpopt.tables.folder import TablePart, parts_of
 from ldpopt.tables.groups import GroupedRows
+from ldpopt.tables.labels import FORMATS
 from ldpopt.tables.origin import KEY, read_origin, remove_beside, text_of_origin, write_beside
 from ldpopt.tables.packed import ENDINGS as PACKED
 from ldpopt.tables.packed import TEXT_ENDINGS, inner_name, is_packed, unpacked
@@ -48,17 +56,18 @@ PARQUET_MARK = b"PAR1"  # first bytes of a Parquet file
 SPOOL = 1 << 24
 
 
-def kind_of(path: str, more: Sequence[str] = ()) -> Kind:
+def kind_of(path: str, more: Sequence[str] = (), written: Sequence[str] = ()) -> Kind:
     """Kind of a table, by the ending of its file; ``-`` and files without an ending are CSV.
 
-    ``more`` are endings that are read and cannot be written; CSV is read also from packed files.
+    ``more`` are endings that are read too, and ``written`` those that are written too, by others;
+    CSV is read also from packed files.
     """
-    written = (*CSV_ENDINGS, *PARQUET_ENDINGS)
     ending = Path(path).suffix.lower()
+    plain = (*CSV_ENDINGS, *PARQUET_ENDINGS)
     if more and is_packed(path) and Path(inner_name(path)).suffix.lower() in CSV_ENDINGS:
         return "csv"
-    if ending not in written:
-        known = " ".join(filter(None, (*written, *more)))
+    if ending not in plain:
+        known = " ".join(filter(None, (*plain, *more, *written)))
         is_unread = ending in (*UNREAD, *PACKED) and more
         packed = "unpack the file first; " if is_unread else ""
         raise ModelFileError(
@@ -68,6 +77,16 @@ def kind_of(path: str, more: Sequence[str] = ()) -> Kind:
             do=f"{packed}use one of {known}",
         )
     return "parquet" if ending in PARQUET_ENDINGS else "csv"
+
+
+def result_kind(path: str) -> Literal["csv", "parquet", "sheet"]:
+    """Kind of a table of results or of reports for other programs, which may also be for SPSS or
+    Stata.
+    """
+    ending = Path(path).suffix.lower()
+    if ending in FORMATS:
+        return "sheet"
+    return kind_of(path, written=tuple(FORMATS))
 
 
 def require_other_file(source: str, target: str) -> None:
@@ -86,6 +105,28 @@ def require_other_file(source: str, target: str) -> None:
             where=target,
             do="name another file",
         )
+
+
+def require_csv(tables: Sequence[str]) -> None:
+    """Refuse a stated separator or encoding if none of some tables is CSV."""
+    if csv_format().is_stated and not any(map(_is_csv, tables)):
+        raise ModelFileError(
+            "a separator and an encoding are for tables in CSV, and none is read",
+            code="no-csv",
+            where=", ".join(map(without_password, tables)),
+            do="leave out --separator and --encoding",
+        )
+
+
+def _is_csv(path: str) -> bool:
+    """Whether a path would be read as CSV, or is a folder with CSV."""
+    if is_database(path):
+        return False
+    names = [path]
+    if is_folder(path):
+        listing = parts_of(place_of(path), recursive=True, empty=True)
+        names = [part.name for part in listing.parts]
+    return any(Path(inner_name(name)).suffix.lower() in CSV_ENDINGS for name in names)
 
 
 @contextmanager
@@ -116,7 +157,7 @@ def _rows_of(stack: ExitStack, path: str) -> CsvRows | ParquetRows:
     try:
         if path == "-":
             binary = getattr(sys.stdin, "buffer", None)
-            stream = io.BytesIO(sys.stdin.read().encode()) if binary is None else binary
+            stream = binary or io.BytesIO(sys.stdin.read().encode(csv_format().encoding))
         else:
             stream = stack.enter_context(open_table(path))
     except (OSError, ValueError) as error:
@@ -153,6 +194,14 @@ def _copied(stack: ExitStack, stream: IO[bytes], path: str) -> str:
     return copy
 
 
+def other_separator(columns: Sequence[str]) -> str:
+    """The separator that stands in the only name of a header, as it is stated; empty if there is
+    none.
+    """
+    signs = {";": "';'", "\t": "tab", "|": "'|'", ",": "','"}
+    return next((signs[sign] for sign in signs if len(columns) == 1 and sign in columns[0]), "")
+
+
 def position_of(rows: Rows, column: str, hint: str = "") -> int:
     """Position of a column in a table; a hint is what else to do if there is none."""
     known = list(rows.columns)
@@ -166,11 +215,8 @@ def position_of(rows: Rows, column: str, hint: str = "") -> int:
             where=rows.name,
             do="rename one of them",
         )
-    separator = next(
-        (mark for mark in (";", "\t", "|") if len(known) == 1 and mark in known[0]), ""
-    )
-    if separator:
-        do = f"the header has {separator!r} between names; save the table with commas"
+    if other := other_separator(known):
+        do = f"the header has {other} between names: give --separator {other}, or save with commas"
     elif not shows_values() and (
         len(set(known)) < len(known)
         or any(not name.strip() or NUMBER.fullmatch(name) for name in known)
@@ -220,18 +266,23 @@ def writing(
 
 
 def copy_reports(source: str, target: str) -> int:
-    """Write the reports of a database to a file, with their origin and without their ids; return
-    their number.
+    """Write the reports of a database or a table to a file, with their origin, and without the ids
+    of a database; return their number.
     """
     count = 0
-    is_csv = kind_of(target) == "csv"
-    with reading_database(source) as rows:
-        places = [place for place, name in enumerate(rows.columns) if name != ID]
-        names = [rows.columns[place] for place in places]
-        with writing(
-            target, names if is_csv else rows.fields(places), read_origin(source)
-        ) as write:
-            for batch in rows.texts(places) if is_csv else rows.batches((), places):
+    with reading(source) as rows:
+        is_stored = isinstance(rows, DatabaseRows)
+        places = [place for place, name in enumerate(rows.columns) if not is_stored or name != ID]
+        fields: Sequence[Any]
+        batches: Iterator[Any]
+        if isinstance(rows, DatabaseRows) and kind_of(target) == "csv":  # needs no arrow
+            fields = [rows.columns[place] for place in places]
+            batches = rows.texts(places)
+        else:
+            fields = rows.fields(places)
+            batches = rows.batches((), places)
+        with writing(target, fields, read_origin(source)) as write:
+            for batch in batches:
                 write(batch)
                 count += len(batch[0])
     return count

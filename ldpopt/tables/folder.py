@@ -98,11 +98,11 @@ def _walk(
         name = inside + entry.name
         _require_readable(folder, name, entry)
         if entry.kind == "folder":
-            own = _groups(folder, name, entry.name, groups)
-            if own == groups and not recursive:
+            inner = _groups(folder, name, entry.name, groups)
+            if inner == groups and not recursive:
                 do = f"pass --recursive (recursive=True) to read its files, or {MOVE}"
                 raise _refused(folder, name, "is a subfolder", "subfolder", do)
-            yield from _walk(store, folder, name + "/", (recursive, own, beside))
+            yield from _walk(store, folder, name + "/", (recursive, inner, beside))
         elif _has_no_rows(store, folder, name, entry, known):
             beside.append(name)
         else:
@@ -111,10 +111,10 @@ def _walk(
 
 
 def _groups(
-    folder: str, name: str, own: str, groups: tuple[tuple[str, str | None], ...]
+    folder: str, name: str, last: str, groups: tuple[tuple[str, str | None], ...]
 ) -> tuple[tuple[str, str | None], ...]:
     """The groups of a folder: those above it, and the one that its name states."""
-    if (stated := GROUP.fullmatch(own)) is None:
+    if (stated := GROUP.fullmatch(last)) is None:
         return groups
     column = unquote(stated[1])
     if any(column == above for above, _ in groups):

@@ -47,9 +47,9 @@ class GroupedRows:
         """Yield columns by their positions, as the file does; without one of its own, the first is
         read for the number of rows.
         """
-        own = [[place for place in places if place < self._size] for places in (coded, kept)]
-        counting = [] if own[0] or own[1] else [0]
-        for batch in self._rows.batches(own[0], [*own[1], *counting]):
+        places = [[place for place in wanted if place < self._size] for wanted in (coded, kept)]
+        counting = [] if places[0] or places[1] else [0]
+        for batch in self._rows.batches(places[0], [*places[1], *counting]):
             size = len(batch[0])
             columns = iter(batch)
             yield [

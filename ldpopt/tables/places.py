@@ -189,7 +189,7 @@ class ObjectStore:
         """What is in a folder, by name."""
         with _store_errors("cannot read the folder", folder):
             self._system.invalidate_cache()
-            own = self._system._strip_protocol(folder).rstrip("/")
+            marker = self._system._strip_protocol(folder).rstrip("/")
             rows = [
                 (str(row["name"]).rstrip("/"), row) for row in self._system.ls(folder, detail=True)
             ]
@@ -201,7 +201,7 @@ class ObjectStore:
                     int(row.get("size") or 0),
                 )
                 for name, row in rows
-                if name != own  # the mark of the folder itself
+                if name != marker  # the mark of the folder itself
             ),
             key=lambda entry: entry.name,
         )

@@ -16,6 +16,7 @@ import ldpopt as lo
 from builders import cases, load_script, thorough_or
 from ldpopt import native
 from ldpopt.foundation.threads import max_product
+from ldpopt.mechanism import sampling
 
 ROOT = Path(__file__).parents[2]
 
@@ -121,3 +122,25 @@ def test_sanitizers_find_nothing(tmp_path, monkeypatch):
     ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+@cases(40)
+@given(st.integers(1, 9), st.integers(1, 70), st.integers(8, 62), st.integers(0, 10**6))
+def test_reports_from_alias_tables(n, m, bits, seed):
+    rng = np.random.default_rng(seed)
+    table = sampling.AliasTable(sampling.round_rows(rng.dirichlet(np.ones(m) / 2, n), bits), bits)
+    rows = rng.integers(n, size=50)
+    words = rng.integers(1 << bits, size=50, dtype=np.uint64)
+    low_bits = bits - max(1, (m - 1).bit_length())
+    plain = []
+    for row, word in zip(rows.tolist(), words.tolist(), strict=True):
+        cell, low = divmod(word, 1 << low_bits)
+        stays = low < int(table.threshold[row, cell])
+        plain.append(cell if stays else int(table.alias[row, cell]))
+    assert table.choose(rows, words).tolist() == plain
+    # words of the system are used without a shift of their own: the lowest bits are dropped
+    raw = (words << np.uint64(64 - bits)).view(np.int64)
+    drawn = np.empty(50, dtype=np.int32)
+    tables = table.threshold, table.alias
+    native.choose_reports(rows, raw, *tables, 64 - bits, low_bits, drawn)
+    assert drawn.tolist() == plain

@@ -198,12 +198,12 @@ def test_people_send_one_message_each_and_nothing_else(
     assert len({json.loads(message)["id"] for message in shown}) == PEOPLE
     assert {len(message.encode()) for message in shown} == {message_bytes(study.form())}
     rows = [json.loads(message)["reports"] for message in shown]
-    for name, asked in study.form()["questions"].items():
+    for name, column in study.form()["columns"].items():
         for row in rows:
             assert (
-                row[name] in asked["reports"]
-                if "reports" in asked
-                else len(row[name].split()) == asked["set"]["size"]
+                row[name] in column["reports"]
+                if "reports" in column
+                else len(row[name].split()) == column["set"]["size"]
             )
 
 
@@ -547,13 +547,13 @@ def test_the_browser_draws_as_python_does(new_page: Callable[..., Page]) -> None
 def test_the_secure_generator_draws_with_the_masses(new_page: Callable[..., Page]) -> None:
     draws = thorough_or(20_000, 200_000)
     page = new_page()
-    asked = survey().form()["questions"]["absence"]
+    column = survey().form()["columns"]["absence"]
     count = f"""(law) => {{{SOURCE}
         const seen = [0, 0, 0];
-        for (let i = 0; i < {draws}; i++) seen[law.reports.indexOf(draw(law, law.answers[0]))] += 1;
+        for (let i = 0; i < {draws}; i++) seen[law.reports.indexOf(draw(law, [0]))] += 1;
         return seen; }}"""
-    seen = page.evaluate(count, asked)
-    means = [draws * mass / 2**53 for mass in asked["masses"][0]]
+    seen = page.evaluate(count, column)
+    means = [draws * mass / 2**53 for mass in column["masses"][0]]
     # chance 1e-6, 2 degrees
     assert sum((n - mean) ** 2 / mean for n, mean in zip(seen, means, strict=True)) < 28
 
@@ -570,7 +570,7 @@ def test_a_joint_report_is_one_column(server: Server, new_page: Callable[..., Pa
         group.locator("input").first.check()
     (report,) = json.loads(submit(page))["reports"].items()
     assert report[0] == "joint report"
-    assert len(report[1].split()) == study.form()["joint"]["patterns"]["size"]
+    assert len(report[1].split()) == study.form()["columns"]["joint report"]["patterns"]["size"]
 
 
 @pytest.mark.long

@@ -410,6 +410,17 @@ def shows_who(world: World) -> bool:
     return scheme(world) == "split" or (scheme(world) == "joint" and leaves(world) == 1)
 
 
+def must_answer(world: World) -> set[str]:
+    """Questions without an input for a missing answer, of which none may be left out."""
+    questions = world.survey.questions.items()
+    return {name for name, q in questions if q.missing != "leave_out" and q.missing_code is None}
+
+
+def quoted(text: str) -> set[str]:
+    """What is in quotes."""
+    return set(re.findall("“(.*?)”", text))
+
+
 Truth = Callable[[World, str], bool]
 scheme: Callable[[World], str] = lambda world: world.survey.scheme  # noqa: E731
 TRUTHS: dict[tuple[str, str], Truth] = {
@@ -448,6 +459,9 @@ TRUTHS: dict[tuple[str, str], Truth] = {
     ),
     ("certain", "rules out"): lambda world, text: rules_out(world),
     ("who", "who"): lambda world, text: names_who_is_told(world, text),
+    # who has to answer
+    ("must answer", "all"): lambda world, text: must_answer(world) == set(world.survey.questions),
+    ("must answer", "some"): lambda world, text: must_answer(world) == quoted(text),
     # odds and budgets
     ("odds", "finite, one"): lambda world, text: world.is_bounded_by(factor_in(text)),
     ("odds", "finite, one, waves"): lambda world, text: world.is_bounded_by(factor_in(text)),

@@ -165,6 +165,7 @@ CASES: dict[str, Callable[[Any], Any]] = {
         rng,
     ),
     "AliasTable.draw": lambda rng: sampling.AliasTable(COIN.counts).draw(CODES, rng=rng),
+    "AliasTable.draw_places": lambda rng: sampling.AliasTable(COIN.counts).draw_places(CODES, rng),
     "bit_source": lambda rng: sampling.bit_source(rng)(9),
     "whole_words": lambda rng: sampling.whole_words(rng)(9),
     "Geometric.sample": lambda rng: noise.Geometric(1, 1.0).sample(40, rng=rng),

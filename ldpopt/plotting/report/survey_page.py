@@ -93,7 +93,7 @@ def _question(survey: Survey, name: str, sizes: Sequence[int]) -> dict[str, Any]
     answers equal one.
     """
     question = survey.questions[name]
-    words = survey.words.questions.get(name)
+    words = survey.words.first.questions.get(name)
 
     def shown(label: Hashable) -> str:
         return (

@@ -38,6 +38,7 @@ class Page:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         require_path(path)
         self.path = os.fsdecode(path)
+        self.aliases: dict[Key, Key] = {}  # keys of what the file has elsewhere
         try:
             with readable(self.path).open("rb") as stream:
                 raw = stream.read(LARGEST_FILE + 1)
@@ -146,10 +147,15 @@ class Page:
 
     def where(self, key: Key | int) -> str:
         """File, line and key, as messages write them."""
+        key = key if isinstance(key, int) else self._in_file(key)
         line = key if isinstance(key, int) else (line_of(self.text, key) if key else None)
         where = self.path + (f":{line}" if line else "")
         name = "" if isinstance(key, int) or not key else f": {dotted(key)}"
         return where + name
+
+    def _in_file(self, key: Key) -> Key:
+        """The key that the file has, of a key that may be an alias or inside one."""
+        return (*self.aliases.get(key[:2], key[:2]), *key[2:])
 
     @contextmanager
     def at(self, *key: str | int) -> Iterator[None]:
@@ -165,6 +171,7 @@ class Page:
 
     def _inner_key(self, key: Key, message: str) -> Key:
         """The key inside a table that a message names first."""
+        key = self._in_file(key)
         table: Any = self.data
         for part in key:
             table = table[part] if isinstance(part, int) or part in table else {}
@@ -187,8 +194,8 @@ class Page:
 
 
 def _is_edge(key: Key, value: float) -> bool:
-    """Whether a number is an infinite edge of the classes of a question of a survey."""
-    return math.isinf(value) and key[0] == "question" and key[2:3] == ("edges",)
+    """Whether a number is an infinite edge of the classes of a question or matrix of a survey."""
+    return math.isinf(value) and key[0] in ("question", "matrix") and key[2:3] == ("edges",)
 
 
 _NAME = re.compile(r"(?:[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')")

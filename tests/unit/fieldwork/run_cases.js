@@ -2,14 +2,13 @@
 function runCases(text) {
   const bytesOf = (hex) => Uint8Array.from(hex.match(/../g), (digits) => parseInt(digits, 16));
   const calls = {
-    table: ({ question, answer, words }) => words.map((word) => draw(question, answer, () => [word])),
-    draw: ({ question, answer }, words) => draw(question, answer, words),
+    table: ({ column, codes, words }) => words.map((word) => draw(column, codes, () => [word])),
+    draw: ({ column, codes }, words) => draw(column, codes, words),
+    applies: ({ form, answers }) => applies(form, answers),
     asked: ({ form }, words) => asked(form, words),
     drawAll: ({ form, answers, names }, words) => drawAll(form, answers, names, words),
-    joint: ({ form, answers, words }) => words.map((word) => drawJoint(form, answers, () => [word])[form.joint.column]),
-    drawJoint: ({ form, answers }, words) => drawJoint(form, answers, words),
-    requireJoint: ({ form }) => requireJoint(form) ?? null,
-    requireQuestion: ({ question }) => requireQuestion("q", question) ?? null,
+    each: ({ form, answers, words }) => words.map((word) => Object.values(drawAll(form, answers, undefined, () => [word]))[0]),
+    requireColumn: ({ column, questions }) => requireColumn("q", column, questions) ?? null,
     requireForm: ({ form }) => requireForm(form) ?? null,
     wordsOf: ({ hex }) => wordsOf(new DataView(bytesOf(hex).buffer)),
     secureWords: ({ hex }) => {
@@ -27,7 +26,7 @@ function runCases(text) {
     },
   };
   return JSON.parse(text).flatMap((given, number) => {
-    let used = ["table", "joint"].includes(given.call) ? given.words.length : 0, found;
+    let used = ["table", "each"].includes(given.call) ? given.words.length : 0, found;
     try {
       found = calls[given.call](given, (count) => {
         if (used + count > given.words.length) throw new Error("more words than Python needs");

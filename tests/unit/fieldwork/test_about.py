@@ -232,3 +232,22 @@ def test_the_collector_ends_when_the_page_says_so(url):
         assert done.exit_code == 2
         assert "until" in done.stderr
     assert not Path("reports.db").exists()
+
+
+def test_a_database_of_an_earlier_form_is_compared_by_its_origin(url):
+    """Its digest is another one whatever drew the reports, and it does not show the wave."""
+    survey = Survey({"smokes": COIN})
+    with Store(url, survey) as store:
+        for _ in range(40):
+            keep(store, body(store, survey, reports={"smokes": "yes"}))
+    earlier = {"format": "ldpopt form 1", "title": "", "scheme": "split", "questions": {}}
+    with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
+        connection.execute("UPDATE about SET form = ?", [json.dumps(earlier)])
+    connection.close()
+    assert survey.count(url)["smokes"].n_reports == 40
+    other = Mechanism([[0.7, 0.3], [0.3, 0.7]], inputs=["no", "yes"])
+    with refused("other-mechanism", ModelFileError):
+        Survey({"smokes": other}).count(url)
+    with refused("form", ModelFileError) as caught:
+        Store(url, survey)
+    assert "format is 'ldpopt form 1'" in caught.value.what

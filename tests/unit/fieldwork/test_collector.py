@@ -55,7 +55,7 @@ SURVEY = Survey(
     },
     title="Absence",
 )
-SIZE = SURVEY.form()["questions"]["branch"]["set"]["size"]
+SIZE = SURVEY.form()["columns"]["branch"]["set"]["size"]
 ANSWERS = pd.DataFrame(
     {
         "absence": ["never"] * 60 + ["once"] * 30 + ["often"] * 10,

@@ -20,13 +20,13 @@ from draw_vectors import (
     TOTAL,
     all_cases,
     boundary_cases,
+    column,
     few_cases,
-    question,
 )
 from ldpopt import Mechanism
 
 engines = pytest.importorskip("py_mini_racer", reason="mini-racer is in the extra 'test'")
-CODE = re.sub(r"/\*\*.*?\*/|//.*", "", SOURCE)
+CODE = re.sub(r"/\*\*[\s\S]*?\*/|//.*", "", SOURCE)
 MUTATIONS = [
     *(
         (r"<=", "<"),
@@ -68,12 +68,12 @@ MUTATIONS = [
     *(
         (r"\.sort\(\(a, b\) => a - b\)", ""),
         (r"\.sort\([^;]*?keys\[b\]\)", ""),
-        (r"\?\? question.missing_answer", ""),
+        (r"\?\? missing_answer", ""),
     ),
     *(
         (r"throw new Error\([^;]*\);", ";"),
         (r"requireForm\(form\);", ";"),
-        (r"requireQuestion\(name, question\);", ";"),
+        (r"requireColumn\(name, column, questions\);", ";"),
     ),
     *(
         (r"\.includes", ".lastIndexOf"),
@@ -124,7 +124,7 @@ def mutants() -> Iterator[tuple[str, str]]:
 
 
 def test_the_module_is_short_and_needs_nothing() -> None:
-    assert len(DRAW.read_text(encoding="utf-8").splitlines()) < 120
+    assert len(DRAW.read_text(encoding="utf-8").splitlines()) < 200
     assert not re.search(r"Math\.random|\bimport\b|\beval\b|innerHTML|fetch", CODE)
 
 
@@ -133,8 +133,8 @@ def test_every_table_set_scheme_and_refusal_is_as_in_python(engine: engines.Mini
 
 
 def test_the_words_of_a_report_are_as_many_as_its_mass() -> None:
-    asked = question(Mechanism([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]]))
-    for case, masses in zip(boundary_cases(asked), asked["masses"], strict=True):
+    drawn = column(Mechanism([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]]))
+    for case, masses in zip(boundary_cases(drawn), drawn["masses"], strict=True):
         words = case["words"]
         reports = case["expected"]
         assert words[0] == 0
@@ -164,9 +164,10 @@ def test_node_draws_the_same(tmp_path) -> None:
     runner = RUNNER.read_text(encoding="utf-8")
     script = (
         'import { readFileSync } from "node:fs";\n'
-        "import { asked, draw, drawAll, requireForm, requireQuestion, secureWords, wordsOf } from "
-        '"./draw.js";\n'
-        'import { drawJoint, requireJoint } from "./joint.js";\n'
+        "import { applies, asked, draw, drawAll, requireColumn, requireForm } "
+        'from "./draw.js";\n'
+        'import { secureWords, wordsOf } from "./draw.js";\n'
+        'import "./joint.js";\n'
         f'{runner}\nconsole.log(JSON.stringify(runCases(readFileSync("cases.json", "utf8"))));\n'
     )
     (tmp_path / "run.mjs").write_text(script, encoding="utf-8")

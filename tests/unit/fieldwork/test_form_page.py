@@ -241,11 +241,11 @@ def test_a_joint_report_has_one_bound_and_its_own_module() -> None:
     )
     assert "There is one report on all questions together" in text
     assert "one of them is at most 3 times" in text
-    assert "drawJoint(form, answers, words" in text
-    patterns = Reader(
-        page(Survey({"a": ["no", "yes"], "b": ["x", "y"]}, epsilon="log(3)", scheme="joint"), TO)
-    )
+    assert "choosePattern" not in text
+    text = page(Survey({"a": ["no", "yes"], "b": ["x", "y"]}, epsilon="log(3)", scheme="joint"), TO)
+    assert "choosePattern(patterns, codes, words)" in text
+    patterns = Reader(text)
     (part,) = json.loads(patterns.texts["data"])["parts"]
     assert part["answers"] == ["a no", "a yes", "b x", "b y"]
     assert 0.5 < part["agreement"] / 2**53 <= 0.75
-    assert "drawJoint(form, answers, words" not in page(Survey({"a": COIN}), TO)
+    assert "choosePattern" not in page(Survey({"a": COIN}), TO)

@@ -39,7 +39,7 @@ def test_joint_reports_are_kept_and_estimated(tmp_path):
     "wrong", [None, "", "0", "0 1 4 6", "6 4 2 0", "0 2 4 8", "00 2 4 6", "0 2 4 6 7", 0, "a b c d"]
 )
 def test_reports_that_are_no_pattern_are_refused(wrong):
-    size = SURVEY.form()["joint"]["patterns"]["size"]
+    size = SURVEY.form()["columns"]["joint report"]["patterns"]["size"]
     good = " ".join(str(2 * place) for place in range(size))
     reader = MessageReader(SURVEY.form(), [SURVEY.words_digest], False)
     assert reader.read(message(good)).reports == {"joint report": good}

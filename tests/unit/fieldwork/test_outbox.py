@@ -289,13 +289,12 @@ FORMS = {
 
 def reports_of(form: dict[str, Any], data: st.DataObject) -> dict[str, str | None]:
     """Reports that devices can draw."""
-    columns = form["questions"] if "joint" not in form else {"joint report": form["joint"]}
     found: dict[str, str | None] = {}
-    for name, asked in columns.items():
-        drawn = asked.get("set") or asked.get("patterns")
+    for name, column in form["columns"].items():
+        drawn = column.get("set") or column.get("patterns")
         if drawn is None:
-            found[name] = data.draw(st.sampled_from(asked["reports"]))
-        elif "set" in asked:
+            found[name] = data.draw(st.sampled_from(column["reports"]))
+        elif "set" in column:
             places = st.sets(
                 st.integers(0, drawn["count"] - 1), min_size=drawn["size"], max_size=drawn["size"]
             )
@@ -309,7 +308,7 @@ def reports_of(form: dict[str, Any], data: st.DataObject) -> dict[str, str | Non
             found[name] = " ".join(
                 str(2 * one + data.draw(st.integers(0, 1))) for one in sorted(data.draw(named))
             )
-        if asked["missing"] == "leave_out" and data.draw(st.booleans()):
+        if column["missing"] == "leave_out" and data.draw(st.booleans()):
             found[name] = None
     if form["scheme"] == "one_question":
         kept = data.draw(st.sampled_from(sorted(found)))
@@ -342,7 +341,7 @@ def test_all_messages_of_a_form_have_one_length(
 def test_the_length_is_that_of_the_longest_message() -> None:
     """By hand: the longest report of each column in UTF-8; null has a byte more than "0"."""
     reports = {"absence": "häufig", 'Wie "oft"?': "yes", "digit": None}
-    size = LONG.form()["questions"]["branch"]["set"]["size"]
+    size = LONG.form()["columns"]["branch"]["set"]["size"]
     reports["branch"] = " ".join(map(str, range(28 - size, 28)))
     message = {"form": "0" * 64, "words": "0" * 64, "id": "0" * 32, "invitation": "0" * 32}
     text = json.dumps(message | {"reports": reports}, ensure_ascii=False, separators=(",", ":"))

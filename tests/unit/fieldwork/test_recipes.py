@@ -52,10 +52,10 @@ def test_r_draws_the_reports_of_given_words(tmp_path) -> None:
     code = (
         recipe("r")
         + """
-question <- list(answers = c("no", "yes"), reports = c("no", "yes"),
-  masses = matrix(c(3, 1, 1, 3) * 2^51, 2, byrow = TRUE))
+column <- list(reports = c("no", "yes"), masses = matrix(c(3, 1, 1, 3) * 2^51, 2, byrow = TRUE))
+form <- list(questions = list(q = list(answers = c("no", "yes"))), columns = list(q = column))
 secure_words <- function(n) rep(c(3 * 2^51 - 1, 3 * 2^51), length.out = n)
-cat(draw_reports(question, c("no", "no", "yes", "yes")))
+cat(draw_reports(form, "q", c("no", "no", "yes", "yes")))
 """
     )
     (tmp_path / "draw.R").write_text(code, encoding="utf-8")

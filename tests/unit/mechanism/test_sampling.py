@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -223,3 +227,30 @@ def test_rows_are_rounded_some_at_a_time(monkeypatch):
     at_once = round_rows(channel)
     monkeypatch.setattr(sampling, "BLOCK", 14)
     assert np.array_equal(round_rows(channel), at_once)
+
+
+BATCHES = """
+import resource
+import numpy as np
+from ldpopt.mechanism.sampling import AliasTable, round_rows
+table = AliasTable(round_rows(np.full((4, 4), 0.25)))
+codes = np.zeros(1 << 17, dtype=np.int64)
+for _ in range(3):
+    table.draw_places(codes)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(20):
+    table.draw_places(codes)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="the threshold is one of the C library of Linux"
+)
+def test_batches_need_no_fresh_memory_but_for_their_reports():
+    """A worker of Dask has this threshold; each batch has 128 pages of reports, and no other
+    array may need fresh ones: it were 256 or more."""
+    environment = {**os.environ, "MALLOC_TRIM_THRESHOLD_": "65536"}
+    run = [sys.executable, "-c", BATCHES]
+    said = subprocess.run(run, env=environment, capture_output=True, text=True, check=True).stdout
+    assert int(said) < 20 * 256

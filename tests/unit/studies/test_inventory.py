@@ -281,6 +281,20 @@ def test_the_commands_read_folders_of_all_kinds(tmp_path):
     assert (said.exit_code, "inventory" in said.stderr) == (2, True)
 
 
+def test_folders_of_csv_are_read_with_the_stated_separator(tmp_path):
+    COIN.save(tmp_path / "coin.json")
+    source = tmp_path / "in"
+    source.mkdir()
+    for number in range(2):
+        table(number).to_csv(source / f"{number}.csv", index=False, sep=";", encoding="utf-16")
+    command = ("privatize", tmp_path / "coin.json", source, "-c", "smokes", "--separator", ";")
+    for more in ((), ("-j", "2")):
+        target = tmp_path / f"out{len(more)}"
+        done = run_cli(*command, "--encoding", "utf-16", "-o", target, *more)
+        assert "40 reports" in done.stdout, done.stderr
+        assert count_folder(target, QUESTION)["smokes"].n_reports == 40
+
+
 def test_ids_are_compared_across_files_in_little_memory(tmp_path):
     source = write(tmp_path / "in", 20, 2000)
     assert check_ids(source, "id", memory=4096) == 40_000

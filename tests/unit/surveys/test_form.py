@@ -11,9 +11,10 @@ import pytest
 from builders import refused
 from ldpopt import Mechanism, Survey, UtilityOptimizedLDP, solve
 from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.mechanism.questions import Question
 from ldpopt.problem.problem import Problem
-from ldpopt.surveys.form import form_digest
-from ldpopt.surveys.form_words import first_difference
+from ldpopt.surveys.changed_words import first_difference
+from ldpopt.surveys.form import form_difference, form_digest
 
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
 TOML = """
@@ -46,12 +47,16 @@ def survey(tmp_path_factory):
 
 def test_a_form_has_the_audited_masses_and_the_texts_of_a_table(survey):
     form = survey.form()
-    assert form["format"] == "ldpopt form 1"
+    assert form["format"] == "ldpopt form 2"
     assert Fraction(form["odds"]) == survey.odds
-    for name, asked in form["questions"].items():
+    assert list(form["questions"]) == list(form["columns"]) == list(survey.questions)
+    for name, column in form["columns"].items():
         law = survey.questions[name].randomizer
-        assert asked["digest"] == law.digest
-        np.testing.assert_array_equal(np.array(asked["masses"]), law.counts)
+        assert (column["of"], column["missing"]) == ([name], survey.questions[name].missing)
+        assert column["digest"] == law.digest
+        assert column["reports"] == list(map(str, law.outputs))
+        np.testing.assert_array_equal(np.array(column["masses"]), law.counts)
+        assert "masses" not in form["questions"][name]
     assert form["questions"]["income"]["answers"] == ["1", "2"]
     assert form["questions"]["income"]["missing"] == "leave_out"
     assert form["questions"]["branch"]["missing_answer"] == "no answer"
@@ -76,7 +81,7 @@ def test_words_are_kept_in_the_file_and_the_form_is_the_same(survey, tmp_path):
     again = Survey.load(tmp_path / "survey.json")
     assert again.words == survey.words
     assert again.form() == survey.form() == json.loads(json.dumps(survey.form()))
-    assert again.words.questions["absence"].answers == {"never": "Nie"}
+    assert again.words.first.questions["absence"].answers == {"never": "Nie"}
 
 
 ASKED = {"text": "Rauchen Sie?", "answers": {"no": "Nein", "yes": "Ja"}}
@@ -244,3 +249,36 @@ def test_two_numbers_of_waves_are_refused(tmp_path):
     assert "form" in caught.value.where
     path.write_text(text.replace("{count}", "3"))
     assert Survey.from_toml(path).words.waves == 3
+
+
+def test_a_joint_report_is_one_column_of_all_questions():
+    survey = Survey({"a": ["no", "yes"], "b": ["x", "y", "z"]}, epsilon=1.0, scheme="joint")
+    form = survey.form()
+    (column,) = form["columns"].values()
+    assert list(form["columns"]) == ["joint report"]
+    assert column["of"] == ["a", "b"]
+    assert column["paths"] == [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]
+    assert column["paths"] == list(map(list, survey.joint.paths))
+    places = survey.joint.combine([[0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2]])
+    np.testing.assert_array_equal(places, range(6))
+    assert np.shape(column["masses"]) == survey.joint.randomizer.counts.shape
+    yes_no = Survey({"a": ["no", "yes"], "b": ["no", "yes"]}, epsilon=1.0, scheme="joint")
+    (column,) = yes_no.form()["columns"].values()
+    assert column["of"] == ["a", "b"]
+    assert column["patterns"]["questions"] == 2
+    assert "paths" not in column
+
+
+def test_what_differs_first_between_two_forms_is_said():
+    other = Mechanism([[0.7, 0.3], [0.25, 0.75]], inputs=["no", "yes"])
+    form = Survey({"a": COIN, "b": COIN}).form()
+    cases = {
+        "title is '', not 'A'": Survey({"a": COIN, "b": COIN}, title="A"),
+        "scheme is 'split', not 'one_question'": Survey(
+            {"a": COIN, "b": COIN}, scheme="one_question"
+        ),
+        "questions are a, b, not a": Survey({"a": COIN}),
+        "question 'b' has other answers": Survey({"a": COIN, "b": Question(COIN, "leave_out")}),
+        "column 'b' is drawn by another mechanism": Survey({"a": COIN, "b": other}),
+    }
+    assert {form_difference(form, one.form()): one for one in cases.values()} == cases
