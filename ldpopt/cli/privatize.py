@@ -255,6 +255,13 @@ def _warn(requested: PrivatizeRequest) -> None:
         say(f"note: {SPENT.say(facts)}")
     if requested.seed is not None:
         say("note: anybody who knows the --seed can undo the draws; use it for tests only")
+    if is_folder(requested.answers):
+        from ldpopt.tables.folder import parts_of
+        from ldpopt.tables.places import place_of
+
+        beside = parts_of(place_of(requested.answers), requested.recursive).beside
+        if beside:
+            say(f"note: without rows, by their content: {', '.join(map(label, beside))}")
     if survey.unprotected:
         say(f"note: {UNANSWERED_NOTE.say(facts)}")
     if kept := survey.kept(requested.kept):

@@ -93,7 +93,7 @@ class Plan:
     def begin(self) -> None:
         """Write what is to be drawn."""
         self._save_sources()
-        self.inventory.save()
+        self.inventory.save(new=self._stated is None)
 
     def finish(self, facts: Mapping[str, FileFacts]) -> None:
         """Write what was drawn; refuse a folder in which a file is not there."""

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation import optional
 from ldpopt.foundation.documents import Entry
-from ldpopt.foundation.files import parse_strictly
+from ldpopt.foundation.files import file_errors, parse_strictly
 from ldpopt.tables.files import reading
 from ldpopt.tables.folder import MOVE, TablePart, parts_of
 from ldpopt.tables.origin import PART, read_origin
 from ldpopt.tables.packed import unpacked
-from ldpopt.tables.places import beside, place_of, store_of
+from ldpopt.tables.places import beside, place_of, store_of, write_new
 
 FORMAT = "ldpopt inventory 1"
 ENDING = ".inventory.json"
@@ -97,11 +97,22 @@ class Inventory:
         """The file beside the folder."""
         return beside(self.folder, ENDING)
 
-    def save(self) -> None:
-        """Write the inventory, at once."""
+    def save(self, new: bool = False) -> None:
+        """Write the inventory, at once; a ``new`` one is refused where there is one."""
         rows = [dict(zip(PART_KEYS, _row(name, each), strict=True)) for name, each in self.sorted]
         data = {"format": FORMAT, "survey": self.survey, "finished": self.finished, "parts": rows}
-        store_of(self.path).write(self.path, signed(data))
+        if not new:
+            store_of(self.path).write(self.path, signed(data))
+            return
+        with file_errors("cannot write the inventory", self.path):
+            is_new = write_new(self.path, signed(data))
+        if not is_new:
+            raise ModelFileError(
+                "another call has begun to write into this folder",
+                code="two-calls",
+                where=self.folder,
+                do="wait until it ends, and repeat this one to see whether all is there",
+            )
 
     @property
     def sorted(self) -> list[tuple[str, FileFacts]]:

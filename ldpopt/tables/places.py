@@ -262,6 +262,17 @@ def _store_errors(problem: str, where: str) -> Iterator[None]:
     raise ModelFileError(f"{problem}: {why}", code="store", where=where, do=do)
 
 
+def write_new(path: str, content: bytes) -> bool:
+    """Write a file at once unless there is one; return which."""
+    store = store_of(path)
+    with tempfile.TemporaryDirectory(
+        prefix=".", suffix=".ldpopt-part", dir=None if is_address(path) else os.path.dirname(path)
+    ) as folder:
+        part = os.path.join(folder, "part")
+        Path(part).write_bytes(content)
+        return store.create(part, path)
+
+
 def open_table(path: str) -> IO[bytes]:
     """Open a file of this machine or of a store to read."""
     return store_of(path).open(path)

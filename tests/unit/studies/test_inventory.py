@@ -98,6 +98,23 @@ def test_an_unfinished_folder_is_not_counted(tmp_path, monkeypatch):
     ]
 
 
+def test_two_calls_do_not_write_into_one_folder(tmp_path, monkeypatch):
+    """Of two calls that begin at the same moment one goes on."""
+    source, target = write(tmp_path / "in"), tmp_path / "out"
+    begin = folders.Plan.begin
+
+    def overtaken(plan: Any) -> None:
+        monkeypatch.setattr(folders.Plan, "begin", begin)
+        assert privatize_folder(source, target, QUESTION) == 80
+        begin(plan)
+
+    monkeypatch.setattr(folders.Plan, "begin", overtaken)
+    with refused("two-calls", ModelFileError):
+        privatize_folder(source, target, QUESTION)
+    assert count_folder(target, QUESTION)["smokes"].n_reports == 80
+    assert privatize_folder(source, target, QUESTION) == 80
+
+
 def test_what_was_not_drawn_yet_may_be_corrected(tmp_path, monkeypatch):
     source, target = halfway(tmp_path, monkeypatch)
     table(3, 6).to_parquet(source / "3.parquet")
