@@ -31,6 +31,7 @@ from .estimation.fit import goodness_of_fit as goodness_of_fit
 from .estimation.inversion import estimate_frequencies as estimate_frequencies
 from .estimation.planning import plan_sample as plan_sample
 from .estimation.power import plan_difference as plan_difference
+from .estimation.queries import counts_query as counts_query
 from .estimation.regression import Regression as Regression
 from .estimation.regression import regress as regress
 from .estimation.report_model import ReportModel as ReportModel

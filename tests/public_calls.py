@@ -370,6 +370,8 @@ GOOD: dict[str, list[Any]] = {
     "draws": [100, 1000],
     "questions": [{"q": COIN}, {"a": 2, "b": 2}, {"a": ["no", "yes"], "b": ["no", "yes"]}],
     "scheme": ["split", "joint", "one_question"],
+    "dialect": ["duckdb", "sqlite", "postgresql", "ansi"],
+    "rows": [[("yes", None, None, 3, *[None] * 5)], [("no", None, 1, 2, 2, 0.5, 1.0, 1.5, 1.25)]],
     "algorithms": [{"harmony": lambda epsilon: mean.harmony(epsilon, 3)}],
     "data": [sample_of_numbers],
     "family": [2, 3, lambda epsilon: closed_forms.minimax(2, epsilon).mechanism],

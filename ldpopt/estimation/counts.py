@@ -30,6 +30,7 @@ from ldpopt.estimation.reports import (
     no_names,
     report_weights,
 )
+from ldpopt.estimation.tallies import Tallies
 from ldpopt.foundation.documents import Entry, reading_json
 from ldpopt.foundation.files import replacing, strict_object
 from ldpopt.foundation.labels import plain_label
@@ -166,6 +167,56 @@ class Counts:
         if column is None:
             return source.counts_of(reports, weights, missing)
         return source.counts_of_table(reports, column, weights, missing)
+
+    @classmethod
+    def of_rows(
+        cls, source: Mechanism | ReportSource, rows: Any, *, missing: Missing = "refuse"
+    ) -> Counts:
+        """Read counts from the rows of a query that `counts_query` wrote; groups are added up.
+
+        Parameters
+        ----------
+        source : Mechanism, design or frequency protocol
+            The source of the reports.
+        rows : sequence of rows, or dataframe
+            All rows, in any order, as a driver returns them (``cursor.fetchall()``).
+        missing : {"refuse", "leave_out"}
+            What is done with missing reports. Default: ``"refuse"``.
+
+        Returns
+        -------
+        Counts
+            The same as of the table itself, up to the rounding of sums of weights.
+
+        Raises
+        ------
+        StatementError
+            If the rows are not those of such a query, a report cannot come from the source, or a
+            weight is not a finite number from 0 on.
+
+        Examples
+        --------
+        >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+        >>> unused = (None,) * 5
+        >>> Counts.of_rows(coin, [("yes", None, None, 3, *unused), ("no", None, None, 1, *unused)])
+        Counts(4 reports, 'no': 1, 'yes': 3)
+        """
+        read = Tallies.read(rows)
+        return read.counts(source_of(source, "Counts.of_rows"), missing, by_group=False)[ALL]
+
+    @classmethod
+    def by_group(
+        cls, source: Mechanism | ReportSource, rows: Any, *, missing: Missing = "refuse"
+    ) -> dict[Hashable, Counts]:
+        """Read counts of each group from the rows of a query with ``by``; see `of_rows`.
+
+        Raises
+        ------
+        StatementError
+            As `of_rows`, and if there are more than 1000 groups.
+        """
+        read = Tallies.read(rows)
+        return read.counts(source_of(source, "Counts.by_group"), missing)
 
     def __add__(self, other: Any) -> Counts:
         """Counts of both, of the same mechanism."""
@@ -453,15 +504,16 @@ class ListedSource(ReportSource):
         place = whole_number(place, "place", 0, len(values) - 1)
         return values**2 @ self.channel.T, (values * values[place]) @ self.channel.T
 
-    def ratio_squares(self, counts: Counts, rows: Any, missing: int, ratios: Float) -> Float:
+    def ratio_squares(self, counts: Counts, rows: Any, missing: Any, ratios: Float) -> Float:
         """Mean squares of ``v_i - t_i (1 - v_missing)`` over the reports, for the numbers ``i`` of
-        some rows and their ratios ``t_i`` among those who answered.
+        some rows and their ratios ``t_i`` among those who answered; ``v_missing`` is the sum over
+        the numbers of people without an answer.
         """
         counts = self.own_counts(counts).require_some()
         rows, missing = read_rows(self, rows, missing)
         ratios = shaped_array(ratios, "ratios", len(rows))
         values = self.estimator
-        squares = (values[rows] - ratios[:, None] * (1 - values[missing])) ** 2
+        squares = (values[rows] - ratios[:, None] * (1 - values[missing].sum(axis=0))) ** 2
         return np.asarray(squares @ (counts.values / counts.total))
 
     def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
@@ -569,11 +621,13 @@ def counts_by(
     return count_frame(source, table, column, weights, missing, by)
 
 
-def read_rows(source: ReportSource, rows: Any, missing: Any) -> tuple[Int, int]:
-    """Read positions of some numbers of a source, and that of the number for a missing answer."""
+def read_rows(source: ReportSource, rows: Any, missing: Any) -> tuple[Int, Int]:
+    """Read positions of some numbers of a source, and those of the numbers of people without an
+    answer.
+    """
     k = len(source.names)
-    missing = whole_number(missing, "the number for a missing answer", 0, k - 1)
-    return positions(rows, "positions of numbers", None, k), missing
+    excluded = positions(np.atleast_1d(missing), "the numbers of missing answers", None, k)
+    return positions(rows, "positions of numbers", None, k), excluded
 
 
 def source_of(source: Any, where: str) -> ReportSource:

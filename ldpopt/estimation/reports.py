@@ -8,6 +8,7 @@ import math
 import os
 import sys
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError, shows_values
 from ldpopt.estimation.channel_counts import PairReader
+from ldpopt.estimation.tallies import NO_GROUP, count_lazy, require_few_groups
 from ldpopt.foundation import optional
 from ldpopt.foundation.labelled import as_counts, is_labelled, is_series, read_labelled
 from ldpopt.foundation.labels import NUMBER, Names, codes, text_of
@@ -26,7 +28,7 @@ from ldpopt.foundation.numbers import (
     require_choice,
     short_repr,
 )
-from ldpopt.mechanism.files import require_drawn_by
+from ldpopt.mechanism.files import require_drawn_by, require_origin_of
 from ldpopt.tables.coding import (
     MISSING,
     TREATMENTS,
@@ -40,16 +42,23 @@ from ldpopt.tables.coding import (
 from ldpopt.tables.database import DatabaseRows
 from ldpopt.tables.files import position_of, reading
 from ldpopt.tables.folder import TablePart
-from ldpopt.tables.frames import as_arrow, as_frame, codes_of, column_of, gathered, is_partitioned
+from ldpopt.tables.frames import (
+    as_arrow,
+    as_frame,
+    as_lazy,
+    codes_of,
+    column_of,
+    gathered,
+    is_partitioned,
+)
 from ldpopt.tables.inventory import Checked, facts_of
+from ldpopt.tables.origin import origin_of_table
 from ldpopt.tables.places import is_folder
 
 if TYPE_CHECKING:
     from ldpopt.estimation.counts import Counts, ReportSource
 
 ALL = None  # the group of all people
-NO_GROUP = "(missing)"  # the group of those whose group is missing
-MAX_GROUPS = 1000  # largest number of groups
 
 
 def counted(reports: Any, alphabet: Names, weights: Any = None) -> NDArray[np.int64] | None:
@@ -103,12 +112,19 @@ def count_frame(
     if is_partitioned(table):
         if not isinstance(weights, (str, type(None))):
             raise no_names()
+        require_origin_of(origin_of_table(table), column, source.digest, "the table")
         merged: dict[Hashable, Any] = {}
         for part in gathered(
-            table, lambda part, _: count_frame(source, part, column, weights, missing, by)
+            table,
+            lambda part, _: count_frame(source, part, column, weights, missing, by),
+            (column, source.beside, weights, by),
         ):
             merged |= {group: counts + merged.get(group, 0) for group, counts in part.items()}
         return merged
+    if (lazy := as_lazy(table)) is not None:
+        if not isinstance(weights, (str, type(None))):
+            raise no_names()
+        return count_lazy(source, lazy, column, by, weights, missing)
     frame = as_frame(table)
     numbers = column_of(frame, weights).to_numpy() if isinstance(weights, str) else weights
     numbers = report_weights(numbers, table, len(frame))
@@ -171,37 +187,76 @@ def count_part(
     for name, (source, _) in columns.items():
         require_drawn_by(path if isinstance(path, str) else path.path, name, source.digest)
     with reading(path) as table:
-        kept = "keep it beside the reports when they are drawn (`privatize --keep`); "
-        clear = [by, *(source.beside for source, _ in columns.values())]
-        coded = {name: position_of(table, name) for name in columns}
-        beside = {name: position_of(table, name, kept) for name in clear if name is not None}
-        weighing = [] if weights is None else [position_of(table, weights)]
-        counters = {
-            name: _ColumnCounter.of_file(table, name, source, missing)
-            for name, (source, missing) in columns.items()
-        }
-        row = table.first_row
-        for batch in batches_of(table, [*coded.values(), *beside.values()], weighing):
-            parts = dict(zip(beside, batch[len(coded) :], strict=False))
-            where = f"{table.name}, column {weights}"
-            numbers = read_weights(batch[-1], where, row) if weighing else None
-            groups = None
-            if by is not None:
-                about = f"{table.name}, column {by}", table.is_text(beside[by])
-                groups = _groups(parts[by], *about)
-            for counter, part in zip(counters.values(), batch, strict=False):
-                channels = None if counter.beside is None else parts[counter.beside]
-                counter.add(part, numbers, row, groups, channels)
-            row += len(batch[0])
-        return {name: counter.finished() for name, counter in counters.items()}
+        if isinstance(table, DatabaseRows):
+            with suppress(StatementError), table.at_one_moment():  # below it gets its row
+                return _count_database(table, columns, weights, by)
+        return _count_columns(table, columns, weights, by)
 
 
-def batches_of(table: Any, coded: list[int], kept: list[int]) -> Iterator[list[Any]]:
+def _count_database(
+    table: DatabaseRows,
+    columns: Mapping[str, tuple[ReportSource, Missing]],
+    weights: str | None,
+    by: str | None,
+) -> dict[str, dict[Hashable, Counts]]:
+    """Count columns of a database: those of labels by equal rows, which the database counts, and
+    those of sets, few of which are equal, in one pass.
+    """
+    counts: dict[str, dict[Hashable, Counts]] = {}
+    listed = {}
+    for name, column in columns.items():
+        if column[0].codec.form == "labels":
+            counts |= _count_columns(table, {name: column}, weights, by, are_equal=True)
+        else:
+            listed[name] = column
+    counts |= _count_columns(table, listed, weights, by) if listed else {}
+    return {name: counts[name] for name in columns}
+
+
+def _count_columns(
+    table: Any,
+    columns: Mapping[str, tuple[ReportSource, Missing]],
+    weights: str | None,
+    by: str | None,
+    *,
+    are_equal: bool = False,
+) -> dict[str, dict[Hashable, Counts]]:
+    """Count columns of an open table in one pass; with ``are_equal`` the database brings equal rows
+    together.
+    """
+    kept = "keep it beside the reports when they are drawn (`privatize --keep`); "
+    clear = [by, *(source.beside for source, _ in columns.values())]
+    coded = {name: position_of(table, name) for name in columns}
+    beside = {name: position_of(table, name, kept) for name in clear if name is not None}
+    weighing = [] if weights is None else [position_of(table, weights)]
+    counters = {
+        name: _ColumnCounter.of_file(table, name, source, missing)
+        for name, (source, missing) in columns.items()
+    }
+    row = table.first_row
+    for batch in batches_of(table, [*coded.values(), *beside.values()], weighing, are_equal):
+        parts = dict(zip(beside, batch[len(coded) :], strict=False))
+        where = f"{table.name}, column {weights}"
+        numbers = read_weights(batch[-1], where, row) if weighing else None
+        groups = None
+        if by is not None:
+            about = f"{table.name}, column {by}", table.is_text(beside[by])
+            groups = _groups(parts[by], *about)
+        for counter, part in zip(counters.values(), batch, strict=False):
+            channels = None if counter.beside is None else parts[counter.beside]
+            counter.add(part, numbers, row, groups, channels)
+        row += len(batch[0])
+    return {name: counter.finished() for name, counter in counters.items()}
+
+
+def batches_of(
+    table: Any, coded: list[int], kept: list[int], are_equal: bool = False
+) -> Iterator[list[Any]]:
     """Columns of a file or database in batches, the coded and the kept ones; those of a database
-    need no arrow.
+    need no arrow, and with ``are_equal`` equal rows come together.
     """
     if isinstance(table, DatabaseRows):
-        return table.texts([*coded, *kept])
+        return table.equal_rows([*coded, *kept]) if are_equal else table.texts([*coded, *kept])
     batches: Iterator[list[Any]] = table.batches(coded, kept)
     return batches
 
@@ -249,21 +304,10 @@ def _coded(
     return list(known), places[codes]
 
 
-def require_few_groups(names: Sequence[Hashable], where: str) -> None:
-    """Refuse a column of groups with many values."""
-    if len(names) > MAX_GROUPS:
-        raise StatementError(
-            f"there are more than {MAX_GROUPS} groups",
-            code="group-count",
-            where=where,
-            do="name a column with fewer values, such as a region",
-        )
-
-
 def no_names() -> StatementError:
-    """Return the error for a table of Dask without the names of its columns."""
+    """Return the error for a table of Dask, Spark or another engine without names of columns."""
     return StatementError(
-        "a table of Dask needs the names of its columns",
+        "a table that an engine computes needs the names of its columns",
         code="column-of-dask",
         where="Counts.of",
         do="pass column=, and weights= by name",

@@ -15,20 +15,20 @@ from ldpopt.estimation.channel_counts import PairReader
 from ldpopt.estimation.counts import ReportSource
 from ldpopt.estimation.reports import (
     ALL,
-    NO_GROUP,
     batches_of,
     coded_names,
     no_names,
     read_weights,
     report_weights,
-    require_few_groups,
 )
 from ldpopt.estimation.sample import Sample
+from ldpopt.estimation.tallies import NO_GROUP, require_few_groups
 from ldpopt.foundation.numbers import Float, Int
-from ldpopt.mechanism.files import require_drawn_by
+from ldpopt.mechanism.files import require_drawn_by, require_origin_of
 from ldpopt.tables.coding import MISSING, Missing, MissingAnswers
 from ldpopt.tables.files import position_of, reading
 from ldpopt.tables.frames import as_frame, column_of, gathered, is_partitioned
+from ldpopt.tables.origin import origin_of_table
 
 Key = tuple[list[Hashable], Int]  # names, and the position of that of each person
 LARGEST_TABLE = 1 << 27  # number of entries: 1 GB
@@ -125,7 +125,13 @@ def units_of_frame(
     if is_partitioned(table):
         if not isinstance(weights, (str, type(None))):
             raise no_names()
-        parts = gathered(table, lambda part, _: units_of_frame(columns, part, sample, weights, by))
+        for name, (source, _) in columns.items():
+            require_origin_of(origin_of_table(table), name, source.digest, "the table")
+        parts = gathered(
+            table,
+            lambda part, _: units_of_frame(columns, part, sample, weights, by),
+            (*columns, *_beside(columns, sample, by), weights),
+        )
         return {name: sum(part[name] for part in parts) for name in columns}
     frame = as_frame(table)
     numbers = column_of(frame, weights).to_numpy() if isinstance(weights, str) else weights

@@ -283,11 +283,15 @@ def require_drawn_by(path: str, column: str, digest: str) -> None:
     """Refuse a file whose recorded origin is another mechanism; a file without an origin is
     accepted.
     """
-    origin = read_origin(path)
+    require_origin_of(read_origin(path), column, digest, without_password(path))
+
+
+def require_origin_of(origin: dict[str, Any] | None, column: str, digest: str, table: str) -> None:
+    """Refuse an origin that names another mechanism for a column; there may be no origin."""
     if origin is None:
         return
     questions = origin["questions"]
-    where = f"{without_password(path)}, column {column}"
+    where = f"{table}, column {column}"
     if column not in questions:
         problem = "this column was copied unprotected, or added later: it has no reports"
         do = f"name a column of reports; {nearest(column, questions)}"

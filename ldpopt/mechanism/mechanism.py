@@ -27,10 +27,10 @@ from ldpopt.mechanism import sampling
 from ldpopt.mechanism.adversary import AdversaryMeasures
 from ldpopt.mechanism.channels import Channel, channel_table, read_channel
 from ldpopt.mechanism.codec import LabelCodec
+from ldpopt.mechanism.engines import privatize_table
 from ldpopt.mechanism.files import FORM, read_mechanism, require_origin, write_mechanism
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.nearest import nearest_private
-from ldpopt.mechanism.privatizing import privatize_frame
 from ldpopt.mechanism.questions import Question
 from ldpopt.privacy.notion import is_written, require_notion
 from ldpopt.problem.prior import read_prior
@@ -218,10 +218,10 @@ class Mechanism(Channel, AdversaryMeasures, HasFacts):
 
         Parameters
         ----------
-        table : dataframe of pandas, polars, pyarrow or Dask, or sequence of labels
-            One row for each person. A table of Dask is replaced lazily and needs a key or a seed,
-            so that the reports are the same whenever it is computed. A list or Series of answers,
-            without ``columns``, is passed to `sample`.
+        table : dataframe of pandas, polars, pyarrow, Dask or Spark, or sequence of labels
+            One row for each person. A table of Dask or Spark is replaced lazily and needs a key (or
+            of Dask a seed), so that the reports are the same whenever it is computed. A list or
+            Series of answers, without ``columns``, is passed to `sample`.
         columns : label or list of labels, optional
             Columns of answers of a dataframe. They are drawn independently: a person's budgets add
             up.
@@ -277,7 +277,7 @@ class Mechanism(Channel, AdversaryMeasures, HasFacts):
                     do='pass "question", or a list of names',
                 )
         questions = dict.fromkeys(names, Question(self, missing, missing_answer))
-        return privatize_frame(table, questions, rng, Keyed.read(key, id, rng), again=again)
+        return privatize_table(table, questions, rng, Keyed.read(key, id, rng), again=again)
 
     def expected(self, prior: Any, utility: str | Utility | ArrayLike = "identity") -> float:
         r"""Expected gain or loss :math:`\sum_x \pi_x \sum_y u(x, y) P(x, y)` under a prior.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -44,7 +44,7 @@ def privatize_frame(
     read = columns_of_answers(questions)
     if not again:
         require_raw(before, read, frame.columns, "the table")
-    _require_other_column(keyed, read)
+    require_other_column(keyed, read)
     ids = [] if keyed is None else ids_of(frame.column(keyed.id), f"column {keyed.id!r}")
     streams = _streams(rng, questions, one_question)
     records = _Records(len(frame), keyed, ids, one_question, streams[-1])
@@ -53,7 +53,13 @@ def privatize_frame(
         zip(questions.items(), streams, strict=False)
     ):
         parts = question.columns_read(column)
-        codes = question.combine(_answers_in(frame, name, part) for name, part in parts.items())
+        missing = {
+            name: MissingAnswers(f"column {name!r}", part.kind) for name, part in parts.items()
+        }
+        answers = [_answers_in(frame, name, part, missing[name]) for name, part in parts.items()]
+        codes = question.combine_rows(answers, list(missing.values()))
+        for each in missing.values():
+            each.require_none()
         codes, source = records.prepare(position, text_of(column), question, codes, stream)
         drawn[column] = question.randomizer.codec.entries(codes, source)
     keep = [name for name in frame.columns if name not in read]
@@ -68,9 +74,8 @@ def privatize_frame(
     )
 
 
-def _answers_in(frame: Frame, column: Any, question: Question) -> Codes:
+def _answers_in(frame: Frame, column: Any, question: Question, missing: MissingAnswers) -> Codes:
     """Codes of the answers in a column of a dataframe."""
-    missing = MissingAnswers(f"column {column!r}", question.kind)
     codes = frame.codes(column, question.coder(), missing.where)
     codes = question.fill_missing(codes, missing)
     missing.require_none()
@@ -94,7 +99,7 @@ def _streams(
     return sources if one_question is not None else [*sources, None]
 
 
-def _require_other_column(keyed: Keyed | None, columns: Sequence[Any]) -> None:
+def require_other_column(keyed: Keyed | None, columns: Sequence[Any]) -> None:
     """Refuse a column of answers as ids."""
     if keyed is not None and isinstance(keyed.id, Hashable) and keyed.id in columns:
         raise StatementError(
@@ -246,12 +251,12 @@ def privatize_file(
     require_other_file(name, output)
     read = columns_of_answers(questions)
     _require_protected_once(keep, read, questions)
-    _require_other_column(keyed, read)
+    require_other_column(keyed, read)
     before = read_origin(name)
     with reading(opened if isinstance(opened, TablePart) else name) as table:
         if not again:
             require_raw(before, read, table.columns, name)
-        answers = _FileOfAnswers.of(table, questions, keep, rng, keyed, one_question)
+        answers = FileOfAnswers.of(table, questions, keep, rng, keyed, one_question)
         if announce is not None:
             used = (*read, *answers.copied)
             announce([column for column in table.columns if column not in used])
@@ -280,7 +285,7 @@ def _require_protected_once(
 
 
 @dataclass
-class _FileOfAnswers:
+class FileOfAnswers:
     """What is read from a file, and written in its place: reports, then the columns that are kept.
 
     A batch has the columns of answers first, and then the copied ones: those that are kept and the
@@ -288,7 +293,8 @@ class _FileOfAnswers:
     """
 
     columns: list[_ReportColumn]
-    places: list[int]  # of the columns of answers, in the file
+    read: list[str]  # columns of answers; several reports may be about one
+    places: list[int]  # of these, in the file
     copied: list[str]
     copied_places: list[int]
     kept: int  # number of copied columns that are written
@@ -307,14 +313,12 @@ class _FileOfAnswers:
         rng: Random,
         keyed: Keyed | None,
         one_question: OneQuestion | None,
-    ) -> _FileOfAnswers:
+    ) -> FileOfAnswers:
         """Find the columns in a file."""
         copied = [*keep, *([] if keyed is None or keyed.id in keep else [keyed.id])]
-        places = [
-            position_of(table, name)
-            for column, question in questions.items()
-            for name in question.columns_read(column)
-        ]
+        read = [name for column, each in questions.items() for name in each.columns_read(column)]
+        read = list(dict.fromkeys(read))
+        places = [position_of(table, name) for name in read]
         copied_places = [position_of(table, column) for column in copied]
         streams = _streams(rng, questions, one_question)
         columns = [
@@ -330,6 +334,7 @@ class _FileOfAnswers:
         ids = None if keyed is None else Ids(f"{table.name}, column {keyed.id}", table.first_row)
         return cls(
             columns,
+            read,
             places,
             copied,
             copied_places,
@@ -348,7 +353,7 @@ class _FileOfAnswers:
         if self.keyed is not None and self.ids is not None:
             ids = self.ids.take(copied[self.copied.index(self.keyed.id)])
         records = _Records(len(batch[0]), self.keyed, ids, self.one_question, self.rng)
-        answers = iter(batch)
+        answers = dict(zip(self.read, batch, strict=False))
         # every column is read, so that the count of missing answers is that of the file
         reports = [
             column.reports(answers, first_row, records, place)
@@ -415,12 +420,13 @@ class _ReportColumn:
         return any(part.missing.count for part in self.reads)
 
     def reports(
-        self, answers: Iterator[pa.Array], first_row: int, records: _Records, position: int
+        self, answers: Mapping[str, pa.Array], first_row: int, records: _Records, position: int
     ) -> Any:
-        """Draw the reports of a batch as a column from the next of its columns; None if answers are
+        """Draw the reports of a batch as a column from its columns of answers; None if answers are
         missing.
         """
-        codes = self.question.combine(part.codes(next(answers), first_row) for part in self.reads)
+        read = [part.codes(answers[part.name], first_row) for part in self.reads]
+        codes = self.question.combine_rows(read, [part.missing for part in self.reads], first_row)
         if self.is_missing:
             return None
         codes, source = records.prepare(position, self.name, self.question, codes, self.rng)

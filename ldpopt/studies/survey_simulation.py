@@ -13,10 +13,11 @@ from ldpopt.foundation import optional
 from ldpopt.foundation.labels import nearest, text_of
 from ldpopt.foundation.numbers import Float, require_kind, whole_number
 from ldpopt.foundation.seeds import Purpose, Random, generator_of
+from ldpopt.mechanism.conditions import NOT_ASKED, Conditions
 from ldpopt.mechanism.questions import Question
 from ldpopt.problem.prior import read_prior
-from ldpopt.surveys.estimates import true_numbers
 from ldpopt.surveys.models import ModelQuestion
+from ldpopt.surveys.precision import true_numbers
 from ldpopt.surveys.survey import Survey
 from ldpopt.surveys.ticks import TicksQuestion
 
@@ -35,11 +36,12 @@ def simulate_survey(
     Parameters
     ----------
     survey : Survey
-        The survey; answers to several questions are drawn independently.
+        The survey; answers to several questions are drawn independently, where they are asked.
     people : int
         How many people answer.
     shares : mapping question -> shares of the answers, or of each tick, optional
-        With behaviors also those of people who do not follow the rule. Default: the guess (prior)
+        With behaviors also those of people who do not follow the rule; of a question that not
+        everybody is asked, shares among those who are. Default: the guess (prior)
         of a design, else equal shares, and nobody who does not follow the rule.
     repeats : int
         Number of surveys; default: ``200``.
@@ -72,11 +74,7 @@ def simulate_survey(
     first = estimates[0]
     numbers = np.stack([each.to_frame()[["estimate", "low", "high"]] for each in estimates])
     truth = np.array(
-        [
-            true
-            for name, each in first.items()
-            for true in true_numbers(survey, name, priors[name], each)
-        ]
+        [true for name, each in first.items() for true in true_numbers(survey, name, priors, each)]
     )
     values, low, high = np.moveaxis(numbers, -1, 0)
     rows = first.to_frame()[["question", "answer"]].assign(truth=truth)
@@ -91,6 +89,7 @@ def _drawn(survey: Survey, size: int, priors: Mapping[str, Float], draws: Any) -
         column: _equal_parts(names, size, draws) for column, names in _channels(survey).items()
     }
     behaving: dict[str, Any] = {}
+    conditions = Conditions(survey.questions)
     for name, question in survey.questions.items():
         codes = draws.choice(len(priors[name]), size, p=priors[name])
         if len(priors[name]) > len(question.inputs):
@@ -99,7 +98,10 @@ def _drawn(survey: Survey, size: int, priors: Mapping[str, Float], draws: Any) -
         if isinstance(question, TicksQuestion) and question.columns:
             table |= question.columns_of(codes)
         else:
-            table[name] = [question.inputs[code] for code in codes.tolist()]
+            asked = conditions.asked(name, codes).tolist()
+            answers = [question.inputs[code] for code in codes.tolist()]
+            people = zip(answers, asked, strict=True)
+            table[name] = [answer if is_asked else None for answer, is_asked in people]
     reports = survey.privatize(optional.pandas.DataFrame(table), rng=draws)
     for name, kinds in behaving.items():
         _put_behaviors(reports, name, survey.questions[name], kinds, draws)
@@ -175,6 +177,8 @@ def _prior(question: Question, shares: Any) -> Float:
         weights = (
             question.source.weights if isinstance(question.source, Design) else np.ones(len(inputs))
         )
+        if question.only_if:
+            weights = np.where([answer == NOT_ASKED for answer in inputs], 0.0, weights)
         return np.asarray(weights / weights.sum())
     if shares is not None and isinstance(question, ModelQuestion):
         behaviors = (
@@ -186,4 +190,6 @@ def _prior(question: Question, shares: Any) -> Float:
     if isinstance(shares, Mapping):
         texts = {text_of(label): label for label in inputs}
         shares = {texts.get(str(label), label): share for label, share in shares.items()}
+        if question.only_if and NOT_ASKED in inputs:
+            shares = {NOT_ASKED: 0.0} | shares
     return read_prior(shares, inputs)[0]

@@ -32,6 +32,16 @@ from ldpopt.surveys.models import ModelQuestion
 from ldpopt.surveys.questionnaire import Kind, Questionnaire
 from ldpopt.surveys.technique import Technique
 from ldpopt.surveys.ticks import TicksQuestion, tick_labels, tick_workload
+from ldpopt.surveys.tree_files import (
+    CONDITION,
+    TOGETHER,
+    condition_to_dict,
+    questions_of_trees,
+    read_condition,
+    read_stated_pairs,
+    read_trees,
+    together_to_dict,
+)
 
 FORMAT = "ldpopt survey 1"
 KEYS = (
@@ -72,6 +82,7 @@ def write_survey_file(survey: Questionnaire, path: FilePath) -> None:
         data["words"] = words
     if survey.joint is not None:
         data["joint"] = survey.joint.certificate.to_dict()
+    data |= together_to_dict(survey)
     # keys of an object have no order in JSON, but a joint report has one, of places
     data["order"] = list(survey.questions)
     data["questions"] = {
@@ -96,17 +107,24 @@ def read_survey_file(path: FilePath, kind: type[Kind]) -> Kind:
             raise ValueError(f"the format is {short_repr(data.get('format'))}, not {FORMAT!r}")
         _require_digest(data, name)
         is_joint = data.get("scheme") == "joint"
-        optional = [key for key in ("words", "sample", "fields") if key in data]
+        optional = [key for key in ("words", "sample", "fields", *TOGETHER) if key in data]
         table = Entry(data, name).table(*KEYS, *optional, *(["joint"] if is_joint else []))
         table["made_by"].text()
         order = [entry.text() for entry in table["order"].list()]
         parts = table["questions"].parts()
         if sorted(order) != sorted(parts):
             raise table["order"].error("it does not name every question once", code="order")
-        questions: Any = {key: _read_question(parts[key], is_part=is_joint) for key in order}
+        pairs = read_stated_pairs(table, order)
+        trees = questions_of_trees(table, order)
+        together = {each for names in trees.values() for each in names}
+        questions: Any = {
+            key: _read_question(parts[key], is_part=is_joint or key in together) for key in order
+        }
         if is_joint:
-            source = read_joint(data["joint"], questions, f"{name}: joint")
-            questions = JointQuestion.of(questions, source)
+            source = read_joint(data["joint"], questions, f"{name}: joint", pairs)
+            questions = JointQuestion.of(questions, source, pairs)
+        else:
+            questions = read_trees(table, questions, trees, pairs)
         survey = kind(
             questions,
             epsilon=data["stated_epsilon"],
@@ -115,6 +133,7 @@ def read_survey_file(path: FilePath, kind: type[Kind]) -> Kind:
             weights=data["weights"],
             sample=_read_sample(table["sample"]) if "sample" in data else None,
             words=data.get("words"),
+            pairs=pairs,
             fields=data.get("fields"),
         )
         if data["epsilon"] != finite_or_none(survey.epsilon):
@@ -159,7 +178,7 @@ def _question_to_dict(question: Question) -> dict[str, Any]:
     answer = None if question.missing_answer is None else plain_labels([question.missing_answer])[0]
     source = question.source
     data: dict[str, Any] = {"missing": question.missing, "missing_answer": answer}
-    data |= more_to_dict(question)
+    data |= more_to_dict(question) | condition_to_dict(question)
     if isinstance(question, TicksQuestion):
         data |= {"ticks": list(question.ticks), "columns": list(question.columns)}
     if isinstance(source, Workload):
@@ -185,7 +204,8 @@ def _read_question(entry: Entry, *, is_part: bool) -> Question:
     source = next((key for key in known if key in stated), known[-1])
     ticks = [key for key in TICKS if any(key in stated for key in TICKS)]
     digest = () if is_part or source == "model" else ("digest",)
-    more = [key for key in (("edges",) if is_part else MORE) if key in stated]
+    keys = (*(("edges",) if is_part else MORE), *CONDITION)
+    more = [key for key in keys if key in stated]
     table = entry.table("missing", "missing_answer", *ticks, *digest, *more, source)
     answer = table["missing_answer"]
     instead = (
@@ -193,7 +213,8 @@ def _read_question(entry: Entry, *, is_part: bool) -> Question:
     )
     missing: Any = table["missing"].text("refuse", "leave_out")
     drawn = _read_source(table[source])
-    fields = {"edges": read_edges_of(table["edges"]) if "edges" in more else None}
+    fields: dict[str, Any] = {"edges": read_edges_of(table["edges"]) if "edges" in more else None}
+    fields |= read_condition(table)
     if ticks and ("technique" in more or source == "model"):
         raise table["ticks"].error("a technique or a model has no ticks", code="ticks-of-model")
     if "technique" in more or source == "model":

@@ -15,11 +15,12 @@ from ldpopt.foundation.labels import text_of
 from ldpopt.foundation.numbers import short_repr, whole_number
 from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.frequencies.yes_no import YesNoPatterns
+from ldpopt.mechanism.conditions import NOT_ASKED
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import Question
 from ldpopt.surveys.form_words import json_digest
-from ldpopt.surveys.joint import JointQuestion
 from ldpopt.surveys.questionnaire import Questionnaire
+from ldpopt.surveys.shared import SharedQuestion
 from ldpopt.surveys.stated_words import MAX_WAVES
 from ldpopt.surveys.ticks import TicksQuestion
 from ldpopt.tables.database import form_in_database, is_database, without_password
@@ -140,13 +141,29 @@ def _question_form(name: str, question: Question) -> dict[str, Any]:
     form["missing_answer"] = missing_answer
     if isinstance(question, TicksQuestion):
         form["ticks"] = list(question.ticks)
+    return form | _condition_form(question, answers)
+
+
+def _condition_form(question: Question, answers: list[str]) -> dict[str, Any]:
+    """For which answers to earlier questions a question is asked, and what its report is about
+    otherwise; empty if everybody is asked.
+    """
+    if not question.only_if:
+        return {}
+    form: dict[str, Any] = {
+        "only_if": {name: list(map(text_of, texts)) for name, texts in question.only_if.items()}
+    }
+    if question.otherwise is not None:
+        form["otherwise"] = answers[question.place_of(question.otherwise) or 0]
+    elif question.place_of(NOT_ASKED) is not None:
+        form["not_asked"] = NOT_ASKED
     return form
 
 
 def _column_form(name: str, question: Question) -> dict[str, Any]:
     """Of which questions a column is, and what draws its reports."""
     form: dict[str, Any] = {"of": [name]}
-    if isinstance(question, JointQuestion):
+    if isinstance(question, SharedQuestion):
         form["of"] = list(question.parts)
         form |= {"paths": list(map(list, question.paths))} if question.paths else {}
     return form | {"missing": question.missing} | _law_form(name, question.randomizer)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ldpopt.foundation.files import FilePath
+from ldpopt.mechanism.engines import privatize_table
 from ldpopt.mechanism.keyed import Keyed
-from ldpopt.mechanism.privatizing import privatize_file, privatize_frame
+from ldpopt.mechanism.privatizing import privatize_file
 from ldpopt.mechanism.sampling import Random
 from ldpopt.surveys.questionnaire import Questionnaire
 
@@ -16,7 +17,7 @@ def randomize_frame(
     survey: Questionnaire, table: Any, rng: Random, keyed: Keyed | None, again: bool
 ) -> Any:
     """Replace the columns of all questions in a dataframe by reports; see `Survey.privatize`."""
-    return privatize_frame(table, survey.asked, rng, keyed, survey.one_question, again)
+    return privatize_table(table, survey.asked, rng, keyed, survey.one_question, again)
 
 
 def randomize_file(

@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -31,11 +30,13 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import nearest
 from ldpopt.foundation.numbers import Float
 from ldpopt.frequencies.subset_selection import SubsetSelection
+from ldpopt.mechanism.conditions import count_paths
 from ldpopt.mechanism.questions import Question
 from ldpopt.privacy import PureLDP
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.workload import Workload
-from ldpopt.surveys.joint import MAX_COMBINATIONS, JointQuestion, is_yes_no, joint_source
+from ldpopt.surveys.joint import JointQuestion, is_yes_no, joint_source
+from ldpopt.surveys.shared import MAX_PATHS
 
 SCHEMES = ("split", "one_question", "fake_data", "joint")
 CLEARLY = 1e-4  # share of the variance that a scheme has to save to be preferred to a simpler one
@@ -166,7 +167,7 @@ def compare_schemes(
             variances.pop("fake_data", None)  # which are never better than one question
         elif "fake_data" in variances:
             variances["fake_data"][name] = _variance_among_fakes(alone, shares, count)
-    if count > 1 and (is_yes_no(parts) or prod(map(len, guesses)) <= MAX_COMBINATIONS):
+    if count > 1 and (is_yes_no(parts) or count_paths(parts) <= MAX_PATHS):
         joint = JointQuestion.of(parts, joint_source(parts, budget))
         variances["joint"] = {name: float(joint.variances(name, guesses).mean()) for name in parts}
     return SchemeComparison(budget, variances, joint)

@@ -10,7 +10,7 @@ from pydantic import AllowInfNan, Field
 
 from ldpopt.estimation.report_model import ReportModel
 from ldpopt.foundation.labels import text_of
-from ldpopt.mechanism.questions import Question
+from ldpopt.mechanism.questions import SHARED, Question
 from ldpopt.problem.modelfile.schema import Label, OrderTable, Section, kinds_of, numbers_of_labels
 from ldpopt.surveys.form import MAX_ANSWERS
 from ldpopt.surveys.form_words import FormWords
@@ -50,6 +50,9 @@ class QuestionSection(Section):
     share: float | None = Field(default=None, gt=0, le=1)
     missing: Treatment = "refuse"
     missing_label: Label | None = None
+    only_if: dict[str, Label | list[Label]] | None = None
+    otherwise: Label | None = None
+    report: Literal["own"] | None = None
     text: Text = ""
     answers: dict[str, Text] = Field(default_factory=dict)
     section: str = ""
@@ -95,14 +98,17 @@ class QuestionSection(Section):
     def question(self, source: Any) -> Question:
         """The question with what draws its reports."""
         missing: Any = "leave_out" if self.missing == "leave" else "refuse"
+        asked: dict[str, Any] = {"only_if": self.only_if, "otherwise": self.otherwise}
+        asked |= {"report": self.report or SHARED, "edges": self.edges}
         if self.technique is not None or isinstance(source, ReportModel):
             named = None if self.technique is None else Technique.read(self.technique)
             answer = self.missing_answer
-            return ModelQuestion(source, missing, answer, technique=named, edges=self.edges)
+            return ModelQuestion(source, missing, answer, technique=named, **asked)
         if self.ticks is None:
-            return Question(source, missing, self.missing_answer, edges=self.edges)
+            return Question(source, missing, self.missing_answer, **asked)
         columns = tuple(self.ticks.values()) if isinstance(self.ticks, dict) else ()
-        return TicksQuestion(source, missing, self.missing_answer, self.tick_names, columns)
+        ticks = self.tick_names
+        return TicksQuestion(source, missing, self.missing_answer, ticks, columns, **asked)
 
     def treating(self, missing: Treatment) -> QuestionSection:
         """The question with the treatment of missing answers of the whole survey, where it states
@@ -195,6 +201,9 @@ class SurveySection(Section):
     weights: str | None = None
     sample: SampleSection | None = None
     waves: WavesSection | None = None
+    pairs: list[Annotated[list[str], Field(min_length=2, max_length=2)]] = Field(
+        default_factory=list
+    )
     form: FormSection = FormSection()
     question: dict[str, QuestionSection] = Field(default_factory=dict)
     matrix: dict[str, MatrixSection] = Field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal
 
 from ldpopt.accounting.curve import PrivacyCurve
@@ -22,15 +22,14 @@ from ldpopt.surveys.account import account_of
 from ldpopt.surveys.count import Columns, counts_by_group, counts_of_all
 from ldpopt.surveys.estimates import (
     SurveyEstimate,
-    estimate_pair,
     estimate_question,
     estimate_survey,
-    independence_of,
-    precision_of,
 )
 from ldpopt.surveys.files import read_survey_file, write_survey_file
 from ldpopt.surveys.form import form_of, require_form_of
 from ldpopt.surveys.overview import facts_of
+from ldpopt.surveys.pair_estimates import estimate_pair, independence_of
+from ldpopt.surveys.precision import precision_of
 from ldpopt.surveys.questionnaire import Questionnaire
 from ldpopt.surveys.randomize import randomize_file, randomize_frame
 from ldpopt.surveys.regressions import regress_survey
@@ -214,7 +213,14 @@ class Survey(Questionnaire, Described):
         """
         return account_of(self, waves, people)
 
-    def precision(self, name: str, *, confidence: float = 0.95, prior: Any = None) -> Precision:
+    def precision(
+        self,
+        name: str,
+        *,
+        confidence: float = 0.95,
+        prior: Any = None,
+        others: Mapping[str, Any] | None = None,
+    ) -> Precision:
         """Variance of one person's contribution to each number of a question; `Precision` plans a
         sample from it.
 
@@ -225,14 +231,23 @@ class Survey(Questionnaire, Described):
         confidence : float
             Coverage of the intervals, ``0 < confidence < 1``; default: ``0.95``.
         prior : array_like or mapping, optional
-            A guess of the distribution of answers; default: for each number the worst one.
+            A guess of the distribution of answers, of those who are asked; default: for each number
+            the worst one.
+        others : mapping question -> prior, optional
+            Guesses of the answers to the questions on which it depends whether somebody is asked;
+            default: equally common ones.
 
         Raises
         ------
         StatementError
-            If the question is unknown, or the confidence or the guess does not fit.
+            If a question is unknown, nobody is asked it, or the confidence or a guess does not fit.
+
+        Notes
+        -----
+        A number ``t = a / D`` among the share ``D`` of people who were asked and answered has the
+        variance of ``(v_a - t v_D) / D`` with the values ``v`` of one report.
         """
-        return precision_of(self, name, confidence, prior)
+        return precision_of(self, name, confidence, prior, others)
 
     def privatize(
         self,
@@ -248,7 +263,7 @@ class Survey(Questionnaire, Described):
 
         Parameters
         ----------
-        table : dataframe of pandas, polars or pyarrow
+        table : dataframe of pandas, polars, pyarrow, Dask or Spark
             One row for each person.
         rng, key, id : optional
             As in `Mechanism.privatize`; each question draws from a spawned generator.

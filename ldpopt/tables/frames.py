@@ -5,7 +5,7 @@ as labels.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -15,6 +15,17 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation import optional
 from ldpopt.foundation.labels import label_array, nearest
 from ldpopt.tables.coding import MISSING, UNKNOWN, Coder, Codes, Texts, label_column
+from ldpopt.tables.spark import gathered_from_spark, is_spark
+
+# How a table of an engine becomes one in memory, by the engine's name in narwhals
+IN_MEMORY = {
+    "pyspark": "table.toArrow()",
+    "pyspark_connect": "table.toArrow()",
+    "dask": "table.compute()",
+    "duckdb": "table.to_arrow_table()",
+    "ibis": "table.to_pyarrow()",
+    "polars": "table.collect()",
+}
 
 
 def as_frame(table: Any) -> optional.narwhals.DataFrame[Any]:
@@ -22,16 +33,39 @@ def as_frame(table: Any) -> optional.narwhals.DataFrame[Any]:
     try:
         return optional.narwhals.from_native(table, eager_only=True)
     except TypeError:
-        do = "pass a dataframe of pandas, polars or pyarrow; collect a lazy one first"
-        raise StatementError(
-            f"a {type(table).__name__} is not a dataframe", code="dataframe", do=do
-        ) from None
+        pass
     except optional.narwhals.exceptions.DuplicateError:
         raise StatementError(
             "two columns of the dataframe have the same name",
             code="repeated-column",
             do="give each column its own name",
         ) from None
+    if (lazy := as_lazy(table)) is not None:
+        engine = lazy.implementation.value
+        raise StatementError(
+            f"a {type(table).__name__} of {engine} is not in memory",
+            code="table-of-engine",
+            do=f"pass {IN_MEMORY.get(engine, 'what its method to collect returns')}",
+        )
+    do = "pass a dataframe of pandas, polars or pyarrow"
+    if type(table).__name__ == "DuckDBPyConnection":
+        do = 'pass a table of this connection, such as connection.table("reports")'
+    raise StatementError(f"a {type(table).__name__} is not a dataframe", code="dataframe", do=do)
+
+
+def as_lazy(table: Any) -> optional.narwhals.LazyFrame[Any] | None:
+    """Read a table of an engine that is computed when it is needed: of polars, DuckDB, Ibis, Spark
+    or Dask; None for any other object.
+    """
+    try:
+        read = optional.narwhals.from_native(table, pass_through=True)
+    except optional.narwhals.exceptions.DuplicateError:
+        raise StatementError(
+            "two columns of the table have the same name",
+            code="repeated-column",
+            do="give each column its own name",
+        ) from None
+    return read if isinstance(read, optional.narwhals.LazyFrame) else None
 
 
 NAMES = (str, bytes, int, float, tuple, date)  # what can be the name of a column
@@ -128,6 +162,11 @@ def with_labels(
 
 
 def is_partitioned(table: Any) -> bool:
+    """Whether a table is a dataframe of Dask or Spark, which is computed part by part."""
+    return _is_dask(table) or is_spark(table)
+
+
+def _is_dask(table: Any) -> bool:
     """Whether a table is a dataframe of Dask; does not import Dask."""
     if "dask" not in sys.modules or not type(table).__module__.startswith("dask"):
         return False
@@ -147,8 +186,15 @@ def mapped(table: Any, function: Callable[[Any, int], Any], like: Any) -> Any:
     )
 
 
-def gathered(table: Any, function: Callable[[Any, int], Any]) -> list[Any]:
-    """Results of a function of each partition and its number; only the results are sent here."""
+def gathered(
+    table: Any, function: Callable[[Any, int], Any], columns: Iterable[str | None]
+) -> list[Any]:
+    """Results of a function of each partition and its number, which needs some columns; only the
+    results are sent here.
+    """
+    if is_spark(table):
+        needed = dict.fromkeys(name for name in columns if name is not None)
+        return gathered_from_spark(table, function, list(needed))
     import dask
 
     return list(dask.compute(*_called(table, function)))
@@ -215,4 +261,4 @@ class Partitions:
 
 def frame_of(table: Any) -> Frame | Partitions:
     """Enter a dataframe of any library; see `Frame` and `Partitions`."""
-    return Partitions(table) if is_partitioned(table) else Frame(table)
+    return Partitions(table) if _is_dask(table) else Frame(table)

@@ -5,7 +5,7 @@ CSV file.
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
@@ -22,6 +22,7 @@ from ldpopt.tables.folder import parts_of
 from ldpopt.tables.parquet import ENDINGS
 from ldpopt.tables.places import BESIDE as BESIDE
 from ldpopt.tables.places import is_address, is_folder, place_of, store_of
+from ldpopt.tables.spark import is_spark, notes_in_parquet, notes_of_spark
 
 FORMAT = "ldpopt reports 1"
 KEY = b"ldpopt"  # key of the metadata of a Parquet file
@@ -92,9 +93,11 @@ def recorded_missing(path: str, column: str) -> Any:
 
 
 def origin_of_table(table: Any) -> dict[str, Any] | None:
-    """The origin of a table of pyarrow, or in the ``attrs`` of one of pandas; None for any other
-    table.
+    """The origin of a table of pyarrow or Spark, or in the ``attrs`` of one of pandas; None for any
+    other table.
     """
+    if is_spark(table):
+        return _joined(notes_of_spark(table), "the table")
     metadata = getattr(getattr(table, "schema", None), "metadata", None) or {}
     text = metadata.get(KEY) or (getattr(table, "attrs", None) or {}).get(KEY.decode())
     return None if text is None else _parsed(text, "the table")
@@ -111,6 +114,18 @@ def with_origin(table: Any, origin: Callable[[], dict[str, Any]]) -> Any:
     return table.replace_schema_metadata(
         {**(table.schema.metadata or {}), KEY: text_of_origin(origin()).encode()}
     )
+
+
+def _joined(texts: Sequence[str], where: str) -> dict[str, Any] | None:
+    """The origin of a table whose columns have several, as after a join; None if there is none."""
+    joined: dict[str, Any] | None = None
+    for text in texts:
+        origin = _parsed(text, where)
+        if joined is not None:
+            unprotected = [*origin["unprotected"], *joined["questions"]]
+            origin = merged({**origin, "unprotected": unprotected}, joined)
+        joined = origin
+    return joined
 
 
 def require_raw(
@@ -205,10 +220,11 @@ def _of_parquet(path: str) -> dict[str, Any] | None:
     pa, pq = optional.pyarrow, optional.pyarrow_parquet
     try:
         with store_of(path).open(path) as stream:
-            text = (pq.read_metadata(stream).metadata or {}).get(KEY)
+            metadata = pq.read_metadata(stream).metadata or {}
     except (pa.ArrowException, OSError):
         return None  # reading the table raises an error with the reason
-    return None if text is None else _parsed(text, path)
+    text = metadata.get(KEY)
+    return _joined(notes_in_parquet(metadata), path) if text is None else _parsed(text, path)
 
 
 def _parsed(text: str | bytes, where: str) -> dict[str, Any]:

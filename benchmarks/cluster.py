@@ -1,0 +1,447 @@
+"""Surveys on engines: seconds, CPU, page faults and memory of each, and kills under Spark.
+
+python benchmarks/cluster.py speed --rows 1e7          # five minutes on an idle machine
+python benchmarks/cluster.py kills --kills 20          # needs Java; ten minutes
+python benchmarks/cluster.py studies                   # sweep, simulation and city on Dask, workers killed
+
+The results are in docs/measurements/cluster.md. Linux only: figures come from /proc.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import ldpopt as lo
+
+FILES = 16
+LABELS = ["never", "monthly", "weekly", "daily"]
+RESPONSE = lo.Mechanism(np.full((4, 4), 1 / 6) + np.eye(4) / 3, LABELS)
+KEY = lo.SecretKey(bytes(range(32)))
+KEYED = {"key": KEY, "id": "id"}
+Work = Callable[[Path, Path], Any]  # reads the first folder, writes the second
+
+
+def write_answers(folder: Path, rows: int, files: int = FILES) -> None:
+    """Write answers and ids in files of equal size."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(0)
+    each = rows // files
+    for number in range(files):
+        codes = pa.array(rng.choice(4, each, p=[0.46, 0.27, 0.18, 0.09]).astype(np.int8))
+        answers = pa.DictionaryArray.from_arrays(codes, LABELS).cast(pa.string())
+        ids = pa.array(np.arange(each) + each * number)
+        pq.write_table(pa.table({"id": ids, "drinks": answers}), folder / f"{number:03}.parquet")
+
+
+# Ways to draw reports. Each is a context: what it starts is not measured.
+
+
+@contextmanager
+def by_folder(**options: Any) -> Iterator[Work]:
+    yield lambda source, target: lo.privatize_folder(
+        source, target, {"drinks": RESPONSE}, **options
+    )
+
+
+@contextmanager
+def by_dask(workers: int) -> Iterator[Work]:
+    from distributed import Client
+    from distributed.deploy.subprocess import SubprocessCluster
+
+    with (
+        SubprocessCluster(n_workers=workers, worker_kwargs={"nthreads": 1}) as cluster,
+        Client(cluster) as client,
+    ):
+        client.wait_for_workers(workers)
+        with by_folder(executor=client) as work:
+            yield work
+
+
+@contextmanager
+def by_spark(master: str = "local[2]") -> Iterator[Work]:
+    spark = session(master)
+
+    def work(source: Path, target: Path) -> None:
+        answers = spark.read.parquet(str(source))
+        reports = RESPONSE.privatize(answers, "drinks", **KEYED)
+        reports.select("drinks").write.parquet(str(target))
+
+    yield work
+    spark.stop()
+
+
+@contextmanager
+def by_polars() -> Iterator[Work]:
+    """What people write by hand: floats of a generator that is not made for secrets."""
+    import polars as pl
+
+    def work(source: Path, target: Path) -> None:
+        target.mkdir()
+        rng = np.random.default_rng()
+        for path in sorted(source.glob("*.parquet")):
+            answers = pl.read_parquet(path, columns=["drinks"])["drinks"]
+            kept = pl.Series(rng.random(len(answers)) < 1 / 3)
+            drawn = pl.Series(LABELS).gather(rng.integers(0, 4, len(answers)))
+            reports = answers.zip_with(kept, drawn)
+            reports.to_frame("drinks").write_parquet(target / path.name)
+
+    yield work
+
+
+@contextmanager
+def by_duckdb() -> Iterator[Work]:
+    """The same in SQL, in two threads."""
+    import duckdb
+
+    labels = ", ".join(f"'{label}'" for label in LABELS)
+    other = f"[{labels}][1 + CAST(floor(random() * 4) AS INTEGER)]"
+    drawn = f"CASE WHEN random() < 1 / 3.0 THEN drinks ELSE {other} END"
+
+    def work(source: Path, target: Path) -> None:
+        target.mkdir()
+        with duckdb.connect(config={"threads": 2}) as connection:
+            for path in sorted(source.glob("*.parquet")):
+                query = f"SELECT {drawn} AS drinks FROM '{path}'"
+                connection.execute(f"COPY ({query}) TO '{target / path.name}'")
+
+    yield work
+
+
+# Ways to count reports.
+
+
+@contextmanager
+def count_by_folder(**options: Any) -> Iterator[Work]:
+    yield lambda source, _: lo.count_folder(source, {"drinks": RESPONSE}, **options)["drinks"]
+
+
+@contextmanager
+def count_by_spark() -> Iterator[Work]:
+    spark = session("local[2]")
+    yield lambda source, _: lo.Counts.of(RESPONSE, spark.read.parquet(str(source)), column="drinks")
+    spark.stop()
+
+
+@contextmanager
+def count_by_duckdb() -> Iterator[Work]:
+    import duckdb
+
+    def work(source: Path, _: Path) -> Any:
+        with duckdb.connect(config={"threads": 2}) as connection:
+            connection.execute(f"CREATE VIEW reports AS SELECT * FROM '{source}/*.parquet'")
+            rows = connection.execute(lo.counts_query(RESPONSE, "reports", "drinks")).fetchall()
+            return lo.Counts.of_rows(RESPONSE, rows)
+
+    yield work
+
+
+@contextmanager
+def count_by_polars() -> Iterator[Work]:
+    import polars as pl
+
+    yield lambda source, _: lo.Counts.of(RESPONSE, pl.scan_parquet(source), column="drinks")
+
+
+def session(master: str) -> Any:
+    """A session of Spark without its page."""
+    import warnings
+
+    warnings.simplefilter("ignore")
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master(master).config("spark.ui.enabled", "false")
+    spark = builder.config("spark.log.level", "OFF").getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+DRAW: dict[str, Callable[[], Any]] = {
+    "one process": by_folder,
+    "`jobs=2`": lambda: by_folder(jobs=2),
+    "Dask, one worker": lambda: by_dask(1),
+    "Dask, two workers": lambda: by_dask(2),
+    "Polars by hand": by_polars,
+    "DuckDB by hand": by_duckdb,
+    "one process, key": lambda: by_folder(**KEYED),
+    "`jobs=2`, key": lambda: by_folder(**KEYED, jobs=2),
+    "Spark `local[2]`, key": by_spark,
+}
+COUNT: dict[str, Callable[[], Any]] = {
+    "count: one process": count_by_folder,
+    "count: `jobs=2`": lambda: count_by_folder(jobs=2),
+    "count: Spark `local[2]`": count_by_spark,
+    "count: a query in DuckDB": count_by_duckdb,
+    "count: a lazy table of Polars": count_by_polars,
+}
+WAYS = DRAW | COUNT
+
+
+def family() -> list[psutil.Process]:
+    """This process and its descendants."""
+    this = psutil.Process()
+    return [this, *this.children(recursive=True)]
+
+
+def used() -> tuple[float, int]:
+    """CPU seconds and page faults of the family, with those of its processes that ended."""
+    seconds = 0.0
+    faults = 0
+    for process in family():
+        with suppress(psutil.Error, OSError):
+            seconds += sum(process.cpu_times()[:4])
+            numbers = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+            faults += int(numbers[7]) + int(numbers[8])
+    return seconds, faults
+
+
+class Peak(threading.Thread):
+    """The largest memory of the family that was seen, in MB; shared pages count once for each."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.megabytes = 0.0
+        self.is_over = threading.Event()
+
+    def run(self) -> None:
+        while not self.is_over.wait(0.1):
+            total = 0
+            for process in family():
+                with suppress(psutil.Error):
+                    total += process.memory_info().rss
+            self.megabytes = max(self.megabytes, total / 1e6)
+
+
+def measure(way: str, place: Path, rows: int) -> None:
+    """Run a way on a small folder, then three times on the folder; print the figures of each."""
+    folder = "reports" if way in COUNT else "answers"
+    with WAYS[way]() as work:
+        work(place / f"small {folder}", place / "warm")
+        shutil.rmtree(place / "warm", ignore_errors=True)
+        for _ in range(3):
+            before = used()
+            peak = Peak()
+            peak.start()
+            began = time.perf_counter()
+            work(place / folder, place / "target")
+            wall = time.perf_counter() - began
+            after = used()
+            peak.is_over.set()
+            shutil.rmtree(place / "target", ignore_errors=True)
+            figures = wall, after[0] - before[0], after[1] - before[1], peak.megabytes
+            print("FIGURES", json.dumps([rows, *figures]), flush=True)
+
+
+def speed(rows: int, ways: list[str]) -> None:
+    """Print a table of the ways, each in processes of its own."""
+    with tempfile.TemporaryDirectory() as scratch:
+        place = Path(scratch)
+        for prefix, size in (("", rows), ("small ", 16_000)):
+            write_answers(place / f"{prefix}answers", size)
+            with by_folder() as work:
+                work(place / f"{prefix}answers", place / f"{prefix}reports")
+        load = os.getloadavg()[0]
+        print(f"{rows:,} rows in {FILES} files; {load:.1f} processes wanted the cores before.\n")
+        print("| way | wall s | CPU s | page faults | memory MB | CPU: times one process |")
+        print("|---|---|---|---|---|---|")
+        first: dict[str, float] = {}
+        for way in ways or WAYS:
+            run = [sys.executable, __file__, "way", way, "--place", scratch, "--rows", str(rows)]
+            said = subprocess.run(run, capture_output=True, text=True, check=False)
+            lines = [line for line in said.stdout.splitlines() if line.startswith("FIGURES")]
+            if not lines:
+                print(f"| {way} | failed: {said.stderr.strip()[-200:]} |")
+                continue
+            figures = [json.loads(line.removeprefix("FIGURES")) for line in lines]
+            wall, cpu, faults, memory = (min(each[k] for each in figures) for k in (1, 2, 3, 4))
+            base = first.setdefault(
+                "count" if way in COUNT else "key" if "key" in way else "draw", cpu
+            )
+            figure = f"{wall:.2f} | {cpu:.2f} | {faults:,} | {memory:.0f} | {cpu / base:.2f}"
+            print(f"| {way} | {figure} |", flush=True)
+
+
+# Kills under Spark.
+
+SPARK_RUN = """
+import sys
+sys.path.insert(0, {here!r})
+import cluster
+spark = cluster.session({master!r})
+answers = spark.read.parquet("answers").repartition(12)
+reports = cluster.RESPONSE.privatize(answers, "drinks", **cluster.KEYED)
+reports.write.parquet({target!r})
+print("FINISHED", flush=True)
+"""
+VICTIMS = {
+    "a worker process of Python": ("pyspark/daemon.py", "pyspark.daemon"),
+    "an executor": ("CoarseGrainedExecutorBackend",),
+    "the driver": ("org.apache.spark.deploy.SparkSubmit", "SparkSubmit"),
+}
+
+
+def one_run(target: str, kind: str | None, delay: float) -> tuple[bool, int]:
+    """Run a job and kill a process of a kind after a delay; whether it finished, and the kills."""
+    code = SPARK_RUN.format(
+        here=str(Path(__file__).parent), master="local-cluster[2,1,1024]", target=target
+    )
+    kills = 0
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as run:
+        root = psutil.Process(run.pid)
+        began: float | None = None
+        while run.poll() is None:
+            time.sleep(0.05)
+            with suppress(psutil.Error):
+                processes = root.children(recursive=True)
+                lines = {each: " ".join(each.cmdline()) for each in processes}
+                working = [p for p, line in lines.items() if "pyspark.daemon" in line]
+                if began is None and len(working) > 1:  # rows are being drawn
+                    began = time.monotonic()
+                if kind and not kills and began and time.monotonic() - began > delay:
+                    marks = VICTIMS[kind]
+                    victims = [p for p, line in lines.items() if any(m in line for m in marks)]
+                    if kind.startswith("a worker"):
+                        victims = [p for p in victims if p.parent() in victims] or victims
+                    if victims:
+                        random.choice(victims).kill()
+                        kills += 1
+        finished = "FINISHED" in (run.stdout.read() if run.stdout else "")
+    return finished, kills
+
+
+def kills(number: int, rows: int) -> None:
+    """Kill processes of Spark, repeat what did not finish, and compare each person's report."""
+    random.seed(1)
+    with tempfile.TemporaryDirectory() as scratch:
+        os.chdir(scratch)
+        write_answers(Path("answers"), rows, 6)
+        answers = pq.read_table("answers").to_pandas()
+        plain = RESPONSE.privatize(answers, "drinks", **KEYED).set_index("id")["drinks"]
+        print("| killed | kills | runs repeated | persons lost | twice | other reports |")
+        print("|---|---|---|---|---|---|")
+        shares = {"a worker process of Python": 0.5, "an executor": 0.3, "the driver": 0.2}
+        for kind, share in shares.items():
+            done = repeated = lost = twice = other = tries = 0
+            while done < round(share * number) and tries < 2 * number:
+                tries += 1
+                finished, struck = one_run("reports", kind, random.uniform(0.0, 4.0))
+                done += struck
+                if not finished:
+                    shutil.rmtree("reports", ignore_errors=True)  # Spark's own rule: mode overwrite
+                    repeated += 1
+                    finished, _ = one_run("reports", None, 0.0)
+                reports = pq.read_table("reports").to_pandas()
+                drawn = reports.drop_duplicates("id").set_index("id")["drinks"]
+                lost += len(plain) - len(drawn)
+                twice += len(reports) - len(drawn)
+                other += int((drawn != plain.reindex(drawn.index)).sum())
+                shutil.rmtree("reports")
+            print(f"| {kind} | {done} | {repeated} | {lost} | {twice} | {other} |", flush=True)
+        os.chdir("/")
+
+
+# Studies on Dask, whose workers are killed.
+
+
+class Striker(threading.Thread):
+    """Kills a worker of a cluster every few seconds, some times."""
+
+    def __init__(self, client: Any, number: int, pause: float) -> None:
+        super().__init__(daemon=True)
+        self.client = client
+        self.number = number
+        self.pause = pause
+        self.kills = 0
+        self.is_over = threading.Event()
+
+    def run(self) -> None:
+        while self.kills < self.number and not self.is_over.wait(self.pause):
+            with suppress(Exception):
+                pids = list(self.client.run(os.getpid).values())
+                psutil.Process(random.choice(pids)).kill()
+                self.kills += 1
+
+
+def studies(number: int) -> None:
+    """A sweep, a simulation and a city of 625 places on two workers: here, there, with kills."""
+    from distributed import Client, LocalCluster
+
+    rng = np.random.default_rng(0)
+    problem = lo.Problem(rng.dirichlet(np.ones(20)), rng.random((20, 20)).round(3), lo.PureLDP(1))
+    grid = np.linspace(0.1, 4.0, 60)
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+    from cities import synthetic_city
+
+    places = synthetic_city(625, rng=1).problem(1.0)
+    tasks: dict[str, Callable[..., Any]] = {
+        "sweep, 60 budgets": lambda **o: lo.sweep(problem, grid, **o).column("value").tolist(),
+        "simulation, 200 surveys": lambda **o: lo.simulate(
+            RESPONSE, [0.4, 0.3, 0.2, 0.1], population=100_000, repeats=200, rng=1, **o
+        ).utilities.tolist(),
+        "a city of 625 places": lambda **o: (
+            lo.solve(places, gap=0.05, time_limit=600, **o).mechanism.digest
+        ),
+    }
+    print("| study | here s | two workers s | kills | with kills s | same results |")
+    print("|---|---|---|---|---|---|")
+    for name, task in tasks.items():
+        began = time.perf_counter()
+        here = task()
+        alone = time.perf_counter() - began
+        settings: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1}
+        with LocalCluster(**settings, dashboard_address=":0") as cluster, Client(cluster) as client:
+            began = time.perf_counter()
+            there = task(executor=client)
+            spread = time.perf_counter() - began
+            striker = Striker(client, number, max(0.3, spread / (number + 1)))
+            striker.start()
+            began = time.perf_counter()
+            try:
+                after = task(executor=client)
+            except lo.LdpoptError as error:
+                after = str(error)
+            shaken = time.perf_counter() - began
+            striker.is_over.set()
+            striker.join()
+        same = "yes" if here == there == after else f"no: {str(after)[:200]}"
+        print(
+            f"| {name} | {alone:.1f} | {spread:.1f} | {striker.kills} | {shaken:.1f} | {same} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("part", choices=["speed", "kills", "studies", "way"])
+    parser.add_argument("ways", nargs="*")
+    parser.add_argument("--rows", type=float, default=1e7)
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--place")
+    chosen = parser.parse_args()
+    if chosen.part == "way":
+        measure(chosen.ways[0], Path(chosen.place), int(chosen.rows))
+    elif chosen.part == "speed":
+        speed(int(chosen.rows), chosen.ways)
+    elif chosen.part == "kills":
+        kills(chosen.kills, int(min(chosen.rows, 6e5)))
+    else:
+        studies(chosen.kills)
