@@ -14,7 +14,8 @@ from typing import Any
 
 from ldpopt.errors import ModelFileError, StatementError, showing_values, shows_values
 from ldpopt.estimation.counts import Counts, ReportSource
-from ldpopt.estimation.reports import ALL, count_part, require_few_groups, same_groups
+from ldpopt.estimation.reports import ALL, count_part, same_groups
+from ldpopt.estimation.tallies import require_few_groups
 from ldpopt.foundation.files import file_errors, require_path
 from ldpopt.foundation.numbers import require_function, require_text, truth
 from ldpopt.foundation.seeds import Random, child_seed, seed_of
