@@ -24,6 +24,7 @@ from ldpopt.surveys.survey import Survey
 
 HERE = Path(__file__).parent
 SCRIPTS = ("outbox.js", "answers.js", "ask.js", "receipt.js", "page.js")
+COMMENT = re.compile(r"^ */\*\*[\s\S]*?\*/\n|^ *//.*\n|  // .*$|^\n", re.MULTILINE)
 USED_BY_SCRIPT = re.compile(r"\bwords(?:\(\))?\.(\w+)")
 USED_BY_TEMPLATE = re.compile(r"data-word=\"(\w+)\"")
 # Where reports are sent: a page of the web, or a path on the server of this page
@@ -83,8 +84,8 @@ def page(
     Notes
     -----
     A content security policy admits the page's own script and style by their hashes, and
-    connections to ``to`` only. About 30 KB and the masses. Threats: docs, "What is promised";
-    source: docs, "Fieldwork".
+    connections to ``to`` only. About 65 KB, the masses, and 10 KB a further language. Threats:
+    docs, "What is promised"; source: docs, "Fieldwork".
 
     Examples
     --------
@@ -159,10 +160,12 @@ def _agreement(survey: Survey) -> int:
 
 
 def closed_page(survey: Survey, language: str | None = None) -> str:
-    """The page after the last day: without questions, and without a script."""
-    languages = page_texts(survey, language or survey.words.language)
-    ((first, (words, texts)),) = languages.items()
-    return filled(HERE, "closed", **_frame(survey, first, words, texts, "script-src 'none'"))
+    """The page after the last day, in all languages: without questions, and without a script."""
+    languages = page_texts(survey, language)
+    first = next(iter(languages))
+    ended = {code: (words["direction"], words["ended"]) for code, (words, _) in languages.items()}
+    frame = _frame(survey, first, *languages[first], "script-src 'none'")
+    return filled(HERE, "closed", ended=ended, **frame)
 
 
 def _frame(
@@ -193,10 +196,12 @@ def _frame(
 
 
 def _script(form: dict[str, Any]) -> str:
-    """All modules as one, since a page cannot import a part of itself."""
+    """All modules as one, since a page cannot import a part of itself; without comments, which are
+    in the files.
+    """
     parts = [draw_module(form)]
     parts += [(HERE / name).read_text(encoding="utf-8") for name in SCRIPTS]
-    body = re.sub(r"^export ", "", "\n".join(parts), flags=re.MULTILINE)
+    body = re.sub(r"^export ", "", COMMENT.sub("", "\n".join(parts)), flags=re.MULTILINE)
     return f'"use strict";\n(() => {{\n{body}}})();\n'
 
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labels import nearest, text_of
 from ldpopt.foundation.numbers import Int, short_repr
+from ldpopt.mechanism.keyed import Draws
 from ldpopt.tables.coding import MISSING, UNKNOWN, Coder, Codes, MissingAnswers
 
 NOT_ASKED = "not asked"  # the answer, in a report of its own, of people who are not asked
@@ -44,6 +45,16 @@ class UnfilledAnswers:
         """What reads the answers that people give."""
         return _GivenAnswers(self.question.coder(as_text=as_text), self.question)
 
+    @property
+    def is_rounded(self) -> bool:
+        """Whether the numbers of the question are rounded at random."""
+        return bool(self.question.is_rounded)
+
+    def placed(self, codes: Codes, source: Draws) -> Codes:
+        """Positions of inputs for those of answers that people gave."""
+        placed: Codes = self.question.placed(codes, source)
+        return placed
+
     def fill_missing(self, codes: Codes, missing: MissingAnswers, first_row: int = 0) -> Codes:
         """The codes."""
         return codes
@@ -54,7 +65,10 @@ class _GivenAnswers(Coder):
 
     def __init__(self, coder: Coder, question: Any) -> None:
         self._coder = coder
-        self._not_asked = question.place_of(NOT_ASKED)
+        place = question.place_of(NOT_ASKED)
+        # numbers that are rounded to inputs are read before them
+        more = len(question.given) - len(question.inputs)
+        self._not_asked = None if place is None else place + more
         self.kind, self.as_text, self.alphabet = coder.kind, coder.as_text, coder.alphabet
 
     def code(self, value: Any) -> int:
@@ -85,6 +99,13 @@ def places_of(gate: Any, answers: Iterable[Hashable], where: str) -> list[int]:
     all sets with any of them.
     """
     ticks = getattr(gate, "ticks", ())
+    if gate.is_rounded:
+        raise StatementError(
+            "a question cannot depend on a number whose mean is reported",
+            code="condition-number",
+            where=where,
+            do="state classes of the number: number = { starts = [18, 30, 45], most = 99 }",
+        )
     known = ticks or gate.inputs
     places: set[int] = set()
     for answer in answers:
@@ -174,7 +195,8 @@ def filled_codes(
         given = codes[name]
         known[name] = (given != MISSING) & (given != question.missing_code)
         if not is_conditional(question, questions):
-            filled[name] = given
+            code = question.missing_code
+            filled[name] = given if code is None else np.where(given == MISSING, code, given)
             continue
         asked, is_false = is_asked(question, questions, filled, known)
         gates = np.stack([filled[gate] for gate in question.only_if])

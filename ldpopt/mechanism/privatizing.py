@@ -46,7 +46,7 @@ def privatize_frame(
         require_raw(before, read, frame.columns, "the table")
     require_other_column(keyed, read)
     ids = [] if keyed is None else ids_of(frame.column(keyed.id), f"column {keyed.id!r}")
-    streams = _streams(rng, questions, one_question)
+    streams, rounding = _streams(rng, questions, one_question)
     records = _Records(len(frame), keyed, ids, one_question, streams[-1])
     drawn = {}
     for position, ((column, question), stream) in enumerate(
@@ -56,7 +56,11 @@ def privatize_frame(
         missing = {
             name: MissingAnswers(f"column {name!r}", part.kind) for name, part in parts.items()
         }
-        answers = [_answers_in(frame, name, part, missing[name]) for name, part in parts.items()]
+        answers = [
+            _answers_in(frame, name, part, missing[name], records.source(text_of(name), rounded))
+            for name, part in parts.items()
+            for rounded in [rounding.get(name)]
+        ]
         codes = question.combine_rows(answers, list(missing.values()))
         for each in missing.values():
             each.require_none()
@@ -74,12 +78,15 @@ def privatize_frame(
     )
 
 
-def _answers_in(frame: Frame, column: Any, question: Question, missing: MissingAnswers) -> Codes:
-    """Codes of the answers in a column of a dataframe."""
+def _answers_in(
+    frame: Frame, column: Any, question: Any, missing: MissingAnswers, source: Draws
+) -> Codes:
+    """Codes of the answers in a column of a dataframe; numbers are rounded with a source."""
     codes = frame.codes(column, question.coder(), missing.where)
-    codes = question.fill_missing(codes, missing)
+    codes = question.placed(codes, source)
+    filled: Codes = question.fill_missing(codes, missing)
     missing.require_none()
-    return codes
+    return filled
 
 
 def columns_of_answers(questions: Mapping[Any, Question]) -> list[Any]:
@@ -91,12 +98,20 @@ def columns_of_answers(questions: Mapping[Any, Question]) -> list[Any]:
 
 def _streams(
     rng: Random, questions: Mapping[Any, Question], one_question: OneQuestion | None
-) -> list[Random]:
+) -> tuple[list[Random], dict[Any, Random]]:
     """Return independent sources of the draws for each question, and one more for the question of
-    each person.
+    each person; and by column those that round numbers.
     """
-    sources = generators(rng, len(questions) + (one_question is not None))
-    return sources if one_question is not None else [*sources, None]
+    rounded = [
+        name
+        for column, question in questions.items()
+        for name, part in question.columns_read(column).items()
+        if part.is_rounded
+    ]
+    count = len(questions) + (one_question is not None)
+    sources = generators(rng, count + len(rounded))
+    drawn = sources[:count] if one_question is not None else [*sources[:count], None]
+    return drawn, dict(zip(rounded, sources[count:], strict=True))
 
 
 def require_other_column(keyed: Keyed | None, columns: Sequence[Any]) -> None:
@@ -124,10 +139,10 @@ class _Records:
     ) -> None:
         self._keyed, self._ids, self._one_question = keyed, ids, one_question
         self._positions = (
-            None if one_question is None else one_question.draw(size, self._source("", rng))
+            None if one_question is None else one_question.draw(size, self.source("", rng))
         )
 
-    def _source(self, name: str, rng: Random) -> Draws:
+    def source(self, name: str, rng: Random) -> Draws:
         """The source of the draws for a question: keyed by the ids, or the generator."""
         return rng if self._keyed is None else KeyedDraws(self._keyed.key, name, self._ids)
 
@@ -135,7 +150,7 @@ class _Records:
         self, position: int, name: str, question: Question, codes: Codes, rng: Random
     ) -> tuple[Codes, Draws]:
         """Return the answers that are randomized for a question, and the source of their draws."""
-        source = self._source(name, rng)
+        source = self.source(name, rng)
         if self._one_question is not None:
             codes = self._one_question.answers(
                 codes, self._positions == position, len(question.inputs), source
@@ -320,9 +335,9 @@ class FileOfAnswers:
         read = list(dict.fromkeys(read))
         places = [position_of(table, name) for name in read]
         copied_places = [position_of(table, column) for column in copied]
-        streams = _streams(rng, questions, one_question)
+        streams, rounding = _streams(rng, questions, one_question)
         columns = [
-            _ReportColumn.of(table, column, question, stream)
+            _ReportColumn.of(table, column, question, stream, rounding)
             for (column, question), stream in zip(questions.items(), streams, strict=False)
         ]
         sources = table.fields([position_of(table, column.reads[0].name) for column in columns])
@@ -380,17 +395,19 @@ class _Answers:
     name: str
     coder: Coder
     missing: MissingAnswers
+    rng: Random  # rounds numbers
 
     @classmethod
-    def of(cls, table: Rows, name: str, question: Question) -> _Answers:
+    def of(cls, table: Rows, name: str, question: Question, rng: Random) -> _Answers:
         """Match a column with its question: by the text of the labels if the column has texts."""
         coder = question.coder(as_text=table.is_text(position_of(table, name)))
         missing = MissingAnswers(f"{table.name}, column {name}", question.kind)
-        return cls(question, name, coder, missing)
+        return cls(question, name, coder, missing, rng)
 
-    def codes(self, answers: pa.Array, first_row: int) -> Codes:
+    def codes(self, answers: pa.Array, first_row: int, records: _Records) -> Codes:
         """Codes of a batch; missing answers that the question does not allow are counted."""
         codes = self.coder.codes(answers, self.missing.where, first_row)
+        codes = self.question.placed(codes, records.source(self.name, self.rng))
         return self.question.fill_missing(codes, self.missing, first_row)
 
 
@@ -405,10 +422,18 @@ class _ReportColumn:
     rng: Random
 
     @classmethod
-    def of(cls, table: Rows, name: str, question: Question, rng: Random) -> _ReportColumn:
+    def of(
+        cls,
+        table: Rows,
+        name: str,
+        question: Question,
+        rng: Random,
+        rounding: Mapping[Any, Random],
+    ) -> _ReportColumn:
         """Find the columns of the answers."""
         reads = [
-            _Answers.of(table, column, part) for column, part in question.columns_read(name).items()
+            _Answers.of(table, column, part, rounding.get(column))
+            for column, part in question.columns_read(name).items()
         ]
         return cls(
             question, name, reads, question.randomizer.codec.labels(reads[0].coder.as_text), rng
@@ -425,7 +450,7 @@ class _ReportColumn:
         """Draw the reports of a batch as a column from its columns of answers; None if answers are
         missing.
         """
-        read = [part.codes(answers[part.name], first_row) for part in self.reads]
+        read = [part.codes(answers[part.name], first_row, records) for part in self.reads]
         codes = self.question.combine_rows(read, [part.missing for part in self.reads], first_row)
         if self.is_missing:
             return None

@@ -21,6 +21,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.edges import read_edges
 from ldpopt.foundation.labels import is_among, nearest, text_of
 from ldpopt.foundation.numbers import (
+    Float,
     any_array,
     listed_items,
     require_choice,
@@ -123,9 +124,15 @@ class Question:
             raise StatementError(problem, code="missing-input", do=do)
         if self.edges is not None:
             self._require_order()
-            classes = len(self.inputs) - (self.missing_code is not None)
+            classes = len(self.inputs) - len(self._without_answer)
             object.__setattr__(self, "edges", read_edges(self.edges, classes))
         self._read_condition()
+
+    @property
+    def _without_answer(self) -> set[int]:
+        """Positions of the answers of people who did not answer, or were not asked."""
+        not_asked = self.place_of(NOT_ASKED) if self.only_if else None
+        return {place for place in (self.missing_code, not_asked) if place is not None}
 
     def _read_condition(self) -> None:
         """Read of which answers the question depends; each earlier question gets a tuple."""
@@ -168,7 +175,8 @@ class Question:
         workload = source if isinstance(source, Workload) else getattr(source, "workload", None)
         if workload is None or workload.unit == 1:
             return
-        answered = [place for place in range(len(self.inputs)) if place != self.missing_code]
+        away = self._without_answer
+        answered = [place for place in range(len(self.inputs)) if place not in away]
         rows = np.asarray(workload.matrix)[:, answered]
         rows = rows[rows.any(axis=1)]  # without the share of missing answers
         n = len(answered)
@@ -207,6 +215,28 @@ class Question:
     def beside(self) -> dict[str, Question]:
         """What is read in clear columns that stay: which mechanism a person has; else empty."""
         return {}
+
+    @property
+    def given(self) -> Sequence[Hashable]:
+        """The answers that people give; default: the inputs of what draws the reports."""
+        return self.inputs
+
+    @property
+    def is_rounded(self) -> bool:
+        """Whether answers are rounded at random to the inputs."""
+        return False
+
+    def placed(self, codes: Codes, source: Draws) -> Codes:
+        """Positions of inputs for those of answers that people gave; default: the same."""
+        return codes
+
+    def input_shares(self, shares: Float) -> Float:
+        """Shares of the inputs for those of the answers that people give; default: the same."""
+        return shares
+
+    def given_shares(self, shares: Float) -> Float:
+        """Shares of the answers that people give for those of the inputs; default: the same."""
+        return shares
 
     def columns_read(self, column: str) -> dict[str, Question]:
         """Questions by the columns that are read for the reports in a column: its own, and those on

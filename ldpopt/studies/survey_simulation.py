@@ -73,8 +73,9 @@ def simulate_survey(
         )
     first = estimates[0]
     numbers = np.stack([each.to_frame()[["estimate", "low", "high"]] for each in estimates])
+    known = {name: each.input_shares(priors[name]) for name, each in survey.questions.items()}
     truth = np.array(
-        [true for name, each in first.items() for true in true_numbers(survey, name, priors, each)]
+        [true for name, each in first.items() for true in true_numbers(survey, name, known, each)]
     )
     values, low, high = np.moveaxis(numbers, -1, 0)
     rows = first.to_frame()[["question", "answer"]].assign(truth=truth)
@@ -92,14 +93,15 @@ def _drawn(survey: Survey, size: int, priors: Mapping[str, Float], draws: Any) -
     conditions = Conditions(survey.questions)
     for name, question in survey.questions.items():
         codes = draws.choice(len(priors[name]), size, p=priors[name])
-        if len(priors[name]) > len(question.inputs):
-            behaving[name] = codes - len(question.inputs)
+        if len(priors[name]) > len(question.given):
+            behaving[name] = codes - len(question.given)
             codes = np.where(behaving[name] < 0, codes, 0)  # others give no answer
         if isinstance(question, TicksQuestion) and question.columns:
             table |= question.columns_of(codes)
         else:
+            given = question.given
             asked = conditions.asked(name, codes).tolist()
-            answers = [question.inputs[code] for code in codes.tolist()]
+            answers = [given[code] for code in codes.tolist()]
             people = zip(answers, asked, strict=True)
             table[name] = [answer if is_asked else None for answer, is_asked in people]
     reports = survey.privatize(optional.pandas.DataFrame(table), rng=draws)
@@ -168,15 +170,15 @@ def supposed_shares(survey: Survey, shares: Mapping[str, Any] | None) -> dict[st
 
 def _prior(question: Question, shares: Any) -> Float:
     """Frequencies of the answers to a question; shares of single ticks make ticks independent."""
-    inputs = tuple(question.inputs)
+    inputs = tuple(question.given)
     if isinstance(question, TicksQuestion) and (
         shares is None or set(shares) <= set(question.ticks)
     ):
         return question.prior({} if shares is None else shares, 0.5 if shares is None else 0.0)
     if shares is None:
-        weights = (
-            question.source.weights if isinstance(question.source, Design) else np.ones(len(inputs))
-        )
+        weights = np.ones(len(inputs))
+        if isinstance(question.source, Design) and np.ptp(question.source.weights) > 0:
+            weights = question.given_shares(question.source.weights)
         if question.only_if:
             weights = np.where([answer == NOT_ASKED for answer in inputs], 0.0, weights)
         return np.asarray(weights / weights.sum())

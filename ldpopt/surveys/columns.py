@@ -18,6 +18,7 @@ from ldpopt.mechanism.conditions import NOT_ASKED
 from ldpopt.mechanism.questions import Question
 from ldpopt.privacy import PureLDP
 from ldpopt.problem.workload import Workload
+from ldpopt.surveys.numbers import require_not_rounded
 from ldpopt.surveys.ticks import TicksQuestion, tick_workload
 from ldpopt.surveys.trees import (
     TreeQuestion,
@@ -40,7 +41,7 @@ def read_pairs(pairs: Any, names: Sequence[str]) -> Pairs:
         if len(two) != 2 or two[0] == two[1]:
             raise StatementError(
                 f"{short_repr(pair)} is no pair of questions",
-                code="pair",
+                code="two-questions",
                 do='pass pairs=[("smokes", "drinks")]',
             )
         for name in two:
@@ -81,6 +82,8 @@ def columns_of(
     trees = trees_of(questions)
     _require_found(trees, known, pairs)
     _require_together(pairs, trees)
+    for name in (each for pair in pairs for each in pair):
+        require_not_rounded(name, questions[name])
     first = {name: root for root, names in trees.items() for name in names}
     waiting = [
         name
@@ -227,6 +230,6 @@ def _require_together(pairs: Pairs, trees: Trees) -> None:
         if not any(set(pair) <= set(names) for names in trees.values()):
             raise StatementError(
                 f"{pair[0]!r} and {pair[1]!r} have no report together",
-                code="pair",
+                code="apart",
                 do="leave the pair out: the table of two reports needs no preparation",
             )

@@ -22,7 +22,7 @@ def entries_of(survey: Questionnaire) -> list[dict[str, Any]]:
         proof = survey.certificates.get(column)
         entry = {
             "question": name,
-            "answers": len(asked.inputs),
+            "answers": len(asked.given),
             "epsilon": survey.budgets[name],
             "missing": "answer" if has_answer else asked.missing.removesuffix("_out"),
             "relative_gap": None if proof is None else proof.relative_gap,

@@ -4,6 +4,7 @@ field.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import AllowInfNan, Field
@@ -16,7 +17,8 @@ from ldpopt.surveys.form import MAX_ANSWERS
 from ldpopt.surveys.form_words import FormWords
 from ldpopt.surveys.languages import Text
 from ldpopt.surveys.models import ModelQuestion
-from ldpopt.surveys.own_sources import OWN
+from ldpopt.surveys.numbers import NumberQuestion, Numbers
+from ldpopt.surveys.own_sources import ORDERED, OWN
 from ldpopt.surveys.risks import Asked
 from ldpopt.surveys.stated_words import FieldTexts, FormSection, QuestionTexts
 from ldpopt.surveys.technique import Technique
@@ -24,7 +26,7 @@ from ldpopt.surveys.ticks import TicksQuestion, tick_workload
 
 # names of the workloads that can be estimated for a question
 WORKLOADS = (*kinds_of(OrderTable), "mean")
-DEFINITIONS = ("labels", "ticks", "prior", "utility", "workload", "values")
+DEFINITIONS = ("labels", "number", "ticks", "prior", "utility", "workload", "values")
 OWN_SHARE = ("epsilon", "share")  # how a question has its part of the budget
 OWN_BUDGET = (*OWN, *OWN_SHARE)
 Treatment = Literal["refuse", "answer", "leave"]
@@ -34,6 +36,7 @@ class QuestionSection(Section):
     """``[question.NAME]``: a mechanism's file, or labels and a utility or workload."""
 
     labels: list[Label] | None = Field(default=None, min_length=2)
+    number: dict[str, Any] | None = None
     ticks: list[str] | dict[str, str] | None = None
     prior: dict[str, float] | list[float] | None = None
     utility: str | None = None
@@ -70,8 +73,23 @@ class QuestionSection(Section):
         if self.ticks is not None:
             return list(tick_workload(self.tick_names).inputs)
         labels: list[Any] = list(self.labels if self.labels is not None else self.prior or ())
+        if self.asked_number is not None:
+            labels = list(self.asked_number.inputs(self.workload, self.otherwise))
         extra = self.missing_answer
         return labels if extra is None or extra in labels else [*labels, extra]
+
+    @cached_property
+    def asked_number(self) -> Numbers | None:
+        """The numbers that people can give; None if the question asks for no number."""
+        return None if self.number is None else Numbers.read(self.number)
+
+    @property
+    def answer_count(self) -> int:
+        """Number of different answers that people can give."""
+        number = self.asked_number
+        if number is None:
+            return len(self.inputs)
+        return len(number.labels) + (self.missing_answer is not None)
 
     @property
     def answered(self) -> tuple[list[Any], Label | None]:
@@ -104,6 +122,11 @@ class QuestionSection(Section):
             named = None if self.technique is None else Technique.read(self.technique)
             answer = self.missing_answer
             return ModelQuestion(source, missing, answer, technique=named, **asked)
+        if self.asked_number is not None:
+            if self.utility is None and self.workload in ORDERED:
+                asked["edges"] = self.asked_number.edges
+            number = self.asked_number
+            return NumberQuestion(source, missing, self.missing_answer, number=number, **asked)
         if self.ticks is None:
             return Question(source, missing, self.missing_answer, **asked)
         columns = tuple(self.ticks.values()) if isinstance(self.ticks, dict) else ()

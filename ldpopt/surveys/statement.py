@@ -29,6 +29,7 @@ from ldpopt.surveys.account import account_of
 from ldpopt.surveys.columns import budget_of, read_pairs, solved_column
 from ldpopt.surveys.expanded import read_sections
 from ldpopt.surveys.joint import JointQuestion
+from ldpopt.surveys.numbers import many_masses, require_number
 from ldpopt.surveys.own_sources import (
     OWN,
     own_source,
@@ -74,11 +75,12 @@ class UnsolvedSurvey:
         if self.section.waves is not None:
             return self._keep_promise(kind, self.section.waves)
         questions: Any = {}
+        words = self.section.words
         for name, section in self.section.question.items():
             with self.page.at("question", name):
                 questions[name] = self._question(name, section)
             with self.page.at("question", name, "answers"):
-                require_words(section.page_words, questions[name], self.section.words.languages)
+                require_words(section.page_words, questions[name], words.languages)
         with self.page.at("epsilon"):
             if self.joint is not None:
                 questions = JointQuestion.of(questions, self.joint.source)
@@ -94,7 +96,7 @@ class UnsolvedSurvey:
                 sample=self.drawn,
                 pairs=[(one, other) for one, other in self.section.pairs],
                 fields=self.section.fields,
-                words=self.section.words.to_dict(),
+                words=words.to_dict(),
             )
 
     @property
@@ -171,6 +173,7 @@ class UnsolvedSurvey:
             for name, question in survey.questions.items()
             if isinstance(question.source, (Mechanism, ReportModel))
         }
+        reasons |= {name: many_masses(question) for name, question in survey.questions.items()}
         return [f"question {name}: {reason}" for name, reason in reasons.items() if reason]
 
 
@@ -247,6 +250,8 @@ def _stated_questions(
 def _require_one_definition(page: Page, name: str, question: QuestionSection) -> None:
     """Refuse a question that is defined twice, or not at all."""
     key = ("question", name)
+    if question.number is not None:
+        require_number(page, key, question)
     require_fitting_own(page, name, question)
     if stated := [each for each in OWN if getattr(question, each) is not None]:
         kind = {"mechanisms": "several mechanisms"}.get(stated[0], f"a {stated[0]}")
@@ -257,7 +262,9 @@ def _require_one_definition(page: Page, name: str, question: QuestionSection) ->
         _require_none_of(page, key, question, others, "ticks")
         with page.at(*key, "ticks"):
             tick_workload(question.tick_names)
-    elif question.labels is None and not isinstance(question.prior, dict):
+    elif (
+        question.labels is None and question.number is None and not isinstance(question.prior, dict)
+    ):
         raise page.error(
             (*key, "labels"),
             "the labels of the answers are missing",
@@ -380,10 +387,13 @@ def _best_scheme(page: Page, survey: SurveySection, total: Budget | None) -> tup
         for name, question in survey.question.items()
         if question.prior is not None
     }
+    is_tree = any(question.only_if for question in survey.question.values())
+    if is_tree:
+        labels = dict(_stated_questions(page, survey, {}))
     with page.at("question"):
         comparison = compare_schemes(labels, budget, priors=priors)
     # The joint report that was compared is about frequencies; other numbers need their own.
-    is_same = all(
+    is_same = is_tree or all(
         question.workload in (None, "frequencies") for question in survey.question.values()
     )
     joint = comparison.joint if comparison.best == "joint" and is_same else None

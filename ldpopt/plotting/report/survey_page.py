@@ -24,6 +24,7 @@ from ldpopt.problem.workload import Workload
 from ldpopt.surveys.form import form_digest
 from ldpopt.surveys.groups import Group
 from ldpopt.surveys.models import ModelQuestion
+from ldpopt.surveys.numbers import NumberQuestion
 from ldpopt.surveys.overview import mechanisms_of
 from ldpopt.surveys.survey import Survey
 
@@ -169,7 +170,10 @@ def _question(survey: Survey, name: str, sizes: Sequence[int]) -> dict[str, Any]
         "text": "" if words is None else words.text,
         "missing": question.missing,
     }
-    facts |= {"answers": list(map(shown, ticks or question.inputs)), "has_ticks": bool(ticks)}
+    answers = list(map(shown, ticks or question.inputs))
+    if isinstance(question, NumberQuestion):
+        answers = list(question.in_words)
+    facts |= {"answers": answers, "has_ticks": bool(ticks)}
     facts["condition"] = _condition(survey, question)
     facts |= {"missing_answer": missing and shown(missing), "rows": [], "notes": _notes(question)}
     try:
