@@ -133,7 +133,16 @@ def plain_code(form: dict[str, Any], answers: dict[str, Any], name: str) -> Any:
             return None
     if answer is None:
         return "refused" if question["missing"] == "refuse" else -1
-    return question["answers"].index(answer)
+    return question["answers"].index(answer) if answer in question["answers"] else int(answer)
+
+
+def plain_place(points: list[int], number: int, words: Iterator[int]) -> int:
+    """The place of one of the two points around a number; words in an incomplete period are drawn
+    again."""
+    low = max(place for place, point in enumerate(points[:-1]) if point <= number)
+    step = points[low + 1] - points[low]
+    word = next(word for word in words if word < TOTAL - TOTAL % step)
+    return low + (word % step < number - points[low])
 
 
 def gates_of(form: dict[str, Any], name: str) -> set[str]:
@@ -168,6 +177,14 @@ def plain_reports(
             reports[name] = plain_draw(source, row, words) if fake else None
             continue
         path = [codes[one] for one in source["of"]]
+        for place, one in enumerate(source["of"]):
+            points = source.get("grid") or source.get("grids", {}).get(one)
+            question = form["questions"][one]
+            answer = answers.get(one) or question["missing_answer"]
+            if points and answer in question["answers"]:
+                path[place] += len(points)
+            elif points and path[place] not in (None, -1):
+                path[place] = plain_place(points, path[place], words)
         row = source["paths"].index(path) if "paths" in source and -1 not in path else path[0]
         reports[name] = None if -1 in path else plain_draw(source, row, words)
     return reports
@@ -344,6 +361,113 @@ def condition_cases(rng: np.random.Generator) -> list[Case]:
     unread |= {"masses": branch["masses"][:3]}  # as many as the first question has answers
     case = {"call": "requireColumn", "column": unread, "questions": tree, "words": []}
     cases.append(case | {"used": None, "expected": "refused"})
+    return cases
+
+
+NUMBER: dict[str, Any] = {
+    "answers": ["no answer"],
+    "missing": "refuse",
+    "missing_answer": "no answer",
+    "number": {"least": 3, "most": 43, "step": 2},
+}
+
+
+def number_cases(rng: np.random.Generator) -> list[Case]:
+    """Numbers that are rounded to a grid, in a column of their own and with other questions; texts
+    that are no numbers; and grids that are damaged."""
+    points = [3, 9, 23, 43]
+    coin = {"answers": ["no", "yes"], "missing": "refuse", "missing_answer": None}
+    open_number = NUMBER | {"answers": [], "missing": "leave_out", "missing_answer": None}
+    questions = {"age": NUMBER, "coin": coin, "left": open_number}
+    own = {
+        "age": {"of": ["age"], "grid": points} | law_of(5, rng),
+        "coin": {"of": ["coin"]} | law_of(2, rng),
+        "left": {"of": ["left"], "grid": [3, 43]} | law_of(2, rng) | {"missing": "leave_out"},
+    }
+    paths = [[place, code] for place in range(5) for code in range(2)]
+    both = {"of": ["age", "coin"], "grids": {"age": points}, "paths": paths} | law_of(10, rng)
+    two = {key: questions[key] for key in both["of"]}
+    form: dict[str, Any] = {"format": "ldpopt form 2", "questions": questions, "columns": own}
+    joint = form | {"scheme": "joint", "questions": two, "columns": {"joint report": both}}
+    numbers = ("3", "5", "7", "9", "11", "21", "23", "41", "43", None, "no answer")
+    people = [
+        {"age": age, "coin": coin, "left": left}
+        for age, coin, left in zip(numbers, ("no", "yes") * 6, (*numbers[:-1], "29"), strict=False)
+    ]
+    cases = []
+    for scheme in ("split", "one_question", "fake_data"):
+        cases += person_cases(form | {"scheme": scheme}, people, 4, rng)
+    cases += person_cases(joint, people, 4, rng)
+    split = form | {"scheme": "split"}
+    for number in (5, 11, 41):
+        low = max(place for place, point in enumerate(points) if point <= number)
+        step = points[low + 1] - points[low]
+        late = TOTAL - TOTAL % step  # the first word that is drawn again
+        for word in (*range(step), late - 1, late, TOTAL - 1):
+            words = [word, 1, 5, 0, TOTAL - 1, 7]
+            person = {"age": f"{number}", "coin": "no", "left": None}
+            stream = iter(words)
+            expected = plain_reports(split, person, list(questions), stream)
+            case = {"call": "drawAll", "form": split, "answers": person, "words": words}
+            cases.append(case | {"used": len(words) - len(list(stream)), "expected": expected})
+    refused = {"words": [5] * 9, "used": None, "expected": "refused"}
+    wrong = ("1", "45", "4", "042", "4.5", "-3", "1e1", "", " 5", "\uff15", "5\n", "1" * 10, "NaN")
+    for text in wrong:
+        person = {"age": text, "coin": "no", "left": "3"}
+        cases.append(refused | {"call": "drawAll", "form": split, "answers": person})
+    classes = NUMBER | {"answers": ["0 to 4", "5 to 9"], "number": {"starts": [0, 5], "most": 9}}
+    classes |= {"missing_answer": None}
+    one = split | {"questions": {"age": classes}, "columns": {"age": {"of": ["age"]}}}
+    one["columns"]["age"] |= law_of(2, rng)
+    cases.append(refused | {"call": "drawAll", "form": one, "answers": {"age": "7"}})
+    cases += person_cases(one, [{"age": "5 to 9"}], 4, rng)
+    wide = NUMBER | {"number": {"least": 0, "most": 10**8, "step": 10}}
+    grid = {"of": ["age"], "grid": [0, 10**8]} | law_of(3, rng)
+    large = split | {"questions": {"age": wide}, "columns": {"age": grid}}
+    cases += person_cases(large, [{"age": text} for text in ("0", "200", "100000000")], 4, rng)
+    for grid in (
+        [3],
+        [3, 9, 9, 43],
+        [3, 23, 9, 43],
+        [5, 9, 23, 43],
+        [3, 9, 23, 41],
+        [3, 8, 23, 43],
+    ):
+        broken = own["age"] | {"grid": grid} | law_of(len(grid) + 1, rng)
+        case = {"call": "requireColumn", "column": broken, "questions": questions}
+        cases.append(refused | case)
+    for broken in (
+        own["age"] | law_of(4, rng),
+        own["coin"] | {"grid": [0, 1]} | law_of(4, rng),
+        both | {"grids": {"age": points[1:]}},
+        both | {"grids": {"age": [5, *points[1:]]}},
+        both | {"grids": {}},
+    ):
+        case = {"call": "requireColumn", "column": broken, "questions": questions}
+        cases.append(refused | case)
+    for good in (*own.values(), both):
+        case = {"call": "requireColumn", "column": good, "questions": questions}
+        cases.append(case | {"words": [], "used": 0, "expected": None})
+    instead = {"only_if": {"coin": ["yes"]}, "otherwise": "5"}
+    after = split | {"questions": questions | {"age": NUMBER | instead}}
+    cases += person_cases_otherwise(after, rng)
+    none = split | {"questions": questions | {"age": NUMBER | instead | {"otherwise": "4"}}}
+    cases.append(refused | {"call": "requireForm", "form": none})
+    return cases
+
+
+def person_cases_otherwise(form: dict[str, Any], rng: np.random.Generator) -> list[Case]:
+    """People of whom a number is meant that they do not give: it is rounded like all others."""
+    cases = []
+    for answers in ({"coin": "no", "left": "3"}, {"coin": "yes", "age": "11", "left": "3"}):
+        for _ in range(6):
+            words = rng.integers(0, TOTAL, size=12).tolist()
+            given = {"age": "5"} | answers
+            stream = iter(words)
+            shown = form | {"questions": form["questions"] | {"age": NUMBER}}
+            expected = plain_reports(shown, given, list(form["questions"]), stream)
+            case = {"call": "drawAll", "form": form, "answers": answers, "words": words}
+            cases.append(case | {"used": len(words) - len(list(stream)), "expected": expected})
     return cases
 
 
@@ -557,6 +681,7 @@ def all_cases() -> str:
             *cases,
             *scheme_cases(rng),
             *condition_cases(rng),
+            *number_cases(rng),
             *refused_cases(),
             *joint_cases(100, rng),
             *byte_cases(rng, 20_000),
@@ -575,6 +700,7 @@ def few_cases() -> str:
             *cases,
             *scheme_cases(rng),
             *condition_cases(rng),
+            *number_cases(rng),
             *refused_cases(),
             *joint_cases(10, rng),
             *byte_cases(rng, 8193),

@@ -100,16 +100,40 @@ def averaged_problems() -> dict[str, lo.Problem]:
     return {name: lo.Problem(prior, "identity", n, inputs=LETTERS) for name, n in notions.items()}
 
 
+LANGUAGES = {
+    "languages": ["en", "de"],
+    "consent": {"en": "Yes", "de": "Ja"},
+    "retention": "until 2030",
+    "sections": {"one": {"en": "One", "de": "Eins"}},
+    "matrices": {"m": "How much"},
+    "words": {"de": {"send": "Ab"}},
+    "questions": {
+        "a": {"text": {"en": "A?", "de": "B?"}, "answers": {"x": {"en": "X", "de": "Z"}}},
+        "m.b": {"matrix": "m", "row": "b", "section": "one"},
+        "m.c": {"matrix": "m", "row": {"en": "c", "de": "d"}},
+    },
+    "fields": {"region": {"text": "Region", "answers": {"n": {"en": "N", "de": "M"}}}},
+}
+"""Words with every key that a survey can have."""
+
+
 def surveys() -> dict[str, lo.Survey]:
     """A small survey of every kind of question and scheme."""
     words = {"contact": "us", "questions": {"a": {"text": "A?", "answers": {"x": "yes"}}}}
+    coin = lo.Mechanism(COIN, ["x", "y"])
     frequencies = lo.design(lo.Workload.frequencies(40), lo.PureLDP(1.0))
     mean = lo.design(lo.Workload.prefix(3), lo.PureLDP(1.0))
     three = {"a": list("xyz"), "b": list("xyz")}
     own = {"a": lo.Workload([[1, 0, 0]], list("xyz")), "b": lo.Workload([[0, 0, 1]], list("xyz"))}
     return {
         "split": lo.Survey({"a": response(2, 1.0), "b": mean, "c": frequencies}, epsilon=3.1),
-        "words": lo.Survey({"a": lo.Mechanism(COIN, ["x", "y"])}, words=words, weights="w"),
+        "words": lo.Survey({"a": coin}, words=words, weights="w"),
+        "languages": lo.Survey(
+            {"a": coin, "m.b": coin, "m.c": coin},
+            title={"en": "T", "de": "U"},
+            words=LANGUAGES,
+            fields={"region": ["n", "s"], "weight": []},
+        ),
         "patterns": lo.Survey({"a": ["n", "y"], "b": ["n", "y"]}, epsilon=2.0, scheme="joint"),
         "joint": lo.Survey(three, epsilon=3.0, scheme="joint"),
         "numbers": lo.Survey(own, epsilon=3.0, scheme="joint"),

@@ -210,9 +210,9 @@ def _check_survey(path: str, json: str | None) -> None:
     entries: list[dict[str, Any]] = []
     for name, question in statement.section.question.items():
         law = statement.sources[name].randomizer if name in statement.sources else None
-        answers = question.inputs if law is None else law.inputs
+        answers = question.answer_count if law is None else len(law.inputs)
         epsilon = statement.budgets.get(name) if law is None else law.audit().epsilon
-        entry = {"question": name, "answers": len(answers), "epsilon": epsilon}
+        entry = {"question": name, "answers": answers, "epsilon": epsilon}
         entries.append(entry | {"missing": question.missing, "mechanism": question.mechanism})
     title = statement.section.words.first.title
     data = {"title": title, "epsilon": statement.section.epsilon}

@@ -12,7 +12,7 @@ import typer
 
 from ldpopt.cli.printing import working
 from ldpopt.errors import ModelFileError
-from ldpopt.foundation.display import Table
+from ldpopt.foundation.display import Part
 from ldpopt.foundation.files import beginning
 
 if TYPE_CHECKING:
@@ -77,25 +77,30 @@ def read_survey_file(path: str) -> Survey:
         return Survey.from_toml(path)
 
 
-def survey_tables(survey: Survey) -> tuple[list[Table], dict[str, Any]]:
-    """Answers, treatment of missing ones and audited budget of each question, and the mechanisms
-    of those that have several or a technique, as tables and as JSON data.
+def survey_tables(survey: Survey) -> tuple[list[Part], dict[str, Any]]:
+    """Answers, treatment of missing ones and audited budget of each question, the mechanisms of
+    those that have several or a technique, and which have one report, as tables and as JSON data.
     """
     from ldpopt.surveys.overview import (
         entries_of,
+        lines_of_trees,
         mechanisms_of,
         table_of,
         table_of_mechanisms,
+        trees_of,
     )
 
     entries = entries_of(survey)
     mechanisms = mechanisms_of(survey)
-    return [table_of(entries), *table_of_mechanisms(mechanisms)], {
+    trees = trees_of(survey)
+    parts: list[Part] = [table_of(entries), *table_of_mechanisms(mechanisms)]
+    return [*parts, *lines_of_trees(trees)], {
         "title": survey.title,
         "epsilon": survey.epsilon,
         "scheme": survey.scheme,
         "questions": entries,
         "mechanisms": mechanisms,
+        "reports_of_several": trees,
     }
 
 

@@ -35,6 +35,23 @@ def report(
             "--keep NAME", "A column that is kept unprotected beside the reports; may be repeated."
         ),
     ] = None,
+    groups: Annotated[
+        str | None,
+        option(
+            "--groups TABLE",
+            "For a survey: people by group, with the columns people, region or others.",
+        ),
+    ] = None,
+    invited: Annotated[
+        bool, option("--invited", "For a survey: each person has a link for one report.")
+    ] = False,
+    to: Annotated[
+        str | None,
+        option(
+            "--to URL",
+            "For a survey: where its page sends reports, for the fingerprint of the page.",
+        ),
+    ] = None,
     budgets: Annotated[
         bool,
         option(
@@ -43,6 +60,8 @@ def report(
         ),
     ] = True,
     time_limit: options.TimeLimit = None,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
     json: options.Json = None,
 ) -> None:
     """Write one page on a model or a survey, for an ethics board.
@@ -54,7 +73,9 @@ def report(
     """
     from ldpopt.plotting.report import report as page
     from ldpopt.problem.modelfile import read_model
+    from ldpopt.tables.files import require_csv
 
+    require_csv([] if groups is None else [groups])
     subject: Any
     contents: dict[str, Any] = {
         "people": people,
@@ -65,7 +86,9 @@ def report(
     if is_survey(file):
         refuse_options({"--no-budgets": not budgets, "--time-limit": time_limit}, file, "a model")
         subject = read_survey_file(file)
+        contents |= {"to": to, "groups": _groups(subject, groups, invited, people)}
     else:
+        refuse_options({"--groups": groups, "--invited": invited, "--to": to}, file, "a survey")
         subject = read_model(file)
         contents |= {"budgets": budgets, "time_limit": time_limit}
     source = Path(file).read_text(encoding="utf-8") if Path(file).suffix.lower() == ".toml" else ""
@@ -78,3 +101,17 @@ def report(
         {"file": output, "title": subject.title, "bytes": len(text.encode())},
         json,
     )
+
+
+def _groups(survey: Any, path: str | None, invited: bool, people: int | None) -> Any:
+    """The groups of people in a table, or all people who have a link as one of them."""
+    from ldpopt.surveys.groups import Group, read_groups
+
+    if path is not None and invited:
+        raise typer.BadParameter(
+            "--groups and --invited: groups that come with links are fields of the survey, which "
+            "says so; leave --invited out"
+        )
+    if path is not None:
+        return read_groups(path, survey.fields or None)
+    return [Group(people or 0, {})] if invited else None

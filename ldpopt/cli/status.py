@@ -9,7 +9,7 @@ from ldpopt.cli import options
 from ldpopt.cli.options import new_file, option
 from ldpopt.cli.printing import say, show
 from ldpopt.errors import ModelFileError
-from ldpopt.foundation.display import Facts
+from ldpopt.foundation.display import Facts, Part, Table
 from ldpopt.foundation.files import replacing, write_csv
 from ldpopt.tables.database import is_database, without_password
 
@@ -31,15 +31,18 @@ def status(
     output: Annotated[
         str | None, new_file("-o --output FILE", "The links that were not used: a new CSV file.")
     ] = None,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
     json: options.Json = None,
 ) -> None:
     """Show what is in a database of reports.
 
     Numbers of reports and of unused invitations, the digests of form and words, and the size. A
     collector may be running. With --links also the rows of a file whose links were not used, for
-    reminders. They and the database show who took part: delete both lists afterwards.
+    reminders. They and the database show who took part: delete both lists afterwards. If people
+    have fields, such as a region, also the numbers of each group, and a warning of small ones.
     """
-    from ldpopt.fieldwork.invitations import COLUMN, unused_rows
+    from ldpopt.fieldwork.links import COLUMN, unused_rows
     from ldpopt.fieldwork.upkeep import status as status_of
 
     if (links is None) != (output is None):
@@ -55,11 +58,20 @@ def status(
                 "there is a file already", code="exists", where=output, do="name a new file"
             ) from None
         say(f"{output}: {len(rows):,} of {count:,} links were not used")
-    facts = [
+    facts: list[Part] = [
         ("reports", f"{found.reports:,}"),
         ("unused invitations", f"{sum(found.unused.values()):,}"),
         ("form", found.form),
         ("words", found.words[-1]),
         ("bytes", f"{found.bytes:,}"),
     ]
-    show(Facts(without_password(database), list(facts)), asdict(found), json)
+    if names := list(dict.fromkeys(filter(None, (*found.groups, *found.unused)))):
+        numbers = [[name, found.groups.get(name, 0), found.unused.get(name, 0)] for name in names]
+        facts.append(Table(["group", "reports", "unused invitations"], numbers))
+    show(Facts(without_password(database), facts), asdict(found), json)
+    if found.small:
+        small = "; ".join(f"{name}: {count}" for name, count in found.small.items())
+        say(
+            f"warning: groups of fewer than 5 reports ({small}): whoever has the links and the "
+            "database may see whose they are; delete the links first, and merge these groups"
+        )

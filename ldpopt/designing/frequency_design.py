@@ -178,16 +178,18 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
         squares, products = (each - q * inside - q * other + q * q for each, other in pairs)
         return scale**2 * squares, scale**2 * products
 
-    def ratio_squares(self, counts: Counts, rows: Any, missing: int, ratios: Float) -> Float:
+    def ratio_squares(self, counts: Counts, rows: Any, missing: Any, ratios: Float) -> Float:
         """Means of ``(v_i - t_i (1 - v_missing))^2`` for answers of the estimated frequencies: the
         counts do not show which answers are in one set.
         """
         rows, missing = read_rows(self, rows, missing)
         ratios = shaped_array(ratios, "ratios", len(rows))
-        squares, products = self.second_moments(missing)
+        moments = [self.second_moments(int(place)) for place in missing]
+        squares = moments[0][0]
+        products = np.sum([each for _, each in moments], axis=0)
         t = ratios[:, None]
         linear = 2 * t * (products[rows] - self.wanted[rows])
-        square = squares[missing] - 2 * self.wanted[missing] + 1
+        square = products[missing].sum(axis=0) - 2 * self.wanted[missing].sum(axis=0) + 1
         return np.asarray((squares[rows] + linear + t**2 * square) @ self.frequencies(counts))
 
     def privatize(self, x: Any, *, rng: Random = None) -> NDArray[Any]:

@@ -1,7 +1,7 @@
 r"""Shares among those who answered: ratios of two estimates, with score intervals.
 
-With ``a`` an estimated number to which the missing answer contributes nothing, and ``f`` the share
-of missing answers,
+With ``a`` an estimated number to which missing answers contribute nothing, and ``f`` the share of
+people without an answer: those who did not answer, and those who were not asked,
 
 .. math:: t = \frac{a}{1 - f}, \qquad \text{so that} \quad a - t (1 - f) = 0 .
 
@@ -13,7 +13,7 @@ that it has if its mean is 0. Weights that are related to the answers are accoun
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -36,13 +36,13 @@ def among_answered(
     estimates: Estimate,
     source: Any,
     counts: Counts,
-    missing: int,
+    missing: int | Sequence[int],
     *,
     simultaneous: bool = False,
     kind: type[RatioBand] | None = None,
 ) -> Estimate:
-    """Divide estimates, shape (k,), by the share of those who answered; the last one is the share
-    of missing answers.
+    """Divide estimates, shape (k,), by the share of those who answered; the last ones are the
+    shares of people without an answer, whose positions are ``missing``.
 
     Numbers that are equal for all who answered are left out; intervals end one span beyond the
     possible ones. O(k n).
@@ -55,8 +55,9 @@ def among_answered(
             where="shares among those who answered",
             do="use weights alone, or at most 20 answers",
         )
-    band = (kind or RatioBand)(estimates.bounds, source, counts, missing)
-    places = np.append(band.rows, missing)
+    excluded = (missing,) if isinstance(missing, (int, np.integer)) else tuple(missing)
+    band = (kind or RatioBand)(estimates.bounds, source, counts, excluded)
+    places = np.append(band.rows, excluded)
     labels = estimates.labels
     return Estimate.of_band(
         band,
@@ -71,8 +72,8 @@ def among_answered(
 
 @dataclass(frozen=True, eq=False)
 class RatioBand:
-    """Some numbers ``t = a / (1 - f)`` among those who answered, and last the share ``f`` of
-    missing answers.
+    """Some numbers ``t = a / (1 - f)`` among those who answered, and last the shares of people
+    without an answer, whose sum is ``f``.
 
     A person's value in ``a - t (1 - f)`` has a second moment that is a polynomial in ``t``, of
     which ``second_moments`` has the three coefficients by answer.
@@ -81,9 +82,9 @@ class RatioBand:
     of_all: Band  # of the numbers among all people, shape (k,)
     source: Any  # what estimates them
     counts: Counts
-    missing: int  # position of the missing answer's share among them
+    missing: tuple[int, ...]  # positions of the shares of people without an answer among them
     has_missing: bool = (
-        True  # whether that share is the last number; else only the ratios are there
+        True  # whether these shares are the last numbers; else only the ratios are there
     )
 
     @cached_property
@@ -91,14 +92,23 @@ class RatioBand:
         """Positions of the numbers that differ between those who answered."""
         differs = np.ptp(self._answered_numbers, axis=1) > 0
         differs |= not self.has_missing  # sums of ratios: all that were asked for
-        is_other = np.arange(len(differs)) != self.missing
+        is_other = ~np.isin(np.arange(len(differs)), self.missing)
         return np.flatnonzero(differs & is_other)
 
     @property
     def _answered_numbers(self) -> Float:
         """The numbers of the answers that are not missing, shape (k, n')."""
-        wanted = self.source.wanted
-        return np.asarray(wanted[:, wanted[self.missing] == 0])
+        return np.asarray(self.source.wanted[:, self._is_missing == 0])
+
+    @property
+    def _is_missing(self) -> Float:
+        """Which answers are those of people without one, shape (n,)."""
+        return np.asarray(self.source.wanted[list(self.missing)].sum(axis=0))
+
+    @property
+    def shown(self) -> int:
+        """How many shares of people without an answer are the last numbers."""
+        return len(self.missing) if self.has_missing else 0
 
     @property
     def answered(self) -> Float:
@@ -110,7 +120,7 @@ class RatioBand:
         """The answers of those who answered; None if only sums of ratios are there."""
         if not self.has_missing:
             return None
-        is_missing = self.source.wanted[self.missing] != 0
+        is_missing = self._is_missing != 0
         names = zip(self.source.answers, is_missing, strict=True)
         return tuple(answer for answer, is_out in names if not is_out)
 
@@ -122,7 +132,7 @@ class RatioBand:
     @cached_property
     def _answered(self) -> float:
         """Estimate of ``1 - f``."""
-        return 1 - float(self.of_all.values[self.missing])
+        return 1 - float(self.of_all.values[list(self.missing)].sum())
 
     @cached_property
     def _ratios(self) -> Float:
@@ -143,8 +153,8 @@ class RatioBand:
         return self._with_missing(spread, self.of_all.errors)
 
     def _with_missing(self, of_ratios: Float, of_all: Float) -> Float:
-        """What is there for each ratio, and for the share of missing answers."""
-        return np.concatenate([of_ratios, of_all[[self.missing]][: int(self.has_missing)]])
+        """What is there for each ratio, and for the shares of people without an answer."""
+        return np.concatenate([of_ratios, of_all[list(self.missing)][: self.shown]])
 
     @property
     def covariance(self) -> None:
@@ -165,16 +175,19 @@ class RatioBand:
         """The least and the largest number of those who answered; shares are from 0 to 1."""
         numbers = self._answered_numbers[self.rows]
         ends = np.stack([numbers.min(axis=1), numbers.max(axis=1)], axis=-1)
-        of_all = np.broadcast_to([0.0, 1.0], (self.missing + 1, 2))
+        of_all = np.broadcast_to([0.0, 1.0], (max(self.missing) + 1, 2))
         return self._with_missing(ends, of_all)
 
     @cached_property
     def _second_moments(self) -> tuple[Float, Float, Float]:
         # (v - t (1 - u))^2 = v^2 + 2 t (v u - v) + t^2 (u^2 - 2 u + 1) for values v, u in a, f
         wanted = self.source.wanted
-        squares, products = self.source.second_moments(self.missing)
+        moments = [self.source.second_moments(place) for place in self.missing]
+        squares = moments[0][0]
+        products = sum(each for _, each in moments)  # with u, the sum over those without an answer
         linear = 2 * (products[self.rows] - wanted[self.rows])
-        return squares[self.rows], linear, squares[self.missing] - 2 * wanted[self.missing] + 1
+        square = products[list(self.missing)].sum(axis=0)
+        return squares[self.rows], linear, square - 2 * self._is_missing + 1
 
     @cached_property
     def _of_sample(self) -> SampledNumbers | None:
@@ -183,7 +196,9 @@ class RatioBand:
             return None
         t = np.nan_to_num(self._ratios)[:, None]
         values, wanted, channel = self.source.estimator, self.source.wanted, self._channel
-        values, wanted = (each[self.rows] + t * each[self.missing] for each in (values, wanted))
+        values, wanted = (
+            each[self.rows] + t * each[list(self.missing)].sum(axis=0) for each in (values, wanted)
+        )
         noise = ReportNoise.of(values, wanted, channel, self.source.left_inverse)
         return SampledNumbers(self.counts.sampled, values - t, self.counts.total, noise)
 
@@ -202,8 +217,7 @@ class RatioBand:
         """How much each person of a sample moves the ratios and the share of missing answers."""
         if self._of_sample is None or self.of_all.influence is None:
             return None
-        rows = np.zeros((int(self.has_missing), len(self.of_all.values)))
-        rows[:, self.missing] = 1.0
+        rows = np.eye(len(self.of_all.values))[list(self.missing)][: self.shown]
         ratios = self._of_sample.influence.parts
         last = self.of_all.influence.contrast(rows)
         parts = [
@@ -235,20 +249,22 @@ class RatioBand:
         """Variances of one person's values in ``a - t (1 - f)`` if their means are 0."""
         constant, linear, square = self._second_moments
         second = constant + t[:, None] * linear + t[:, None] ** 2 * square
-        is_missing = self.source.wanted[self.missing]
-        wanted = self.source.wanted[self.rows] - t[:, None] * (1 - is_missing)
+        wanted = self.source.wanted[self.rows] - t[:, None] * (1 - self._is_missing)
         return null_variances(wanted, second, self._frequencies)
 
     def ends(self, z: Any) -> Float:
-        """Ends of the score intervals, shape (k, 2), by bisection, and those of the share of
-        missing answers.
+        """Ends of the score intervals, shape (k, 2), by bisection, and those of the shares of
+        people without an answer.
         """
         low, high = self.possible[: len(self.rows)].T
         span = high - low
         far = np.stack([np.fmin(self._ratios, low - span), np.fmax(self._ratios, high + span)])
         near = np.broadcast_to(self._ratios, far.shape)
         quantile = student_quantile(z if np.ndim(z) == 0 else z[: len(self.rows)], self.freedom)
-        last = z if np.ndim(z) == 0 else z[-1]
+        of_all = z
+        if np.ndim(z):  # one for each number; those of the ratios are not used
+            of_all = np.zeros(len(self.of_all.values))
+            of_all[list(self.missing)[: self.shown]] = z[len(self.rows) :]
         for _ in range(STEPS if self._answered > 0 else 0):
             middle = (near + far) / 2
             spread = np.stack([self._scales.interval * self._variances(side) for side in middle])
@@ -256,7 +272,7 @@ class RatioBand:
             is_out = distance > quantile * quantile * spread
             near = np.where(is_out, near, middle)
             far = np.where(is_out, middle, far)
-        return self._with_missing(far.T, self.of_all.ends(last))
+        return self._with_missing(far.T, self.of_all.ends(of_all))
 
     def contrast(self, matrix: Float) -> Band:
         """Sums of the ratios are ratios of sums, with intervals of the same kind.
@@ -272,9 +288,10 @@ class RatioBand:
             return MultiplesBand.of(self, matrix)
         sums = np.zeros((len(matrix) + 1, len(self.of_all.values)))
         sums[:-1, self.rows] = matrix[:, :size]
-        sums[-1, self.missing] = 1.0
+        sums[-1, list(self.missing)] = 1.0
         source = Sums(self.source, sums)
-        return type(self)(self.of_all.contrast(sums), source, self.counts, len(matrix), False)
+        last = (len(matrix),)
+        return type(self)(self.of_all.contrast(sums), source, self.counts, last, False)
 
 
 class FollowersBand(RatioBand):
@@ -288,7 +305,8 @@ class FollowersBand(RatioBand):
         if self.counts.sampled is not None or not self._answered > 0:
             return super().errors
         values = self.source.estimator
-        deviations = values[self.rows] - self._ratios[:, None] * (1 - values[self.missing])
+        answered = 1 - values[list(self.missing)].sum(axis=0)
+        deviations = values[self.rows] - self._ratios[:, None] * answered
         spread = deviations**2 @ (self.counts.squares / self.counts.total**2)
         return self._with_missing(np.sqrt(spread) / self._answered, self.of_all.errors)
 

@@ -504,15 +504,16 @@ class ListedSource(ReportSource):
         place = whole_number(place, "place", 0, len(values) - 1)
         return values**2 @ self.channel.T, (values * values[place]) @ self.channel.T
 
-    def ratio_squares(self, counts: Counts, rows: Any, missing: int, ratios: Float) -> Float:
+    def ratio_squares(self, counts: Counts, rows: Any, missing: Any, ratios: Float) -> Float:
         """Mean squares of ``v_i - t_i (1 - v_missing)`` over the reports, for the numbers ``i`` of
-        some rows and their ratios ``t_i`` among those who answered.
+        some rows and their ratios ``t_i`` among those who answered; ``v_missing`` is the sum over
+        the numbers of people without an answer.
         """
         counts = self.own_counts(counts).require_some()
         rows, missing = read_rows(self, rows, missing)
         ratios = shaped_array(ratios, "ratios", len(rows))
         values = self.estimator
-        squares = (values[rows] - ratios[:, None] * (1 - values[missing])) ** 2
+        squares = (values[rows] - ratios[:, None] * (1 - values[missing].sum(axis=0))) ** 2
         return np.asarray(squares @ (counts.values / counts.total))
 
     def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
@@ -620,11 +621,13 @@ def counts_by(
     return count_frame(source, table, column, weights, missing, by)
 
 
-def read_rows(source: ReportSource, rows: Any, missing: Any) -> tuple[Int, int]:
-    """Read positions of some numbers of a source, and that of the number for a missing answer."""
+def read_rows(source: ReportSource, rows: Any, missing: Any) -> tuple[Int, Int]:
+    """Read positions of some numbers of a source, and those of the numbers of people without an
+    answer.
+    """
     k = len(source.names)
-    missing = whole_number(missing, "the number for a missing answer", 0, k - 1)
-    return positions(rows, "positions of numbers", None, k), missing
+    excluded = positions(np.atleast_1d(missing), "the numbers of missing answers", None, k)
+    return positions(rows, "positions of numbers", None, k), excluded
 
 
 def source_of(source: Any, where: str) -> ReportSource:

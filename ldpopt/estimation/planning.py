@@ -7,22 +7,26 @@ respondent drawn at random from answers of distribution ``p`` the variance of th
 .. math:: \sigma^2(p) = \sum_x p_x b_x - \Big( \sum_x p_x w_x \Big)^2,
           \qquad b_x = \sum_y P(y \mid x) \, v_y^2,
 
-and ``N`` people give a half-width of :math:`z \sigma / \sqrt N`.
+and ``N`` people give a half-width of :math:`z \sigma / \sqrt N`. A number ``t = a / D`` among the
+share ``D`` of people who were asked and answered has the variance of :math:`(v_a - t v_D) / D`.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.estimation.counts import ReportSource, source_of
+from ldpopt.estimation.counts import ListedSource, ReportSource, source_of
 from ldpopt.estimation.intervals import interval_quantile
+from ldpopt.estimation.linear import linear_variances
 from ldpopt.foundation.labelled import is_labelled, read_labelled
 from ldpopt.foundation.numbers import Float, percentage, real_array, short_repr, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
 
+MIXTURES = 101  # shares of one of two answers at which the variance of a ratio is computed
 Source = Mechanism | ReportSource
 
 MOST_PEOPLE = 1e15
@@ -176,3 +180,42 @@ def plan_sample(
     """
     plan = precision(source, confidence=confidence, prior=prior, simultaneous=simultaneous)
     return int(plan.people(half_width).max())
+
+
+def ratio_variances(
+    source: ListedSource, excluded: Sequence[int], priors: Float, prior: Float | None
+) -> Float:
+    r"""Variances of one value in :math:`t = a / D`, shape (k,), with ``D`` the share of the
+    people who are in none of the ``excluded`` numbers; of these numbers their own.
+
+    ``priors`` has a distribution of the source's answers for each answer of the question, and
+    ``prior`` is that of these answers; default: for each number the worst of two answers.
+    """
+    excluded = list(excluded)
+    second = source.channel
+    values, wanted = source.estimator, source.wanted
+    in_all = 1 - values[excluded].sum(axis=0)
+    share = 1 - wanted[excluded].sum(axis=0)
+
+    def of(distribution: Float) -> Float:
+        those = float(share @ distribution)
+        if not those > 0:
+            return np.zeros(len(values))
+        t = (wanted @ distribution / those)[:, None]
+        return np.asarray((values - t * in_all) ** 2 @ second.T @ distribution / those**2)
+
+    size = len(priors)
+    if prior is not None:
+        mixtures = [prior @ priors]
+    else:
+        pairs = combinations(range(size), 2)
+        steps = np.linspace(0, 1, MIXTURES)
+        mixtures = [s * priors[x] + (1 - s) * priors[y] for x, y in pairs for s in steps]
+    if not any(share @ each > 0 for each in mixtures):
+        raise StatementError(
+            "nobody is asked the question", code="nobody-asked", do="guess other shares"
+        )
+    found = np.max([of(each) for each in mixtures], axis=0)
+    known = None if prior is None else mixtures[0]
+    found[excluded] = linear_variances(second, values[excluded], wanted[excluded], known)
+    return np.asarray(found)

@@ -8,6 +8,7 @@ import math
 import os
 import sys
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -150,37 +151,76 @@ def count_file(
     for name, (source, _) in columns.items():
         require_drawn_by(path, name, source.digest)
     with reading(path) as table:
-        kept = "keep it beside the reports when they are drawn (`privatize --keep`); "
-        clear = [by, *(source.beside for source, _ in columns.values())]
-        coded = {name: position_of(table, name) for name in columns}
-        beside = {name: position_of(table, name, kept) for name in clear if name is not None}
-        weighing = [] if weights is None else [position_of(table, weights)]
-        counters = {
-            name: _ColumnCounter.of_file(table, name, source, missing)
-            for name, (source, missing) in columns.items()
-        }
-        row = table.first_row
-        for batch in batches_of(table, [*coded.values(), *beside.values()], weighing):
-            parts = dict(zip(beside, batch[len(coded) :], strict=False))
-            where = f"{table.name}, column {weights}"
-            numbers = read_weights(batch[-1], where, row) if weighing else None
-            groups = None
-            if by is not None:
-                about = f"{table.name}, column {by}", table.is_text(beside[by])
-                groups = _groups(parts[by], *about)
-            for counter, part in zip(counters.values(), batch, strict=False):
-                channels = None if counter.beside is None else parts[counter.beside]
-                counter.add(part, numbers, row, groups, channels)
-            row += len(batch[0])
-        return {name: counter.finished() for name, counter in counters.items()}
+        if isinstance(table, DatabaseRows):
+            with suppress(StatementError), table.at_one_moment():  # below it gets its row
+                return _count_database(table, columns, weights, by)
+        return _count_columns(table, columns, weights, by)
 
 
-def batches_of(table: Any, coded: list[int], kept: list[int]) -> Iterator[list[Any]]:
+def _count_database(
+    table: DatabaseRows,
+    columns: Mapping[str, tuple[ReportSource, Missing]],
+    weights: str | None,
+    by: str | None,
+) -> dict[str, dict[Hashable, Counts]]:
+    """Count columns of a database: those of labels by equal rows, which the database counts, and
+    those of sets, few of which are equal, in one pass.
+    """
+    counts: dict[str, dict[Hashable, Counts]] = {}
+    listed = {}
+    for name, column in columns.items():
+        if column[0].codec.form == "labels":
+            counts |= _count_columns(table, {name: column}, weights, by, are_equal=True)
+        else:
+            listed[name] = column
+    counts |= _count_columns(table, listed, weights, by) if listed else {}
+    return {name: counts[name] for name in columns}
+
+
+def _count_columns(
+    table: Any,
+    columns: Mapping[str, tuple[ReportSource, Missing]],
+    weights: str | None,
+    by: str | None,
+    *,
+    are_equal: bool = False,
+) -> dict[str, dict[Hashable, Counts]]:
+    """Count columns of an open table in one pass; with ``are_equal`` the database brings equal rows
+    together.
+    """
+    kept = "keep it beside the reports when they are drawn (`privatize --keep`); "
+    clear = [by, *(source.beside for source, _ in columns.values())]
+    coded = {name: position_of(table, name) for name in columns}
+    beside = {name: position_of(table, name, kept) for name in clear if name is not None}
+    weighing = [] if weights is None else [position_of(table, weights)]
+    counters = {
+        name: _ColumnCounter.of_file(table, name, source, missing)
+        for name, (source, missing) in columns.items()
+    }
+    row = table.first_row
+    for batch in batches_of(table, [*coded.values(), *beside.values()], weighing, are_equal):
+        parts = dict(zip(beside, batch[len(coded) :], strict=False))
+        where = f"{table.name}, column {weights}"
+        numbers = read_weights(batch[-1], where, row) if weighing else None
+        groups = None
+        if by is not None:
+            about = f"{table.name}, column {by}", table.is_text(beside[by])
+            groups = _groups(parts[by], *about)
+        for counter, part in zip(counters.values(), batch, strict=False):
+            channels = None if counter.beside is None else parts[counter.beside]
+            counter.add(part, numbers, row, groups, channels)
+        row += len(batch[0])
+    return {name: counter.finished() for name, counter in counters.items()}
+
+
+def batches_of(
+    table: Any, coded: list[int], kept: list[int], are_equal: bool = False
+) -> Iterator[list[Any]]:
     """Columns of a file or database in batches, the coded and the kept ones; those of a database
-    need no arrow.
+    need no arrow, and with ``are_equal`` equal rows come together.
     """
     if isinstance(table, DatabaseRows):
-        return table.texts([*coded, *kept])
+        return table.equal_rows([*coded, *kept]) if are_equal else table.texts([*coded, *kept])
     batches: Iterator[list[Any]] = table.batches(coded, kept)
     return batches
 

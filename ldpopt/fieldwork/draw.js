@@ -74,13 +74,40 @@ export const LAWS = {
 };
 const lawOf = (column) => LAWS[Object.keys(LAWS).find((key) => column[key])];
 
+/** Whether a text is a number of a question, in digits without leading zeros. */
+function isNumber({ number }, text) {
+  if (!number || !/^(0|[1-9][0-9]{0,8})$/.test(text)) return false;
+  const { least, most, step } = number;  // classes have no least: of them the text is an answer
+  return isWhole(Number(text), least, most) && (text - least) % step === 0;
+}
+
+/** The points to which a column rounds the numbers of one of its questions; undefined where it rounds none. */
+const gridOf = ({ of, grid, grids = {} }, name) => (of.length === 1 ? grid : grids[name]);
+
+/** One of the two points around a number, at random, so that their mean is the number. */
+function roundedPlace(points, number, words) {
+  const lower = Math.min(points.filter((point) => point <= number).length, points.length - 1) - 1;
+  return lower + (below(points[lower + 1] - points[lower], words) < number - points[lower]);
+}
+
+/** The code of an answer: its place among the answers, which come after the points of a grid; null where there is none. */
+function codeOf({ answers }, points, answer, words) {
+  if (answer === undefined || answer === null) return answer === null ? MISSING : null;
+  const code = answers.indexOf(answer);
+  return points && code < 0 ? roundedPlace(points, Number(answer), words) : code + (points?.length ?? 0);
+}
+
 /** Refuse a column that is not of a mechanism: a damaged form must not draw. */
 export function requireColumn(name, column, questions) {
-  const { of, paths, patterns } = column, counts = of.map((one) => questions[one].answers.length);
+  const { of, paths, patterns } = column, grids = of.map((one) => gridOf(column, one));
+  const counts = of.map((one, place) => questions[one].answers.length + (grids[place]?.length ?? 0));
+  const isGrid = (points, place) => points === undefined || (points.length > 1
+    && points.every((point, k) => isNumber(questions[of[place]], `${point}`) && (k === 0 || points[k - 1] < point))
+    && points[0] === questions[of[place]].number.least && points.at(-1) === questions[of[place]].number.most);
   const isPath = (path) => path.length === of.length
     && path.every((code, place) => code === null || isWhole(code, 0, counts[place] - 1));
   const isRead = paths ? paths.every(isPath) && new Set(paths.map(String)).size === paths.length : patterns || of.length === 1;
-  if (!isRead || !lawOf(column)?.isSound(column, counts, paths ? paths.length : counts[0]))
+  if (!isRead || !grids.every(isGrid) || !lawOf(column)?.isSound(column, counts, paths ? paths.length : counts[0]))
     throw new Error(`column ${name}: these are not the masses of a mechanism`);
 }
 
@@ -90,8 +117,8 @@ export function requireForm(form) {
   if (format !== FORMAT || !SCHEMES.includes(scheme))
     throw new Error(`the form is "${format}" with the scheme "${scheme}", which this module does not draw`);
   const names = Object.keys(questions), read = Object.values(columns).flatMap(({ of }) => of);
-  const isKnown = ({ answers, not_asked, otherwise }) =>
-    [not_asked, otherwise].every((text) => text === undefined || answers.includes(text));
+  const isKnown = (question) => [question.not_asked, question.otherwise].every((text) =>
+    text === undefined || question.answers.includes(text) || isNumber(question, text));
   if (read.length !== names.length || !names.every((name) => read.includes(name)) || !Object.values(questions).every(isKnown))
     throw new Error("the form has a question in no column or in two, or fills in what is no answer");
   applies(form, {});  // refuses conditions on questions that are not there, and circles of them
@@ -122,15 +149,16 @@ export function applies({ questions }, answers) {
   return Object.fromEntries(Object.keys(questions).map((name) => [name, isAsked(name)]));
 }
 
-/** The code of the answer to a question; null where it is not asked, MISSING where no answer may be. */
-function codeOf(name, { answers, missing, missing_answer, not_asked, otherwise }, isAsked, given) {
+/** The text of the answer to a question; undefined where it is not asked, null where no answer may be. */
+function answerOf(name, question, isAsked, given) {
+  const { answers, missing, missing_answer, not_asked, otherwise } = question;
   let answer = isAsked ? given ?? missing_answer : not_asked;
   if (!isAsked && otherwise !== undefined) answer = isAsked === null ? missing_answer : otherwise;
-  if (answer === undefined) return null;
   if (answer === null && missing === "refuse") throw new Error(`question ${name} has no answer`);
-  if (answer !== null && (!answers.includes(answer) || (isAsked && answer === not_asked)))
+  if (answer === undefined || answer === null) return answer;
+  if (!(answers.includes(answer) || isNumber(question, answer)) || (isAsked && answer === not_asked))
     throw new Error("this is not one of the answers");
-  return answers.indexOf(answer);
+  return answer;
 }
 
 /** The report of answers by their codes, as the text that a table of reports has; null where one of them is missing. */
@@ -182,11 +210,12 @@ function drawnColumns(form, names, words) {
 export function drawAll(form, answers, names = asked(form), words = secureWords) {
   requireForm(form);
   const given = new Map(Object.entries(answers)), isAsked = applies(form, answers);
-  const codes = new Map(names.map((name) => [name, codeOf(name, form.questions[name], isAsked[name], given.get(name))]));
+  const found = new Map(names.map((name) => [name, answerOf(name, form.questions[name], isAsked[name], given.get(name))]));
   const drawn = drawnColumns(form, names, words);
   if (drawn.length === 0) throw new Error("these are not the questions of one page");
   return Object.fromEntries(Object.entries(form.columns).map(([name, column]) => {
-    if (drawn.includes(name)) return [name, draw(column, column.of.map((one) => codes.get(one)), words)];
+    const code = (one) => codeOf(form.questions[one], gridOf(column, one), found.get(one), words);
+    if (drawn.includes(name)) return [name, draw(column, column.of.map(code), words)];
     return [name, form.scheme === "fake_data" ? drawFake(column, words) : null];
   }));
 }

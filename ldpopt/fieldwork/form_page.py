@@ -6,40 +6,27 @@ import base64
 import hashlib
 import json
 import re
-import tomllib
-from fractions import Fraction
-from itertools import product
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
 from ldpopt.errors import StatementError
+from ldpopt.fieldwork.frame_words import Words
 from ldpopt.fieldwork.messages import message_bytes
-from ldpopt.fieldwork.sentences import (
-    BOUND,
-    ESTIMATES,
-    RANDOM,
-    SCHEME,
-    UNANSWERED,
-    WAVES,
-    PromiseFacts,
-)
+from ldpopt.fieldwork.page_data import page_questions, page_texts
 from ldpopt.foundation.display import filled
-from ldpopt.foundation.labels import nearest
-from ldpopt.foundation.numbers import require_kind, require_text, short_repr, truth
-from ldpopt.foundation.sentences import Topic, at_most_text
+from ldpopt.foundation.numbers import require_kind, short_repr, truth
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.surveys.form import form_digest
-from ldpopt.surveys.joint import JOINT
 from ldpopt.surveys.survey import Survey
-from ldpopt.surveys.ticks import NONE, SEPARATOR
 
 HERE = Path(__file__).parent
-LANGUAGES = tuple(sorted(path.stem for path in (HERE / "words").glob("*.toml")))
-MAX_BUTTONS = 12  # largest number of answers that are buttons; more are a menu
-PLACE = re.compile(r"\{(\w+)\}")
-USED_BY_SCRIPT = re.compile(r"\bwords\.(\w+)")
+SCRIPTS = ("outbox.js", "answers.js", "ask.js", "receipt.js", "page.js")
+COMMENT = re.compile(r"^ */\*\*[\s\S]*?\*/\n|^ *//.*\n|  // .*$|^\n", re.MULTILINE)
+USED_BY_SCRIPT = re.compile(r"\bwords(?:\(\))?\.(\w+)")
+USED_BY_TEMPLATE = re.compile(r"data-word=\"(\w+)\"")
 # Where reports are sent: a page of the web, or a path on the server of this page
 WEB_ADDRESS = re.compile(
     r"https?://[\w.-]+(:\d{1,5})?(/[\w.~!$&*+=:@%/-]*)?(\?[\w.~!$&*+=:@%/?-]*)?", re.ASCII
@@ -47,7 +34,6 @@ WEB_ADDRESS = re.compile(
 PATH = re.compile(r"/?[\w.~-]+(/[\w.~-]+)*", re.ASCII)
 # What stands before the first slash of an address without https://; "." and ".." are folders
 HOST = re.compile(r"localhost|(?=.*\w).*[.:].*", re.ASCII | re.IGNORECASE)
-Words = dict[str, str]
 
 
 def page(
@@ -60,10 +46,11 @@ def page(
     r"""Return the page for respondents as HTML: it draws the reports on the device where the
     answers are given.
 
-    The page shows, rounded up, how far a report and all reports of a person can change the odds of
-    two answers,
+    The page shows, rounded up, how often a guess with the probability :math:`p` is right at most
+    after a report, and after all reports of a person,
 
-    .. math:: \max_i e^{\epsilon_i}, \qquad \prod_i e^{\epsilon_i} .
+    .. math:: \frac{a p}{1 - p + a p}, \qquad a = \max_i e^{\epsilon_i}, \quad
+        a = \prod_i e^{\epsilon_i} .
 
     Parameters
     ----------
@@ -75,8 +62,9 @@ def page(
         Default: that of the survey's words; with ``""`` nothing is sent, and the respondent passes
         the report on.
     language : str, optional
-        ``"en"``, ``"de"``, ``"fr"``, or the language that the survey has all words for. Default:
-        that of the survey's words.
+        The only language of the page: ``"en"``, ``"de"``, ``"fr"``, or one that the survey has all
+        words for. Default: all languages of the survey's words; readers change between them, and
+        begin with one that their browser asks for.
     invited : bool
         Whether the collector keeps reports with an invitation only. The page then asks nobody whose
         link has none. Default: ``False``.
@@ -96,8 +84,8 @@ def page(
     Notes
     -----
     A content security policy admits the page's own script and style by their hashes, and
-    connections to ``to`` only. About 30 KB and the masses. Threats: docs, "What is promised";
-    source: docs, "Fieldwork".
+    connections to ``to`` only. About 65 KB, the masses, and 10 KB a further language. Threats:
+    docs, "What is promised"; source: docs, "Fieldwork".
 
     Examples
     --------
@@ -105,7 +93,7 @@ def page(
     >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
     >>> address = "https://collect.example.org/reports"
     >>> text = page(Survey({"smokes": coin}), to=address)
-    >>> text == page(Survey({"smokes": coin}), to=address), "at most 3 times" in text
+    >>> text == page(Survey({"smokes": coin}), to=address), "at most 75 of 100" in text
     (True, True)
     """
     require_kind(survey, Survey, "page()")
@@ -118,45 +106,75 @@ def page(
     form = survey.form()
     stated = survey.words
     to = stated.to if to is None else to
-    language = stated.language if language is None else language
-    words = read_words(language, survey)
-    questions = [_question(name, asked, survey, words) for name, asked in form["questions"].items()]
+    languages = page_texts(survey, language)
+    first = next(iter(languages))
     script = _script(form)
-    digest = form_digest(form)
-    keys = ("name", "text", "answers", "ticks")
-    shown = [
-        {key: question[key] for key in keys if key != "ticks" or question[key]}
-        for question in questions
-    ]
-    data = {"form": form, "digest": digest, "wording": stated.digest, "bytes": message_bytes(form)}
-    data |= {"to": to, "invited": truth(invited, "invited")}
-    data |= {"shared": stated.shared, "shown": shown}
-    data["parts"] = shown if survey.joint is None else [_joint_part(survey, shown, words)]
-    data["words"] = {key: words[key] for key in sorted(set(USED_BY_SCRIPT.findall(script)))}
+    policy = f"script-src '{_hash(script)}'"
+    data = {
+        "form": form,
+        "digest": form_digest(form),
+        "wording": stated.digest,
+        "bytes": message_bytes(form),
+        "to": to,
+        "invited": truth(invited, "invited"),
+        "shared": stated.shared,
+        "questions": page_questions(survey),
+        "agreement": _agreement(survey),
+        "languages": _for_script(languages, script),
+    }
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    words, texts = languages[first]
     return filled(
         HERE,
-        **_frame(survey, digest, language, words, f"script-src '{_hash(script)}'", _source(to)),
+        **_frame(survey, first, words, texts, policy, _source(to)),
+        **{key: texts[key] for key in ("until", "promise", "consent", "retention")},
         script=script,
         data=text,
         to=to,
-        until=fill(words["until"], date=stated.until) if stated.until else "",
-        promise=_promise(survey, words),
-        questions=questions,
-        consent=stated.first.consent,
     )
 
 
+def _for_script(
+    languages: Mapping[str, tuple[Words, dict[str, Any]]], script: str
+) -> dict[str, dict[str, Any]]:
+    """What the script needs of each language: all of it, if readers can change to another one."""
+    used = set(USED_BY_SCRIPT.findall(script))
+    written = {"title", "consent", "contact", "retention", "until", "promise"}
+    if len(languages) > 1:
+        template = (HERE / "page.html.j2").read_text(encoding="utf-8")
+        used |= set(USED_BY_TEMPLATE.findall(template))
+        written = set()
+    return {
+        code: {
+            "words": {key: words[key] for key in sorted(used)},
+            "texts": {key: text for key, text in texts.items() if text and key not in written},
+        }
+        for code, (words, texts) in languages.items()
+    }
+
+
+def _agreement(survey: Survey) -> int:
+    """The probability that an answer in a joint pattern is true, in units of ``2**-53``."""
+    drawn = None if survey.joint is None else survey.joint.randomizer
+    return int((1 + drawn.pattern.bias) / 2 * 2**53) if isinstance(drawn, YesNoPatterns) else 0
+
+
 def closed_page(survey: Survey, language: str | None = None) -> str:
-    """The page after the last day: without questions, and without a script."""
-    language = survey.words.language if language is None else language
-    words = read_words(language, survey)
-    frame = _frame(survey, form_digest(survey.form()), language, words, "script-src 'none'")
-    return filled(HERE, "closed", **frame)
+    """The page after the last day, in all languages: without questions, and without a script."""
+    languages = page_texts(survey, language)
+    first = next(iter(languages))
+    ended = {code: (words["direction"], words["ended"]) for code, (words, _) in languages.items()}
+    frame = _frame(survey, first, *languages[first], "script-src 'none'")
+    return filled(HERE, "closed", ended=ended, **frame)
 
 
 def _frame(
-    survey: Survey, digest: str, language: str, words: Words, scripts: str, connect: str = "'none'"
+    survey: Survey,
+    language: str,
+    words: Words,
+    texts: dict[str, Any],
+    scripts: str,
+    connect: str = "'none'",
 ) -> dict[str, Any]:
     """What every page has: head, policy, and the fingerprints."""
     style = (HERE / "page.css").read_text(encoding="utf-8")
@@ -170,18 +188,20 @@ def _frame(
         "policy": policy,
         "style": style,
         "language": language,
-        "title": survey.title or words["untitled"],
-        "digest": digest,
+        "title": texts["title"],
+        "digest": form_digest(survey.form()),
         "wording": survey.words_digest,
-        "contact": survey.words.first.contact,
+        "contact": texts["contact"],
     }
 
 
 def _script(form: dict[str, Any]) -> str:
-    """All modules as one, since a page cannot import a part of itself."""
+    """All modules as one, since a page cannot import a part of itself; without comments, which are
+    in the files.
+    """
     parts = [draw_module(form)]
-    parts += [(HERE / name).read_text(encoding="utf-8") for name in ("outbox.js", "page.js")]
-    body = re.sub(r"^export ", "", "\n".join(parts), flags=re.MULTILINE)
+    parts += [(HERE / name).read_text(encoding="utf-8") for name in SCRIPTS]
+    body = re.sub(r"^export ", "", COMMENT.sub("", "\n".join(parts)), flags=re.MULTILINE)
     return f'"use strict";\n(() => {{\n{body}}})();\n'
 
 
@@ -194,51 +214,6 @@ def draw_module(form: dict[str, Any]) -> str:
         joint = (HERE / "joint.js").read_text(encoding="utf-8")
         module += re.sub(r"^import .*\n", "", joint, flags=re.MULTILINE)
     return module
-
-
-def read_words(language: str, survey: Survey) -> Words:
-    """Return the words of a language, with those of the survey if it is in this language."""
-    require_text(language, "language")
-    names = (language, language.split("-")[0])
-    known = next((name for name in names if name in LANGUAGES), None)
-    reference = _words_file("en")
-    words = {} if known is None else _words_file(known)
-    stated = survey.words.in_language(language).words
-    for key, text in stated.items():
-        _require_word(key, text, reference)
-    words |= stated
-    if missing := [key for key in reference if key not in words]:
-        raise StatementError(
-            f"the page has no language {short_repr(language)}: {len(missing)} words are "
-            f"missing, as {missing[0]!r}",
-            code="language",
-            do=f"use {', '.join(LANGUAGES)}, or give all words in [form.words]",
-        )
-    return words
-
-
-def _require_word(key: str, text: str, reference: Words) -> None:
-    """Refuse a word that the page does not have, or without the places for its numbers."""
-    if key not in reference:
-        raise StatementError(
-            f"the page has no word {key!r}",
-            code="word",
-            where="form.words",
-            do=nearest(key, reference),
-        )
-    places = PLACE.findall(reference[key])
-    if set(PLACE.findall(text)) != set(places):
-        shown = " ".join(f"{{{place}}}" for place in places) or "no places in braces"
-        raise StatementError(
-            f"the word {key!r} lacks a place for a number, or has another",
-            code="place",
-            where="form.words",
-            do=f"use {shown}",
-        )
-
-
-def _words_file(language: str) -> Words:
-    return tomllib.loads((HERE / "words" / f"{language}.toml").read_text(encoding="utf-8"))
 
 
 def _hash(text: str) -> str:
@@ -268,91 +243,3 @@ def _source(to: str) -> str:
         code="address",
         do='give one such as "https://collect.example.org/reports", or a path such as "reports"',
     )
-
-
-def _question(name: str, asked: dict[str, Any], survey: Survey, words: Words) -> dict[str, Any]:
-    """What the template and the script show of a question."""
-    stated = survey.words.first.questions.get(name)
-    ticks = getattr(survey.questions[name], "ticks", ())
-    stated_texts = {} if stated is None else stated.answers
-    decline = asked["missing_answer"]
-    texts = {decline: words["no_answer"]} | ({NONE: words["none"]} if ticks else {})
-    texts |= stated_texts
-    answers = [texts.get(text, text) for text in asked["answers"]]
-    hint = words["may_decline"] if decline is not None else ""
-    if asked["missing"] == "leave_out":
-        hint = words["may_leave_out"]
-    if ticks:
-        answers = [
-            " + ".join(texts.get(tick, tick) for tick in text.split(SEPARATOR))
-            for text in asked["answers"]
-        ]
-        choices: list[tuple[Any, str]] = [
-            (tick, texts.get(tick, tick)) for tick in ticks if tick != decline
-        ]
-        choices += [(tick, texts[tick]) for tick in (NONE, decline) if tick is not None]
-        hint = " ".join(filter(None, (words["several"], hint)))
-    else:
-        choices = list(enumerate(answers))
-        # no answer comes last
-        choices.sort(key=lambda choice: asked["answers"][choice[0]] == decline)
-        choices += [("", words["leave_out"])] if asked["missing"] == "leave_out" else []
-    return {
-        "name": name,
-        "text": _question_text(survey, name),
-        "answers": answers,
-        "choices": choices,
-        "ticks": list(ticks),
-        "is_menu": not ticks and len(choices) > MAX_BUTTONS,
-        "hint": hint,
-    }
-
-
-def _joint_part(survey: Survey, shown: list[dict[str, Any]], words: Words) -> dict[str, Any]:
-    """What the script shows of a joint report: the answers that the report names, or the rows of
-    its channel.
-    """
-    part = {"name": JOINT, "text": words["together"]}
-    drawn = survey.asked[JOINT].randomizer
-    if isinstance(drawn, YesNoPatterns):
-        named = [
-            f"{question['text']} {answer}" for question in shown for answer in question["answers"]
-        ]
-        return part | {"answers": named, "agreement": int((1 + drawn.pattern.bias) / 2 * 2**53)}
-    combinations = product(*(question["answers"] for question in shown))
-    return part | {"answers": [" + ".join(row) for row in combinations]}
-
-
-def _promise(survey: Survey, words: Words) -> list[str]:
-    """The sentences that are true of the survey, with numbers from the exact odds."""
-    wave = survey.words.wave
-    facts = PromiseFacts(survey, survey.words.waves or wave)
-    total = bound_text(facts.total, words)
-    in_all = bound_text(facts.total**facts.waves, words)
-    said: list[tuple[Topic, dict[str, Any]]] = [
-        (RANDOM, {}),
-        (SCHEME, {"count": facts.count}),
-        (BOUND, {"odds": bound_text(facts.odds, words), "total": total}),
-        (WAVES, {"wave": wave, "waves": facts.waves, "total": in_all}),
-    ]
-    # a joint report shows only that one of them was left out
-    shown = survey.unprotected if survey.joint is None else survey.unprotected[:1]
-    said += [(UNANSWERED, {"question": _question_text(survey, name)}) for name in shown]
-    said += [(ESTIMATES, {})]
-    return [fill(words[key], **numbers) for topic, numbers in said if (key := topic.say(facts))]
-
-
-def _question_text(survey: Survey, name: str) -> str:
-    """The question as it is asked; without words for it, its name."""
-    stated = survey.words.first.questions.get(name)
-    return (stated.text if stated else "") or name
-
-
-def fill(text: str, **values: object) -> str:
-    """Replace the places of a text, such as ``{odds}``; other braces stay."""
-    return PLACE.sub(lambda place: str(values[place[1]]), text)
-
-
-def bound_text(ratio: Fraction, words: Words) -> str:
-    """A number of three digits that is not below the ratio, as the language writes numbers."""
-    return at_most_text(ratio, words["thousands"], words["decimal"])

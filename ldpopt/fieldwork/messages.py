@@ -6,10 +6,11 @@ import hashlib
 import json
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ldpopt.foundation.files import parse_strictly
+from ldpopt.surveys.fields import MAX_WEIGHT, is_value
 from ldpopt.surveys.form import form_digest
 
 RANDOM = re.compile(r"[0-9a-f]{32}")  # an id or an invitation: 128 random bits
@@ -24,11 +25,14 @@ class InvalidMessageError(ValueError):
 
 @dataclass(frozen=True)
 class Message:
-    """The reports of one person, None if there is none, under the id that the device drew."""
+    """The reports of one person, None if there is none, under the id that the device drew, and the
+    fields that came with the person's link.
+    """
 
     id: str
     reports: dict[str, str | None]
     invitation: str | None = None  # its hash; None if no invitations are used
+    fields: dict[str, str] = field(default_factory=dict)
 
 
 def hash_of(invitation: str) -> str:
@@ -46,7 +50,13 @@ def message_bytes(form: dict[str, Any], *, escaped: bool = False) -> int:
         return len(json.dumps(part, ensure_ascii=escaped, separators=(",", ":")).encode())
 
     reports = {name: max(_candidates(form, name), key=size) for name in form["columns"]}
-    return size({"reports": reports} | {part: digits * "0" for part, digits in HEX.items()})
+    longest: dict[str, Any] = {"reports": reports}
+    if fields := form.get("fields"):
+        weight = MAX_WEIGHT * "0"
+        longest["fields"] = {
+            name: max(values, key=size, default=weight) for name, values in fields.items()
+        }
+    return size(longest | {part: digits * "0" for part, digits in HEX.items()})
 
 
 class MessageReader:
@@ -58,7 +68,9 @@ class MessageReader:
         self.digest = form_digest(form)
         self.words = frozenset(words)
         self._columns = form["columns"]
+        self._fields: dict[str, list[str]] = form.get("fields", {})
         self._keys = {"form", "words", "id", "reports"} | ({"invitation"} if invited else set())
+        self._keys |= {"fields"} if self._fields else set()
         self._one_question = form["scheme"] == "one_question"
         self._may_have_none = any(
             column["missing"] == "leave_out" for column in self._columns.values()
@@ -86,14 +98,14 @@ class MessageReader:
             raise InvalidMessageError("the message is for another form")
         if not isinstance(message["words"], str) or message["words"] not in self.words:
             raise InvalidMessageError("the message was answered under other words")
-        for key in sorted(self._keys - {"form", "words", "reports"}):
+        for key in sorted(self._keys & {"id", "invitation"}):
             if not isinstance(message[key], str) or not RANDOM.fullmatch(message[key]):
                 raise InvalidMessageError(f"the {key} is not 32 hexadecimal digits")
         self._require_reports(message["reports"])
+        self._require_fields(fields := message.get("fields", {}))
         invitation = message.get("invitation")
-        return Message(
-            message["id"], message["reports"], None if invitation is None else hash_of(invitation)
-        )
+        hashed = None if invitation is None else hash_of(invitation)
+        return Message(message["id"], message["reports"], hashed, fields)
 
     def _require_reports(self, reports: Any) -> None:
         """Refuse reports that no answers to the questions can give."""
@@ -107,6 +119,14 @@ class MessageReader:
         count = sum(report is not None for report in reports.values())
         if self._one_question and (count > 1 or (count == 0 and not self._may_have_none)):
             raise InvalidMessageError(f"{count} questions have a report, in a form that asks one")
+
+    def _require_fields(self, fields: Any) -> None:
+        """Refuse fields that no link of the survey has."""
+        if not isinstance(fields, dict) or fields.keys() != self._fields.keys():
+            raise InvalidMessageError("the fields are not those of the form")
+        for name, values in self._fields.items():
+            if not is_value(values, fields[name]):
+                raise InvalidMessageError(f"the field {name!r} has none of its values")
 
     def _is_possible(self, name: str, report: Any) -> bool:
         """Whether a question can have this report."""

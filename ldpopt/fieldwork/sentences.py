@@ -11,7 +11,7 @@ from functools import cached_property
 
 from ldpopt.errors import LdpoptError
 from ldpopt.foundation.sentences import Sentence, Topic
-from ldpopt.surveys.estimates import precision_of
+from ldpopt.surveys.precision import precision_of
 from ldpopt.surveys.risks import Risks
 
 

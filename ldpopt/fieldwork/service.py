@@ -204,6 +204,9 @@ class Collector:
         """Keep a message; return status and content of the response."""
         try:
             is_kept = await self.writer.keep(message)
+            is_forged = bool(message.fields) and not is_kept
+            if is_forged and await asyncio.to_thread(self.store.has_other_fields, message):
+                return 422, {"refused": "the fields are not those of the invitation"}
         except ModelFileError as error:
             self._tell_once(error.one_line)
             if error.code == "database-value":

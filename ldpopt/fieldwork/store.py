@@ -2,12 +2,12 @@
 else about them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.fieldwork.about import About, AboutTable
-from ldpopt.fieldwork.invitations import Invitations, new_invitations
+from ldpopt.fieldwork.invitations import Invitations, checked_fields, new_invitations, paired
 from ldpopt.fieldwork.messages import Message, MessageReader
 from ldpopt.fieldwork.upkeep import Files, StoreStatus, remove_order, require_usable, status_in
 from ldpopt.foundation import optional
@@ -43,7 +43,7 @@ class Store:
         With a form; see `Survey.form`.
     invited : bool, optional
         Whether each report needs an invitation. A database is made for one or the other, and
-        remembers it; default: as it was made, a new one without invitations.
+        remembers it; default: as it was made, a new one for invitations if the survey has fields.
     changed_words : bool
         Whether the words of the survey may be others than those under which people answered so far.
         They are added to the list of the database; its rows do not tell which words they are
@@ -63,6 +63,8 @@ class Store:
 
     Raises
     ------
+    StatementError
+        If the survey has fields, which come with invitations, and there are to be none.
     ModelFileError
         If the database cannot be used, has the reports of another survey or wave, people answered
         under other words, it was made with or without invitations, or is one of PostgreSQL in
@@ -95,7 +97,14 @@ class Store:
         self.digest = form_digest(form)
         self.used = 0  # invitations that `add` has used
         self._where = without_password(str(url))
-        _require_columns(form["columns"])
+        _require_columns({"question": form["columns"], "field": survey.fields})
+        if survey.fields and invited is False:
+            raise StatementError(
+                f"the fields {', '.join(survey.fields)} come with an invitation",
+                code="fields",
+                where=self._where,
+                do="leave invited=False out, or the fields of the survey",
+            )
         self._engine = open_database(url, new=True, single=True)
         self._make_tables(form["columns"])
         try:
@@ -110,7 +119,7 @@ class Store:
         self.reader = MessageReader(form, about.words, about.invited)
         self._files = Files(self._engine)
 
-    def _make_tables(self, columns: Iterable[str]) -> None:
+    def _make_tables(self, questions: Iterable[str]) -> None:
         """Describe the tables of the database."""
         sa = optional.sqlalchemy
         tables = sa.MetaData()
@@ -120,11 +129,11 @@ class Store:
             REPORTS,
             tables,
             key,
-            *(sa.Column(name, sa.Text) for name in columns),
+            *(sa.Column(name, sa.Text) for name in (*questions, *self.survey.fields)),
             sqlite_with_rowid=False,
         )
         self._about = AboutTable(tables)
-        self._invitations = Invitations(tables)
+        self._invitations = Invitations(tables, self.survey.fields)
         dialect = getattr(optional, f"sqlalchemy_dialects_{self._engine.dialect.name}")
         self._insert = dialect.insert(self._reports).on_conflict_do_nothing(index_elements=[ID])
 
@@ -149,7 +158,7 @@ class Store:
         """
         before = self._about.read(connection, self._where)
         if before is None:
-            about = About.of(self.survey, bool(invited))
+            about = About.of(self.survey, bool(invited or self.survey.fields))
         else:
             before.require(self.survey, invited, self._where)
             about = before.with_words(self.survey, changed_words, self._where)
@@ -210,14 +219,34 @@ class Store:
         begin = "BEGIN IMMEDIATE" if is_file else "SET LOCAL synchronous_commit = on"
         with database_errors(self._where), self._engine.begin() as connection:
             connection.exec_driver_sql(begin)
-            rows = self._invited(connection, ordered) if self.invited else list(map(_row, ordered))
-            if rows:
-                connection.execute(self._insert, rows)
+            used = self._insert_rows(connection, ordered)
             kept = self._rows_with(connection, ordered)
             self._files.require()
-        self.used += len(rows) if self.invited else 0
+        self.used += used
         # Compared with what is there, since databases count conflicting rows in different ways.
         return [kept.get(message.id) == _row(message) for message in messages]
+
+    def _insert_rows(self, connection: Any, messages: Sequence[Message]) -> int:
+        """Insert the rows of messages with new ids; return how many invitations they used."""
+        if not self.invited:
+            if messages:
+                connection.execute(self._insert, list(map(_row, messages)))
+            return 0
+        known = set(self._rows_with(connection, messages))
+        used: dict[str, Message] = {}
+        for message in messages:
+            is_new = message.id not in known and message.id not in used
+            if is_new and self._invitations.use(connection, message):
+                used[message.id] = message
+        if not used:
+            return 0
+        insert = self._insert.returning(self._reports.c[ID])
+        inserted = set(connection.execute(insert, list(map(_row, used.values()))).scalars())
+        # another collector of PostgreSQL had one of these ids first
+        late = [message for key, message in used.items() if key not in inserted]
+        if late:
+            self._invitations.admit(connection, [(str(m.invitation), m.fields) for m in late])
+        return len(inserted)
 
     def _rows_with(self, connection: Any, messages: Sequence[Message]) -> dict[str, Any]:
         """The rows with the ids of messages, by id."""
@@ -225,23 +254,33 @@ class Store:
         wanted = optional.sqlalchemy.select(self._reports).where(self._reports.c[ID].in_(ids))
         return {row[ID]: dict(row) for row in connection.execute(wanted).mappings()}
 
-    def _invited(self, connection: Any, messages: Sequence[Message]) -> list[dict[str, Any]]:
-        """Use the invitations of messages with new ids; return the rows of those that had one."""
-        known = set(self._rows_with(connection, messages))
-        rows = []
-        for message in messages:
-            if message.id not in known and self._invitations.use(connection, message.invitation):
-                known.add(message.id)
-                rows.append(_row(message))
-        return rows
+    def has_other_fields(self, message: Message) -> bool:
+        """Whether the invitation of a message is there, with other fields than the message has.
 
-    def invite(self, count: int) -> list[str]:
-        """Make invitations, each for one report; the database has their hashes only.
+        Parameters
+        ----------
+        message : Message
+            One that `add` did not keep.
+
+        Raises
+        ------
+        ModelFileError
+            If the database cannot be used.
+        """
+        require_kind(message, Message, "has_other_fields()")
+        with database_errors(self._where), self._engine.connect() as connection:
+            return self._invitations.has_others(connection, message)
+
+    def invite(self, count: int, fields: Mapping[str, str] | None = None) -> list[str]:
+        """Make invitations, each for one report; the database has their hashes, and the fields of a
+        group of people.
 
         Parameters
         ----------
         count : int
             From 1 to 10,000,000.
+        fields : mapping field -> value, optional
+            Of all of these people; a report must have the same. Needed if the survey has fields.
 
         Returns
         -------
@@ -252,27 +291,34 @@ class Store:
         Raises
         ------
         StatementError
-            If the number is not whole, or out of range, or the database takes reports without an
-            invitation.
+            If the number is not whole, or out of range, the fields are not those of the survey, or
+            the database takes reports without an invitation.
         ModelFileError
             If the database cannot be used.
         """
         invitations = new_invitations(count)
-        self.admit(invitations)
+        self.admit(invitations, checked_fields(self.survey.fields, fields))
         return invitations
 
-    def admit(self, invitations: Sequence[str]) -> None:
+    def admit(
+        self,
+        invitations: Sequence[str],
+        fields: Mapping[str, str] | Sequence[Mapping[str, str]] | None = None,
+    ) -> None:
         """Keep the hashes of invitations that were written down before, all or none of them.
 
         Parameters
         ----------
         invitations : sequence of str
             New random texts of 32 hexadecimal digits each.
+        fields : mapping field -> value, or sequence of them, optional
+            Of all of these people, or of each.
 
         Raises
         ------
         StatementError
-            If the database takes reports without an invitation.
+            If the fields are not those of the survey, or the database takes reports without an
+            invitation.
         ModelFileError
             If the database cannot be used.
         """
@@ -283,8 +329,9 @@ class Store:
                 where=self._where,
                 do="make one with invited=True",
             )
+        hashed = paired(invitations, fields, self.survey.fields)
         with database_errors(self._where), self._engine.begin() as connection:
-            self._invitations.admit(connection, invitations)
+            self._invitations.admit(connection, hashed)
 
     def count(self) -> int:
         """Number of reports."""
@@ -344,17 +391,17 @@ class Store:
 
 def _row(message: Message) -> dict[str, str | None]:
     """The row of a message in the database."""
-    return {ID: message.id, **message.reports}
+    return {ID: message.id, **message.reports, **message.fields}
 
 
-def _require_columns(questions: dict[str, Any]) -> None:
-    """Refuse names of questions that no two databases can have as names of columns."""
+def _require_columns(kinds: Mapping[str, Iterable[str]]) -> None:
+    """Refuse names of questions and fields that no two databases can have as names of columns."""
     seen = {ID: f"the column {ID!r} of the ids"}
-    for name in questions:
-        do = f"rename the question: 1 to {MAX_NAME_BYTES} bytes of letters and signs"
+    for kind, name in ((kind, name) for kind, names in kinds.items() for name in names):
+        do = f"rename the {kind}: 1 to {MAX_NAME_BYTES} bytes of letters and signs"
         if name.casefold() in seen:
             raise StatementError(
-                f"question {name!r} has the same name as {seen[name.casefold()]}, in upper "
+                f"{kind} {name!r} has the same name as {seen[name.casefold()]}, in upper "
                 "or lower case",
                 code="same-name",
                 do=do,
@@ -365,4 +412,4 @@ def _require_columns(questions: dict[str, Any]) -> None:
                 code="name",
                 do=do,
             )
-        seen[name.casefold()] = f"question {name!r}"
+        seen[name.casefold()] = f"{kind} {name!r}"

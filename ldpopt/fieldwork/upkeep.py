@@ -8,15 +8,15 @@ import os
 import re
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from ldpopt.errors import ModelFileError
 from ldpopt.fieldwork.about import AboutTable
-from ldpopt.fieldwork.invitations import INVITATIONS
+from ldpopt.fieldwork.invitations import INVITATIONS, SMALLEST, group_text
 from ldpopt.foundation import optional
 from ldpopt.foundation.files import replacing, require_path
 from ldpopt.tables.database import (
@@ -164,9 +164,12 @@ class StoreStatus:
     invited : bool
         Whether each report needs an invitation.
     unused : dict group -> int
-        Numbers of invitations that were not used; ``""`` is the group of all people.
+        Numbers of invitations that were not used, by the fields of people, such as
+        ``"region=North"``; ``""`` is the group of all people.
     bytes : int
         Size of its files, or of its tables in PostgreSQL.
+    groups : dict group -> int
+        Numbers of reports by the fields of people; empty without fields.
     """
 
     reports: int
@@ -175,6 +178,12 @@ class StoreStatus:
     invited: bool
     unused: dict[str, int]
     bytes: int
+    groups: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def small(self) -> dict[str, int]:
+        """Groups with so few reports that whoever has the links may see whose they are."""
+        return {group: count for group, count in self.groups.items() if count < SMALLEST}
 
 
 def status_in(engine: optional.sqlalchemy.Engine, where: str) -> StoreStatus:
@@ -191,10 +200,6 @@ def status_in(engine: optional.sqlalchemy.Engine, where: str) -> StoreStatus:
                     do="name a database that `ldpopt survey collect` or `invite` made",
                 )
 
-        def number(table: str) -> int:
-            counted = sa.select(sa.func.count()).select_from(sa.table(table))
-            return int(connection.execute(counted).scalar_one())
-
         about = AboutTable(sa.MetaData()).read(connection, where)
         if about is None:
             raise ModelFileError(
@@ -203,15 +208,29 @@ def status_in(engine: optional.sqlalchemy.Engine, where: str) -> StoreStatus:
                 where=where,
                 do="ask again",
             )
-        unused = number(INVITATIONS)
+        fields = list(about.form.get("fields", ()))
+        reports = _numbers(connection, REPORTS, fields)
         return StoreStatus(
-            reports=number(REPORTS),
+            reports=sum(reports.values()),
             form=about.digest,
             words=tuple(about.words),
             invited=about.invited,
-            unused={"": unused} if unused else {},
+            unused=_numbers(connection, INVITATIONS, fields),
             bytes=_bytes(engine, connection),
+            groups=reports if fields else {},
         )
+
+
+def _numbers(connection: Any, table: str, fields: Sequence[str]) -> dict[str, int]:
+    """Number of rows of a table in each group by its fields that has any, in the order of their
+    values.
+    """
+    sa = optional.sqlalchemy
+    columns: list[Any] = [sa.column(name) for name in fields]
+    counted = sa.select(*columns, sa.func.count()).select_from(sa.table(table)).group_by(*columns)
+    rows = sorted(map(tuple, connection.execute(counted)))
+    groups = {group_text(dict(zip(fields, row, strict=False))): row[-1] for row in rows}
+    return {group: count for group, count in groups.items() if count}
 
 
 def _bytes(engine: optional.sqlalchemy.Engine, connection: Any) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -44,14 +44,24 @@ def privatize_frame(
         require_raw(before, read, frame.columns, "the table")
     require_other_column(keyed, read)
     ids = [] if keyed is None else ids_of(frame.column(keyed.id), f"column {keyed.id!r}")
-    streams = _streams(rng, questions, one_question)
+    streams, rounding = _streams(rng, questions, one_question)
     records = _Records(len(frame), keyed, ids, one_question, streams[-1])
     drawn = {}
     for position, ((column, question), stream) in enumerate(
         zip(questions.items(), streams, strict=False)
     ):
         parts = question.columns_read(column)
-        codes = question.combine(_answers_in(frame, name, part) for name, part in parts.items())
+        missing = {
+            name: MissingAnswers(f"column {name!r}", part.kind) for name, part in parts.items()
+        }
+        answers = [
+            _answers_in(frame, name, part, missing[name], records.source(text_of(name), rounded))
+            for name, part in parts.items()
+            for rounded in [rounding.get(name)]
+        ]
+        codes = question.combine_rows(answers, list(missing.values()))
+        for each in missing.values():
+            each.require_none()
         codes, source = records.prepare(position, text_of(column), question, codes, stream)
         drawn[column] = question.randomizer.codec.entries(codes, source)
     keep = [name for name in frame.columns if name not in read]
@@ -66,13 +76,15 @@ def privatize_frame(
     )
 
 
-def _answers_in(frame: Frame, column: Any, question: Question) -> Codes:
-    """Codes of the answers in a column of a dataframe."""
-    missing = MissingAnswers(f"column {column!r}", question.kind)
+def _answers_in(
+    frame: Frame, column: Any, question: Any, missing: MissingAnswers, source: Draws
+) -> Codes:
+    """Codes of the answers in a column of a dataframe; numbers are rounded with a source."""
     codes = frame.codes(column, question.coder(), missing.where)
-    codes = question.fill_missing(codes, missing)
+    codes = question.placed(codes, source)
+    filled: Codes = question.fill_missing(codes, missing)
     missing.require_none()
-    return codes
+    return filled
 
 
 def columns_of_answers(questions: Mapping[Any, Question]) -> list[Any]:
@@ -84,12 +96,20 @@ def columns_of_answers(questions: Mapping[Any, Question]) -> list[Any]:
 
 def _streams(
     rng: Random, questions: Mapping[Any, Question], one_question: OneQuestion | None
-) -> list[Random]:
+) -> tuple[list[Random], dict[Any, Random]]:
     """Return independent sources of the draws for each question, and one more for the question of
-    each person.
+    each person; and by column those that round numbers.
     """
-    sources = generators(rng, len(questions) + (one_question is not None))
-    return sources if one_question is not None else [*sources, None]
+    rounded = [
+        name
+        for column, question in questions.items()
+        for name, part in question.columns_read(column).items()
+        if part.is_rounded
+    ]
+    count = len(questions) + (one_question is not None)
+    sources = generators(rng, count + len(rounded))
+    drawn = sources[:count] if one_question is not None else [*sources[:count], None]
+    return drawn, dict(zip(rounded, sources[count:], strict=True))
 
 
 def require_other_column(keyed: Keyed | None, columns: Sequence[Any]) -> None:
@@ -117,10 +137,10 @@ class _Records:
     ) -> None:
         self._keyed, self._ids, self._one_question = keyed, ids, one_question
         self._positions = (
-            None if one_question is None else one_question.draw(size, self._source("", rng))
+            None if one_question is None else one_question.draw(size, self.source("", rng))
         )
 
-    def _source(self, name: str, rng: Random) -> Draws:
+    def source(self, name: str, rng: Random) -> Draws:
         """The source of the draws for a question: keyed by the ids, or the generator."""
         return rng if self._keyed is None else KeyedDraws(self._keyed.key, name, self._ids)
 
@@ -128,7 +148,7 @@ class _Records:
         self, position: int, name: str, question: Question, codes: Codes, rng: Random
     ) -> tuple[Codes, Draws]:
         """Return the answers that are randomized for a question, and the source of their draws."""
-        source = self._source(name, rng)
+        source = self.source(name, rng)
         if self._one_question is not None:
             codes = self._one_question.answers(
                 codes, self._positions == position, len(question.inputs), source
@@ -277,7 +297,8 @@ class FileOfAnswers:
     """
 
     columns: list[_ReportColumn]
-    places: list[int]  # of the columns of answers, in the file
+    read: list[str]  # columns of answers; several reports may be about one
+    places: list[int]  # of these, in the file
     copied: list[str]
     copied_places: list[int]
     kept: int  # number of copied columns that are written
@@ -299,15 +320,13 @@ class FileOfAnswers:
     ) -> FileOfAnswers:
         """Find the columns in a file."""
         copied = [*keep, *([] if keyed is None or keyed.id in keep else [keyed.id])]
-        places = [
-            position_of(table, name)
-            for column, question in questions.items()
-            for name in question.columns_read(column)
-        ]
+        read = [name for column, each in questions.items() for name in each.columns_read(column)]
+        read = list(dict.fromkeys(read))
+        places = [position_of(table, name) for name in read]
         copied_places = [position_of(table, column) for column in copied]
-        streams = _streams(rng, questions, one_question)
+        streams, rounding = _streams(rng, questions, one_question)
         columns = [
-            _ReportColumn.of(table, column, question, stream)
+            _ReportColumn.of(table, column, question, stream, rounding)
             for (column, question), stream in zip(questions.items(), streams, strict=False)
         ]
         sources = table.fields([position_of(table, column.reads[0].name) for column in columns])
@@ -319,6 +338,7 @@ class FileOfAnswers:
         ids = None if keyed is None else Ids(f"{table.name}, column {keyed.id}", table.first_row)
         return cls(
             columns,
+            read,
             places,
             copied,
             copied_places,
@@ -337,7 +357,7 @@ class FileOfAnswers:
         if self.keyed is not None and self.ids is not None:
             ids = self.ids.take(copied[self.copied.index(self.keyed.id)])
         records = _Records(len(batch[0]), self.keyed, ids, self.one_question, self.rng)
-        answers = iter(batch)
+        answers = dict(zip(self.read, batch, strict=False))
         # every column is read, so that the count of missing answers is that of the file
         reports = [
             column.reports(answers, first_row, records, place)
@@ -364,17 +384,19 @@ class _Answers:
     name: str
     coder: Coder
     missing: MissingAnswers
+    rng: Random  # rounds numbers
 
     @classmethod
-    def of(cls, table: Rows, name: str, question: Question) -> _Answers:
+    def of(cls, table: Rows, name: str, question: Question, rng: Random) -> _Answers:
         """Match a column with its question: by the text of the labels if the column has texts."""
         coder = question.coder(as_text=table.is_text(position_of(table, name)))
         missing = MissingAnswers(f"{table.name}, column {name}", question.kind)
-        return cls(question, name, coder, missing)
+        return cls(question, name, coder, missing, rng)
 
-    def codes(self, answers: pa.Array, first_row: int) -> Codes:
+    def codes(self, answers: pa.Array, first_row: int, records: _Records) -> Codes:
         """Codes of a batch; missing answers that the question does not allow are counted."""
         codes = self.coder.codes(answers, self.missing.where, first_row)
+        codes = self.question.placed(codes, records.source(self.name, self.rng))
         return self.question.fill_missing(codes, self.missing, first_row)
 
 
@@ -389,10 +411,18 @@ class _ReportColumn:
     rng: Random
 
     @classmethod
-    def of(cls, table: Rows, name: str, question: Question, rng: Random) -> _ReportColumn:
+    def of(
+        cls,
+        table: Rows,
+        name: str,
+        question: Question,
+        rng: Random,
+        rounding: Mapping[Any, Random],
+    ) -> _ReportColumn:
         """Find the columns of the answers."""
         reads = [
-            _Answers.of(table, column, part) for column, part in question.columns_read(name).items()
+            _Answers.of(table, column, part, rounding.get(column))
+            for column, part in question.columns_read(name).items()
         ]
         return cls(
             question, name, reads, question.randomizer.codec.labels(reads[0].coder.as_text), rng
@@ -404,12 +434,13 @@ class _ReportColumn:
         return any(part.missing.count for part in self.reads)
 
     def reports(
-        self, answers: Iterator[pa.Array], first_row: int, records: _Records, position: int
+        self, answers: Mapping[str, pa.Array], first_row: int, records: _Records, position: int
     ) -> Any:
-        """Draw the reports of a batch as a column from the next of its columns; None if answers are
+        """Draw the reports of a batch as a column from its columns of answers; None if answers are
         missing.
         """
-        codes = self.question.combine(part.codes(next(answers), first_row) for part in self.reads)
+        read = [part.codes(answers[part.name], first_row, records) for part in self.reads]
+        codes = self.question.combine_rows(read, [part.missing for part in self.reads], first_row)
         if self.is_missing:
             return None
         codes, source = records.prepare(position, self.name, self.question, codes, self.rng)

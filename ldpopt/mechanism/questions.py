@@ -10,9 +10,10 @@ If one of ``d`` questions is drawn for each person, and the others get reports o
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.edges import read_edges
 from ldpopt.foundation.labels import is_among, nearest, text_of
 from ldpopt.foundation.numbers import (
+    Float,
     any_array,
     listed_items,
     require_choice,
@@ -30,6 +32,7 @@ from ldpopt.foundation.numbers import (
     whole_number,
 )
 from ldpopt.mechanism.codec import Randomizer
+from ldpopt.mechanism.conditions import NOT_ASKED, filled_codes, readers_of
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
 from ldpopt.mechanism.sampling import BITS, bit_source
 from ldpopt.problem.workload import Workload
@@ -49,6 +52,7 @@ QUESTION_DRAW = hashlib.sha256(b"ldpopt: which question is asked").hexdigest()
 # Used in place of a mechanism's digest, so that these keyed draws are independent of those of the
 # reports
 FAKE_ANSWER = hashlib.sha256(b"ldpopt: an answer that nobody gave").hexdigest()
+SHARED, OWN = "shared", "own"  # reports of a question that depends on the answer to another one
 
 
 @dataclass(frozen=True)
@@ -57,9 +61,9 @@ class Question:
 
     Parameters
     ----------
-    source : Mechanism, design or Workload
-        Draws the reports; its inputs are the possible answers. Of a workload, a joint report is
-        drawn by the survey.
+    source : Mechanism, design, Workload or sequence of hashable
+        Draws the reports; its inputs are the possible answers. Of a workload, or of answers whose
+        shares are wanted, the survey finds what draws the reports.
     missing : {"refuse", "leave_out"}
         What is done with a missing answer: refused, or left empty in the reports, which shows who
         did not answer. Default: ``"refuse"``.
@@ -69,23 +73,42 @@ class Question:
         Of answers that are classes of numbers, in their order: the ends of the classes, ascending,
         one more than there are classes; only the first and the last may be infinite. Quantiles are
         then numbers. Default: none.
+    only_if : mapping question -> answer or list of answers, optional
+        Earlier questions of the survey, and the answers to each of them, for all of which this one
+        is asked; of ticks, any of these. Default: everybody is asked.
+    otherwise : hashable, optional
+        The answer that is meant where the question is not asked, as "none" for cigarettes a day;
+        default: none, and estimates are among those who were asked.
+    report : {"shared", "own"}
+        Whether the question shares one report with those that it depends on, if they have at most
+        64 possible combinations of answers, or has one of its own. Default: ``"shared"``.
 
     Raises
     ------
     StatementError
-        If the treatment is unknown, the missing answer is not an input, or the edges are not those
-        of the answers.
+        If the treatment is unknown, the missing answer is not an input, the edges are not those of
+        the answers, or the condition names no answers.
     """
 
     source: Any
     missing: Missing = "refuse"
     missing_answer: Hashable | None = None
     edges: Sequence[float] | None = field(default=None, kw_only=True)
+    only_if: Mapping[str, Any] | None = field(default=None, kw_only=True)
+    otherwise: Hashable | None = field(default=None, kw_only=True)
+    report: Literal["shared", "own"] = field(default="shared", kw_only=True)
+    # earlier questions that tell whether somebody is asked, filled in by a survey
+    before: Mapping[str, Question] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
 
     kind: ClassVar[str] = "answer"  # of an entry of the column, for messages
 
     def __post_init__(self) -> None:
         require_choice(self.missing, TREATMENTS, "missing")
+        require_choice(self.report, (SHARED, OWN), "report")
+        if isinstance(self.source, (list, tuple, range)):
+            object.__setattr__(self, "source", Workload.frequencies(self.source))
         if not isinstance(self.source, Workload) and not hasattr(self.source, "randomizer"):
             raise StatementError(
                 f"a {type(self.source).__name__} cannot draw reports",
@@ -103,6 +126,42 @@ class Question:
             self._require_order()
             classes = len(self.inputs) - (self.missing_code is not None)
             object.__setattr__(self, "edges", read_edges(self.edges, classes))
+        self._read_condition()
+
+    def _read_condition(self) -> None:
+        """Read of which answers the question depends; each earlier question gets a tuple."""
+        if self.only_if is None:
+            if self.otherwise is not None or self.report == OWN:
+                name = "otherwise" if self.otherwise is not None else "report"
+                raise StatementError(
+                    f"{name} has no effect on a question that everybody is asked",
+                    code="no-condition",
+                    do="state only_if={question: answers}, or leave it out",
+                )
+            return
+        if not isinstance(self.only_if, Mapping) or not self.only_if:
+            raise StatementError(
+                f"only_if = {short_repr(self.only_if)} names no question and its answers",
+                code="condition",
+                do='pass only_if={"smokes": "yes"}',
+            )
+        several = (list, tuple, set, frozenset)
+        read: dict[str, tuple[Hashable, ...]] = {}
+        for name, answers in self.only_if.items():
+            read[name] = tuple(answers) if isinstance(answers, several) else (answers,)
+            if not isinstance(name, str) or not read[name]:
+                raise StatementError(
+                    f"only_if names no answers to {short_repr(name)}",
+                    code="condition",
+                    do='pass only_if={"smokes": "yes"}, or a list of answers',
+                )
+        object.__setattr__(self, "only_if", read)
+        if self.otherwise is not None and self.place_of(self.otherwise) is None:
+            raise StatementError(
+                f"{short_repr(self.otherwise)}, which is meant otherwise, is not an answer",
+                code="otherwise",
+                do=nearest(self.otherwise, self.inputs),
+            )
 
     def _require_order(self) -> None:
         """Refuse edges of numbers from which no quantile follows."""
@@ -150,15 +209,65 @@ class Question:
         """What is read in clear columns that stay: which mechanism a person has; else empty."""
         return {}
 
+    @property
+    def given(self) -> Sequence[Hashable]:
+        """The answers that people give; default: the inputs of what draws the reports."""
+        return self.inputs
+
+    @property
+    def is_rounded(self) -> bool:
+        """Whether answers are rounded at random to the inputs."""
+        return False
+
+    def placed(self, codes: Codes, source: Draws) -> Codes:
+        """Positions of inputs for those of answers that people gave; default: the same."""
+        return codes
+
+    def input_shares(self, shares: Float) -> Float:
+        """Shares of the inputs for those of the answers that people give; default: the same."""
+        return shares
+
+    def given_shares(self, shares: Float) -> Float:
+        """Shares of the answers that people give for those of the inputs; default: the same."""
+        return shares
+
     def columns_read(self, column: str) -> dict[str, Question]:
-        """Questions by the columns that are read for the reports in a column."""
+        """Questions by the columns that are read for the reports in a column: its own, and those on
+        which it depends whether somebody is asked.
+        """
         require_text(column, "column")
-        return (self.parts or {column: self}) | self.beside
+        if not self.before:
+            return (self.parts or {column: self}) | self.beside
+        return readers_of({column: self, **self.before}) | self.beside
+
+    def after(self, before: Mapping[str, Question]) -> Self:
+        """The same question, with those that tell whether somebody is asked it."""
+        question = copy(self)
+        object.__setattr__(question, "before", dict(before))
+        return question
 
     def combine(self, codes: Iterable[Codes]) -> Codes:
         """Combine the codes of the columns into those of the answers that are randomized."""
         columns = listed_items(codes, "codes", "pass the codes of the column")
         return read_codes(columns[0] if columns else [], len(self.inputs))
+
+    def combine_rows(
+        self, codes: Sequence[Codes], missing: Sequence[MissingAnswers], first_row: int = 0
+    ) -> Codes:
+        """`combine` for rows of a table: ``missing`` has for each column its place in messages, and
+        counts the answers that are missing.
+        """
+        if not self.before:
+            return self.combine(codes)
+        # the first column is its own, and the last ones are of mechanisms that it may have
+        names = ["", *self.before]
+        filled = filled_codes(
+            {**self.before, "": self},
+            dict(zip(names, codes, strict=False)),
+            dict(zip(names, missing, strict=False)),
+            first_row,
+        )
+        return self.combine([filled[""], *codes[len(names) :]])
 
     def coder(self, *, as_text: bool = False) -> Coder:
         """What reads the answers in a column of a table."""
@@ -188,12 +297,16 @@ class Question:
         """Position of `missing_answer` among the inputs, by the label or else by its text; None if
         there is none.
         """
-        if self.missing_answer is None:
-            return None
-        if is_among(self.missing_answer, self.inputs):
-            return self.inputs.index(self.missing_answer)
+        return None if self.missing_answer is None else self.place_of(self.missing_answer)
+
+    def place_of(self, answer: Hashable) -> int | None:
+        """Position of an answer among the inputs, by the label or else by its text; None if it is
+        no answer.
+        """
+        if is_among(answer, self.inputs):
+            return self.inputs.index(answer)
         names = list(map(text_of, self.inputs))
-        text = text_of(self.missing_answer)
+        text = text_of(answer)
         return names.index(text) if text in names else None
 
     def missing_place(self, names: Sequence[Hashable]) -> int | None:
@@ -204,6 +317,15 @@ class Question:
         if code is None or len(self.inputs) < 3 or self.inputs[code] not in names:
             return None
         return list(names).index(self.inputs[code])
+
+    def excluded_places(self, names: Sequence[Hashable]) -> tuple[int, ...]:
+        """Positions among estimated numbers of the shares of people who did not answer, and of
+        those who were not asked.
+        """
+        places = [self.missing_place(names)]
+        if self.only_if is not None and self.otherwise is None and NOT_ASKED in names:
+            places.append(list(names).index(NOT_ASKED))
+        return tuple(place for place in places if place is not None)
 
 
 @dataclass(frozen=True)

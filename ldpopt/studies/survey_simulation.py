@@ -13,10 +13,11 @@ from ldpopt.foundation import optional
 from ldpopt.foundation.labels import nearest, text_of
 from ldpopt.foundation.numbers import Float, require_kind, whole_number
 from ldpopt.foundation.seeds import Purpose, Random, generator_of
+from ldpopt.mechanism.conditions import NOT_ASKED, Conditions
 from ldpopt.mechanism.questions import Question
 from ldpopt.problem.prior import read_prior
-from ldpopt.surveys.estimates import true_numbers
 from ldpopt.surveys.models import ModelQuestion
+from ldpopt.surveys.precision import true_numbers
 from ldpopt.surveys.survey import Survey
 from ldpopt.surveys.ticks import TicksQuestion
 
@@ -35,11 +36,12 @@ def simulate_survey(
     Parameters
     ----------
     survey : Survey
-        The survey; answers to several questions are drawn independently.
+        The survey; answers to several questions are drawn independently, where they are asked.
     people : int
         How many people answer.
     shares : mapping question -> shares of the answers, or of each tick, optional
-        With behaviors also those of people who do not follow the rule. Default: the guess (prior)
+        With behaviors also those of people who do not follow the rule; of a question that not
+        everybody is asked, shares among those who are. Default: the guess (prior)
         of a design, else equal shares, and nobody who does not follow the rule.
     repeats : int
         Number of surveys; default: ``200``.
@@ -71,12 +73,9 @@ def simulate_survey(
         )
     first = estimates[0]
     numbers = np.stack([each.to_frame()[["estimate", "low", "high"]] for each in estimates])
+    known = {name: each.input_shares(priors[name]) for name, each in survey.questions.items()}
     truth = np.array(
-        [
-            true
-            for name, each in first.items()
-            for true in true_numbers(survey, name, priors[name], each)
-        ]
+        [true for name, each in first.items() for true in true_numbers(survey, name, known, each)]
     )
     values, low, high = np.moveaxis(numbers, -1, 0)
     rows = first.to_frame()[["question", "answer"]].assign(truth=truth)
@@ -91,15 +90,20 @@ def _drawn(survey: Survey, size: int, priors: Mapping[str, Float], draws: Any) -
         column: _equal_parts(names, size, draws) for column, names in _channels(survey).items()
     }
     behaving: dict[str, Any] = {}
+    conditions = Conditions(survey.questions)
     for name, question in survey.questions.items():
         codes = draws.choice(len(priors[name]), size, p=priors[name])
-        if len(priors[name]) > len(question.inputs):
-            behaving[name] = codes - len(question.inputs)
+        if len(priors[name]) > len(question.given):
+            behaving[name] = codes - len(question.given)
             codes = np.where(behaving[name] < 0, codes, 0)  # others give no answer
         if isinstance(question, TicksQuestion) and question.columns:
             table |= question.columns_of(codes)
         else:
-            table[name] = [question.inputs[code] for code in codes.tolist()]
+            given = question.given
+            asked = conditions.asked(name, codes).tolist()
+            answers = [given[code] for code in codes.tolist()]
+            people = zip(answers, asked, strict=True)
+            table[name] = [answer if is_asked else None for answer, is_asked in people]
     reports = survey.privatize(optional.pandas.DataFrame(table), rng=draws)
     for name, kinds in behaving.items():
         _put_behaviors(reports, name, survey.questions[name], kinds, draws)
@@ -166,15 +170,17 @@ def supposed_shares(survey: Survey, shares: Mapping[str, Any] | None) -> dict[st
 
 def _prior(question: Question, shares: Any) -> Float:
     """Frequencies of the answers to a question; shares of single ticks make ticks independent."""
-    inputs = tuple(question.inputs)
+    inputs = tuple(question.given)
     if isinstance(question, TicksQuestion) and (
         shares is None or set(shares) <= set(question.ticks)
     ):
         return question.prior({} if shares is None else shares, 0.5 if shares is None else 0.0)
     if shares is None:
-        weights = (
-            question.source.weights if isinstance(question.source, Design) else np.ones(len(inputs))
-        )
+        weights = np.ones(len(inputs))
+        if isinstance(question.source, Design) and np.ptp(question.source.weights) > 0:
+            weights = question.given_shares(question.source.weights)
+        if question.only_if:
+            weights = np.where([answer == NOT_ASKED for answer in inputs], 0.0, weights)
         return np.asarray(weights / weights.sum())
     if shares is not None and isinstance(question, ModelQuestion):
         behaviors = (
@@ -186,4 +192,6 @@ def _prior(question: Question, shares: Any) -> Float:
     if isinstance(shares, Mapping):
         texts = {text_of(label): label for label in inputs}
         shares = {texts.get(str(label), label): share for label, share in shares.items()}
+        if question.only_if and NOT_ASKED in inputs:
+            shares = {NOT_ASKED: 0.0} | shares
     return read_prior(shares, inputs)[0]

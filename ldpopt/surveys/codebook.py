@@ -10,6 +10,7 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labels import text_of
+from ldpopt.foundation.numbers import Float
 from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.mechanism.assigned import AssignedMechanisms
@@ -91,24 +92,23 @@ def _times_in_set(law: SubsetSelection) -> Fraction:
 
 def _meanings_of_outputs(law: Mechanism) -> list[Meaning]:
     """What each output of a mechanism means."""
-    likely = likely_answers(law.counts, law.denominator)
+    likely = likely_answers(np.asarray(law.counts / law.denominator))
     return [
         (report, ", ".join(text_of(law.inputs[x]) for x in places), times)
         for report, (places, times) in zip(law.outputs, likely, strict=True)
     ]
 
 
-def likely_answers(counts: Any, denominator: int) -> list[tuple[list[int], float]]:
-    """Of each column of masses: the answers nearer to the most likely one than to the least, the
-    most likely ones first, and how many times as often the first of all gives it as the last.
+def likely_answers(channel: Float) -> list[tuple[list[int], float]]:
+    """Of each column of probabilities: the answers nearer to the most likely one than to the least,
+    the most likely ones first, and how many times as often the first of all gives it as the last.
 
     An answer that never gives the output is far from all others: if there is one, those that can
     give it are all near.
     """
-    channel = np.asarray(counts / denominator)
     most = channel.max(axis=0)
     least = channel.min(axis=0)
-    is_likely = (channel >= np.sqrt(most * least) * (1 - 1e-12)) & (counts > 0)
+    is_likely = (channel >= np.sqrt(most * least) * (1 - 1e-12)) & (channel > 0)
     falling = np.argsort(-channel, axis=0, kind="stable")
     answers = [
         [int(x) for x in order if column[x]]

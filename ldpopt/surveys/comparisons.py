@@ -266,9 +266,14 @@ def _has_order(estimate: Estimate) -> bool:
     workload, or of numbers.
     """
     labels = estimate.labels or ()
-    if estimate.method == ANSWERED:  # the last number is the share of missing answers
-        return label_numbers(labels[:-1]) is not None
+    if estimate.method == ANSWERED:  # the last numbers are shares of people without an answer
+        return label_numbers(labels[: len(labels) - excluded_of(estimate)]) is not None
     return not estimate.is_distribution or label_numbers(labels) is not None
+
+
+def excluded_of(estimate: Estimate) -> int:
+    """How many of the last numbers are shares of people without an answer."""
+    return getattr(estimate.bounds, "shown", 1)
 
 
 def consistent(estimates: SurveyEstimate) -> SurveyEstimate:

@@ -4,52 +4,42 @@ questions.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import product
 from typing import Any
-
-import numpy as np
 
 from ldpopt.errors import StatementError, UnknownQuestionError
 from ldpopt.estimation.answered import ANSWERED, among_answered
 from ldpopt.estimation.counts import Counts, MechanismSource, source_of
 from ldpopt.estimation.estimate import NO_ERROR, Estimate, cost_of_weights
 from ldpopt.estimation.inversion import estimate_frequencies
-from ldpopt.estimation.linear import left_inverse
 from ldpopt.estimation.options import Reading
-from ldpopt.estimation.planning import Precision, precision
 from ldpopt.estimation.report_model import ReportModel
 from ldpopt.estimation.reports import ALL
 from ldpopt.estimation.sample import Sample
-from ldpopt.estimation.sampled import SampledPeople
-from ldpopt.estimation.significance import Significance, independence
-from ldpopt.estimation.tallies import NO_GROUP
+from ldpopt.estimation.significance import Significance
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
 from ldpopt.foundation.labels import is_among, label_numbers, nearest, text_of
 from ldpopt.foundation.numbers import require_kind, require_text, short_repr, truth
 from ldpopt.frequencies.yes_no import YesNoPatterns
-from ldpopt.mechanism.files import require_drawn_by
-from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.mechanism.conditions import NOT_ASKED
+from ldpopt.surveys.asked_twice import AskedTwice, asked_twice
 from ldpopt.surveys.comparisons import (
     SurveyDifferences,
     consistent,
     differences_of_groups,
     differences_of_waves,
+    excluded_of,
     independence_of_groups,
     quantiles_of,
 )
-from ldpopt.surveys.count import counts_by_group, counts_of_all, counts_of_table
-from ldpopt.surveys.joint import JOINT
-from ldpopt.surveys.models import behaviors_of, require_no_model
-from ldpopt.surveys.pairs import pair_of
+from ldpopt.surveys.count import counts_of_table
+from ldpopt.surveys.models import behaviors_of
 from ldpopt.surveys.questionnaire import Questionnaire
-from ldpopt.surveys.ticks import LISTED_TICKS, TicksQuestion
-from ldpopt.tables.coding import Coder
+from ldpopt.surveys.shared import SharedQuestion
 
 FEW = 100  # number of reports below which a table says that a group is small
 LABELS = ("group", "question", "answer")  # columns of a table of estimates that are no numbers
@@ -75,6 +65,9 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         Ends of the classes of numbers that answers stand for, of the questions that have them.
     behaviors : dict name -> tuple of str
         Names of the behaviors of people who do not follow the rule, of the questions with some.
+    asked_twice : tuple of AskedTwice
+        Of each question with a report of its own that not everybody is asked: the share of those
+        who are, by its reports less by those that it depends on, a test of the page's logic.
 
     Examples
     --------
@@ -90,6 +83,7 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
     title: str = ""
     edges: Mapping[str, Sequence[float]] = field(default_factory=dict)
     behaviors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    asked_twice: tuple[AskedTwice, ...] = ()
 
     def __getitem__(self, name: str) -> Estimate:
         if not isinstance(name, str) or name not in self.questions:
@@ -154,11 +148,8 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         notes += _notes_on_behaviors(self)
         answered = list(self.answered)
         if answered:
-            last_labels = {repr(text_of((self[name].labels or ("",))[-1])) for name in answered}
-            notes.append(
-                f"{', '.join(answered)}: shares among those who answered; "
-                f"{' or '.join(sorted(last_labels))} is a share of all people"
-            )
+            notes += _notes_on_answered(self, answered)
+        notes += [each.in_words for each in self.asked_twice]
         notes += _notes_on_sample(self)
         numbers = {
             text_of(group): min((each.n_reports for each in estimates.values()), default=0)
@@ -298,6 +289,26 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         )
 
 
+def _notes_on_answered(estimates: SurveyEstimate, names: Sequence[str]) -> list[str]:
+    """Of whom the shares are, of questions that some people did not answer or were not asked."""
+    notes = []
+    last = {}
+    for name in names:
+        estimate = estimates[name]
+        last[name] = list(map(text_of, (estimate.labels or ())[-excluded_of(estimate) :]))
+    for is_skipped in (False, True):
+        some = [name for name in names if (NOT_ASKED in last[name]) == is_skipped]
+        if not some:
+            continue
+        labels = sorted({repr(text) for name in some for text in last[name]})
+        whose = "were asked and answered" if is_skipped else "answered"
+        notes.append(
+            f"{', '.join(some)}: shares among those who {whose}; {' or '.join(labels)} is a share "
+            "of all people"
+        )
+    return notes
+
+
 def _notes_on_behaviors(estimates: SurveyEstimate) -> list[str]:
     """Of whom the shares are, of questions with people who do not follow the rule."""
     notes = []
@@ -374,15 +385,21 @@ def estimate_survey(
         for name, question in survey.questions.items()
         if question.edges is not None
     }
-    return SurveyEstimate(of_all, by, ordered, survey.title, edges, behaviors)
+    sources = {name: numbers_of(survey, name) for name in survey.questions}
+    sums: Any = {column: sum(by_group.values()) for column, by_group in counts.items()}
+    twice = tuple(asked_twice(survey, of_all, sources, sums))
+    return SurveyEstimate(of_all, by, ordered, survey.title, edges, behaviors, twice)
 
 
 def numbers_of(survey: Questionnaire, name: str) -> Any:
     """What estimates the numbers of a question."""
     column = survey.column_of(name)
-    if survey.joint is None:
+    asked = survey.asked[column]
+    if not isinstance(asked, SharedQuestion):
         return source_of(survey.sources[column], name)
-    numbers = survey.joint.numbers_of(name)
+    numbers = asked.numbers_of(name)
+    if survey.one_question is not None and survey.has_fake_data:
+        numbers = numbers.among_fakes(survey.randomizers[column], survey.one_question.count)
     return numbers if isinstance(numbers, YesNoPatterns) else source_of(numbers, name)
 
 
@@ -409,11 +426,11 @@ def estimate_question(
         estimate = source.estimate
     with of_question(name):
         estimates: Estimate = estimate(counts, **vars(reading))
-    missing = survey.questions[name].missing_place(estimates.labels or ())
-    if missing is None or estimates.method == ANSWERED:
+    excluded = survey.questions[name].excluded_places(estimates.labels or ())
+    if not excluded or estimates.method == ANSWERED:
         return estimates
     source = source.at(counts) if isinstance(source, ReportModel) else source
-    return among_answered(estimates, source, counts, missing, simultaneous=reading.simultaneous)
+    return among_answered(estimates, source, counts, excluded, simultaneous=reading.simultaneous)
 
 
 def _require_nobody_missing(survey: Questionnaire, name: str) -> None:
@@ -427,132 +444,6 @@ def _require_nobody_missing(survey: Questionnaire, name: str) -> None:
         )
 
 
-def precision_of(
-    survey: Questionnaire, name: str, confidence: float, prior: Any = None
-) -> Precision:
-    """Variances of the numbers of a question; see `Survey.precision`."""
-    if survey.joint is not None:
-        return survey.joint.precision(survey.require(name), confidence, prior)
-    plan = precision(survey.sources[survey.column_of(name)], confidence=confidence, prior=prior)
-    if survey.has_all_reports:
-        return plan
-    return replace(plan, variances=plan.variances * len(survey.questions))
-
-
-def true_numbers(survey: Questionnaire, name: str, prior: Any, estimate: Estimate) -> list[float]:
-    """The numbers of a question that an estimate is about, if the answers have these
-    frequencies.
-    """
-    names = estimate.labels or ()
-    question = survey.questions[name]
-    missing = question.missing_place(names)
-    joint = question.source if survey.joint is not None else None
-    # a workload about the answers to this question alone
-    source = numbers_of(survey, name) if joint is None else joint
-    wanted = source.wanted if joint is None else joint.matrix
-    if len(prior) < wanted.shape[1]:  # nobody has a behavior
-        prior = np.append(prior, np.zeros(wanted.shape[1] - len(prior)))
-    numbers = dict(zip(source.names, (wanted @ prior).tolist(), strict=True))
-    answered = 1.0 if missing is None else 1 - numbers[names[missing]]
-    return [
-        numbers[key] / (1.0 if place == missing else answered) for place, key in enumerate(names)
-    ]
-
-
-def estimate_pair(
-    survey: Questionnaire, table: Any, names: tuple[str, str], weights: Any, reading: Reading
-) -> Estimate:
-    """Estimate the table of two questions; see `Survey.estimate_pair`."""
-    if survey.joint is None:
-        pairs, counts = _pairs_of_reports(survey, table, names, weights, survey.sample)
-        return estimate_frequencies(pairs, counts, **vars(reading))
-    name, other = map(survey.require, names)
-    source = pair_of(survey.joint, name, other)
-    columns = {JOINT: (source, survey.joint.missing)}
-    counts = counts_of_all(survey, columns, table, weights, survey.sample)[JOINT]
-    return source.estimate(counts, **vars(reading))  # type: ignore[no-any-return]
-
-
-def independence_of(
-    survey: Questionnaire,
-    table: Any,
-    names: tuple[str, str],
-    weights: Any,
-    sample: Sample | None = None,
-) -> Significance:
-    """Whether the answers to two questions are independent; see `Survey.independence`."""
-    if survey.joint is not None:
-        raise StatementError(
-            "one joint report on both questions does not show whether they are independent by a "
-            "table of two reports",
-            code="joint",
-            do="look at the table of both: estimate_pair; its phi is a correlation",
-        )
-    _, counts = _pairs_of_reports(survey, table, names, weights, survey.drawn(sample))
-    laws = _mechanisms_of_pair(survey, names)
-    shape = len(laws[0].outputs), len(laws[1].outputs)
-    channels = laws[0].channel, laws[1].channel
-    words = f"the answers to {names[0]!r} and {names[1]!r} are independent"
-    some = counts.require_some()
-    return independence(
-        np.reshape(some.values, shape),
-        np.reshape(some.squares, shape),
-        channels,
-        words,
-        some.sampled,
-    )
-
-
-def _pairs_of_reports(
-    survey: Questionnaire, table: Any, names: tuple[str, str], weights: Any, sample: Sample
-) -> tuple[Mechanism, Counts]:
-    """The mechanism of the pairs of two reports, which are independent given the answers, and its
-    counts.
-    """
-    first, second = _mechanisms_of_pair(survey, names)
-    # The counts of the first report in the groups of the second one are those of pairs.
-    if isinstance(table, (str, os.PathLike)):
-        require_drawn_by(os.fspath(table), names[1], second.digest)
-    source, missing = survey.columns[names[0]]
-    columns = {names[0]: (source, missing)}
-    groups = counts_by_group(survey, columns, table, weights, names[1], sample)[names[0]]
-    if survey.columns[names[1]][1] == "leave_out":
-        groups.pop(NO_GROUP, None)
-    coder = Coder(second.outputs, "report", as_text=True)
-    by_code = {coder.code(text_of(group)): counts for group, counts in groups.items()}
-    if min(by_code, default=0) < 0:
-        raise StatementError(
-            f"column {names[1]!r} has an entry that is not a report of its question",
-            code="unknown-report",
-            do="pass what `privatize` returned or wrote",
-        )
-    no_reports = source.counts_of_array(source.codec.no_reports)
-    cells = [by_code.get(code, no_reports) for code in range(len(second.outputs))]
-    values: Any = np.stack([cell.values for cell in cells], axis=1).ravel()
-    squares: Any = np.stack([cell.squares for cell in cells], axis=1).ravel()
-    pairs = Mechanism(
-        np.kron(first.counts / first.denominator, second.counts / second.denominator),
-        list(product(first.inputs, second.inputs)),
-        list(product(first.outputs, second.outputs)),
-    )
-    sums = (float(values.sum()), float(squares.sum()), sum(cell.n_reports for cell in cells))
-    sampled = _pairs_of_sample(by_code, len(second.outputs))
-    return pairs, Counts(pairs.digest, pairs.outputs, values, squares, *sums, sampled=sampled)
-
-
-def _pairs_of_sample(by_code: Mapping[int, Counts], size: int) -> SampledPeople | None:
-    """The people of a sample with pairs of reports; None without a sample."""
-    samples = {code: each.sampled for code, each in by_code.items() if each.sampled is not None}
-    if not samples:
-        return None
-    every = next(iter(samples.values()))
-    places = [-1] * len(every.table.groups)
-    for code, each in samples.items():
-        places[int(each.groups[0])] = code
-    groups = np.flatnonzero(np.array(places) >= 0)
-    return SampledPeople(every.table, groups).with_groups_as_reports(places, size)
-
-
 @contextmanager
 def of_question(name: str) -> Iterator[None]:
     """Name the question whose frequencies cannot be estimated."""
@@ -562,37 +453,3 @@ def of_question(name: str) -> Iterator[None]:
         if error.code not in ("rank", "silent"):
             raise
         raise error.restated(StatementError, where=f"question {name!r}") from None
-
-
-def _mechanisms_of_pair(survey: Questionnaire, names: tuple[str, str]) -> list[Any]:
-    """The mechanisms of two questions of which a table can be estimated from their two reports."""
-    asked = {name: survey.questions[survey.require(name)] for name in names}
-    require_no_model(asked, "no table of two questions", "estimate it alone, or name others")
-    laws = [survey.randomizers[name] for name in names]
-    wide = next(
-        (name for name, law in zip(names, laws, strict=True) if not isinstance(law, Mechanism)), ""
-    )
-    code = reason = ""
-    do = "use the scheme 'joint', or 'split'"
-    if names[0] == names[1]:
-        code = "same-question"
-        reason = f"a table of {names[0]!r} and itself"
-        do = "name two questions"
-    elif survey.one_question is not None:
-        code = "one-question"
-        reason = f"in the scheme {survey.scheme!r} no report is about two questions"
-    elif wide and isinstance(survey.questions[wide], TicksQuestion):
-        code = "pair-of-ticks"
-        reason = f"the sets of ticks of {wide!r} are too many for a table"
-        do = f"ask {wide!r} in two questions of at most {LISTED_TICKS} ticks"
-    elif wide or laws[0].counts.size * laws[1].counts.size > MAX_PAIRS:
-        code = "pair-size"
-        reason = "the questions have too many answers for a table"
-        do = "name two questions of fewer answers"
-    if reason:
-        raise StatementError(reason, code=code, do=do)
-    # Masses of pairs are rounded, so that the rank is decided for each question.
-    for name, law in zip(names, laws, strict=True):
-        with of_question(name):
-            left_inverse(law)
-    return laws

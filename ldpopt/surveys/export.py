@@ -8,6 +8,7 @@ from typing import Any
 
 from ldpopt.errors import ModelFileError
 from ldpopt.mechanism.files import require_drawn_by
+from ldpopt.surveys.form_words import FormWords
 from ldpopt.surveys.questionnaire import Questionnaire
 from ldpopt.surveys.report_columns import ReportColumn, columns_of_form, columns_of_survey
 from ldpopt.tables.coding import DECIMAL, MISSING, Coder, is_missing
@@ -50,9 +51,8 @@ def export_reports(source: str, target: str, survey: Questionnaire | None = None
         If an entry is not a report.
     """
     columns = _columns(source, survey)
-    for column in columns or ():
-        if column.digest:
-            require_drawn_by(source, column.name, column.digest)
+    for column in () if survey is None or columns is None else columns:
+        require_drawn_by(source, column.name, column.digest)
     if result_kind(target) != "sheet":
         return Exported(copy_reports(source, target), {}, True)
     if columns is None:
@@ -71,8 +71,9 @@ def _columns(source: str, survey: Questionnaire | None) -> list[ReportColumn] | 
     form = form_in_database(source) if is_database(source) else None
     if form is None or "columns" not in form:
         return None
-    stored = words_in_database(source)
-    return columns_of_form(form, list(stored.values())[-1] if stored else {})
+    stored = list(words_in_database(source).values())
+    asked = FormWords.read(stored[-1]).first.questions if stored else {}
+    return columns_of_form(form, asked)
 
 
 def _columns_of_origin(source: str) -> list[ReportColumn]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from ldpopt.certificate.design_certificate import certificate_from_dict, is_design
@@ -29,9 +30,20 @@ from ldpopt.surveys.model_files import (
     read_model,
 )
 from ldpopt.surveys.models import ModelQuestion
+from ldpopt.surveys.numbers import NumberQuestion, Numbers
 from ldpopt.surveys.questionnaire import Kind, Questionnaire
 from ldpopt.surveys.technique import Technique
 from ldpopt.surveys.ticks import TicksQuestion, tick_labels, tick_workload
+from ldpopt.surveys.tree_files import (
+    CONDITION,
+    TOGETHER,
+    condition_to_dict,
+    questions_of_trees,
+    read_condition,
+    read_stated_pairs,
+    read_trees,
+    together_to_dict,
+)
 
 FORMAT = "ldpopt survey 1"
 KEYS = (
@@ -48,7 +60,7 @@ KEYS = (
 )
 SAMPLE = ("strata", "clusters", "population", "margins")  # keys of a sample, beside the weights
 TICKS = ("ticks", "columns")  # keys of a question with several ticks
-MORE = ("edges", "technique")  # keys of questions that have classes of numbers, or a technique
+MORE = ("edges", "technique", "number")  # keys that some questions have
 MAX_FILE_BYTES = 2**30
 
 
@@ -72,6 +84,7 @@ def write_survey_file(survey: Questionnaire, path: FilePath) -> None:
         data["words"] = words
     if survey.joint is not None:
         data["joint"] = survey.joint.certificate.to_dict()
+    data |= together_to_dict(survey)
     # keys of an object have no order in JSON, but a joint report has one, of places
     data["order"] = list(survey.questions)
     data["questions"] = {
@@ -96,17 +109,24 @@ def read_survey_file(path: FilePath, kind: type[Kind]) -> Kind:
             raise ValueError(f"the format is {short_repr(data.get('format'))}, not {FORMAT!r}")
         _require_digest(data, name)
         is_joint = data.get("scheme") == "joint"
-        optional = [key for key in ("words", "sample", "fields") if key in data]
+        optional = [key for key in ("words", "sample", "fields", *TOGETHER) if key in data]
         table = Entry(data, name).table(*KEYS, *optional, *(["joint"] if is_joint else []))
         table["made_by"].text()
         order = [entry.text() for entry in table["order"].list()]
         parts = table["questions"].parts()
         if sorted(order) != sorted(parts):
             raise table["order"].error("it does not name every question once", code="order")
-        questions: Any = {key: _read_question(parts[key], is_part=is_joint) for key in order}
+        pairs = read_stated_pairs(table, order)
+        trees = questions_of_trees(table, order)
+        together = {each for names in trees.values() for each in names}
+        questions: Any = {
+            key: _read_question(parts[key], is_part=is_joint or key in together) for key in order
+        }
         if is_joint:
-            source = read_joint(data["joint"], questions, f"{name}: joint")
-            questions = JointQuestion.of(questions, source)
+            source = read_joint(data["joint"], questions, f"{name}: joint", pairs)
+            questions = JointQuestion.of(questions, source, pairs)
+        else:
+            questions = read_trees(table, questions, trees, pairs)
         survey = kind(
             questions,
             epsilon=data["stated_epsilon"],
@@ -115,6 +135,7 @@ def read_survey_file(path: FilePath, kind: type[Kind]) -> Kind:
             weights=data["weights"],
             sample=_read_sample(table["sample"]) if "sample" in data else None,
             words=data.get("words"),
+            pairs=pairs,
             fields=data.get("fields"),
         )
         if data["epsilon"] != finite_or_none(survey.epsilon):
@@ -159,7 +180,9 @@ def _question_to_dict(question: Question) -> dict[str, Any]:
     answer = None if question.missing_answer is None else plain_labels([question.missing_answer])[0]
     source = question.source
     data: dict[str, Any] = {"missing": question.missing, "missing_answer": answer}
-    data |= more_to_dict(question)
+    data |= more_to_dict(question) | condition_to_dict(question)
+    if isinstance(question, NumberQuestion):
+        data["number"] = question.number.to_dict()
     if isinstance(question, TicksQuestion):
         data |= {"ticks": list(question.ticks), "columns": list(question.columns)}
     if isinstance(source, Workload):
@@ -185,20 +208,22 @@ def _read_question(entry: Entry, *, is_part: bool) -> Question:
     source = next((key for key in known if key in stated), known[-1])
     ticks = [key for key in TICKS if any(key in stated for key in TICKS)]
     digest = () if is_part or source == "model" else ("digest",)
-    more = [key for key in (("edges",) if is_part else MORE) if key in stated]
+    keys = (*(("edges", "number") if is_part else MORE), *CONDITION)
+    more = [key for key in keys if key in stated]
     table = entry.table("missing", "missing_answer", *ticks, *digest, *more, source)
-    answer = table["missing_answer"]
-    instead = (
-        None if answer.value is None else Entry([answer.value], answer.path, answer.key).labels()[0]
-    )
+    instead = _read_label(table["missing_answer"])
     missing: Any = table["missing"].text("refuse", "leave_out")
     drawn = _read_source(table[source])
-    fields = {"edges": read_edges_of(table["edges"]) if "edges" in more else None}
+    fields: dict[str, Any] = {"edges": read_edges_of(table["edges"]) if "edges" in more else None}
+    fields |= read_condition(table)
     if ticks and ("technique" in more or source == "model"):
         raise table["ticks"].error("a technique or a model has no ticks", code="ticks-of-model")
+    numbers = _read_number(table["number"], source, ticks + more) if "number" in more else None
     if "technique" in more or source == "model":
         technique = _read_technique(table["technique"], drawn) if "technique" in more else None
         question: Question = ModelQuestion(drawn, missing, instead, technique=technique, **fields)
+    elif numbers is not None:
+        question = NumberQuestion(drawn, missing, instead, number=numbers, **fields)
     elif not ticks:
         question = Question(drawn, missing, instead, **fields)
     else:
@@ -212,6 +237,21 @@ def _read_question(entry: Entry, *, is_part: bool) -> Question:
     if digest:
         require_digest(table["digest"].text(), question.randomizer.digest, entry.path)
     return question
+
+
+def _read_label(entry: Entry) -> Any:
+    """Read a label, or None."""
+    value = entry.value
+    return None if value is None else Entry([value], entry.path, entry.key).labels()[0]
+
+
+def _read_number(entry: Entry, source: str, keys: Sequence[str]) -> Numbers:
+    """Read the numbers of a question, which has nothing else that says what its answers are."""
+    if source == "model" or {"technique", *TICKS} & set(keys):
+        raise entry.error(
+            "ticks, a technique or a model are about no number", code="number-of-model"
+        )
+    return Numbers.read(entry.value)
 
 
 def _read_technique(entry: Entry, source: Any) -> Technique:

@@ -15,11 +15,13 @@ from ldpopt.foundation.labels import text_of
 from ldpopt.foundation.numbers import short_repr, whole_number
 from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.frequencies.yes_no import YesNoPatterns
+from ldpopt.mechanism.conditions import NOT_ASKED
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import Question
 from ldpopt.surveys.form_words import json_digest
-from ldpopt.surveys.joint import JointQuestion
+from ldpopt.surveys.numbers import NumberQuestion
 from ldpopt.surveys.questionnaire import Questionnaire
+from ldpopt.surveys.shared import SharedQuestion
 from ldpopt.surveys.stated_words import MAX_WAVES
 from ldpopt.surveys.ticks import TicksQuestion
 from ldpopt.tables.database import form_in_database, is_database, without_password
@@ -126,8 +128,11 @@ def require_form_of(survey: Questionnaire, table: Any) -> None:
 
 
 def _question_form(name: str, question: Question) -> dict[str, Any]:
-    """The texts of the answers to a question, and how missing ones are treated."""
-    answers = _texts(question.inputs, "answer", name)
+    """The texts of the answers to a question, and how missing ones are treated; of numbers that are
+    rounded to a grid, the answers beside them.
+    """
+    points = _points(question)
+    answers = _texts(question.inputs[len(points) :], "answer", name)
     if len(answers) > MAX_ANSWERS:
         raise StatementError(
             f"question {name!r} has {len(answers):,} answers",
@@ -135,20 +140,48 @@ def _question_form(name: str, question: Question) -> dict[str, Any]:
             do=f"a form has room for {MAX_ANSWERS}: group answers, or ask two questions",
         )
     missing = question.missing_code
-    missing_answer = None if missing is None else answers[missing]
+    missing_answer = None if missing is None else answers[missing - len(points)]
     form: dict[str, Any] = {"answers": answers, "missing": question.missing}
     form["missing_answer"] = missing_answer
     if isinstance(question, TicksQuestion):
         form["ticks"] = list(question.ticks)
+    if isinstance(question, NumberQuestion):
+        form["number"] = question.number.to_dict()
+    return form | _condition_form(question)
+
+
+def _condition_form(question: Question) -> dict[str, Any]:
+    """For which answers to earlier questions a question is asked, and what its report is about
+    otherwise; empty if everybody is asked.
+    """
+    if not question.only_if:
+        return {}
+    form: dict[str, Any] = {
+        "only_if": {name: list(map(text_of, texts)) for name, texts in question.only_if.items()}
+    }
+    if question.otherwise is not None:
+        form["otherwise"] = text_of(question.inputs[question.place_of(question.otherwise) or 0])
+    elif question.place_of(NOT_ASKED) is not None:
+        form["not_asked"] = NOT_ASKED
     return form
+
+
+def _points(question: Question) -> list[int]:
+    """The grid to which the numbers of a question are rounded; empty if there is none."""
+    grid = question.grid if isinstance(question, NumberQuestion) else None
+    return [] if grid is None else list(grid.points)
 
 
 def _column_form(name: str, question: Question) -> dict[str, Any]:
     """Of which questions a column is, and what draws its reports."""
     form: dict[str, Any] = {"of": [name]}
-    if isinstance(question, JointQuestion):
+    if isinstance(question, SharedQuestion):
         form["of"] = list(question.parts)
         form |= {"paths": list(map(list, question.paths))} if question.paths else {}
+        grids = {key: points for key, part in question.parts.items() if (points := _points(part))}
+        form |= {"grids": grids} if grids else {}
+    elif points := _points(question):
+        form["grid"] = points
     return form | {"missing": question.missing} | _law_form(name, question.randomizer)
 
 

@@ -14,6 +14,7 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.channel_counts import ChannelCoder
 from ldpopt.estimation.report_model import ReportModel
 from ldpopt.foundation.numbers import short_repr
+from ldpopt.mechanism.keyed import Draws
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import Question
 from ldpopt.surveys.technique import Technique
@@ -80,6 +81,11 @@ class ChannelNames:
     model: ReportModel
 
     kind: ClassVar[str] = "mechanism"
+    is_rounded: ClassVar[bool] = False
+
+    def placed(self, codes: Codes, source: Draws) -> Codes:
+        """The codes."""
+        return codes
 
     def coder(self, *, as_text: bool = False) -> Coder:
         """What reads the names of the mechanisms."""

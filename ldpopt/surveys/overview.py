@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any
 
-from ldpopt.foundation.display import Facts, Table, label
+from ldpopt.foundation.display import Facts, Part, Table, label
 from ldpopt.foundation.labels import plain_label, text_of
 from ldpopt.mechanism.files import finite_or_none
 from ldpopt.surveys.models import ModelQuestion
@@ -22,7 +22,7 @@ def entries_of(survey: Questionnaire) -> list[dict[str, Any]]:
         proof = survey.certificates.get(column)
         entry = {
             "question": name,
-            "answers": len(asked.inputs),
+            "answers": len(asked.given),
             "epsilon": survey.budgets[name],
             "missing": "answer" if has_answer else asked.missing.removesuffix("_out"),
             "relative_gap": None if proof is None else proof.relative_gap,
@@ -84,8 +84,33 @@ def table_of_mechanisms(entries: Sequence[dict[str, Any]]) -> list[Table]:
     return [Table(headings, rows, words=words, digits=5)] if rows else []
 
 
+def trees_of(survey: Questionnaire) -> list[dict[str, Any]]:
+    """The questions of each report on several that depend on each other, and of how many
+    combinations of answers it is.
+    """
+    return [
+        {
+            "column": column,
+            "questions": list(names),
+            "combinations": len(survey.asked[column].inputs),
+        }
+        for column, names in survey.trees.items()
+    ]
+
+
+def lines_of_trees(entries: Sequence[dict[str, Any]]) -> list[str]:
+    """The reports on several questions in words."""
+    return [
+        f"one report on {', '.join(entry['questions'])}: {entry['combinations']} combinations of "
+        "answers, with the budgets of all"
+        for entry in entries
+    ]
+
+
 def facts_of(survey: Questionnaire) -> Facts:
     """The questions, what a person spends, and the scheme."""
     spent = f"each person spends epsilon {survey.epsilon:.6g}; {survey.scheme}"
-    mechanisms = table_of_mechanisms(mechanisms_of(survey))
-    return Facts(survey.title or "Survey", [table_of(entries_of(survey)), *mechanisms, spent])
+    parts: list[Part] = [table_of(entries_of(survey))]
+    parts += table_of_mechanisms(mechanisms_of(survey))
+    parts += [*lines_of_trees(trees_of(survey)), spent]
+    return Facts(survey.title or "Survey", parts)

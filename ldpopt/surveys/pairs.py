@@ -8,7 +8,6 @@ import time
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,8 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.privacy import PureLDP
-from ldpopt.surveys.joint import JointNumbers, JointQuestion, product_workload
+from ldpopt.surveys.joint import JointQuestion, joint_workload
+from ldpopt.surveys.shared import JointNumbers, cells_of
 
 # budgets that are tried for a table that is refused
 LARGER = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0)
@@ -51,8 +51,7 @@ def pair_of(joint: JointQuestion, name: str, other: str) -> Any:
         if not source.shows_pairs:
             raise not_shown(joint, name, other, 1.0, f"reports have {source.size} answers each")
         return source.pair(name, other)
-    names = tuple(product(joint.questions[name].inputs, joint.questions[other].inputs))
-    wanted = wanted_of(joint, name, other)
+    names, wanted = cells_of(joint.questions, joint.paths, name, other)
     try:
         estimator, _ = estimator_of(source.mechanism, wanted, names)
     except StatementError as error:
@@ -65,12 +64,7 @@ def pair_of(joint: JointQuestion, name: str, other: str) -> Any:
 
 def wanted_of(joint: JointQuestion, name: str, other: str) -> Float:
     """The table of two questions as numbers of the combinations of answers, shape (k, n)."""
-    questions = list(joint.questions)
-    sizes = [len(question.inputs) for question in joint.questions.values()]
-    combinations = np.indices(sizes)
-    first, second = (combinations[questions.index(each)].ravel() for each in (name, other))
-    columns = sizes[questions.index(other)]
-    return np.eye(sizes[questions.index(name)] * columns)[:, first * columns + second]
+    return cells_of(joint.questions, joint.paths, name, other)[1]
 
 
 class PairNumbers(JointNumbers):
@@ -189,7 +183,8 @@ def _shows_table(
         return YesNoPatterns(pairs, YesNoCertificate.of(len(pairs), budget)).shows_pairs
     wanted = wanted_of(joint, name, other)
     try:
-        best = design(product_workload(questions), PureLDP(epsilon), time_limit=seconds)
+        workload = joint_workload(questions, joint.pairs)
+        best = design(workload, PureLDP(epsilon), time_limit=seconds)
         if not isinstance(best, Design):
             return False
         estimator, _ = estimator_of(best.mechanism, wanted, range(len(wanted)))

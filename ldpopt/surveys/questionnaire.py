@@ -18,17 +18,20 @@ from ldpopt.foundation.labels import nearest
 from ldpopt.foundation.numbers import listed_items, require_choice, require_text, short_repr
 from ldpopt.mechanism.files import epsilon_of_odds, odds_of_person
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.mechanism.questions import OneQuestion, Question
+from ldpopt.mechanism.questions import OWN, OneQuestion, Question
 from ldpopt.privacy.plain import MisstatedError
 from ldpopt.problem.modelfile.page import dotted
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.workload import Workload
 from ldpopt.solving.solve import solve
+from ldpopt.surveys.columns import Pairs, columns_of, read_pairs, with_trees
 from ldpopt.surveys.fields import read_fields
 from ldpopt.surveys.form_words import FormWords
 from ldpopt.surveys.joint import JOINT, JointQuestion, joint_source, no_joint_report
 from ldpopt.surveys.models import channels_of, question_of, require_no_model
 from ldpopt.surveys.schemes import SCHEMES
+from ldpopt.surveys.shared import JointNumbers, SharedQuestion
+from ldpopt.surveys.trees import TreeQuestion, require_conditions
 from ldpopt.tables.coding import Missing
 
 DESIGNS = (Design, FormulaDesign)
@@ -41,8 +44,17 @@ class Questionnaire:
 
     It has facts only: what draws each column of reports, what estimates it, and what a person
     spends. The functions beside it act on a questionnaire (`randomize`, `count`, `estimates`,
-    `form`), and so need no `Survey`, which has them all as methods. The arguments are those of
-    `Survey`.
+    `form`), and so need no `Survey`, which has them all as methods.
+
+    Parameters
+    ----------
+    questions, epsilon, scheme, title, weights, sample, words, fields, pairs
+        As those of `Survey`.
+
+    Raises
+    ------
+    StatementError
+        As `Survey`.
     """
 
     def __init__(
@@ -55,6 +67,7 @@ class Questionnaire:
         weights: str | None = None,
         sample: Sample | None = None,
         words: Mapping[str, Any] | None = None,
+        pairs: Sequence[tuple[str, str]] = (),
         fields: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         if not isinstance(questions, (Mapping, JointQuestion)) or not questions:
@@ -69,13 +82,12 @@ class Questionnaire:
         self.sample = Sample.read(sample, weights)
         self.fields = read_fields(fields, self.weights)
         self.limit = None if epsilon is None else Budget(epsilon)
-        self.joint = _read_joint(questions, self.limit) if scheme == "joint" else None
-        parts = questions if self.joint is None else self.joint.parts
-        self.questions = {name: _read_question(name, question) for name, question in parts.items()}
+        self.joint = _read_joint(questions, self.limit, pairs) if scheme == "joint" else None
+        self._read_columns(questions, pairs)
         self._require_own_columns()
         self.one_question: OneQuestion | None = None
-        if scheme in ("one_question", "fake_data") and len(self.questions) > 1:
-            self.one_question = OneQuestion(len(self.questions), scheme == "fake_data")
+        if scheme in ("one_question", "fake_data") and len(self.asked) > 1:
+            self.one_question = OneQuestion(len(self.asked), scheme == "fake_data")
         if self.has_fake_data:
             self._require_fake_data_possible()
         try:
@@ -85,17 +97,34 @@ class Questionnaire:
         except MisstatedError as error:
             raise error.restated(StatementError, where=dotted(("words", *error.key))) from None
         self.title = self.words.first.title
-        if not self._fits:
-            each = ", ".join(f"{name} {spent:.6g}" for name, spent in self.budgets.items())
-            total = f"{self.epsilon:.9g}"
-            if float(total) <= float(self.limit or 0.0):  # a difference beyond nine digits
-                total = repr(self.epsilon)
-            raise StatementError(
-                f"a person would spend epsilon {total}, more than the {self.limit!r} allowed "
-                f"({each})",
-                code="budget",
-                do="allow a larger budget, or give the questions smaller ones",
-            )
+        self._require_budget_kept()
+
+    def _read_columns(self, stated: Any, pairs: Any) -> None:
+        """Read the questions and what draws their columns of reports."""
+        if self.joint is not None:
+            self.questions = self.joint.questions
+            self.pairs: Pairs = self.joint.pairs
+            self.asked: dict[str, Question] = {JOINT: self.joint}
+            return
+        questions, trees = with_trees(stated)
+        read = {name: _read_question(name, question) for name, question in questions.items()}
+        known = [pair for tree in trees.values() for pair in tree.pairs]
+        self.pairs = read_pairs(pairs, list(read)) or tuple(known)
+        self.questions, self.asked = columns_of(read, trees, self.limit, self.scheme, self.pairs)
+
+    def _require_budget_kept(self) -> None:
+        """Refuse a survey that spends more than its limit."""
+        if self._fits:
+            return
+        each = ", ".join(f"{name} {spent:.6g}" for name, spent in self.budgets.items())
+        total = f"{self.epsilon:.9g}"
+        if float(total) <= float(self.limit or 0.0):  # a difference beyond nine digits
+            total = repr(self.epsilon)
+        raise StatementError(
+            f"a person would spend epsilon {total}, more than the {self.limit!r} allowed ({each})",
+            code="budget",
+            do="allow a larger budget, or give the questions smaller ones",
+        )
 
     def _require_own_columns(self) -> None:
         """Refuse a column with the answers to two questions, or with the weights as well."""
@@ -143,8 +172,7 @@ class Questionnaire:
         """Refuse questions to which no fake data can be added."""
         without = "there is no fake data for it"
         require_no_model(self.questions, without, "split the budget, or draw one question")
-        for name, question in self.questions.items():
-            source = question.source
+        for name, question in self.asked.items():
             code = reason = ""
             if question.randomizer.codec.form != "labels":
                 code = "fake-sets"
@@ -152,9 +180,6 @@ class Questionnaire:
             elif question.missing == "leave_out":
                 code = "fake-missing"
                 reason = "people without an answer are left out"
-            elif isinstance(source, Design) and source.workload.names != question.inputs:
-                code = "fake-numbers"
-                reason = "its design is for other numbers than frequencies"
             if reason:
                 raise StatementError(
                     f"there is no fake data for question {name!r}: {reason}",
@@ -187,9 +212,15 @@ class Questionnaire:
         return self.one_question is None or self.one_question.fake_data
 
     @property
-    def asked(self) -> dict[str, Question]:
-        """Questions by the columns of their reports: the joint one, or all."""
-        return self.questions if self.joint is None else {JOINT: self.joint}
+    def trees(self) -> dict[str, tuple[str, ...]]:
+        """The questions of each tree, by its column; empty if no questions share a report in this
+        way.
+        """
+        return {
+            name: tuple(question.parts)
+            for name, question in self.asked.items()
+            if isinstance(question, TreeQuestion)
+        }
 
     @cached_property
     def epsilon(self) -> float:
@@ -223,9 +254,9 @@ class Questionnaire:
         """Audited epsilon of each question; infinite if its mechanism is not private for any
         epsilon.
 
-        Of a joint report, that of all questions together.
+        Of a joint report, that of all questions together, and so of a tree.
         """
-        return {name: (self.joint or question).epsilon for name, question in self.questions.items()}
+        return {name: self.asked[self.column_of(name)].epsilon for name in self.questions}
 
     @cached_property
     def randomizers(self) -> dict[str, Any]:
@@ -239,17 +270,26 @@ class Questionnaire:
 
     @property
     def sources(self) -> dict[str, Any]:
-        """The mechanism or design by which each column is estimated; with fake data always a
-        mechanism.
+        """The mechanism or design by which each column is estimated; with fake data the mixture, or
+        the numbers of a design from its reports.
         """
-        if self.joint is not None:
-            return {JOINT: self.joint.source}
-        return {
-            name: question.numbers
-            if isinstance(question.source, (*DESIGNS, ReportModel)) and not self.has_fake_data
-            else self.randomizers[name]
-            for name, question in self.questions.items()
-        }
+        return {name: self._source(name, question) for name, question in self.asked.items()}
+
+    def _source(self, name: str, question: Question) -> Any:
+        """What a column is estimated by."""
+        source = question.source
+        if isinstance(question, SharedQuestion) and not self.has_fake_data:
+            return source
+        if not isinstance(source, (*DESIGNS, ReportModel)) or isinstance(question, SharedQuestion):
+            return self.randomizers[name]
+        if self.one_question is None or not self.has_fake_data:
+            return question.numbers
+        if isinstance(source, Design) and source.workload.names != question.inputs:
+            numbers: Any = question.numbers
+            if numbers is source:
+                numbers = JointNumbers(source, source.names, source.wanted, source.estimator)
+            return numbers.among_fakes(self.randomizers[name], self.one_question.count)
+        return self.randomizers[name]
 
     @property
     def certificates(self) -> dict[str, Any]:
@@ -282,7 +322,7 @@ class Questionnaire:
                 else source_of(self.randomizers[name], name),
                 question.missing if self.has_all_reports else "leave_out",
             )
-            for name, question in self.questions.items()
+            for name, question in self.asked.items()
         }
 
     def kept(self, keep: Sequence[str] = ()) -> tuple[str, ...]:
@@ -307,7 +347,9 @@ class Questionnaire:
     def column_of(self, name: str) -> str:
         """Return the column with the reports on a question."""
         name = self.require(name)
-        return name if self.joint is None else JOINT
+        if self.joint is not None:
+            return JOINT
+        return next((column for column, names in self.trees.items() if name in names), name)
 
 
 def _require_text(name: str, text: object, do: str) -> None:
@@ -328,11 +370,7 @@ def _read_question(name: Any, stated: Any) -> Question:
     if isinstance(stated, ReportModel):
         return question_of(stated)
     if isinstance(stated, (Workload, list, tuple, range)):
-        raise StatementError(
-            f"question {name!r} has answers, and no mechanism",
-            code="mechanism",
-            do="pass a mechanism or design, or scheme='joint'",
-        )
+        return Question(stated)
     source = solve(stated) if isinstance(stated, Problem) else stated
     if not isinstance(source, DESIGNS) and not isinstance(source, Mechanism):
         source = getattr(source, "mechanism", None)
@@ -345,7 +383,7 @@ def _read_question(name: Any, stated: Any) -> Question:
     return Question(source)
 
 
-def _read_joint(questions: Any, epsilon: Budget | None) -> JointQuestion:
+def _read_joint(questions: Any, epsilon: Budget | None, pairs: Any) -> JointQuestion:
     """Return the joint report on questions that are stated by their answers, or one that was found
     before.
     """
@@ -358,7 +396,9 @@ def _read_joint(questions: Any, epsilon: Budget | None) -> JointQuestion:
     if len(questions) < 2:
         raise no_joint_report()
     parts = {name: _read_part(name, stated) for name, stated in questions.items()}
-    return JointQuestion.of(parts, joint_source(parts, epsilon))
+    require_conditions(parts)
+    tables = read_pairs(pairs, list(parts))
+    return JointQuestion.of(parts, joint_source(parts, epsilon, tables), tables)
 
 
 def _read_part(name: Any, stated: Any) -> Question:
@@ -368,6 +408,12 @@ def _read_part(name: Any, stated: Any) -> Question:
             f"question {name!r} is not possible in a joint report",
             code="joint-column",
             do="name one column of answers, other than the column of the reports",
+        )
+    if isinstance(stated, Question) and stated.report == OWN:
+        raise StatementError(
+            f"question {name!r} has a report of its own, and all questions have one together",
+            code="own-report",
+            do="leave report out, or use the scheme 'split'",
         )
     answers = stated.source if isinstance(stated, Question) else stated
     if hasattr(answers, "randomizer") or isinstance(answers, Problem):

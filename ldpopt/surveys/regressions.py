@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,14 @@ def regress_survey(survey: Questionnaire, formula: str, table: Any, **options: A
             code="joint",
             do="ask the questions apart (scheme 'split'), or look at a table of two: estimate_pair",
         )
+    for name in (name for names in survey.trees.values() for name in names):
+        if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", formula):
+            raise StatementError(
+                f"the report on {name!r} is about other questions as well, and is no column of "
+                "its answers",
+                code="tree",
+                do='give the question a report of its own (report = "own"), or look at values()',
+            )
     if options["sample"] is None and not (survey.sample.is_plain and survey.weights is None):
         options["sample"] = survey.sample
     models = {name: question.source for name, question in survey.questions.items()}

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from ldpopt.foundation.labels import text_of
+from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.assigned import AssignedMechanisms
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.surveys.codebook import likely_answers
+from ldpopt.surveys.form_words import QuestionWords
 from ldpopt.surveys.questionnaire import Questionnaire
+from ldpopt.surveys.shared import SEPARATOR, SharedQuestion
 
 WARNING = "RANDOM REPORT, not the answer: "  # the beginning of the label of each variable
 MAX_NAMED = 4  # most answers that the label of a report names
@@ -64,47 +67,61 @@ def columns_of_survey(survey: Questionnaire) -> list[ReportColumn]:
     """The columns of reports of a survey."""
     columns = list[ReportColumn]()
     for column, law in survey.randomizers.items():
-        text = "all questions" if column not in survey.questions else _text_of(survey, column)
-        names = [_shown(survey, column, answer) for answer in law.inputs]
+        of = questions_of(survey, column)
+        text = _text_of(survey, of[0]) if len(of) == 1 else _several(of)
+        names = _names_of_answers(survey, column, of, law.inputs)
         if isinstance(law, AssignedMechanisms):
             (clear,) = survey.asked[column].beside
             meanings = tuple(f"{text_of(report)}, by {clear}" for report in law.outputs)
             columns.append(ReportColumn(column, text, law.outputs, meanings, law.digest))
         elif isinstance(law, Mechanism):
-            meanings = _meanings(law.counts, law.denominator, names)
+            meanings = _meanings(np.asarray(law.counts / law.denominator), names)
             columns.append(ReportColumn(column, text, tuple(law.outputs), meanings, law.digest))
         else:
             columns.append(ReportColumn(column, text, (), tuple(names), law.digest))
     return columns
 
 
-def columns_of_form(form: Mapping[str, Any], words: Mapping[str, Any]) -> list[ReportColumn]:
+def questions_of(survey: Questionnaire, column: str) -> list[str]:
+    """The questions that the reports of a column are about."""
+    question = survey.asked[column]
+    return list(question.parts) if isinstance(question, SharedQuestion) else [column]
+
+
+def columns_of_form(
+    form: Mapping[str, Any], asked: Mapping[str, QuestionWords]
+) -> list[ReportColumn]:
     """The columns of reports of a form, with the words under which people answered."""
-    asked = words.get("questions", {})
     columns = list[ReportColumn]()
     for column, stated in form["columns"].items():
         of = stated["of"]
-        text = _any_text(asked.get(of[0], {}).get("text", "")) if len(of) == 1 else "all questions"
+        text = asked.get(of[0], QuestionWords()).text if len(of) == 1 else _several(of)
         names = _names_of_rows(form, stated, asked)
         digest = stated["digest"]
         if "reports" not in stated:
             columns.append(ReportColumn(column, text, (), tuple(names), digest))
             continue
-        masses = np.array(stated["masses"], dtype=object)
-        meanings = _meanings(masses, int(masses[0].sum()), names)
+        masses = np.array(stated["masses"], dtype=np.int64)
+        channel = masses / masses[0].sum()
+        if form["scheme"] == "fake_data":
+            channel = channel + (len(form["columns"]) - 1) * channel.mean(axis=0)
+        meanings = _meanings(channel, names)
         columns.append(ReportColumn(column, text, tuple(stated["reports"]), meanings, digest))
     return columns
 
 
 def _names_of_rows(
-    form: Mapping[str, Any], stated: Mapping[str, Any], asked: Mapping[str, Any]
+    form: Mapping[str, Any], stated: Mapping[str, Any], asked: Mapping[str, QuestionWords]
 ) -> list[str]:
     """The rows of a column of a form in words: answers, paths, numbers of a grid, or the answers
     that a pattern names.
     """
     of = stated["of"]
     shown = [
-        [_answer_in_words(asked.get(name, {}), text) for text in form["questions"][name]["answers"]]
+        [
+            asked.get(name, QuestionWords()).answers.get(text) or text
+            for text in form["questions"][name]["answers"]
+        ]
         for name in of
     ]
     if "patterns" in stated:
@@ -114,32 +131,22 @@ def _names_of_rows(
             for answer in answers
         ]
     if "paths" in stated:
-        return [
-            ", ".join(
-                answers[code] for answers, code in zip(shown, path, strict=True) if code is not None
-            )
-            for path in stated["paths"]
-        ]
+        return [_path_in_words(path, shown) for path in stated["paths"]]
     if "grid" in stated:
         rest = len(stated.get("masses", stated["grid"])) - len(stated["grid"])
         return [*map(text_of, stated["grid"]), *["no answer"] * rest]
     return shown[0]
 
 
-def _answer_in_words(asked: Mapping[str, Any], text: str) -> str:
-    """An answer as it is worded."""
-    return _any_text(asked.get("answers", {}).get(text, "")) or text
+def _several(names: Sequence[str]) -> str:
+    """What a report on several questions is about."""
+    return f"{', '.join(names)} (together)"
 
 
-def _any_text(text: Any) -> str:
-    """A text, or that of the first language."""
-    return str(next(iter(text.values()), "")) if isinstance(text, Mapping) else str(text)
-
-
-def _meanings(counts: Any, denominator: int, names: Sequence[str]) -> tuple[str, ...]:
+def _meanings(channel: Float, names: Sequence[str]) -> tuple[str, ...]:
     """What each report means: the answers that give it most often."""
     meanings = []
-    for places, times in likely_answers(counts, denominator):
+    for places, times in likely_answers(channel):
         few = ", ".join(names[place] for place in places[:MAX_NAMED])
         more = f" and {len(places) - MAX_NAMED:,} more" if len(places) > MAX_NAMED else ""
         if not places:
@@ -157,17 +164,32 @@ def _text_of(survey: Questionnaire, name: str) -> str:
     return "" if words is None else words.text
 
 
-def _shown(survey: Questionnaire, column: str, answer: Hashable) -> str:
-    """An answer in the words of the survey; of a joint report the answers to its questions, of a
-    pattern a question and its answer.
+def _names_of_answers(
+    survey: Questionnaire, column: str, of: Sequence[str], inputs: Sequence[Hashable]
+) -> list[str]:
+    """What the reports of a column are about, in words: answers, paths of answers, or the answers
+    that a pattern names.
     """
-    parts = list(survey.asked[column].parts) if column not in survey.questions else []
-    if not isinstance(answer, tuple):
-        return _in_words(survey, column, answer)
-    if len(answer) == 2 and answer[0] in parts:
-        return f"{answer[0]}: {_in_words(survey, str(answer[0]), answer[1])}"
-    pairs = zip(parts or [column] * len(answer), answer, strict=False)
-    return ", ".join(_in_words(survey, name, each) for name, each in pairs if each is not None)
+    question = survey.asked[column]
+    if not isinstance(question, SharedQuestion):
+        return [_in_words(survey, column, answer) for answer in inputs]
+    if not question.paths:
+        return [f"{name}: {_in_words(survey, name, answer)}" for name, answer in _pairs_in(inputs)]
+    shown = [
+        [_in_words(survey, name, answer) for answer in question.parts[name].inputs] for name in of
+    ]
+    return [_path_in_words(path, shown) for path in question.paths]
+
+
+def _pairs_in(inputs: Sequence[Any]) -> list[tuple[str, Hashable]]:
+    """The question and the answer of each input of a pattern."""
+    return [(str(name), answer) for name, answer in inputs]
+
+
+def _path_in_words(path: Sequence[int | None], shown: Sequence[Sequence[str]]) -> str:
+    """The answers of a path, without the questions that are not asked."""
+    each = zip(shown, path, strict=True)
+    return SEPARATOR.join(answers[code] for answers, code in each if code is not None)
 
 
 def _in_words(survey: Questionnaire, name: str, answer: Hashable) -> str:

@@ -4,19 +4,21 @@ field.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import AllowInfNan, Field
 
 from ldpopt.estimation.report_model import ReportModel
 from ldpopt.foundation.labels import text_of
-from ldpopt.mechanism.questions import Question
+from ldpopt.mechanism.questions import SHARED, Question
 from ldpopt.problem.modelfile.schema import Label, OrderTable, Section, kinds_of, numbers_of_labels
 from ldpopt.surveys.form import MAX_ANSWERS
 from ldpopt.surveys.form_words import FormWords
 from ldpopt.surveys.languages import Text
 from ldpopt.surveys.models import ModelQuestion
-from ldpopt.surveys.own_sources import OWN
+from ldpopt.surveys.numbers import NumberQuestion, Numbers
+from ldpopt.surveys.own_sources import ORDERED, OWN
 from ldpopt.surveys.risks import Asked
 from ldpopt.surveys.stated_words import FieldTexts, FormSection, QuestionTexts
 from ldpopt.surveys.technique import Technique
@@ -24,7 +26,7 @@ from ldpopt.surveys.ticks import TicksQuestion, tick_workload
 
 # names of the workloads that can be estimated for a question
 WORKLOADS = (*kinds_of(OrderTable), "mean")
-DEFINITIONS = ("labels", "ticks", "prior", "utility", "workload", "values")
+DEFINITIONS = ("labels", "number", "ticks", "prior", "utility", "workload", "values")
 OWN_SHARE = ("epsilon", "share")  # how a question has its part of the budget
 OWN_BUDGET = (*OWN, *OWN_SHARE)
 Treatment = Literal["refuse", "answer", "leave"]
@@ -34,6 +36,7 @@ class QuestionSection(Section):
     """``[question.NAME]``: a mechanism's file, or labels and a utility or workload."""
 
     labels: list[Label] | None = Field(default=None, min_length=2)
+    number: dict[str, Any] | None = None
     ticks: list[str] | dict[str, str] | None = None
     prior: dict[str, float] | list[float] | None = None
     utility: str | None = None
@@ -50,6 +53,9 @@ class QuestionSection(Section):
     share: float | None = Field(default=None, gt=0, le=1)
     missing: Treatment = "refuse"
     missing_label: Label | None = None
+    only_if: dict[str, Label | list[Label]] | None = None
+    otherwise: Label | None = None
+    report: Literal["own"] | None = None
     text: Text = ""
     answers: dict[str, Text] = Field(default_factory=dict)
     section: str = ""
@@ -67,8 +73,23 @@ class QuestionSection(Section):
         if self.ticks is not None:
             return list(tick_workload(self.tick_names).inputs)
         labels: list[Any] = list(self.labels if self.labels is not None else self.prior or ())
+        if self.asked_number is not None:
+            labels = list(self.asked_number.inputs(self.workload, self.otherwise))
         extra = self.missing_answer
         return labels if extra is None or extra in labels else [*labels, extra]
+
+    @cached_property
+    def asked_number(self) -> Numbers | None:
+        """The numbers that people can give; None if the question asks for no number."""
+        return None if self.number is None else Numbers.read(self.number)
+
+    @property
+    def answer_count(self) -> int:
+        """Number of different answers that people can give."""
+        number = self.asked_number
+        if number is None:
+            return len(self.inputs)
+        return len(number.labels) + (self.missing_answer is not None)
 
     @property
     def answered(self) -> tuple[list[Any], Label | None]:
@@ -95,14 +116,22 @@ class QuestionSection(Section):
     def question(self, source: Any) -> Question:
         """The question with what draws its reports."""
         missing: Any = "leave_out" if self.missing == "leave" else "refuse"
+        asked: dict[str, Any] = {"only_if": self.only_if, "otherwise": self.otherwise}
+        asked |= {"report": self.report or SHARED, "edges": self.edges}
         if self.technique is not None or isinstance(source, ReportModel):
             named = None if self.technique is None else Technique.read(self.technique)
             answer = self.missing_answer
-            return ModelQuestion(source, missing, answer, technique=named, edges=self.edges)
+            return ModelQuestion(source, missing, answer, technique=named, **asked)
+        if self.asked_number is not None:
+            if self.utility is None and self.workload in ORDERED:
+                asked["edges"] = self.asked_number.edges
+            number = self.asked_number
+            return NumberQuestion(source, missing, self.missing_answer, number=number, **asked)
         if self.ticks is None:
-            return Question(source, missing, self.missing_answer, edges=self.edges)
+            return Question(source, missing, self.missing_answer, **asked)
         columns = tuple(self.ticks.values()) if isinstance(self.ticks, dict) else ()
-        return TicksQuestion(source, missing, self.missing_answer, self.tick_names, columns)
+        ticks = self.tick_names
+        return TicksQuestion(source, missing, self.missing_answer, ticks, columns, **asked)
 
     def treating(self, missing: Treatment) -> QuestionSection:
         """The question with the treatment of missing answers of the whole survey, where it states
@@ -195,6 +224,9 @@ class SurveySection(Section):
     weights: str | None = None
     sample: SampleSection | None = None
     waves: WavesSection | None = None
+    pairs: list[Annotated[list[str], Field(min_length=2, max_length=2)]] = Field(
+        default_factory=list
+    )
     form: FormSection = FormSection()
     question: dict[str, QuestionSection] = Field(default_factory=dict)
     matrix: dict[str, MatrixSection] = Field(default_factory=dict)

@@ -17,16 +17,19 @@ from ldpopt.foundation.budget import Budget, decimal_of, log_enclosure
 from ldpopt.foundation.files import FilePath
 from ldpopt.foundation.labels import nearest
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.mechanism.questions import Question
 from ldpopt.privacy import PureLDP
 from ldpopt.problem.modelfile.page import Key, Page
-from ldpopt.problem.prior import PRIOR_TOLERANCE
+from ldpopt.problem.prior import PRIOR_TOLERANCE, read_prior
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import NAMED
 from ldpopt.problem.workload import Workload
 from ldpopt.solving.solve import solve
 from ldpopt.surveys.account import account_of
+from ldpopt.surveys.columns import budget_of, read_pairs, solved_column
 from ldpopt.surveys.expanded import read_sections
 from ldpopt.surveys.joint import JointQuestion
+from ldpopt.surveys.numbers import many_masses, require_number
 from ldpopt.surveys.own_sources import (
     OWN,
     own_source,
@@ -47,6 +50,9 @@ from ldpopt.surveys.sections import (
 )
 from ldpopt.surveys.stated_words import require_words
 from ldpopt.surveys.ticks import tick_workload
+from ldpopt.surveys.trees import Trees, require_condition, require_conditions, trees_of
+
+StatedQuestions = dict[str, Question]
 
 
 @dataclass(frozen=True)
@@ -62,20 +68,25 @@ class UnsolvedSurvey:
     budgets: dict[str, Budget] = field(default_factory=dict)
     sources: dict[str, Any] = field(default_factory=dict)
     joint: Any = None
+    stated: StatedQuestions = field(default_factory=dict)
 
     def solve(self, kind: type[Kind]) -> Kind:
         """Find the best mechanism for each question, and return the survey."""
         if self.section.waves is not None:
             return self._keep_promise(kind, self.section.waves)
         questions: Any = {}
+        words = self.section.words
         for name, section in self.section.question.items():
             with self.page.at("question", name):
-                questions[name] = section.question(self._source(name, section))
+                questions[name] = self._question(name, section)
             with self.page.at("question", name, "answers"):
-                require_words(section.page_words, questions[name], self.section.words.languages)
+                require_words(section.page_words, questions[name], words.languages)
         with self.page.at("epsilon"):
             if self.joint is not None:
                 questions = JointQuestion.of(questions, self.joint.source)
+            for names in self.trees.values():
+                parts = {name: self.stated[name] for name in names}
+                questions[names[0]] = self._solved(parts)
             return kind(
                 questions,
                 epsilon=self.section.epsilon,
@@ -83,8 +94,9 @@ class UnsolvedSurvey:
                 title=self.section.title,
                 weights=self.section.weights,
                 sample=self.drawn,
+                pairs=[(one, other) for one, other in self.section.pairs],
                 fields=self.section.fields,
-                words=self.section.words.to_dict(),
+                words=words.to_dict(),
             )
 
     @property
@@ -95,14 +107,35 @@ class UnsolvedSurvey:
         with self.page.at("sample"):
             return Sample.read(Sample(**self.section.sample.model_dump()), self.section.weights)
 
-    def _source(self, name: str, section: QuestionSection) -> Any:
-        """What draws the reports of a question, or the workload of its part of a joint report."""
-        if self.scheme == "joint":
-            return _workload(section) if section.ticks is None else _shares_of_ticks(section)
-        if name in self.sources:
-            return self.sources[name]
+    @property
+    def trees(self) -> Trees:
+        """The questions of each report of several questions that depend on each other."""
+        return {} if self.scheme == "joint" else trees_of(self.stated)
+
+    def _question(self, name: str, section: QuestionSection) -> Question:
+        """A question with what draws its reports, or with its numbers if it is part of a joint
+        report or a tree.
+        """
+        in_tree = any(name in names for names in self.trees.values())
+        if self.scheme == "joint" or in_tree or name in self.sources:
+            return self.stated[name]
+        if section.only_if is not None and section.utility is None:
+            return self._solved({name: self.stated[name]})
         source = _solve(section, self.budgets[name])
-        return with_behaviors(self.page, ("question", name), source, section.behaviors)
+        return section.question(
+            with_behaviors(self.page, ("question", name), source, section.behaviors)
+        )
+
+    def _solved(self, parts: StatedQuestions) -> Question:
+        """What draws the reports of some questions that depend on others."""
+        priors = {}
+        for name, question in parts.items():
+            section = self.section.question[name]
+            if section.prior is not None:
+                priors[name] = read_prior(section.weights, tuple(question.inputs))[0]
+        budget = budget_of([self.budgets[name] for name in parts], self.scheme)
+        pairs = read_pairs(self.section.pairs, list(self.section.question))
+        return solved_column(parts, budget, priors, pairs)
 
     def _keep_promise(self, kind: type[Kind], waves: WavesSection) -> Kind:
         """Return the survey with the largest budget of a wave, within 1 %, that keeps the promise
@@ -140,6 +173,7 @@ class UnsolvedSurvey:
             for name, question in survey.questions.items()
             if isinstance(question.source, (Mechanism, ReportModel))
         }
+        reasons |= {name: many_masses(question) for name, question in survey.questions.items()}
         return [f"question {name}: {reason}" for name, reason in reasons.items() if reason]
 
 
@@ -184,12 +218,40 @@ def _unsolved(page: Page, survey: SurveySection) -> UnsolvedSurvey:
     stated = {name: own_source(page, name, each) for name, each in survey.question.items()}
     sources = {name: source for name, source in stated.items() if source is not None}
     budgets = _divide_budget(page, survey, total, scheme, sources)
-    return UnsolvedSurvey(page, survey, scheme, why, budgets, sources, joint)
+    asked = _stated_questions(page, survey, sources)
+    return UnsolvedSurvey(page, survey, scheme, why, budgets, sources, joint, asked)
+
+
+def _stated_questions(
+    page: Page, survey: SurveySection, sources: dict[str, Any]
+) -> StatedQuestions:
+    """The questions with their own mechanisms, or else with the numbers that are estimated;
+    conditions on other than earlier questions and their answers are refused.
+    """
+    asked: StatedQuestions = {}
+    for name, section in survey.question.items():
+        source = sources.get(name)
+        if source is None:
+            source = _workload(section) if section.ticks is None else _shares_of_ticks(section)
+        with page.at("question", name):
+            question = section.question(source)
+        for gate, answers in (question.only_if or {}).items():
+            with page.at("question", name, "only_if", gate):
+                alone = replace(question, only_if={gate: answers})
+                require_condition(name, alone, asked, survey.question)
+        asked[name] = question
+    with page.at("question"):
+        require_conditions(asked)
+    with page.at("pairs"):
+        read_pairs(survey.pairs, list(asked))
+    return asked
 
 
 def _require_one_definition(page: Page, name: str, question: QuestionSection) -> None:
     """Refuse a question that is defined twice, or not at all."""
     key = ("question", name)
+    if question.number is not None:
+        require_number(page, key, question)
     require_fitting_own(page, name, question)
     if stated := [each for each in OWN if getattr(question, each) is not None]:
         kind = {"mechanisms": "several mechanisms"}.get(stated[0], f"a {stated[0]}")
@@ -200,12 +262,21 @@ def _require_one_definition(page: Page, name: str, question: QuestionSection) ->
         _require_none_of(page, key, question, others, "ticks")
         with page.at(*key, "ticks"):
             tick_workload(question.tick_names)
-    elif question.labels is None and not isinstance(question.prior, dict):
+    elif (
+        question.labels is None and question.number is None and not isinstance(question.prior, dict)
+    ):
         raise page.error(
             (*key, "labels"),
             "the labels of the answers are missing",
             "add labels, or a mechanism",
             code="labels",
+        )
+    if question.utility is not None and question.only_if is not None:
+        raise page.error(
+            (*key, "utility"),
+            "a question that not everybody is asked has a workload, no utility",
+            "remove one of utility and only_if",
+            code="utility-only-if",
         )
     if question.utility is not None and question.workload is not None:
         raise page.error(
@@ -316,10 +387,13 @@ def _best_scheme(page: Page, survey: SurveySection, total: Budget | None) -> tup
         for name, question in survey.question.items()
         if question.prior is not None
     }
+    is_tree = any(question.only_if for question in survey.question.values())
+    if is_tree:
+        labels = dict(_stated_questions(page, survey, {}))
     with page.at("question"):
         comparison = compare_schemes(labels, budget, priors=priors)
     # The joint report that was compared is about frequencies; other numbers need their own.
-    is_same = all(
+    is_same = is_tree or all(
         question.workload in (None, "frequencies") for question in survey.question.values()
     )
     joint = comparison.joint if comparison.best == "joint" and is_same else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal
 
 from ldpopt.accounting.curve import PrivacyCurve
@@ -22,15 +22,14 @@ from ldpopt.surveys.account import account_of
 from ldpopt.surveys.count import Columns, counts_by_group, counts_of_all
 from ldpopt.surveys.estimates import (
     SurveyEstimate,
-    estimate_pair,
     estimate_question,
     estimate_survey,
-    independence_of,
-    precision_of,
 )
 from ldpopt.surveys.files import read_survey_file, write_survey_file
 from ldpopt.surveys.form import form_of, require_form_of
 from ldpopt.surveys.overview import facts_of
+from ldpopt.surveys.pair_estimates import estimate_pair, independence_of
+from ldpopt.surveys.precision import precision_of
 from ldpopt.surveys.questionnaire import Questionnaire
 from ldpopt.surveys.randomize import randomize_file, randomize_frame
 from ldpopt.surveys.regressions import regress_survey
@@ -54,8 +53,9 @@ class Survey(Questionnaire, Described):
     ----------
     questions : mapping name -> Mechanism, design, ReportModel, Problem or Question
         By the name of the column. A problem is solved. A `Question` also defines what is done with
-        missing answers, which are refused by default. For a joint report, the answers: labels,
-        their number, or a `Workload`.
+        missing answers, which are refused by default, and of which earlier answers it depends
+        whether the question is asked. Also the answers: labels, their number, or a `Workload`;
+        what draws their reports is then found, with equal parts of what is left of ``epsilon``.
     epsilon : float or str, optional
         Largest budget of a person, in nats; default: the one that the questions need. A joint
         report needs it.
@@ -76,6 +76,9 @@ class Survey(Questionnaire, Described):
     fields : mapping name -> sequence of str, optional
         What comes with a person's link, and is sent beside the reports, unprotected: the values of
         each field, such as the regions; none for a weight. Default: no fields.
+    pairs : sequence of pairs of str, optional
+        Questions with one report of which a table is wanted: of two that depend on the same answer
+        reports need not show it otherwise; default: none.
 
     Attributes
     ----------
@@ -83,6 +86,9 @@ class Survey(Questionnaire, Described):
         Mechanism or design of each question, and how missing answers are treated.
     joint : JointQuestion or None
         The joint report, with its ``certificate``; None for other schemes.
+    trees : dict column -> tuple of str
+        The questions that depend on each other and have one report, by the name of the first: it is
+        about all that their answers together can be, at most 64 combinations.
     fields : dict name -> tuple of str
         The values of each field, none for a weight.
     words_digest : str
@@ -93,8 +99,9 @@ class Survey(Questionnaire, Described):
     Raises
     ------
     StatementError
-        If there are no questions, a name is not text, a question is of another type, a field has
-        the name of a question, or a person would spend more than ``epsilon``.
+        If there are no questions, a name is not text, a question is of another type or depends on
+        others than earlier answers, a field has the name of a question, or a person would spend
+        more than ``epsilon``.
 
     Examples
     --------
@@ -214,7 +221,14 @@ class Survey(Questionnaire, Described):
         """
         return account_of(self, waves, people)
 
-    def precision(self, name: str, *, confidence: float = 0.95, prior: Any = None) -> Precision:
+    def precision(
+        self,
+        name: str,
+        *,
+        confidence: float = 0.95,
+        prior: Any = None,
+        others: Mapping[str, Any] | None = None,
+    ) -> Precision:
         """Variance of one person's contribution to each number of a question; `Precision` plans a
         sample from it.
 
@@ -225,14 +239,23 @@ class Survey(Questionnaire, Described):
         confidence : float
             Coverage of the intervals, ``0 < confidence < 1``; default: ``0.95``.
         prior : array_like or mapping, optional
-            A guess of the distribution of answers; default: for each number the worst one.
+            A guess of the distribution of answers, of those who are asked; default: for each number
+            the worst one.
+        others : mapping question -> prior, optional
+            Guesses of the answers to the questions on which it depends whether somebody is asked;
+            default: equally common ones.
 
         Raises
         ------
         StatementError
-            If the question is unknown, or the confidence or the guess does not fit.
+            If a question is unknown, nobody is asked it, or the confidence or a guess does not fit.
+
+        Notes
+        -----
+        A number ``t = a / D`` among the share ``D`` of people who were asked and answered has the
+        variance of ``(v_a - t v_D) / D`` with the values ``v`` of one report.
         """
-        return precision_of(self, name, confidence, prior)
+        return precision_of(self, name, confidence, prior, others)
 
     def privatize(
         self,
@@ -341,7 +364,8 @@ class Survey(Questionnaire, Described):
         .. math:: \hat t = \frac{\hat a}{1 - \hat f},
 
         with score intervals (Fieller); the missing answer's own share is of all people, in the last
-        row.
+        row. Of a question that not everybody is asked the shares are those among the people who
+        were asked and answered, and the last rows are "no answer" and "not asked".
 
         Parameters
         ----------
@@ -420,7 +444,8 @@ class Survey(Questionnaire, Described):
     ) -> Estimate:
         """Estimate the table of two questions: the share of each pair of answers.
 
-        Each person has to report on both: in one joint report, or in two reports (``"split"``). For
+        Each person has to report on both: in one joint report or that of a tree, or in two reports
+        (``"split"``). For
         a group, pass its rows, such as ``table[table["region"] == "North"]``.
 
         Parameters

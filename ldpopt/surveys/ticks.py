@@ -24,7 +24,7 @@ from ldpopt.foundation.numbers import Float, listed_items
 from ldpopt.mechanism.questions import Question
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.workload import Workload
-from ldpopt.surveys.joint import JointNumbers
+from ldpopt.surveys.shared import JointNumbers
 from ldpopt.tables.coding import MISSING, Coder, Codes, Missing
 
 NONE, SEPARATOR = "none", ";"  # the answer without ticks; what is between ticks

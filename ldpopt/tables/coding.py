@@ -44,6 +44,13 @@ class Texts:
     def __getitem__(self, row: int) -> str | None:
         return self.distinct[int(self.places[row])]
 
+    def repeated(self, counts: Int) -> Texts:
+        """Return the column with each entry as often as a vector of counts says."""
+        other = Texts(())
+        other.distinct = self.distinct
+        other.places = np.repeat(self.places, counts)
+        return other
+
     def to_list(self) -> list[str | None]:
         """Return the entries."""
         return [self.distinct[place] for place in self.places.tolist()]

@@ -8,8 +8,10 @@ import json
 import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
+
+import numpy as np
 
 from ldpopt.errors import LdpoptError, ModelFileError
 from ldpopt.foundation import optional
@@ -163,13 +165,14 @@ def _about(address: str, name: str) -> Any:
 
 class DatabaseRows(TextRows):
     """The table of reports in a database, in batches that come from one statement: they show it at
-    one moment.
+    one moment, as do all those of a block `at_one_moment`.
     """
 
     first_row = 1  # number of the first row
 
     def __init__(self, engine: optional.sqlalchemy.Engine, name: str) -> None:
         self.name, self._engine = name, engine
+        self._moment: Any = None  # the connection of such a block
         known = optional.sqlalchemy.inspect(engine)
         if not known.has_table(REPORTS):
             do = "name a database that `ldpopt survey collect` made"
@@ -192,10 +195,52 @@ class DatabaseRows(TextRows):
     def texts(self, positions: Sequence[int]) -> Iterator[list[Texts]]:
         """Yield columns by their positions, without arrow."""
         sa = optional.sqlalchemy
-        wanted: list[Any] = [sa.column(self.columns[position]) for position in positions]
-        statement = sa.select(*wanted).select_from(sa.table(REPORTS)).order_by(sa.column(ID))
+        statement = self._select(positions).order_by(sa.column(ID))
+        for rows in self._parts_of(statement):
+            yield [Texts(column) for column in zip(*rows, strict=True)]
+
+    def equal_rows(self, positions: Sequence[int]) -> Iterator[list[Texts]]:
+        """Yield columns by their positions, without arrow: rows that are equal in them together,
+        which the database counts.
+        """
+        sa = optional.sqlalchemy
+        wanted = self._select(positions)
+        statement = wanted.add_columns(sa.func.count()).group_by(*wanted.selected_columns)
+        for rows in self._parts_of(statement):
+            *texts, counts = zip(*rows, strict=True)
+            columns = [Texts(column) for column in texts]
+            left = np.array(counts)
+            most = max(1, ROWS // len(left))  # of equal rows in a batch
+            while left.any():
+                part = np.minimum(left, most)
+                yield [column.repeated(part) for column in columns]
+                left -= part
+
+    @contextmanager
+    def at_one_moment(self) -> Iterator[None]:
+        """Read everything in this block as it is at one moment."""
+        is_file = self._engine.dialect.name == "sqlite"
+        level = {} if is_file else {"isolation_level": "REPEATABLE READ"}
         with database_errors(self.name), self._engine.connect() as connection:
-            for rows in (
+            self._moment = connection.execution_options(**level)
+            try:
+                if is_file:
+                    self._moment.exec_driver_sql("BEGIN")
+                yield
+            finally:
+                self._moment = None
+
+    def _select(self, positions: Sequence[int]) -> Any:
+        """The statement for columns by their positions."""
+        sa = optional.sqlalchemy
+        wanted: list[Any] = [sa.column(self.columns[position]) for position in positions]
+        return sa.select(*wanted).select_from(sa.table(REPORTS))
+
+    def _parts_of(self, statement: Any) -> Iterator[Sequence[Any]]:
+        """Yield the rows of a statement in parts."""
+        with ExitStack() as stack:
+            stack.enter_context(database_errors(self.name))
+            connection = self._moment or stack.enter_context(self._engine.connect())
+            yield from (
                 connection.execution_options(yield_per=ROWS).execute(statement).partitions()
-            ):
-                yield [Texts(column) for column in zip(*rows, strict=True)]
+            )

@@ -61,6 +61,7 @@ TRUE: dict[str, dict[str, str]] = {
     },
     "survey": {
         **dict.fromkeys(("title", "made_by", "weights", "words"), "what the survey asks: no claim"),
+        "fields": "what comes with a person's link beside the reports: no claim",
         "order": "another survey: its joint report has another digest, as its reports",
         "stated_epsilon": "another limit, which the questions keep",
         "questions": "names of questions and answers, and designs that are proved again",
@@ -82,7 +83,7 @@ TRUE: dict[str, dict[str, str]] = {
 NEVER = ("an unread key", "an unread empty key", "renamed")
 """Changes after which a file is refused wherever they are made, but for names in an object."""
 NAMES = (
-    *("words", "questions", "constraints", "claim.residuals", "privacy.secrets"),
+    *("words", "fields", "questions", "constraints", "claim.residuals", "privacy.secrets"),
     *("statement.privacy.secrets", "privacy.notions.*.secrets"),
     "statement.privacy.notions.*.secrets",
 )
@@ -118,7 +119,7 @@ def is_declared(kind: str, place: str, what: str) -> bool:
 
 USUAL = (
     *("worst", "questions", "one_sided", "pairs", "one question", "metric", "split", "numbers"),
-    "models",
+    *("models", "languages"),
     *("leakage", "leakage, stated", "secrets, pairs", "pairwise", "cone", "all, owned"),
 )
 """Names of the files that are tried; those of kinds with a single file, too."""

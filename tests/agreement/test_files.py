@@ -130,6 +130,8 @@ def with_keys(data: Data) -> Iterator[tuple[str, Data]]:
                 continue
             elif key in ("edges", "technique") and path[:-1] == ("questions",):
                 continue  # a question without them is another one
+            elif path == ("fields",):
+                continue  # a survey with other fields
             else:
                 del table[key]
             yield f"{path} {key}", with_digests(other)

@@ -44,6 +44,7 @@ from ldpopt.plotting.report import report
 from ldpopt.plotting.report.sentences import TOPICS as OF_PAGES
 from ldpopt.plotting.report.sentences import PageFacts
 from ldpopt.surveys.codebook import codebook
+from ldpopt.surveys.groups import Group
 from ldpopt.surveys.ticks import TicksQuestion, tick_workload
 
 ROOT = Path(lo.__file__).parent
@@ -178,6 +179,55 @@ SURVEYS: dict[str, tuple[Survey, int]] = {
         Survey({"q": lo.solve(lo.Problem([0.5, 0.5], "identity", lo.OneSided(1.0, [0])))}),
         1,
     ),
+}
+
+
+NORTH, SOUTH = (Group(n, {"region": name}) for n, name in ((400, "North"), (12, "South")))
+FIELDS: Any = {"region": ("North", "South")}
+def tree(scheme: Any = "split") -> Survey:
+    """A question and one that depends on it, with one report, and another question."""
+    answers: dict[str, Any] = {
+        "smokes": Question(lo.Workload.frequencies(["no", "yes"])),
+        "often": Question(lo.Workload.frequencies(["few", "many"]), only_if={"smokes": "yes"}),
+    }
+    if scheme == "split":
+        answers["rich"] = WARNER
+    return Survey(answers, epsilon=3.0 if scheme == "split" else 1.0, scheme=scheme)
+
+
+SHARP = Mechanism([[0.98, 0.02], [0.02, 0.98]], ["no", "yes"])
+SURVEYS |= {
+    "links with fields": (Survey({"q": WARNER}, fields=FIELDS), 1),
+    "links": (Survey({"q": WARNER}), 1),
+    "in the office, by region": (Survey({"q": THREE}), 1),
+    "by region, without groups": (Survey({"q": ONE_COIN}), 1),
+    "a group of few": (Survey({"q": WARNER}), 1),
+    "a tree": (tree(), 1),
+    "a tree, one question": (tree("one_question"), 1),
+    "a tree, fake data": (tree("fake_data"), 1),
+    "protects little": (Survey({"q": Mechanism([[0.99, 0.01], [0.01, 0.99]])}), 1),
+    "protects little together": (Survey(dict.fromkeys("abcd", WARNER)), 1),
+    "protects little together and apart": (Survey({"a": SHARP, "b": WARNER}), 1),
+    "answers that may be missing, both ways": (
+        Survey(
+            {"a": Question(THREE, missing_answer="no answer"), "b": Question(WARNER, "leave_out")}
+        ),
+        1,
+    ),
+}
+ASKED: dict[int, dict[str, Any]] = {  # how a survey is asked, by its identity
+    id(SURVEYS[name][0]): how
+    for name, how in {
+        "links with fields": {"beside": ("region",), "groups": (NORTH, SOUTH), "has_links": True},
+        "links": {"has_links": True, "where": "device"},
+        "in the office, by region": {
+            "where": "office",
+            "beside": ("region",),
+            "groups": (NORTH, SOUTH),
+        },
+        "by region, without groups": {"beside": ("region",)},
+        "a group of few": {"beside": ("region",), "groups": (NORTH, Group(3, {"region": "East"}))},
+    }.items()
 }
 
 
@@ -421,8 +471,58 @@ def quoted(text: str) -> set[str]:
     return set(re.findall("“(.*?)”", text))
 
 
+def asked(world: World, key: str) -> Any:
+    """How the survey of a world is asked."""
+    return ASKED.get(id(world.survey), {}).get(key)
+
+
+def posterior(odds: Fraction | float, before: Fraction) -> Fraction:
+    """How often a guess is right after reports of some odds, as one may try it: there is one other
+    answer, which gives the reports that many times less often."""
+    assert isinstance(odds, Fraction)
+    here, there = odds * before, 1 - before
+    return here / (here + there)
+
+
+def says_how_right(odds: Fraction | float, text: str, before: int) -> bool:
+    """Whether a text has the largest share of guesses that are right, to a tenth of 100."""
+    true = 100 * posterior(odds, Fraction(before, 100))
+    after = re.search(
+        rf"right {before} of 100 times (is nearly certain|is right at most ([0-9.]+) of 100)", text
+    )
+    assert after is not None, text
+    assert "100 of 100" not in text
+    if after[2] is None:
+        return true > Fraction(995, 10)
+    shown = Fraction(after[2])
+    return true <= Fraction(995, 10) and true <= shown < true + Fraction(1, 10)
+
+
+def odds_alone(world: World) -> Fraction | float:
+    """The largest odds of one report."""
+    each = [World(Survey({"q": question}), 1) for question in world.survey.asked.values()]
+    return max(one.odds for one in each)
+
+
+def sends_one(world: World) -> bool:
+    """Whether a person sends one report in all."""
+    is_drawn = scheme(world) == "one_question" and len(world.survey.questions) > 1
+    return world.waves == 1 and (len(world.columns) == 1 or is_drawn)
+
+
+def least_people(world: World) -> int:
+    return min(group.people for group in asked(world, "groups"))
+
+
 Truth = Callable[[World, str], bool]
+SUCH = ("such a guess", "right 50 of 100 times")
 scheme: Callable[[World], str] = lambda world: world.survey.scheme  # noqa: E731
+
+
+def can_miss(world: World) -> bool:
+    return any(each.missing_answer is not None for each in world.survey.questions.values())
+
+
 TRUTHS: dict[tuple[str, str], Truth] = {
     # the first sentence
     ("certain", "silent"): lambda world, text: is_silent(world),
@@ -471,6 +571,63 @@ TRUTHS: dict[tuple[str, str], Truth] = {
     ("odds", "infinite, fake data"): lambda world, text: (
         rules_out(world) and not world.drawn_is_known
     ),
+    # guesses, to the digit
+    ("guess", "silent"): lambda world, text: is_silent(world),
+    ("guess", "finite, one"): lambda world, text: (
+        says_how_right(world.odds, text, 50)
+        and says_how_right(world.odds, text, 1)
+        and sends_one(world)
+    ),
+    ("guess", "finite"): lambda world, text: (
+        says_how_right(world.odds, text, 50) and says_how_right(world.odds, text, 1)
+    ),
+    ("guess", "infinite"): lambda world, text: rules_out(world),
+    ("judgment", "one"): lambda world, text: (
+        log(world.odds) > 4 and sends_one(world) and says_how_right(world.odds, text, 50)
+    ),
+    ("judgment", "apart"): lambda world, text: (
+        log(world.odds) > 4
+        and says_how_right(world.odds, text, 50)
+        and log(odds_alone(world)) <= 2
+        and says_how_right(odds_alone(world), text.partition("What")[2].replace(*SUCH), 50)
+    ),
+    ("judgment", "together"): lambda world, text: (
+        log(world.odds) > 4
+        and says_how_right(world.odds, text, 50)
+        and says_how_right(odds_alone(world), text.partition("After")[2].replace(*SUCH), 50)
+    ),
+    # how people are asked
+    ("withdrawal", "office"): lambda world, text: asked(world, "where") == "office",
+    ("withdrawal", "device, beside"): lambda world, text: (
+        asked(world, "where") != "office" and all(name in text for name in asked(world, "beside"))
+    ),
+    ("withdrawal", "device"): lambda world, text: (
+        asked(world, "where") != "office" and not asked(world, "beside")
+    ),
+    ("invited", "fields"): lambda world, text: (
+        bool(asked(world, "has_links")) and all(name in text for name in world.survey.fields)
+    ),
+    ("invited", "links"): lambda world, text: (
+        bool(asked(world, "has_links")) and not world.survey.fields
+    ),
+    ("invited", "open"): lambda world, text: not asked(world, "has_links"),
+    ("small groups", "few"): lambda world, text: (
+        least_people(world) < 5 and f"has {least_people(world)} people" in text
+    ),
+    ("small groups", "small"): lambda world, text: (
+        5 <= least_people(world) < 20 and f"has {least_people(world)} people" in text
+    ),
+    ("groups", "quarter"): lambda world, text: (
+        asked(world, "beside")[0] in text
+        and all(
+            math.isclose(world.survey.precision(name).half_width(250)[0], 2 * width)
+            for name in is_estimated(world)
+            for width in world.survey.precision(name).half_width(1000)[:1]
+        )
+    ),
+    ("widths", "both"): lambda world, text: can_miss(world) and leaves(world) > 0,
+    ("widths", "answer"): lambda world, text: can_miss(world) and not leaves(world),
+    ("widths", "left out"): lambda world, text: not can_miss(world) and leaves(world) > 0,
     ("budget", "once"): lambda world, text: (
         finite(world)
         and math.isclose(
@@ -586,7 +743,7 @@ def facts_of(topic: Topic, survey: Survey, waves: int) -> Any:
     rows = [
         {"in_points": name != "mean"} for question in names for name in numbers(survey, question)
     ]
-    return PageFacts(survey, waves, rows)
+    return PageFacts(survey, waves, rows=rows, **ASKED.get(id(survey), {}))
 
 
 PRINTED: set[tuple[str, str]] = set()
@@ -965,15 +1122,32 @@ ALWAYS = {
     "takes": NO_CLAIM,
     "everybody has to answer; data with a missing answer are refused": "of missing = refuse only",
     "Each person sends one report on all questions together, with the whole budget.": BY_SCHEME,
-    "For each person one of the _ questions is drawn at random, and only this one is reported. "
+    "(asked only if _)": NO_CLAIM,
+    "Each person sends _ reports: questions that depend on each other share one; the parts of the "
+    "budget add up.": BY_SCHEME,
+    "Each person sends one report on all questions together, which depend on each "
+    "other.": BY_SCHEME,
+    "For each person one of the _ _ is drawn at random, and only this one is reported. "
     "The column of the report shows which one it was.": BY_SCHEME,
-    "For each person one of the _ questions is drawn at random. _": BY_SCHEME,
+    "For each person one of the _ _ is drawn at random. _": BY_SCHEME,
     "Each person sends one report on every question; the parts of the budget add up.": BY_SCHEME,
     "Each person sends one report.": BY_SCHEME,
     "What each person risks": NO_CLAIM,
     "How far an estimate is from the truth at most, in 95 of 100 surveys, by the number of people "
     "who take part (head of each table), whatever their true answers are. Shares of people are in "
-    "percentage points. _ _ _": "on precision, which is simulated elsewhere",
+    "percentage points. _ _": "on precision, which is simulated elsewhere",
+    "Groups of people, and how far the estimates of a group are from the truth at most, in 95 of "
+    "100 surveys, if all of them answer: the largest of each question_": "on precision",
+    "How often a guess about a person is right at most, of 100 times, after a report": NO_CLAIM,
+    "The survey states no text on _": IF_TRUE,
+    "Words <code>_</code>: what people read in all languages, which is the questions and answers "
+    "as they are worded, the consent, the contact, how long reports are kept and the last day. "
+    "Another word gives another fingerprint; the words of the program itself are not among "
+    "them.": "of a digest, which is tried in the tests of the page",
+    "Page <code>_</code>: every byte of the file on which people answer, with the words of the "
+    "program and where it sends reports.": "of a digest, which is tried in the tests of the page",
+    "The file of the page has a third one, of every byte: state where it sends reports "
+    "(<code>--to</code>), and it is here.": NO_CLAIM,
     "Nothing can be estimated: _.": IF_TRUE,
     "A share that is known to ± 50 points or worse is not known at all. _": NO_CLAIM,
     "What is proved": NO_CLAIM,
@@ -1038,17 +1212,19 @@ def test_no_claim_stands_in_a_template() -> None:
 
 
 INSTRUCTIONS = {  # what a person is asked to do, and names of buttons
-    *("direction", "decimal", "thousands", "percent", "untitled", "unready", "forgetful", "leaves"),
+    *("direction", "decimal", "percent", "untitled", "unready", "forgetful", "leaves", "language"),
     *("odds", "exact", "exact_drawn", "leave_out", "none", "several", "no_answer", "choose"),
     *("incomplete", "no_consent", "final", "final_offline", "send", "draw", "ready", "left"),
-    *("sending", "sent", "unsent", "refused", "used", "closed", "offline", "waiting", "share"),
+    *("sending", "sent", "unsent", "refused", "used", "closed", "offline", "waiting", "languages"),
     *("together", "no_report", "receipt_text", "bytes", "again", "copy", "download", "next"),
     *("fingerprint", "wording", "shares_of", "reported", "until", "ended", "needs_link", "unknown"),
-    *("too_long", "earlier"),
+    *("too_long", "earlier", "needed", "open", "open_decline", "range", "range_step", "from_to"),
+    *("not_asked", "page", "forward", "back", "shares_of_ticks", "tick_share", "others"),
 }
 OF_ANY_PAGE = {  # claims that are true of every survey that has a page: its odds are finite
     *("privacy", "leaves_text", "leaves_offline", "linked", "odds_text", "odds_set", "odds_joint"),
-    *("may_leave_out", "may_decline", "reported_set", "reported_joint"),
+    *("may_leave_out", "may_decline", "reported_set", "reported_joint", "memory", "fields"),
+    *("chance", "certain"),  # parts of the sentences with bounds; chances are exact
 }
 
 

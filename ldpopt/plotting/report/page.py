@@ -28,6 +28,7 @@ from ldpopt.privacy.sentences import promises_of
 from ldpopt.problem.design_problem import DesignProblem
 from ldpopt.problem.modelfile import Model
 from ldpopt.problem.problem import Problem
+from ldpopt.surveys.groups import Group
 from ldpopt.surveys.survey import Survey
 
 MULTIPLES = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)  # multiples of the budget to choose from
@@ -52,6 +53,8 @@ def report(
     waves: int | None = None,
     where: Literal["device", "office"] | None = None,
     keep: Sequence[str] = (),
+    groups: Sequence[Group] | None = None,
+    to: str | None = None,
     budgets: bool = True,
     time_limit: float | None = None,
     progress: Callable[[str], None] | None = None,
@@ -79,6 +82,14 @@ def report(
         Default: the page has both, to tick one.
     keep : sequence of str
         Columns that are kept unprotected beside the reports; default: ``()``.
+    groups : sequence of Group, optional
+        Groups of the people who are asked, by columns that are kept or come with the link, as
+        `ldpopt.surveys.groups.read_groups` reads them. ``[Group(people, {})]``: each person has a
+        link without fields; an empty sequence: anybody can answer. Default: the page has both, to
+        tick one.
+    to : str, optional
+        Where the page for respondents sends reports, for the fingerprint of that page; default: as
+        the survey's words say, else there is none.
     budgets : bool
         Whether the page of a problem has other budgets to choose from; default: ``True``.
     time_limit : float, optional
@@ -112,24 +123,35 @@ def report(
     title = (isinstance(problem, Survey) and problem.title) or title or "A private survey"
     words: dict[str, Any] = {"title": title, "source": source, "program": program()}
     words |= {"where": where, "keep": keep, "wanted": wanted, "belief_ranges": belief_ranges}
-    used = [
-        ("people", people),
-        ("waves", waves),
-        ("where", where),
-        *(("keep", column) for column in keep),
-    ]
-    words["options"] = "".join(
-        f" --{name} {shlex.quote(str(value))}" for name, value in used if value is not None
-    )
+    used = [("people", people), ("waves", waves), ("where", where), ("to", to)]
+    words["options"] = _options([*used, *(("keep", column) for column in keep)], groups)
     if isinstance(problem, Survey):
         times = (problem.words.waves or 1) if waves is None else whole_number(waves, "waves", 1)
-        return survey_page(problem, sizes, times, **words)
-    if waves is not None:
-        raise StatementError(
-            "waves are those of a survey", code="waves", do="leave waves out, or pass a Survey"
-        )
+        return survey_page(problem, sizes, times, groups, to, **words)
+    _require_unused(waves=waves, groups=groups, to=to)
     results, index = _results(problem, budgets, time_limit, progress or (lambda message: None))
     return _problem_page(problem, results, index, sizes, **words)
+
+
+def _options(used: Sequence[tuple[str, Any]], groups: Sequence[Group] | None) -> str:
+    """The options of a command that writes the page again."""
+    text = "".join(
+        f" --{name} {shlex.quote(str(value))}" for name, value in used if value is not None
+    )
+    if not groups:
+        return text
+    return text + (" --groups groups.csv" if groups[0].fields else " --invited")
+
+
+def _require_unused(**arguments: Any) -> None:
+    """Refuse arguments that are for a survey."""
+    for name, value in arguments.items():
+        if value is not None:
+            raise StatementError(
+                f"{name} = {short_repr(value)} is for a survey",
+                code=name,
+                do=f"leave {name} out, or pass a Survey",
+            )
 
 
 def _problem_page(

@@ -9,13 +9,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ldpopt.foundation.sentences import Sentence, Topic
+from ldpopt.plotting.report import guesses, people
+from ldpopt.plotting.report.people import AskedFacts
 from ldpopt.surveys import risks
-from ldpopt.surveys.risks import Risks
 
 
 @dataclass(frozen=True, eq=False)
-class PageFacts(Risks):
-    """What the sentences of a page depend on: what a person risks, and what is estimated."""
+class PageFacts(AskedFacts):
+    """What the sentences of a page depend on: what a person risks, how a survey is asked, and what
+    is estimated.
+    """
 
     rows: Sequence[dict[str, Any]] = field(default=())  # of all estimates
 
@@ -32,7 +35,8 @@ class PageFacts(Risks):
     @property
     def can_draw_on_device(self) -> bool:
         """Whether there is a page for respondents."""
-        return self.is_finite and not self.survey.sample.columns and not self.survey.channels
+        known = all(name in self.survey.fields for name in self.survey.sample.columns)
+        return self.is_finite and known and not self.survey.channels
 
     @property
     def total_epsilon(self) -> float:
@@ -307,6 +311,8 @@ FILE = Topic(
 
 TOPICS = (
     *risks.TOPICS,
+    *guesses.TOPICS,
+    *people.TOPICS,
     *(BUDGET, DRAWN, PUBLISHED, SINGLE, MISSING, LEFT_OUT, UNANSWERED),
     *(PROTECTED, HIDES, DEVICE, CHECKED, FILE),
 )

@@ -4,6 +4,7 @@ part give.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Hashable, Sequence
 from pathlib import Path
@@ -12,26 +13,50 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import LdpoptError
+from ldpopt.fieldwork.form_page import page
 from ldpopt.foundation.display import filled
 from ldpopt.foundation.labels import text_of
 from ldpopt.mechanism.questions import Question
+from ldpopt.plotting.report.people import group_rows, require_kept, told
 from ldpopt.plotting.report.sentences import PageFacts, say
 from ldpopt.plotting.report.words import MIN_HALF_WIDTH, is_share, number_in_words
 from ldpopt.problem.workload import Workload
 from ldpopt.surveys.form import form_digest
+from ldpopt.surveys.groups import Group
 from ldpopt.surveys.models import ModelQuestion
+from ldpopt.surveys.numbers import NumberQuestion
 from ldpopt.surveys.overview import mechanisms_of
 from ldpopt.surveys.survey import Survey
 
 MAX_ROWS = 12  # largest number of estimates of a question in its table
 
 
-def survey_page(survey: Survey, sizes: Sequence[int], waves: int, **words: Any) -> str:
+def survey_page(
+    survey: Survey,
+    sizes: Sequence[int],
+    waves: int,
+    groups: Sequence[Group] | None = None,
+    to: str | None = None,
+    **words: Any,
+) -> str:
     """The page of a survey as HTML; see `report`."""
     questions = [_question(survey, name, sizes) for name in survey.questions]
-    rows = [row for question in questions for row in question["rows"]]
-    page_facts = PageFacts(survey, waves, rows)
-    words["keep"] = [name for name in survey.kept(words["keep"]) if name != survey.weights]
+    beside = tuple(dict.fromkeys((*survey.kept(words["keep"]), *survey.fields)))
+    strata = tuple(group for group in groups or () if group.fields)
+    require_kept(strata, beside)
+    has_links = True if survey.fields else None  # fields come with a link
+    if groups is not None and not strata:
+        has_links = bool(groups)
+    page_facts = PageFacts(
+        survey,
+        waves,
+        where=words["where"],
+        beside=beside,
+        groups=strata,
+        has_links=has_links,
+        rows=[row for question in questions for row in question["rows"]],
+    )
+    words["keep"] = [name for name in beside if name != survey.weights]
     for question in questions:
         question["column"] = page_facts.columns[survey.column_of(question["name"])]
     factor = (
@@ -46,7 +71,9 @@ def survey_page(survey: Survey, sizes: Sequence[int], waves: int, **words: Any) 
         "waves": waves,
         "factor": factor,
         "after": after,
-        "form": _form_fingerprint(survey),
+        "fingerprints": _fingerprints(survey, to, bool(has_links)),
+        "told": told(survey),
+        "strata": group_rows(survey, strata),
         "facts": page_facts,
         "say": say,
     }
@@ -80,12 +107,47 @@ def _notes(question: Question) -> list[str]:
     return notes
 
 
-def _form_fingerprint(survey: Survey) -> str:
-    """Digest of the form; empty if no device can draw the reports."""
+def _fingerprints(survey: Survey, to: str | None, invited: bool) -> dict[str, str]:
+    """Digests of form, words and, if it is known where reports are sent, of the page; none if no
+    device can draw the reports.
+    """
     try:
-        return form_digest(survey.form())
+        digests = {"form": form_digest(survey.form()), "words": survey.words_digest}
     except LdpoptError:
-        return ""
+        if to is not None:
+            raise
+        return {}
+    address = survey.words.to if to is None else to
+    if address:
+        text = page(survey, address, invited=invited).encode()
+        digests["page"] = hashlib.sha256(text).hexdigest()
+    return digests
+
+
+def _condition(survey: Survey, question: Question) -> str:
+    """When a question is asked, in words; empty if always."""
+    parts = []
+    for name, answers in (question.only_if or {}).items():
+        words = survey.words.first.questions.get(name)
+        texts = [
+            text_of(each) if words is None else words.answers.get(text_of(each), text_of(each))
+            for each in answers
+        ]
+        parts.append(f"{name} is {' or '.join(texts)}")
+    return ", and ".join(parts)
+
+
+def _row_of(
+    workload: Workload | None,
+    place: int,
+    names: Sequence[Hashable],
+    inputs: Sequence[Hashable],
+) -> Any:
+    """The row of a workload for a number; None for the share of an answer, also of "not asked"."""
+    if workload is None or names == inputs or place >= len(workload.names):
+        return None
+    is_same = workload.names[place] == names[place]
+    return np.asarray(workload.matrix[place]) if is_same else None
 
 
 def _question(survey: Survey, name: str, sizes: Sequence[int]) -> dict[str, Any]:
@@ -108,7 +170,11 @@ def _question(survey: Survey, name: str, sizes: Sequence[int]) -> dict[str, Any]
         "text": "" if words is None else words.text,
         "missing": question.missing,
     }
-    facts |= {"answers": list(map(shown, ticks or question.inputs)), "has_ticks": bool(ticks)}
+    answers = list(map(shown, ticks or question.inputs))
+    if isinstance(question, NumberQuestion):
+        answers = list(question.in_words)
+    facts |= {"answers": answers, "has_ticks": bool(ticks)}
+    facts["condition"] = _condition(survey, question)
     facts |= {"missing_answer": missing and shown(missing), "rows": [], "notes": _notes(question)}
     try:
         precision = survey.precision(name)
@@ -116,11 +182,7 @@ def _question(survey: Survey, name: str, sizes: Sequence[int]) -> dict[str, Any]
         return facts | {"why_not": error.what}
     kept = [place for place, width in enumerate(precision.half_width(1)) if width >= MIN_HALF_WIDTH]
     for place in kept[:MAX_ROWS]:
-        row = (
-            None
-            if workload is None or precision.names == question.inputs
-            else np.asarray(workload.matrix[place])
-        )
+        row = _row_of(workload, place, precision.names, question.inputs)
         widths = [float(precision.half_width(size)[place]) for size in sizes]
         # of the largest open variance
         openly = float(precision.spans[place] ** 2 / 4 / precision.variances[place])

@@ -185,7 +185,7 @@ def test_a_list_of_links_is_never_replaced(url):
 
 
 def test_no_list_is_left_of_links_that_no_collector_knows(url, monkeypatch):
-    def fails(self: Store, invitations: list[str]) -> None:
+    def fails(self: Store, *invitations: object) -> None:
         raise ModelFileError("database is locked")
 
     monkeypatch.setattr(Store, "admit", fails)

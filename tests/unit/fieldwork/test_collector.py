@@ -38,9 +38,10 @@ from ldpopt.errors import LdpoptError, ModelFileError
 from ldpopt.fieldwork import Store
 from ldpopt.fieldwork.messages import InvalidMessageError
 from ldpopt.mechanism.questions import Question
+from ldpopt.tables.database import DatabaseRows
 from ldpopt.tables.origin import read_origin
 
-pytest.importorskip("sqlalchemy")
+sqlalchemy = pytest.importorskip("sqlalchemy")
 httpx = pytest.importorskip("httpx")
 TestClient = pytest.importorskip("starlette.testclient").TestClient
 app_of = pytest.importorskip("ldpopt.fieldwork.service").app_of
@@ -487,7 +488,6 @@ def test_the_commands_invite_and_estimate(tmp_path, monkeypatch):
         done = run_cli("survey", "invite", "survey.json", 7, "--page", page, "-o", "l.csv")
         assert "address of a page" in done.stderr
     assert "not a date" in run_cli("survey", "collect", "survey.json", "--until", "tomorrow").stderr
-    assert "not the address" in run_cli("survey", "export", "links.csv", "-o", "t.csv").stderr
     assert "0 reports" in cli_output("survey", "export", "sqlite:///reports.db", "-o", "t.csv")
 
 
@@ -617,6 +617,129 @@ def test_counts_of_a_database_are_those_of_its_table_for_all_kinds_of_reports(tm
             ]
             assert by_group[0] == by_group[1]
             assert set(next(iter(by_group[0].values()))) == {"North", "South", "(missing)"}
+
+
+def test_a_database_counts_equal_reports_itself_but_sets(databases, bodies):
+    """Few sets are equal; a group by them would sort them all."""
+    engine = sqlalchemy.Engine
+    for url in databases:
+        with Store(url, SURVEY) as store:
+            store.add([store.reader.read(body) for body in bodies])
+        seen = []
+
+        def note(_connection, _cursor, statement, *_more, seen=seen):
+            seen.append(statement)
+
+        sqlalchemy.event.listen(engine, "before_cursor_execute", note)
+        try:
+            SURVEY.count(url)
+        finally:
+            sqlalchemy.event.remove(engine, "before_cursor_execute", note)
+        of_reports = [text for text in seen if "FROM reports" in text]
+        assert ["GROUP BY" in text for text in of_reports] == [True, True, False]
+        assert ["branch" in text for text in of_reports] == [False, False, True]
+
+
+def test_all_columns_of_a_database_are_counted_at_one_moment(databases, bodies, monkeypatch):
+    """Though each has a statement of its own, and reports come meanwhile."""
+    for url in databases:
+        with Store(url, SURVEY) as store:
+            messages = [store.reader.read(body) for body in bodies]
+            store.add(messages[:50])
+            late = iter(messages[50:])
+            plain = DatabaseRows.equal_rows
+
+            def slowly(self, positions, plain=plain, store=store, late=late):
+                yield from plain(self, positions)
+                assert store.add([next(late)]) == [True]
+
+            with monkeypatch.context() as patched:
+                patched.setattr(DatabaseRows, "equal_rows", slowly)
+                counts = SURVEY.count(url)
+            assert store.count() == 52
+            assert counts == SURVEY.count(
+                pd.DataFrame([json.loads(body)["reports"] for body in bodies[:50]])
+            )
+
+
+def test_groups_of_a_database_may_be_its_weights(url, bodies):
+    with Store(url, SURVEY) as store:
+        store.add([store.reader.read(body) for body in bodies])
+    path = url.removeprefix("sqlite:///")
+    with sqlite3.connect(path) as connection:
+        connection.execute("ALTER TABLE reports ADD COLUMN weight TEXT DEFAULT '0.1'")
+        connection.execute("UPDATE reports SET weight = '3' WHERE id < '8'")
+    connection.close()
+    cli_output("survey", "export", url, "-o", f"{path}.csv")
+    found, expected = (
+        SURVEY.counts_by_group(SURVEY.columns, source, "weight", "weight")
+        for source in (url, f"{path}.csv")
+    )
+    for name, groups in expected.items():
+        assert set(groups) == set(found[name]) == {"0.1", "3"}
+        for group, counts in groups.items():
+            other = found[name][group]
+            assert (other.n_reports, other.labels) == (counts.n_reports, counts.labels)
+            np.testing.assert_allclose(other.values, counts.values, rtol=1e-12)
+            np.testing.assert_allclose(other.squares, counts.squares, rtol=1e-12)
+
+
+COUNTING = """
+import json
+from ldpopt import Survey
+survey, url = Survey.load(sys.argv[1]), sys.argv[2]
+print(json.dumps({
+    name: {group: [counts.values.tolist(), counts.squares.tolist(), counts.n_reports]
+           for group, counts in groups.items()}
+    for by in (None, "region")
+    for name, groups in ((f"{name} by {by}", groups) for name, groups in
+                         survey.counts_by_group(survey.columns, url, None, by).items())}))
+assert not BLOCKED & {name.partition(".")[0] for name in sys.modules}
+"""
+"""Counts of a database by group, with the weights of the survey."""
+
+
+@pytest.mark.parametrize("kind", ["labels, sets and gaps", "patterns", "one question"])
+def test_groups_and_weights_are_counted_with_the_extra_collect_alone(databases, tmp_path, kind):
+    yes_no = {name: ["no", "yes"] for name in "abcdef"}
+    answers = pd.DataFrame({name: ["yes", "no", "no"] * 20 for name in yes_no})
+    coins = dict.fromkeys("abcdef", Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"]))
+    questions, people, options = {
+        "labels, sets and gaps": (SURVEY.questions, ANSWERS, {}),
+        "patterns": (yes_no, answers, {"epsilon": 2.0, "scheme": "joint"}),
+        "one question": (coins, answers, {"scheme": "one_question"}),
+    }[kind]
+    fields = {"region": ["North", "South"], "weight": []}
+    survey = Survey(questions, weights="weight", fields=fields, **options)
+    survey.save(tmp_path / "survey.json")
+    rows = people.assign(weight=1)
+    bodies = BENCHMARK.bodies_of(survey, rows, rng=4, columns=list(survey.columns))
+    code = ALONE.partition("from ldpopt.cli")[0] + COUNTING
+    for url in databases:
+        if url.startswith("postgresql"):  # its driver is no part of the extra
+            code = code.replace(" psycopg", "")
+        with Store(url, survey) as store:
+            for place, body in enumerate(bodies):
+                mine = {"region": ("North", "South")[place % 2], "weight": f"{0.5 + place % 7}"}
+                told = {"fields": mine, "invitation": store.invite(1, mine)[0]}
+                sent = json.dumps(json.loads(body) | told).encode()
+                assert store.add([store.reader.read(sent)]) == [True]
+        cli_output("survey", "export", url, "-o", tmp_path / "t.csv")
+        done = run_python(code, tmp_path / "survey.json", url)
+        assert json.loads(done.stdout) == {
+            f"{name} by {by}": {
+                "null" if group is None else group: [
+                    counts.values.tolist(),
+                    counts.squares.tolist(),
+                    counts.n_reports,
+                ]
+                for group, counts in groups.items()
+            }
+            for by in (None, "region")
+            for name, groups in survey.counts_by_group(
+                survey.columns, str(tmp_path / "t.csv"), None, by
+            ).items()
+        }
 
 
 def test_a_wrong_weight_in_a_database_is_refused_with_its_row(url):

@@ -109,7 +109,7 @@ def test_joint_reports(tmp_path: Path, answers: tuple[str, ...], ending: str) ->
     assert texts == plain["joint report"].tolist()
     labels = list(meta.variable_value_labels["joint_report"].values())
     assert len(set(labels)) == len(law.outputs)
-    assert labels[0].startswith(f"report 1 of {len(labels)}: mostly no, x")
+    assert labels[0].startswith(f"report 1 of {len(labels)}: mostly no / x")
 
 
 def test_sets_have_a_column_for_each_answer(tmp_path: Path) -> None:
@@ -128,13 +128,7 @@ def test_sets_have_a_column_for_each_answer(tmp_path: Path) -> None:
 
 
 def test_ticks(tmp_path: Path) -> None:
-    from ldpopt.surveys.statement import read_survey
-
-    (tmp_path / "s.toml").write_text(
-        'epsilon = 2\n[question.used]\nticks = ["tea", "beer", "wine"]\n[question.q]\n'
-        'labels = ["no", "yes"]\n'
-    )
-    survey = read_survey(str(tmp_path / "s.toml")).solve(Survey)
+    survey = Survey.from_toml(_ticks(tmp_path))
     table = pd.DataFrame({"used": ["tea", "", "tea;wine"] * 8, "q": ["no", "yes", "no"] * 8})
     plain, frame, meta = exported(survey, table, tmp_path, ".dta")
     law: Any = survey.randomizers["used"]
@@ -199,6 +193,60 @@ def test_a_table_of_unknown_reports(tmp_path: Path) -> None:
     other = Survey({"smokes": THREE, "absence": THREE})
     with refused("other-mechanism"):
         export_reports(str(tmp_path / "r.csv"), str(tmp_path / "other.sav"), other)
+
+
+def survey_of_kind(kind: str, folder: Path) -> Survey:
+    """A survey that a device can draw."""
+    from ldpopt import PureLDP, design
+
+    if kind == "ticks":
+        return Survey.from_toml(_ticks(folder))
+    answers: dict[str, Any] = {"a": ["no", "yes"], "b": ["x", "y"]}
+    if kind == "joint":
+        return Survey(answers | {"c": ["u", "v", "w"]}, epsilon=2.0, scheme="joint", words=FEW)
+    if kind == "patterns":
+        return Survey(answers, epsilon=2.0, scheme="joint", words=FEW)
+    if kind == "sets":
+        return Survey({"a": design(MANY, PureLDP(1.0))})
+    scheme: Any = kind
+    questions = {"smokes": COIN, "absence": Question(THREE, "leave_out")}
+    if kind == "fake_data":
+        questions["absence"] = THREE
+    return Survey(questions, scheme=scheme, words=WORDS, title="Absence")
+
+
+FEW = {"questions": {"b": {"text": "Which?", "answers": {"x": "The first"}}}}
+
+
+def _ticks(folder: Path) -> str:
+    (folder / "s.toml").write_text(
+        'epsilon = 2\n[question.used]\nticks = ["tea", "beer", "wine"]\n[question.q]\n'
+        'labels = ["no", "yes"]\n'
+    )
+    return str(folder / "s.toml")
+
+
+@pytest.mark.parametrize(
+    "kind", ["split", "one_question", "fake_data", "joint", "patterns", "sets", "ticks"]
+)
+def test_a_database_knows_what_its_reports_mean(tmp_path: Path, kind: str) -> None:
+    """From its form and words alone, the same as with the survey."""
+    from ldpopt.fieldwork.store import Store
+
+    survey = survey_of_kind(kind, tmp_path)
+    database = f"sqlite:///{tmp_path / 'reports.db'}"
+    with Store(database, survey):
+        pass
+    for ending in (".sav", ".dta"):
+        alone = export_reports(database, str(tmp_path / f"alone{ending}"))
+        known = export_reports(database, str(tmp_path / f"known{ending}"), survey)
+        assert alone == known
+        assert alone.reports == 0
+        metas = [back(tmp_path / f"{name}{ending}")[1] for name in ("alone", "known")]
+        for part in ("column_names_to_labels", "variable_value_labels", "file_label"):
+            assert getattr(metas[0], part) == getattr(metas[1], part)
+        assert all(text.startswith("RANDOM REPORT") for text in metas[0].column_labels)
+        assert set(metas[0].variable_value_labels) == set(metas[0].column_names)
 
 
 def test_an_entry_that_is_no_report_is_refused(tmp_path: Path) -> None:

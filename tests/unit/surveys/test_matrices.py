@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from builders import refused
+from builders import cli_json, cli_output, refused, run_cli
 from ldpopt import Mechanism, Survey
 from ldpopt.errors import ModelFileError
 from ldpopt.surveys.form import form_digest
@@ -259,6 +259,27 @@ def test_too_many_ticks_have_no_answer_more_by_default(tmp_path: Path) -> None:
         )
         section = read_survey(tmp_path / "s.toml").section
         assert section.question["a"].missing_answer == answer
+
+
+def test_check_warns_where_the_page_lets_nobody_pass(tmp_path: Path) -> None:
+    text = 'epsilon = 2.0\n{}[question.a]\nlabels = ["no", "yes"]\ntext = "Do you?"\n' + (
+        '[question.b]\nlabels = ["no", "yes"]\nmissing = "leave"\n'
+    )
+    path = tmp_path / "survey.toml"
+    solved = tmp_path / "survey.json"
+    for missing, shown in (("", "“Do you?”"), ('missing = "answer"\n', "")):
+        path.write_text(text.format(missing))
+        cli_output("survey", "solve", path, "-o", solved)
+        for file in (path, solved):
+            warning = cli_json("survey", "check", file)["warning"]
+            assert (shown in warning) if shown else not warning
+            done = run_cli("survey", "check", file)
+            assert ("warning: " in done.stderr) == bool(shown)
+            assert shown in done.stderr
+    with_both = text.format("").replace('missing = "leave"\n', "")
+    path.write_text(with_both)
+    assert "“" not in cli_json("survey", "check", path)["warning"]  # of all questions
+    assert "nobody" in cli_json("survey", "check", path)["warning"]
 
 
 def test_a_survey_wide_default_says_nothing_new_where_it_is_stated(tmp_path: Path) -> None:

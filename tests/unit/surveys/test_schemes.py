@@ -148,14 +148,41 @@ def test_one_question_is_drawn_for_each_person_the_same_with_a_key():
     assert found["a"][rows].tolist() == alone.tolist()
 
 
-def test_fake_data_need_frequencies_and_no_missing_answers():
+def test_fake_data_need_no_missing_answers():
     coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
-    best = design(Workload.prefix(["low", "middle", "high"]), PureLDP(1.0))
-    for other, code in ((Question(coin, "leave_out"), "fake-missing"), (best, "fake-numbers")):
-        with refused(code):
-            Survey({"a": coin, "b": other}, scheme="fake_data")
+    with refused("fake-missing"):
+        Survey({"a": coin, "b": Question(coin, "leave_out")}, scheme="fake_data")
     with pytest.raises(StatementError, match="'spilt'"):
         Survey({"a": coin}, scheme="spilt")
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [
+        Workload.prefix(["low", "middle", "high"]),
+        Workload.mean([18, 40, 90, 91], inputs=["a", "b", "c", "d"]),
+        Workload.mean([1, 5, 9], inputs=["a", "b", "c"]).with_missing("no answer"),
+    ],
+)
+def test_numbers_of_a_design_are_estimated_without_bias_among_fake_data(workload) -> None:
+    coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
+    best = design(workload, PureLDP(1.0))
+    survey = Survey({"a": coin, "b": best, "c": coin}, scheme="fake_data")
+    law = survey.randomizers["b"]
+    truth = best.mechanism.counts / best.mechanism.denominator
+    mixture = truth / 3 + 2 / 3 * truth.mean(axis=0)
+    assert np.abs(law.channel - mixture).max() < 1e-15
+    numbers = survey.sources["b"]
+    assert np.abs(law.channel @ numbers.estimator.T - workload.matrix.T).max() < 1e-11 * (
+        1 + np.abs(numbers.estimator).max()
+    )
+    answers = pd.DataFrame({"a": ["no"] * 9000, "b": [workload.inputs[1]] * 9000})
+    reports = survey.privatize(answers.assign(c="no"), rng=1)
+    estimate = survey.estimate(reports, confidence=0.9999)["b"]
+    inside = (estimate.interval[:, 0] <= workload.matrix[:, 1] + 1e-9) & (
+        workload.matrix[:, 1] - 1e-9 <= estimate.interval[:, 1]
+    )
+    assert inside.all()
 
 
 @pytest.mark.parametrize("scheme", ["one_question", "fake_data"])

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from builders import refused, run_cli
+from builders import cli_json, cli_output, refused, run_cli
 from ldpopt import Mechanism, SecretKey, Survey
 from ldpopt.errors import ModelFileError
-from ldpopt.surveys.statement import read_survey
+from ldpopt.surveys.statement import read_survey, template
 from tampering import with_digest
 
 SURVEY = """
@@ -316,3 +317,35 @@ def test_a_table_that_is_none_is_refused_for_its_reason(
     if scheme != "joint":
         assert "--pair" in done.stderr
     assert "estimate_pair" not in done.stderr
+
+
+CONTRADICTED = ("weights", "sample", "waves", "share", "mechanism", "missing")
+"""Commented keys of the template that are in place of others, or need files."""
+
+
+def test_every_comment_of_the_template_that_is_a_key_can_be_used(tmp_path: Path) -> None:
+    lines = []
+    for line in template().splitlines():
+        bare = line.removeprefix("# ")
+        is_key = re.match(r"(\[[\w.]+\]|\w+ = )", bare)
+        name = bare.split(" ")[0]
+        lines.append(bare if line != bare and is_key and name not in CONTRADICTED else line)
+    text = "\n".join(lines)
+    used = text.count("\n#")
+    assert template().count("\n#") - used > 15  # most of them were comments
+    path = tmp_path / "survey.toml"
+    path.write_text(text)
+    survey = Survey.from_toml(path)
+    assert set(survey.fields) == {"region"}
+    assert {"age", "theft", "used", "trust.police", "trust.courts"} < set(survey.questions)
+    assert survey.words.languages == ("en", "de")
+    assert survey.words.first.sections == {"habits": "Your habits"}
+
+
+def test_the_template_is_solved_and_has_a_page(tmp_path: Path) -> None:
+    path = tmp_path / "survey.toml"
+    cli_output("survey", "init", path)
+    survey = Survey.from_toml(path)
+    assert {question.missing_answer for question in survey.questions.values()} == {"no answer"}
+    cli_output("survey", "form", path, "-o", tmp_path / "form.html")
+    assert cli_json("survey", "check", path)["warning"] == ""

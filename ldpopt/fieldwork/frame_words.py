@@ -1,0 +1,82 @@
+"""The words of the page itself, by language: those of the package, and those of the survey."""
+
+import re
+import tomllib
+from fractions import Fraction
+from functools import cache
+from math import ceil
+from pathlib import Path
+
+from ldpopt.errors import StatementError
+from ldpopt.foundation.labels import nearest
+from ldpopt.foundation.numbers import require_text, short_repr
+from ldpopt.surveys.survey import Survey
+
+FOLDER = Path(__file__).parent / "words"
+LANGUAGES = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
+PLACE = re.compile(r"\{(\w+)\}")
+CERTAIN = Fraction(995, 1000)  # a larger chance is said to be nearly certain
+Words = dict[str, str]
+
+
+def read_words(language: str, survey: Survey) -> Words:
+    """Return the words of a language, with those of the survey if it is in this language."""
+    require_text(language, "language")
+    names = (language, language.split("-")[0])
+    known = next((name for name in names if name in LANGUAGES), None)
+    reference = _words_file("en")
+    words = {} if known is None else dict(_words_file(known))
+    stated = survey.words.in_language(language).words
+    for key, text in stated.items():
+        _require_word(key, text, reference)
+    words |= stated
+    if missing := [key for key in reference if key not in words]:
+        raise StatementError(
+            f"the page has no language {short_repr(language)}: {len(missing)} words are "
+            f"missing, as {missing[0]!r}",
+            code="language",
+            do=f"use {', '.join(LANGUAGES)}, or give all words in [form.words]",
+        )
+    return words
+
+
+def _require_word(key: str, text: str, reference: Words) -> None:
+    """Refuse a word that the page does not have, or without the places for its numbers."""
+    if key not in reference:
+        raise StatementError(
+            f"the page has no word {key!r}",
+            code="word",
+            where="form.words",
+            do=nearest(key, reference),
+        )
+    places = PLACE.findall(reference[key])
+    if set(PLACE.findall(text)) != set(places):
+        shown = " ".join(f"{{{place}}}" for place in places) or "no places in braces"
+        raise StatementError(
+            f"the word {key!r} lacks a place for a number, or has another",
+            code="place",
+            where="form.words",
+            do=f"use {shown}",
+        )
+
+
+@cache
+def _words_file(language: str) -> Words:
+    return tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
+
+
+def fill(text: str, **values: object) -> str:
+    """Replace the places of a text, such as ``{half}``; other braces stay."""
+    return PLACE.sub(lambda place: str(values[place[1]]), text)
+
+
+def chance_text(odds: Fraction, prior: Fraction, words: Words) -> str:
+    r"""What a guess that is right with a probability becomes by reports with some odds,
+    :math:`ap / (1 - p + ap)`, in hundredths that are rounded up.
+    """
+    chance = odds * prior / (1 - prior + odds * prior)
+    if chance > CERTAIN:
+        return words["certain"]
+    hundredths, tenths = divmod(ceil(1000 * chance), 10)
+    number = f"{hundredths}{words['decimal']}{tenths}" if tenths else str(hundredths)
+    return fill(words["chance"], number=number)

@@ -1,0 +1,98 @@
+"""What the script of the page for respondents reads: questions, and texts in every language."""
+
+from fractions import Fraction
+from typing import Any
+
+from ldpopt.fieldwork.frame_words import Words, chance_text, fill, read_words
+from ldpopt.fieldwork.sentences import (
+    BOUND,
+    ESTIMATES,
+    RANDOM,
+    SCHEME,
+    UNANSWERED,
+    WAVES,
+    PromiseFacts,
+)
+from ldpopt.foundation.sentences import Topic
+from ldpopt.surveys.form_words import QuestionWords
+from ldpopt.surveys.survey import Survey
+
+# Chances of the guesses that the promise is about
+GUESSES = {"half": Fraction(1, 2), "few": Fraction(1, 100)}
+OF_QUESTION = ("text", "heading", "row")
+
+
+def page_texts(survey: Survey, language: str | None) -> dict[str, tuple[Words, dict[str, Any]]]:
+    """The words of the page and the texts of the survey by language, the first one in front."""
+    codes = survey.words.languages if language is None else (language,)
+    texts = {}
+    for code in codes:
+        words = read_words(code, survey)
+        texts[code] = words, _texts(survey, code, words)
+    return texts
+
+
+def _texts(survey: Survey, code: str, words: Words) -> dict[str, Any]:
+    """What the page shows of a survey in one language."""
+    stated = survey.words.in_language(code)
+    until = fill(words["until"], date=survey.words.until) if survey.words.until else ""
+    return {
+        "title": stated.title or words["untitled"],
+        "consent": stated.consent,
+        "contact": stated.contact,
+        "retention": stated.retention,
+        "until": until,
+        "promise": promise(survey, words, stated.questions),
+        "sections": stated.sections,
+        "fields": stated.fields,
+        "questions": {name: _question_texts(asked) for name, asked in stated.questions.items()},
+    }
+
+
+def _question_texts(stated: QuestionWords) -> dict[str, Any]:
+    """The words of a question that are not its labels."""
+    texts = {key: text for key in OF_QUESTION if (text := getattr(stated, key))}
+    return texts | ({"answers": stated.answers} if stated.answers else {})
+
+
+def page_questions(survey: Survey) -> list[dict[str, Any]]:
+    """Where each question stands: its section, and the matrix of which it is a row."""
+    places = {
+        name: {"section": stated.section, "matrix": stated.matrix}
+        for name, stated in survey.words.first.questions.items()
+    }
+    return [
+        {"name": name} | {key: text for key, text in places[name].items() if text}
+        for name in survey.questions
+    ]
+
+
+def promise(survey: Survey, words: Words, stated: dict[str, QuestionWords]) -> list[str]:
+    """The sentences that are true of the survey, with chances from the exact odds."""
+    wave = survey.words.wave
+    facts = PromiseFacts(survey, survey.words.waves or wave)
+    chances = _chances(facts.odds, words) | {
+        f"{key}_all": text for key, text in _chances(facts.total, words).items()
+    }
+    in_all = _chances(facts.total**facts.waves, words)
+    said: list[tuple[Topic, dict[str, Any]]] = [
+        (RANDOM, {}),
+        (SCHEME, {"count": facts.count}),
+        (BOUND, chances),
+        (WAVES, {"wave": wave, "waves": facts.waves} | in_all),
+    ]
+    # a joint report shows only that one of them was left out
+    shown = survey.unprotected if survey.joint is None else survey.unprotected[:1]
+    said += [(UNANSWERED, {"question": _question_text(name, stated)}) for name in shown]
+    said += [(ESTIMATES, {})]
+    return [fill(words[key], **numbers) for topic, numbers in said if (key := topic.say(facts))]
+
+
+def _chances(odds: Fraction, words: Words) -> dict[str, str]:
+    """What guesses with a chance of a half and of one in a hundred become."""
+    return {key: chance_text(odds, chance, words) for key, chance in GUESSES.items()}
+
+
+def _question_text(name: str, stated: dict[str, QuestionWords]) -> str:
+    """The question as it is asked; without words for it, its name."""
+    return stated[name].text or name
