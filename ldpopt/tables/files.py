@@ -51,6 +51,7 @@ Rows = CsvRows | ParquetRows | DatabaseRows | GroupedRows
 Kind = Literal["csv", "parquet"]
 CSV_ENDINGS = ("", *TEXT_ENDINGS)
 UNREAD = (".zst", ".7z", ".rar", ".tar", ".tgz")  # of packed files that are not read
+DATABASE_ENDINGS = (".db", ".sqlite", ".sqlite3")
 PARQUET_MARK = b"PAR1"  # first bytes of a Parquet file
 # bytes of a table for stdout that are kept in memory; a larger one is collected in a temporary file
 SPOOL = 1 << 24
@@ -69,12 +70,14 @@ def kind_of(path: str, more: Sequence[str] = (), written: Sequence[str] = ()) ->
     if ending not in plain:
         known = " ".join(filter(None, (*plain, *more, *written)))
         is_unread = ending in (*UNREAD, *PACKED) and more
-        packed = "unpack the file first; " if is_unread else ""
+        first = "unpack the file first; " if is_unread else ""
+        if ending in DATABASE_ENDINGS and more:
+            first = f"a database has an address, sqlite:///{path}; of files "
         raise ModelFileError(
             f"a table cannot {'be read from' if more else 'be written to'} a file {ending!r}",
             code="ending",
             where=path,
-            do=f"{packed}use one of {known}",
+            do=f"{first}use one of {known}",
         )
     return "parquet" if ending in PARQUET_ENDINGS else "csv"
 

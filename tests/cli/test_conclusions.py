@@ -97,6 +97,9 @@ def test_the_database_of_an_earlier_wave_is_compared_with(waves: Path) -> None:
     assert later.exit_code == 2
     assert "wave is 2, not 1" in later.stderr
     assert run_cli(*both[1], urls[0]).exit_code == 2  # the reports themselves are of this wave
+    path = run_cli(*both[1], waves / "2.db")
+    assert path.exit_code == 2
+    assert urls[1] in path.stderr  # a path in place of an address
 
 
 def test_quantiles(files: Path) -> None:
