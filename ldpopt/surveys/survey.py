@@ -78,7 +78,7 @@ class Survey(Questionnaire, Described):
         each field, such as the regions; none for a weight. Default: no fields.
     pairs : sequence of pairs of str, optional
         Questions with one report of which a table is wanted: of two that depend on the same answer
-        reports need not show it otherwise; default: none.
+        reports need not show it otherwise; default: ``()``.
 
     Attributes
     ----------
