@@ -167,10 +167,12 @@ class ChromiumDriver(Driver):
             self.page.keyboard.press(key)
 
 
-class FirefoxDriver(Driver):
-    """A window of Firefox with marionette; `KEYS` are the codes that WebDriver has for keys."""
+# The codes that WebDriver has for keys
+KEYS = {"Tab": "\ue004", "Enter": "\ue007", "Space": " ", "ArrowDown": "\ue015"}
 
-    KEYS = {"Tab": "\ue004", "Enter": "\ue007", "Space": " ", "ArrowDown": "\ue015"}
+
+class FirefoxDriver(Driver):
+    """A window of Firefox with marionette."""
 
     def __init__(self, session: Any) -> None:
         self.session = session
@@ -195,7 +197,7 @@ class FirefoxDriver(Driver):
 
         sequence = ActionSequence(self.session, "key", "keyboard")
         for key in keys:
-            code = self.KEYS.get(key, key)
+            code = KEYS.get(key, key)
             sequence.key_down(code).key_up(code)
         sequence.perform()
 

@@ -195,7 +195,8 @@ def filled_codes(
         given = codes[name]
         known[name] = (given != MISSING) & (given != question.missing_code)
         if not is_conditional(question, questions):
-            filled[name] = given
+            code = question.missing_code
+            filled[name] = given if code is None else np.where(given == MISSING, code, given)
             continue
         asked, is_false = is_asked(question, questions, filled, known)
         gates = np.stack([filled[gate] for gate in question.only_if])

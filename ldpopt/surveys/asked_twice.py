@@ -63,14 +63,17 @@ def asked_twice(
         if len(gates) != 1 or gates[0] not in before or question.otherwise is not None:
             continue
         (gate,) = gates
-        row = _row_of_gate(survey, gate, sources[gate], question.only_if[gate])  # type: ignore[index]
+        answers = (question.only_if or {})[gate]
+        row = _row_of_gate(survey, gate, sources[gate], answers)
         seen = counts[survey.column_of(name)]
         if row is None or seen.sampled is not None or not seen.total > 0:
             continue
         names = tuple(sources[name].names)
         last = -np.array([float(number == NOT_ASKED) for number in names])
         pair = [(1.0, last, name), (0.0, row, gate)]
-        values, errors, fakes = [], [], []
+        values: list[float] = []
+        errors: list[float] = []
+        fakes: list[float] = []
         for constant, numbers, each in pair:
             band: Any = estimates[each].bounds
             band = band.of_all if isinstance(band, RatioBand) else band

@@ -64,7 +64,7 @@ def estimate_pair(
     pairs, counts = _pairs_of_reports(survey, table, (name, other), weights, survey.sample)
     if not {survey.column_of(each) for each in names} & survey.trees.keys():
         return estimate_frequencies(pairs, counts, **vars(reading))
-    first, second = (_Answers.of(survey, each) for each in names)
+    first, second = (_SharesOfAnswers.of(survey, each) for each in names)
     return first.times(second, pairs).estimate(counts, **vars(reading))
 
 
@@ -95,7 +95,7 @@ def pair_of_tree(tree: TreeQuestion, name: str, other: str) -> JointNumbers:
         raise StatementError(
             f"the report on {', '.join(tree.parts)} is not made for the table of {name!r} and "
             f"{other!r}, which it need not show",
-            code="pair",
+            code="unnamed-pair",
             do=f'name the pair before people are asked: pairs = [["{name}", "{other}"]]',
         )
     sums = np.linalg.lstsq(shares.T, wanted.T, rcond=None)[0].T
@@ -103,7 +103,7 @@ def pair_of_tree(tree: TreeQuestion, name: str, other: str) -> JointNumbers:
 
 
 @dataclass(frozen=True)
-class _Answers:
+class _SharesOfAnswers:
     """The shares of the answers to a question, from the reports of its column: their rows over what
     the reports are about, and their values.
     """
@@ -114,7 +114,7 @@ class _Answers:
     left_inverse: Float
 
     @classmethod
-    def of(cls, survey: Questionnaire, name: str) -> _Answers:
+    def of(cls, survey: Questionnaire, name: str) -> _SharesOfAnswers:
         """Those of a column, or of a question of a tree whose shares are estimated."""
         column = survey.column_of(name)
         if column not in survey.trees:
@@ -130,19 +130,19 @@ class _Answers:
             )
         return cls(numbers.names, numbers.wanted, numbers.estimator, numbers.left_inverse)
 
-    def times(self, other: _Answers, pairs: Mechanism) -> JointNumbers:
+    def times(self, other: _SharesOfAnswers, pairs: Mechanism) -> JointNumbers:
         """The table of two questions, from the mechanism of pairs of reports."""
         both = {
             key: np.kron(getattr(self, key), getattr(other, key))
             for key in ("wanted", "estimator", "left_inverse")
         }
-        source = _Pairs(pairs, both["left_inverse"])
+        source = _TwoReports(pairs, both["left_inverse"])
         names = list(product(self.names, other.names))
         return JointNumbers(source, names, both["wanted"], both["estimator"])
 
 
 @dataclass(frozen=True)
-class _Pairs:
+class _TwoReports:
     """The mechanism of pairs of reports, and the estimator of the frequencies."""
 
     mechanism: Mechanism

@@ -11,20 +11,18 @@ from typing import Any
 import numpy as np
 
 from ldpopt.estimation.estimate import Estimate
-from ldpopt.estimation.intervals import interval_quantile
-from ldpopt.estimation.planning import Precision, precision, ratio_variances
+from ldpopt.estimation.planning import Precision, precision
 from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.conditions import (
-    NOT_ASKED,
     path_shares,
     paths_of,
-    share_asked,
 )
 from ldpopt.mechanism.questions import Question
 from ldpopt.problem.workload import Workload
 from ldpopt.surveys.estimates import numbers_of
+from ldpopt.surveys.own_columns import precision_among_asked
 from ldpopt.surveys.questionnaire import Questionnaire
-from ldpopt.surveys.shared import SharedQuestion, read_priors
+from ldpopt.surveys.shared import SharedQuestion
 from ldpopt.surveys.trees import ancestors
 
 
@@ -42,7 +40,7 @@ def precision_of(
     if isinstance(asked, SharedQuestion):
         plan = asked.precision(name, confidence, prior, others, numbers)
     elif asked.excluded_places(numbers.names) and asked.before:
-        plan = _precision_among_asked(
+        plan = precision_among_asked(
             name, asked, numbers, confidence, {**(others or {}), name: prior}
         )
     else:
@@ -50,30 +48,6 @@ def precision_of(
     if survey.has_all_reports:
         return plan
     return replace(plan, variances=plan.variances * len(survey.asked))
-
-
-def _precision_among_asked(
-    name: str, question: Question, numbers: Any, confidence: float, stated: Mapping[str, Any]
-) -> Precision:
-    """Variances of the numbers of a question in a column of its own, among the people who were
-    asked and answered.
-    """
-    chain = {**question.before, name: question}
-    priors = read_priors(chain, stated)
-    share = share_asked(name, chain, priors)
-    not_asked = question.place_of(NOT_ASKED)
-    codes = [code for code in range(len(question.inputs)) if code != not_asked]
-    prior = priors.get(name)
-    if prior is None:
-        codes = [code for code in codes if code != question.missing_code]
-    rows = np.zeros((len(codes), len(question.inputs)))
-    rows[:, not_asked] = 1 - share
-    rows[np.arange(len(codes)), codes] = share
-    excluded = question.excluded_places(numbers.names)
-    weights = None if prior is None else prior[codes]
-    variances = ratio_variances(numbers, excluded, rows, weights)
-    z = interval_quantile(confidence, len(variances), False)
-    return Precision(tuple(numbers.names), variances, z, numbers.spans)
 
 
 def true_numbers(

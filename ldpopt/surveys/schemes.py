@@ -16,7 +16,7 @@ that is a workload has the best design, and is not compared with fake data.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -37,6 +37,7 @@ from ldpopt.problem.prior import read_prior
 from ldpopt.problem.workload import Workload
 from ldpopt.surveys.joint import JointQuestion, is_yes_no, joint_source
 from ldpopt.surveys.shared import MAX_PATHS
+from ldpopt.surveys.tree_schemes import compare_columns
 
 SCHEMES = ("split", "one_question", "fake_data", "joint")
 CLEARLY = 1e-4  # share of the variance that a scheme has to save to be preferred to a simpler one
@@ -95,7 +96,7 @@ class SchemeComparison:
 
 
 def compare_schemes(
-    questions: Mapping[str, int | Sequence[Hashable] | Workload],
+    questions: Mapping[str, int | Sequence[Hashable] | Workload | Question],
     epsilon: float | str,
     *,
     priors: Mapping[str, Any] | None = None,
@@ -109,8 +110,8 @@ def compare_schemes(
 
     Parameters
     ----------
-    questions : mapping name -> labels, their number, or Workload
-        At least one question.
+    questions : mapping name -> labels, their number, Workload, or Question of one of these
+        At least one question. A tree, questions that depend on each other, is compared as one.
     epsilon : float or str
         Budget of a person in nats, positive.
     priors : mapping name -> prior, optional
@@ -124,7 +125,8 @@ def compare_schemes(
     Raises
     ------
     StatementError
-        If there are no questions, a question has fewer than two labels, or a prior does not fit.
+        If there are no questions, a question has fewer than two labels, or a prior or a condition
+        does not fit.
 
     Examples
     --------
@@ -141,14 +143,12 @@ def compare_schemes(
     parts = {}
     guesses = []
     joint = None
-    for name in priors or ():
-        if name not in questions:
-            raise StatementError(
-                f"there is a prior for {name!r}, which is not a question",
-                code="question",
-                do=nearest(name, questions),
-            )
+    _require_priors_of(questions, priors or ())
+    if any(isinstance(asked, Question) for asked in questions.values()):
+        stated = {name: _stated(asked) for name, asked in questions.items()}
+        return SchemeComparison(budget, *compare_columns(stated, budget, priors or {}))
     for name, labels in questions.items():
+        assert not isinstance(labels, Question)
         alone = _source(labels, budget)
         part = _source(labels, budget.share(Fraction(1, count)))
         workload = labels if isinstance(labels, Workload) else Workload.frequencies(alone.inputs)
@@ -171,6 +171,24 @@ def compare_schemes(
         joint = JointQuestion.of(parts, joint_source(parts, budget))
         variances["joint"] = {name: float(joint.variances(name, guesses).mean()) for name in parts}
     return SchemeComparison(budget, variances, joint)
+
+
+def _require_priors_of(questions: Mapping[str, Any], priors: Iterable[str]) -> None:
+    """Refuse a prior of another question."""
+    for name in priors:
+        if name not in questions:
+            raise StatementError(
+                f"there is a prior for {name!r}, which is not a question",
+                code="question",
+                do=nearest(name, questions),
+            )
+
+
+def _stated(asked: int | Sequence[Hashable] | Workload | Question) -> Question:
+    """A question that is stated by its answers."""
+    if isinstance(asked, Question):
+        return asked
+    return Question(asked if isinstance(asked, Workload) else Workload.frequencies(asked))
 
 
 def _source(asked: int | Sequence[Hashable] | Workload, epsilon: float | Budget) -> Any:

@@ -75,11 +75,12 @@ class UnsolvedSurvey:
         if self.section.waves is not None:
             return self._keep_promise(kind, self.section.waves)
         questions: Any = {}
+        words = self.section.words
         for name, section in self.section.question.items():
             with self.page.at("question", name):
                 questions[name] = self._question(name, section)
             with self.page.at("question", name, "answers"):
-                require_words(section.page_words, questions[name], self.section.words.languages)
+                require_words(section.page_words, questions[name], words.languages)
         with self.page.at("epsilon"):
             if self.joint is not None:
                 questions = JointQuestion.of(questions, self.joint.source)
@@ -95,7 +96,7 @@ class UnsolvedSurvey:
                 sample=self.drawn,
                 pairs=[(one, other) for one, other in self.section.pairs],
                 fields=self.section.fields,
-                words=self.section.words.to_dict(),
+                words=words.to_dict(),
             )
 
     @property
@@ -386,10 +387,13 @@ def _best_scheme(page: Page, survey: SurveySection, total: Budget | None) -> tup
         for name, question in survey.question.items()
         if question.prior is not None
     }
+    is_tree = any(question.only_if for question in survey.question.values())
+    if is_tree:
+        labels = dict(_stated_questions(page, survey, {}))
     with page.at("question"):
         comparison = compare_schemes(labels, budget, priors=priors)
     # The joint report that was compared is about frequencies; other numbers need their own.
-    is_same = all(
+    is_same = is_tree or all(
         question.workload in (None, "frequencies") for question in survey.question.values()
     )
     joint = comparison.joint if comparison.best == "joint" and is_same else None

@@ -53,8 +53,9 @@ class Survey(Questionnaire, Described):
     ----------
     questions : mapping name -> Mechanism, design, ReportModel, Problem or Question
         By the name of the column. A problem is solved. A `Question` also defines what is done with
-        missing answers, which are refused by default. For a joint report, the answers: labels,
-        their number, or a `Workload`.
+        missing answers, which are refused by default, and of which earlier answers it depends
+        whether the question is asked. Also the answers: labels, their number, or a `Workload`;
+        what draws their reports is then found, with equal parts of what is left of ``epsilon``.
     epsilon : float or str, optional
         Largest budget of a person, in nats; default: the one that the questions need. A joint
         report needs it.
@@ -75,6 +76,9 @@ class Survey(Questionnaire, Described):
     fields : mapping name -> sequence of str, optional
         What comes with a person's link, and is sent beside the reports, unprotected: the values of
         each field, such as the regions; none for a weight. Default: no fields.
+    pairs : sequence of pairs of str, optional
+        Questions with one report of which a table is wanted: of two that depend on the same answer
+        reports need not show it otherwise; default: ``()``.
 
     Attributes
     ----------
@@ -82,6 +86,9 @@ class Survey(Questionnaire, Described):
         Mechanism or design of each question, and how missing answers are treated.
     joint : JointQuestion or None
         The joint report, with its ``certificate``; None for other schemes.
+    trees : dict column -> tuple of str
+        The questions that depend on each other and have one report, by the name of the first: it is
+        about all that their answers together can be, at most 64 combinations.
     fields : dict name -> tuple of str
         The values of each field, none for a weight.
     words_digest : str
@@ -92,8 +99,9 @@ class Survey(Questionnaire, Described):
     Raises
     ------
     StatementError
-        If there are no questions, a name is not text, a question is of another type, a field has
-        the name of a question, or a person would spend more than ``epsilon``.
+        If there are no questions, a name is not text, a question is of another type or depends on
+        others than earlier answers, a field has the name of a question, or a person would spend
+        more than ``epsilon``.
 
     Examples
     --------
@@ -356,7 +364,8 @@ class Survey(Questionnaire, Described):
         .. math:: \hat t = \frac{\hat a}{1 - \hat f},
 
         with score intervals (Fieller); the missing answer's own share is of all people, in the last
-        row.
+        row. Of a question that not everybody is asked the shares are those among the people who
+        were asked and answered, and the last rows are "no answer" and "not asked".
 
         Parameters
         ----------
@@ -435,7 +444,8 @@ class Survey(Questionnaire, Described):
     ) -> Estimate:
         """Estimate the table of two questions: the share of each pair of answers.
 
-        Each person has to report on both: in one joint report, or in two reports (``"split"``). For
+        Each person has to report on both: in one joint report or that of a tree, or in two reports
+        (``"split"``). For
         a group, pass its rows, such as ``table[table["region"] == "North"]``.
 
         Parameters

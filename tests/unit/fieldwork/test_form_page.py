@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 import math
 import re
@@ -32,6 +33,7 @@ WORDS = {
 
 
 TEMPLATES = ("page.html.j2", "closed.html.j2")
+PROGRAMS = ("form_page.py", "page_data.py", "frame_words.py", "sentences.py")
 
 
 class Reader(HTMLParser):
@@ -108,6 +110,87 @@ def test_the_closed_page_has_neither_questions_nor_scripts(language: str) -> Non
     assert not {"form", "input", "script", "button", "select"} & set(tags)
     for shown in (WORDS[language]["ended"], "Habits", "Institute", survey.words_digest):
         assert shown in text
+
+
+SEVERAL = {
+    "languages": ["en", "de"],
+    "consent": {"en": "I take part.", "de": "Ich mache mit."},
+    "retention": {"en": "Kept until 2030.", "de": "Bis 2030 aufbewahrt."},
+    "until": "2027-03-31",
+    "sections": {"habits": {"en": "Habits", "de": "Gewohnheiten"}},
+    "matrices": {"use": {"en": "How often?", "de": "Wie oft?"}},
+    "questions": {
+        "old": {"text": "Adult?", "answers": {"yes": {"en": "Yes", "de": "Ja"}}},
+        "beer": {"section": "habits", "matrix": "use", "row": {"en": "Beer", "de": "Bier"}},
+        "wine": {"matrix": "use"},
+    },
+}
+
+
+def test_a_page_in_several_languages_has_all_texts_of_each() -> None:
+    title = {"en": "Drinks", "de": "Getränke"}
+    survey = Survey({"old": COIN, "beer": COIN, "wine": COIN}, title=title, words=SEVERAL)
+    text = page(survey, TO)
+    data = json.loads(Reader(text).texts["data"])
+    assert list(data["languages"]) == ["en", "de"]
+    german = data["languages"]["de"]["texts"]
+    assert {key: german[key] for key in ("title", "consent", "retention", "until")} == {
+        "title": "Getränke",
+        "consent": "Ich mache mit.",
+        "retention": "Bis 2030 aufbewahrt.",
+        "until": "Diese Umfrage ist offen bis 2027-03-31.",
+    }
+    assert german["sections"] == {"habits": "Gewohnheiten"}
+    assert german["questions"]["beer"] == {
+        "text": "Wie oft? Bier",
+        "heading": "Wie oft?",
+        "row": "Bier",
+    }
+    assert german["questions"]["old"]["answers"] == {"yes": "Ja"}
+    assert any("höchstens 75 von 100" in line for line in german["promise"])
+    assert data["questions"] == [
+        {"name": "old"},
+        {"name": "beer", "section": "habits", "matrix": "use"},
+        {"name": "wine", "section": "habits", "matrix": "use"},
+    ]
+    template = (HERE / "page.html.j2").read_text("utf-8")
+    of_frame = set(re.findall(r'data-word="(\w+)"', template))
+    assert len(of_frame) > 15
+    for language in ("en", "de"):
+        words = data["languages"][language]["words"]
+        assert of_frame <= set(words)
+        assert words.items() <= WORDS[language].items()
+    # what is read without a script is in the first language
+    assert '<h1 id="title" tabindex="-1" dir="auto" data-text="title">Drinks</h1>' in text
+    assert "Kept until 2030." in text
+
+
+def test_a_page_in_one_language_of_several_has_no_other() -> None:
+    questions = {"old": COIN, "beer": COIN, "wine": COIN}
+    survey = Survey(questions, title={"en": "A", "de": "B"}, words=SEVERAL)
+    text = page(survey, TO, language="de")
+    assert list(json.loads(Reader(text).texts["data"])["languages"]) == ["de"]
+    assert "I take part" not in text
+    assert "Ich mache mit." in text
+    with refused("language"):
+        page(survey, TO, language="fr")
+
+
+def test_the_closed_page_says_so_in_every_language() -> None:
+    questions = {"old": COIN, "beer": COIN, "wine": COIN}
+    survey = Survey(questions, title={"en": "A", "de": "B"}, words=SEVERAL)
+    text = closed_page(survey)
+    for code in ("en", "de"):
+        assert f'<p class="warning" lang="{code}" dir="ltr">{WORDS[code]["ended"]}</p>' in text
+
+
+def test_what_the_page_says_before_the_script_runs_is_in_its_words() -> None:
+    """Every text of the frame that a script changes has the word that it begins with."""
+    text = page(Survey({"smokes": COIN}), TO)
+    shown = re.findall(r'<(\w+)[^>]* data-word="(\w+)"[^>]*>([^<]*)</', text)
+    assert len(shown) > 15
+    for _, key, said in shown:
+        assert html.unescape(said) == WORDS["en"][key]
 
 
 def test_nothing_is_loaded_and_no_answer_has_a_handler() -> None:
@@ -221,10 +304,7 @@ def test_every_language_has_the_same_words_with_the_same_places() -> None:
 
 
 def test_every_word_is_used() -> None:
-    used = "".join(
-        (HERE / name).read_text("utf-8")
-        for name in (*SCRIPTS, *TEMPLATES, "page_data.py", "frame_words.py", "sentences.py")
-    )
+    used = "".join((HERE / name).read_text("utf-8") for name in (*SCRIPTS, *TEMPLATES, *PROGRAMS))
     named = {name for pair in re.findall(r'words(?:\(\))?\.(\w+)|"(\w+)"', used) for name in pair}
     schemes = {"one_question", "fake_data"}
     assert set(WORDS["en"]) - named - schemes == set()

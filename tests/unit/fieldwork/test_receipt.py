@@ -101,7 +101,15 @@ def test_with_fake_data_most_reports_are_of_a_random_answer(call: Call) -> None:
 
 @pytest.mark.parametrize(
     ("share", "text"),
-    [(0, "0"), (1, "100"), (0.5, "50"), (0.0995, "10"), (0.094, "9,4"), (0.0004, "<0,1"), (1e-9, "<0,1")],
+    [
+        (0, "0"),
+        (1, "100"),
+        (0.5, "50"),
+        (0.0995, "10"),
+        (0.094, "9,4"),
+        (0.0004, "<0,1"),
+        (1e-9, "<0,1"),
+    ],
 )
 def test_what_is_possible_is_never_nought(call: Call, share: float, text: str) -> None:
     assert call("percent", share * TOTAL, {"decimal": ","}) == text
