@@ -75,11 +75,12 @@ class UnsolvedSurvey:
         if self.section.waves is not None:
             return self._keep_promise(kind, self.section.waves)
         questions: Any = {}
+        words = self.section.words
         for name, section in self.section.question.items():
             with self.page.at("question", name):
                 questions[name] = self._question(name, section)
             with self.page.at("question", name, "answers"):
-                require_words(section.page_words, questions[name], self.section.words.languages)
+                require_words(section.page_words, questions[name], words.languages)
         with self.page.at("epsilon"):
             if self.joint is not None:
                 questions = JointQuestion.of(questions, self.joint.source)
@@ -95,7 +96,7 @@ class UnsolvedSurvey:
                 sample=self.drawn,
                 pairs=[(one, other) for one, other in self.section.pairs],
                 fields=self.section.fields,
-                words=self.section.words.to_dict(),
+                words=words.to_dict(),
             )
 
     @property

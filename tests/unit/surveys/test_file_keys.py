@@ -24,6 +24,7 @@ from ldpopt.surveys.statement import read_survey
 LABELS = 'labels = ["a", "b"]\n'
 OF_QUESTION = {
     "labels": ('["a", "b"]', ""),
+    "number": ("{ least = 0, most = 9 }", ""),
     "ticks": ('["x", "y"]', ""),
     "prior": ("{ a = 3, b = 1 }", ""),
     "utility": ('"identity"', LABELS),
