@@ -178,6 +178,7 @@ class SharedQuestion(Question):
             wanted = self.source.wanted[rows]
             estimator = self.source.estimator[rows]
             names = tuple(self.questions[name].source.names)
+            own_answers = None
             if self.is_skipped(name):
                 count = len(names)
                 asked = slice(count, None) if len(wanted) > count else slice(0, count)
@@ -187,7 +188,11 @@ class SharedQuestion(Question):
                     for each, other in zip((wanted, estimator), others, strict=True)
                 )
                 names = (*names, NOT_ASKED)
+                inputs = enumerate(self.questions[name].inputs)
+                missing = self.questions[name].missing_code
+                own_answers = tuple(answer for code, answer in inputs if code != missing)
             numbers[name] = JointNumbers(self.source, names, wanted, estimator)
+            numbers[name].own_answers = own_answers
         return numbers
 
     def precision(
@@ -265,6 +270,7 @@ class JointNumbers(ListedSource):
     names: tuple[Hashable, ...] = ()
     wanted: Any = None
     left_inverse: Any = None
+    own_answers: tuple[Hashable, ...] | None = None  # to a question that not everybody is asked
 
     def __init__(
         self, source: Any, names: Sequence[Hashable], wanted: Float, estimator: Float
@@ -282,6 +288,7 @@ class JointNumbers(ListedSource):
         others = count - 1
         numbers = JointNumbers(self, self.names, self.wanted, self.estimator)
         numbers.mechanism = mixture
+        numbers.own_answers = self.own_answers
         numbers.estimator = count * self.estimator - others * self.wanted.mean(axis=1)[:, None]
         numbers.left_inverse = count * self.left_inverse - others / len(self.left_inverse)
         return numbers
@@ -324,7 +331,7 @@ def read_priors(questions: Mapping[str, Question], stated: Mapping[str, Any]) ->
         if name not in questions:
             raise StatementError(
                 f"a guess of the answers to {short_repr(name)}, on which nothing depends here",
-                code="question",
+                code="prior-question",
                 do=nearest(name, questions),
             )
         inputs = tuple(questions[name].inputs)

@@ -74,7 +74,7 @@ def written(write: Callable[..., Any], rng: Any) -> list[str]:
         folder = Path(name)
         (folder / "in").mkdir()
         TABLE.to_parquet(folder / "in" / "one.parquet")
-        TABLE.to_parquet(folder / "in" / "two.parquet")
+        TABLE.assign(place=2).to_parquet(folder / "in" / "two.parquet")
         write(folder, rng)
         reports = [pd.read_parquet(path) for path in sorted(folder.glob("out*/*.parquet"))]
         return [report.to_csv() for report in reports]
