@@ -2,7 +2,7 @@
 
 python benchmarks/cluster.py speed --rows 1e7          # five minutes on an idle machine
 python benchmarks/cluster.py kills --kills 20          # needs Java; ten minutes
-python benchmarks/cluster.py studies                   # sweep, simulation and city on Dask, workers killed
+python benchmarks/cluster.py studies                   # sweep, simulation, city on Dask; kills
 
 The results are in docs/measurements/cluster.md. Linux only: figures come from /proc.
 """
@@ -19,8 +19,9 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import chdir, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -280,83 +281,110 @@ def speed(rows: int, ways: list[str]) -> None:
 
 # Kills under Spark.
 
-SPARK_RUN = """
+JOBS = """
 import sys
 sys.path.insert(0, {here!r})
 import cluster
-spark = cluster.session({master!r})
-answers = spark.read.parquet("answers").repartition(12)
-reports = cluster.RESPONSE.privatize(answers, "drinks", **cluster.KEYED)
-reports.write.parquet({target!r})
-print("FINISHED", flush=True)
+spark = cluster.session("local-cluster[2,1,1024]")
+for line in sys.stdin:
+    answers = spark.read.parquet("answers").repartition(12)
+    reports = cluster.RESPONSE.privatize(answers, "drinks", **cluster.KEYED)
+    try:
+        reports.write.mode("overwrite").parquet(line.strip())
+        print("FINISHED", flush=True)
+    except Exception:
+        print("FAILED", flush=True)
 """
 VICTIMS = {
-    "a worker process of Python": ("pyspark/daemon.py", "pyspark.daemon"),
-    "an executor": ("CoarseGrainedExecutorBackend",),
-    "the driver": ("org.apache.spark.deploy.SparkSubmit", "SparkSubmit"),
+    "a worker process of Python": "pyspark.daemon",
+    "an executor": "CoarseGrainedExecutorBackend",
+    "the driver": "SparkSubmit",
 }
+SHARES = {"a worker process of Python": 0.5, "an executor": 0.35, "the driver": 0.15}
 
 
-def one_run(target: str, kind: str | None, delay: float) -> tuple[bool, int]:
-    """Run a job and kill a process of a kind after a delay; whether it finished, and the kills."""
-    code = SPARK_RUN.format(
-        here=str(Path(__file__).parent), master="local-cluster[2,1,1024]", target=target
-    )
-    kills = 0
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as run:
-        root = psutil.Process(run.pid)
-        began: float | None = None
-        while run.poll() is None:
-            time.sleep(0.05)
+class Driver:
+    """A driver of Spark in a process of its own, which runs one job after the other."""
+
+    def __init__(self) -> None:
+        code = JOBS.format(here=str(Path(__file__).parent))
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", code], stderr=subprocess.DEVNULL, text=True, **pipes
+        )
+
+    def job(self, target: str, kind: str | None) -> tuple[bool, bool]:
+        """Run a job and kill a process of a kind in it; whether it finished, and was struck."""
+        stream = self.process.stdin
+        assert stream is not None
+        assert self.process.stdout is not None
+        stream.write(f"{target}\n")
+        stream.flush()
+        said: list[str] = []
+        reader = threading.Thread(target=lambda: said.append(self.process.stdout.readline()))
+        reader.start()
+        struck = False
+        delay = random.uniform(0.0, 1.5)
+        began = 0.0
+        while reader.is_alive():
+            reader.join(0.05)
             with suppress(psutil.Error):
-                processes = root.children(recursive=True)
-                lines = {each: " ".join(each.cmdline()) for each in processes}
-                working = [p for p, line in lines.items() if "pyspark.daemon" in line]
-                if began is None and len(working) > 1:  # rows are being drawn
-                    began = time.monotonic()
-                if kind and not kills and began and time.monotonic() - began > delay:
-                    marks = VICTIMS[kind]
-                    victims = [p for p, line in lines.items() if any(m in line for m in marks)]
-                    if kind.startswith("a worker"):
-                        victims = [p for p in victims if p.parent() in victims] or victims
+                family = psutil.Process(self.process.pid).children(recursive=True)
+                lines = [(each, " ".join(each.cmdline())) for each in family]
+                drawing = [
+                    each for each, line in lines if VICTIMS["a worker process of Python"] in line
+                ]
+                began = began or (time.monotonic() if len(drawing) > 1 else 0.0)
+                if kind and began and not struck and time.monotonic() - began > delay:
+                    victims = [each for each, line in lines if VICTIMS[kind] in line]
                     if victims:
                         random.choice(victims).kill()
-                        kills += 1
-        finished = "FINISHED" in (run.stdout.read() if run.stdout else "")
-    return finished, kills
+                        struck = True
+        return said == ["FINISHED\n"], struck
+
+    def end(self) -> None:
+        """End the driver and all that it started."""
+        with suppress(psutil.Error):
+            family = psutil.Process(self.process.pid).children(recursive=True)
+            for each in [*family, self.process]:
+                with suppress(psutil.Error):
+                    each.kill()
+        self.process.communicate()
 
 
 def kills(number: int, rows: int) -> None:
     """Kill processes of Spark, repeat what did not finish, and compare each person's report."""
     random.seed(1)
-    with tempfile.TemporaryDirectory() as scratch:
-        os.chdir(scratch)
+    with tempfile.TemporaryDirectory() as scratch, chdir(scratch):
         write_answers(Path("answers"), rows, 6)
         answers = pq.read_table("answers").to_pandas()
         plain = RESPONSE.privatize(answers, "drinks", **KEYED).set_index("id")["drinks"]
         print("| killed | kills | runs repeated | persons lost | twice | other reports |")
         print("|---|---|---|---|---|---|")
-        shares = {"a worker process of Python": 0.5, "an executor": 0.3, "the driver": 0.2}
-        for kind, share in shares.items():
-            done = repeated = lost = twice = other = tries = 0
-            while done < round(share * number) and tries < 2 * number:
-                tries += 1
-                finished, struck = one_run("reports", kind, random.uniform(0.0, 4.0))
-                done += struck
-                if not finished:
-                    shutil.rmtree("reports", ignore_errors=True)  # Spark's own rule: mode overwrite
-                    repeated += 1
-                    finished, _ = one_run("reports", None, 0.0)
+        driver = Driver()
+        for kind, share in SHARES.items():
+            total = Counter[str]()
+            for _ in range(2 * number):
+                if total["kills"] == round(share * number):
+                    break
+                finished, struck = driver.job("reports", kind)
+                total["kills"] += struck
+                while not finished:
+                    total["repeated"] += 1
+                    if kind == "the driver":
+                        driver.end()
+                        driver = Driver()
+                    finished, _ = driver.job("reports", None)
                 reports = pq.read_table("reports").to_pandas()
                 drawn = reports.drop_duplicates("id").set_index("id")["drinks"]
-                lost += len(plain) - len(drawn)
-                twice += len(reports) - len(drawn)
-                other += int((drawn != plain.reindex(drawn.index)).sum())
-                shutil.rmtree("reports")
-            print(f"| {kind} | {done} | {repeated} | {lost} | {twice} | {other} |", flush=True)
-        os.chdir("/")
+                total["lost"] += len(plain) - len(drawn)
+                total["twice"] += len(reports) - len(drawn)
+                total["other"] += int((drawn != plain.reindex(drawn.index)).sum())
+                print(kind, dict(total), file=sys.stderr, flush=True)
+            names = ("kills", "repeated", "lost", "twice", "other")
+            figures = " | ".join(str(total[name]) for name in names)
+            print(f"| {kind} | {figures} |", flush=True)
+        driver.end()
 
 
 # Studies on Dask, whose workers are killed.
@@ -436,12 +464,12 @@ if __name__ == "__main__":
     parser.add_argument("--rows", type=float, default=1e7)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--place")
-    chosen = parser.parse_args()
+    chosen = parser.parse_intermixed_args()
     if chosen.part == "way":
         measure(chosen.ways[0], Path(chosen.place), int(chosen.rows))
     elif chosen.part == "speed":
         speed(int(chosen.rows), chosen.ways)
     elif chosen.part == "kills":
-        kills(chosen.kills, int(min(chosen.rows, 6e5)))
+        kills(chosen.kills, int(min(chosen.rows, 2.4e5)))
     else:
         studies(chosen.kills)

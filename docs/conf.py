@@ -4,6 +4,7 @@ downloaded."""
 import logging
 import os
 import re
+import shutil
 import subprocess
 import sys
 import warnings
@@ -61,11 +62,12 @@ CAN_RUN = all(find_spec(package) for package in ("matplotlib", "statsmodels", "c
 if not CAN_RUN:
     suppress_warnings.append("image.not_readable")  # the figures of the papers are not drawn either
 
+CAN_SPARK = find_spec("pyspark") is not None and shutil.which("java") is not None
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"/\d\d_",
-    "ignore_pattern": r"papers",
+    "ignore_pattern": r"papers" if CAN_SPARK else r"papers|25_spark",
     "within_subsection_order": "FileNameSortKey",  # the order in which they are to be read
     "reset_argv": "gallery_arguments.arguments",
     "write_computation_times": False,

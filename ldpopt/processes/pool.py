@@ -6,6 +6,7 @@ after the third death; the run goes on.
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import re
@@ -35,6 +36,8 @@ MAX_CHUNK = 64  # largest number of points in a chunk
 MAX_RUNNING = 64  # largest number of chunks that an executor of the caller has at a time
 POLL_SECONDS = 0.2  # longest wait without a look at signals, so that Ctrl-C works on every system
 WATCH_SECONDS = 0.1  # seconds between a worker's checks that its parent is alive
+LOG_SECONDS = 10.0  # between two lines of the log on how far a run is
+LOG = logging.getLogger("ldpopt")
 DEFAULT = RunOptions()
 
 
@@ -132,6 +135,7 @@ class _Run:
         self._running: dict[Future[Any], list[Hashable]] = {}
         self._recording: tuple[Hashable, Any] | None = None
         self._seconds = self._measured = 0.0
+        self._began = self._logged = time.monotonic()
 
     def compute_here(self) -> None:
         """Compute all points in this process."""
@@ -202,6 +206,7 @@ class _Run:
         """Try points again after a worker died; give a point up that was alone at `ATTEMPTS`
         deaths.
         """
+        LOG.warning("a worker died (%s); points that are tried again: %d", reason, len(keys))
         if len(keys) == 1:
             key = keys[0]
             self._deaths[key] += 1
@@ -221,6 +226,11 @@ class _Run:
         self._report()
 
     def _report(self) -> None:
+        now = time.monotonic()
+        if now - self._logged >= LOG_SECONDS or len(self.results) == len(self._points):
+            self._logged = now
+            finished = len(self.results), len(self._points), now - self._began
+            LOG.info("%d of %d points are finished after %.0f s", *finished)
         if self._progress is not None:
             self._progress(len(self.results), len(self._points))
 

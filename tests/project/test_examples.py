@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,7 @@ NEEDED = {
     "plotly.data": "plotly",
     "cvxpy": "cvxpy",
     "distributed": "distributed",
+    "pyspark": "pyspark",
 }
 """Words in an example and the packages that it needs for them."""
 
@@ -42,6 +44,8 @@ def test_example_runs(path: Path, tmp_path: Path) -> None:
     for word, package in NEEDED.items():
         if word in text:
             pytest.importorskip(package, reason='the example needs pip install "ldpopt[all]"')
+    if "pyspark" in text and shutil.which("java") is None:
+        pytest.skip("Spark needs Java")
     ended = subprocess.run(
         [sys.executable, path, tmp_path / "pictures"],
         cwd=tmp_path,

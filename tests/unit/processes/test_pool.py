@@ -67,14 +67,17 @@ def test_large_results_do_not_block() -> None:
 
 
 def test_a_worker_that_is_killed_costs_its_point(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    caplog.set_level("INFO", logger="ldpopt")
     points = {k: k for k in range(28, 128)}
     found = run(tasks.deadly, points, RunOptions(jobs=2, checkpoint=record(tmp_path / "out")))
     lost = found.results.pop(30)
     assert isinstance(lost, Lost)
     assert "3 workers died" in lost.reason
+    assert any("a worker died" in line for line in caplog.messages)
+    assert "100 of 100 points are finished" in caplog.messages[-1]
     assert "SIGKILL" in lost.reason
     assert found.results == {k: k for k in points if k != 30}
     with record(tmp_path / "out") as kept:
