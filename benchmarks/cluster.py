@@ -285,7 +285,7 @@ JOBS = """
 import sys
 sys.path.insert(0, {here!r})
 import cluster
-spark = cluster.session("local-cluster[2,1,1024]")
+spark = cluster.session("local[2,4]")
 for line in sys.stdin:
     answers = spark.read.parquet("answers").repartition(12)
     reports = cluster.RESPONSE.privatize(answers, "drinks", **cluster.KEYED)

@@ -18,7 +18,6 @@ from builders import thorough_or
 from ldpopt.surveys.form import form_digest
 from respondent import LINK, whole_page, whole_survey
 
-pytest.importorskip("ldpopt.surveys.numbers", reason="health.toml asks for numbers")
 HAS_AXE = find_spec("axe_playwright_python") is not None
 NEEDS_AXE = pytest.mark.skipif(not HAS_AXE, reason="no axe-playwright-python")
 OPEN = "Please answer this question, or choose “No answer”."
@@ -242,12 +241,11 @@ def test_what_the_link_says_is_shown_and_sent(driver: Driver, server: Server) ->
 BROKEN = ["", "#i=" + "a" * 32, f"#i={'a' * 32}&region=East", "#i=1&region=North"]
 
 
-def test_without_a_whole_link_nobody_is_asked(driver: Driver, server: Server) -> None:
-    for link in BROKEN:
-        driver.open("about:blank")
-        start(driver, server, link)
-        assert driver.is_visible("#uninvited")
-        assert not driver.is_visible("#questions")
+@pytest.mark.parametrize("link", BROKEN)
+def test_without_a_whole_link_nobody_is_asked(link: str, driver: Driver, server: Server) -> None:
+    start(driver, server, link)
+    assert driver.is_visible("#uninvited")
+    assert not driver.is_visible("#questions")
 
 
 def test_another_link_in_the_window_is_taken(driver: Driver, server: Server) -> None:

@@ -337,7 +337,9 @@ def test_every_comment_of_the_template_that_is_a_key_can_be_used(tmp_path: Path)
     path.write_text(text)
     survey = Survey.from_toml(path)
     assert set(survey.fields) == {"region"}
-    assert {"age", "theft", "used", "trust.police", "trust.courts"} < set(survey.questions)
+    named = {"age", "hours", "theft", "used", "trust.police", "trust.courts"}
+    assert named < set(survey.questions)
+    assert survey.trees == {"smokes": ("smokes", "cigarettes")}
     assert survey.words.languages == ("en", "de")
     assert survey.words.first.sections == {"habits": "Your habits"}
 

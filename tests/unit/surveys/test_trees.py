@@ -681,3 +681,22 @@ def test_words_of_the_budget_and_of_plans(tmp_path):
     assert "smokes and cigarettes and earlier 3, drinks 1" in done.stderr
     for option in (("--people", "900"), ("--difference", "0.1")):
         assert "cigarettes, earlier" in run_cli("survey", "plan", path, *option).stderr
+
+
+def test_a_mean_of_large_numbers_leaves_precision_for_the_question_before_it():
+    """The variance of one report on both is that of two reports with half of the budget, at most:
+    a workload in the unit of the numbers would be about these alone."""
+    mean = Workload.mean([18, 40, 60, 99], inputs=list("abcd"))
+    plans = []
+    for report in ("shared", "own"):
+        follow = Question(mean, only_if={"gate": "yes"}, report=report)
+        survey = Survey({"gate": ["no", "yes"], "age": follow}, epsilon=2)
+        gate = survey.precision("gate", prior=[0.7, 0.3]).variances[1]
+        age = survey.precision("age", prior=[1 / 4] * 4, others={"gate": [0.7, 0.3]})
+        assert age.names == ("mean", "not asked")
+        plans.append((gate, age.variances[0]))
+    assert plans[0][0] < plans[1][0]
+    assert plans[0][1] < plans[1][1] / 2
+    answers = pd.DataFrame({"gate": ["no", "yes"] * 2000, "age": [None, "c"] * 2000})
+    estimate = survey.estimate(survey.privatize(answers, rng=1))["age"]
+    assert abs(estimate.values[0] - 60) < 4 * estimate.std_error[0]
