@@ -249,6 +249,7 @@ class Question:
 
     def after(self, before: Mapping[str, Question]) -> Self:
         """The same question, with those that tell whether somebody is asked it."""
+        require_kind(before, Mapping, "Question.after()", "pass {name: question}")
         question = copy(self)
         object.__setattr__(question, "before", dict(before))
         return question

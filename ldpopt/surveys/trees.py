@@ -119,7 +119,7 @@ def _require_protected(name: str, question: Question) -> None:
     if getattr(question, "columns", ()):
         raise StatementError(
             f"the ticks of {name!r} have columns, and another question depends on them",
-            code="tick-columns",
+            code="gate-columns",
             do="name the ticks in one column",
         )
 

@@ -152,6 +152,7 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "Mechanism.sample": lambda rng: COIN.sample(ANSWERS, rng=rng),
     "Mechanism.privatize": lambda rng: COIN.privatize(ANSWERS, rng=rng),
     "privatize_frame": lambda rng: SURVEY.privatize(TABLE, rng=rng).to_csv(),
+    "privatize_table": lambda rng: SURVEY.privatize(TABLE, rng=rng).to_csv(),
     "randomize_frame": lambda rng: SURVEY.privatize(TABLE, rng=rng).to_csv(),
     "Survey.privatize": lambda rng: SURVEY.privatize(TABLE, rng=rng).to_csv(),
     "privatize_file": lambda rng: written(
