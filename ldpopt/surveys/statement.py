@@ -171,8 +171,9 @@ class UnsolvedSurvey:
             for name, question in survey.questions.items()
             if isinstance(question.source, (Mechanism, ReportModel))
         }
-        reasons |= {name: many_masses(question) for name, question in survey.questions.items()}
-        return [f"question {name}: {reason}" for name, reason in reasons.items() if reason]
+        large = {name: many_masses(question) for name, question in survey.questions.items()}
+        every = (*reasons.items(), *large.items())
+        return [f"question {name}: {reason}" for name, reason in every if reason]
 
 
 def template() -> str:
