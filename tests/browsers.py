@@ -216,7 +216,7 @@ def firefox_session() -> Iterator[Any]:
     with quiet():
         from marionette_driver.marionette import Marionette
 
-        session = Marionette(port=port, bin=FIREFOX, headless=True)
+        session = Marionette(port=port, bin=FIREFOX, headless=True, gecko_log=os.devnull)
         session.start_session()
     try:
         yield session

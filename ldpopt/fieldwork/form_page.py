@@ -84,7 +84,7 @@ def page(
     Notes
     -----
     A content security policy admits the page's own script and style by their hashes, and
-    connections to ``to`` only. About 65 KB, the masses, and 10 KB a further language. Threats:
+    connections to ``to`` only. About 55 KB, the masses, and 10 KB a further language. Threats:
     docs, "What is promised"; source: docs, "Fieldwork".
 
     Examples
