@@ -184,6 +184,8 @@ SURVEYS: dict[str, tuple[Survey, int]] = {
 
 NORTH, SOUTH = (Group(n, {"region": name}) for n, name in ((400, "North"), (12, "South")))
 FIELDS: Any = {"region": ("North", "South")}
+
+
 def tree(scheme: Any = "split") -> Survey:
     """A question and one that depends on it, with one report, and another question."""
     answers: dict[str, Any] = {
