@@ -87,6 +87,7 @@ from .solving.solve import solve as solve
 from .studies.experiment import compare_means as compare_means
 from .studies.folders import count_folder as count_folder
 from .studies.folders import privatize_folder as privatize_folder
+from .studies.ids import check_ids as check_ids
 from .studies.literature import Comparison as Comparison
 from .studies.literature import Refinement as Refinement
 from .studies.literature import compare as compare

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from ldpopt import Survey
+from ldpopt.fieldwork import page
 
 LINK = f"#i={'a' * 32}&region=North"
 HEALTH = Path(__file__).parent / "browser" / "health.toml"
@@ -15,3 +16,9 @@ HEALTH = Path(__file__).parent / "browser" / "health.toml"
 def whole_survey() -> Survey:
     """The survey of ``health.toml``."""
     return Survey.from_toml(HEALTH)
+
+
+@cache
+def whole_page() -> str:
+    """Its page in all languages."""
+    return page(whole_survey())

@@ -76,8 +76,13 @@ def conclude(
         found = estimates.differences(base)
         return found.facts(), "differences", found.entries()
     if conclusions.against is not None:
-        with working(f"counting {conclusions.against}"):
-            before = survey.estimate(conclusions.against, **options, **vars(reading))
+        from ldpopt.surveys.estimates import estimate_survey
+        from ldpopt.surveys.form import require_form_of
+
+        earlier = conclusions.against
+        with working(f"counting {earlier}"):
+            require_form_of(survey, earlier, is_before=True)
+            before = estimate_survey(survey, earlier, by=None, reading=reading, **options)
         changes = estimates - before
         return changes.facts(), "differences", changes.entries()
     if conclusions.quantile:

@@ -10,7 +10,7 @@ import typer
 
 from ldpopt.cli import options
 from ldpopt.cli.conclusions import Conclusions, conclude
-from ldpopt.cli.options import new_file, new_picture, option
+from ldpopt.cli.options import new_picture, new_table, option
 from ldpopt.cli.printing import (
     picked,
     refuse,
@@ -99,11 +99,13 @@ def estimate(
         ),
     ] = False,
     output: Annotated[
-        str | None, new_file("-o --output TABLE", "CSV, Parquet, SPSS (.sav) or Stata (.dta).")
+        str | None, new_table("-o --output TABLE", "CSV, Parquet, SPSS (.sav) or Stata (.dta).")
     ] = None,
     plot: Annotated[
         str | None, new_picture("--plot FILE", "Picture of the estimates with their intervals.")
     ] = None,
+    recursive: options.Recursive = False,
+    check_ids: options.CheckIds = None,
     jobs: options.Jobs = 1,
     dask: options.Dask = None,
     separator: options.Separator = None,
@@ -133,6 +135,8 @@ def estimate(
         reading=Reading(confidence, simultaneous, check_fit=False),
         pair=pair,
         by=by,
+        recursive=recursive,
+        check_ids=check_ids,
         jobs=jobs,
         dask=dask,
         conclusions=Conclusions(differences, against, tuple(quantile or ()), test, consistent),
@@ -157,6 +161,8 @@ class EstimateRequest:
     reading: Reading
     pair: tuple[str, str] | None
     by: str | None
+    recursive: bool
+    check_ids: str | None
     jobs: int
     dask: str | None
     conclusions: Conclusions
@@ -186,7 +192,7 @@ def _request(
     from ldpopt.tables.files import require_csv, require_other_file, result_kind
     from ldpopt.tables.origin import recorded_missing
 
-    require_folder(reports, dask)
+    require_folder(reports, dask, options["recursive"])
     require_csv([reports, *filter(None, [conclusions.against])])
     if output is not None:
         result_kind(output)
@@ -215,7 +221,7 @@ def _request(
     if pair is not None and source is not None:
         raise typer.BadParameter("--pair is for a survey: leave it out")
     if is_folder(reports):
-        refuse_options({"--pair": pair, "--by": by}, reports, "one file of reports")
+        refuse_options({"--pair": pair}, reports, "one file of reports")
     conclusions.require_fitting(reports, by, pair, method)
     options |= {"method": method, "pair": pair, "by": by, "dask": dask}
     options["conclusions"] = conclusions
@@ -231,6 +237,11 @@ def _estimates(requested: EstimateRequest) -> SurveyEstimate:
     weights = requested.weights
     reading = dict(vars(requested.reading))
     table: Any = requested.reports
+    if requested.check_ids is not None:
+        from ldpopt.studies.ids import check_ids
+
+        with working(f"comparing ids in {Path(requested.reports).name}"):
+            check_ids(requested.reports, requested.check_ids, recursive=requested.recursive)
     if is_folder(requested.reports):
         table = _count_folder(requested)
     with working(f"counting {Path(requested.reports).name}"):
@@ -270,6 +281,8 @@ def _count_folder(requested: EstimateRequest) -> dict[str, Any]:
             requested.reports,
             requested.survey,
             weights=requested.weights,
+            by=requested.by,
+            recursive=requested.recursive,
             **picked(run, "jobs", "executor", "progress"),
         )
 

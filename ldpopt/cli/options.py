@@ -17,6 +17,7 @@ from ldpopt.cli.printing import (
     require_picture,
     require_writable,
     require_writable_or_stdout,
+    require_writable_table,
 )
 from ldpopt.cli.questions import FOR_SURVEYS, is_survey, require_no_survey
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError, showing_values
@@ -62,6 +63,11 @@ def parse_share(text: Any) -> float:
 def new_file(usage: str, text: str) -> Any:
     """An option for a file that the command writes."""
     return option(usage, text, callback=require_writable)
+
+
+def new_table(usage: str, text: str) -> Any:
+    """An option for a table that the command writes, also to a store."""
+    return option(usage, text, callback=require_writable_table)
 
 
 def new_picture(usage: str, text: str) -> Any:
@@ -190,10 +196,28 @@ TimeLimit = Annotated[float | None, option("--time-limit S", "Seconds for the so
 # Tables of answers and reports
 
 Answers = Annotated[
-    str, argument("ANSWERS", "CSV, Parquet, Excel, Stata or SPSS, folder of Parquet; '-': stdin.")
+    str,
+    argument(
+        "ANSWERS",
+        "CSV, Parquet, Excel, Stata or SPSS, a folder of them, or an address such as "
+        "s3://bucket/folder; '-': stdin.",
+    ),
 ]
 Reports = Annotated[
-    str, argument("REPORTS", "CSV or Parquet, a folder of Parquet, URL of a database; '-': stdin.")
+    str,
+    argument(
+        "REPORTS", "CSV or Parquet, a folder of them, an address, URL of a database; '-': stdin."
+    ),
+]
+Recursive = Annotated[
+    bool, option("--recursive", "Read the files of subfolders, too (for a folder).")
+]
+CheckIds = Annotated[
+    str | None,
+    option(
+        "--check-ids COLUMN",
+        "Refuse an id of this column that is there twice, in any of the files.",
+    ),
 ]
 Database = Annotated[
     str, option("--to URL", "Database: sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME.")

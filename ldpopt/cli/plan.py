@@ -197,6 +197,11 @@ def _plan_survey(requested: PlanRequest) -> dict[str, Any]:
             "note: the numbers are for as many people with each mechanism, by the column "
             f"{', '.join(map(label, survey.channels))}"
         )
+    if some := [name for name, each in survey.questions.items() if each.only_if]:
+        say(
+            f"note: {', '.join(map(label, some))}: as if all answers to the questions before were "
+            "equally common; survey.precision(others=) takes a guess of them"
+        )
     for name in survey.questions:
         precision = survey.precision(name, confidence=confidence)
         worst = int(precision.variances.argmax())

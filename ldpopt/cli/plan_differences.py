@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ldpopt.cli.printing import show
+from ldpopt.cli.printing import say, show
 from ldpopt.cli.questions import is_survey, read_survey_file
 from ldpopt.foundation.display import Facts, Table, label
 from ldpopt.foundation.numbers import percentage
@@ -23,7 +23,12 @@ def plan_differences(
     if is_survey(file):
         survey = read_survey_file(file)
         # each person is asked one question only: so many times more people
-        times = 1 if survey.has_all_reports or survey.joint is not None else len(survey.questions)
+        times = 1 if survey.has_all_reports else len(survey.asked)
+        if some := [name for name, each in survey.questions.items() if each.only_if]:
+            say(
+                f"note: {', '.join(map(label, some))}: differences of shares of all people, not of "
+                "those who are asked"
+            )
         for name in survey.questions:
             source = numbers_of(survey, name)
             pair = plan_difference(source, size, effect=effect, **options)

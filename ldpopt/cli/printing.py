@@ -168,6 +168,13 @@ def require_writable(path: str | None) -> str | None:
             where=path,
             do="name a file; --json - writes to stdout",
         )
+    if "://" in path:
+        raise ModelFileError(
+            "only tables are written to an address",
+            code="address",
+            where=path,
+            do="name a file of this machine",
+        )
     target = Path(os.path.realpath(path))
     if target.is_dir() or not target.parent.is_dir():
         why = "it is a folder" if target.is_dir() else f"the folder {target.parent} does not exist"
@@ -185,6 +192,18 @@ def require_writable(path: str | None) -> str | None:
             do="name another file",
         )
     return path
+
+
+def require_writable_table(path: str | None) -> str | None:
+    """Return the path of a table to write, which may be in a store."""
+    from ldpopt.tables.labels import FORMATS
+    from ldpopt.tables.places import is_address, place_of
+
+    name = path if path is None else place_of(path)
+    is_sheet = name is not None and name.lower().endswith(tuple(FORMATS))
+    if name is not None and is_address(name) and not is_sheet:
+        return name
+    return require_writable(name)
 
 
 def require_writable_or_stdout(path: str | None) -> str | None:

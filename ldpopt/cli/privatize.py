@@ -11,7 +11,7 @@ import typer
 
 from ldpopt.cli import options
 from ldpopt.cli.options import option
-from ldpopt.cli.printing import picked, require_writable, say, show, working
+from ldpopt.cli.printing import picked, require_writable_table, say, show, working
 from ldpopt.cli.questions import is_folder, read_questions, require_folder
 from ldpopt.foundation.display import label
 
@@ -48,6 +48,8 @@ def privatize(
     seed: Annotated[
         int | None, option("--seed N", "Repeatable draws, for tests only.", min=0)
     ] = None,
+    recursive: options.Recursive = False,
+    check_ids: options.CheckIds = None,
     jobs: options.Jobs = 1,
     dask: options.Dask = None,
     separator: options.Separator = None,
@@ -57,14 +59,16 @@ def privatize(
 ) -> None:
     """Replace the answers of a table by private reports.
 
-    The table is a file or a folder of Parquet files; all questions of a survey are privatized in
-    one pass. Reports are drawn with the operating system's random numbers, or from a key and the
-    ids of the records. All other columns would be unprotected; they are dropped, unless --keep
-    names them. Answers are matched with the mechanism's labels as text. A file is written
-    completely or not at all. For a folder (-j and --dask are for folders), a repeated command
-    continues where the last one stopped; no file is replaced. A column that is a report already, as
-    its file says, is refused; with --again a second layer is drawn, and estimates need the product
-    of both mechanisms.
+    The table is a file or a folder of files; all questions of a survey are privatized in one pass.
+    Reports are drawn with the operating system's random numbers, or from a key and the ids of the
+    records. All other columns would be unprotected; they are dropped, unless --keep names them.
+    Answers are matched with the mechanism's labels as text. A file is written completely or not at
+    all. Every file of a folder is read or refused by name (-j, --dask and --recursive are for
+    folders); a repeated command continues where the last one stopped, and no file is replaced.
+    Beside the reports, NAME.inventory.json says which files they have, for estimates;
+    NAME.sources.json has what was read: keep it with the answers. A column that is a report
+    already, as its file says, is refused; with --again a second layer is drawn, and estimates need
+    the product of both mechanisms.
     """
     requested = _request(
         file,
@@ -77,6 +81,8 @@ def privatize(
         identity=identity,
         again=again,
         seed=seed,
+        recursive=recursive,
+        check_ids=check_ids,
         jobs=jobs,
         dask=dask,
         json=json,
@@ -98,6 +104,8 @@ class PrivatizeRequest:
     identity: str | None
     again: bool
     seed: int | None
+    recursive: bool
+    check_ids: str | None
     jobs: int
     dask: str | None
 
@@ -136,8 +144,8 @@ def _request(
         )
     require_csv([answers])
     secret = None if key is None else SecretKey.load(key)
-    require_writable(None if output == "-" or is_folder(answers) else output)
-    require_folder(answers, dask)
+    require_folder(answers, dask, others["recursive"])
+    require_writable_table(None if output == "-" or is_folder(answers) else output)
     options.require_distinct(column or [], "column {} is named twice", do="name each column once")
     survey, source = read_questions(file, column, **missing)
     others |= {"secret": secret, "identity": identity, "seed": seed, "dask": dask}
@@ -148,6 +156,11 @@ def _reports(requested: PrivatizeRequest) -> tuple[int, list[str]]:
     """Write the reports, after a warning of what is not private; return the number of rows and
     the columns that were not copied.
     """
+    if requested.check_ids is not None:
+        from ldpopt.studies.ids import check_ids
+
+        with working(f"comparing ids in {Path(requested.answers).name}"):
+            check_ids(requested.answers, requested.check_ids, recursive=requested.recursive)
     if is_folder(requested.answers):
         _warn(requested)
         return _privatize_folder(requested), []
@@ -197,6 +210,7 @@ def _privatize_folder(requested: PrivatizeRequest) -> int:
             key=requested.secret,
             id=requested.identity,
             again=requested.again,
+            recursive=requested.recursive,
             **picked(run, "jobs", "executor", "progress"),
         )
 
@@ -241,6 +255,13 @@ def _warn(requested: PrivatizeRequest) -> None:
         say(f"note: {SPENT.say(facts)}")
     if requested.seed is not None:
         say("note: anybody who knows the --seed can undo the draws; use it for tests only")
+    if is_folder(requested.answers):
+        from ldpopt.tables.folder import parts_of
+        from ldpopt.tables.places import place_of
+
+        beside = parts_of(place_of(requested.answers), requested.recursive).beside
+        if beside:
+            say(f"note: without rows, by their content: {', '.join(map(label, beside))}")
     if survey.unprotected:
         say(f"note: {UNANSWERED_NOTE.say(facts)}")
     if kept := survey.kept(requested.kept):

@@ -156,13 +156,17 @@ def require_no_survey(path: str, command: str | None = None) -> None:
 
 
 def is_folder(path: str) -> bool:
-    """Whether a table is a folder of Parquet files."""
-    return path != "-" and Path(path).is_dir()
+    """Whether a table is a folder of tables, here or in a store."""
+    from ldpopt.tables.places import is_folder as is_folder_of_tables
+
+    return is_folder_of_tables(path)
 
 
-def require_folder(path: str, dask: str | None) -> None:
-    """Refuse ``--dask`` unless the table is a folder of Parquet files."""
-    if dask is not None and not is_folder(path):
+def require_folder(path: str, dask: str | None, recursive: bool = False) -> None:
+    """Refuse ``--dask`` and ``--recursive`` unless the table is a folder of tables."""
+    given = {"--dask": dask is not None, "--recursive": recursive}
+    if any(given.values()) and not is_folder(path):
+        option = next(name for name, is_given in given.items() if is_given)
         raise typer.BadParameter(
-            f"--dask is for a folder of Parquet files, and {path} is not one: leave --dask out"
+            f"{option} is for a folder of tables, and {path} is not one: leave {option} out"
         )

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ldpopt.cli import options
-from ldpopt.cli.options import new_file, new_picture
+from ldpopt.cli.options import new_picture, new_table
 from ldpopt.cli.printing import save_picture, save_table, show, working
 from ldpopt.cli.questions import read_any_survey
 
@@ -29,7 +29,7 @@ def regress(
     confidence: options.Confidence = 0.95,
     output: Annotated[
         str | None,
-        new_file("-o --output TABLE", "CSV, Parquet, SPSS (.sav) or Stata (.dta)."),
+        new_table("-o --output TABLE", "CSV, Parquet, SPSS (.sav) or Stata (.dta)."),
     ] = None,
     plot: Annotated[
         str | None, new_picture("--plot FILE", "Picture of the coefficients with their intervals.")

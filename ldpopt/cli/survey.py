@@ -16,7 +16,7 @@ from ldpopt.cli.collect import collect
 from ldpopt.cli.estimate import estimate
 from ldpopt.cli.form import form
 from ldpopt.cli.invite import invite
-from ldpopt.cli.options import argument, new_file, option
+from ldpopt.cli.options import argument, new_file, new_table, option
 from ldpopt.cli.plan import plan
 from ldpopt.cli.printing import save_table, say, show, working, write_new
 from ldpopt.cli.privatize import privatize
@@ -100,7 +100,7 @@ def export(
     ],
     output: Annotated[
         str,
-        new_file("-o --output TABLE", "CSV, Parquet, SPSS (.sav) or Stata (.dta), by the ending."),
+        new_table("-o --output TABLE", "CSV, Parquet, SPSS (.sav) or Stata (.dta), by the ending."),
     ],
     of: Annotated[
         str | None,
@@ -142,7 +142,7 @@ def codebook(
         option("--matrix", "The probability of each report under each answer, for other programs."),
     ] = False,
     output: Annotated[
-        str | None, new_file("-o --output TABLE", "As CSV, Parquet, SPSS (.sav) or Stata (.dta).")
+        str | None, new_table("-o --output TABLE", "As CSV, Parquet, SPSS (.sav) or Stata (.dta).")
     ] = None,
     json: options.Json = None,
 ) -> None:

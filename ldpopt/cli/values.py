@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from ldpopt.cli import options
-from ldpopt.cli.options import new_file, option
+from ldpopt.cli.options import new_table, option
 from ldpopt.cli.printing import save_table, show, working
 from ldpopt.cli.questions import read_any_survey
 
@@ -14,7 +14,7 @@ def values(
     path: options.QuestionsPath,
     reports: options.Reports,
     output: Annotated[
-        str, new_file("-o --output TABLE", "The values: CSV, Parquet, SPSS (.sav), Stata (.dta).")
+        str, new_table("-o --output TABLE", "The values: CSV, Parquet, SPSS (.sav), Stata (.dta).")
     ],
     question: Annotated[
         list[str] | None,

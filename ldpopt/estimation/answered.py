@@ -112,14 +112,27 @@ class RatioBand:
 
     @property
     def answered(self) -> Float:
-        """The numbers of the answers of those who answered, shape (k, n')."""
-        return np.asarray(self._answered_numbers[self.rows])
+        """The numbers of the answers of those who answered, shape (k, n'); where reports are about
+        other questions as well, of each answer to this one once.
+        """
+        numbers = np.asarray(self._answered_numbers[self.rows])
+        if self._own_answers is None:
+            return numbers
+        _, first = np.unique(numbers, axis=1, return_index=True)
+        return numbers[:, np.sort(first)]
+
+    @property
+    def _own_answers(self) -> tuple[Hashable, ...] | None:
+        """The answers to the question, if the reports are about others as well."""
+        return getattr(self.source, "own_answers", None)
 
     @property
     def inputs(self) -> tuple[Hashable, ...] | None:
         """The answers of those who answered; None if only sums of ratios are there."""
         if not self.has_missing:
             return None
+        if self._own_answers is not None:
+            return self._own_answers
         is_missing = self._is_missing != 0
         names = zip(self.source.answers, is_missing, strict=True)
         return tuple(answer for answer, is_out in names if not is_out)

@@ -206,7 +206,7 @@ def _among_answered(estimate: Estimate) -> tuple[Band, tuple[Hashable, ...]] | N
     kept = ratios.answered
     n = kept.shape[1]
     if len(kept) == n and np.array_equal(kept, np.eye(n)):
-        return _summed(ratios, estimate.labels[:-1], n + 1)
+        return _summed(ratios, estimate.labels[:n], len(estimate.values))
     if ratios.inputs is not None and np.array_equal(kept, np.tri(n - 1, n)):
-        return ratios.contrast(np.eye(n)[: n - 1]), ratios.inputs
+        return ratios.contrast(np.eye(len(estimate.values))[: n - 1]), ratios.inputs
     return None

@@ -19,7 +19,7 @@ from ldpopt.estimation.channel_counts import PairReader
 from ldpopt.estimation.tallies import NO_GROUP, count_lazy, require_few_groups
 from ldpopt.foundation import optional
 from ldpopt.foundation.labelled import as_counts, is_labelled, is_series, read_labelled
-from ldpopt.foundation.labels import NUMBER, Names, codes
+from ldpopt.foundation.labels import NUMBER, Names, codes, text_of
 from ldpopt.foundation.numbers import (
     Float,
     quoted,
@@ -41,6 +41,7 @@ from ldpopt.tables.coding import (
 )
 from ldpopt.tables.database import DatabaseRows
 from ldpopt.tables.files import position_of, reading
+from ldpopt.tables.folder import TablePart
 from ldpopt.tables.frames import (
     as_arrow,
     as_frame,
@@ -50,7 +51,9 @@ from ldpopt.tables.frames import (
     gathered,
     is_partitioned,
 )
+from ldpopt.tables.inventory import Checked, facts_of
 from ldpopt.tables.origin import origin_of_table
+from ldpopt.tables.places import is_folder
 
 if TYPE_CHECKING:
     from ldpopt.estimation.counts import Counts, ReportSource
@@ -139,8 +142,8 @@ def count_file(
     weights: Any = None,
     by: str | None = None,
 ) -> dict[str, dict[Hashable, Counts]]:
-    """Count columns of a file or database in one pass; each has a source and a treatment of missing
-    reports.
+    """Count columns of a file, database or folder in one pass; each has a source and a treatment of
+    missing reports.
 
     Counts are by the groups that a column ``by`` names; without it, all people are the group `ALL`.
     """
@@ -148,8 +151,41 @@ def count_file(
         weights, (str, type(None))
     ):
         raise _no_column(path)
+    if not is_folder(path):
+        return count_part(path, columns, weights, by)
+    folder = Checked(path)
+    folder.compare({name: facts_of(part) for name, part in folder.parts.items()})
+    counts = [count_part(part, columns, weights, by) for part in folder.parts.values()]
+    return same_groups(counts)
+
+
+def same_groups(
+    parts: Sequence[dict[str, dict[Hashable, Counts]]],
+) -> dict[str, dict[Hashable, Counts]]:
+    """Sums of counts by column and group; groups with the same text are one: a CSV file has 1 as a
+    text, a Parquet file perhaps as a number.
+    """
+    sums: dict[str, dict[Hashable, Any]] = {}
+    names: dict[str | None, Hashable] = {}
+    for part in parts:
+        for column, groups in part.items():
+            known = sums.setdefault(column, {})
+            for group, counts in groups.items():
+                text = None if group is ALL else text_of(group)
+                name = names.setdefault(text, group)
+                known[name] = counts + known.get(name, 0)
+    return sums
+
+
+def count_part(
+    path: str | TablePart,
+    columns: Mapping[str, tuple[ReportSource, Missing]],
+    weights: Any = None,
+    by: str | None = None,
+) -> dict[str, dict[Hashable, Counts]]:
+    """Count columns of one file or database; see `count_file`."""
     for name, (source, _) in columns.items():
-        require_drawn_by(path, name, source.digest)
+        require_drawn_by(path if isinstance(path, str) else path.path, name, source.digest)
     with reading(path) as table:
         if isinstance(table, DatabaseRows):
             with suppress(StatementError), table.at_one_moment():  # below it gets its row

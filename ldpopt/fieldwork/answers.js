@@ -24,7 +24,7 @@ export function ticked({ missing_answer }, ticks, tick, isOn) {
 }
 
 /** The answer of a value as the form has it; null where there is none. */
-export function answerOf(question, value) {
+export function answerFrom(question, value) {
   if (value === undefined) return null;
   if (isTyped(question)) return value.declined ? question.missing_answer : numberOf(value.typed, question.number);
   if (!question.ticks) return value === "" ? null : value;
@@ -34,7 +34,7 @@ export function answerOf(question, value) {
 
 /** What is wrong with a value: "open", "range" of a number that is none of the numbers, or null. */
 export function problemOf(question, value) {
-  if (answerOf(question, value) !== null) return null;
+  if (answerFrom(question, value) !== null) return null;
   if (isTyped(question) && value?.typed?.trim()) return "range";
   return question.missing === "refuse" ? "open" : null;
 }

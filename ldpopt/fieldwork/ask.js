@@ -43,7 +43,7 @@ export function makeQuestions(form, say) {
   let questions = [], page = 0, isTried = false, isAgreed = false, isAsked = {};
 
   /** The answer to each question; null where there is none. */
-  const answers = () => Object.fromEntries(questions.map((question) => [question.name, answerOf(question, values.get(question.name))]));
+  const answers = () => Object.fromEntries(questions.map((question) => [question.name, answerFrom(question, values.get(question.name))]));
   /** The pages that have something to ask. */
   const pages = () => pagesOf(questions).filter((some) => some.some((question) => isAsked[question.name]));
   const shown = () => pages()[page] ?? [];

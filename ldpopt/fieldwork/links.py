@@ -22,10 +22,12 @@ from ldpopt.fieldwork.invitations import (
     unused_hashes,
 )
 from ldpopt.fieldwork.messages import hash_of
+from ldpopt.foundation.numbers import whole_number
+from ldpopt.surveys.groups import read_groups
 from ldpopt.surveys.survey import Survey
 from ldpopt.tables.csv_format import csv_format
 
-COLUMN, PEOPLE = "link", "people"  # columns of a list of links, and of groups
+COLUMN = "link"  # of a list of links
 LINK = re.compile(r"#i=([0-9a-f]{32})(?![0-9a-f])")
 FEW = 20  # people of a group below which its estimates say nothing
 
@@ -59,24 +61,13 @@ class Listed:
 
 
 def listed_groups(path: str, survey: Survey) -> Listed:
-    """Read a CSV file with a row for each group: how many people, and their fields."""
-    do = f"write the columns {', '.join([PEOPLE, *survey.fields])}, and a row for each group"
-    rows = _rows_of(path, do)
-    if {PEOPLE, *survey.fields} != rows[0].keys():
-        raise ModelFileError(
-            f"the columns are {', '.join(rows[0])}", code="group-columns", where=path, do=do
-        )
+    """Read a table with a row for each group: how many people, and their fields."""
+    groups = read_groups(path, survey.fields)
+    total = sum(group.people for group in groups)
+    whole_number(total, "number of invitations", 1, MAX_INVITATIONS)  # before a row for each
     people: list[dict[str, str]] = []
-    for number, row in enumerate(rows, 2):
-        count = row.pop(PEOPLE)
-        if not re.fullmatch("[0-9]{1,8}", count) or not 1 <= int(count) <= MAX_INVITATIONS:
-            raise ModelFileError(
-                f"there are {count!r} people in a group",
-                code="people",
-                where=f"{path}, row {number}",
-                do=f"write a whole number from 1 to {MAX_INVITATIONS:,}",
-            )
-        people += [_fields_in(row, survey, f"{path}, row {number}")] * int(count)
+    for group in groups:
+        people += [_fields_in(group.fields, survey, path)] * group.people
     return Listed(people, people)
 
 

@@ -25,15 +25,17 @@ OF_QUESTION = ("text", "heading", "row")
 def page_texts(survey: Survey, language: str | None) -> dict[str, tuple[Words, dict[str, Any]]]:
     """The words of the page and the texts of the survey by language, the first one in front."""
     codes = survey.words.languages if language is None else (language,)
+    facts = PromiseFacts(survey, survey.words.waves or survey.words.wave)
     texts = {}
     for code in codes:
         words = read_words(code, survey)
-        texts[code] = words, _texts(survey, code, words)
+        texts[code] = words, _texts(facts, code, words)
     return texts
 
 
-def _texts(survey: Survey, code: str, words: Words) -> dict[str, Any]:
+def _texts(facts: PromiseFacts, code: str, words: Words) -> dict[str, Any]:
     """What the page shows of a survey in one language."""
+    survey = facts.survey
     stated = survey.words.in_language(code)
     until = fill(words["until"], date=survey.words.until) if survey.words.until else ""
     return {
@@ -42,7 +44,7 @@ def _texts(survey: Survey, code: str, words: Words) -> dict[str, Any]:
         "contact": stated.contact,
         "retention": stated.retention,
         "until": until,
-        "promise": promise(survey, words, stated.questions),
+        "promise": promise(facts, words, stated.questions),
         "sections": stated.sections,
         "fields": stated.fields,
         "questions": {name: _question_texts(asked) for name, asked in stated.questions.items()},
@@ -67,10 +69,9 @@ def page_questions(survey: Survey) -> list[dict[str, Any]]:
     ]
 
 
-def promise(survey: Survey, words: Words, stated: dict[str, QuestionWords]) -> list[str]:
+def promise(facts: PromiseFacts, words: Words, stated: dict[str, QuestionWords]) -> list[str]:
     """The sentences that are true of the survey, with chances from the exact odds."""
-    wave = survey.words.wave
-    facts = PromiseFacts(survey, survey.words.waves or wave)
+    survey = facts.survey
     chances = _chances(facts.odds, words) | {
         f"{key}_all": text for key, text in _chances(facts.total, words).items()
     }
@@ -79,7 +80,7 @@ def promise(survey: Survey, words: Words, stated: dict[str, QuestionWords]) -> l
         (RANDOM, {}),
         (SCHEME, {"count": facts.count}),
         (BOUND, chances),
-        (WAVES, {"wave": wave, "waves": facts.waves} | in_all),
+        (WAVES, {"wave": survey.words.wave, "waves": facts.waves} | in_all),
     ]
     # a joint report shows only that one of them was left out
     shown = survey.unprotected if survey.joint is None else survey.unprotected[:1]

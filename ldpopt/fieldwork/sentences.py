@@ -46,7 +46,7 @@ class PromiseFacts(Risks):
             return False
         return True
 
-    @property
+    @cached_property
     def has_all_shares(self) -> bool:
         """Whether the shares of all answers to every question are estimated."""
         if self.survey.joint is not None:

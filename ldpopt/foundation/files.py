@@ -18,16 +18,33 @@ from ldpopt.foundation.numbers import short_repr
 FilePath = str | os.PathLike[str]
 # suffix of the hidden temporary file beside a file that is written; a killed writer leaves it
 _SUFFIX = ".ldpopt-part"
+# What to do about an error of the operating system
+WHAT_TO_DO = {
+    **dict.fromkeys(
+        (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)),
+        "the disk is full: free space or name another disk, then repeat the call",
+    ),
+    **dict.fromkeys(
+        (errno.EACCES, errno.EPERM), "check the permissions of the file and its folder"
+    ),
+    errno.EROFS: "the disk can only be read: name another folder",
+    errno.ENOTDIR: "a part of the path is a file: name a folder",
+}
 
 
 @contextmanager
 def replacing(
-    path: str | os.PathLike[str], *, binary: bool = False, new: bool = False
+    path: str | os.PathLike[str],
+    *,
+    binary: bool = False,
+    new: bool = False,
+    private: bool = False,
 ) -> Iterator[IO[Any]]:
     """Open a file that is replaced atomically when the block ends; a device or pipe is written
     directly.
     """
-    # A new file must not exist yet (else FileExistsError), and only its owner may read it.
+    # A new file must not exist yet (else FileExistsError); only its owner may read it, nor a
+    # private one.
     require_path(path)
     if "\0" in os.fsdecode(path):
         raise ModelFileError("the path has a null byte", code="path", do="name a file")
@@ -44,13 +61,12 @@ def replacing(
     options: dict[str, Any] = {} if binary else {"encoding": "utf-8", "newline": ""}
     mode = "wb" if binary else "w"
     passed = (BrokenPipeError, FileExistsError)
-    do = "check the folder and its permissions"
-    with file_errors("cannot write the file", path, do, passed):
+    with file_errors("cannot write the file", path, passed=passed):
         is_special = target.exists() and not stat.S_ISREG(target.stat().st_mode)
         with (
             target.open(mode, **options)
             if is_special
-            else _temporary(target, mode, options, new) as stream
+            else _temporary(target, mode, options, (new, private)) as stream
         ):
             yield stream
 
@@ -59,26 +75,31 @@ def replacing(
 def file_errors(
     problem: str,
     path: str | os.PathLike[str],
-    do: str = "check the path",
+    do: str = "",
     passed: tuple[type[OSError], ...] = (),
 ) -> Iterator[None]:
-    """Raise errors of the operating system as a ModelFileError, but those that are to be passed as
-    they are.
+    """Raise errors of the operating system as a ModelFileError, which says what to do about their
+    cause, but those that are to be passed as they are.
     """
     try:
         yield
     except passed:
         raise
     except OSError as error:
+        do = do or WHAT_TO_DO.get(error.errno or 0, "check the path")
         raise ModelFileError(
             f"{problem}: {error.strerror or error}", code="file", where=os.fspath(path), do=do
         ) from None
 
 
 @contextmanager
-def _temporary(target: Path, mode: str, options: dict[str, Any], new: bool) -> Iterator[IO[Any]]:
+def _temporary(
+    target: Path, mode: str, options: dict[str, Any], kind: tuple[bool, bool]
+) -> Iterator[IO[Any]]:
     """Open a temporary file in the target's folder; it becomes the target when the block ends."""
     import tempfile
+
+    new, private = kind
 
     handle, temporary = tempfile.mkstemp(_SUFFIX, f".{target.name[:64]}.", target.parent)
     try:
@@ -89,9 +110,10 @@ def _temporary(target: Path, mode: str, options: dict[str, Any], new: bool) -> I
         if new:
             _name_new(temporary, target)
         else:
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(temporary, 0o666 & ~mask)
+            if not private:
+                mask = os.umask(0)
+                os.umask(mask)
+                os.chmod(temporary, 0o666 & ~mask)
             os.replace(temporary, target)
     except BaseException:
         os.unlink(temporary)

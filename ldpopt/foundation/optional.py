@@ -9,6 +9,7 @@ from ldpopt.errors import LdpoptError
 
 if TYPE_CHECKING:
     import formulaic as formulaic
+    import fsspec as fsspec
     import matplotlib as matplotlib
     import narwhals as narwhals
     import pandas as pandas
@@ -16,11 +17,15 @@ if TYPE_CHECKING:
     import sqlalchemy as sqlalchemy
     import uvicorn as uvicorn
 
-# The extra of each package, and what needs the package
+# The extra of each package, if one has it, and what needs the package
 EXTRAS = {
     **dict.fromkeys(("pandas", "pyarrow", "narwhals"), ("tables", "a table")),
     "matplotlib": ("plot", "a plot"),
     "formulaic": ("regress", "a regression"),
+    "fsspec": ("remote", "an address"),
+    "s3fs": ("", "an address s3://"),
+    "gcsfs": ("", "an address gs://"),
+    "adlfs": ("", "an address az://"),
     **dict.fromkeys(("openpyxl", "pyreadstat"), ("sheets", "a file of Excel or SPSS")),
     "sqlalchemy": ("collect", "a database of reports"),
     **dict.fromkeys(("starlette", "uvicorn"), ("collect", "a collector of reports")),
@@ -38,4 +43,5 @@ def __getattr__(name: str) -> Any:
             raise
         extra, use = EXTRAS[package]
         problem = f"{use} needs {package}, which is not installed"
-        raise LdpoptError(problem, code="package", do=f'pip install "ldpopt[{extra}]"') from None
+        do = f'pip install "ldpopt[{extra}]"' if extra else f"pip install {package}"
+        raise LdpoptError(problem, code="package", do=do) from None

@@ -32,6 +32,7 @@ LEAST, MOST = 16, 64  # smallest and largest number of bytes of a key; BLAKE2b t
 MAX_FILE_BYTES = 4096
 # Purpose of a hash: hashes for different purposes are independent
 DRAW, STREAM, NAME = b"ldpopt-draw-1", b"ldpopt-many-1", b"ldpopt-name-1"
+PART = b"ldpopt-part-1"
 OTHERS = stat.S_IRWXG | stat.S_IRWXO  # permissions of others than the owner of a file
 
 
@@ -173,6 +174,14 @@ class SecretKey:
             )
             raise ModelFileError(problem, code="key-name", where=where, do=do)
         return loaded
+
+
+def part_id(key: SecretKey, content: str) -> str:
+    """Id of the reports that are drawn from some content with a key: the same for the same content,
+    which it does not tell.
+    """
+    keyed = hashlib.blake2b(content.encode(), key=key._secret, person=PART, digest_size=16)
+    return keyed.hexdigest()
 
 
 class Streams:

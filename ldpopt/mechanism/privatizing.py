@@ -18,8 +18,10 @@ from ldpopt.mechanism.keyed import Draws, Ids, Keyed, KeyedDraws, ids_of
 from ldpopt.mechanism.questions import OneQuestion, Question
 from ldpopt.tables.coding import Coder, Codes, MissingAnswers
 from ldpopt.tables.files import Rows, kind_of, position_of, reading, require_other_file, writing
+from ldpopt.tables.folder import TablePart
 from ldpopt.tables.frames import Frame, Partitions, frame_of
-from ldpopt.tables.origin import origin_of_table, read_origin, require_raw, with_origin
+from ldpopt.tables.origin import PART, origin_of_table, read_origin, require_raw, with_origin
+from ldpopt.tables.places import place_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -203,7 +205,7 @@ def _privatize_partition(
 
 
 def privatize_file(
-    source: str | os.PathLike[str],
+    source: str | os.PathLike[str] | TablePart,
     target: str | os.PathLike[str],
     questions: Mapping[str, Question],
     *,
@@ -213,6 +215,7 @@ def privatize_file(
     one_question: OneQuestion | None = None,
     again: bool = False,
     announce: Callable[[Sequence[str]], None] | None = None,
+    part: str | None = None,
 ) -> int:
     """Write the reports of a file of answers, in batches, whole or not at all; see
     `Survey.privatize_file`.
@@ -220,7 +223,8 @@ def privatize_file(
     Parameters
     ----------
     source, target : path-like
-        Tables; ``-`` is stdin or stdout.
+        Tables, or addresses of them; ``-`` is stdin or stdout. The source may be a part of a
+        folder.
     questions : mapping of column to Question
         What is asked in each column of reports.
     keep : sequence of str
@@ -235,6 +239,8 @@ def privatize_file(
         Whether reports may be privatized once more; default: ``False``.
     announce : callable, optional
         Gets the columns that are dropped, before anything is written.
+    part : str, optional
+        Id of the reports as a part of a folder, for their origin; default: none.
 
     Returns
     -------
@@ -247,19 +253,22 @@ def privatize_file(
         If a column is unknown or named twice, has reports already, or has an answer that is
         unknown or missing.
     """
+    opened = source
+    if isinstance(source, TablePart):
+        source = source.path
     require_path(source)
     require_path(target)
     again = truth(again, "again")
     keep = listed_items(keep, "keep", "pass a list of columns")
-    name = os.fsdecode(source)
-    output = os.fsdecode(target)
+    name = place_of(source, databases=True)
+    output = place_of(target)
     kind_of(output)
     require_other_file(name, output)
     read = columns_of_answers(questions)
     _require_protected_once(keep, read, questions)
     require_other_column(keyed, read)
     before = read_origin(name)
-    with reading(name) as table:
+    with reading(opened if isinstance(opened, TablePart) else name) as table:
         if not again:
             require_raw(before, read, table.columns, name)
         answers = FileOfAnswers.of(table, questions, keep, rng, keyed, one_question)
@@ -267,6 +276,8 @@ def privatize_file(
             used = (*read, *answers.copied)
             announce([column for column in table.columns if column not in used])
         origin = origin_of_reports(questions, keep, keyed, one_question, before)
+        if part is not None:
+            origin[PART] = part
         with writing(output, answers.fields, origin) as write:
             rows = 0
             for batch in table.batches(answers.places, answers.copied_places):

@@ -124,9 +124,15 @@ class Question:
             raise StatementError(problem, code="missing-input", do=do)
         if self.edges is not None:
             self._require_order()
-            classes = len(self.inputs) - (self.missing_code is not None)
+            classes = len(self.inputs) - len(self._without_answer)
             object.__setattr__(self, "edges", read_edges(self.edges, classes))
         self._read_condition()
+
+    @property
+    def _without_answer(self) -> set[int]:
+        """Positions of the answers of people who did not answer, or were not asked."""
+        not_asked = self.place_of(NOT_ASKED) if self.only_if else None
+        return {place for place in (self.missing_code, not_asked) if place is not None}
 
     def _read_condition(self) -> None:
         """Read of which answers the question depends; each earlier question gets a tuple."""
@@ -169,7 +175,8 @@ class Question:
         workload = source if isinstance(source, Workload) else getattr(source, "workload", None)
         if workload is None or workload.unit == 1:
             return
-        answered = [place for place in range(len(self.inputs)) if place != self.missing_code]
+        away = self._without_answer
+        answered = [place for place in range(len(self.inputs)) if place not in away]
         rows = np.asarray(workload.matrix)[:, answered]
         rows = rows[rows.any(axis=1)]  # without the share of missing answers
         n = len(answered)
@@ -242,6 +249,7 @@ class Question:
 
     def after(self, before: Mapping[str, Question]) -> Self:
         """The same question, with those that tell whether somebody is asked it."""
+        require_kind(before, Mapping, "Question.after()", "pass {name: question}")
         question = copy(self)
         object.__setattr__(question, "before", dict(before))
         return question

@@ -41,7 +41,7 @@ def read_pairs(pairs: Any, names: Sequence[str]) -> Pairs:
         if len(two) != 2 or two[0] == two[1]:
             raise StatementError(
                 f"{short_repr(pair)} is no pair of questions",
-                code="pair",
+                code="two-questions",
                 do='pass pairs=[("smokes", "drinks")]',
             )
         for name in two:
@@ -230,6 +230,6 @@ def _require_together(pairs: Pairs, trees: Trees) -> None:
         if not any(set(pair) <= set(names) for names in trees.values()):
             raise StatementError(
                 f"{pair[0]!r} and {pair[1]!r} have no report together",
-                code="pair",
+                code="apart",
                 do="leave the pair out: the table of two reports needs no preparation",
             )

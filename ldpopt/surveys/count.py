@@ -79,9 +79,9 @@ def counts_by_group(
             do="pass weights= by name",
         )
     if not drawn.is_plain:
-        return _of_the_same_people(_of_sample(columns, table, weights, by, drawn))
+        return of_the_same_people(_of_sample(columns, table, weights, by, drawn))
     if is_file:
-        return _of_the_same_people(count_file(os.fspath(table), columns, weights, by))
+        return of_the_same_people(count_file(os.fspath(table), columns, weights, by))
     for column in columns.values():
         if not isinstance(column, tuple) or len(column) != 2:
             raise StatementError(
@@ -89,7 +89,7 @@ def counts_by_group(
                 code="column-source",
                 do="pass survey.columns, or some of them",
             )
-    return _of_the_same_people(
+    return of_the_same_people(
         {
             name: count_frame(source, table, name, weights, missing, by)
             for name, (source, missing) in columns.items()
@@ -149,7 +149,7 @@ def _counts_by_group(
     return found
 
 
-def _of_the_same_people(
+def of_the_same_people(
     counts: dict[str, dict[Hashable, Counts]],
 ) -> dict[str, dict[Hashable, Counts]]:
     """Counts of the columns of one table, which are reports of the same people in each group."""
@@ -172,19 +172,25 @@ def counts_of_table(
             code="counts-of-sample",
             do="pass the table of the reports",
         )
-    if by is not None:
+    grouped: dict[str, dict[Hashable, Any]] = {
+        name: dict(each) if isinstance(each, Mapping) else {ALL: each}
+        for name, each in table.items()
+    }
+    if by is not None and any(ALL in groups for groups in grouped.values()):
         raise StatementError(
             "counts do not show who is in a group",
             code="counts-by-group",
-            do="pass the table of the reports",
+            do="pass the table of the reports, or what count_folder(by=) returned",
         )
-    _require_counts_of(survey, table)
-    return {name: {ALL: counts} for name, counts in table.items()}
+    _require_counts_of(survey, grouped)
+    if by is None:
+        return {name: {ALL: sum(each.values())} for name, each in grouped.items()}
+    return grouped
 
 
-def _require_counts_of(survey: Questionnaire, counts: Mapping[str, Any]) -> None:
-    """Refuse counts that are not of the mechanisms of all questions."""
-    for name in counts:
+def _require_counts_of(survey: Questionnaire, grouped: Mapping[str, dict[Any, Any]]) -> None:
+    """Refuse counts by question and group that are not of the mechanisms of all questions."""
+    for name in grouped:
         if name not in survey.asked:
             raise StatementError(
                 f"counts of {name!r}, which is not a question",
@@ -192,10 +198,12 @@ def _require_counts_of(survey: Questionnaire, counts: Mapping[str, Any]) -> None
                 do=nearest(name, survey.asked),
             )
     for name, randomizer in survey.randomizers.items():
-        if not isinstance(counts.get(name), Counts):
+        counts = list(grouped.get(name, {}).values())
+        if not counts or not all(isinstance(each, Counts) for each in counts):
             raise StatementError(
                 f"there are no counts of question {name!r}",
                 code="missing-counts",
                 do="pass what survey.count returned",
             )
-        counts[name].require(randomizer.digest)
+        for each in counts:
+            each.require(randomizer.digest)

@@ -82,7 +82,7 @@ def _columns_of_origin(source: str) -> list[ReportColumn]:
     if origin is None:
         raise ModelFileError(
             "the table does not say which of its columns are random reports",
-            code="unknown-reports",
+            code="no-origin",
             where=source,
             do="name the survey: --survey FILE",
         )

@@ -106,8 +106,10 @@ def form_difference(form: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     return f"columns are {', '.join(form['columns'])}, not {', '.join(other['columns'])}"
 
 
-def require_form_of(survey: Questionnaire, table: Any) -> None:
-    """Refuse a database whose reports were drawn by another form; anything else passes."""
+def require_form_of(survey: Questionnaire, table: Any, *, is_before: bool = False) -> None:
+    """Refuse a database whose reports were drawn by another form; anything else passes, and so
+    does an earlier wave of the same form if it is to be compared with.
+    """
     address = os.fspath(table) if isinstance(table, (str, os.PathLike)) else ""
     if not isinstance(address, str) or not is_database(address):
         return
@@ -118,6 +120,9 @@ def require_form_of(survey: Questionnaire, table: Any) -> None:
         return  # no device draws its reports; the origin tells whether they are of its mechanisms
     if kept is None or kept.get("format") != FORMAT:
         return  # so does it for a form of an earlier version
+    if is_before and kept.get("wave", 1) < form.get("wave", 1):
+        form = {**form, "wave": kept.get("wave", 1)}
+        kept = {**kept, "wave": form["wave"]}
     if kept != form:
         raise ModelFileError(
             f"these are the reports of another survey or wave: its {form_difference(kept, form)}",

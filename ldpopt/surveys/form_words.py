@@ -258,7 +258,7 @@ def _languages(stated: StatedWords) -> tuple[str, ...]:
         raise MisstatedError(
             "language and languages are stated",
             "language",
-            code="languages",
+            code="language-list",
             do=f"name {stated.language!r} first in languages, and remove language",
         )
     if twice := [code for code, times in Counter(stated.languages).items() if times > 1]:

@@ -100,7 +100,7 @@ def _require_fields(
         if name not in fields:
             raise ModelFileError(
                 f"the survey has no field {short_repr(name)}",
-                code="field",
+                code="unknown-field",
                 where=path,
                 do=nearest(name, list(fields)) if fields else "add [field.NAME] to the survey",
             )
@@ -161,7 +161,7 @@ def _entry(cell: Any, name: str, fields: Mapping[str, Sequence[str]] | None, whe
     if labels is not None and not labels and not is_weight:
         raise ModelFileError(
             f"the weight {short_repr(text)} is not a decimal number above 0",
-            code="weight",
+            code="group-weight",
             where=where,
             do=f"write at most {MAX_WEIGHT} characters, with a point",
         )

@@ -285,7 +285,7 @@ class _NumberCoder(Coder):
         """Error for an entry that is no number of the question; it does not quote the entry."""
         return StatementError(
             f"an answer is not {self._number}",
-            code="number",
+            code="answer-in-range",
             where=where,
             do="correct the entry: numbers are not moved into the range",
         )

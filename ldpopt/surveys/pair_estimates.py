@@ -95,7 +95,7 @@ def pair_of_tree(tree: TreeQuestion, name: str, other: str) -> JointNumbers:
         raise StatementError(
             f"the report on {', '.join(tree.parts)} is not made for the table of {name!r} and "
             f"{other!r}, which it need not show",
-            code="pair",
+            code="unnamed-pair",
             do=f'name the pair before people are asked: pairs = [["{name}", "{other}"]]',
         )
     sums = np.linalg.lstsq(shares.T, wanted.T, rcond=None)[0].T

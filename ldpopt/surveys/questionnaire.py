@@ -48,8 +48,24 @@ class Questionnaire:
 
     Parameters
     ----------
-    questions, epsilon, scheme, title, weights, sample, words, fields, pairs
-        As those of `Survey`.
+    questions : mapping name -> Mechanism, design, ReportModel, Problem or Question
+        By the name of the column; this and all others as those of `Survey`.
+    epsilon : float or str, optional
+        Largest budget of a person, in nats; default: the one that the questions need.
+    scheme : {"split", "one_question", "fake_data", "joint"}
+        Which questions a person's reports are about. Default: ``"split"``.
+    title : str or dict language -> str
+        What the survey is about; default: ``""``.
+    weights : str, optional
+        Column of survey weights; default: none.
+    sample : Sample, optional
+        How people are drawn; default: one by one.
+    words : mapping, optional
+        Words of the page for respondents; default: none.
+    fields : mapping name -> sequence of str, optional
+        What comes with a person's link; default: no fields.
+    pairs : sequence of pairs of str, optional
+        Questions with one report of which a table is wanted; default: ``()``.
 
     Raises
     ------

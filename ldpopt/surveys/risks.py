@@ -147,9 +147,14 @@ class Risks:
 
     @property
     def parts(self) -> str:
-        """The budget of each question."""
-        budgets = self.survey.budgets.items()
-        return ", ".join(f"{label(name)} {budget:.4g}" for name, budget in budgets)
+        """The budget of each question, of those with one report together."""
+        trees = self.survey.trees
+        inside = {name for names in trees.values() for name in names[1:]}
+        return ", ".join(
+            f"{' and '.join(map(label, trees.get(name, (name,))))} {budget:.4g}"
+            for name, budget in self.survey.budgets.items()
+            if name not in inside
+        )
 
     @cached_property
     def factor(self) -> str:

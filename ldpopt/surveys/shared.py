@@ -175,9 +175,11 @@ class SharedQuestion(Question):
         """
         numbers = {}
         for name, rows in rows_of(self.questions).items():
-            wanted = self.source.wanted[rows]
-            estimator = self.source.estimator[rows]
+            scales = scales_of(self.questions, self.pairs)[name]
+            wanted = self.source.wanted[rows] * scales
+            estimator = self.source.estimator[rows] * scales
             names = tuple(self.questions[name].source.names)
+            own_answers = None
             if self.is_skipped(name):
                 count = len(names)
                 asked = slice(count, None) if len(wanted) > count else slice(0, count)
@@ -187,7 +189,11 @@ class SharedQuestion(Question):
                     for each, other in zip((wanted, estimator), others, strict=True)
                 )
                 names = (*names, NOT_ASKED)
+                inputs = enumerate(self.questions[name].inputs)
+                missing = self.questions[name].missing_code
+                own_answers = tuple(answer for code, answer in inputs if code != missing)
             numbers[name] = JointNumbers(self.source, names, wanted, estimator)
+            numbers[name].own_answers = own_answers
         return numbers
 
     def precision(
@@ -265,6 +271,7 @@ class JointNumbers(ListedSource):
     names: tuple[Hashable, ...] = ()
     wanted: Any = None
     left_inverse: Any = None
+    own_answers: tuple[Hashable, ...] | None = None  # to a question that not everybody is asked
 
     def __init__(
         self, source: Any, names: Sequence[Hashable], wanted: Float, estimator: Float
@@ -282,6 +289,7 @@ class JointNumbers(ListedSource):
         others = count - 1
         numbers = JointNumbers(self, self.names, self.wanted, self.estimator)
         numbers.mechanism = mixture
+        numbers.own_answers = self.own_answers
         numbers.estimator = count * self.estimator - others * self.wanted.mean(axis=1)[:, None]
         numbers.left_inverse = count * self.left_inverse - others / len(self.left_inverse)
         return numbers
@@ -324,7 +332,7 @@ def read_priors(questions: Mapping[str, Question], stated: Mapping[str, Any]) ->
         if name not in questions:
             raise StatementError(
                 f"a guess of the answers to {short_repr(name)}, on which nothing depends here",
-                code="question",
+                code="prior-question",
                 do=nearest(name, questions),
             )
         inputs = tuple(questions[name].inputs)
@@ -349,6 +357,23 @@ def rows_of(questions: Mapping[str, Question]) -> dict[str, slice]:
     return rows
 
 
+def scales_of(
+    questions: Mapping[str, Question], pairs: Sequence[tuple[str, str]] = ()
+) -> dict[str, Float]:
+    """By what the rows of each question are divided in the workload of paths, shape (k, 1): the
+    largest number in a row, so that a mean counts as much as a share.
+    """
+    is_plain = not pairs and not any(is_conditional(each, questions) for each in questions.values())
+    scales = {}
+    for name, question in questions.items():
+        most = np.ones(question.source.shape[0] + has_asked(question, questions))
+        if not is_plain and question.source.unit != 1:
+            matrix = np.abs(question.source.matrix)
+            most[: len(matrix)] = np.where(matrix.any(axis=1), matrix.max(axis=1), 1.0)
+        scales[name] = most[:, None]
+    return scales
+
+
 def has_asked(question: Question, questions: Mapping[str, Question]) -> bool:
     """Whether the workload has the share of those who are asked as a number of its own."""
     is_part = is_conditional(question, questions) and question.otherwise is None
@@ -368,7 +393,8 @@ def path_workload(
         codes = np.array([len(question.inputs) if path[place] is None else path[place]
                           for path in paths])  # fmt: skip
         matrix = np.hstack([question.source.matrix, np.zeros((question.source.shape[0], 1))])
-        rows.append(matrix[:, codes])
+        scales = scales_of(questions, pairs)[name][: len(matrix)]
+        rows.append(matrix[:, codes] / scales)
         names += [(name, number) for number in question.source.names]
         if has_asked(question, questions):
             rows.append((codes < len(question.inputs))[None].astype(float))

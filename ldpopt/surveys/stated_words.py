@@ -115,7 +115,7 @@ def require_headings(words: StatedWords) -> None:
         raise MisstatedError(
             f"{rows[0]!r} has the words of a row, and is in no matrix",
             *("questions", rows[0], "row"),
-            code="row",
+            code="row-of-no-matrix",
             do="name its matrix, or write them as text",
         )
 
@@ -162,7 +162,7 @@ def require_fields(
             raise MisstatedError(
                 f"there are words for {name!r}, which is not a field",
                 *("fields", name),
-                code="field",
+                code="unknown-field",
                 do=nearest(name, fields),
             )
         if texts.answers:

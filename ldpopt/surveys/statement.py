@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from ldpopt.designing.design import AnyDesign, design
+from ldpopt.errors import StatementError
 from ldpopt.estimation.report_model import ReportModel
 from ldpopt.estimation.sample import Sample
 from ldpopt.foundation.budget import Budget, decimal_of, log_enclosure
 from ldpopt.foundation.files import FilePath
-from ldpopt.foundation.labels import nearest
+from ldpopt.foundation.labels import check_labels, nearest
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import Question
 from ldpopt.privacy import PureLDP
@@ -75,12 +76,9 @@ class UnsolvedSurvey:
         if self.section.waves is not None:
             return self._keep_promise(kind, self.section.waves)
         questions: Any = {}
-        words = self.section.words
         for name, section in self.section.question.items():
             with self.page.at("question", name):
                 questions[name] = self._question(name, section)
-            with self.page.at("question", name, "answers"):
-                require_words(section.page_words, questions[name], words.languages)
         with self.page.at("epsilon"):
             if self.joint is not None:
                 questions = JointQuestion.of(questions, self.joint.source)
@@ -96,7 +94,7 @@ class UnsolvedSurvey:
                 sample=self.drawn,
                 pairs=[(one, other) for one, other in self.section.pairs],
                 fields=self.section.fields,
-                words=words.to_dict(),
+                words=self.section.words.to_dict(),
             )
 
     @property
@@ -239,6 +237,8 @@ def _stated_questions(
             with page.at("question", name, "only_if", gate):
                 alone = replace(question, only_if={gate: answers})
                 require_condition(name, alone, asked, survey.question)
+        with page.at("question", name, "answers"):
+            require_words(section.page_words, question, survey.words.languages)
         asked[name] = question
     with page.at("question"):
         require_conditions(asked)
@@ -293,6 +293,9 @@ def _require_one_definition(page: Page, name: str, question: QuestionSection) ->
             code="epsilon-share",
         )
     _require_known_words(page, key, question)
+    if question.labels is not None:
+        with page.at(*key, "labels"):
+            check_labels(question.labels, None, "answer", StatementError)
     if isinstance(question.prior, list) and abs(sum(question.prior) - 1) > PRIOR_TOLERANCE:
         raise page.error(
             (*key, "prior"),

@@ -78,7 +78,7 @@ class Survey(Questionnaire, Described):
         each field, such as the regions; none for a weight. Default: no fields.
     pairs : sequence of pairs of str, optional
         Questions with one report of which a table is wanted: of two that depend on the same answer
-        reports need not show it otherwise; default: none.
+        reports need not show it otherwise; default: ``()``.
 
     Attributes
     ----------
@@ -319,7 +319,7 @@ class Survey(Questionnaire, Described):
 
         Parameters
         ----------
-        table : dataframe, path of a CSV or Parquet file, or address of a database
+        table : dataframe, path of a file or folder of CSV or Parquet, or address of a database
             Reports, as `privatize` returned or wrote them, or as a `fieldwork.Store` keeps them,
             such as ``"sqlite:///reports.db"``.
         weights : array_like, Series or column name, optional
@@ -369,8 +369,9 @@ class Survey(Questionnaire, Described):
 
         Parameters
         ----------
-        table : dataframe, path of a file, address of a database, or mapping name -> Counts
-            Reports, or their counts.
+        table : dataframe, path of a file or folder, address of a database, or mapping
+            Reports, or their counts by name; with ``by`` by name and group, as ``count_folder``
+            returns them.
         weights : array_like, Series or column name, optional
             Weight of each person; default: those of the sample, else of the survey, else all 1.
         sample : Sample, optional

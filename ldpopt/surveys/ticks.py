@@ -235,4 +235,8 @@ class _TicksCoder(Coder):
 
     def unknown(self, value: Any, where: str) -> StatementError:
         """Error for an entry that is not a set of ticks."""
-        return no_label(value, [*self.ticks, NONE], "answer", where)
+        error = no_label(value, [*self.ticks, NONE], "answer", where)
+        if not self.ticks or not isinstance(value, str):
+            return error
+        do = f"{error.do}; write {SEPARATOR!r} between several ticks"
+        return StatementError(error.what, code=error.code, where=error.where, do=do)

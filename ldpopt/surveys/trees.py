@@ -34,7 +34,6 @@ from ldpopt.surveys.joint import DESIGN_SECONDS, same_workload
 from ldpopt.surveys.shared import MAX_PATHS, SharedQuestion, path_workload
 from ldpopt.surveys.ticks import LISTED_TICKS, TicksQuestion, tick_workload
 
-GAP = 0.05  # largest relative gap of a tree's design, which its certificate states
 Trees = dict[str, tuple[str, ...]]
 
 
@@ -120,7 +119,7 @@ def _require_protected(name: str, question: Question) -> None:
     if getattr(question, "columns", ()):
         raise StatementError(
             f"the ticks of {name!r} have columns, and another question depends on them",
-            code="tick-columns",
+            code="gate-columns",
             do="name the ticks in one column",
         )
 
@@ -233,8 +232,8 @@ def tree_source(
     priors: Mapping[str, Any] | None = None,
     pairs: Sequence[tuple[str, str]] = (),
 ) -> Design:
-    """The best design for the numbers of a tree's questions, with a gap of at most 5 % if it is
-    found in time; ``priors`` are guesses of the shares among those who are asked.
+    """The best design for the numbers of a tree's questions, whose certificate has the gap that is
+    left; ``priors`` are guesses of the shares among those who are asked.
     """
     workload = path_workload(parts, pairs)
     weights = path_shares(parts, paths_of(parts), priors) if priors else None

@@ -16,6 +16,7 @@ import numpy as np
 from ldpopt.errors import LdpoptError, ModelFileError
 from ldpopt.foundation import optional
 from ldpopt.tables.coding import TextRows, Texts
+from ldpopt.tables.places import FILE, is_address
 
 REPORTS, ABOUT, ID = "reports", "about", "id"  # tables of a database, and the column of the ids
 ROWS = 1 << 14  # rows per batch
@@ -23,6 +24,7 @@ ADDRESS = re.compile(r"[a-z][a-z0-9]*(\+\w+)?://")
 PASSWORD = re.compile(r"(?<=://)([^:/@]*):[^/]*@")
 KINDS = ("sqlite", "postgresql", "postgresql+psycopg")
 USE = "use sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME"
+FILES = "; files are at file://, s3://, gs://, az:// or memory://"
 # What SQLite needs to keep what it acknowledged; a writer waits up to 10 s; deleted invitations are
 # overwritten
 SETTINGS = ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "busy_timeout=10000")
@@ -31,7 +33,7 @@ PRAGMAS = tuple(f"PRAGMA {setting}" for setting in SETTINGS)
 
 def is_database(path: str) -> bool:
     """Whether a path is the address of a database, such as ``sqlite:///reports.db``."""
-    return ADDRESS.match(path) is not None
+    return ADDRESS.match(path) is not None and not is_address(path) and not path.startswith(FILE)
 
 
 def without_password(address: str) -> str:
@@ -57,7 +59,10 @@ def open_database(
         ) from None
     if url.drivername not in KINDS:
         raise ModelFileError(
-            f"reports cannot be kept in {url.drivername}", code="database-kind", where=where, do=USE
+            f"reports cannot be kept in {url.drivername}",
+            code="database-kind",
+            where=where,
+            do=USE + FILES,
         )
     if url.drivername == "sqlite":
         if not url.database or url.database == ":memory:" or url.database.startswith("file:"):

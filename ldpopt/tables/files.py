@@ -12,11 +12,12 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Literal
 
 from ldpopt.errors import ModelFileError, shows_values
-from ldpopt.foundation.files import readable, replacing
+from ldpopt.foundation.files import WHAT_TO_DO, replacing
 from ldpopt.foundation.labels import NUMBER, suggestion
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.tables.csv_ import CsvRows, as_csv
@@ -28,17 +29,29 @@ from ldpopt.tables.database import (
     reading_database,
     without_password,
 )
+from ldpopt.tables.folder import TablePart, parts_of
+from ldpopt.tables.groups import GroupedRows
 from ldpopt.tables.labels import FORMATS
 from ldpopt.tables.origin import KEY, read_origin, remove_beside, text_of_origin, write_beside
+from ldpopt.tables.packed import ENDINGS as PACKED
+from ldpopt.tables.packed import TEXT_ENDINGS, inner_name, is_packed, unpacked
 from ldpopt.tables.parquet import ENDINGS as PARQUET_ENDINGS
 from ldpopt.tables.parquet import ParquetRows, writing_parquet
+from ldpopt.tables.places import (
+    is_address,
+    is_folder,
+    open_table,
+    place_of,
+    replacing_in_store,
+)
 from ldpopt.tables.sheets import ENDINGS as SHEETS
 from ldpopt.tables.sheets import sheet_rows
 
-Rows = CsvRows | ParquetRows | DatabaseRows
+Rows = CsvRows | ParquetRows | DatabaseRows | GroupedRows
 Kind = Literal["csv", "parquet"]
-CSV_ENDINGS = ("", ".csv", ".txt")
-PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst", ".7z")
+CSV_ENDINGS = ("", *TEXT_ENDINGS)
+UNREAD = (".zst", ".7z", ".rar", ".tar", ".tgz")  # of packed files that are not read
+DATABASE_ENDINGS = (".db", ".sqlite", ".sqlite3")
 PARQUET_MARK = b"PAR1"  # first bytes of a Parquet file
 # bytes of a table for stdout that are kept in memory; a larger one is collected in a temporary file
 SPOOL = 1 << 24
@@ -47,18 +60,24 @@ SPOOL = 1 << 24
 def kind_of(path: str, more: Sequence[str] = (), written: Sequence[str] = ()) -> Kind:
     """Kind of a table, by the ending of its file; ``-`` and files without an ending are CSV.
 
-    ``more`` are endings that are read too, and ``written`` those that are written too, by others.
+    ``more`` are endings that are read too, and ``written`` those that are written too, by others;
+    CSV is read also from packed files.
     """
     ending = Path(path).suffix.lower()
     plain = (*CSV_ENDINGS, *PARQUET_ENDINGS)
+    if more and is_packed(path) and Path(inner_name(path)).suffix.lower() in CSV_ENDINGS:
+        return "csv"
     if ending not in plain:
         known = " ".join(filter(None, (*plain, *more, *written)))
-        packed = "unpack the file first; " if ending in PACKED and more else ""
+        is_unread = ending in (*UNREAD, *PACKED) and more
+        first = "unpack the file first; " if is_unread else ""
+        if ending in DATABASE_ENDINGS and more:
+            first = f"a database has an address, sqlite:///{path}; of files "
         raise ModelFileError(
             f"a table cannot {'be read from' if more else 'be written to'} a file {ending!r}",
             code="ending",
             where=path,
-            do=f"{packed}use one of {known}",
+            do=f"{first}use one of {known}",
         )
     return "parquet" if ending in PARQUET_ENDINGS else "csv"
 
@@ -77,6 +96,8 @@ def require_other_file(source: str, target: str) -> None:
     """Refuse to replace the file that is read."""
     if "-" in (source, target):
         return
+    if is_address(source) or is_address(target):
+        source, target = source.rstrip("/"), target.rstrip("/")
     is_same = os.path.realpath(source) == os.path.realpath(target)
     if is_same or (
         os.path.isfile(source) and os.path.isfile(target) and os.path.samefile(source, target)
@@ -101,53 +122,79 @@ def require_csv(tables: Sequence[str]) -> None:
 
 
 def _is_csv(path: str) -> bool:
-    """Whether a path would be read as CSV."""
-    is_file = not is_database(path) and not os.path.isdir(path)
-    return is_file and Path(path).suffix.lower() in CSV_ENDINGS
+    """Whether a path would be read as CSV, or is a folder with CSV."""
+    if is_database(path):
+        return False
+    names = [path]
+    if is_folder(path):
+        listing = parts_of(place_of(path), recursive=True, empty=True)
+        names = [part.name for part in listing.parts]
+    return any(Path(inner_name(name)).suffix.lower() in CSV_ENDINGS for name in names)
 
 
 @contextmanager
-def reading(path: str) -> Iterator[Rows]:
-    """Open a table in a file, in a database by its address, or on stdin if the path is ``-``."""
+def reading(table: str | TablePart) -> Iterator[Rows]:
+    """Open a table in a file of this machine or a store, in a database by its address, or on stdin
+    if the path is ``-``; a part of a folder has the columns that its folders name, too.
+    """
+    path = place_of(table.path if isinstance(table, TablePart) else table, databases=True)
     if is_database(path):
         with reading_database(path) as rows:
             yield rows
         return
-    if os.path.isdir(path):
-        do = "name a file; ldpopt.privatize_folder takes a folder of Parquet files"
+    if is_folder(path):
+        do = "name a file; privatize, count and estimate take a folder"
         raise ModelFileError(
             "cannot read the table: it is a folder", code="folder", where=path, do=do
         )
+    with ExitStack() as stack:
+        of_file = _rows_of(stack, path)
+        groups = table.groups if isinstance(table, TablePart) else ()
+        yield GroupedRows(of_file, groups) if groups else of_file
+
+
+def _rows_of(stack: ExitStack, path: str) -> CsvRows | ParquetRows:
+    """Open the rows of a file."""
     is_sheet = Path(path).suffix.lower() in SHEETS
     kind = "csv" if is_sheet else kind_of(path, SHEETS)
-    with ExitStack() as stack:
-        try:
-            if path == "-":
-                binary = getattr(sys.stdin, "buffer", None)
-                stream = binary or io.BytesIO(sys.stdin.read().encode(csv_format().encoding))
-            else:
-                stream = stack.enter_context(readable(path).open("rb"))
-        except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or str(error)
+    try:
+        if path == "-":
+            binary = getattr(sys.stdin, "buffer", None)
+            stream = binary or io.BytesIO(sys.stdin.read().encode(csv_format().encoding))
+        else:
+            stream = stack.enter_context(open_table(path))
+    except (OSError, ValueError) as error:
+        if isinstance(error, ModelFileError):
+            raise
+        why = getattr(error, "strerror", None) or str(error)
+        do = WHAT_TO_DO.get(getattr(error, "errno", None) or 0, "check the path")
+        raise ModelFileError(
+            f"cannot read the table: {why}", code="unreadable-file", where=path, do=do
+        ) from None
+    if is_sheet:
+        return sheet_rows(stream, _copied(stack, stream, path) if is_address(path) else path)
+    if kind == "csv" and path != "-" and not is_packed(path) and stream.seekable():
+        if stream.read(len(PARQUET_MARK)) == PARQUET_MARK:
             raise ModelFileError(
-                f"cannot read the table: {why}",
-                code="unreadable-file",
+                "this is a Parquet file",
+                code="parquet",
                 where=path,
-                do="check the path",
-            ) from None
-        if is_sheet:
-            yield sheet_rows(stream, path)
-            return
-        if kind == "csv" and path != "-" and stream.seekable():
-            if stream.read(len(PARQUET_MARK)) == PARQUET_MARK:
-                raise ModelFileError(
-                    "this is a Parquet file",
-                    code="parquet",
-                    where=path,
-                    do="rename the file to .parquet",
-                )
-            stream.seek(0)
-        yield (CsvRows if kind == "csv" else ParquetRows)(stream, path)
+                do="rename the file to .parquet",
+            )
+        stream.seek(0)
+    if path != "-":
+        stream = stack.enter_context(unpacked(stream, path))
+    return CsvRows(stream, path) if kind == "csv" else ParquetRows(stream, path)
+
+
+def _copied(stack: ExitStack, stream: IO[bytes], path: str) -> str:
+    """A copy on this machine of a file in a store, for a reader that needs a path."""
+    folder = stack.enter_context(tempfile.TemporaryDirectory())
+    copy = os.path.join(folder, Path(path).name)
+    with open(copy, "wb") as target:
+        shutil.copyfileobj(stream, target)
+    stream.seek(0)
+    return copy
 
 
 def other_separator(columns: Sequence[str]) -> str:
@@ -203,6 +250,7 @@ def writing(
     """
     # The file appears when the block ends; - is stdout, as CSV. A CSV file has its origin in a
     # second file beside it.
+    path = place_of(path)
     if kind_of(path) == "parquet":
         notes = {} if origin is None else {KEY.decode(): text_of_origin(origin)}
         with _opened(path) as stream, writing_parquet(stream, fields, notes) as write:
@@ -247,7 +295,8 @@ def copy_reports(source: str, target: str) -> int:
 def _opened(path: str) -> Iterator[IO[bytes]]:
     """Open a stream of bytes that are written atomically, also to stdout."""
     if path != "-":
-        with replacing(path, binary=True) as stream:
+        opener: Any = partial(replacing, binary=True)
+        with (replacing_in_store if is_address(path) else opener)(path) as stream:
             yield stream
         return
     with tempfile.SpooledTemporaryFile(SPOOL, "w+b") as spool:

@@ -18,15 +18,18 @@ from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.files import parse_strictly, replacing, strict_json
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.tables.database import is_database, origin_in_database, without_password
+from ldpopt.tables.folder import parts_of
 from ldpopt.tables.parquet import ENDINGS
+from ldpopt.tables.places import BESIDE as BESIDE
+from ldpopt.tables.places import is_address, is_folder, place_of, store_of
 from ldpopt.tables.spark import is_spark, notes_in_parquet, notes_of_spark
 
 FORMAT = "ldpopt reports 1"
 KEY = b"ldpopt"  # key of the metadata of a Parquet file
-BESIDE = ".origin.json"  # ending of the name of the file beside a CSV file
 KEYS = ("format", "made_by", "epsilon", "asked", "questions", "unprotected", "key", "digest")
 QUESTION_KEYS = ("digest", "epsilon", "missing")  # of each question
 OF_COPIES = ("asked", "key")  # of a question whose reports were copied from another table
+PART = "part"  # key of the id of a file that was drawn as a part of a folder
 MAX_FILE_BYTES = 2**24
 
 
@@ -48,18 +51,23 @@ def read_origin(path: str) -> dict[str, Any] | None:
     if is_database(path):
         data = origin_in_database(path)
         return None if data is None else _checked(data, without_password(path))
-    if path == "-" or not os.path.isfile(path):
+    path = place_of(path)
+    if path == "-" or store_of(path).kind(path) != "file":
         return None
     if _is_parquet(path):
         return _of_parquet(path)
+    names = dict.fromkeys((path, path if is_address(path) else os.path.realpath(path)))
     beside = next(
-        (name + BESIDE for name in (path, os.path.realpath(path)) if os.path.isfile(name + BESIDE)),
-        None,
+        (name + BESIDE for name in names if store_of(path).kind(name + BESIDE) == "file"), None
     )
     if beside is None:
         return None
     try:
-        data = strict_json(beside, MAX_FILE_BYTES)
+        if is_address(path):
+            with store_of(beside).open(beside) as stream:
+                data = parse_strictly(stream.read(MAX_FILE_BYTES))
+        else:
+            data = strict_json(beside, MAX_FILE_BYTES)
     except (OSError, ValueError) as error:
         raise ModelFileError(
             f"not the origin of a table: {error}",
@@ -74,8 +82,14 @@ def recorded_missing(path: str, column: str) -> Any:
     """How missing answers of a column were treated, if they were left out when the reports were
     drawn; else None.
     """
-    asked = (read_origin(path) or {"questions": {}})["questions"].get(column, {})
-    return "leave_out" if asked.get("missing") == "leave_out" else None
+    paths = [path]
+    if is_folder(path):
+        paths = [part.path for part in parts_of(place_of(path), recursive=True).parts]
+    for name in paths:
+        asked = (read_origin(name) or {"questions": {}})["questions"].get(column, {})
+        if asked.get("missing") == "leave_out":
+            return "leave_out"
+    return None
 
 
 def origin_of_table(table: Any) -> dict[str, Any] | None:
@@ -174,20 +188,18 @@ def merged(origin: dict[str, Any], before: dict[str, Any] | None) -> dict[str, A
 
 
 def lacks_origin(path: str) -> bool:
-    """Whether a table, or a file of a folder of Parquet files, has no origin."""
-    if path == "-" or not os.path.isdir(path):
+    """Whether a table, or a file of a folder of tables, has no origin."""
+    if not is_folder(path):
         return read_origin(path) is None
-    names = (
-        entry.path
-        for entry in list(os.scandir(path))
-        if entry.is_file() and not entry.name.startswith(".")
-    )
-    return any(read_origin(name) is None for name in names if _is_parquet(name))
+    parts = parts_of(place_of(path), recursive=True).parts
+    return any(read_origin(part.path) is None for part in parts)
 
 
 def write_beside(path: str, origin: dict[str, Any]) -> None:
     """Write the origin of a CSV file beside it; stdout and devices get none."""
-    if os.path.isfile(path):
+    if is_address(path):
+        store_of(path).write(path + BESIDE, (text_of_origin(origin) + "\n").encode())
+    elif os.path.isfile(path):
         with replacing(path + BESIDE) as stream:
             stream.write(text_of_origin(origin) + "\n")
 
@@ -196,7 +208,7 @@ def remove_beside(path: str) -> None:
     """Remove the origin of a CSV file, before another table takes its place."""
     with suppress(OSError):
         if path != "-":
-            os.unlink(path + BESIDE)
+            store_of(path).remove(path + BESIDE)
 
 
 def _is_parquet(path: str) -> bool:
@@ -207,7 +219,8 @@ def _of_parquet(path: str) -> dict[str, Any] | None:
     """Read the origin in the metadata of a Parquet file; None if it has none, or cannot be read."""
     pa, pq = optional.pyarrow, optional.pyarrow_parquet
     try:
-        metadata = pq.read_metadata(path).metadata or {}
+        with store_of(path).open(path) as stream:
+            metadata = pq.read_metadata(stream).metadata or {}
     except (pa.ArrowException, OSError):
         return None  # reading the table raises an error with the reason
     text = metadata.get(KEY)
@@ -247,7 +260,9 @@ def _checked(data: Any, where: str) -> dict[str, Any]:
             do="estimate with the version of ldpopt that privatized",
         )
     document = Entry(data, where)
-    table = document.table(*KEYS)
+    table = document.table(*KEYS, *([PART] if PART in data else []))
+    if PART in table:
+        table[PART].text()
     if table["digest"].text() != _digest(data):
         problem = (
             "the origin of the table was changed after it was written: its digest does not fit"

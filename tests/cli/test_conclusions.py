@@ -4,6 +4,7 @@ Python."""
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ import pandas as pd
 import pytest
 
 from builders import cli_json, cli_output, run_cli
-from ldpopt import Mechanism, PureLDP, Survey, Workload, design, plan_difference
+from ldpopt import Mechanism, PureLDP, Survey, Workload, design, fieldwork, plan_difference
+from ldpopt.surveys.form import form_digest
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +67,39 @@ def test_changes_between_waves(files: Path) -> None:
     assert changes["yes"]["difference"] > 0.1
     assert changes["yes"]["p"] < 0.01
     assert "after - before" in cli_output(*estimate(files, *options[:2]))
+
+
+@pytest.fixture(scope="module")
+def waves(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two waves of a survey as collectors keep them, each in its database."""
+    folder = tmp_path_factory.mktemp("waves")
+    coin = Mechanism([[0.8, 0.2], [0.2, 0.8]], inputs=["no", "yes"])
+    for wave, report in ((1, "no"), (2, "yes")):
+        survey = Survey({"smokes": coin}, words={"wave": wave, "waves": 2})
+        survey.save(folder / f"{wave}.json")
+        with fieldwork.Store(f"sqlite:///{folder / f'{wave}.db'}", survey) as store:
+            told = {"form": form_digest(survey.form()), "words": survey.words_digest}
+            for place in range(400):
+                answer = report if place < 240 else {"no": "yes", "yes": "no"}[report]
+                body = told | {"id": f"{place:032x}", "reports": {"smokes": answer}}
+                assert store.add([store.reader.read(json.dumps(body).encode())]) == [True]
+    return folder
+
+
+def test_the_database_of_an_earlier_wave_is_compared_with(waves: Path) -> None:
+    """Each wave has a form and a database of its own, as the page Fieldwork says."""
+    urls = [f"sqlite:///{waves / f'{wave}.db'}" for wave in (1, 2)]
+    both = [["survey", "estimate", waves / f"{wave}.json"] for wave in (1, 2)]
+    data = cli_json(*both[1], urls[1], "--against", urls[0], "--json", "-")
+    changes = {row["answer"]: row["difference"] for row in data["differences"]}
+    assert changes["yes"] == pytest.approx((0.6 - 0.4) / 0.6)
+    later = run_cli(*both[0], urls[0], "--against", urls[1])
+    assert later.exit_code == 2
+    assert "wave is 2, not 1" in later.stderr
+    assert run_cli(*both[1], urls[0]).exit_code == 2  # the reports themselves are of this wave
+    path = run_cli(*both[1], waves / "2.db")
+    assert path.exit_code == 2
+    assert urls[1] in path.stderr  # a path in place of an address
 
 
 def test_quantiles(files: Path) -> None:

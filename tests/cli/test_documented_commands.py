@@ -138,8 +138,8 @@ def test_commands_of_the_readme_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     choices = {
         "region": ["north", "south"],
         "age": range(18, 80),
-        "smokes": ["no", "yes"],
-        "income": ["low", "middle", "high"],
+        "smokes": ["no", "yes", "no answer"],  # of an answer that nobody gives there is no logit
+        "income": ["low", "middle", "high", "no answer"],
         "absence": ["never", "once", "often"],
     }
     columns = [rng.choice(list(each), 2000) for each in choices.values()]

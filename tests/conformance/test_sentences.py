@@ -1139,7 +1139,8 @@ ALWAYS = {
     "who take part (head of each table), whatever their true answers are. Shares of people are in "
     "percentage points. _ _": "on precision, which is simulated elsewhere",
     "Groups of people, and how far the estimates of a group are from the truth at most, in 95 of "
-    "100 surveys, if all of them answer: the largest of each question_": "on precision",
+    "100 surveys, if all of them answer: the largest of each question, of shares in percentage "
+    "points": "on precision",
     "How often a guess about a person is right at most, of 100 times, after a report": NO_CLAIM,
     "The survey states no text on _": IF_TRUE,
     "Words <code>_</code>: what people read in all languages, which is the questions and answers "

@@ -721,7 +721,6 @@ ALWAYS = {
     ),
     "_: _ links; give each person one, then delete the file": NO_CLAIM,
     "_: are the answers the same in all groups of": NO_CLAIM,
-    "_: shares among those who answered; _ is a share of all people": "of such estimates only",
     "_; Holm's is right for all rows together": "of p-values that were adjusted by Holm's method",
     "_; `ldpopt design` finds the best one for them": NO_CLAIM,
     "Each person has one of _ mechanisms, which the column _ names, and the numbers below are for "
@@ -729,6 +728,18 @@ ALWAYS = {
     "a person spends epsilon _, and all certificates hold": "after all were checked",
     "best guess of two answers": NO_CLAIM,
     "all pairs of answers": "of an account whose sources name no pairs",
+    "half-width: of the 95 % interval of the share that is known least, if all answer": (
+        "the plan's half-width at the worst distribution; compared in tests/unit/fieldwork"
+    ),
+    "note: _: as if all answers to the questions before were equally common; "
+    "survey.precision(others=) takes a guess of them": "what the plan assumes of gates",
+    "note: _: differences of shares of all people, not of those who are asked": (
+        "of questions that not everybody is asked"
+    ),
+    "note: name the survey (--survey) to have the meaning of each report in the file": NO_CLAIM,
+    "warning: groups of fewer than _ people (_) cost privacy and tell nothing: merge them": (
+        "advice on the half-widths that are printed beside it"
+    ),
     "cannot copy the examples": NO_CLAIM,
     "cannot make the folder": NO_CLAIM,
     "delta at most": "heading of certified numbers",

@@ -74,7 +74,7 @@ def written(write: Callable[..., Any], rng: Any) -> list[str]:
         folder = Path(name)
         (folder / "in").mkdir()
         TABLE.to_parquet(folder / "in" / "one.parquet")
-        TABLE.to_parquet(folder / "in" / "two.parquet")
+        TABLE.assign(place=2).to_parquet(folder / "in" / "two.parquet")
         write(folder, rng)
         reports = [pd.read_parquet(path) for path in sorted(folder.glob("out*/*.parquet"))]
         return [report.to_csv() for report in reports]
@@ -152,6 +152,7 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "Mechanism.sample": lambda rng: COIN.sample(ANSWERS, rng=rng),
     "Mechanism.privatize": lambda rng: COIN.privatize(ANSWERS, rng=rng),
     "privatize_frame": lambda rng: SURVEY.privatize(TABLE, rng=rng).to_csv(),
+    "privatize_table": lambda rng: SURVEY.privatize(TABLE, rng=rng).to_csv(),
     "randomize_frame": lambda rng: SURVEY.privatize(TABLE, rng=rng).to_csv(),
     "Survey.privatize": lambda rng: SURVEY.privatize(TABLE, rng=rng).to_csv(),
     "privatize_file": lambda rng: written(

@@ -271,7 +271,7 @@ ONCE = lo.accounting.compose([FLIP])
 OF_SURVEYS: dict[str, tuple[Callable[[], Any], str]] = {
     "no questions": (lambda: lo.Survey({}), "pass {"),
     "a list of mechanisms": (lambda: lo.Survey([FLIP]), "pass {"),
-    "answers without a mechanism": (lambda: lo.Survey({"a": ["no", "yes"]}), "scheme='joint'"),
+    "answers without a mechanism": (lambda: lo.Survey({"a": ["no", "yes"]}), "pass a mechanism"),
     "a number for a question": (lambda: lo.Survey({"a": 3}), "pass a mechanism"),
     "a number for a name": (lambda: lo.Survey({1: FLIP}), "name the column"),
     "a scheme": (lambda: lo.Survey({"a": FLIP}, scheme="splt"), "'split'"),

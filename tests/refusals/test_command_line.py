@@ -80,7 +80,7 @@ REFUSED = {
     # tables
     "privatize coin.json answers.csv -o out.csv": "name the column of the table with -c",
     "privatize coin.json missing.csv -c answer -o out.csv": "do: check the path",
-    "privatize coin.json . -c answer -o out.csv": "its reports go to a folder",
+    "privatize coin.json . -c answer -o out.csv": "has not the name of a table",
     "privatize coin.json semicolons.csv -c job -o out.csv": "';'",
     "privatize coin.json latin.csv -c answer -o out.csv": "latin.csv, row 3",
     "privatize coin.json answers.csv -c answer -o - --json -": "cannot both go to stdout",
@@ -116,7 +116,7 @@ REFUSED = {
     "survey collect questions.json --until soon": "is not a date such as",
     "survey invite questions.json 0 -o out.csv --page https://x": "greater than or equal to 1",
     "survey invite questions.json 3 -o out.csv --page x": "is not the address of a page",
-    "survey export nothing -o out.csv": "such as sqlite:///reports.db",
+    "survey export nothing -o out.csv": "do: check the path",
     "survey form questions.json -o out.html --to ftp://x": "https://collect.example.org/reports",
     "survey report questions.json": "Missing option '-o'",
     "survey report questions.json -o out.html --people 0": "greater than or equal to 1",

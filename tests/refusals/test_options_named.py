@@ -54,6 +54,8 @@ COMMANDS = {  # files that are not a command's own: by option, the commands that
     ("tables/origin.py", "--again"): ["privatize", "survey privatize"],
     ("cli/questions.py", "--column"): ["privatize", "estimate"],
     ("cli/questions.py", "--dask"): ["privatize", "estimate"],
+    ("cli/questions.py", "--recursive"): ["privatize", "estimate"],
+    ("tables/folder.py", "--recursive"): ["privatize", "estimate"],
     ("cli/printing.py", "--json"): ALL_WITH,
     ("cli/printing.py", "--gap"): ["solve"],
     ("cli/printing.py", "--time-limit"): ["solve", "design"],

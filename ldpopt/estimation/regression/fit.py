@@ -45,7 +45,7 @@ DIFFERENCE = 1e-5
 LARGEST = 15.0  # coefficient, of a column of deviation 1, that no maximum has
 DO = (
     "leave out covariates or merge answers: without a maximum, some group of people seems to give "
-    "one answer only"
+    'one answer only, or nobody gives one of the answers, such as "no answer"'
 )
 
 

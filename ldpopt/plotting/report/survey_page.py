@@ -74,6 +74,10 @@ def survey_page(
         "fingerprints": _fingerprints(survey, to, bool(has_links)),
         "told": told(survey),
         "strata": group_rows(survey, strata),
+        "in_points": {
+            question["name"]: all(row["in_points"] for row in question["rows"])
+            for question in questions
+        },
         "facts": page_facts,
         "say": say,
     }
@@ -118,9 +122,15 @@ def _fingerprints(survey: Survey, to: str | None, invited: bool) -> dict[str, st
             raise
         return {}
     address = survey.words.to if to is None else to
-    if address:
-        text = page(survey, address, invited=invited).encode()
-        digests["page"] = hashlib.sha256(text).hexdigest()
+    if not address:
+        return digests
+    try:
+        text = page(survey, address, invited=invited)
+    except LdpoptError:
+        if to is not None:
+            raise
+        return digests  # such as of a language for which the page has no words
+    digests["page"] = hashlib.sha256(text.encode()).hexdigest()
     return digests
 
 

@@ -446,6 +446,7 @@ def check(page: Page, schema: type[S], data: Any, *key: str | int) -> S:
         dict.fromkeys(message.removeprefix("Input should be ") for message in same)
     )
     wanted = re.sub("a valid dictionary( or object to extract fields from)?", "a table", wanted)
+    wanted = re.sub(r" or instance of \w+", "", wanted)  # the name of a class helps nobody
     wanted = re.sub(
         "List should have (at .* items?) after validation, not .*", r"a list of \1", wanted
     )

@@ -75,7 +75,7 @@ def test_ticks_are_always_one_answer(call: Call, clicks: list[str]) -> None:
         before = after(call, BOTH, *clicks[:-1])
         assert (clicks[-1] in ticks) == (clicks[-1] not in before)
     expected = next(iter(alone), ";".join(sorted(ticks)) or None)
-    assert call("answerOf", BOTH, ticks) == expected
+    assert call("answerFrom", BOTH, ticks) == expected
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_ticks_are_always_one_answer(call: Call, clicks: list[str]) -> None:
 )
 def test_a_number_is_digits_within_its_borders(call: Call, typed: str, number: str | None) -> None:
     assert call("numberOf", typed, AGE["number"]) == number
-    assert call("answerOf", AGE, {"typed": typed}) == number
+    assert call("answerFrom", AGE, {"typed": typed}) == number
     if number is None:
         expected = "range" if typed.strip() else "open"
         assert call("problemOf", AGE, {"typed": typed}) == expected
@@ -110,8 +110,8 @@ def test_a_number_is_taken_or_refused_never_changed(
 
 def test_who_declines_gives_no_number(call: Call) -> None:
     may = AGE | {"missing_answer": "no answer"}
-    assert call("answerOf", may, {"declined": True}) == "no answer"
-    assert call("answerOf", may, {"typed": "no answer"}) is None
+    assert call("answerFrom", may, {"declined": True}) == "no answer"
+    assert call("answerFrom", may, {"typed": "no answer"}) is None
 
 
 def test_classes_have_the_numbers_between_their_starts(call: Call) -> None:

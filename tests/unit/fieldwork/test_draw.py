@@ -8,7 +8,9 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
 import pytest
 
 from builders import sample_or_all, seconds, thorough_or
@@ -154,6 +156,57 @@ def test_every_mutant_dies(engine: engines.MiniRacer) -> None:
     }
     assert len(found) > thorough_or(15, 100)
     assert [name for name, failed in found.items() if failed == []] == []
+
+
+PATHS = [
+    {"smokes": "no"},
+    {"smokes": "no answer"},
+    {"smokes": "yes", "cigarettes": "0"},
+    {"smokes": "yes", "cigarettes": "31"},
+    {"smokes": "yes", "cigarettes": "no answer"},
+]
+
+
+@pytest.mark.parametrize("answers", PATHS)
+def test_reports_of_a_path_have_the_masses(engine: engines.MiniRacer, answers: Any) -> None:
+    """A number between two points has the mixture of their rows; of a path where a question is not
+    asked there is nothing else. Chance of a failure below 1e-6."""
+    points = [0, 30, 40, 60]
+    law = Mechanism(np.random.default_rng(3).dirichlet(np.ones(5), size=7) * 0.95 + 0.01)
+    paths = [[0, None], [2, None], *([1, place] for place in range(5))]
+    column = {"of": ["smokes", "cigarettes"], "grids": {"cigarettes": points}, "paths": paths}
+    column |= {"missing": "refuse", "reports": list("abcde"), "masses": law.counts.tolist()}
+    gate = {"missing": "refuse", "missing_answer": "no answer"}
+    number = {"least": 0, "most": 60, "step": 1}
+    questions = {
+        "smokes": gate | {"answers": ["no", "yes", "no answer"]},
+        "cigarettes": gate | {"answers": ["no answer"], "number": number}
+        | {"only_if": {"smokes": ["yes"]}},
+    }  # fmt: skip
+    form = {"format": "ldpopt form 2", "scheme": "split", "questions": questions}
+    form |= {"columns": {"smokes": column}}
+    draws = thorough_or(5000, 100_000)
+    words = np.random.default_rng(4).integers(0, TOTAL, size=2 * draws + 99).tolist()
+    program = (
+        f"(() => {{{SOURCE}\nconst all = {json.dumps(words)}; let used = 0; const seen = {{}};\n"
+        "const words = (count) => all.slice(used, (used += count));\n"
+        f"const form = {json.dumps(form)}, answers = {json.dumps(answers)};\n"
+        f"for (let i = 0; i < {draws}; i++) {{ const y = drawAll(form, answers, undefined, words)"
+        ".smokes; seen[y] = (seen[y] ?? 0) + 1; } return JSON.stringify(seen); })()"
+    )
+    seen = json.loads(engine.eval(program, timeout_sec=seconds(60)))
+    share = {"no": [(0, 1.0)], "no answer": [(1, 1.0)]}.get(answers["smokes"], [])
+    share = (
+        share
+        or {
+            "0": [(2, 1.0)],
+            "31": [(3, 0.9), (4, 0.1)],
+            "no answer": [(6, 1.0)],
+        }[answers["cigarettes"]]
+    )
+    means = draws * sum(part * law.counts[row] / TOTAL for row, part in share)
+    distance = sum((seen.get(y, 0) - n) ** 2 / n for y, n in zip("abcde", means, strict=True))
+    assert distance < 34
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")

@@ -350,3 +350,12 @@ def test_a_joint_report_has_one_bound_and_its_own_module() -> None:
     patterns = Reader(text)
     assert 0.5 < json.loads(patterns.texts["data"])["agreement"] / 2**53 <= 0.75
     assert "choosePattern" not in page(Survey({"a": COIN}), TO)
+
+
+def test_no_function_of_the_page_hides_another() -> None:
+    """All modules are one script, where the last function of a name would be that of all."""
+    modules = ("draw.js", "joint.js", *SCRIPTS)
+    text = "\n".join((HERE / name).read_text("utf-8") for name in modules)
+    names = re.findall(r"^(?:export )?(?:async )?(?:function|const|let) (\w+)", text, flags=re.M)
+    assert len(names) > 60
+    assert [name for name in set(names) if names.count(name) > 1] == []

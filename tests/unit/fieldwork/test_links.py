@@ -186,23 +186,23 @@ def test_a_group_is_as_large_as_all_who_were_invited_to_it(url):
 @pytest.mark.parametrize(
     ("rows", "code"),
     [
-        ([{"people": 9, "region": "North"}], "group-columns"),
-        ([{"people": 9, **NORTH, "income": "1"}], "group-columns"),
-        ([{"people": 9, **NORTH, "region": "Nowhere"}], "field-value"),
-        ([{"people": 9, **NORTH, "weight": "1e3"}], "field-value"),
-        ([{"people": 9, **NORTH, "weight": ""}], "field-value"),
+        ([{"people": 9, "region": "North"}], "missing-field"),
+        ([{"people": 9, **NORTH, "income": "1"}], "unknown-field"),
+        ([{"people": 9, **NORTH, "region": "Nowhere"}], "field-label"),
+        ([{"people": 9, **NORTH, "weight": "1e3"}], "group-weight"),
+        ([{"people": 9, **NORTH, "weight": ""}], "missing-entry"),
         ([{"people": "many", **NORTH}], "people"),
         ([{"people": "-9", **NORTH}], "people"),
         ([{"people": 0, **NORTH}], "people"),
-        ([{"people": 99999999, **NORTH}], "people"),
     ],
 )
 def test_groups_that_cannot_be_are_refused_with_their_row(rows, code):
-    write_rows("strata.csv", [{"people": 30, **NORTH}, *rows] if len(rows[0]) == 3 else rows)
+    first = {"people": 30, **NORTH, "weight": "1"}
+    write_rows("strata.csv", [first, *rows] if len(rows[0]) == 3 else rows)
     done = invite("--groups", "strata.csv", "--json", "-")
     error = json.loads(done.stdout)["error"]
     assert error["code"] == code
-    assert "row" in error["where"] or code == "group-columns"
+    assert "row" in error["where"] or code.endswith("-field")
     assert not Path("links.csv").exists()
     assert not Path("reports.db").exists()
 
@@ -221,9 +221,15 @@ def test_groups_that_cannot_be_are_refused_with_their_row(rows, code):
     ],
 )
 def test_lists_that_cannot_be_read_are_refused(text, code):
-    Path("strata.csv").write_bytes(text.encode("latin-1"))
-    done = invite("--groups", "strata.csv", "--json", "-")
+    Path("people.csv").write_bytes(text.encode("latin-1"))
+    done = invite("--people", "people.csv", "--keep", "region", "--json", "-")
     assert json.loads(done.stdout)["error"]["code"] == code
+
+
+def test_more_people_than_invitations_are_refused_before_a_row_is_made_for_each():
+    write_rows("strata.csv", [{"people": 10**9, **NORTH}])
+    done = invite("--groups", "strata.csv", "--json", "-")
+    assert json.loads(done.stdout)["error"]["code"] == "range"
 
 
 def test_lists_may_have_another_separator_and_encoding(url):

@@ -222,7 +222,7 @@ def test_folders(tmp_path: Path) -> None:
     source, first, second = (tmp_path / name for name in ("in", "rep", "twice"))
     source.mkdir()
     for place in range(2):
-        write(source / f"{place}.parquet", answers())
+        write(source / f"{place}.parquet", answers().assign(place=place))
     privatize_folder(source, first, {"a": COIN}, keep=["b"])
     with pytest.raises(ModelFileError, match=ALREADY):
         privatize_folder(first, second, {"a": COIN})

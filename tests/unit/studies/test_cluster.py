@@ -33,6 +33,7 @@ from ldpopt import (
 )
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
 from ldpopt.mechanism.questions import Question
+from ldpopt.tables.inventory import Inventory
 
 distributed = pytest.importorskip("distributed", reason='needs pip install "ldpopt[dask]"')
 dd = pytest.importorskip("dask.dataframe")
@@ -167,6 +168,17 @@ def write(folder: Path, files: int = 6, rows: int = 1000, answer: str = "a") -> 
     return folder
 
 
+def unfinish(target: Path) -> None:
+    """Leave the inventory as a run does that was killed before its end."""
+    stated = Inventory.load(str(target))
+    assert stated is not None
+    stated.finished = False
+    stated.parts = {
+        name: facts._replace(digest=None, size=None) for name, facts in stated.parts.items()
+    }
+    stated.save()
+
+
 def reports_of(folder: Path) -> list[Any]:
     return [
         pd.read_parquet(path)["answer"].to_numpy(int) for path in sorted(folder.glob("*.parquet"))
@@ -184,10 +196,14 @@ def test_a_folder_is_drawn_once_by_the_random_numbers_of_each_worker(
     counts = count_folder(target, {"answer": WIDE}, executor=client)["answer"]
     assert counts.values.tolist() == np.bincount(np.concatenate(first), minlength=64).tolist()
     assert count_folder(target, {"answer": WIDE})["answer"] == counts
-    # A file that is missing is drawn, all others stay.
+    # A file that is lost is not drawn again; after a run that ended early a missing one is, and all
+    # others stay.
     (target / "part3.parquet").unlink()
-    (target / ".parts").mkdir()
-    (target / ".parts" / "of-a-worker-that-was-killed").write_text("")
+    with refused("missing-part", ModelFileError):
+        privatize_folder(source, target, {"answer": WIDE})
+    unfinish(target)
+    (tmp_path / "reports.parts").mkdir()
+    (tmp_path / "reports.parts" / "of-a-worker-that-was-killed").write_text("")
     assert privatize_folder(source, target, {"answer": WIDE}, jobs=2) == 6000
     second = reports_of(target)
     assert [np.array_equal(one, two) for one, two in zip(first, second, strict=True)] == [
@@ -199,12 +215,15 @@ def test_a_folder_is_drawn_once_by_the_random_numbers_of_each_worker(
         privatize_folder(
             source, target, {"answer": Mechanism(np.full((3, 2), 0.5), ["a", "b", "c"])}
         )
-    with refused("foreign-file", ModelFileError):
+    with refused("missing-source", ModelFileError):
         privatize_folder(write(tmp_path / "other", 2), target, {"answer": WIDE})
     with refused("same-folder", ModelFileError):
         privatize_folder(source, source, {"answer": WIDE})
-    with refused("empty-folder", ModelFileError):
+    with refused("subfolder", ModelFileError):
         count_folder(tmp_path, {"answer": WIDE})
+    (tmp_path / "empty").mkdir()
+    with refused("empty-folder", ModelFileError):
+        count_folder(tmp_path / "empty", {"answer": WIDE})
     with refused("file", ModelFileError):
         count_folder(tmp_path / "nowhere", {"answer": WIDE})
 
@@ -303,7 +322,7 @@ def test_errors_of_workers_are_ours(client: Any, tmp_path: Path) -> None:
     with refused("unknown-label", LdpoptError) as caught:
         privatize_folder(source, tmp_path / "reports", {"answer": WIDE}, executor=client)
     assert "part" in caught.value.where
-    assert os.listdir(tmp_path / "reports") == [".parts"]
+    assert os.listdir(tmp_path / "reports") == []
 
 
 def test_a_scheme_that_asks_one_question_does_so_in_folders_and_partitions(tmp_path):

@@ -182,7 +182,7 @@ def test_missing_reports_empty_tables_and_dates(tmp_path: Path) -> None:
 
 def test_a_table_of_unknown_reports(tmp_path: Path) -> None:
     (tmp_path / "raw.csv").write_text("smokes,absence\nno,once\n")
-    with refused("unknown-reports"):
+    with refused("no-origin"):
         export_reports(str(tmp_path / "raw.csv"), str(tmp_path / "raw.sav"))
     survey = Survey({"smokes": COIN, "absence": THREE})
     survey.privatize_file(tmp_path / "raw.csv", tmp_path / "r.csv")

@@ -69,13 +69,13 @@ def test_separator_and_encoding(tmp_path):
         ('people,region\n5,"North\n', None, "csv"),
         ("people;region\n5;North\n", None, "column"),
         ("people,region,people\n5,North,5\n", None, "duplicate-column"),
-        ("people,region,age\n5,North,1\n", FIELDS, "field"),
+        ("people,region,age\n5,North,1\n", FIELDS, "unknown-field"),
         ("people,region\n5,North\n", FIELDS, "missing-field"),
         ("people,region,weight\n5,East,1\n", FIELDS, "field-label"),
         ("people,region,weight\n5,North,1,5\n", FIELDS, "fields"),
-        ("people,region,weight\n5,North,x\n", FIELDS, "weight"),
-        ("people,region,weight\n5,North,0\n", FIELDS, "weight"),
-        ("people,region,weight\n5,North,1.00000000001\n", FIELDS, "weight"),
+        ("people,region,weight\n5,North,x\n", FIELDS, "group-weight"),
+        ("people,region,weight\n5,North,0\n", FIELDS, "group-weight"),
+        ("people,region,weight\n5,North,1.00000000001\n", FIELDS, "group-weight"),
     ],
 )
 def test_refused(tmp_path, text, fields, code):

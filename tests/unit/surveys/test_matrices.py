@@ -191,7 +191,7 @@ def test_fields_of_a_file_come_with_the_link(survey: Survey, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("words", "code"),
     [
-        ({"fields": {"regoin": {"text": "Region"}}}, "field"),
+        ({"fields": {"regoin": {"text": "Region"}}}, "unknown-field"),
         ({"fields": {"region": {"answers": {"West": "The west"}}}}, "label"),
         ({"fields": {"region": {"answers": {"North": "South"}}}}, "same-words"),
         ({"fields": {"region": {"section": "a"}}}, "word"),

@@ -228,7 +228,7 @@ def test_intervals_cover_the_mean(scheme):
 )
 def test_what_is_no_number_of_the_question_is_refused_with_its_row(entry):
     answers = pd.DataFrame({"age": pd.Series([18, 99, entry, 50], dtype=object)})
-    with refused("number") as caught:
+    with refused("answer-in-range") as caught:
         Survey({"age": ages()}).privatize(answers, rng=1)
     assert "row 2" in caught.value.where
     assert "18 to 99" in caught.value.what
@@ -249,7 +249,7 @@ def test_numbers_that_are_no_steps_are_refused(folder):
     )
     assert survey.form()["columns"]["hours"]["grid"] == [0, 5, 10, 20, 25, 30, 35, 40, 50, 55, 60]
     survey.privatize(pd.DataFrame({"hours": [0, 5, 60]}), rng=1)
-    with refused("number") as caught:
+    with refused("answer-in-range") as caught:
         survey.privatize(pd.DataFrame({"hours": [0, 5, 12]}), rng=1)
     assert "steps of 5" in caught.value.what
     assert "row 2" in caught.value.where
@@ -263,7 +263,7 @@ def test_classes_read_their_numbers_and_their_names(folder):
     codes = question.coder().codes(pd.Series(entries, dtype=object).pipe(texts), "column")
     assert codes.tolist() == [0, 0, 1, 1, 2, 3, 3, -1]
     for entry in ("100", "17", "30.5", "030", "18 to 30"):
-        with refused("number"):
+        with refused("answer-in-range"):
             question.coder().codes(texts(pd.Series([entry])), "column")
     single = NumberQuestion(
         design(Workload.frequencies(["0", "1 to 9"]), PureLDP(1)),
@@ -382,7 +382,7 @@ def test_a_number_has_a_joint_report_with_others(folder):
     answers = table(4000)[["age", "smokes"]]
     found = survey.estimate(survey.privatize(answers, rng=2))["age"]
     assert found.interval[0][0] < answers["age"].mean() < found.interval[0][1]
-    with refused("number"):
+    with refused("answer-in-range"):
         survey.privatize(pd.DataFrame({"age": [17], "smokes": ["no"]}), rng=1)
 
 
@@ -415,7 +415,7 @@ def test_the_mean_of_a_follow_up(more, scheme, folder):
     points = column["grid"] if len(column["of"]) == 1 else column["grids"]["cigarettes"]
     assert (points[0], points[-1]) == (0, 60)
     assert (5 in points) == ("otherwise" in more)
-    with refused("number"):
+    with refused("answer-in-range"):
         survey.privatize(pd.DataFrame({"smokes": ["yes"], "cigarettes": [61]}), rng=1)
     with refused("not-asked"):
         survey.privatize(pd.DataFrame({"smokes": ["no"], "cigarettes": [3]}), rng=1)
@@ -424,7 +424,7 @@ def test_the_mean_of_a_follow_up(more, scheme, folder):
 def test_nobody_says_that_a_number_was_not_asked(folder):
     survey = solved(folder, TREE + 'report = "own"')
     entries = pd.DataFrame({"smokes": ["no", "yes"], "cigarettes": [None, "not asked"]})
-    with refused("number"):
+    with refused("answer-in-range"):
         survey.privatize(entries, rng=1)
     assert survey.form()["questions"]["cigarettes"]["not_asked"] == "not asked"
     assert survey.form()["questions"]["cigarettes"]["answers"] == ["no answer", "not asked"]

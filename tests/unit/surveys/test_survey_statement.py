@@ -337,7 +337,9 @@ def test_every_comment_of_the_template_that_is_a_key_can_be_used(tmp_path: Path)
     path.write_text(text)
     survey = Survey.from_toml(path)
     assert set(survey.fields) == {"region"}
-    assert {"age", "theft", "used", "trust.police", "trust.courts"} < set(survey.questions)
+    named = {"age", "hours", "theft", "used", "trust.police", "trust.courts"}
+    assert named < set(survey.questions)
+    assert survey.trees == {"smokes": ("smokes", "cigarettes")}
     assert survey.words.languages == ("en", "de")
     assert survey.words.first.sections == {"habits": "Your habits"}
 
@@ -349,3 +351,19 @@ def test_the_template_is_solved_and_has_a_page(tmp_path: Path) -> None:
     assert {question.missing_answer for question in survey.questions.values()} == {"no answer"}
     cli_output("survey", "form", path, "-o", tmp_path / "form.html")
     assert cli_json("survey", "check", path)["warning"] == ""
+
+
+def test_what_is_wrong_is_refused_before_anything_is_solved(tmp_path: Path) -> None:
+    """Words for no answer, a label twice, and a number for a table, each with its key."""
+    path = tmp_path / "s.toml"
+    asked = 'epsilon = 1.0\n[question.drinks]\nlabels = ["never", "daily"]\n'
+    for text, code, place in (
+        (f'{asked}answers = {{ nevr = "Never" }}', "answer", ":4: question.drinks.answers.nevr"),
+        (asked.replace("daily", "never"), "duplicate-label", ":3: question.drinks.labels"),
+        (f"waves = 2\n{asked}", "type", ":1: waves"),
+    ):
+        path.write_text(text)
+        with refused(code, ModelFileError) as raised:
+            read_survey(path)
+        assert str(raised.value.where).endswith(place)
+        assert "WavesSection" not in str(raised.value)

@@ -321,3 +321,11 @@ def test_a_question_may_have_the_name_of_one_of_its_columns(tmp_path: Path) -> N
     survey = Survey.from_toml(tmp_path / "s.toml")
     reports = survey.privatize(pd.DataFrame({"used": [0, 1], "q2": [1, 1]}), rng=1)
     assert list(reports.columns) == ["used"]
+
+
+def test_another_sign_between_ticks_is_refused_with_the_right_one(folder: Path) -> None:
+    survey = Survey.from_toml("s.toml")
+    with refused("unknown-label") as raised:
+        survey.privatize(pd.DataFrame({"used": ["alcohol|tobacco"]}))
+    assert "write ';' between several ticks" in str(raised.value)
+    assert "alcohol|tobacco" not in str(raised.value)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from builders import cli_json, refused, run_cli, thorough_or
-from ldpopt import Mechanism, SecretKey, Survey, Workload
+from ldpopt import Mechanism, Sample, SecretKey, Survey, Workload, compare_schemes
 from ldpopt.errors import ModelFileError
 from ldpopt.estimation.planning import ratio_variances
 from ldpopt.foundation.budget import Budget
@@ -185,7 +185,7 @@ def test_the_value_by_hand_of_a_column_of_its_own():
     survey = Survey(questions)
     plan = survey.precision("cigarettes", prior=CIGARETTES, others={"smokes": SMOKES})
     assert math.sqrt(plan.variances[0]) == pytest.approx(5.086, abs=5e-4)
-    with refused("question"):
+    with refused("prior-question"):
         survey.precision("cigarettes", others={"earlier": EARLIER})
     with refused("nobody-asked"):
         survey.precision("cigarettes", others={"smokes": [1, 0, 0]})
@@ -328,7 +328,7 @@ def test_a_table_of_two_follow_ups_of_one_branch_has_to_be_named():
     answers = pd.DataFrame(
         {"gate": ["no", "yes", "yes", "yes"] * 500, "one": [None, "a", "b", "b"] * 500}
     ).assign(two=[None, "x", "x", "z"] * 500)
-    with refused("pair"):
+    with refused("unnamed-pair"):
         survey.estimate_pair(survey.privatize(answers, rng=1), "one", "two")
     named = Survey(questions, epsilon=4, pairs=[("one", "two")])
     assert named.asked["gate"].source.workload.shape[0] == 8 + 10
@@ -336,9 +336,9 @@ def test_a_table_of_two_follow_ups_of_one_branch_has_to_be_named():
     assert table.loc[[("b", "z")], "low"].iloc[0] <= 0.25 <= table.loc[[("b", "z")], "high"].iloc[0]
     assert (table.loc[[("a", "not asked")]].to_numpy() == 0).all()
     for pairs in ([("one", "nine")], [("one", "one")], [("one",)]):
-        with refused("question" if pairs == [("one", "nine")] else "pair"):
+        with refused("question" if pairs == [("one", "nine")] else "two-questions"):
             Survey(questions, epsilon=4, pairs=pairs)
-    with refused("pair"):
+    with refused("apart"):
         Survey({**questions, "free": ["no", "yes"]}, epsilon=4, pairs=[("one", "free")])
 
 
@@ -613,3 +613,90 @@ def forged(data, scheme):
         row[0], row[1] = row[1], row[0]
 
     yield "masses", changed(masses)
+
+
+@pytest.mark.parametrize("report", ["shared", "own"])
+@pytest.mark.parametrize("scheme", ["split", "fake_data"])
+def test_quantiles_samples_and_weights_of_those_who_are_asked(scheme, report):
+    labels = [1, 2, 3, 4]
+    follow = Question(
+        Workload.prefix(list(map(str, labels))).with_missing("-"),
+        missing_answer="-",
+        only_if={"gate": "yes"},
+        report=report,
+        edges=[0, 10, 20, 30, 40],
+    )
+    questions = {"gate": ["no", "yes"], "age": follow, "other": ["a", "b"]}
+    survey = Survey(questions, epsilon=9, scheme=scheme)
+    rng = np.random.default_rng(1)
+    size = 4000
+    answers = pd.DataFrame({"gate": rng.choice(["no", "yes"], size), "other": "a"})
+    age = np.array(["1", "2", "3", "4", None])[rng.choice(5, size, p=[0.2, 0.3, 0.3, 0.1, 0.1])]
+    answers["age"] = np.where(answers["gate"] == "yes", age, None)
+    answers["school"] = np.arange(size) % 50
+    answers["weight"] = rng.random(size) + 0.5
+    reports = survey.privatize(answers, rng=1)
+    estimates = survey.estimate(reports)
+    assert estimates["age"].labels == ("<= 1", "<= 2", "<= 3", "-", "not asked")
+    # half of those who answered are at most 20 less a sixth of a class
+    median = estimates.quantile(0.5)["age"]
+    assert median.interval[0, 0] < 10 + 10 * 0.25 / 0.3 < median.interval[0, 1]
+    for more in ({"sample": Sample(clusters="school")}, {"weights": "weight"}):
+        other = survey.estimate(reports, **more)["age"]
+        ratio = other.std_error / estimates["age"].std_error
+        assert ((ratio > 0.7) & (ratio < 1.5)).all()
+        truth = [0.2 / 0.9, 0.5 / 0.9, 0.8 / 0.9, 0.05, 0.5]
+        assert (np.abs(other.values - truth) < 5 * other.std_error).all()
+    narrow = estimates["age"].at(0.5).interval
+    assert (np.ptp(narrow, axis=1) < np.ptp(estimates["age"].interval, axis=1)).all()
+
+
+def test_schemes_are_compared_with_a_tree_as_one_report():
+    questions = {**smoking(), "drinks": Question(["no", "yes"])}
+    compared = compare_schemes(questions, 1.0, priors={"smokes": SMOKES})
+    assert set(compared.variances) == {"split", "one_question", "joint"}
+    split = Survey(questions, epsilon=1)
+    drawn = Survey(questions, epsilon=1, scheme="one_question")
+    equal = {name: [1 / len(each.inputs)] * len(each.inputs) for name, each in questions.items()}
+    for survey in (split, drawn):
+        for name in questions:
+            others = {} if name in ("smokes", "drinks") else {"smokes": SMOKES}
+            prior = SMOKES if name == "smokes" else equal[name]
+            plan = survey.precision(name, prior=prior, others=others)
+            found = compared.variances[survey.scheme][name]
+            assert found == pytest.approx(plan.variances.mean(), rel=1e-3)
+    assert compared.best == min(compared.average, key=compared.average.get)
+    own = compare_schemes({**questions, **smoking(report="own")}, 1.0)
+    assert "joint" not in own.variances
+    assert own.average["split"] > compared.average["split"]
+
+
+def test_words_of_the_budget_and_of_plans(tmp_path):
+    path = tmp_path / "survey.json"
+    Survey({**smoking(), "drinks": ["no", "yes"]}, epsilon=4).save(path)
+    people(50).assign(drinks="no").to_csv(tmp_path / "answers.csv", index=False)
+    done = run_cli(
+        *("survey", "privatize", path, tmp_path / "answers.csv", "-o", tmp_path / "reports.csv")
+    )
+    assert "smokes and cigarettes and earlier 3, drinks 1" in done.stderr
+    for option in (("--people", "900"), ("--difference", "0.1")):
+        assert "cigarettes, earlier" in run_cli("survey", "plan", path, *option).stderr
+
+
+def test_a_mean_of_large_numbers_leaves_precision_for_the_question_before_it():
+    """The variance of one report on both is that of two reports with half of the budget, at most:
+    a workload in the unit of the numbers would be about these alone."""
+    mean = Workload.mean([18, 40, 60, 99], inputs=list("abcd"))
+    plans = []
+    for report in ("shared", "own"):
+        follow = Question(mean, only_if={"gate": "yes"}, report=report)
+        survey = Survey({"gate": ["no", "yes"], "age": follow}, epsilon=2)
+        gate = survey.precision("gate", prior=[0.7, 0.3]).variances[1]
+        age = survey.precision("age", prior=[1 / 4] * 4, others={"gate": [0.7, 0.3]})
+        assert age.names == ("mean", "not asked")
+        plans.append((gate, age.variances[0]))
+    assert plans[0][0] < plans[1][0]
+    assert plans[0][1] < plans[1][1] / 2
+    answers = pd.DataFrame({"gate": ["no", "yes"] * 2000, "age": [None, "c"] * 2000})
+    estimate = survey.estimate(survey.privatize(answers, rng=1))["age"]
+    assert abs(estimate.values[0] - 60) < 4 * estimate.std_error[0]

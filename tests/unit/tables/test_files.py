@@ -246,7 +246,7 @@ def test_after_a_table_that_was_not_read_to_its_end_a_command_skips_the_teardown
     assert ended == [2]
 
 
-@pytest.mark.parametrize("ending", [".xls", ".ods", ".csv.gz", ".tsv", ".feather"])
+@pytest.mark.parametrize("ending", [".xls", ".ods", ".csv.zst", ".tsv", ".feather"])
 def test_a_refused_ending_is_told_all_that_are_known(ending, tmp_path):
     path = tmp_path / f"a{ending}"
     path.write_bytes(b"")
