@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
+from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any
 
@@ -213,18 +214,21 @@ def firefox_session() -> Iterator[Any]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with quiet():
-        from marionette_driver.marionette import Marionette
-
-        session = Marionette(port=port, bin=FIREFOX, headless=True, gecko_log=os.devnull)
-        session.start_session()
-    try:
-        yield session
-    finally:
+    # Firefox needs a file for its log, which is removed at first: never a device such as /dev/null.
+    with TemporaryDirectory() as folder:
+        log = os.path.join(folder, "firefox.log")
         with quiet():
-            session.quit()
-            session.cleanup()
-            del session
+            from marionette_driver.marionette import Marionette
+
+            session = Marionette(port=port, bin=FIREFOX, headless=True, gecko_log=log)
+            session.start_session()
+        try:
+            yield session
+        finally:
+            with quiet():
+                session.quit()
+                session.cleanup()
+                del session
 
 
 @contextmanager
