@@ -106,12 +106,14 @@ def plain_applies(form: dict[str, Any], answers: dict[str, Any], name: str) -> b
     for gate, texts in form["questions"][name].get("only_if", {}).items():
         question = form["questions"][gate]
         answer = answers.get(gate) or question["missing_answer"]
+        above = plain_applies(form, answers, gate)
+        if above is not True and "otherwise" in question:  # the answer that is meant counts
+            answer = question["otherwise"] if above is False else question["missing_answer"]
         ticks = answer.split(";") if answer and "ticks" in question else [answer]
         holds = None if answer == question["missing_answer"] else False
         if set(ticks) & set(texts):
             holds = True
-        above = plain_applies(form, answers, gate)
-        said.append(holds if above is True else above)
+        said.append(holds if above is True or "otherwise" in question else above)
     if False in said:
         return False
     return None if None in said else True
@@ -265,6 +267,39 @@ def law_of(rows: int, rng: np.random.Generator) -> dict[str, Any]:
     """Masses of some rows and three reports."""
     law = Mechanism(rng.dirichlet(np.ones(3), size=rows) * 0.97 + 0.01)
     return {"missing": "refuse", "reports": ["x", "y", "z"], "masses": law.counts.tolist()}
+
+
+MEANT: dict[str, Any] = {
+    "smokes": GATES["smokes"],
+    "often": GATES["often"] | {"only_if": {"smokes": ["yes"]}},
+    "why": {
+        "answers": ["cost", "-"],
+        "missing": "refuse",
+        "missing_answer": "-",
+        "only_if": {"often": ["never"]},
+    },
+}
+"""Whoever does not smoke does so never, and is asked why."""
+
+
+def meant_cases(rng: np.random.Generator) -> list[Case]:
+    """A gate that has an answer also where it is not asked."""
+    paths = [[0, 0], [0, 1], [1, None], [2, None]]
+    columns = {
+        "smokes": {"of": ["smokes"]} | law_of(3, rng),
+        "often": {"of": ["often", "why"], "paths": paths} | law_of(len(paths), rng),
+    }
+    form: dict[str, Any] = {"format": "ldpopt form 2", "questions": MEANT, "columns": columns}
+    rows = product([None, "no", "yes", "-"], [None, "never", "daily"], [None, "cost"])
+    people = [dict(zip(MEANT, row, strict=True)) for row in rows]
+    cases: list[Case] = []
+    for scheme in ("split", "one_question", "fake_data"):
+        cases += person_cases(form | {"scheme": scheme}, people, 1, rng)
+    for answers in people:
+        said = {name: plain_applies(form, answers, name) for name in MEANT}
+        case = {"call": "applies", "form": form, "answers": answers, "words": [], "used": 0}
+        cases.append(case | {"expected": said})
+    return cases
 
 
 def condition_cases(rng: np.random.Generator) -> list[Case]:
@@ -681,6 +716,7 @@ def all_cases() -> str:
             *cases,
             *scheme_cases(rng),
             *condition_cases(rng),
+            *meant_cases(rng),
             *number_cases(rng),
             *refused_cases(),
             *joint_cases(100, rng),
@@ -700,6 +736,7 @@ def few_cases() -> str:
             *cases,
             *scheme_cases(rng),
             *condition_cases(rng),
+            *meant_cases(rng),
             *number_cases(rng),
             *refused_cases(),
             *joint_cases(10, rng),

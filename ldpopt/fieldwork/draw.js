@@ -125,23 +125,28 @@ export function requireForm(form) {
   for (const [name, column] of Object.entries(columns)) requireColumn(name, column, questions);
 }
 
-/** Whether a condition on a question that was asked is true: null if the question has no answer. */
-function holds({ ticks, missing_answer }, given, texts) {
-  const answer = given ?? missing_answer;
+/**
+ * Whether a condition on a question is true: null if the question has no answer. Where it is not asked, the answer that is
+ * meant then counts; if there is none, the condition is as little true as that of the question itself.
+ */
+function holds({ ticks, missing_answer, otherwise }, isAsked, given, texts) {
+  if (isAsked !== true && otherwise === undefined) return isAsked;
+  const answer = (isAsked ? given : isAsked === false ? otherwise : null) ?? missing_answer;
   if (answer !== null && (ticks ? answer.split(SEPARATOR) : [answer]).some((one) => texts.includes(one))) return true;
   return answer === missing_answer ? null : false;
 }
 
 /**
  * Whether each question is asked after these answers, by name: true, false, or null where one that it depends on has no
- * answer and the others do not decide. A question is not asked if one that it depends on is not.
+ * answer and the others do not decide. A question is not asked if one that it depends on is neither asked nor has an
+ * answer that is meant then.
  */
 export function applies({ questions }, answers) {
   const given = new Map(Object.entries(answers)), found = new Map();
   const isAsked = (name) => {
     if (!found.has(name)) {
       const parts = Object.entries(questions[name].only_if ?? {}).map(([gate, texts]) =>
-        isAsked(gate) && holds(questions[gate], given.get(gate), texts));
+        holds(questions[gate], isAsked(gate), given.get(gate), texts));
       found.set(name, parts.includes(false) ? false : parts.includes(null) ? null : true);
     }
     return found.get(name);
