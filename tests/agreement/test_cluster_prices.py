@@ -17,8 +17,9 @@ class HereClient:
     def __init__(self):
         self.done = 0
 
-    def scatter(self, thing, broadcast):
+    def scatter(self, thing, broadcast, hash):
         assert broadcast
+        assert not hash  # data that were lost are not sent again under their name
         return thing
 
     def submit(self, function, *arguments, pure):
@@ -75,6 +76,30 @@ def test_a_cluster_that_fails_is_told(small_is_large):
             lo.solve(synthetic_city(80, rng=1).problem(1.0), gap=1e-2, executor=client)
         assert "RuntimeError: all workers died" in str(told.value)
         assert "at once" not in str(told.value)
+
+
+class KilledWorker(Exception):  # named as that of Dask
+    """The error after the death of workers."""
+
+
+def test_deaths_of_workers_change_nothing(small_is_large):
+    class DyingClient(HereClient):
+        deaths = 0
+
+        def gather(self, sent):
+            if self.deaths < 3:
+                self.deaths += 1
+                raise KilledWorker("a block")
+            return sent
+
+    problem = synthetic_city(80, rng=1).problem(1.0)
+    client = DyingClient()
+    spread = lo.solve(problem, gap=1e-2, executor=client)
+    assert client.deaths == 3
+    assert (spread.mechanism.masses == lo.solve(problem, gap=1e-2).mechanism.masses).all()
+    client.deaths = -9  # more than are tried
+    with refused("cluster", LdpoptError):
+        lo.solve(problem, gap=1e-2, executor=client)
 
 
 def test_what_is_no_client_is_refused_and_an_unused_one_is_told():

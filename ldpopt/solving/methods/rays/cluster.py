@@ -18,10 +18,14 @@ from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float, Int, short_repr
 from ldpopt.native import improve_views, in_units
 from ldpopt.privacy.ties import Mask
+from ldpopt.solving.log import LOG
 
 LEAST_INPUTS = 600  # number of inputs from which pricing takes long enough to send it to a cluster
 # number of blocks of outputs per thread of the cluster, because some take longer than others
 BLOCKS = 4
+ATTEMPTS = 4  # how often blocks are sent, if workers die
+# Errors of Dask after the death of all workers with a copy of the data, or of three with a block
+LOST = ("FutureCancelledError", "CancelledError", "KilledWorker")
 AT_ONCE = 8  # number of outputs that a worker prices between two checks of the deadline
 
 
@@ -67,15 +71,36 @@ class Cluster:
 
     def __init__(self, client: Any, data: SharedData) -> None:
         self.client = require_client(client)
+        self._given = data
         with one_line_errors():
-            self.data = client.scatter(data, broadcast=True)
+            self.data = self._sent()
+
+    def _sent(self) -> Any:
+        """Send the data to each worker, under a new name."""
+        return self.client.scatter(self._given, broadcast=True, hash=False)
 
     def improve(
         self, blocks: list[OutputShare], sums: Float, enough: Float, deadline: Deadline
     ) -> list[OutputShare]:
         """Improve the views of blocks of outputs, in this order; after the deadline they come back
-        unchanged.
+        unchanged. If workers died that held all copies of the data, all of it is sent once more.
         """
+        with one_line_errors():
+            for _ in range(ATTEMPTS - 1):
+                try:
+                    return self._improved(blocks, sums, enough, deadline)
+                except Exception as error:
+                    reason = type(error).__name__
+                    if reason not in LOST:
+                        raise
+                LOG.warning("workers of the cluster died (%s); all is sent again", reason)
+                self.data = self._sent()
+            return self._improved(blocks, sums, enough, deadline)
+
+    def _improved(
+        self, blocks: list[OutputShare], sums: Float, enough: Float, deadline: Deadline
+    ) -> list[OutputShare]:
+        """Improve the views of blocks, once."""
         # As blocks wait for a worker, the deadline is sent as a time of day, so the workers' clocks
         # must agree with this machine's to about a second.
         until = inf if deadline.left is None else time.time() + deadline.left
@@ -85,8 +110,7 @@ class Cluster:
             )
             for block in blocks
         ]
-        with one_line_errors():
-            return list(self.client.gather(sent))
+        return list(self.client.gather(sent))
 
     @property
     def threads(self) -> int:
