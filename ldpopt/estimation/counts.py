@@ -626,7 +626,8 @@ def read_rows(source: ReportSource, rows: Any, missing: Any) -> tuple[Int, Int]:
     answer.
     """
     k = len(source.names)
-    excluded = positions(np.atleast_1d(missing), "the numbers of missing answers", None, k)
+    many = missing if isinstance(missing, (list, tuple)) else np.atleast_1d(missing)
+    excluded = positions(many, "the numbers of missing answers", None, k)
     return positions(rows, "positions of numbers", None, k), excluded
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from ldpopt.foundation.labelled import as_counts, is_labelled, is_series, read_l
 from ldpopt.foundation.labels import NUMBER, Names, codes, text_of
 from ldpopt.foundation.numbers import (
     Float,
+    listed_items,
     quoted,
     real_array,
     real_number,
@@ -94,6 +95,8 @@ def codes_in(
         positions = codes_of(reports, Coder(alphabet, "report"), "the reports")
     else:
         labels = reports.to_list() if hasattr(reports, "to_list") else reports
+        if not isinstance(labels, Iterable):
+            labels = listed_items(labels, "reports")  # which refuses them
         positions = codes(labels, alphabet, "report")
     if missing == "refuse":
         absent = MissingAnswers("the reports", "report")

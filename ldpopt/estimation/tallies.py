@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -269,7 +269,8 @@ def _listed(rows: Any) -> list[Sequence[Any]]:
         values = row
         if isinstance(row, Mapping):
             values = [row[name] for name in COLUMNS if name in row]
-        if isinstance(values, str) or len(values) != len(COLUMNS):
+        is_row = isinstance(values, Collection) and not isinstance(values, str)
+        if not is_row or len(values) != len(COLUMNS):
             raise _no_rows(f"a row has not the {len(COLUMNS)} columns of the query")
         listed.append(tuple(values))
     return listed

@@ -270,7 +270,7 @@ class Mechanism(Channel, AdversaryMeasures, HasFacts):
             return self.sample(table, rng=rng, key=key, id=id)
         names = list(columns) if isinstance(columns, list) else [columns]
         for name in names:
-            if not isinstance(name, Hashable):
+            if not _is_hashable(name):
                 raise StatementError(
                     f"{short_repr(name)} is not the name of a column",
                     code="named-column",
@@ -431,3 +431,12 @@ class Mechanism(Channel, AdversaryMeasures, HasFacts):
             mechanism = cls(saved.channel, saved.inputs, saved.outputs)
             require_origin(mechanism, saved, str(path))
         return mechanism
+
+
+def _is_hashable(name: Any) -> bool:
+    """Whether something can be a name; a tuple of lists only looks so."""
+    try:
+        hash(name)
+    except TypeError:
+        return False
+    return True

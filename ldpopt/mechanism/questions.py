@@ -109,7 +109,8 @@ class Question:
         require_choice(self.report, (SHARED, OWN), "report")
         if isinstance(self.source, (list, tuple, range)):
             object.__setattr__(self, "source", Workload.frequencies(self.source))
-        if not isinstance(self.source, Workload) and not hasattr(self.source, "randomizer"):
+        is_drawn = hasattr(self.source, "randomizer") and not isinstance(self.source, type)
+        if not isinstance(self.source, Workload) and not is_drawn:
             raise StatementError(
                 f"a {type(self.source).__name__} cannot draw reports",
                 code="randomizer",

@@ -12,7 +12,7 @@ import numpy as np
 
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.planning import Precision, precision
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, require_kind
 from ldpopt.mechanism.conditions import (
     path_shares,
     paths_of,
@@ -34,6 +34,8 @@ def precision_of(
     others: Mapping[str, Any] | None = None,
 ) -> Precision:
     """Variances of the numbers of a question; see `Survey.precision`."""
+    if others is not None:
+        require_kind(others, Mapping, "others", "pass {question: guess}")
     column = survey.column_of(name)
     asked = survey.asked[column]
     numbers = numbers_of(survey, name)

@@ -24,7 +24,7 @@ from ldpopt.estimation.intervals import interval_quantile
 from ldpopt.estimation.linear import is_partition
 from ldpopt.estimation.planning import Precision, ratio_variances
 from ldpopt.foundation.labels import nearest, text_of
-from ldpopt.foundation.numbers import Float, listed_items, shaped_array, short_repr
+from ldpopt.foundation.numbers import Float, listed_items, require_kind, shaped_array, short_repr
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.mechanism.conditions import (
     NOT_ASKED,
@@ -100,6 +100,7 @@ class SharedQuestion(Question):
         self, codes: Sequence[Codes], missing: Sequence[MissingAnswers], first_row: int = 0
     ) -> Codes:
         """`combine` for rows of a table."""
+        codes = listed_items(codes, "codes", "pass the codes of each column")
         names = [*self.questions, *self.before]
         if len(codes) != len(names):
             raise StatementError(
@@ -210,6 +211,8 @@ class SharedQuestion(Question):
         Of a question that not everybody is asked they are those of the numbers among the people who
         were asked and answered. ``numbers`` estimates them; default: from true reports.
         """
+        if others is not None:
+            require_kind(others, Mapping, "others", "pass {question: guess}")
         answers = tuple(self.part(name).inputs)
         names: Sequence[Hashable] = answers
         spans = np.ones(len(answers))
