@@ -59,9 +59,10 @@ def invite(
     of a survey, such as a region or a weight, come with the link and are sent beside the report,
     unprotected: so groups of people with the same fields must not be small.
     """
-    from ldpopt.fieldwork.invitations import SMALLEST, new_invitations
+    from ldpopt.fieldwork.invitations import new_invitations
     from ldpopt.fieldwork.links import require_large
     from ldpopt.fieldwork.store import Store
+    from ldpopt.surveys.groups import SMALLEST
     from ldpopt.tables.database import without_password
 
     _require_page(page)
@@ -146,7 +147,8 @@ def _show(
     done: str, data: dict[str, Any], survey: Survey, sizes: dict[str, int], json: str | None
 ) -> None:
     """Show what was done, with the precision of each group, and warn of small ones."""
-    from ldpopt.fieldwork.links import FEW, half_width_of_one
+    from ldpopt.fieldwork.links import half_width_of_one
+    from ldpopt.surveys.groups import SMALL
 
     if not sizes:
         show(done, data, json)
@@ -159,9 +161,9 @@ def _show(
     table = Table(["group", "people", "half-width"], rows, digits=2)
     note = "half-width: of the 95 % interval of the share that is known least, if all answer"
     show(Facts(done, [table, note]), data, json)
-    if few := [f"{name}: {size}" for name, size in sizes.items() if size < FEW]:
+    if few := [f"{name}: {size}" for name, size in sizes.items() if size < SMALL]:
         shown = "; ".join(few[:5]) + (f"; {len(few) - 5:,} more" if len(few) > 5 else "")
         say(
-            f"warning: groups of fewer than {FEW} people ({shown}) cost privacy and tell nothing: "
-            "merge them"
+            f"warning: groups of fewer than {SMALL} people ({shown}) cost privacy and tell "
+            "nothing: merge them"
         )

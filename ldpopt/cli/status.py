@@ -44,6 +44,7 @@ def status(
     """
     from ldpopt.fieldwork.links import COLUMN, unused_rows
     from ldpopt.fieldwork.upkeep import status as status_of
+    from ldpopt.surveys.groups import SMALLEST
 
     if (links is None) != (output is None):
         raise typer.BadParameter("--links and -o go together: links to read, and a file to write")
@@ -72,6 +73,7 @@ def status(
     if found.small:
         small = "; ".join(f"{name}: {count}" for name, count in found.small.items())
         say(
-            f"warning: groups of fewer than 5 reports ({small}): whoever has the links and the "
-            "database may see whose they are; delete the links first, and merge these groups"
+            f"warning: groups of fewer than {SMALLEST} reports ({small}): whoever has the links "
+            "and the database may see whose they are; delete the links first, and merge these "
+            "groups"
         )

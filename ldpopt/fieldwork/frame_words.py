@@ -4,18 +4,17 @@ import re
 import tomllib
 from fractions import Fraction
 from functools import cache
-from math import ceil
 from pathlib import Path
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labels import nearest
 from ldpopt.foundation.numbers import require_text, short_repr
+from ldpopt.foundation.sentences import guess_after, hundredths_text
 from ldpopt.surveys.survey import Survey
 
 FOLDER = Path(__file__).parent / "words"
 LANGUAGES = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
 PLACE = re.compile(r"\{(\w+)\}")
-CERTAIN = Fraction(995, 1000)  # a larger chance is said to be nearly certain
 Words = dict[str, str]
 
 
@@ -71,12 +70,6 @@ def fill(text: str, **values: object) -> str:
 
 
 def chance_text(odds: Fraction, prior: Fraction, words: Words) -> str:
-    r"""What a guess that is right with a probability becomes by reports with some odds,
-    :math:`ap / (1 - p + ap)`, in hundredths that are rounded up.
-    """
-    chance = odds * prior / (1 - prior + odds * prior)
-    if chance > CERTAIN:
-        return words["certain"]
-    hundredths, tenths = divmod(ceil(1000 * chance), 10)
-    number = f"{hundredths}{words['decimal']}{tenths}" if tenths else str(hundredths)
-    return fill(words["chance"], number=number)
+    """What a guess that is right with a probability becomes at most by reports with some odds."""
+    number = hundredths_text(guess_after(prior, odds), words["decimal"])
+    return words["certain"] if number is None else fill(words["chance"], number=number)

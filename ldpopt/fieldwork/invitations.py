@@ -17,7 +17,6 @@ from ldpopt.tables.database import database_errors, open_database, without_passw
 
 INVITATIONS = "invitations"  # the table
 MAX_INVITATIONS = 10_000_000  # largest number of invitations that are made at once
-SMALLEST = 5  # people of a group; of fewer its fields nearly say whose a report is
 MAX_ASKED = 10_000  # most hashes in a question to the database
 
 Fields = Mapping[str, str]

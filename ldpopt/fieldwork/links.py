@@ -29,7 +29,6 @@ from ldpopt.tables.csv_format import csv_format
 
 COLUMN = "link"  # of a list of links
 LINK = re.compile(r"#i=([0-9a-f]{32})(?![0-9a-f])")
-FEW = 20  # people of a group below which its estimates say nothing
 
 
 def link_of(page: str, invitation: str, fields: Fields) -> str:

@@ -16,9 +16,10 @@ from typing import Any
 
 from ldpopt.errors import ModelFileError
 from ldpopt.fieldwork.about import AboutTable
-from ldpopt.fieldwork.invitations import INVITATIONS, SMALLEST, group_text
+from ldpopt.fieldwork.invitations import INVITATIONS, group_text
 from ldpopt.foundation import optional
 from ldpopt.foundation.files import replacing, require_path
+from ldpopt.surveys.groups import SMALLEST
 from ldpopt.tables.database import (
     ABOUT,
     ID,

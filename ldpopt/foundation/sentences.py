@@ -15,6 +15,7 @@ from math import ceil, floor
 from typing import Any
 
 LARGEST_WRITTEN = 10**15  # larger numbers are written as a power of ten
+NEARLY_CERTAIN = Fraction(995, 1000)  # a larger probability is said to be nearly certain
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,24 @@ def at_most_text(number: Fraction, thousands: str = ",", decimal: str = ".") -> 
     fraction = str(int(remainder * 10**places)).zfill(places).rstrip("0") if places else ""
     text = f"{int(integer):,}".replace(",", thousands)
     return f"{text}{decimal}{fraction}" if fraction else text
+
+
+def guess_after(share: Fraction, odds: Fraction) -> Fraction:
+    r"""Largest probability that a guess is right after reports, :math:`ap / (1 - p + ap)`: it was
+    right with the probability ``p``, and each answer gives them at most ``a`` times as often as
+    another.
+    """
+    return odds * share / (1 - share + odds * share)
+
+
+def hundredths_text(chance: Fraction, decimal: str = ".") -> str | None:
+    """A probability in hundredths with a digit that is rounded up; None if it is so nearly 1 that
+    words have to say it.
+    """
+    if chance > NEARLY_CERTAIN:
+        return None
+    hundredths, tenths = divmod(ceil(1000 * chance), 10)
+    return f"{hundredths}{decimal}{tenths}" if tenths else str(hundredths)
 
 
 def below_text(number: Fraction | float, digits: int) -> str:

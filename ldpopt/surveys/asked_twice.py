@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from math import nan, sqrt
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -83,8 +83,8 @@ def asked_twice(
             fakes.append(constant + float(numbers @ sources[each].wanted.mean(axis=1)))
         shared = _covariance(survey, float(np.clip(np.mean(values), 0, 1)), *fakes) * seen.scale
         variance = errors[0] ** 2 + errors[1] ** 2 - 2 * shared
-        error = sqrt(variance) if variance > 0 else nan
-        yield AskedTwice(name, gate, values[0] - values[1], error)
+        if variance > 0:  # the same reports need not have a standard error
+            yield AskedTwice(name, gate, values[0] - values[1], sqrt(variance))
 
 
 def _covariance(survey: Questionnaire, share: float, fake: float, other: float) -> float:

@@ -14,6 +14,7 @@ from typing import Any
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation.labels import nearest
 from ldpopt.foundation.numbers import short_repr
+from ldpopt.surveys.fields import MAX_WEIGHT, is_weight
 from ldpopt.tables.coding import is_missing
 from ldpopt.tables.csv_ import CsvRows
 from ldpopt.tables.files import position_of, reading
@@ -21,9 +22,9 @@ from ldpopt.tables.files import position_of, reading
 PEOPLE = "people"  # the column of the numbers of people
 MAX_GROUPS = 10_000
 MAX_PEOPLE = 10**9
-MAX_WEIGHT = 12  # characters of a weight
+SMALLEST = 5  # people of a group; of fewer its fields nearly say whose a report is
+SMALL = 20  # people of a group; of fewer its estimates say nothing
 WHOLE = re.compile(r"[0-9]{1,10}(\.0)?")
-WEIGHT = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
 @dataclass(frozen=True)
@@ -157,8 +158,7 @@ def _entry(cell: Any, name: str, fields: Mapping[str, Sequence[str]] | None, whe
             where=where,
             do=nearest(text, labels),
         )
-    is_weight = len(text) <= MAX_WEIGHT and WEIGHT.fullmatch(text) and float(text) > 0
-    if labels is not None and not labels and not is_weight:
+    if labels is not None and not labels and not (is_weight(text) and float(text) > 0):
         raise ModelFileError(
             f"the weight {short_repr(text)} is not a decimal number above 0",
             code="group-weight",

@@ -336,5 +336,5 @@ def many_masses(question: Question) -> str:
     size = len(json.dumps(law.counts.tolist(), separators=(",", ":")))
     return (
         f"{count} numbers or classes have {len(law.outputs):,} reports, whose masses take {size:,} "
-        f"bytes of the page for respondents; up to {FEW_CLASSES} classes take at most 32,000"
+        "bytes of the page for respondents; fewer classes take far fewer"
     )

@@ -240,7 +240,8 @@ class Survey(Questionnaire, Described):
             Coverage of the intervals, ``0 < confidence < 1``; default: ``0.95``.
         prior : array_like or mapping, optional
             A guess of the distribution of answers, of those who are asked; default: for each number
-            the worst one.
+            the worst one, and of a number among those who are asked the worst found for mixtures
+            of two answers.
         others : mapping question -> prior, optional
             Guesses of the answers to the questions on which it depends whether somebody is asked;
             default: equally common ones.

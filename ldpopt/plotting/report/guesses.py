@@ -10,27 +10,20 @@ since every other answer gives the reports at most :math:`a` times less often.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.sentences import Sentence, Topic
+from ldpopt.foundation.sentences import Sentence, Topic, guess_after, hundredths_text
 from ldpopt.surveys.report_columns import questions_of
 from ldpopt.surveys.risks import Risks
 
 HALF = Fraction(1, 2)  # how often a guess was right before
 RARE = Fraction(1, 100)
-NEARLY_CERTAIN = Fraction(995, 1000)  # from which a guess is called nearly certain
 LARGE = Fraction(10) ** 12  # odds after which both guesses are nearly certain
 LITTLE = 4  # the budget above which reports are said to protect little
 ALONE = 2  # the budget up to which a report is said to protect by itself
-
-
-def guess_after(share: Fraction, odds: Fraction) -> Fraction:
-    """Largest probability that a guess is right after reports, whose odds are at most ``odds``."""
-    return odds * share / (1 - share + odds * share)
 
 
 def guess_text(share: Fraction, odds: Fraction | None) -> str:
@@ -39,11 +32,7 @@ def guess_text(share: Fraction, odds: Fraction | None) -> str:
     """
     if odds is None:
         return "no bound"
-    chance = guess_after(share, odds)
-    if chance > NEARLY_CERTAIN:
-        return "nearly certain"
-    tenths = math.ceil(1000 * chance)
-    return f"{tenths // 10}.{tenths % 10}" if tenths % 10 else f"{tenths // 10}"
+    return hundredths_text(guess_after(share, odds)) or "nearly certain"
 
 
 def _phrase(share: Fraction, odds: Fraction | None) -> str:

@@ -17,10 +17,9 @@ from ldpopt.foundation.labels import nearest
 from ldpopt.foundation.sentences import Sentence, Topic
 from ldpopt.plotting.report.guesses import RightGuesses
 from ldpopt.plotting.report.words import MIN_HALF_WIDTH
-from ldpopt.surveys.groups import Group
+from ldpopt.surveys.groups import SMALL, SMALLEST, Group
 from ldpopt.surveys.questionnaire import Questionnaire
 
-FEW, SMALL = 5, 20  # a group with fewer people is nearly a person, and one has no precision
 RIGHT_TO_LEFT = ("ar", "dv", "fa", "he", "ku", "ps", "sd", "ug", "ur", "yi")
 MAX_LISTED = 500  # most groups in the table
 
@@ -121,16 +120,17 @@ SMALL_GROUPS = Topic(
     (
         Sentence(
             "few",
-            lambda facts: facts.least is not None and facts.least.people < FEW,
+            lambda facts: facts.least is not None and facts.least.people < SMALLEST,
             "The group {facts.least.name} has {facts.least.people} people: its reports are nearly "
             "those of single persons, and its results are worth nothing. Merge groups of fewer "
-            "than 5.",
+            f"than {SMALLEST}.",
         ),
         Sentence(
             "small",
             lambda facts: facts.least is not None and facts.least.people < SMALL,
             "The group {facts.least.name} has {facts.least.people} people: that costs them privacy "
-            "and gives hardly any result. Merge groups of fewer than 20.",
+            "and gives hardly any result. Merge groups of fewer than "
+            f"{SMALL}.",
         ),
     ),
 )
