@@ -230,22 +230,29 @@ class Peak(threading.Thread):
             self.megabytes = max(self.megabytes, total / 1e6)
 
 
+@contextmanager
+def target_in(place: Path) -> Iterator[Path]:
+    """A folder to write, which goes away with the inventory that is written beside it."""
+    with tempfile.TemporaryDirectory(dir=place) as aside:
+        yield Path(aside) / "reports"
+
+
 def measure(way: str, place: Path, rows: int) -> None:
     """Run a way on a small folder, then three times on the folder; print the figures of each."""
     folder = "reports" if way in COUNT else "answers"
     with WAYS[way]() as work:
-        work(place / f"small {folder}", place / "warm")
-        shutil.rmtree(place / "warm", ignore_errors=True)
+        with target_in(place) as target:
+            work(place / f"small {folder}", target)
         for _ in range(3):
-            before = used()
-            peak = Peak()
-            peak.start()
-            began = time.perf_counter()
-            work(place / folder, place / "target")
-            wall = time.perf_counter() - began
-            after = used()
-            peak.is_over.set()
-            shutil.rmtree(place / "target", ignore_errors=True)
+            with target_in(place) as target:
+                before = used()
+                peak = Peak()
+                peak.start()
+                began = time.perf_counter()
+                work(place / folder, target)
+                wall = time.perf_counter() - began
+                after = used()
+                peak.is_over.set()
             figures = wall, after[0] - before[0], after[1] - before[1], peak.megabytes
             print("FIGURES", json.dumps([rows, *figures]), flush=True)
 
