@@ -110,7 +110,7 @@ class SequentialTest(HasFacts):
                 code="order",
                 do="pass a list of reports; counts are for test()",
             )
-        if not isinstance(reports, Iterable):
+        if not isinstance(reports, Iterable) or getattr(reports, "shape", (1,)) == ():
             raise StatementError(
                 f"a {type(reports).__name__} is not a list of reports",
                 code="list-of-reports",

@@ -68,6 +68,8 @@ def test_what_is_refused() -> None:
         sequential.decide([[0]])
     with refused("list-of-reports"):
         sequential.decide(3)  # type: ignore[arg-type]
+    with refused("list-of-reports"):
+        sequential.decide(np.array(1.0))
     with refused("power"):
         best(FIRST, SECOND, 1.0).sequential(0.2, 0.1)
 
