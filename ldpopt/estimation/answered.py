@@ -25,7 +25,7 @@ from ldpopt.estimation.band import Band, MultiplesBand, Scales, effects_of, scal
 from ldpopt.estimation.counts import Counts, ListedSource
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.intervals import null_variances, student_quantile
-from ldpopt.estimation.sampled import Influence, ReportNoise, SampledNumbers
+from ldpopt.estimation.sampled import InfluenceValues, ReportNoise, SampledNumbers
 from ldpopt.foundation.numbers import Float
 
 ANSWERED = "answered"  # the method of such estimates
@@ -226,13 +226,13 @@ class RatioBand:
         return self.of_all.freedom
 
     @property
-    def influence(self) -> Influence | None:
+    def influence_values(self) -> InfluenceValues | None:
         """How much each person of a sample moves the ratios and the share of missing answers."""
-        if self._of_sample is None or self.of_all.influence is None:
+        if self._of_sample is None or self.of_all.influence_values is None:
             return None
         rows = np.eye(len(self.of_all.values))[list(self.missing)][: self.shown]
-        ratios = self._of_sample.influence.parts
-        last = self.of_all.influence.contrast(rows)
+        ratios = self._of_sample.influence_values.parts
+        last = self.of_all.influence_values.contrast(rows)
         parts = [
             (groups, np.concatenate([values / self._answered, share]))
             for (groups, values), (_, share) in zip(ratios, last.parts, strict=True)

@@ -12,7 +12,7 @@ import numpy as np
 from ldpopt.errors import StatementError
 from ldpopt.estimation.band import Band
 from ldpopt.estimation.intervals import interval_quantile
-from ldpopt.estimation.sampled import Influence
+from ldpopt.estimation.sampled import InfluenceValues
 from ldpopt.foundation.numbers import Float, short_repr
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ class DifferenceBand:
         """Covariance of the first with the second estimates, shape (k, k); None if they are
         independent.
         """
-        influence = self.first.influence
-        return None if influence is None else influence.covariance(self.second.influence)
+        influence = self.first.influence_values
+        return None if influence is None else influence.covariance(self.second.influence_values)
 
     @cached_property
     def _correlation(self) -> Float | float:
@@ -78,9 +78,11 @@ class DifferenceBand:
         return min(self.first.freedom, self.second.freedom)
 
     @property
-    def influence(self) -> Influence | None:
+    def influence_values(self) -> InfluenceValues | None:
         """That of the first less that of the second estimates."""
-        return self.first.influence and self.first.influence.minus(self.second.influence)
+        return self.first.influence_values and self.first.influence_values.minus(
+            self.second.influence_values
+        )
 
     @property
     def effect(self) -> None:

@@ -539,7 +539,7 @@ def cost_of_weights(estimates: Mapping[str, Estimate]) -> list[str]:
     if not effects:
         return []
     shown = f"{', '.join(effects[:SHOWN])}{', ...' if len(effects) > SHOWN else ''}"
-    is_sample = any(each.bounds.influence is not None for each in estimates.values())
+    is_sample = any(each.bounds.influence_values is not None for each in estimates.values())
     return [
         f"design effect of the {'sample' if is_sample else 'weights'}, at most: {shown} (intervals "
         "are as wide as with so many times fewer reports of equal weights"

@@ -144,7 +144,7 @@ def estimate_frequencies(
             counts, *matrices, answers=mechanism.inputs, is_exact=simultaneous and len(names) > 1
         )
         if intervals == "normal":
-            drawn = {key: getattr(band, key) for key in ("effect", "freedom", "influence")}
+            drawn = {key: getattr(band, key) for key in ("effect", "freedom", "influence_values")}
             band = NormalBand(band.values, band.errors, band.covariance, **drawn)
     else:
         band = likelihood_band(channel, counts)

@@ -17,7 +17,7 @@ from ldpopt.estimation.intervals import (
     student_quantile,
     tail,
 )
-from ldpopt.estimation.sampled import Influence, SampledNumbers
+from ldpopt.estimation.sampled import InfluenceValues, SampledNumbers
 from ldpopt.foundation.numbers import Float, require_memory
 
 
@@ -95,13 +95,13 @@ class SupportBand:
         return np.inf if self.of_sample is None else self.of_sample.freedom
 
     @property
-    def influence(self) -> Influence | None:
+    def influence_values(self) -> InfluenceValues | None:
         """How much each person of a sample moves the frequencies."""
         if self.of_sample is None:
             return None
-        influence = self.of_sample.influence
+        influence = self.of_sample.influence_values
         parts = [(groups, values / self.gap) for groups, values in influence.parts]
-        return Influence(influence.table, parts, influence.has_noise)
+        return InfluenceValues(influence.table, parts, influence.has_noise)
 
     @cached_property
     def values(self) -> Float:
