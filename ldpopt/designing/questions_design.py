@@ -13,11 +13,13 @@ import numpy as np
 from ldpopt.certificate.questions_certificate import QuestionsCertificate
 from ldpopt.designing.questions_counts import TableCounts
 from ldpopt.designing.questions_draws import SetsRandomizer
+from ldpopt.designing.questions_influence import influence_ends
 from ldpopt.designing.record import FormulaDesign
 from ldpopt.estimation.band import NormalBand, Scales, effects_of
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.fit import checked_fit
+from ldpopt.estimation.influence import Influence
 from ldpopt.estimation.intervals import norm_sub
 from ldpopt.foundation.numbers import Float
 from ldpopt.problem.prior import read_prior
@@ -88,6 +90,11 @@ class QuestionsDesign(SetsRandomizer, FormulaDesign, certificate=QuestionsCertif
     def spans(self) -> Float:
         """The factor of the table of each number."""
         return self._counts.spans
+
+    @property
+    def influence(self) -> Influence:
+        """How far one report can move each number, by the values of all reports that can occur."""
+        return Influence(self.names, *influence_ends(self._counts), self.spans)
 
     def variances(self, prior: Any = None) -> Float:
         """Variance of one respondent's value for each number, shape (k,), at a prior; default: at

@@ -26,6 +26,7 @@ from ldpopt.estimation.counts import Counts, ListedSource
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.intervals import null_variances, student_quantile
 from ldpopt.estimation.sampled import InfluenceValues, ReportNoise, SampledNumbers
+from ldpopt.estimation.sums import Sums
 from ldpopt.foundation.numbers import Float
 
 ANSWERED = "answered"  # the method of such estimates
@@ -322,26 +323,3 @@ class FollowersBand(RatioBand):
         deviations = values[self.rows] - self._ratios[:, None] * answered
         spread = deviations**2 @ (self.counts.squares / self.counts.total**2)
         return self._with_missing(np.sqrt(spread) / self._answered, self.of_all.errors)
-
-
-class Sums(ListedSource):
-    """Sums of the numbers of a source."""
-
-    wanted: Any = None
-    names: Any = None
-
-    def __init__(self, source: ListedSource, matrix: Float) -> None:
-        self.source = source
-        self.names = tuple(range(len(matrix)))
-        self.mechanism = source.mechanism
-        self.estimator = matrix @ source.estimator
-        self.wanted = matrix @ source.wanted
-
-    @property
-    def channel(self) -> Float:
-        """That of the source."""
-        return self.source.channel
-
-    def frequencies(self, counts: Counts) -> Float:
-        """Those of the source."""
-        return self.source.frequencies(counts)

@@ -300,7 +300,7 @@ class MultiplesBand:
     @property
     def influence_values(self) -> InfluenceValues | None:
         """That of the numbers, multiplied."""
-        influence_values: InfluenceValues | None = self.band.influence_values
+        influence: InfluenceValues | None = self.band.influence_values
         return influence and influence.contrast(self.matrix)
 
     def ends(self, z: Any) -> Float:

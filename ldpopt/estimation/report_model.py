@@ -35,7 +35,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.estimation.answered import ANSWERED, FollowersBand, Sums, among_answered
+from ldpopt.estimation.answered import ANSWERED, FollowersBand, among_answered
 from ldpopt.estimation.band import LikelihoodBand, NormalBand, ScoreBand
 from ldpopt.estimation.behaviors import Part, part_of
 from ldpopt.estimation.channel_counts import ChannelCoder, numbers_by_pair
@@ -52,6 +52,7 @@ from ldpopt.estimation.likelihood import (
 )
 from ldpopt.estimation.linear import inverse_of_rows
 from ldpopt.estimation.options import Reading
+from ldpopt.estimation.sums import Sums
 from ldpopt.estimation.within_channels import variances_within
 from ldpopt.foundation.labels import check_labels
 from ldpopt.foundation.numbers import Float, require_choice, require_kind, shaped_array, short_repr
@@ -207,6 +208,11 @@ class ReportModel(ListedSource):
     @cached_property
     def _planned(self) -> Stacked:
         return self.stacked(np.full(len(self.parts), 1.0))
+
+    @property
+    def blocks(self) -> list[slice]:
+        """The reports of each channel: a report stands in place of one of the same channel."""
+        return self.slices
 
     @cached_property
     def slices(self) -> list[slice]:
@@ -573,6 +579,11 @@ class Stacked(ListedSource):
     def channel(self) -> Float:
         """The stacked channel, shape (n, m)."""
         return self._channel
+
+    @property
+    def blocks(self) -> list[slice]:
+        """The reports of each channel."""
+        return self.model.slices
 
     @property
     def left_inverse(self) -> Float:

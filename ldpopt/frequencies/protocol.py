@@ -19,6 +19,7 @@ from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.exact_fit import support_p_value
 from ldpopt.estimation.fit import checked_fit
+from ldpopt.estimation.influence import Influence, influence_of_support
 from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.numbers import Float, inner_share, real_array, short_repr, whole_number
 from ldpopt.frequencies.rule import Rule
@@ -179,6 +180,13 @@ class FrequencyProtocol(Rule, ReportSource):
     def spans(self) -> Float:
         """1 for each label, since the numbers are shares."""
         return np.ones(len(self.inputs))
+
+    @property
+    def influence(self) -> Influence:
+        """How far one report can move each frequency: it raises one by :math:`(1 - q) / (p - q)`
+        people, and lowers one by :math:`p / (p - q)`.
+        """
+        return influence_of_support(self.names, self.p, self.q)
 
     def p_value(self, counts: Counts) -> float:
         """Bound on the probability of a share of supporting reports as far outside ``[q, p]``: the

@@ -25,6 +25,7 @@ from ldpopt.estimation.counts import Counts, MechanismSource, ReportSource
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.exact_fit import support_p_value
 from ldpopt.estimation.fit import checked_fit
+from ldpopt.estimation.influence import Influence, influence_of_support
 from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.estimation.reports import report_weights
 from ldpopt.estimation.sampled import SampledNumbers
@@ -331,6 +332,19 @@ class YesNoPatterns(ReportSource):
         """The largest minus the least possible value of each share, which is 1."""
         return np.ones(len(self.names))
 
+    @property
+    def influence(self) -> Influence:
+        """How far one report can move each share: by that of the answers that are named, times the
+        questions over those in a report, since forgers choose which questions they name.
+        """
+        factor = self.pattern.questions / self.size
+        return self.influence_of_named(self.names).times(factor)
+
+    def influence_of_named(self, names: Sequence[Hashable]) -> Influence:
+        """How far one report that names a question can move the shares among such reports."""
+        miss = (1 - self.pattern.bias) / 2
+        return influence_of_support(names, 1 - miss, miss)
+
     def p_value(self, counts: Counts) -> float:
         """Bound on the probability of shares of answers as far outside ``[1 - p, p]``: the exact
         one of the furthest question, times their number.
@@ -457,6 +471,16 @@ class PairOfAnswers(MechanismSource):
     def randomizer(self) -> Randomizer:
         """What drew the reports."""
         return self.patterns
+
+    @property
+    def influence(self) -> Influence:
+        """That of the reports that name both questions, of which forgers choose theirs: times all
+        pairs of questions over those in a report.
+        """
+        pairs, named = (
+            size * (size - 1) for size in (self.patterns.pattern.questions, self.patterns.size)
+        )
+        return super().influence.times(pairs / named)
 
     def in_table(self, reports: Any) -> tuple[Any, Any]:
         """Pairs of answers in reports of shape (N, s), of those that name an answer to both."""

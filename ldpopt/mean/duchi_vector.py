@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ldpopt.auditing.divergence import Audit
 from ldpopt.errors import StatementError
 from ldpopt.estimation.estimate import Estimate
+from ldpopt.estimation.influence import Influence
 from ldpopt.estimation.intervals import normal_quantile
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, whole_number
@@ -122,6 +123,11 @@ class DuchiVector(VectorProtocol):
             float(confidence),
             repr(self),
         )
+
+    @property
+    def influence(self) -> Influence:
+        """How far one report in place of a true one can move each mean: by a sign."""
+        return self._influence_of((-self.size, self.size), range(self.attributes))
 
     def audit(self) -> Audit:
         """Return the true privacy of the whole report, in closed form."""

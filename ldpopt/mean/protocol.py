@@ -4,7 +4,7 @@ variance and privacy.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ldpopt.auditing.audits import Audit, Verdict, Witness
 from ldpopt.errors import StatementError
 from ldpopt.estimation.estimate import Estimate
+from ldpopt.estimation.influence import Influence
 from ldpopt.estimation.intervals import normal_quantile
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, quoted, real_array, whole_number
@@ -79,6 +80,21 @@ class MeanProtocol(ABC):
     @abstractmethod
     def audit(self) -> Audit:
         """Return the true privacy of one user's report."""
+
+    @property
+    @abstractmethod
+    def influence(self) -> Influence:
+        """How far one report in place of a true one can move each mean, in the unit of the data;
+        infinite if reports are unbounded.
+        """
+
+    def _influence_of(self, ends: tuple[float, float], names: Sequence[Any]) -> Influence:
+        """The influence of values of a report between two ends, on the natural scale, on means."""
+        low, high = self.domain
+        least, most = (float(self._to_data_unit(end)) for end in ends)
+        each = (most - low, high - least, high - low)
+        raises, lowers, spans = (np.full(len(names), by) for by in each)
+        return Influence(tuple(names), raises, lowers, spans)
 
     def variance(self, x: ArrayLike) -> Any:
         """Variance of one user's unbiased contribution to the mean, at answers ``x``, in their
@@ -257,6 +273,14 @@ class NumberProtocol(MeanProtocol):
         return Estimate(
             np.array([value]), np.array([error]), len(array), float(confidence), type(self).__name__
         )
+
+    @property
+    def influence(self) -> Influence:
+        """How far one report in place of a true one can move the mean: by the ends of
+        `report_range`.
+        """
+        ends = sorted((end - self.offset) / self.slope for end in self.report_range)
+        return self._influence_of((ends[0], ends[1]), ["mean"])
 
     def audit(self) -> Audit:
         """Return the true two-sided privacy of the draws, over all pairs of answers and all events,

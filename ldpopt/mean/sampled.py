@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ldpopt.auditing.divergence import Audit
 from ldpopt.errors import StatementError
 from ldpopt.estimation.estimate import Estimate
+from ldpopt.estimation.influence import Influence
 from ldpopt.estimation.intervals import normal_quantile
 from ldpopt.foundation.budget import budget_above, decimal_of
 from ldpopt.foundation.numbers import Float, require_choice, require_kind, whole_number
@@ -175,6 +176,26 @@ class Sampled(VectorProtocol):
             )
         values, error = self._to_data_unit((means - offset) / slope), self._unit * error
         return Estimate(values, error, n, float(confidence), f"{self.method}, {self.protocol!r}")
+
+    @property
+    def influence(self) -> Influence:
+        """How far one report in place of a true one can move each mean.
+
+        Forgers choose the attributes that they report. By the ratio they have ``m / k`` times their
+        share among the reports of an attribute; by Horvitz-Thompson a report that counts ``m / k``
+        times, or as 0.
+        """
+        names = range(self.attributes)
+        times = self.attributes / self.chosen
+        alone = self.protocol
+        if self.method == "ratio":
+            one = alone.influence
+            every = (one.raises, one.lowers, one.spans)
+            raises, lowers, spans = (np.repeat(each, self.attributes) for each in every)
+            return Influence(tuple(names), raises, lowers, spans).times(times)
+        sums = [times * end for end in alone.report_range] + [0.0] * (times > 1)
+        values = sorted((end - alone.offset) / alone.slope for end in sums)
+        return self._influence_of((values[0], values[-1]), names)
 
     def audit(self) -> Audit:
         """Return the true privacy of one user's report, for users who may differ in all attributes.

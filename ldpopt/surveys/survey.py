@@ -8,6 +8,7 @@ from typing import Any, Literal
 from ldpopt.accounting.curve import PrivacyCurve
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
+from ldpopt.estimation.influence import Influence
 from ldpopt.estimation.options import Reading
 from ldpopt.estimation.planning import Precision
 from ldpopt.estimation.regression.problem import Kind
@@ -27,6 +28,7 @@ from ldpopt.surveys.estimates import (
 )
 from ldpopt.surveys.files import read_survey_file, write_survey_file
 from ldpopt.surveys.form import form_of, require_form_of
+from ldpopt.surveys.influence import influence_of_question
 from ldpopt.surveys.overview import facts_of
 from ldpopt.surveys.pair_estimates import estimate_pair, independence_of
 from ldpopt.surveys.precision import precision_of
@@ -257,6 +259,39 @@ class Survey(Questionnaire, Described):
         variance of ``(v_a - t v_D) / D`` with the values ``v`` of one report.
         """
         return precision_of(self, name, confidence, prior, others)
+
+    def influence(self, name: str) -> Influence:
+        """How far one report in place of a true one can move each number of a question, among all
+        people.
+
+        Where a device draws the question, forgers choose it: of ``d`` questions of which one is
+        drawn, a share of liars among all people may be ``d`` times that share among the reports of
+        one question, and so may the influence.
+
+        Parameters
+        ----------
+        name : str
+            The question.
+
+        Returns
+        -------
+        Influence
+            Of the numbers that `estimate` shows, with the share of missing answers.
+
+        Raises
+        ------
+        StatementError
+            If the question is unknown, or its reports do not show the frequencies of all answers.
+
+        Examples
+        --------
+        >>> import ldpopt
+        >>> coin = ldpopt.Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+        >>> drawn = Survey({"smokes": coin, "drinks": coin}, scheme="one_question")
+        >>> round(drawn.influence("smokes").largest, 6)
+        3.0
+        """
+        return influence_of_question(self, name)
 
     def privatize(
         self,
