@@ -27,10 +27,12 @@ from ldpopt.estimation.counts import Counts, read_rows
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.influence import Influence, influence_of_support
 from ldpopt.estimation.intervals import norm_sub
+from ldpopt.estimation.liars import read_liars, widened
 from ldpopt.foundation.display import Facts
 from ldpopt.foundation.numbers import Float, frozen, shaped_array, whole_number
 from ldpopt.frequencies.linear_hash import NEAR, LinearHash
 from ldpopt.frequencies.subset_selection import SubsetSelection
+from ldpopt.frequencies.support import ScaledBand
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import Random
 from ldpopt.tables.coding import Missing
@@ -265,18 +267,15 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
         simultaneous: bool = False,
         check_fit: bool = True,
         weights: Any = None,
+        liars: float = 0.0,
     ) -> Estimate:
         """Estimate the workload from reports or `Counts`, without bias; see `Design.estimate`."""
+        liars = read_liars(liars)
         options: dict[str, Any] = {"simultaneous": simultaneous, "check_fit": check_fit}
         frequencies = self.protocol.estimate(reports, confidence, weights=weights, **options)
         unit = self.workload.unit or 1.0
-        made: dict[str, Any] = {
-            "values": unit * frequencies.values,
-            "std_error": abs(unit) * frequencies.std_error,
-        }
-        made |= {
-            "interval": np.sort(unit * frequencies.interval, axis=1),
-            "labels": self.workload.names,
-        }
-        made["is_distribution"] = unit == 1
-        return replace(frequencies, **made, method="design", covariance=None)
+        band = frequencies.bounds if unit == 1 else ScaledBand(frequencies.bounds, unit)
+        made: dict[str, Any] = {"values": band.values, "std_error": band.errors, "band": band}
+        made |= {"is_distribution": unit == 1, "labels": self.workload.names}
+        estimate = replace(frequencies, **made, method="design", covariance=None)
+        return widened(estimate.at(confidence), liars, lambda: self.influence.each)

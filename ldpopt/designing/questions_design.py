@@ -21,6 +21,7 @@ from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.influence import Influence
 from ldpopt.estimation.intervals import norm_sub
+from ldpopt.estimation.liars import read_liars, widened
 from ldpopt.foundation.numbers import Float
 from ldpopt.problem.prior import read_prior
 from ldpopt.tables.coding import Missing
@@ -121,12 +122,14 @@ class QuestionsDesign(SetsRandomizer, FormulaDesign, certificate=QuestionsCertif
         simultaneous: bool = False,
         check_fit: bool = True,
         weights: Any = None,
+        liars: float = 0.0,
     ) -> Estimate:
         """Estimate the workload from reports or `Counts`, without bias; see `Design.estimate`.
 
         Standard errors are those at the nearest shares of each table; intervals are normal ones,
         with weights never shorter than for weights that are unrelated to the answers.
         """
+        liars = read_liars(liars)
         counts = Counts.of(self, reports, weights=weights).require_some()
         fit = checked_fit(self, counts, check_fit)
         tables = self._counts.estimates(counts)
@@ -142,7 +145,7 @@ class QuestionsDesign(SetsRandomizer, FormulaDesign, certificate=QuestionsCertif
             scales = Scales.of(counts, effects_of(squares, variances, self.spans**2))
         effect = scales.design_effects(counts, len(values))
         errors, spread = (np.sqrt(variances * scale) for scale in (scales.error, scales.interval))
-        return Estimate.of_band(
+        estimate = Estimate.of_band(
             NormalBand(values, errors, None, spread, effect=effect),
             counts,
             confidence,
@@ -152,3 +155,4 @@ class QuestionsDesign(SetsRandomizer, FormulaDesign, certificate=QuestionsCertif
             fit=fit,
             is_distribution=[factor for _, factor in self._counts.tables] == [1],
         )
+        return widened(estimate, liars, lambda: self.influence.each)

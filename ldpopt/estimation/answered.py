@@ -25,6 +25,7 @@ from ldpopt.estimation.band import Band, MultiplesBand, Scales, effects_of, scal
 from ldpopt.estimation.counts import Counts, ListedSource
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.intervals import null_variances, student_quantile
+from ldpopt.estimation.liars import LiarsBand, plain_band, share_of_liars
 from ldpopt.estimation.sampled import InfluenceValues, ReportNoise, SampledNumbers
 from ldpopt.estimation.sums import Sums
 from ldpopt.foundation.numbers import Float
@@ -266,9 +267,27 @@ class RatioBand:
         wanted = self.source.wanted[self.rows] - t[:, None] * (1 - self._is_missing)
         return null_variances(wanted, second, self._frequencies)
 
+    @property
+    def liars(self) -> float:
+        """The share of liars for which the intervals are widened."""
+        return share_of_liars(self.of_all)
+
+    @property
+    def plain(self) -> RatioBand:
+        """The same of reports that are all true."""
+        return replace(self, of_all=plain_band(self.of_all)) if self.liars else self
+
+    def _moved_by_liars(self, t: Float) -> Float | float:
+        """By how much liars can move the estimates of ``a - t (1 - f)``, shape (k,)."""
+        if not isinstance(self.of_all, LiarsBand):
+            return 0.0
+        influence = self.source.ratio_influence(self.rows, list(self.missing), t)
+        return np.asarray(self.of_all.share * influence)
+
     def ends(self, z: Any) -> Float:
         """Ends of the score intervals, shape (k, 2), by bisection, and those of the shares of
-        people without an answer.
+        people without an answer; for liars an interval has all ``t`` that they can have moved to
+        one of those that true reports would not contradict.
         """
         low, high = self.possible[: len(self.rows)].T
         span = high - low
@@ -282,8 +301,9 @@ class RatioBand:
         for _ in range(STEPS if self._answered > 0 else 0):
             middle = (near + far) / 2
             spread = np.stack([self._scales.interval * self._variances(side) for side in middle])
-            distance = (self._numbers - middle * self._answered) ** 2
-            is_out = distance > quantile * quantile * spread
+            moved = np.stack([self._moved_by_liars(side) + np.zeros(len(side)) for side in middle])
+            distance = np.abs(self._numbers - middle * self._answered) - moved
+            is_out = np.maximum(distance, 0.0) ** 2 > quantile * quantile * spread
             near = np.where(is_out, near, middle)
             far = np.where(is_out, middle, far)
         return self._with_missing(far.T, self.of_all.ends(of_all))

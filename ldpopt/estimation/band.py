@@ -303,6 +303,16 @@ class MultiplesBand:
         influence: InfluenceValues | None = self.band.influence_values
         return influence and influence.contrast(self.matrix)
 
+    @property
+    def liars(self) -> float:
+        """The share of liars for which the intervals are widened."""
+        return float(getattr(self.band, "liars", 0.0))
+
+    @property
+    def plain(self) -> "MultiplesBand":
+        """The same of reports that are all true."""
+        return replace(self, band=getattr(self.band, "plain", self.band)) if self.liars else self
+
     def ends(self, z: Any) -> Float:
         """The ends of the numbers' intervals, multiplied."""
         place = np.abs(self.matrix).argmax(axis=1)

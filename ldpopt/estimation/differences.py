@@ -12,6 +12,7 @@ import numpy as np
 from ldpopt.errors import StatementError
 from ldpopt.estimation.band import Band
 from ldpopt.estimation.intervals import interval_quantile
+from ldpopt.estimation.liars import plain_band, share_of_liars
 from ldpopt.estimation.sampled import InfluenceValues
 from ldpopt.foundation.numbers import Float, short_repr
 
@@ -94,8 +95,31 @@ class DifferenceBand:
         """The least and the largest difference, shape (k, 2)."""
         return np.asarray(self.first.possible) - np.asarray(self.second.possible)[..., ::-1]
 
+    @property
+    def liars(self) -> float:
+        """The share of liars in each of both groups for which intervals are widened, the larger
+        one.
+        """
+        return max(share_of_liars(self.first), share_of_liars(self.second))
+
+    @property
+    def plain(self) -> DifferenceBand:
+        """The same of reports that are all true."""
+        if not self.liars:
+            return self
+        return DifferenceBand(plain_band(self.first), plain_band(self.second))
+
     def ends(self, z: Any) -> Float:
-        """Ends by square and add, shape (k, 2)."""
+        """Ends by square and add, shape (k, 2); what liars can do to both estimates adds up."""
+        if not self.liars:
+            return self._plain_ends(z)
+        first, second = (
+            np.abs(band.ends(z) - plain_band(band).ends(z)) for band in (self.first, self.second)
+        )
+        return self.plain._plain_ends(z) + (first + second[:, ::-1]) * np.array([-1.0, 1.0])
+
+    def _plain_ends(self, z: Any) -> Float:
+        """Ends of reports that are all true."""
         below, above = _distances(self.first, z)
         below_second, above_second = _distances(self.second, z)
         return np.stack(

@@ -45,6 +45,7 @@ from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.identified import require_shown
 from ldpopt.estimation.intervals import norm_sub
 from ldpopt.estimation.inversion import likelihood_band, require_possible
+from ldpopt.estimation.liars import read_liars, widened
 from ldpopt.estimation.likelihood import (
     divergence_bound,
     likelihood_p_value,
@@ -384,6 +385,7 @@ class ReportModel(ListedSource):
         simultaneous: bool = False,
         check_fit: bool = True,
         followers: bool = False,
+        liars: float = 0.0,
     ) -> Estimate:
         r"""Estimate the shares of the answers and of the behaviors.
 
@@ -415,6 +417,9 @@ class ReportModel(ListedSource):
         followers : bool
             Whether answers are shares among those who follow the rule; the last number is then the
             share of all behaviors. Default: ``False``.
+        liars : float
+            Share of the weight of people who may have sent anything, without being one of the
+            behaviors; see `estimate_frequencies`. Default: ``0.0``.
 
         Returns
         -------
@@ -431,6 +436,7 @@ class ReportModel(ListedSource):
         O(n^2 m) time for ``m`` pairs of channel and report.
         """
         require_choice(method, ("inversion", "maximum_likelihood"), "method")
+        reading = Reading(confidence, simultaneous, check_fit, read_liars(liars, method))
         counts = Counts.of(self, reports, column=column, weights=weights, missing=missing)
         counts.require_some()
         source = self.at(counts)
@@ -439,7 +445,6 @@ class ReportModel(ListedSource):
         require_shown(
             source.left_inverse, source.channel, source.wanted, self.names, 1 / counts.scale
         )
-        reading = Reading(confidence, simultaneous, check_fit)
         if method == "inversion":
             estimates = self._inverted(source, counts, reading, fit)
             return self._among_followers(estimates, source, counts) if followers else estimates
@@ -468,7 +473,7 @@ class ReportModel(ListedSource):
             inverse=source.left_inverse,
             is_chosen=not self.assigned and len(self.parts) > 1,
         )
-        return Estimate.of_band(
+        estimate = Estimate.of_band(
             band,
             counts,
             reading.confidence,
@@ -477,6 +482,7 @@ class ReportModel(ListedSource):
             fit=fit,
             is_distribution=True,
         )
+        return widened(estimate, reading.liars, lambda: source.reach)
 
     def _likely(
         self,

@@ -15,6 +15,7 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.influence import Influence
 from ldpopt.estimation.intervals import normal_quantile
+from ldpopt.estimation.liars import read_liars, widened
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, quoted, real_array, whole_number
 from ldpopt.mechanism.exact_draws import Source
@@ -74,7 +75,7 @@ class MeanProtocol(ABC):
         """Draw the reports of all users."""
 
     @abstractmethod
-    def estimate(self, reports: Any, confidence: float = 0.95) -> Estimate:
+    def estimate(self, reports: Any, confidence: float = 0.95, *, liars: float = 0.0) -> Estimate:
         """Estimate the mean of the answers."""
 
     @abstractmethod
@@ -240,7 +241,9 @@ class NumberProtocol(MeanProtocol):
         parts = [answers[part] for part in chunks(len(answers))] or [answers]
         return np.concatenate([self._randomize(part, source) for part in parts])
 
-    def estimate(self, reports: ArrayLike, confidence: float = 0.95) -> Estimate:
+    def estimate(
+        self, reports: ArrayLike, confidence: float = 0.95, *, liars: float = 0.0
+    ) -> Estimate:
         r"""Estimate the mean answer from the reports, without bias.
 
         .. math:: \hat\mu = (\bar r - o) / s, \qquad
@@ -252,6 +255,9 @@ class NumberProtocol(MeanProtocol):
             What `privatize` returned, ``N >= 1``.
         confidence : float
             Coverage of the normal interval, ``0 < confidence < 1``; default: ``0.95``.
+        liars : float
+            Share of people who may have sent anything, ``0 <= liars < 1``: the interval is widened
+            by what they can do, see `Influence`. Default: ``0.0``.
 
         Returns
         -------
@@ -264,15 +270,17 @@ class NumberProtocol(MeanProtocol):
         by their variance. If all reports are equal, the worst case is used.
         """
         normal_quantile(confidence)
+        liars = read_liars(liars)
         array = self._read_reports(reports)
         sample_variance = (
             float(array.var(ddof=1)) * (self._unit / self.slope) ** 2 if len(array) > 1 else 0.0
         )
         error = math.sqrt((sample_variance or self.worst_case_variance) / len(array))
         value = self._to_data_unit((float(array.mean()) - self.offset) / self.slope)
-        return Estimate(
+        estimate = Estimate(
             np.array([value]), np.array([error]), len(array), float(confidence), type(self).__name__
         )
+        return widened(estimate, liars, lambda: self.influence.each)
 
     @property
     def influence(self) -> Influence:

@@ -13,6 +13,7 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.influence import Influence
 from ldpopt.estimation.intervals import normal_quantile
+from ldpopt.estimation.liars import read_liars, widened
 from ldpopt.foundation.budget import budget_above, decimal_of
 from ldpopt.foundation.numbers import Float, require_choice, require_kind, whole_number
 from ldpopt.mean.protocol import NumberProtocol, VectorProtocol
@@ -126,7 +127,9 @@ class Sampled(VectorProtocol):
             columns.append(drawn)
         return np.stack(columns, axis=1)
 
-    def estimate(self, reports: NDArray[Any], confidence: float = 0.95) -> Estimate:
+    def estimate(
+        self, reports: NDArray[Any], confidence: float = 0.95, *, liars: float = 0.0
+    ) -> Estimate:
         """Estimate the mean of each attribute from what `privatize` returned.
 
         Arguments are those of `NumberProtocol.estimate`. The ``m`` values have sample standard
@@ -134,6 +137,7 @@ class Sampled(VectorProtocol):
         attribute without reports is nan.
         """
         normal_quantile(confidence)
+        liars = read_liars(liars)
         array = np.asarray(reports)
         if array.dtype.names is None or not {"attribute", "report"} <= set(array.dtype.names):
             problem = "the reports have no fields 'attribute' and 'report'"
@@ -148,6 +152,7 @@ class Sampled(VectorProtocol):
             raise StatementError(
                 problem, code="attribute", do="pass what privatize of this protocol returned"
             )
+        self._require_distinct(attribute.reshape(array.shape))
         n = len(array)
         m = self.attributes
         slope = self.protocol.slope
@@ -175,7 +180,24 @@ class Sampled(VectorProtocol):
                 np.where(spread > 0, spread, self.worst_case_variance / (n * self._unit**2))
             )
         values, error = self._to_data_unit((means - offset) / slope), self._unit * error
-        return Estimate(values, error, n, float(confidence), f"{self.method}, {self.protocol!r}")
+        estimate = Estimate(
+            values, error, n, float(confidence), f"{self.method}, {self.protocol!r}"
+        )
+        if self.method != "ratio":
+            return widened(estimate, liars, lambda: self.influence.each)
+        # all liars may report the attribute; nothing is known of one without reports
+        times = n / np.maximum(counts, 1)
+        alone = self.protocol.influence
+        return widened(estimate, liars, lambda: np.repeat(alone.each, m), times=times)
+
+    def _require_distinct(self, attribute: NDArray[np.int64]) -> None:
+        """Refuse a person who reports an attribute twice, shape (N,) or (N, k)."""
+        if attribute.ndim == 2 and (np.diff(np.sort(attribute, axis=1), axis=1) == 0).any():
+            raise StatementError(
+                "a person reports the same attribute twice",
+                code="attribute-twice",
+                do="pass what privatize of this protocol returned",
+            )
 
     @property
     def influence(self) -> Influence:

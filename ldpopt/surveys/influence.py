@@ -18,13 +18,4 @@ def influence_of_question(survey: Questionnaire, name: str) -> Influence:
         factor = source.pattern.questions / source.size
         return source.influence_of_named(source.questions[name]).times(factor)
     influence: Influence = source.influence
-    return influence.times(times_drawn(survey))
-
-
-def times_drawn(survey: Questionnaire) -> float:
-    """How many times their share liars can have among the reports of one question: they choose
-    which one is drawn, unless every person has a report in every column.
-    """
-    if survey.one_question is None or survey.has_all_reports:
-        return 1.0
-    return float(survey.one_question.count)
+    return influence.times(survey.times_drawn)

@@ -9,6 +9,7 @@ from ldpopt.accounting.curve import PrivacyCurve
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.influence import Influence
+from ldpopt.estimation.liars import read_liars
 from ldpopt.estimation.options import Reading
 from ldpopt.estimation.planning import Precision
 from ldpopt.estimation.regression.problem import Kind
@@ -390,6 +391,7 @@ class Survey(Questionnaire, Described):
         simultaneous: bool = False,
         check_fit: bool = True,
         followers: bool = False,
+        liars: float = 0.0,
     ) -> SurveyEstimate:
         r"""Estimate every question: frequencies of the answers, or the numbers that a design is
         for.
@@ -426,6 +428,11 @@ class Survey(Questionnaire, Described):
         followers : bool
             Whether the shares of questions with behaviors are among those who follow the rule; see
             `ReportModel.estimate`. Default: ``False``.
+        liars : float
+            Share of people who may have sent anything, of the weight of each group: intervals are
+            widened by what they can do, see `influence`. All of them may be in one group, and where
+            one question is drawn have drawn the same; a difference of groups is widened for both.
+            Default: ``0.0``.
 
         Returns
         -------
@@ -451,7 +458,7 @@ class Survey(Questionnaire, Described):
         >>> Survey({"q": coin}).estimate(reports, sample=classes)["q"].std_error.round(3)
         array([0.422, 0.422])
         """
-        reading = Reading(confidence, simultaneous, check_fit)
+        reading = Reading(confidence, simultaneous, check_fit, read_liars(liars))
         require_form_of(self, table)
         return estimate_survey(self, table, weights, by, reading, sample, followers)
 
@@ -463,9 +470,10 @@ class Survey(Questionnaire, Described):
         *,
         simultaneous: bool = False,
         check_fit: bool = True,
+        liars: float = 0.0,
     ) -> Estimate:
         """Estimate one question from the counts of its reports; see `estimate`."""
-        reading = Reading(confidence, simultaneous, check_fit)
+        reading = Reading(confidence, simultaneous, check_fit, read_liars(liars))
         return estimate_question(self, name, counts, reading)
 
     def estimate_pair(
@@ -478,6 +486,7 @@ class Survey(Questionnaire, Described):
         confidence: float = 0.95,
         simultaneous: bool = False,
         check_fit: bool = True,
+        liars: float = 0.0,
     ) -> Estimate:
         """Estimate the table of two questions: the share of each pair of answers.
 
@@ -493,8 +502,8 @@ class Survey(Questionnaire, Described):
             The questions.
         weights : array_like, Series or column name, optional
             As in `estimate`, also what follows; default: those of the survey, else all 1.
-        confidence, simultaneous, check_fit : float and bool
-            Default: ``0.95`` and ``False`` and ``True``.
+        confidence, simultaneous, check_fit, liars : float and bool
+            Default: ``0.95`` and ``False`` and ``True`` and ``0.0``.
 
         Returns
         -------
@@ -519,7 +528,7 @@ class Survey(Questionnaire, Described):
         >>> (survey.estimate_pair(reports, "a", "b").values > 0.3).tolist()
         [True, False, True, False]
         """
-        reading = Reading(confidence, simultaneous, check_fit)
+        reading = Reading(confidence, simultaneous, check_fit, read_liars(liars))
         require_form_of(self, table)
         return estimate_pair(self, table, (name, other), weights, reading)
 

@@ -219,6 +219,7 @@ class TickShares(ReportSource):
             interval=both.interval[1::2],
             labels=self.names,
             is_distribution=False,
+            band=both.bounds.contrast(np.eye(len(both.values))[1::2]),
             effect=None if both.effect is None else both.effect[1::2],
         )
 
