@@ -116,7 +116,8 @@ class DifferenceBand:
         first, second = (
             np.abs(band.ends(z) - plain_band(band).ends(z)) for band in (self.first, self.second)
         )
-        return self.plain._plain_ends(z) + (first + second[:, ::-1]) * np.array([-1.0, 1.0])
+        moved = (first + second[:, ::-1]) * np.array([-1.0, 1.0])
+        return np.asarray(self.plain._plain_ends(z) + moved)
 
     def _plain_ends(self, z: Any) -> Float:
         """Ends of reports that are all true."""

@@ -164,7 +164,7 @@ def stated(estimate: E, liars: float) -> E:
     """
     if not liars:
         return estimate
-    return replace(estimate, band=_stated(estimate.bounds, liars))  # type: ignore[no-any-return]
+    return replace(estimate, band=_stated(estimate.bounds, liars))
 
 
 def _stated(band: Any, liars: float) -> Any:

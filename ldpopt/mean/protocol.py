@@ -264,6 +264,12 @@ class NumberProtocol(MeanProtocol):
         Estimate
             ``values`` of shape (1,), in the unit of the answers, not clipped to the domain.
 
+        Raises
+        ------
+        StatementError
+            If the protocol cannot produce the reports, the confidence or the share of liars does
+            not fit, or reports are unbounded and liars are counted on.
+
         Notes
         -----
         The standard error is right for answers drawn at random. For fixed answers it is too large

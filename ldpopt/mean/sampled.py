@@ -135,24 +135,17 @@ class Sampled(VectorProtocol):
         Arguments are those of `NumberProtocol.estimate`. The ``m`` values have sample standard
         errors, that of the worst case if all reports of an attribute are equal. With the ratio, an
         attribute without reports is nan.
+
+        Raises
+        ------
+        StatementError
+            If the protocol cannot produce the reports, or its own are unbounded and liars are
+            counted on.
         """
         normal_quantile(confidence)
         liars = read_liars(liars)
         array = np.asarray(reports)
-        if array.dtype.names is None or not {"attribute", "report"} <= set(array.dtype.names):
-            problem = "the reports have no fields 'attribute' and 'report'"
-            raise StatementError(problem, code="fields", do="pass what privatize returned")
-        values = self.protocol._read_reports(array["report"].reshape(-1))
-        attribute = array["attribute"].reshape(-1).astype(np.int64)
-        if attribute.min() < 0 or attribute.max() >= self.attributes:
-            bad = int(attribute[(attribute < 0) | (attribute >= self.attributes)][0])
-            problem = (
-                f"a report names the attribute {bad}, which is not in 0 .. {self.attributes - 1}"
-            )
-            raise StatementError(
-                problem, code="attribute", do="pass what privatize of this protocol returned"
-            )
-        self._require_distinct(attribute.reshape(array.shape))
+        values, attribute = self._read(array)
         n = len(array)
         m = self.attributes
         slope = self.protocol.slope
@@ -187,17 +180,32 @@ class Sampled(VectorProtocol):
             return widened(estimate, liars, lambda: self.influence.each)
         # all liars may report the attribute; nothing is known of one without reports
         times = n / np.maximum(counts, 1)
-        alone = self.protocol.influence
-        return widened(estimate, liars, lambda: np.repeat(alone.each, m), times=times)
+        each = self.protocol.influence.each
+        return widened(estimate, liars, lambda: np.repeat(each, m), times=times)
 
-    def _require_distinct(self, attribute: NDArray[np.int64]) -> None:
-        """Refuse a person who reports an attribute twice, shape (N,) or (N, k)."""
-        if attribute.ndim == 2 and (np.diff(np.sort(attribute, axis=1), axis=1) == 0).any():
+    def _read(self, array: NDArray[Any]) -> tuple[Float, NDArray[np.int64]]:
+        """The reports, and the attribute that each is of; other arrays are refused."""
+        if array.dtype.names is None or not {"attribute", "report"} <= set(array.dtype.names):
+            problem = "the reports have no fields 'attribute' and 'report'"
+            raise StatementError(problem, code="fields", do="pass what privatize returned")
+        values = self.protocol._read_reports(array["report"].reshape(-1))
+        attribute = array["attribute"].reshape(-1).astype(np.int64)
+        if attribute.min() < 0 or attribute.max() >= self.attributes:
+            bad = int(attribute[(attribute < 0) | (attribute >= self.attributes)][0])
+            problem = (
+                f"a report names the attribute {bad}, which is not in 0 .. {self.attributes - 1}"
+            )
+            raise StatementError(
+                problem, code="attribute", do="pass what privatize of this protocol returned"
+            )
+        rows = np.sort(attribute.reshape(len(array), -1), axis=1)
+        if (np.diff(rows, axis=1) == 0).any():
             raise StatementError(
                 "a person reports the same attribute twice",
                 code="attribute-twice",
                 do="pass what privatize of this protocol returned",
             )
+        return values, attribute
 
     @property
     def influence(self) -> Influence:
