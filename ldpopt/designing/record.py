@@ -88,6 +88,7 @@ class ProvedDesign(ReportSource, HasFacts):
                 f"{self.certificate.reports.removesuffix(' reports')}, {design.bits:,} bits",
             ),
             ("audit", self.certificate.audit.numbers_text()),
+            *([("influence", self.influence.sentence)] if not self.certificate.flaws else []),
             "(variances of one respondent's values, summed over the numbers; divide by the number "
             "of respondents)",
         ]

@@ -15,6 +15,7 @@ are in several channels, a report stands in place of one of the same channel. Th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,8 +25,10 @@ import numpy as np
 from ldpopt.errors import StatementError
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
 from ldpopt.foundation.numbers import Float, frozen, listed_items, shaped_array
+from ldpopt.foundation.sentences import above_text
 
 SHOWN = 10  # numbers in a summary
+ROUNDING = 1e-9  # share of a number that is the rounding of floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +58,7 @@ class Influence(HasFacts):
     >>> from ldpopt import Mechanism
     >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
     >>> coin.influence.raises.round(6), coin.influence.sentence
-    (array([1.5, 1.5]), 'a false report counts as up to 1.50 people')
+    (array([1.5, 1.5]), 'a false report counts as up to 1.5 people')
     """
 
     names: tuple[Hashable, ...]
@@ -100,12 +103,17 @@ class Influence(HasFacts):
         return np.divide(self.each, self.spans, out=np.zeros(len(self.names)), where=self.spans > 0)
 
     @property
+    def most_people(self) -> float:
+        """As how many people who tell the truth one report counts at most."""
+        return float(self.in_people.max(initial=0.0))
+
+    @property
     def sentence(self) -> str:
         """As how many people a false report counts, in words."""
-        people = float(self.in_people.max(initial=0.0))
+        people = self.most_people
         if people == np.inf:
             return "a false report can move the estimate by any amount"
-        return f"a false report counts as up to {people:.2f} people"
+        return f"a false report counts as up to {people_text(people)} people"
 
     def times(self, factor: float) -> Influence:
         """That of people who take so many times the share of these reports that they have of all
@@ -122,6 +130,20 @@ class Influence(HasFacts):
         if len(rows) > SHOWN:
             parts.append(f"and {len(rows) - SHOWN:,} more numbers, the largest {self.largest:.5g}")
         return Facts(f"influence: {self.sentence}", parts)
+
+
+def least_in_people(epsilon: float) -> float:
+    r"""The least influence of a report in people, :math:`(1 + \coth(\epsilon / 2)) / 2`: of every
+    private mechanism and unbiased estimator of a number that depends on the answers.
+    """
+    if not epsilon > 0:
+        return math.inf
+    return (1 + 1 / math.tanh(epsilon / 2)) / 2
+
+
+def people_text(people: float) -> str:
+    """A number of people with three digits, rounded up but for the rounding of floats."""
+    return "any number of" if people == np.inf else above_text(people * (1 - ROUNDING), 3)
 
 
 @dataclass(frozen=True, eq=False)

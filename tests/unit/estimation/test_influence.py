@@ -231,5 +231,5 @@ def test_numbers_that_are_no_influence_are_refused():
     made = Influence(("a", "b"), [2.0, 0.0], [1.0, 0.0], [4.0, 0.0])
     assert made.in_people.tolist() == [0.5, 0.0]
     assert made.largest == 2.0
-    assert "0.50 people" in made.summary()
+    assert "0.5 people" in made.summary()
     assert made.times(3).raises.tolist() == [6.0, 0.0]
