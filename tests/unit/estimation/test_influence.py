@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from ldpopt import (
     mean,
 )
 from ldpopt.designing.questions_design import QuestionsDesign
+from ldpopt.estimation.influence import least_in_people
 from ldpopt.estimation.sums import Sums
 from ldpopt.frequencies.protocol import FrequencyProtocol
 from ldpopt.mean.protocol import NumberProtocol
@@ -165,6 +167,81 @@ def test_a_report_stands_in_place_of_one_of_the_same_channel():
     assert model.influence.names == ("no", "yes", "cheater")
     one = ReportModel(plain)
     assert one.influence.raises == pytest.approx(plain.influence.raises)
+
+
+def test_liars_move_the_estimate_by_their_share_of_the_influence():
+    best = design(Workload.prefix(range(4)), PureLDP(1.0))
+    values, wanted = best.estimator, np.asarray(best.workload.matrix)
+    channel = best.mechanism.channel
+    shares = np.array([0.4, 0.3, 0.2, 0.1])
+    variance = shares @ (channel @ (values[1] ** 2) - (channel @ values[1]) ** 2)
+    moves = []
+    squares = []
+    people, liars = 50, 0.2
+    for sent in range(len(channel.T)):
+        for answer in range(4):
+            moved = liars * (values[1, sent] - wanted[1, answer])
+            moves.append(abs(moved))
+            squares.append((1 - liars) * variance / people + moved**2)
+            assert moves[-1] <= liars * best.influence.each[1] * (1 + 1e-9)
+    assert max(moves) == pytest.approx(liars * best.influence.each[1])
+    # the second bound, by exact moments of a small survey: one liar of two people
+    reports = np.add.outer(values[1], values[1][int(values[1].argmax())] + np.zeros(1)) / 2
+    for answer in range(4):
+        law = channel[answer]
+        truth = (wanted[1, answer] + wanted[1].min()) / 2
+        mean_square = law @ (reports[:, 0] - truth) ** 2
+        own = law @ values[1] ** 2 - wanted[1, answer] ** 2
+        assert mean_square <= own / 4 + (best.influence.each[1] / 2) ** 2 + 1e-9
+    attained = [
+        channel[answer] @ (reports[:, 0] - (wanted[1, answer] + wanted[1].min()) / 2) ** 2
+        - (channel[answer] @ values[1] ** 2 - wanted[1, answer] ** 2) / 4
+        for answer in range(4)
+    ]
+    assert max(attained) == pytest.approx((best.influence.raises[1] / 2) ** 2)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+def test_no_private_design_has_less_influence(epsilon):
+    bound = (1 + 1 / math.tanh(epsilon / 2)) / 2
+    for workload in (
+        Workload.frequencies(range(2)),
+        Workload.frequencies(range(5)),
+        Workload.prefix(range(5)),
+        Workload.mean(range(6)),
+    ):
+        people = design(workload, PureLDP(epsilon)).influence.in_people
+        spans = np.ptp(np.asarray(workload.matrix), axis=1)
+        assert (people[spans > 0] >= bound * (1 - 1e-9)).all()
+    bit = design(Workload.frequencies(range(2)), PureLDP(epsilon)).influence
+    assert bit.largest == pytest.approx(bound)
+    assert least_in_people(epsilon) == pytest.approx(bound)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_no_test_sees_liars_who_send_all_reports_of_a_target(size):
+    n, liars, target = 5, 0.05, 2
+    protocol = frequencies.SubsetSelection(n, 1.0, size=size)
+    p, q = float(protocol.p), float(protocol.q)
+    value = (1 - q) / (p - q)
+    sets = list(combinations(range(n), size))
+    inside, outside = math.comb(n - 1, size - 1), math.comb(n - 1, size)
+    channel = np.array(
+        [[p / inside if x in each else (1 - p) / outside for each in sets] for x in range(n)]
+    )
+    lies = np.array([target in each for each in sets]) / inside
+    least = liars * (value - 1) / ((n - 1) * (1 - liars))
+    for rest in (least, 0.9 * least):
+        shares = np.full(n, rest)
+        shares[target] = 1 - (n - 1) * rest
+        law = (1 - liars) * shares @ channel + liars * lies
+        found = np.linalg.lstsq(channel.T, law, rcond=None)[0]
+        assert found @ channel == pytest.approx(law)  # the law of these answers, if they are shares
+        assert found.sum() == pytest.approx(1)
+        assert (found.min() >= -1e-12) == (rest == least)
+    assert lies @ [(sum(x == target for x in each) - q) / (p - q) for each in sets] == (
+        pytest.approx(value)
+    )
 
 
 def test_reports_that_never_occur_move_nothing():

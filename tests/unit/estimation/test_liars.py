@@ -407,6 +407,5 @@ def test_simulated_surveys_with_the_worst_reports_are_covered(kind, liars):
                 right = true[place] - (wanted @ truth)[place]
             covered[allowed].append(at[0] <= right <= at[1])
     share = {key: float(np.mean(each)) for key, each in covered.items()}
-    print(f"{kind}, {100 * liars:g} % liars: {share[True]:.4f} with, {share[False]:.4f} without")
     assert share[True] >= 0.95 - 2 * (0.05 * 0.95 / len(covered[True])) ** 0.5
     assert liars < 0.05 or share[False] < 0.8
