@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
+from ldpopt.estimation.liars import read_liars
 from ldpopt.estimation.options import Reading
 from ldpopt.estimation.sample import Sample
 from ldpopt.estimation.significance import Significance
@@ -25,6 +26,7 @@ from ldpopt.surveys.questionnaire import Questionnaire
 
 if TYPE_CHECKING:
     from ldpopt.accounting.curve import PrivacyCurve
+    from ldpopt.estimation.influence import Influence
     from ldpopt.estimation.planning import Precision
     from ldpopt.estimation.regression.problem import Kind
     from ldpopt.estimation.regression.result import Regression
@@ -260,6 +262,41 @@ class Survey(Questionnaire, Described):
 
         return precision_of(self, name, confidence, prior, others)
 
+    def influence(self, name: str) -> Influence:
+        """How far one report in place of a true one can move each number of a question, among all
+        people.
+
+        Where a device draws the question, forgers choose it: of ``d`` questions of which one is
+        drawn, a share of liars among all people may be ``d`` times that share among the reports of
+        one question, and so may the influence.
+
+        Parameters
+        ----------
+        name : str
+            The question.
+
+        Returns
+        -------
+        Influence
+            Of the numbers that `estimate` shows, with the share of missing answers.
+
+        Raises
+        ------
+        StatementError
+            If the question is unknown, or its reports do not show the frequencies of all answers.
+
+        Examples
+        --------
+        >>> import ldpopt
+        >>> coin = ldpopt.Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+        >>> drawn = Survey({"smokes": coin, "drinks": coin}, scheme="one_question")
+        >>> round(drawn.influence("smokes").largest, 6)
+        3.0
+        """
+        from ldpopt.surveys.influence import influence_of_question
+
+        return influence_of_question(self, name)
+
     def privatize(
         self,
         table: Any,
@@ -363,6 +400,7 @@ class Survey(Questionnaire, Described):
         simultaneous: bool = False,
         check_fit: bool = True,
         followers: bool = False,
+        liars: float = 0.0,
     ) -> SurveyEstimate:
         r"""Estimate every question: frequencies of the answers, or the numbers that a design is
         for.
@@ -399,6 +437,11 @@ class Survey(Questionnaire, Described):
         followers : bool
             Whether the shares of questions with behaviors are among those who follow the rule; see
             `ReportModel.estimate`. Default: ``False``.
+        liars : float
+            Share of people who may have sent anything, of the weight of each group: intervals are
+            widened by what they can do, see `influence`. All of them may be in one group, and where
+            one question is drawn have drawn the same; a difference of groups is widened for both.
+            Default: ``0.0``.
 
         Returns
         -------
@@ -426,7 +469,7 @@ class Survey(Questionnaire, Described):
         """
         from ldpopt.surveys.form import require_form_of
 
-        reading = Reading(confidence, simultaneous, check_fit)
+        reading = Reading(confidence, simultaneous, check_fit, read_liars(liars))
         require_form_of(self, table)
         return estimate_survey(self, table, weights, by, reading, sample, followers)
 
@@ -438,9 +481,10 @@ class Survey(Questionnaire, Described):
         *,
         simultaneous: bool = False,
         check_fit: bool = True,
+        liars: float = 0.0,
     ) -> Estimate:
         """Estimate one question from the counts of its reports; see `estimate`."""
-        reading = Reading(confidence, simultaneous, check_fit)
+        reading = Reading(confidence, simultaneous, check_fit, read_liars(liars))
         return estimate_question(self, name, counts, reading)
 
     def estimate_pair(
@@ -453,6 +497,7 @@ class Survey(Questionnaire, Described):
         confidence: float = 0.95,
         simultaneous: bool = False,
         check_fit: bool = True,
+        liars: float = 0.0,
     ) -> Estimate:
         """Estimate the table of two questions: the share of each pair of answers.
 
@@ -462,14 +507,14 @@ class Survey(Questionnaire, Described):
 
         Parameters
         ----------
-        table : dataframe, or path of a file
+        table : dataframe, or path of a file or folder
             Reports, as `privatize` returned or wrote them.
         name, other : str
             The questions.
         weights : array_like, Series or column name, optional
             As in `estimate`, also what follows; default: those of the survey, else all 1.
-        confidence, simultaneous, check_fit : float and bool
-            Default: ``0.95`` and ``False`` and ``True``.
+        confidence, simultaneous, check_fit, liars : float and bool
+            Default: ``0.95`` and ``False`` and ``True`` and ``0.0``.
 
         Returns
         -------
@@ -497,7 +542,7 @@ class Survey(Questionnaire, Described):
         from ldpopt.surveys.form import require_form_of
         from ldpopt.surveys.pair_estimates import estimate_pair
 
-        reading = Reading(confidence, simultaneous, check_fit)
+        reading = Reading(confidence, simultaneous, check_fit, read_liars(liars))
         require_form_of(self, table)
         return estimate_pair(self, table, (name, other), weights, reading)
 
@@ -589,8 +634,9 @@ class Survey(Questionnaire, Described):
         ----------
         formula : str
             As ``"smokes ~ age + C(region)"``. The questions of the survey are protected columns.
-        table : dataframe, or path of a file
-            Reports, as `privatize` returned or wrote them, with clear columns beside them.
+        table : dataframe, or path of a file or folder
+            Reports, as `privatize` returned or wrote them, with clear columns beside them. Columns
+            of a folder are numbers where all their texts are, as in CSV.
         sample : Sample, optional
             How the people were drawn; default: as the survey says, with its weights.
         kind, confidence, missing
