@@ -5,6 +5,7 @@ from . import errors as errors
 from . import estimation as estimation
 from . import fieldwork as fieldwork
 from . import frequencies as frequencies
+from . import hypotheses as hypotheses
 from . import mean as mean
 from . import noise as noise
 from . import plotting as plotting
@@ -28,6 +29,7 @@ from .estimation import techniques as techniques
 from .estimation.counts import Counts as Counts
 from .estimation.estimate import Estimate as Estimate
 from .estimation.fit import goodness_of_fit as goodness_of_fit
+from .estimation.influence import Influence as Influence
 from .estimation.inversion import estimate_frequencies as estimate_frequencies
 from .estimation.planning import plan_sample as plan_sample
 from .estimation.power import plan_difference as plan_difference

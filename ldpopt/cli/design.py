@@ -116,6 +116,7 @@ def _data(model: Model, design: Any, is_by_answer: bool) -> dict[str, Any]:
         "exact",
         "bits",
     )
+    data["influence"] = design.influence.most_people
     return data | {
         "reports": design.n_reports if is_listed else None,
         "variances": [{"answer": answer, "variance": variance} for answer, variance in variances],

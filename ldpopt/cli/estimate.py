@@ -54,6 +54,7 @@ def estimate(
     ] = "inversion",
     confidence: options.Confidence = 0.95,
     simultaneous: options.Simultaneous = False,
+    liars: options.Liars = 0.0,
     pair: Annotated[
         tuple[str, str] | None,
         typer.Option(
@@ -122,8 +123,11 @@ def estimate(
     Groups are compared by --differences, --test and --consistent, waves by --against; --quantile
     gives medians of ordered answers, in the unit of the edges of a question that has them. A
     question with behaviors has their shares too; --followers gives those among all others.
+    With --liars each interval is widened by what a share of false reports can do, of each group.
     The exit code is 1 if the reports cannot come from the mechanism (p-value below 1e-6).
     """
+    from ldpopt.estimation.liars import read_liars
+
     requested = _request(
         file,
         reports,
@@ -132,7 +136,7 @@ def estimate(
         output,
         weights=weights,
         method=method,
-        reading=Reading(confidence, simultaneous, check_fit=False),
+        reading=Reading(confidence, simultaneous, check_fit=False, liars=read_liars(liars)),
         pair=pair,
         by=by,
         recursive=recursive,
@@ -362,7 +366,7 @@ def _data(
     requested: EstimateRequest, estimates: SurveyEstimate, is_origin_known: bool
 ) -> dict[str, Any]:
     """The estimates as JSON data: one of a mechanism or a design, or those of all questions."""
-    data = picked(requested.reading, "confidence", "simultaneous")
+    data = picked(requested.reading, "confidence", "simultaneous", "liars")
     if requested.has_one_estimate:
         (single,) = estimates.values()
         data = picked(single, "method", "n_reports") | data
@@ -386,6 +390,8 @@ def _entries(estimate: Any) -> list[dict[str, Any]]:
     columns |= {"low": estimate.interval[:, 0].tolist(), "high": estimate.interval[:, 1].tolist()}
     if estimate.nearest_shares is not None:
         columns["norm_sub"] = estimate.nearest_shares
+    if estimate.liars:
+        columns["liars"] = [estimate.liars] * len(estimate.values)
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 

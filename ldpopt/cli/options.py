@@ -263,6 +263,14 @@ Simultaneous = Annotated[
     bool, option("--simultaneous", "Simultaneous intervals: all of a question hold at once.")
 ]
 
+Liars = Annotated[
+    float,
+    share_option(
+        "--liars SHARE",
+        "Share of people who may have sent anything, such as .01 or 1%: intervals allow for them.",
+    ),
+]
+
 # Output
 
 Json = Annotated[

@@ -342,6 +342,24 @@ class Mechanism(Channel, AdversaryMeasures, HasFacts):
         table: Float = late("values")(self, reports)
         return table
 
+    @property
+    def influence(self) -> Any:
+        r"""How far one report in place of a true one can move each estimated frequency, an
+        `ldpopt.Influence`.
+
+        Raises
+        ------
+        StatementError
+            If the rows of the channel are linearly dependent.
+
+        Examples
+        --------
+        >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+        >>> round(coin.influence.largest, 6)
+        1.5
+        """
+        return late("influence")(self)
+
     def then(self, other: Mechanism) -> Mechanism:
         """Post-process: use the reports as inputs of another channel.
 

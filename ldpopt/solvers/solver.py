@@ -81,7 +81,7 @@ def require_solver(solver: Any) -> Solver:
 def missing(name: str, package: str, extra: str) -> SolverNotFoundError:
     """Error for a solver whose package is not installed."""
     problem = f"solver {name!r} needs {package}, which is not installed"
-    return SolverNotFoundError(problem, do=f'pip install "ldpopt[{extra}]"')
+    return SolverNotFoundError(problem, code="package", do=f'pip install "ldpopt[{extra}]"')
 
 
 def check_outcome(outcome: Any, solver: Solver, program: LinearProgram) -> Outcome:

@@ -50,8 +50,8 @@ def solve(
         The problem.
     solver : str or Solver
         ``"auto"`` follows the `plan`: HiGHS, or an interior point for large problems (about a
-        thousand entries or more). Or ``"highs"``, ``"interior"``, ``"cbc"``, ``"cvxpy"``
-        (Clarabel), ``"cvxpy:SCS"``, ... or a plug-in's name, or an instance of
+        thousand entries or more). Or ``"highs"``, ``"interior"``, ``"cbc"``, ``"piqp"``,
+        ``"cvxpy"`` (Clarabel), ``"cvxpy:SCS"``, ... or a plug-in's name, or an instance of
         `ldpopt.solvers.Solver`; default: ``"auto"``.
     time_limit : float, optional
         Seconds for the whole call; default: no limit.

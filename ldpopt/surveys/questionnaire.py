@@ -238,6 +238,15 @@ class Questionnaire:
             if isinstance(question, TreeQuestion)
         }
 
+    @property
+    def times_drawn(self) -> float:
+        """How many times their share of all people liars can have among the reports of one
+        question: they choose which one is drawn, unless all people have a report in every column.
+        """
+        if self.one_question is None or self.has_all_reports:
+            return 1.0
+        return float(self.one_question.count)
+
     @cached_property
     def epsilon(self) -> float:
         """Audited budget of a person in nats: the sum over the reports, or the largest if one

@@ -8,6 +8,8 @@ from typing import Any, Literal
 from ldpopt.accounting.curve import PrivacyCurve
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
+from ldpopt.estimation.influence import Influence
+from ldpopt.estimation.liars import read_liars
 from ldpopt.estimation.options import Reading
 from ldpopt.estimation.planning import Precision
 from ldpopt.estimation.regression.problem import Kind
@@ -27,6 +29,7 @@ from ldpopt.surveys.estimates import (
 )
 from ldpopt.surveys.files import read_survey_file, write_survey_file
 from ldpopt.surveys.form import form_of, require_form_of
+from ldpopt.surveys.influence import influence_of_question
 from ldpopt.surveys.overview import facts_of
 from ldpopt.surveys.pair_estimates import estimate_pair, independence_of
 from ldpopt.surveys.precision import precision_of
@@ -258,6 +261,39 @@ class Survey(Questionnaire, Described):
         """
         return precision_of(self, name, confidence, prior, others)
 
+    def influence(self, name: str) -> Influence:
+        """How far one report in place of a true one can move each number of a question, among all
+        people.
+
+        Where a device draws the question, forgers choose it: of ``d`` questions of which one is
+        drawn, a share of liars among all people may be ``d`` times that share among the reports of
+        one question, and so may the influence.
+
+        Parameters
+        ----------
+        name : str
+            The question.
+
+        Returns
+        -------
+        Influence
+            Of the numbers that `estimate` shows, with the share of missing answers.
+
+        Raises
+        ------
+        StatementError
+            If the question is unknown, or its reports do not show the frequencies of all answers.
+
+        Examples
+        --------
+        >>> import ldpopt
+        >>> coin = ldpopt.Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+        >>> drawn = Survey({"smokes": coin, "drinks": coin}, scheme="one_question")
+        >>> round(drawn.influence("smokes").largest, 6)
+        3.0
+        """
+        return influence_of_question(self, name)
+
     def privatize(
         self,
         table: Any,
@@ -355,6 +391,7 @@ class Survey(Questionnaire, Described):
         simultaneous: bool = False,
         check_fit: bool = True,
         followers: bool = False,
+        liars: float = 0.0,
     ) -> SurveyEstimate:
         r"""Estimate every question: frequencies of the answers, or the numbers that a design is
         for.
@@ -391,6 +428,11 @@ class Survey(Questionnaire, Described):
         followers : bool
             Whether the shares of questions with behaviors are among those who follow the rule; see
             `ReportModel.estimate`. Default: ``False``.
+        liars : float
+            Share of people who may have sent anything, of the weight of each group: intervals are
+            widened by what they can do, see `influence`. All of them may be in one group, and where
+            one question is drawn have drawn the same; a difference of groups is widened for both.
+            Default: ``0.0``.
 
         Returns
         -------
@@ -416,7 +458,7 @@ class Survey(Questionnaire, Described):
         >>> Survey({"q": coin}).estimate(reports, sample=classes)["q"].std_error.round(3)
         array([0.422, 0.422])
         """
-        reading = Reading(confidence, simultaneous, check_fit)
+        reading = Reading(confidence, simultaneous, check_fit, read_liars(liars))
         require_form_of(self, table)
         return estimate_survey(self, table, weights, by, reading, sample, followers)
 
@@ -428,9 +470,10 @@ class Survey(Questionnaire, Described):
         *,
         simultaneous: bool = False,
         check_fit: bool = True,
+        liars: float = 0.0,
     ) -> Estimate:
         """Estimate one question from the counts of its reports; see `estimate`."""
-        reading = Reading(confidence, simultaneous, check_fit)
+        reading = Reading(confidence, simultaneous, check_fit, read_liars(liars))
         return estimate_question(self, name, counts, reading)
 
     def estimate_pair(
@@ -443,6 +486,7 @@ class Survey(Questionnaire, Described):
         confidence: float = 0.95,
         simultaneous: bool = False,
         check_fit: bool = True,
+        liars: float = 0.0,
     ) -> Estimate:
         """Estimate the table of two questions: the share of each pair of answers.
 
@@ -458,8 +502,8 @@ class Survey(Questionnaire, Described):
             The questions.
         weights : array_like, Series or column name, optional
             As in `estimate`, also what follows; default: those of the survey, else all 1.
-        confidence, simultaneous, check_fit : float and bool
-            Default: ``0.95`` and ``False`` and ``True``.
+        confidence, simultaneous, check_fit, liars : float and bool
+            Default: ``0.95`` and ``False`` and ``True`` and ``0.0``.
 
         Returns
         -------
@@ -484,7 +528,7 @@ class Survey(Questionnaire, Described):
         >>> (survey.estimate_pair(reports, "a", "b").values > 0.3).tolist()
         [True, False, True, False]
         """
-        reading = Reading(confidence, simultaneous, check_fit)
+        reading = Reading(confidence, simultaneous, check_fit, read_liars(liars))
         require_form_of(self, table)
         return estimate_pair(self, table, (name, other), weights, reading)
 

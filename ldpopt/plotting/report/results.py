@@ -66,6 +66,13 @@ class Result:
         return PageFacts(Questionnaire({"this question": self.source}))
 
     @property
+    def influence(self) -> str:
+        """As how many people a false report counts, in a sentence."""
+        source = MechanismSource(self.source) if isinstance(self.source, Mechanism) else self.source
+        sentence: str = source.influence.sentence
+        return f"{sentence[0].upper()}{sentence[1:]}."
+
+    @property
     def epsilon(self) -> float:
         """The budget in nats; 0 for a notion of several budgets."""
         return float(self.privacy.epsilon) if has_epsilon(self.privacy) else 0.0
