@@ -5,7 +5,7 @@
 
 Every cell is a process of its own, in turn with those beside it, three rounds. CPU seconds with
 those of children, imports left out except for commands. In a process: the median of the runs of
-half a second after a first one; a job of more than a second runs once.
+a quarter of a second after a first one; a job of more than a second runs once.
 """
 
 from __future__ import annotations
@@ -345,7 +345,7 @@ def measure(order: dict[str, Any]) -> dict[str, Any]:
         linear = linear_job(column, order)
     spent: list[float] = []
     began = seconds()
-    while len(spent) < 2 or (seconds() - began < 0.5 and len(spent) < 50):
+    while len(spent) < 2 or (seconds() - began < 0.25 and len(spent) < 50):
         job = prepared if prepared is not None else linear()[0]
         at = seconds()
         most = math.ceil(at + LIMIT)
