@@ -446,6 +446,7 @@ def main() -> None:
     options.add_argument(
         "--rows", nargs="+", help="'all': the table of all rows; else print those of these names"
     )
+    options.add_argument("--rounds", type=int, default=peers_rows.ROUNDS, help="of --rows")
     options.add_argument("--one")
     options.add_argument("--row")
     given = options.parse_args()
@@ -453,7 +454,7 @@ def main() -> None:
         print("\n" + json.dumps(peers_rows.measure(json.loads(given.row))))
         return
     if given.rows is not None:
-        text = peers_rows.compared(given.rows, given.peers)
+        text = peers_rows.compared(given.rows, given.peers, given.rounds)
         print(text)
         if "all" in given.rows:
             write_page({peers_rows.TITLE: text})

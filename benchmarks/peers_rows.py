@@ -5,7 +5,7 @@
 
 Every cell is a process of its own, in turn with those beside it, three rounds. CPU seconds with
 those of children, imports left out except for commands. In a process: the median of the runs of
-half a second after a first one; a job of more than a second runs once.
+a quarter of a second after a first one; a job of more than a second runs once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ import numpy as np
 
 HERE = Path(__file__).parent
 TITLE = "All rows, worst first"
-ROUNDS, LIMIT = 3, 15.0  # CPU seconds of a run
+ROUNDS = 3
+LIMIT = 15.0  # CPU seconds of a run
 LONG = 5.0  # a cell that takes longer has one round
 TOO_LONG = f"> {LIMIT:.0f}"
 OURS = "ldpopt"
@@ -344,7 +345,7 @@ def measure(order: dict[str, Any]) -> dict[str, Any]:
         linear = linear_job(column, order)
     spent: list[float] = []
     began = seconds()
-    while len(spent) < 2 or (seconds() - began < 0.5 and len(spent) < 50):
+    while len(spent) < 2 or (seconds() - began < 0.25 and len(spent) < 50):
         job = prepared if prepared is not None else linear()[0]
         at = seconds()
         most = math.ceil(at + LIMIT)
@@ -525,9 +526,9 @@ def cell(row: Row, column: str, python: str, place: Path) -> dict[str, Any]:
     return {"failed": failed} if failed else dict(json.loads(output.splitlines()[-1]))
 
 
-def measured(row: Row, python: str, place: Path) -> None:
-    """Measure a row: its columns in turn, three rounds."""
-    for _ in range(ROUNDS):
+def measured(row: Row, python: str, place: Path, rounds: int) -> None:
+    """Measure a row: its columns in turn, some rounds."""
+    for _ in range(rounds):
         for column, done in row.cells.items():
             if done and ("failed" in done[0] or done[0]["seconds"] > LONG):
                 continue
@@ -585,7 +586,7 @@ where ldpopt is behind; no row was left out.
 """
 
 
-def section(listed: list[Row], load: str) -> str:
+def section(listed: list[Row], load: str, rounds: int) -> str:
     """The text of the section, worst first; rows without a peer at the end."""
     head = (OURS, *LINEAR, "others", "ratio to the best")
     lines = [f"| | {' | '.join(head)} |", "|---" * (len(head) + 1) + "|"]
@@ -601,7 +602,7 @@ def section(listed: list[Row], load: str) -> str:
         date=datetime.now(UTC).date(),
         versions=versions(),
         load=load,
-        rounds=ROUNDS,
+        rounds=rounds,
         limit=LIMIT,
         long=LONG,
         table=TABLE_ROWS,
@@ -610,7 +611,7 @@ def section(listed: list[Row], load: str) -> str:
     return notes + "\n" + "\n".join(lines)
 
 
-def compared(names: Iterable[str], python: str) -> str:
+def compared(names: Iterable[str], python: str, rounds: int = ROUNDS) -> str:
     """Measure the rows of these names and return their section."""
     listed = chosen(list(names))
     if not listed:
@@ -619,10 +620,10 @@ def compared(names: Iterable[str], python: str) -> str:
     first = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as place:
         for row in listed:
-            measured(row, python, Path(place))
+            measured(row, python, Path(place), rounds)
             text = "; ".join(f"{name} {row.cell(name)}" for name in row.cells)
             print(f"{row.name}: {text}", file=sys.stderr, flush=True)
     minutes = (time.perf_counter() - began) / 60
     load = f"load {first:.1f} at the beginning and {os.getloadavg()[0]:.1f} at the end, "
     load += f"{os.cpu_count()} cores, {minutes:.0f} minutes"
-    return section(listed, load)
+    return section(listed, load, rounds)
