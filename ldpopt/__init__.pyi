@@ -5,6 +5,7 @@ from . import errors as errors
 from . import estimation as estimation
 from . import fieldwork as fieldwork
 from . import frequencies as frequencies
+from . import hypotheses as hypotheses
 from . import mean as mean
 from . import noise as noise
 from . import plotting as plotting

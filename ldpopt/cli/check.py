@@ -26,7 +26,8 @@ def check(file: options.ModelOrSurveyPath, json: options.Json = None) -> None:
     For a utility: rows, columns, non-zeros and memory of each form of the linear program, and the
     methods that `solve` will try, in this order, with the reason. For a workload: its rows and
     rank, the answers that it distinguishes, its symmetries, and the methods that `design` will use.
-    For a survey: how a person's budget is divided. Nothing is solved.
+    For two distributions to test: the number of their answers. For a survey: how a person's budget
+    is divided. Nothing is solved.
     """
     from ldpopt.problem.modelfile import read_model
 
@@ -43,6 +44,9 @@ def check(file: options.ModelOrSurveyPath, json: options.Json = None) -> None:
     if model.design is not None:
         data["workload"] = _workload_data(model)
         parts += _workload_parts(model, data["workload"])
+    if model.hypotheses is not None:
+        data["test"] = {"answers": len(model.inputs)}
+        parts.append(("test", f"two distributions of {len(model.inputs):,} answers: `ldpopt test`"))
     show(Facts(model.title or file, parts), data, json)
 
 
@@ -53,8 +57,7 @@ def _privacy_parts(model: Model, data: dict[str, Any]) -> list[Part]:
     from ldpopt.privacy.cones.rays import rays_of
     from ldpopt.privacy.sentences import promises_of
 
-    problem = model.problem
-    inputs = model.require_design().workload.inputs if problem is None else problem.inputs
+    inputs = model.inputs
     promises = promises_of(model.privacy, inputs)
     if not promises:
         return []

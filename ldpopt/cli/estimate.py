@@ -224,8 +224,15 @@ def _request(
         raise typer.BadParameter("--by does not go with --method: leave one of them out")
     if pair is not None and source is not None:
         raise typer.BadParameter("--pair is for a survey: leave it out")
-    if is_folder(reports):
-        refuse_options({"--pair": pair}, reports, "one file of reports")
+    if is_folder(reports) and not _counts_files(survey, pair):
+        engines = {"-j": options["jobs"] != 1, "--dask": dask}
+        for name, value in (engines | {"--recursive": options["recursive"]}).items():
+            if value:
+                why = "a sample of strata or clusters" if pair is None else "--pair"
+                raise typer.BadParameter(
+                    f"{name} does not go with {why}, for which the files of {reports} are read "
+                    f"one after the other: leave {name} out"
+                )
     conclusions.require_fitting(reports, by, pair, method)
     options |= {"method": method, "pair": pair, "by": by, "dask": dask}
     options["conclusions"] = conclusions
@@ -246,7 +253,7 @@ def _estimates(requested: EstimateRequest) -> SurveyEstimate:
 
         with working(f"comparing ids in {Path(requested.reports).name}"):
             check_ids(requested.reports, requested.check_ids, recursive=requested.recursive)
-    if is_folder(requested.reports):
+    if is_folder(requested.reports) and _counts_files(survey, requested.pair):
         table = _count_folder(requested)
     with working(f"counting {Path(requested.reports).name}"):
         if requested.pair is not None:
@@ -273,6 +280,11 @@ def _estimates(requested: EstimateRequest) -> SurveyEstimate:
         return SurveyEstimate(
             {name: _most_likely(requested, counted) for name, counted in counts.items()}
         )
+
+
+def _counts_files(survey: Survey, pair: tuple[str, str] | None) -> bool:
+    """Whether counts of each question and file are enough; else the rows of all files are read."""
+    return pair is None and survey.sample.is_plain
 
 
 def _count_folder(requested: EstimateRequest) -> dict[str, Any]:

@@ -396,6 +396,8 @@ SMALLER = "use a smaller alphabet, or a closed form (closed_forms.top_k never bu
 
 
 MEMORY_SHARE = 0.8  # largest share of this machine's memory that an object may take
+# bytes up to which the memory is not looked up, which reads files of the system
+ALWAYS_FITS = 1 << 22
 
 
 # Where Linux says how much memory a container may use
@@ -440,7 +442,7 @@ def _limits() -> list[int]:
 
 def require_memory(n_bytes: float, name: str, do: str = SMALLER) -> None:
     """Refuse an object that would not fit into this machine's memory, before it is built."""
-    if n_bytes > MEMORY_SHARE * (physical := memory()):
+    if n_bytes > ALWAYS_FITS and n_bytes > MEMORY_SHARE * (physical := memory()):
         needed, there = (f"{size / 2**30:.3g} GiB" for size in (n_bytes, physical))
         raise StatementError(
             f"{name} would take {needed} of memory; this machine has {there}", code="memory", do=do

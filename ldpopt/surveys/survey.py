@@ -496,7 +496,7 @@ class Survey(Questionnaire, Described):
 
         Parameters
         ----------
-        table : dataframe, or path of a file
+        table : dataframe, or path of a file or folder
             Reports, as `privatize` returned or wrote them.
         name, other : str
             The questions.
@@ -616,8 +616,9 @@ class Survey(Questionnaire, Described):
         ----------
         formula : str
             As ``"smokes ~ age + C(region)"``. The questions of the survey are protected columns.
-        table : dataframe, or path of a file
-            Reports, as `privatize` returned or wrote them, with clear columns beside them.
+        table : dataframe, or path of a file or folder
+            Reports, as `privatize` returned or wrote them, with clear columns beside them. Columns
+            of a folder are numbers where all their texts are, as in CSV.
         sample : Sample, optional
             How the people were drawn; default: as the survey says, with its weights.
         kind, confidence, missing
