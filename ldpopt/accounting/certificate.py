@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Any
 
 from ldpopt.accounting.excess import Excesses, excesses_of
+from ldpopt.accounting.on_levels import LEVELS
 from ldpopt.accounting.permanent_reports import Permanent
 from ldpopt.accounting.privacy_loss import BITS, ChannelSource, OneOf, Ratios, Source, all_pairs
 from ldpopt.accounting.shuffled_reports import MAX_PEOPLE, Shuffled
@@ -63,6 +64,14 @@ class CurveCertificate(HasFacts):
             real_number(epsilon, "epsilon", 0.0, sys.float_info.max)
             for epsilon in listed_items(epsilons, "epsilons")
         ]
+        too_many = max(times for _, times in excesses.sources)
+        if too_many >= MAX_TIMES:
+            problem = f"{too_many:,} repetitions of a channel are more than a certificate proves"
+            do = f"prove fewer than {MAX_TIMES:,}, or keep the curve itself"
+            raise StatementError(problem, code="many-repetitions", do=do)
+        # more levels than those of whoever checks it would claim what is not proved there
+        if excesses.levels > LEVELS:
+            excesses = excesses_of(excesses.sources)
         has_shuffle = any(isinstance(source, Shuffled) for source, _ in excesses.sources)
         factor = 1 + (SHUFFLED_SLACK if has_shuffle else SLACK)
         claims = []

@@ -173,6 +173,12 @@ class ChannelSource(Source):
         pairs = n * (n // self.channels - 1)
         return len(np.unique(self.first * n + self.second)) == pairs
 
+    @cached_property
+    def compares_both_orders(self) -> bool:
+        """Whether each pair is compared in both orders."""
+        ordered = set(zip(self.first.tolist(), self.second.tolist(), strict=True))
+        return all((z, x) in ordered for x, z in ordered)
+
     @property
     def leaves_out(self) -> bool:
         """Whether two answers are compared in neither order."""
