@@ -13,20 +13,30 @@ from typing import Any
 import numpy as np
 
 from ldpopt.accounting.certificate import CurveCertificate
-from ldpopt.accounting.excess import Excesses
+from ldpopt.accounting.excess import LEVELS, Answers, Excesses
+from ldpopt.accounting.fixed_answers import require_few
 from ldpopt.accounting.privacy_loss import ChannelSource, Ratios, Source, all_pairs
-from ldpopt.accounting.sentences import ATTAINED, COMPARED, GUESS, GuessFacts
+from ldpopt.accounting.sentences import ATTAINED, COMPARED, GUESS, ROUNDING, GuessFacts
+from ldpopt.accounting.strategies import MAX_LEVELS
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import epsilon_above, log_enclosure, round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table
 from ldpopt.foundation.labels import codes
-from ldpopt.foundation.numbers import Float, listed_items, real_number, short_repr, whole_number
+from ldpopt.foundation.numbers import (
+    Float,
+    listed_items,
+    real_number,
+    require_choice,
+    short_repr,
+    whole_number,
+)
 from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.mechanism.assigned import AssignedMechanisms
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import Notion
 
 SHOWN_DELTAS = (1e-3, 1e-6, 1e-9)
+MIN_LEVELS = 16
 MAX_EXPONENT = 700.0  # larger powers are infinite in floats
 
 
@@ -43,9 +53,9 @@ class PrivacyCurve(Excesses, HasFacts):
     Attributes
     ----------
     is_attained : bool
-        Whether one pair of answers to each question attains the curve everywhere; otherwise the
-        curve is an upper bound that perhaps nobody attains, and `delta_lower` is what one pair
-        attains.
+        Whether one way to answer, a strategy or one pair of answers to each question, attains the
+        curve at each epsilon, but for rounding and too few levels; otherwise the curve is an upper
+        bound that perhaps nobody attains. `delta_lower` is what some strategy attains.
     group : int
         Number of people whose answers are one secret; default: ``1``.
 
@@ -178,7 +188,7 @@ class PrivacyCurve(Excesses, HasFacts):
         """Epsilon at some deltas, and the best guess."""
         rows = [[delta, self.epsilon(delta)] for delta in (0.0, *SHOWN_DELTAS)]
         reports = sum(times * source.reports for source, times in self.sources)
-        at_most = ceil(10_000 * Fraction(self.guess())) / 10_000
+        at_most = ceil(10_000 * Fraction(self.guess()) - ROUNDING) / 10_000
         guess = f"right with probability at most {at_most:.4f} (0.5 without reports)"
         parts: list[Part] = [("reports", reports), ("best guess of two answers", guess)]
         parts.append(Table(["delta", "epsilon"], rows))
@@ -196,6 +206,8 @@ def compose(
     *,
     pairs: Sequence[tuple[Any, Any]] | Notion | None = None,
     group: int = 1,
+    answers: Answers = "adaptive",
+    levels: int = LEVELS,
 ) -> PrivacyCurve:
     r"""What the reports of several channels reveal together about one person, or about a household.
 
@@ -212,6 +224,13 @@ def compose(
         metric by the sum of ``epsilon d``. Default: all.
     group : int
         Number of people whose answers are one secret, such as a household; default: ``1``.
+    answers : {"adaptive", "fixed"}
+        Whether people may choose later answers, and what is asked next, by earlier reports, or
+        give all their answers before any report is published; default: ``"adaptive"``, which holds
+        for both. ``"fixed"`` assumes that nobody sees a report before the last answer is given.
+    levels : int
+        Largest number of points of a table of strategies, from 16 to 131,072; default: ``65536``.
+        Of many reports fewer are taken, so that a curve takes some seconds.
 
     Returns
     -------
@@ -223,15 +242,18 @@ def compose(
     ------
     StatementError
         If there is no channel, a number of times is not a whole number from 1 on, a channel has too
-        many pairs of answers, or no pair of two is compared.
+        many pairs of answers, no pair of two is compared, there are more than 10,000 ways to take
+        pairs of fixed answers, or ``answers`` or ``levels`` are out of range.
 
     Notes
     -----
-    For each channel the excess of all ordered pairs is bounded by one privacy loss distribution,
-    exactly, and these multiply. 1000 reports by randomized response take about a second, as do 20
-    different questions; of more atoms, masses are moved to powers of one number. Composition by
-    dominating pairs: Zhu, Dong and Wang 2022; the adaptive case is proved in docs, "Several reports
-    together".
+    Of a channel of which one pair of answers is the worst, the excess is that of one privacy loss
+    distribution, and these multiply. Of others, such as a coin for one answer only, people reveal
+    more who choose pairs by reports: the curve is the largest over all strategies, by a table for
+    every number of reports that are left, with work of about ``reports * levels``. 1000 reports by
+    randomized response take about a second, as do 20 different questions; of more atoms, masses are
+    moved to powers of one number. Composition by dominating pairs: Zhu, Dong and Wang 2022; the
+    adaptive case is proved in docs, "Several reports together".
 
     Examples
     --------
@@ -241,6 +263,8 @@ def compose(
     (0.375, 0.75)
     """
     group = whole_number(group, "group", 1)
+    levels = whole_number(levels, "levels", MIN_LEVELS, MAX_LEVELS)
+    require_choice(answers, ("adaptive", "fixed"), "answers")
     is_list = isinstance(channels, Iterable) and getattr(channels, "shape", (1,)) != ()
     if isinstance(channels, (Mechanism, str)) or not is_list:
         problem = f"a {type(channels).__name__} is not a list of channels"
@@ -261,8 +285,10 @@ def compose(
     if not sources:
         problem = "there is no channel to compose"
         raise StatementError(problem, code="empty-list", do="give a list of mechanisms")
-    is_attained = all([source.losses[0].is_attained for source, _ in sources])
-    return PrivacyCurve(tuple(sources), is_attained, group * inner)
+    if answers == "fixed":
+        require_few(sources)
+    is_attained = Excesses(tuple(sources), answers=answers, levels=levels).has_strategy
+    return PrivacyCurve(tuple(sources), is_attained, group * inner, answers=answers, levels=levels)
 
 
 def certificate_of(curve: PrivacyCurve, *deltas: float) -> CurveCertificate:

@@ -8,17 +8,22 @@ This file computes it from the losses of the sources and nothing else: it knows 
 that are drawn from excesses nor the certificates that claim them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from math import prod
-from typing import Protocol
+from typing import Literal, Protocol
 
+from ldpopt.accounting.choices import parts_of
+from ldpopt.accounting.fixed_answers import LargestProduct, largest_product
 from ldpopt.accounting.privacy_loss import Source
 from ldpopt.accounting.product import Product, product
 from ldpopt.accounting.shuffled_reports import Shuffled
+from ldpopt.accounting.strategies import Strategies, gathered
 from ldpopt.foundation.budget import Budget, round_down
 
+Answers = Literal["adaptive", "fixed"]  # to later questions, by earlier reports or not
+LEVELS = 1 << 16  # at most, of tables of strategies
 Sources = tuple[tuple[Source, int], ...]  # with repetitions
 
 
@@ -46,11 +51,40 @@ class Excesses:
     """
 
     sources: Sources
+    levels: int = field(default=LEVELS, kw_only=True)
+    answers: Answers = field(default="adaptive", kw_only=True)
+    is_gathered: bool = field(default=False, kw_only=True)  # as in a certificate
 
     @cached_property
-    def _product(self) -> Product:
+    def _product(self) -> Product | LargestProduct:
         """The product of the upper losses."""
-        return product([(source.losses[0], times) for source, times in self.sources], is_upper=True)
+        return self._of_losses(0)
+
+    @cached_property
+    def gathered(self) -> Sources:
+        """The sources; those of which no pair of answers is the worst are taken together."""
+        return self.sources if self.is_gathered else gathered(self.sources, self.levels)
+
+    @property
+    def has_strategy(self) -> bool:
+        """Whether some way to answer is known to attain the upper bound, but for rounding and
+        levels.
+        """
+        sources = self.sources if self.answers == "fixed" else self.gathered
+        together = sum(isinstance(source, Strategies) for source, _ in sources)
+        return together <= 1 and all(
+            isinstance(source, Strategies)
+            or source.losses[0].is_attained
+            or (self.answers == "fixed" and parts_of(source) is not None)
+            for source, _ in sources
+        )
+
+    def _of_losses(self, side: int) -> Product | LargestProduct:
+        """The product of the upper losses, or of those below."""
+        if self.answers == "fixed":
+            return largest_product(self.sources, is_upper=not side)
+        losses = [(source.losses[side], times) for source, times in self.gathered]
+        return product(losses, is_upper=not side)
 
     @property
     def upper(self) -> ExcessBound:
@@ -60,8 +94,7 @@ class Excesses:
     @cached_property
     def lower(self) -> ExcessBound:
         """Excess that one pair of answers to each question attains."""
-        losses = [(source.losses[1], times) for source, times in self.sources]
-        return product(losses, is_upper=False)
+        return self._of_losses(1)
 
     def delta(self, epsilon: float | str) -> Fraction:
         """Least delta at an epsilon in nats, rounded up: a proved upper bound, with a relative
@@ -108,4 +141,4 @@ def excesses_of(sources: Sources) -> Excesses:
     (source, times), *others = sources
     if isinstance(source, Shuffled) and times == 1 and not others:
         return ShuffledExcesses(sources)
-    return Excesses(sources)
+    return Excesses(sources, is_gathered=True)

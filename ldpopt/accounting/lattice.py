@@ -19,7 +19,7 @@ from math import ceil, exp, floor, sqrt
 
 import numpy as np
 
-from ldpopt.accounting.privacy_loss import summed
+from ldpopt.accounting.losses import summed
 from ldpopt.accounting.product import convolved, power, rounded
 from ldpopt.foundation.numbers import Float
 

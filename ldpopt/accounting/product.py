@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ldpopt.accounting.privacy_loss import PrivacyLoss
+from ldpopt.accounting.losses import PrivacyLoss
 from ldpopt.foundation.numbers import Float
 
 BITS = 512  # of masses and of ratios in fixed point: a delta of 1e-100 keeps 50 digits
