@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Any
 
 from ldpopt.accounting.excess import Excesses, excesses_of
+from ldpopt.accounting.on_levels import LEVELS
 from ldpopt.accounting.permanent_reports import Permanent
 from ldpopt.accounting.privacy_loss import BITS, ChannelSource, OneOf, Ratios, Source, all_pairs
 from ldpopt.accounting.shuffled_reports import MAX_PEOPLE, Shuffled
@@ -31,7 +32,7 @@ SLACK = Fraction(1, 1 << 30)
 SHUFFLED_SLACK = Fraction(1, 100)  # other lattices, too
 LEVELS_SLACK = Fraction(1, 1 << 20)  # other levels of strategies, too
 THINNED_SLACK = Fraction(1, 1000)  # also if not all could be taken
-LEVELS = 1 << 10  # of strategies: with more the check takes minutes
+STRATEGY_LEVELS = 1 << 10  # with more the check takes minutes
 MAX_TIMES = 1 << 20
 LARGEST_FILE = 1 << 30  # in bytes
 
@@ -67,8 +68,14 @@ class CurveCertificate(HasFacts):
             real_number(epsilon, "epsilon", 0.0, sys.float_info.max)
             for epsilon in listed_items(epsilons, "epsilons")
         ]
+        too_many = max(times for _, times in excesses.sources)
+        if too_many >= MAX_TIMES:
+            problem = f"{too_many:,} repetitions of a channel are more than a certificate proves"
+            do = f"prove fewer than {MAX_TIMES:,}, or keep the curve itself"
+            raise StatementError(problem, code="many-repetitions", do=do)
         sources = tuple((_checkable(source), times) for source, times in excesses.gathered)
-        if sources != excesses.sources:
+        # more levels than those of whoever checks it would claim what is not proved there
+        if sources != excesses.sources or excesses.levels > LEVELS or excesses.answers == "fixed":
             excesses = excesses_of(sources)
         factor = 1 + max(_slack_of(source) for source, _ in sources)
         claims = []
@@ -152,8 +159,8 @@ class CurveCertificate(HasFacts):
 
 def _checkable(source: Source) -> Source:
     """The source, with few levels if it has many."""
-    if isinstance(source, Strategies) and source.levels > LEVELS:
-        return replace(source, levels=LEVELS)
+    if isinstance(source, Strategies) and source.levels > STRATEGY_LEVELS:
+        return replace(source, levels=STRATEGY_LEVELS)
     return source
 
 

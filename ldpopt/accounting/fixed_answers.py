@@ -35,6 +35,11 @@ class LargestProduct:
     products: Sequence[Product]
 
     @property
+    def is_on_levels(self) -> bool:
+        """Whether one of them depends on a number of levels."""
+        return any(each.is_on_levels for each in self.products)
+
+    @property
     def certain(self) -> Fraction:
         """The largest mass of reports that are impossible under another answer."""
         return max(each.certain for each in self.products)
@@ -84,11 +89,16 @@ def combinations_of(sources: Sequence[tuple[Source, int]], side: int) -> Iterato
         yield list(chain.from_iterable(some))
 
 
-def largest_product(sources: Sequence[tuple[Source, int]], *, is_upper: bool) -> LargestProduct:
+def largest_product(
+    sources: Sequence[tuple[Source, int]], *, is_upper: bool, levels: int
+) -> LargestProduct:
     """The largest product of all ways to take pairs of answers beforehand."""
     side = 0 if is_upper else 1
     return LargestProduct(
-        [product(losses, is_upper=is_upper) for losses in combinations_of(sources, side)]
+        [
+            product(losses, is_upper=is_upper, levels=levels)
+            for losses in combinations_of(sources, side)
+        ]
     )
 
 

@@ -11,15 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.accounting.curve import MAX_EXPONENT, PrivacyCurve, compared
-from ldpopt.accounting.excess import ShuffledExcesses
+from ldpopt.accounting.curve import PrivacyCurve, compared
+from ldpopt.accounting.epsilons import MAX_EXPONENT
+from ldpopt.accounting.excess import ShuffledExcesses, odds_of
 from ldpopt.accounting.shuffled_reports import MAX_PEOPLE, Shuffled
 from ldpopt.closed_forms.top_k import top_k
 from ldpopt.errors import StatementError
-from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.budget import Budget, log_enclosure, round_down
 from ldpopt.foundation.numbers import real_number, whole_number
 
 LEAST_LOG = -60.0  # of a delta over another
+LOWER_SHARE = 1e-4  # to which the lower side is found
 LEAST_LOCAL = 1e-9  # local epsilon below which only 0 is tried
 FIRST_TRIALS = (1.02, 0.97)  # around the epsilon of normal variables, which is often this close
 
@@ -33,22 +35,35 @@ class ShuffledCurve(ShuffledExcesses, PrivacyCurve):
         """Upper end of an interval with the least epsilon, by the rule of false position on
         logarithms.
         """
-        if not limit:
-            return most
+        return self._ends(self.delta, limit, most, 1e-6)[1] if limit else most
+
+    def _lower_crossing(self, limit: Fraction) -> float:
+        """Lower end of an interval with the epsilon of the lower side."""
+
+        def revealed(epsilon: float) -> Fraction:
+            """What one data set reveals."""
+            return self.lower.excess(odds_of(epsilon)[1])
+
+        return self._ends(revealed, limit, float(self.most_nats), LOWER_SHARE)[0]
+
+    def _ends(
+        self, delta: Callable[[float], Fraction], limit: Fraction, most: float, share: float
+    ) -> tuple[float, float]:
+        """Ends of an interval, of a relative length, between which a delta falls to a limit."""
         low = 0.0
         high = most
-        log_low = _log(self.delta(0.0), limit)
+        log_low = _log(delta(0.0), limit)
         log_high = LEAST_LOG
         normal = self._normal_epsilon(float(limit))
         side = 0
         for trial in range(60):
-            if high - low <= 1e-6 * high:
+            if high - low <= share * high:
                 break
-            share = log_low / (log_low - log_high) if log_high > LEAST_LOG else 0.5
-            middle = low + (high - low) * min(max(share, 0.01), 0.99)
+            part = log_low / (log_low - log_high) if log_high > LEAST_LOG else 0.5
+            middle = low + (high - low) * min(max(part, 0.01), 0.99)
             if trial < 2 and low < normal * FIRST_TRIALS[trial] < high:
                 middle = normal * FIRST_TRIALS[trial]
-            value = _log(self.delta(middle), limit)
+            value = _log(delta(middle), limit)
             new_side = 1 if value > 0 else -1
             # an end that stays twice counts half, or false position would hardly move the other
             factor = 0.5 if new_side == side and log_high > LEAST_LOG else 1.0
@@ -59,7 +74,16 @@ class ShuffledCurve(ShuffledExcesses, PrivacyCurve):
             else:
                 high, log_high = middle, value
                 log_low *= factor
-        return high
+        return low, high
+
+    @property
+    def _attained(self) -> float:
+        """The loss of reports that are all the same one: that of one of them."""
+        return round_down(log_enclosure(self.shuffle.odds)[0])
+
+    def _is_loose(self, limit: Fraction, epsilon: float) -> bool:
+        """There are no levels of a product: how far both bounds are apart is `looseness`."""
+        return False
 
     def _normal_epsilon(self, delta: float) -> float:
         """The epsilon of normal variables with the same information, to start from."""

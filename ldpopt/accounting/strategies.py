@@ -80,7 +80,8 @@ class Strategies(Source):
     def points(self) -> int:
         """Largest number of points of a table, for which the work is bounded."""
         terms = sum(terms_of(parts) for parts in self._parts)
-        return min(self.levels, MAX_LEVELS, WORK // (terms * tables_of(self.sources)))
+        work = WORK * max(1, self.levels >> 16)  # whoever asks for more levels gets them
+        return min(self.levels, MAX_LEVELS, work // (terms * tables_of(self.sources)))
 
     @property
     def is_small(self) -> bool:
