@@ -22,11 +22,11 @@ The parts can be read in this order; the numbers are their first lines:
     6f. Questions of two answers each: moments of sets ................................... 2822
     7. Reports: what several reports of a person reveal together ......................... 3133
     7a. One report, as atoms ............................................................. 3329
-    7b. Shuffled reports ................................................................. 3481
-    7c. The mean positive part of a sum of many variables ................................ 3554
-    7d. Many reports: masses on levels of the loss ....................................... 3711
-    7e. Answers that depend on reports ................................................... 3950
-    8. Files, and the command line ....................................................... 4177
+    7b. Shuffled reports ................................................................. 3485
+    7c. The mean positive part of a sum of many variables ................................ 3558
+    7d. Many reports: masses on levels of the loss ....................................... 3715
+    7e. Answers that depend on reports ................................................... 3956
+    8. Files, and the command line ....................................................... 4212
 
 A function begins with its claim, as an inequality or equation where it has one. Names such as
 ``thm-estimation-bound`` are the labels of theorems in the documentation (docs/theory), where the
@@ -3366,7 +3366,11 @@ def corners_of(report):
     They are the lower hull of the bounds at the ratios in the file: an excess is convex, so that it
     is below the chord of any two bounds. Other ratios would only bound it less well.
     """
-    points = ratios_of(report)
+    return corners_at(report, ratios_of(report))
+
+
+def corners_at(report, points):
+    """Corners at some ratios, in order."""
     afford(10**5 * len(points))
     bounds = [(Fraction(0), Fraction(1))]
     bounds += [(a, min(most_of(report, a), Fraction(1))) for a in points]
@@ -3990,8 +3994,8 @@ def atoms_of_strategies(report):
             following = []
             for i, parts in enumerate(asked):
                 if state[i]:
-                    rest = (*state[:i], state[i] - 1, *state[i + 1 :])
-                    following.append((parts, fewer[rest]))
+                    others = (*state[:i], state[i] - 1, *state[i + 1 :])
+                    following.append((parts, fewer[others]))
             left[state] = one_more(following, levels)
             work += 20 * len(left[state]) * sum(size_of(parts) for parts, _ in following)
             afford(work)
@@ -4004,9 +4008,11 @@ def states_of(counts, total):
     if not counts:
         return [()] if total == 0 else []
     first, *others = counts
-    return [
-        (n, *rest) for n in range(min(first, total) + 1) for rest in states_of(others, total - n)
-    ]
+    states = []
+    for n in range(min(first, total) + 1):
+        later = states_of(others, total - n)
+        states += [(n, *state) for state in later]
+    return states
 
 
 def choices_of(report):
@@ -4021,33 +4027,57 @@ def choices_of(report):
         parts = [choices_of(source) for source in sources]
         need(all(len(part) == 1 for part in parts), "one of several is drawn twice")
         n = len(parts)
-        return [
-            [([(-(-p // n), q // n) for p, q in atoms], -(-c // n)) for atoms, c in part]
-            for (part,) in parts
-        ]
-    if report["kind"] != "reports":
+        shares = []
+        for (part,) in parts:
+            share = []
+            for atoms, certain in part:
+                atoms = [(-(-p // n), q // n) for p, q in atoms]
+                share.append((atoms, -(-certain // n)))
+            shares.append(share)
+        return shares
+    if report["kind"] not in ("reports", "permanent"):
         return [[in_short(*atoms_of(report))]]
     most_of(report, Fraction(1))  # reads the masses and the pairs
     rows = report["masses"]
+    if report["kind"] == "permanent":
+        rows = of_publications(rows, report["fresh"], report["publications"])
     pairs = report["pairs"] or list(permutations(range(len(rows)), 2))
     afford(5000 * len(pairs) * (len(pairs) + len(rows[0])))
+    curves = []
+    for x, z in pairs:
+        curve = curve_in_floats(rows[x], rows[z])
+        curves.append((curve, x, z))
     choices = []
-    for group in groups_of([(curve_in_floats(rows[x], rows[z]), x, z) for x, z in pairs]):
-        _, x, z = group[0]
-        ratios = {Fraction(p, q) for p, q in zip(rows[x], rows[z]) if p and q}
-        both = [pair for _, x, z in group for pair in zip(rows[x], rows[z]) if all(pair)]
-        ratios |= {max((Fraction(p, q) for p, q in both), default=Fraction(1))}
-        some = {**report, "pairs": [[x, z] for _, x, z in group], "ratios": [*map(str, ratios)]}
-        choices.append(in_short(*atoms_of(some)))
+    for group in groups_of(curves):
+        named = [[x, z] for _, x, z in group]
+        points = ratios_between(rows, *named[0])
+        largest = max(max(ratios_between(rows, x, z), default=1) for x, z in named)
+        points |= {largest}
+        corners = corners_at({**report, "pairs": named}, sorted(points))
+        choice = in_short(*atoms_between(corners))
+        choices.append(choice)
     return [choices]
+
+
+def ratios_between(rows, x, z):
+    """Ratios of the masses of two rows, where both are positive."""
+    return {Fraction(p, q) for p, q in zip(rows[x], rows[z]) if p and q}
 
 
 def curve_in_floats(first, second):
     """Excesses of a pair of rows at many ``a``, about."""
-    return [
-        sum(max(p - a * q, 0) for p, q in zip(first, second)) / UNIT
-        for a in (2.0 ** (k / 5) for k in range(-60, 61))
-    ]
+    unit = sum(first)
+    p = [mass / unit for mass in first]
+    q = [mass / unit for mass in second]
+    curve = []
+    for k in range(-60, 61):
+        a = 2.0 ** (k / 5)
+        excess = 0.0
+        for u, v in zip(p, q):
+            gain_of_report = u - a * v
+            excess += max(gain_of_report, 0.0)
+        curve.append(excess)
+    return curve
 
 
 def groups_of(curves):
@@ -4068,7 +4098,8 @@ def in_short(atoms, certain):
     unit = (1 << PLACES) // SHORT
     short = [(-(-p // unit), q // unit) for p, q in atoms if p]
     spent = sum(p for p, q in short if not q)
-    return [(p, q) for p, q in short if q], ceil(certain * SHORT) + spent
+    certain = ceil(certain * SHORT) + spent
+    return [(p, q) for p, q in short if q], certain
 
 
 def size_of(parts):
@@ -4087,17 +4118,15 @@ def one_more(following, levels):
     points = apart(places)
     choices = [largest_of(following, a) for a in points]
     # where another choice becomes the best one, the curve bends between two points
-    between = [
-        a + (b - a) * left // (left + right)
-        for (a, (_, one)), (b, (_, two)) in pairwise(zip(points, choices))
-        if one != two
-        for left, right in [(gain(following, a, one, two), gain(following, b, two, one))]
-        if left > 0 and right > 0
-    ]
-    bounds = dict(zip(points, (value for value, _ in choices)))
-    for a in between:
-        if a not in bounds:
-            bounds[a] = largest_of(following, a)[0]
+    bounds = {a: value for a, (value, _) in zip(points, choices)}
+    for (a, (_, before)), (b, (_, after)) in pairwise(zip(points, choices)):
+        if before == after:
+            continue
+        left = gain(following, a, before, after)
+        right = gain(following, b, after, before)
+        if left > 0 and right > 0:
+            crossing = a + (b - a) * left // (left + right)
+            bounds[crossing] = largest_of(following, crossing)[0]
     corners = [(0, TOP)]
     for a in apart(bounds):
         value = min(bounds[a], corners[-1][1])
@@ -4109,11 +4138,11 @@ def one_more(following, levels):
 
 def apart(places):
     """Places in order, without those that are too near to another, too small or too large."""
-    found = []
+    kept = []
     for a in sorted(places, reverse=True):
-        if STEP >> 60 < a < FURTHEST * STEP and (not found or found[-1] - a > a >> 40):
-            found.append(a)
-    return found[::-1]
+        if STEP >> 60 < a < FURTHEST * STEP and (not kept or kept[-1] - a > a >> 40):
+            kept.append(a)
+    return kept[::-1]
 
 
 def largest_of(following, a):
@@ -4131,12 +4160,16 @@ def largest_of(following, a):
     return min(-(-value // SHORT), TOP), choice
 
 
-def gain(following, a, one, two):
+def gain(following, a, first, second):
     """By how much a choice is better than another one at ``a``."""
     totals = []
-    for i, *chosen in (one, two):
+    for i, *chosen in (first, second):
         parts, corners = following[i]
-        totals.append(sum(value_of(*part[k], corners, a) for part, k in zip(parts, chosen)))
+        total = 0
+        for part, k in zip(parts, chosen):
+            atoms, certain = part[k]
+            total += value_of(atoms, certain, corners, a)
+        totals.append(total)
     return totals[0] - totals[1]
 
 

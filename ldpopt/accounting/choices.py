@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from ldpopt.accounting.losses import PrivacyLoss
-from ldpopt.accounting.pairs import Pairs
+from ldpopt.accounting.pairs import RowPairs
 from ldpopt.accounting.privacy_loss import OneOf, Source
 
 MAX_PAIRS = 2000  # of different laws that are compared with each other
@@ -19,7 +19,7 @@ CLOSE = 2.0**-36  # curves that differ by less are those of one pair
 
 
 @dataclass(frozen=True)
-class Choice:
+class PairChoice:
     """A pair of answers: a loss that bounds it and all pairs that reveal less, and its own loss."""
 
     upper: PrivacyLoss
@@ -28,7 +28,7 @@ class Choice:
 
 Shares = list[tuple[Fraction, PrivacyLoss]]
 # Of a question one part is drawn, with its weight, and is known; a person chooses in each part.
-Parts = tuple[tuple[Fraction, tuple[Choice, ...]], ...]
+Parts = tuple[tuple[Fraction, tuple[PairChoice, ...]], ...]
 
 
 @lru_cache(maxsize=256)
@@ -49,18 +49,18 @@ def _of_mixture(source: OneOf) -> Parts | None:
     """The choices of one of several sources, each with its probability."""
     if not source.is_attained:
         return None
-    parts: list[tuple[Fraction, tuple[Choice, ...]]] = []
+    parts: list[tuple[Fraction, tuple[PairChoice, ...]]] = []
     share = Fraction(1, len(source.sources))
     is_any = False
     for each in source.sources:
         known = parts_of(each)
         is_any = is_any or known is not None
-        for weight, choices in known or ((Fraction(1), (Choice(*each.losses),)),):
+        for weight, choices in known or ((Fraction(1), (PairChoice(*each.losses),)),):
             parts.append((share * weight, choices))
     return tuple(parts) if is_any else None
 
 
-def _choices_of(pairs: Pairs) -> tuple[Choice, ...]:
+def _choices_of(pairs: RowPairs) -> tuple[PairChoice, ...]:
     """The pairs that are left after those that reveal less."""
     points = pairs.ratios(MAX_POINTS)
     ends = np.array([float(point) for point in points])
@@ -68,11 +68,11 @@ def _choices_of(pairs: Pairs) -> tuple[Choice, ...]:
     choices = []
     for best, members in _groups(curves):
         group = pairs.taken(members)
-        own = pairs.taken([best])
+        alone = pairs.taken([best])
         # whatever the floats said, the loss bounds all members at these points, and so everywhere
-        at = sorted({*own.ratios(len(own.first[0]) + 1), group.largest_ratio, Fraction(1)})
-        upper = group.upper(at) if len(members) > 1 else own.loss(0)
-        choices.append(Choice(upper, own.loss(0)))
+        at = sorted({*alone.ratios(len(alone.first[0]) + 1), group.largest_ratio, Fraction(1)})
+        upper = group.upper(at) if len(members) > 1 else alone.loss(0)
+        choices.append(PairChoice(upper, alone.loss(0)))
     return tuple(choices)
 
 

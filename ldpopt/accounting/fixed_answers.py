@@ -52,8 +52,8 @@ class LargestProduct:
         """Masses under both answers of losses above some levels, of the product with the largest
         excess at each, in floats.
         """
-        found = [each.above(levels) for each in self.products]
-        masses, others = (np.stack(side) for side in zip(*found, strict=True))
+        sides = [each.above(levels) for each in self.products]
+        masses, others = (np.stack(side) for side in zip(*sides, strict=True))
         certain = np.array([float(each.certain) for each in self.products])[:, None]
         # the certain mass of the largest product is counted by whoever asks
         masses = masses + certain - float(self.certain)
@@ -122,11 +122,11 @@ def _choices(
     times_of: dict[Source, int] = {}
     for source, times in sources:
         times_of[source] = times_of.get(source, 0) + times
-    found: list[tuple[Sequence[tuple[PrivacyLoss, PrivacyLoss]], int]] = []
+    kinds: list[tuple[Sequence[tuple[PrivacyLoss, PrivacyLoss]], int]] = []
     for source, times in times_of.items():
         parts = parts_of(source)
-        found.append(([source.losses] if parts is None else composites(parts), times))
-    return found
+        kinds.append(([source.losses] if parts is None else composites(parts), times))
+    return kinds
 
 
 def _counts(kinds: int, times: int) -> Iterator[tuple[int, ...]]:

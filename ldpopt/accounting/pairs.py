@@ -31,7 +31,7 @@ Points = Sequence[Fraction] | None
 RESOLUTION = 2.0**-44
 
 
-def distinct_pairs(counts: Any, first: Int, second: Int, unit: int = ONE) -> "Pairs":
+def distinct_pairs(counts: Any, first: Int, second: Int, unit: int = ONE) -> "RowPairs":
     """Pairs of rows of integers over a unit, (n, m), each once."""
     m = counts.shape[1]
     if len(first) * m > MAX_ENTRIES:
@@ -47,11 +47,11 @@ def distinct_pairs(counts: Any, first: Int, second: Int, unit: int = ONE) -> "Pa
     # differ in it only are one pair.
     codes = np.sort(places[first] * len(values) + places[second], axis=1)
     distinct = np.unique(codes, axis=0)
-    return Pairs(values, *np.divmod(distinct, len(values)), unit)
+    return RowPairs(values, *np.divmod(distinct, len(values)), unit)
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class RowPairs:
     """Pairs of rows: the values of all entries, ascending, and their places among the values."""
 
     values: Any  # (v,), integers of any size over the unit
@@ -66,38 +66,38 @@ class Pairs:
         if not len(self.first):
             return NOTHING, NOTHING
         ends = {Fraction(0), *(self.ratios(most) if points is None else points)}
-        found = {a: self.largest_excess(a) for a in ends}
-        hits = np.bincount(np.concatenate([k for _, k in found.values()]))
+        excesses = {a: self.largest_excess(a) for a in ends}
+        hits = np.bincount(np.concatenate([k for _, k in excesses.values()]))
         best = int(hits.argmax())
         # a pair that attains the largest excess at every ratio attains it between them, too
-        is_attained = bool(points is None and hits[best] == len(found))
+        is_attained = bool(points is None and hits[best] == len(excesses))
         if not is_attained and points is None:
-            self._add_crossings(found)
-        values = [found[a][0] for a in sorted(found)]
-        return interpolated(sorted(found), values, is_attained=is_attained), self.loss(best)
+            self._add_crossings(excesses)
+        values = [excesses[a][0] for a in sorted(excesses)]
+        return interpolated(sorted(excesses), values, is_attained=is_attained), self.loss(best)
 
     @cached_property
     def is_attained(self) -> bool:
         """Whether one pair attains the largest excess everywhere, up to the rounding of masses."""
         return self.losses()[0].is_attained
 
-    def _add_crossings(self, found: dict[Fraction, tuple[Fraction, Int]]) -> None:
+    def _add_crossings(self, excesses: dict[Fraction, tuple[Fraction, Int]]) -> None:
         """Add the excess at 1, of guesses, and where another pair becomes the worst: there the
         largest excess bends, too.
         """
-        if min(found) < 1 < max(found):
-            found[Fraction(1)] = self.largest_excess(Fraction(1))
+        if min(excesses) < 1 < max(excesses):
+            excesses[Fraction(1)] = self.largest_excess(Fraction(1))
         for _ in range(ROUNDS):
-            points = sorted(found)
+            points = sorted(excesses)
             new = set[Fraction]()
             for a, b in pairwise(points):
-                one = found[a][1]
-                two = found[b][1]
-                if not np.intersect1d(one, two).size:
-                    new.update(self._crossing(a, b, int(one[0]), int(two[0])))
+                before = excesses[a][1]
+                after = excesses[b][1]
+                if not np.intersect1d(before, after).size:
+                    new.update(self._crossing(a, b, int(before[0]), int(after[0])))
             if not new:
                 break
-            found.update({a: self.largest_excess(a) for a in new})
+            excesses.update({a: self.largest_excess(a) for a in new})
 
     def _crossing(self, a: Fraction, b: Fraction, first: int, second: int) -> list[Fraction]:
         """About where the curves of two pairs cross, of which the first is above at one point, and
@@ -112,7 +112,7 @@ class Pairs:
         rough = Fraction(exact.numerator * FINE // exact.denominator, FINE)
         return [rough] if a < rough < b else []
 
-    def taken(self, members: list[int]) -> "Pairs":
+    def taken(self, members: list[int]) -> "RowPairs":
         """Some of the pairs."""
         return replace(self, first=self.first[members], second=self.second[members])
 

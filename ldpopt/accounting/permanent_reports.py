@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldpopt.accounting.losses import PrivacyLoss
-from ldpopt.accounting.pairs import BITS, Pairs, Points, distinct_pairs
+from ldpopt.accounting.pairs import BITS, Points, RowPairs, distinct_pairs
 from ldpopt.accounting.privacy_loss import ChannelSource, Source
 from ldpopt.foundation.numbers import Int
 
@@ -57,7 +57,7 @@ class Permanent(Source):
         return self.distinct.losses(MAX_TERMS, self.points)
 
     @cached_property
-    def distinct(self) -> Pairs:
+    def distinct(self) -> RowPairs:
         """The pairs of laws of the publications."""
         m = self.fresh.shape[1]
         weights = []

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldpopt.accounting.losses import NOTHING, PrivacyLoss
-from ldpopt.accounting.pairs import BITS, BLOCK, ONE, Pairs, Points, distinct_pairs
+from ldpopt.accounting.pairs import BITS, BLOCK, ONE, Points, RowPairs, distinct_pairs
 from ldpopt.accounting.renyi import log_ratios, renyi_divergence
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Int
@@ -58,7 +58,7 @@ class Source(ABC):
         """An upper loss, and the loss of one pair of answers, or of one that reveals nothing."""
 
     @property
-    def distinct(self) -> Pairs | None:
+    def distinct(self) -> RowPairs | None:
         """The pairs of laws of the reports, if they are listed."""
         return None
 
@@ -118,7 +118,7 @@ class ChannelSource(Source):
         return not self.compares_all and len(self.named_pairs) < every
 
     @cached_property
-    def distinct(self) -> Pairs:
+    def distinct(self) -> RowPairs:
         """The pairs of rows, each once."""
         return distinct_pairs(self.counts, self.first, self.second)
 

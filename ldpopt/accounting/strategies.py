@@ -16,12 +16,12 @@ from itertools import product as every
 from math import ceil, log2, prod
 from typing import Any, ClassVar
 
-from ldpopt.accounting.choices import Choice, Parts, parts_of, terms_of
+from ldpopt.accounting.choices import PairChoice, Parts, parts_of, terms_of
 from ldpopt.accounting.losses import PrivacyLoss
 from ldpopt.accounting.privacy_loss import Source
 from ldpopt.accounting.strategy_lines import (
-    Known,
-    Question,
+    AskedQuestion,
+    KnownTable,
     lower_loss,
     next_known,
     start,
@@ -107,25 +107,25 @@ class Strategies(Source):
         return upper_loss(self._known.upper, self.odds, certain), lower_loss(self._known.lower)
 
     @cached_property
-    def _known(self) -> Known:
+    def _known(self) -> KnownTable:
         """The table of all reports, from those of all numbers of channels that are left, of which
         those of one report less are enough.
         """
-        questions = [Question(parts) for parts in self._parts]
+        questions = [AskedQuestion(parts) for parts in self._parts]
         known = {tuple(0 for _ in questions): start(self._shift)}
         layers: dict[int, list[Count]] = {}
         for count in every(*(range(times + 1) for _, times in self.sources)):
             layers.setdefault(sum(count), []).append(count)
         for total in range(1, len(layers)):
-            found: dict[Count, Known] = {}
+            layer: dict[Count, KnownTable] = {}
             for count in layers[total]:
                 following = []
                 for i, question in enumerate(questions):
-                    rest = tuple(number - (j == i) for j, number in enumerate(count))
+                    fewer = tuple(number - (j == i) for j, number in enumerate(count))
                     if count[i]:
-                        following.append((question, known[rest]))
-                found[count] = next_known(following, self.points)
-            known = found
+                        following.append((question, known[fewer]))
+                layer[count] = next_known(following, self.points)
+            known = layer
         (last,) = known.values()
         return last
 
@@ -144,7 +144,7 @@ class Strategies(Source):
 def choices_of(source: Source) -> Parts:
     """What may be chosen at a question."""
     known = parts_of(source)
-    return ((Fraction(1), (Choice(*source.losses),)),) if known is None else known
+    return ((Fraction(1), (PairChoice(*source.losses),)),) if known is None else known
 
 
 def tables_of(sources: Repeated) -> int:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ldpopt.accounting.choices import Choice, Parts
+from ldpopt.accounting.choices import PairChoice, Parts
 from ldpopt.accounting.losses import PrivacyLoss
 from ldpopt.accounting.strategy_points import START, FloatLoss, FloatParts, FloatTable, next_table
 from ldpopt.foundation.numbers import Float, Int
@@ -47,7 +47,7 @@ class Loss:
     certain: int
 
     @classmethod
-    def of(cls, choice: Choice, weight: Fraction, bits: int, *, up: bool) -> "Loss":
+    def of(cls, choice: PairChoice, weight: Fraction, bits: int, *, up: bool) -> "Loss":
         """The bound of a choice, above or below, with its weight."""
         loss = choice.upper if up else choice.lower
         over = ceil if up else floor
@@ -63,7 +63,7 @@ class Loss:
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class AskedQuestion:
     """The choices of a question, for both bounds."""
 
     parts: Parts
@@ -121,7 +121,7 @@ class Lines:
     shift: int
 
 
-class Known(NamedTuple):
+class KnownTable(NamedTuple):
     """What is known of one table: its points in floats, and both bounds."""
 
     table: FloatTable
@@ -129,21 +129,21 @@ class Known(NamedTuple):
     lower: Lines
 
 
-Next = Sequence[tuple[Question, Known]]  # what may be asked, and what is left then
+Next = Sequence[tuple[AskedQuestion, KnownTable]]  # what may be asked, and what is left then
 
 
-def start(shift: int) -> Known:
+def start(shift: int) -> KnownTable:
     """The lines of no report: 1 - a up to 1, and 0."""
     first = np.array([ONE, 0], object)
     second = np.array([ONE << shift, 0], object)
     lines = Lines(START.points, first, second, shift)
-    return Known(START, lines, lines)
+    return KnownTable(START, lines, lines)
 
 
-def next_known(following: Next, most: int) -> Known:
+def next_known(following: Next, most: int) -> KnownTable:
     """The table before one more report, with at most so many points."""
     table = next_table([(question.floats, known.table) for question, known in following], most)
-    return Known(
+    return KnownTable(
         table, _upper_lines(following, table.points), _lower_lines(following, table.points)
     )
 
@@ -184,9 +184,9 @@ class _Exact:
     def of(cls, points: Float, shift: int) -> "_Exact":
         """The parts of floats."""
         mantissas, exponents = np.frexp(points)
-        whole = np.ldexp(mantissas, 53).astype(np.int64).astype(object)
+        integers = np.ldexp(mantissas, 53).astype(np.int64).astype(object)
         exponents = exponents.astype(np.int64) - 53
-        return cls(points, whole, exponents.astype(object), (shift - exponents).astype(object))
+        return cls(points, integers, exponents.astype(object), (shift - exponents).astype(object))
 
 
 def _value(loss: Loss, lines: Lines, x: _Exact) -> Integers:

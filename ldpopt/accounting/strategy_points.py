@@ -82,8 +82,8 @@ def next_table(asked: Asked, most: int) -> FloatTable:
     if any(map(len, crossings)):
         points = _apart(np.concatenate([points, *crossings]))
         values = _contests(asked, points)[1]
-    found = _thinned(points, values, most)
-    return replace(found, is_thinned=any([found.is_thinned, *(t.is_thinned for _, t in asked)]))
+    table = _thinned(points, values, most)
+    return replace(table, is_thinned=any([table.is_thinned, *(t.is_thinned for _, t in asked)]))
 
 
 def _apart(points: Float) -> Float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from copy import deepcopy
 from fractions import Fraction
 from functools import cache
 
@@ -15,8 +16,9 @@ from hypothesis import strategies as st
 
 import ldpopt as lo
 from builders import cases, refused
-from ldpopt.accounting import CurveCertificate, compose, strategies
+from ldpopt.accounting import CurveCertificate, compose, permanent, strategies
 from ldpopt.accounting.privacy_loss import OneOf
+from ldpopt.certificate.documents import digest_of, text_of
 
 COIN = [[0.9, 0.1], [0.5, 0.5]]
 THREE = [[0.7, 0.2, 0.1], [0.25, 0.5, 0.25], [0.2, 0.2, 0.6]]
@@ -247,8 +249,9 @@ def test_too_many_ways_to_answer_beforehand_are_refused():
         [(COIN, 2), (THREE, 2), [[0.75, 0.25], [0.25, 0.75]]],
         [([[0.5, 0.5], [0.0, 1.0]], 3)],
         [([[0.5, 0.25, 0.25], [0.125, 0.875, 0.0], [0.25, 0.25, 0.5]], 4)],
+        [(permanent(COIN, [[0.75, 0.25], [0.25, 0.75]], 3), 2), (COIN, 1)],
     ],
-    ids=["coin", "different", "one coin", "zeros"],
+    ids=["coin", "different", "one coin", "zeros", "permanent"],
 )
 def test_certificates_of_strategies(channels, tmp_path, capsys):
     import ldpopt_check
@@ -266,3 +269,43 @@ def test_certificates_of_strategies(channels, tmp_path, capsys):
     epsilon, delta = proof.claims[-1]
     assert delta <= curve.delta(epsilon) * (1 + Fraction(1, 10**5))
     assert math.isfinite(epsilon)
+
+
+def test_forged_certificates_of_strategies_are_refused(tmp_path, capsys):
+    import ldpopt_check
+
+    curve = compose([(COIN, 2)])
+    data = curve.prove(1e-2).to_dict()
+    path = tmp_path / "a.json"
+
+    def verdicts(changed):
+        unsigned = {key: value for key, value in changed.items() if key != "digest"}
+        path.write_text("".join(text_of({**unsigned, "digest": digest_of(unsigned)})))
+        code = ldpopt_check.main([str(path)])
+        capsys.readouterr()
+        try:
+            return code == 0, CurveCertificate.load(path).recheck() == ()
+        except lo.errors.LdpoptError:
+            return code == 0, False
+
+    assert verdicts(data) == (True, True)
+    smaller = deepcopy(data)
+    smaller["claims"][1]["delta"] = str(Fraction(data["claims"][1]["delta"]) * Fraction(999, 1000))
+    assert verdicts(smaller) == (False, False)
+    # what people reveal whose answers are fixed is less
+    fixed = deepcopy(data)
+    delta = compose([(COIN, 2)], answers="fixed").delta(0.7)
+    assert delta < Fraction(9, 10) * curve.delta(0.7)
+    fixed["claims"][1] = {"epsilon": 0.7, "delta": str(delta)}
+    assert verdicts(fixed) == (False, False)
+    more = deepcopy(data)
+    more["reports"][0]["sources"][0]["times"] = 3
+    assert verdicts(more) == (False, False)
+    inside = deepcopy(data)
+    inside["reports"][0]["sources"] = [{"times": 1, **deepcopy(data["reports"][0])}]
+    del inside["reports"][0]["sources"][0]["sources"]
+    assert verdicts(inside) == (False, False)
+    for key, wrong in (("levels", 0), ("levels", "many"), ("sources", [])):
+        strange = deepcopy(data)
+        strange["reports"][0][key] = wrong
+        assert verdicts(strange) == (False, False)
