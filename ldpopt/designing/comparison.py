@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ldpopt.certificate.frequency_certificate import best_size
 from ldpopt.designing import literature
-from ldpopt.designing.design import AnyDesign, design
+from ldpopt.designing.design import design
 from ldpopt.designing.literature import SetProtocol, factorization
 from ldpopt.designing.others import (
     OtherMechanism,
@@ -25,6 +25,7 @@ from ldpopt.designing.others import (
     read_own,
 )
 from ldpopt.designing.record import Design, FormulaDesign
+from ldpopt.designing.saved import AnyDesign
 from ldpopt.errors import LdpoptError
 from ldpopt.foundation import optional
 from ldpopt.foundation.budget import Budget

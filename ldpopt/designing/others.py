@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.designing.design import AnyDesign, design
+from ldpopt.designing.design import design
+from ldpopt.designing.saved import AnyDesign
 from ldpopt.designing.sentences import OWN
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.estimation.identified import least_values

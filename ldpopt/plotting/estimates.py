@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.designing import Design, DesignComparison, OwnMechanism
-from ldpopt.designing.record import FormulaDesign
+from ldpopt.designing.comparison import DesignComparison
+from ldpopt.designing.others import OwnMechanism
+from ldpopt.designing.record import Design, FormulaDesign
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.foundation.display import label

@@ -18,8 +18,9 @@ from ldpopt import (
     load_design,
     save_design,
 )
-from ldpopt.designing import FrequencyDesign, literature
+from ldpopt.designing import literature
 from ldpopt.designing.design_form import DesignForm
+from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.problem.design_problem import DesignProblem
 
