@@ -11,6 +11,7 @@ from . import noise as noise
 from . import plotting as plotting
 from . import privacy as privacy
 from . import solvers as solvers
+from . import studies as studies
 from . import testing as testing
 from .auditing.black_box import audit_sampler as audit_sampler
 from .auditing.divergence import Audit as Audit
@@ -19,12 +20,12 @@ from .certificate.design_certificate import DesignCertificate as DesignCertifica
 from .certificate.program_certificate import Certificate as Certificate
 from .designing.comparison import compare_designs as compare_designs
 from .designing.design import design as design
-from .designing.design import load_design as load_design
-from .designing.design import save_design as save_design
 from .designing.methods.method import DesignLimits as DesignLimits
 from .designing.plan import plan_design as plan_design
 from .designing.record import Design as Design
 from .designing.record import FormulaDesign as FormulaDesign
+from .designing.saved import load_design as load_design
+from .designing.saved import save_design as save_design
 from .estimation import techniques as techniques
 from .estimation.counts import Counts as Counts
 from .estimation.estimate import Estimate as Estimate

@@ -28,7 +28,17 @@ import numpy as np
 import pandas as pd
 
 import ldpopt as lo
-from ldpopt import accounting, closed_forms, frequencies, hypotheses, layers, mean, neighbors, noise
+from ldpopt import (
+    accounting,
+    closed_forms,
+    frequencies,
+    hypotheses,
+    layers,
+    mean,
+    neighbors,
+    noise,
+    studies,
+)
 from ldpopt.errors import LdpoptError
 from ldpopt.foundation.deadline import NO_LIMIT
 
@@ -171,7 +181,7 @@ def subjects() -> dict[type, list[Any]]:
         *(lo.solve(problem), lo.solve(path), lo.certify(lo.solve(problem)), lo.audit(COIN)),
         lo.formulate(problem),
         *(lo.compare(problem), lo.pareto_front(path, [0], max_points=3)),
-        lo.sweep(problem, [0.5, 1.0]),
+        *(lo.sweep(problem, [0.5, 1.0]), studies.best_of([problem, problem])),
         lo.simulate(COIN, [0.5, 0.5], population=100, repeats=3, rng=0),
         *(accounting.compose([COIN]), accounting.compose([COIN]).prove(1e-3)),
         *(closed_forms.binary([0.3, 0.7], 1.0), closed_forms.top_k([0.2, 0.3, 0.5], 1.0)),

@@ -77,6 +77,8 @@ def new_picture(usage: str, text: str) -> Any:
 
 def find_file(name: str) -> str:
     """Path of any file, or of a model by its name."""
+    if Path(name).exists():
+        return name
     from ldpopt.problem.modelfile.page import model_path
 
     return model_path(name)

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.certificate.frequency_certificate import FrequencyCertificate
-from ldpopt.designing.realize import left_inverse
 from ldpopt.designing.record import FormulaDesign
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts, read_rows
@@ -142,6 +141,8 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
         """
         channel = self.mechanism.channel
         n = self.workload.shape[1]
+        from ldpopt.designing.realize import left_inverse  # searches, which drawing needs not
+
         return frozen((self.workload.unit or 1.0) * left_inverse(channel, np.full(n, 1.0 / n)))
 
     @property

@@ -143,6 +143,8 @@ def least_in_people(epsilon: float) -> float:
 
 def people_text(people: float) -> str:
     """A number of people with three digits, rounded up but for the rounding of floats."""
+    if np.isnan(people):
+        return "-"
     return "any number of" if people == np.inf else above_text(people * (1 - ROUNDING), 3)
 
 

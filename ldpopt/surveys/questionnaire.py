@@ -23,7 +23,6 @@ from ldpopt.privacy.plain import MisstatedError
 from ldpopt.problem.modelfile.page import dotted
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.workload import Workload
-from ldpopt.solving.solve import solve
 from ldpopt.surveys.columns import Pairs, columns_of, read_pairs, with_trees
 from ldpopt.surveys.fields import read_fields
 from ldpopt.surveys.form_words import FormWords
@@ -396,7 +395,11 @@ def _read_question(name: Any, stated: Any) -> Question:
         return question_of(stated)
     if isinstance(stated, (Workload, list, tuple, range)):
         return Question(stated)
-    source = solve(stated) if isinstance(stated, Problem) else stated
+    source = stated
+    if isinstance(stated, Problem):
+        from ldpopt.solving.solve import solve
+
+        source = solve(stated)
     if not isinstance(source, DESIGNS) and not isinstance(source, Mechanism):
         source = getattr(source, "mechanism", None)
     if source is None:

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from ldpopt.accounting.curve import PrivacyCurve
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
-from ldpopt.estimation.influence import Influence
 from ldpopt.estimation.liars import read_liars
 from ldpopt.estimation.options import Reading
-from ldpopt.estimation.planning import Precision
-from ldpopt.estimation.regression.problem import Kind
-from ldpopt.estimation.regression.result import Regression
 from ldpopt.estimation.sample import Sample
 from ldpopt.estimation.significance import Significance
 from ldpopt.foundation.display import Described, Facts
 from ldpopt.foundation.files import FilePath
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.sampling import Random
-from ldpopt.surveys.account import account_of
 from ldpopt.surveys.count import Columns, counts_by_group, counts_of_all
 from ldpopt.surveys.estimates import (
     SurveyEstimate,
@@ -28,15 +22,14 @@ from ldpopt.surveys.estimates import (
     estimate_survey,
 )
 from ldpopt.surveys.files import read_survey_file, write_survey_file
-from ldpopt.surveys.form import form_of, require_form_of
-from ldpopt.surveys.influence import influence_of_question
-from ldpopt.surveys.overview import facts_of
-from ldpopt.surveys.pair_estimates import estimate_pair, independence_of
-from ldpopt.surveys.precision import precision_of
 from ldpopt.surveys.questionnaire import Questionnaire
-from ldpopt.surveys.randomize import randomize_file, randomize_frame
-from ldpopt.surveys.regressions import regress_survey
-from ldpopt.surveys.values import values_of_survey
+
+if TYPE_CHECKING:
+    from ldpopt.accounting.curve import PrivacyCurve
+    from ldpopt.estimation.influence import Influence
+    from ldpopt.estimation.planning import Precision
+    from ldpopt.estimation.regression.problem import Kind
+    from ldpopt.estimation.regression.result import Regression
 
 
 class Survey(Questionnaire, Described):
@@ -189,6 +182,8 @@ class Survey(Questionnaire, Described):
         >>> form["odds"], form["columns"]["smokes"]["masses"][0]
         ('3', [6755399441055744, 2251799813685248])
         """
+        from ldpopt.surveys.form import form_of
+
         return form_of(self, wave)
 
     def __repr__(self) -> str:
@@ -197,6 +192,8 @@ class Survey(Questionnaire, Described):
 
     def facts(self) -> Facts:
         """Answers, audited budget and treatment of missing answers of each question."""
+        from ldpopt.surveys.overview import facts_of
+
         return facts_of(self)
 
     def account(self, waves: int = 1, *, people: int | None = None) -> PrivacyCurve:
@@ -222,6 +219,8 @@ class Survey(Questionnaire, Described):
             If a number is not whole or below 1, or there is no bound for shuffled reports: one
             question is drawn, or the probabilities of some reports are not listed.
         """
+        from ldpopt.surveys.account import account_of
+
         return account_of(self, waves, people)
 
     def precision(
@@ -259,6 +258,8 @@ class Survey(Questionnaire, Described):
         A number ``t = a / D`` among the share ``D`` of people who were asked and answered has the
         variance of ``(v_a - t v_D) / D`` with the values ``v`` of one report.
         """
+        from ldpopt.surveys.precision import precision_of
+
         return precision_of(self, name, confidence, prior, others)
 
     def influence(self, name: str) -> Influence:
@@ -292,6 +293,8 @@ class Survey(Questionnaire, Described):
         >>> round(drawn.influence("smokes").largest, 6)
         3.0
         """
+        from ldpopt.surveys.influence import influence_of_question
+
         return influence_of_question(self, name)
 
     def privatize(
@@ -327,6 +330,8 @@ class Survey(Questionnaire, Described):
             If a column is not there, an entry is not an answer, or an answer is missing that must
             not be.
         """
+        from ldpopt.surveys.randomize import randomize_frame
+
         return randomize_frame(self, table, rng, Keyed.read(key, id, rng), again)
 
     def privatize_file(
@@ -347,6 +352,8 @@ class Survey(Questionnaire, Described):
         `Mechanism.privatize` for the other arguments. A column that has reports already, by the
         origin of its file, is refused unless ``again`` is true.
         """
+        from ldpopt.surveys.randomize import randomize_file
+
         keyed = Keyed.read(key, id, rng)
         return randomize_file(self, source, target, keep, rng=rng, keyed=keyed, again=again)
 
@@ -369,6 +376,8 @@ class Survey(Questionnaire, Described):
         ModelFileError
             If it is the database of another survey or wave.
         """
+        from ldpopt.surveys.form import require_form_of
+
         require_form_of(self, table)
         return counts_of_all(self, self.columns, table, weights)
 
@@ -458,6 +467,8 @@ class Survey(Questionnaire, Described):
         >>> Survey({"q": coin}).estimate(reports, sample=classes)["q"].std_error.round(3)
         array([0.422, 0.422])
         """
+        from ldpopt.surveys.form import require_form_of
+
         reading = Reading(confidence, simultaneous, check_fit, read_liars(liars))
         require_form_of(self, table)
         return estimate_survey(self, table, weights, by, reading, sample, followers)
@@ -528,6 +539,9 @@ class Survey(Questionnaire, Described):
         >>> (survey.estimate_pair(reports, "a", "b").values > 0.3).tolist()
         [True, False, True, False]
         """
+        from ldpopt.surveys.form import require_form_of
+        from ldpopt.surveys.pair_estimates import estimate_pair
+
         reading = Reading(confidence, simultaneous, check_fit, read_liars(liars))
         require_form_of(self, table)
         return estimate_pair(self, table, (name, other), weights, reading)
@@ -566,6 +580,8 @@ class Survey(Questionnaire, Described):
         >>> Survey({"smokes": coin}).values(reports)["smokes: yes"].round(12).tolist()
         [-0.5, 1.5]
         """
+        from ldpopt.surveys.values import values_of_survey
+
         return values_of_survey(self, table, questions)
 
     def independence(
@@ -598,6 +614,8 @@ class Survey(Questionnaire, Described):
             If a person does not report on both questions in two reports, or the questions have too
             many answers.
         """
+        from ldpopt.surveys.pair_estimates import independence_of
+
         return independence_of(self, table, (one, two), weights, sample)
 
     def regress(
@@ -632,5 +650,7 @@ class Survey(Questionnaire, Described):
         LimitReachedError
             If the likelihood has no maximum.
         """
+        from ldpopt.surveys.regressions import regress_survey
+
         options = {"kind": kind, "sample": sample, "confidence": confidence, "missing": missing}
         return regress_survey(self, formula, table, **options)

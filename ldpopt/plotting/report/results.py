@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.designing import design
+from ldpopt.designing.design import design
 from ldpopt.designing.record import FormulaDesign
 from ldpopt.errors import CertificateError, StatementError
 from ldpopt.estimation.counts import ListedSource, MechanismSource

@@ -33,7 +33,7 @@ S = TypeVar("S", bound="Section")
 class Section(BaseModel):
     """A table with fixed keys, without conversion of types and without nan."""
 
-    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(strict=True, allow_inf_nan=False, defer_build=True)
 
     @model_validator(mode="before")
     @classmethod

@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from builders import refused
 from ldpopt import (
     Influence,
     Mechanism,
@@ -26,7 +27,6 @@ from ldpopt.estimation.sums import Sums
 from ldpopt.frequencies.protocol import FrequencyProtocol
 from ldpopt.mean.protocol import NumberProtocol
 from ldpopt.surveys.ticks import TicksQuestion, tick_workload
-from tests.builders import refused
 
 E1 = math.e
 

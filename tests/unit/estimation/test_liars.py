@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from builders import refused, thorough_or
 from ldpopt import (
     Counts,
     Mechanism,
@@ -22,7 +23,6 @@ from ldpopt import (
     mean,
 )
 from ldpopt.estimation.influence import ReportValues
-from tests.builders import refused, thorough_or
 
 E1 = math.e / (1 + math.e)
 COIN = Mechanism([[E1, 1 - E1], [1 - E1, E1]], inputs=["no", "yes"])
