@@ -39,6 +39,7 @@ LIMIT = 15.0  # CPU seconds of a run
 LONG = 5.0  # a cell that takes longer has one round
 TOO_LONG = f"> {LIMIT:.0f}"
 OURS = "ldpopt"
+FLOOR = "import numpy"  # beside commands that have no peer
 LINEAR = ("HiGHS simplex", "PIQP", "Clarabel")
 PACKAGES = ("numpy", "highspy", "piqp", "clarabel", "dp-accounting", "polars", "duckdb")
 THREADS = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "NUMBA", "RAYON")} | {
@@ -113,7 +114,7 @@ def rows() -> list[Row]:
     tables = ("polars by hand", "DuckDB by hand")
     listed.append(Row(f"CSV of {CSV_ROWS:,} rows", "csv", CSV_ROWS, tables))
     for name in commands():
-        peer = BY_HAND.get(name, "import numpy")
+        peer = BY_HAND.get(name, FLOOR)
         listed.append(Row(f"start of {name}", f"start:{name}", 1000, (peer,)))
     for n in (20, 22):
         listed.append(Row(f"design of {n}, default", "design", n))
@@ -470,8 +471,8 @@ def command_of(row: Row, column: str, python: str) -> list[str]:
         if name == "--help":
             return [ours, "--help"]
         return [ours, *words, *COMMANDS.get(name, ["--help"])]
-    if column == "import numpy":
-        return [python, "-c", "import numpy"]
+    if column == FLOOR:
+        return [python, "-c", FLOOR]
     if name == "privatize":
         return [python, "-c", POLARS_ENCODE, "rows.csv", "by_hand.csv"]
     return [python, "-c", POLARS_ESTIMATE, "reports.csv"]
@@ -580,17 +581,22 @@ where ldpopt is behind; no row was left out.
 - Encode, aggregate: {table:,} codes in memory at epsilon 1. CSV: one column of texts, from file to
   file, start included. *By hand* means floats of a generator that is not made for secrets.
 - Start: a small job of each command (1000 rows, a model of 7 answers), or its help where it has no
-  job here, beside a script of polars that does the same, else beside `import numpy`, which is no
-  peer but the least that is possible.
+  job here, beside a script of polars that does the same. Those without one are in the second
+  table, beside `import numpy`, which is no peer but the least that is possible.
 - Designs of prefix sums have no peer here: the default call stands beside the one with a gap.
 """
 
 
 def section(listed: list[Row], load: str, rounds: int) -> str:
-    """The text of the section, worst first; rows without a peer at the end."""
+    """The text of the section, worst first; rows without a peer at the end, and those beside what
+    is none in a table of their own.
+    """
     head = (OURS, *LINEAR, "others", "ratio to the best")
     lines = [f"| | {' | '.join(head)} |", "|---" * (len(head) + 1) + "|"]
-    for row in sorted(listed, key=lambda row: -1.0 if math.isnan(row.ratio) else row.ratio)[::-1]:
+    ordered = sorted(listed, key=lambda row: -1.0 if math.isnan(row.ratio) else row.ratio)[::-1]
+    for row in ordered:
+        if FLOOR in row.peers:
+            continue
         others = "; ".join(f"{name}: {row.cell(name)}" for name in row.peers if name not in LINEAR)
         ratio = "" if math.isnan(row.ratio) else f"{row.ratio:.2f}"
         if ratio and not row.seconds(OURS):
@@ -598,6 +604,12 @@ def section(listed: list[Row], load: str, rounds: int) -> str:
         ratio = f"**{ratio}**" if row.ratio > 1 else ratio
         cells = [row.cell(name) for name in (OURS, *LINEAR)]
         lines.append(f"| {row.name} | {' | '.join(cells)} | {others} | {ratio} |")
+    if any(FLOOR in row.peers for row in listed):
+        lines += ["", f"| | {OURS} | `{FLOOR}` | ratio |", "|---|---|---|---|"]
+    for row in ordered:
+        if FLOOR in row.peers:
+            ratio = "" if math.isnan(row.ratio) else f"{row.ratio:.2f}"
+            lines.append(f"| {row.name} | {row.cell(OURS)} | {row.cell(FLOOR)} | {ratio} |")
     notes = NOTES.format(
         date=datetime.now(UTC).date(),
         versions=versions(),

@@ -12,7 +12,7 @@ import pytest
 
 from ldpopt import Mechanism, Sample, Survey, privatize_folder
 from ldpopt.errors import ModelFileError
-from tests.builders import refused
+from tests.builders import cli_json, refused, run_cli
 
 pytest.importorskip("pyarrow")
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
@@ -132,3 +132,19 @@ def test_files_of_other_columns_are_refused(tmp_path: Path) -> None:
     table[::-1].assign(age="old").to_csv(tmp_path / "2.csv", index=False)
     with refused("mixed-column", ModelFileError):
         SURVEY.regress("smokes ~ age", tmp_path)
+
+
+def test_the_command_reads_a_folder_in_one_process(drawn: tuple[Path, pd.DataFrame]) -> None:
+    """Counts of files do not show pairs and units, so other processes are refused by name."""
+    folder, table = drawn
+    for survey, options in ((SURVEY, ["--pair", "smokes", "drinks"]), (SAMPLED, [])):
+        file = folder.parent / "survey.json"
+        survey.save(file)
+        found = cli_json("survey", "estimate", file, folder, *options)
+        one = folder.parent / "one.parquet"
+        table.astype({"region": str}).to_parquet(one)
+        expected = cli_json("survey", "estimate", file, one, *options)
+        assert found["estimates"] == expected["estimates"]
+        done = run_cli("survey", "estimate", file, folder, *options, "-j", "2")
+        assert done.exit_code == 2
+        assert "-j" in done.stderr
