@@ -21,11 +21,11 @@ The parts can be read in this order; the numbers are their first lines:
     6e. Products: combinations of attributes ............................................. 2641
     6f. Questions of two answers each: moments of sets ................................... 2821
     7. Reports: what several reports of a person reveal together ......................... 3132
-    7a. One report, as atoms ............................................................. 3322
-    7b. Shuffled reports ................................................................. 3468
-    7c. The mean positive part of a sum of many variables ................................ 3541
-    7d. Many reports: masses on levels of the loss ....................................... 3698
-    8. Files, and the command line ....................................................... 3938
+    7a. One report, as atoms ............................................................. 3327
+    7b. Shuffled reports ................................................................. 3473
+    7c. The mean positive part of a sum of many variables ................................ 3546
+    7d. Many reports: masses on levels of the loss ....................................... 3703
+    8. Files, and the command line ....................................................... 3944
 
 A function begins with its claim, as an inequality or equation where it has one. Names such as
 ``thm-estimation-bound`` are the labels of theorems in the documentation (docs/theory), where the

@@ -37,6 +37,9 @@ class ShuffledCurve(ShuffledExcesses, PrivacyCurve):
     people.
     """
 
+    # one lower epsilon takes longer than all upper ones
+    shows_lower = False
+
     def _crossing(self, limit: Fraction, most: float) -> float:
         """A proved epsilon next to the least one: it is searched in floats, and what the proof
         finds larger is aimed at lower.
