@@ -63,7 +63,7 @@ class ShuffledCurve(ShuffledExcesses, PrivacyCurve):
                 best = min(best, epsilon)
             if not proved or limit * (1 - CLOSE) <= proved <= limit:
                 break
-            aim *= limit / proved * (1 - CLOSE / 4)
+            aim *= limit / proved * (1 - Fraction(CLOSE) / 4)
         return best
 
     def _lower_crossing(self, limit: Fraction) -> float:

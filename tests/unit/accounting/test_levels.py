@@ -169,7 +169,7 @@ def test_a_curve_that_is_loose_warns_and_says_how_much():
         assert curve.epsilon(1e-9) > 452.365537835
     assert curve.epsilon_lower(1e-9) < 452.365537835
     assert curve.looseness(1e-9) > 1e-3
-    with pytest.warns(UserWarning):
+    with pytest.warns(UserWarning, match="upper bound"):
         assert "at least" in curve.facts().text()
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -256,7 +256,7 @@ def test_floats_find_what_is_proved(people, answers, local):
     for share in (0.25, 1.0, 4.0):
         a = Fraction(math.exp(share / math.sqrt(people)))
         proved = float(blanket.excess(a))
-        assert rough_excess(blanket, float(a)) == pytest.approx(proved, rel=5e-3)
+        assert rough_excess(blanket, float(a)) == pytest.approx(proved, rel=5e-2)
 
 
 def test_the_bound_below_1_follows_from_that_above_1():
