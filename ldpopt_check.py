@@ -5,27 +5,28 @@ one. A certificate that claims more than is proved here is refused.
 
 The parts can be read in this order; the numbers are their first lines:
 
-    1. Reading: files, numbers, labels, masses ...........................................  135
-    2. e**x and ln between rationals .....................................................  290
-    3. Privacy notions ...................................................................  364
-    3a. Privacy notions of many budgets ..................................................  638
-    3b. Privacy notions that compare averages ............................................  771
-    4. Programs: what the mechanism is worth, and what no private mechanism can pass ..... 1103
-    5. Designs: error and bias of the estimator that is used ............................. 1416
-    5a. What a file says of its mechanism once more ...................................... 1899
-    6. Designs: bounds on all private mechanisms ......................................... 1967
-    6a. Sets of answers, one by one ...................................................... 2046
-    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 2117
-    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 2236
-    6d. A single mean .................................................................... 2551
-    6e. Products: combinations of attributes ............................................. 2641
-    6f. Questions of two answers each: moments of sets ................................... 2821
-    7. Reports: what several reports of a person reveal together ......................... 3132
-    7a. One report, as atoms ............................................................. 3327
-    7b. Shuffled reports ................................................................. 3473
-    7c. The mean positive part of a sum of many variables ................................ 3546
-    7d. Many reports: masses on levels of the loss ....................................... 3703
-    8. Files, and the command line ....................................................... 3947
+    1. Reading: files, numbers, labels, masses ...........................................  136
+    2. e**x and ln between rationals .....................................................  291
+    3. Privacy notions ...................................................................  365
+    3a. Privacy notions of many budgets ..................................................  639
+    3b. Privacy notions that compare averages ............................................  772
+    4. Programs: what the mechanism is worth, and what no private mechanism can pass ..... 1104
+    5. Designs: error and bias of the estimator that is used ............................. 1417
+    5a. What a file says of its mechanism once more ...................................... 1900
+    6. Designs: bounds on all private mechanisms ......................................... 1968
+    6a. Sets of answers, one by one ...................................................... 2047
+    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 2118
+    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 2237
+    6d. A single mean .................................................................... 2552
+    6e. Products: combinations of attributes ............................................. 2642
+    6f. Questions of two answers each: moments of sets ................................... 2822
+    7. Reports: what several reports of a person reveal together ......................... 3133
+    7a. One report, as atoms ............................................................. 3329
+    7b. Shuffled reports ................................................................. 3485
+    7c. The mean positive part of a sum of many variables ................................ 3558
+    7d. Many reports: masses on levels of the loss ....................................... 3715
+    7e. Answers that depend on reports ................................................... 3959
+    8. Files, and the command line ....................................................... 4215
 
 A function begins with its claim, as an inequality or equation where it has one. Names such as
 ``thm-estimation-bound`` are the labels of theorems in the documentation (docs/theory), where the
@@ -3189,6 +3190,7 @@ class Account:
     def __init__(self, reports):
         need(isinstance(reports, list) and reports, "there are no reports")
         stated = [dict(report) for report in reports]
+        stated.sort(key=lambda report: report.get("kind") != "strategies")  # the most atoms first
         counts = [report.pop("times") for report in stated]
         need(
             all(type(times) is int and 0 < times < 2**20 for times in counts),
@@ -3271,7 +3273,7 @@ def never(certain, times):
 
 def named_pairs(report):
     """The pairs of answers that a report compares, by position; none if it compares all."""
-    if report["kind"] == "one_of":
+    if report["kind"] in ("one_of", "strategies"):
         return [pair for source in report["sources"] for pair in named_pairs(source)]
     return report.get("pairs") or []
 
@@ -3339,7 +3341,13 @@ def atoms_of(report):
         return atoms_of_sources(report)
     if report["kind"] == "ratios":
         return atoms_of_ratios(report)
-    corners = corners_of(report)
+    if report["kind"] == "strategies":
+        return atoms_of_strategies(report)
+    return atoms_between(corners_of(report))
+
+
+def atoms_between(corners):
+    """Atoms whose excess is the chords between corners, and the last value, which is certain."""
     slopes = [(v - u) / (b - a) for (a, u), (b, v) in pairwise(corners)]
     slopes.append(Fraction(0))  # after the last corner
     bends = [after - before for before, after in pairwise(slopes)]
@@ -3358,7 +3366,11 @@ def corners_of(report):
     They are the lower hull of the bounds at the ratios in the file: an excess is convex, so that it
     is below the chord of any two bounds. Other ratios would only bound it less well.
     """
-    points = ratios_of(report)
+    return corners_at(report, ratios_of(report))
+
+
+def corners_at(report, points):
+    """Corners at some ratios, in order."""
     afford(10**5 * len(points))
     bounds = [(Fraction(0), Fraction(1))]
     bounds += [(a, min(most_of(report, a), Fraction(1))) for a in points]
@@ -3942,6 +3954,262 @@ def excess_of_levels(part, loss, bits):
         total += mass - mass * fallen // PARTS
         fallen = fallen * fall // PARTS
     return Fraction(total, 1 << bits)
+
+
+# 7e. Answers that depend on reports
+#
+# People may choose what is asked next, and both answers, by the reports before. Let ``H`` be the
+# largest excess if some numbers of reports by each channel are left, and ``H'`` that if there is
+# one less of a channel. ``H`` is at ``a`` the largest ``certain + sum p H'(a q / p)`` of what may
+# be asked and answered (thm-strategies-recursion), where ``(p, q)`` are the atoms of the reports to
+# this pair of answers. It is convex and does not rise: a *curve* is a list of corners ``(a,
+# value)``, between which are chords, and after which it is level (thm-strategies-chords).
+
+STEP = 2**120  # the a of corners are integers over it
+TOP = 2**200  # values of corners are integers over it
+SHORT = 2**256  # masses of atoms are integers over it
+SMALL = TOP >> 70  # values below are not bounded as well, relative to them
+FURTHEST = 2**900  # corners at larger a are left out, and those below 2**-60
+
+
+def atoms_of_strategies(report):
+    """Atoms of all reports of several channels, and a mass that is impossible.
+
+    A corner has an ``a`` that floats propose, and a value that integers bound. Their number is at
+    most that of the ``levels`` of the file: fewer would only bound less well.
+    """
+    _, levels, sources = keys(report, "kind levels sources")
+    need(type(levels) is int and 1 < levels <= 2**17, "levels is not a number of levels")
+    need(isinstance(sources, list) and sources, "there are no sources")
+    stated = [dict(source) for source in sources]
+    counts = [source.pop("times") for source in stated]
+    need(
+        all(type(times) is int and 0 < times < 2**20 for times in counts),
+        "times is not a number of repetitions",
+    )
+    asked = [choices_of(source) for source in stated]
+    afford(10**4 * prod(times + 1 for times in counts))
+    left = {(0,) * len(counts): [(0, TOP), (STEP, 0)]}
+    work = 0
+    for total in range(1, sum(counts) + 1):
+        fewer, left = left, {}
+        for state in states_of(counts, total):
+            following = []
+            for i, parts in enumerate(asked):
+                if state[i]:
+                    others = (*state[:i], state[i] - 1, *state[i + 1 :])
+                    following.append((parts, fewer[others]))
+            left[state] = one_more(following, levels)
+            work += 20 * len(left[state]) * sum(size_of(parts) for parts, _ in following)
+            afford(work)
+    (last,) = left.values()
+    return atoms_between([(Fraction(a, STEP), Fraction(value, TOP)) for a, value in last])
+
+
+def states_of(counts, total):
+    """All ways to have a number of reports left."""
+    if not counts:
+        return [()] if total == 0 else []
+    first, *others = counts
+    states = []
+    for n in range(min(first, total) + 1):
+        later = states_of(others, total - n)
+        states += [(n, *state) for state in later]
+    return states
+
+
+def choices_of(report):
+    """Parts of a report, of which one is drawn and known, each a list of ``(atoms, certain)``.
+
+    In each part a person chooses one. It bounds the excess of all pairs of answers of a group; that
+    groups are about alike is proposed by floats, and proves nothing. Masses are over SHORT.
+    """
+    if report["kind"] == "one_of":
+        _, sources = keys(report, "kind sources")
+        need(isinstance(sources, list) and sources, "there are no sources")
+        parts = [choices_of(source) for source in sources]
+        need(all(len(part) == 1 for part in parts), "one of several is drawn twice")
+        n = len(parts)
+        shares = []
+        for (part,) in parts:
+            share = []
+            for atoms, certain in part:
+                atoms = [(-(-p // n), q // n) for p, q in atoms]
+                share.append((atoms, -(-certain // n)))
+            shares.append(share)
+        return shares
+    if report["kind"] not in ("reports", "permanent"):
+        return [[in_short(*atoms_of(report))]]
+    most_of(report, Fraction(1))  # reads the masses and the pairs
+    rows = report["masses"]
+    if report["kind"] == "permanent":
+        rows = of_publications(rows, report["fresh"], report["publications"])
+    pairs = report["pairs"] or list(permutations(range(len(rows)), 2))
+    afford(5000 * len(pairs) * (len(pairs) + len(rows[0])))
+    curves = []
+    for x, z in pairs:
+        curve = curve_in_floats(rows[x], rows[z])
+        curves.append((curve, x, z))
+    choices = []
+    for group in groups_of(curves):
+        named = [[x, z] for _, x, z in group]
+        points = ratios_between(rows, *named[0])
+        largest = max(max(ratios_between(rows, x, z), default=1) for x, z in named)
+        points |= {largest}
+        corners = corners_at({**report, "pairs": named}, sorted(points))
+        choice = in_short(*atoms_between(corners))
+        choices.append(choice)
+    return [choices]
+
+
+def ratios_between(rows, x, z):
+    """Ratios of the masses of two rows, where both are positive."""
+    return {Fraction(p, q) for p, q in zip(rows[x], rows[z]) if p and q}
+
+
+def curve_in_floats(first, second):
+    """Excesses of a pair of rows at many ``a``, about."""
+    unit = sum(first)
+    p = [mass / unit for mass in first]
+    q = [mass / unit for mass in second]
+    curve = []
+    for k in range(-60, 61):
+        a = 2.0 ** (k / 5)
+        excess = 0.0
+        for u, v in zip(p, q):
+            gain_of_report = u - a * v
+            excess += max(gain_of_report, 0.0)
+        curve.append(excess)
+    return curve
+
+
+def groups_of(curves):
+    """Curves, each in the group of the first one that is not below it anywhere."""
+    groups = []
+    for curve in sorted(curves, reverse=True, key=lambda curve: sum(curve[0])):
+        for group in groups:
+            if all(value <= most + 1e-12 for value, most in zip(curve[0], group[0][0])):
+                group.append(curve)
+                break
+        else:
+            groups.append([curve])
+    return groups
+
+
+def in_short(atoms, certain):
+    """Atoms of fewer digits: the first mass rounded up, the other one down."""
+    unit = (1 << PLACES) // SHORT
+    short = [(-(-p // unit), q // unit) for p, q in atoms if p]
+    spent = sum(p for p, q in short if not q)
+    certain = ceil(certain * SHORT) + spent
+    return [(p, q) for p, q in short if q], certain
+
+
+def size_of(parts):
+    """Number of atoms of all choices."""
+    return sum(len(atoms) for part in parts for atoms, _ in part)
+
+
+def one_more(following, levels):
+    """The curve before one more report, from what may be asked and the curve that is left then."""
+    places = {STEP}
+    for parts, corners in following:
+        for part in parts:
+            for atoms, _ in part:
+                for p, q in atoms:
+                    places.update(-(-a * p // q) for a, _ in corners[1:])
+    points = apart(places)
+    choices = [largest_of(following, a) for a in points]
+    # where another choice becomes the best one, the curve bends between two points
+    bounds = {a: value for a, (value, _) in zip(points, choices)}
+    for (a, (_, before)), (b, (_, after)) in pairwise(zip(points, choices)):
+        if before == after:
+            continue
+        left = gain(following, a, before, after)
+        right = gain(following, b, after, before)
+        if left > 0 and right > 0:
+            crossing = a + (b - a) * left // (left + right)
+            bounds[crossing] = largest_of(following, crossing)[0]
+    corners = [(0, TOP)]
+    for a in apart(bounds):
+        value = min(bounds[a], corners[-1][1])
+        while len(corners) > 1 and is_above(corners[-2], corners[-1], (a, value)):
+            corners.pop()
+        corners.append((a, min(value, corners[-1][1])))
+    return thinned(corners, levels)
+
+
+def apart(places):
+    """Places in order, without those that are too near to another, too small or too large."""
+    kept = []
+    for a in sorted(places, reverse=True):
+        if STEP >> 60 < a < FURTHEST * STEP and (not kept or kept[-1] - a > a >> 40):
+            kept.append(a)
+    return kept[::-1]
+
+
+def largest_of(following, a):
+    """The largest value at ``a`` of all that may be asked and chosen, and the choice."""
+    options = []
+    for i, (parts, corners) in enumerate(following):
+        total = 0
+        chosen = []
+        for part in parts:
+            values = [value_of(atoms, certain, corners, a) for atoms, certain in part]
+            total += max(values)
+            chosen.append(values.index(max(values)))
+        options.append((total, (i, *chosen)))
+    value, choice = max(options)
+    return min(-(-value // SHORT), TOP), choice
+
+
+def gain(following, a, first, second):
+    """By how much a choice is better than another one at ``a``."""
+    totals = []
+    for i, *chosen in (first, second):
+        parts, corners = following[i]
+        total = 0
+        for part, k in zip(parts, chosen):
+            atoms, certain = part[k]
+            total += value_of(atoms, certain, corners, a)
+        totals.append(total)
+    return totals[0] - totals[1]
+
+
+def value_of(atoms, certain, corners, a):
+    """``certain + sum p H(a q / p)`` over TOP and SHORT, of a curve with these corners."""
+    total = certain * TOP
+    for p, q in atoms:
+        j = bisect(corners, a * q // p, key=first_of) - 1
+        low, value = corners[j]
+        total += p * value
+        if j + 1 < len(corners):
+            high, after = corners[j + 1]
+            total -= (value - after) * (a * q - p * low) // (high - low)
+    return total
+
+
+def first_of(corner):
+    """The ``a`` of a corner."""
+    return corner[0]
+
+
+def thinned(corners, levels):
+    """At most so many corners: those go whose loss raises the curve least, relative to it."""
+    while len(corners) > levels + 1:
+        rises = [0.0]
+        for (a, u), (b, v), (c, w) in zip(corners, corners[1:], corners[2:]):
+            chord = u - (u - w) * (b - a) // (c - a)
+            rises.append((chord - v) / (v + SMALL))
+        limit = sorted(rises)[min(len(corners) - levels, len(rises) // 3)]
+        kept = corners[:1]
+        is_out = False
+        for corner, rise in zip(corners[1:-1], rises[1:]):
+            is_out = not is_out and rise <= limit and corner[0] != STEP
+            if not is_out:
+                kept.append(corner)
+        corners = [*kept, corners[-1]]
+    return corners
 
 
 # 8. Files, and the command line

@@ -45,6 +45,21 @@ def without_blanks(label: Any) -> Any:
     return " ".join(label.split()) if isinstance(label, str) else label
 
 
+# Solvers.
+
+
+def where_installed(*names: str) -> list[Any]:
+    """Parameters of a test over solvers; one whose optional package is missing is skipped."""
+    packages = {"cbc": "pulp", "cvxpy": "cvxpy", "piqp": "piqp"}
+
+    def marked(name: str) -> Any:
+        package = packages.get(name.partition(":")[0], "highspy")
+        is_missing = importlib.util.find_spec(package) is None
+        return pytest.param(name, marks=pytest.mark.skipif(is_missing, reason=f"needs {package}"))
+
+    return [marked(name) for name in names]
+
+
 # Numbers of cases.
 
 THOROUGH = os.environ.get("LDPOPT_TESTS") == "thorough"

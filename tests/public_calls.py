@@ -28,7 +28,17 @@ import numpy as np
 import pandas as pd
 
 import ldpopt as lo
-from ldpopt import accounting, closed_forms, frequencies, layers, mean, neighbors, noise
+from ldpopt import (
+    accounting,
+    closed_forms,
+    frequencies,
+    hypotheses,
+    layers,
+    mean,
+    neighbors,
+    noise,
+    studies,
+)
 from ldpopt.errors import LdpoptError
 from ldpopt.foundation.deadline import NO_LIMIT
 
@@ -171,7 +181,7 @@ def subjects() -> dict[type, list[Any]]:
         *(lo.solve(problem), lo.solve(path), lo.certify(lo.solve(problem)), lo.audit(COIN)),
         lo.formulate(problem),
         *(lo.compare(problem), lo.pareto_front(path, [0], max_points=3)),
-        lo.sweep(problem, [0.5, 1.0]),
+        *(lo.sweep(problem, [0.5, 1.0]), studies.best_of([problem, problem])),
         lo.simulate(COIN, [0.5, 0.5], population=100, repeats=3, rng=0),
         *(accounting.compose([COIN]), accounting.compose([COIN]).prove(1e-3)),
         *(closed_forms.binary([0.3, 0.7], 1.0), closed_forms.top_k([0.2, 0.3, 0.5], 1.0)),
@@ -213,9 +223,12 @@ def subjects() -> dict[type, list[Any]]:
         lo.simplex.binary_standard_form([0.3, 0.7], 1.0),
         *(lo.solvers.find("highs"), lo.testing.Tolerances(), lo.plan(problem)[0]),
     ]
+    two = hypotheses.best({"no": 0.5, "yes": 0.5}, {"no": 0.2, "yes": 0.8}, 1.0)
     found += [
         lo.find_refinement(COIN, COIN),
         lo.load_design(_file(design)),
+        *(hypotheses.BinaryTest.of(COIN, [0.5, 0.5], [0.2, 0.8]), two.sequential()),
+        *(two.test({"no": 5, "yes": 9}), two.sequential().decide(["no", "yes"])),
         lo.simplex.canonical_form(
             lo.simplex.binary_standard_form(["1/2", "1/2"], "log(3)"),
             lo.simplex.MODEL_I["B1"].columns,

@@ -15,7 +15,7 @@ from math import exp, log
 import numpy as np
 
 from ldpopt.accounting.integers import UNIT, power, rounded, scaled
-from ldpopt.accounting.privacy_loss import PrivacyLoss
+from ldpopt.accounting.losses import PrivacyLoss
 from ldpopt.foundation.numbers import Float
 
 CLOSE = 40  # ratios that differ by less than one part in 2**40 are made equal

@@ -14,14 +14,23 @@ import numpy as np
 
 from ldpopt.accounting.certificate import CurveCertificate
 from ldpopt.accounting.epsilons import LeastEpsilons
+from ldpopt.accounting.excess import Answers, Excesses
+from ldpopt.accounting.fixed_answers import require_few
 from ldpopt.accounting.on_levels import LEVELS
 from ldpopt.accounting.privacy_loss import ChannelSource, Ratios, Source, all_pairs
-from ldpopt.accounting.sentences import ATTAINED, COMPARED, GUESS, GuessFacts
+from ldpopt.accounting.sentences import ATTAINED, COMPARED, GUESS, ROUNDING, GuessFacts
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table
 from ldpopt.foundation.labels import codes
-from ldpopt.foundation.numbers import Float, listed_items, real_number, short_repr, whole_number
+from ldpopt.foundation.numbers import (
+    Float,
+    listed_items,
+    real_number,
+    require_choice,
+    short_repr,
+    whole_number,
+)
 from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.mechanism.assigned import AssignedMechanisms
 from ldpopt.mechanism.mechanism import Mechanism
@@ -45,9 +54,9 @@ class PrivacyCurve(LeastEpsilons, HasFacts):
     Attributes
     ----------
     is_attained : bool
-        Whether one pair of answers to each question attains the curve everywhere; otherwise the
-        curve is an upper bound that perhaps nobody attains, and `delta_lower` is what one pair
-        attains.
+        Whether one way to answer, a strategy or one pair of answers to each question, attains the
+        curve at each epsilon, but for rounding and too few levels; otherwise the curve is an upper
+        bound that perhaps nobody attains. `delta_lower` is what some strategy attains.
     group : int
         Number of people whose answers are one secret; default: ``1``.
 
@@ -159,7 +168,7 @@ class PrivacyCurve(LeastEpsilons, HasFacts):
             headings.insert(1, "at least")
             rows = [[delta, self.epsilon_lower(delta), epsilon] for delta, epsilon in rows]
         reports = sum(times * source.reports for source, times in self.sources)
-        at_most = ceil(10_000 * Fraction(self.guess())) / 10_000
+        at_most = ceil(10_000 * Fraction(self.guess()) - ROUNDING) / 10_000
         guess = f"right with probability at most {at_most:.4f} (0.5 without reports)"
         parts: list[Part] = [("reports", reports), ("best guess of two answers", guess)]
         parts.append(Table(headings, rows))
@@ -177,6 +186,7 @@ def compose(
     *,
     pairs: Sequence[tuple[Any, Any]] | Notion | None = None,
     group: int = 1,
+    answers: Answers = "adaptive",
     levels: int = LEVELS,
 ) -> PrivacyCurve:
     r"""What the reports of several channels reveal together about one person, or about a household.
@@ -194,10 +204,14 @@ def compose(
         metric by the sum of ``epsilon d``. Default: all.
     group : int
         Number of people whose answers are one secret, such as a household; default: ``1``.
+    answers : {"adaptive", "fixed"}
+        Whether people may choose later answers, and what is asked next, by earlier reports, or
+        give all their answers before any report is published; default: ``"adaptive"``, which holds
+        for both. ``"fixed"`` assumes that nobody sees a report before the last answer is given.
     levels : int
         Number of levels of the loss of all reports, from 16 to 16 777 216, if there are too many
-        atoms to list; default: ``65536``. The work grows with it, and what `PrivacyCurve.looseness`
-        proves falls with its square.
+        atoms to list, and of points of a table of strategies; default: ``65536``. The work grows
+        with it, and what `PrivacyCurve.looseness` proves falls with its square.
 
     Returns
     -------
@@ -209,15 +223,20 @@ def compose(
     ------
     StatementError
         If there is no channel, a number of times is not a whole number from 1 on, a channel has too
-        many pairs of answers, no pair of two is compared, or ``levels`` is out of range.
+        many pairs of answers, no pair of two is compared, there are more than 10,000 ways to take
+        pairs of fixed answers, or ``answers`` or ``levels`` is out of range.
 
     Notes
     -----
-    For each channel the excess of all ordered pairs is bounded by one privacy loss distribution,
-    exactly, and these multiply: as atoms, or, of many reports, on levels in a window of about 20
-    standard deviations, whose tails are counted. A million reports by randomized response take
+    Of a channel of which one pair of answers is the worst, the excess is that of one privacy loss
+    distribution, and these multiply: as atoms, or, of many reports, on levels in a window of about
+    20 standard deviations, whose tails are counted. A million reports by randomized response take
     about a second. Work: ``2 log2(times)`` products for a question, and one for each question, in
-    nearly linear time in the levels. Composition by dominating pairs: Zhu, Dong and Wang 2022; the
+    nearly linear time in the levels. Of other channels, such as a coin for one answer only, people
+    reveal more who choose pairs by reports: the curve is the largest over all strategies, by a
+    table for every number of reports that are left, with work of about ``reports * levels``, for
+    which levels are left out of many reports. Composition by dominating pairs: Zhu, Dong and Wang
+    2022; the
     adaptive case is proved in docs, "Several reports together".
 
     Examples
@@ -229,6 +248,7 @@ def compose(
     """
     group = whole_number(group, "group", 1)
     levels = whole_number(levels, "levels", MIN_LEVELS, MAX_LEVELS)
+    require_choice(answers, ("adaptive", "fixed"), "answers")
     is_list = isinstance(channels, Iterable) and getattr(channels, "shape", (1,)) != ()
     if isinstance(channels, (Mechanism, str)) or not is_list:
         problem = f"a {type(channels).__name__} is not a list of channels"
@@ -249,8 +269,10 @@ def compose(
     if not sources:
         problem = "there is no channel to compose"
         raise StatementError(problem, code="empty-list", do="give a list of mechanisms")
-    is_attained = all([source.losses[0].is_attained for source, _ in sources])
-    return PrivacyCurve(tuple(sources), is_attained, group * inner, levels=levels)
+    if answers == "fixed":
+        require_few(sources)
+    is_attained = Excesses(tuple(sources), answers=answers, levels=levels).has_strategy
+    return PrivacyCurve(tuple(sources), is_attained, group * inner, answers=answers, levels=levels)
 
 
 def certificate_of(curve: PrivacyCurve, *deltas: float) -> CurveCertificate:

@@ -11,7 +11,8 @@ from math import inf
 
 from ldpopt.accounting.excess import Excesses, odds_of
 from ldpopt.accounting.logarithms import GRAIN, loss_of
-from ldpopt.accounting.privacy_loss import NOTHING
+from ldpopt.accounting.losses import NOTHING
+from ldpopt.accounting.strategies import Strategies
 from ldpopt.foundation.budget import epsilon_above, round_down
 from ldpopt.foundation.numbers import real_number
 
@@ -118,13 +119,22 @@ class LeastEpsilons(Excesses):
         nats = sum(times * loss_of(loss.ratios[-1], up=False) for loss, times in losses)
         return max(round_down(Fraction(nats, GRAIN)), 0.0)
 
+    @property
+    def _depends_on_levels(self) -> bool:
+        """Whether the upper bound depends on a number of levels."""
+        is_thinned = self.answers == "adaptive" and any(
+            isinstance(source, Strategies) and source.is_thinned for source, _ in self.gathered
+        )
+        return is_thinned or self._product.is_on_levels
+
     def _is_loose(self, limit: Fraction, epsilon: float) -> bool:
-        """Whether levels may have raised an epsilon by more than a part in 1000.
+        """Whether levels may have raised an epsilon by more than a part in 1000: those of products,
+        and points of tables of strategies.
 
         Of sources of which no pair of answers is known to be the worst, the lower side says
         nothing about the levels.
         """
-        if not (limit and 0 < epsilon < inf and self._product.is_on_levels):
+        if not (limit and 0 < epsilon < inf and self._depends_on_levels):
             return False
         if any(source.losses[1] is NOTHING for source, _ in self.sources):
             return False

@@ -13,13 +13,16 @@ from fractions import Fraction
 from functools import cached_property
 from math import ceil, prod
 from numbers import Real
-from typing import Protocol
+from typing import Literal, Protocol
 
+from ldpopt.accounting.choices import parts_of
+from ldpopt.accounting.fixed_answers import LargestProduct, largest_product
 from ldpopt.accounting.logarithms import GRAIN, loss_of
 from ldpopt.accounting.on_levels import LEVELS
 from ldpopt.accounting.privacy_loss import Source
 from ldpopt.accounting.product import Product, certain_of, product
 from ldpopt.accounting.shuffled_reports import Shuffled
+from ldpopt.accounting.strategies import Strategies, gathered
 from ldpopt.foundation.budget import (
     LARGEST,
     MAX_NATS,
@@ -29,6 +32,7 @@ from ldpopt.foundation.budget import (
     round_down,
 )
 
+Answers = Literal["adaptive", "fixed"]  # to later questions, by earlier reports or not
 MAX_BITS = 100_000  # of the largest odds of all reports, if they are computed exactly
 Sources = tuple[tuple[Source, int], ...]  # with repetitions
 
@@ -58,20 +62,43 @@ class Excesses:
 
     sources: Sources
     levels: int = field(default=LEVELS, kw_only=True)
+    answers: Answers = field(default="adaptive", kw_only=True)
+    is_gathered: bool = field(default=False, kw_only=True)  # as in a certificate
 
     @cached_property
-    def _product(self) -> Product:
+    def _product(self) -> Product | LargestProduct:
         """The product of the upper losses."""
         return self._of_losses(0)
 
     @cached_property
-    def _lower_product(self) -> Product:
-        """The product of the losses of one pair of answers to each question."""
+    def _lower_product(self) -> Product | LargestProduct:
+        """The product of the losses below: of the best tests that are known."""
         return self._of_losses(1)
 
-    def _of_losses(self, side: int) -> Product:
-        """The product of the upper losses, or of those of one pair of answers."""
-        losses = [(source.losses[side], times) for source, times in self.sources]
+    @cached_property
+    def gathered(self) -> Sources:
+        """The sources; those of which no pair of answers is the worst are taken together."""
+        return self.sources if self.is_gathered else gathered(self.sources, self.levels)
+
+    @property
+    def has_strategy(self) -> bool:
+        """Whether some way to answer is known to attain the upper bound, but for rounding and
+        levels.
+        """
+        sources = self.sources if self.answers == "fixed" else self.gathered
+        together = sum(isinstance(source, Strategies) for source, _ in sources)
+        return together <= 1 and all(
+            isinstance(source, Strategies)
+            or source.losses[0].is_attained
+            or (self.answers == "fixed" and parts_of(source) is not None)
+            for source, _ in sources
+        )
+
+    def _of_losses(self, side: int) -> Product | LargestProduct:
+        """The product of the upper losses, or of those below."""
+        if self.answers == "fixed":
+            return largest_product(self.sources, is_upper=not side, levels=self.levels)
+        losses = [(source.losses[side], times) for source, times in self.gathered]
         return product(losses, is_upper=not side, levels=self.levels)
 
     @cached_property
@@ -162,4 +189,4 @@ def excesses_of(sources: Sources) -> Excesses:
     (source, times), *others = sources
     if isinstance(source, Shuffled) and times == 1 and not others:
         return ShuffledExcesses(sources)
-    return Excesses(sources)
+    return Excesses(sources, is_gathered=True)

@@ -20,7 +20,7 @@ from math import ceil, exp, floor, sqrt
 import numpy as np
 
 from ldpopt.accounting.integers import convolved, power, rounded
-from ldpopt.accounting.privacy_loss import summed
+from ldpopt.accounting.losses import summed
 from ldpopt.foundation.numbers import Float
 
 TEN = 10**36  # masses of a tilted distribution are integers over this

@@ -16,7 +16,7 @@ import numpy as np
 
 from ldpopt.accounting.integers import power, scaled
 from ldpopt.accounting.logarithms import GRAIN, loss_of
-from ldpopt.accounting.privacy_loss import PrivacyLoss
+from ldpopt.accounting.losses import PrivacyLoss
 from ldpopt.accounting.window import RESOLUTIONS, LowerWindow, Resolution, UpperWindow, Window
 from ldpopt.foundation.numbers import Float
 

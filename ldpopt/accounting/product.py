@@ -11,8 +11,8 @@ from typing import Protocol
 
 from ldpopt.accounting.atoms import ListedProduct, TooManyAtomsError, listed
 from ldpopt.accounting.integers import UNIT, power, scaled
+from ldpopt.accounting.losses import PrivacyLoss
 from ldpopt.accounting.on_levels import LEVELS, LevelProduct
-from ldpopt.accounting.privacy_loss import PrivacyLoss
 from ldpopt.foundation.numbers import Float
 
 MAX_PRODUCTS = 200_000  # of two lists of atoms

@@ -9,15 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldpopt.accounting.blanket import Blanket, ShuffledBound, Tested
-from ldpopt.accounting.privacy_loss import (
-    NOTHING,
-    ONE,
-    ChannelSource,
-    Points,
-    PrivacyLoss,
-    Source,
-    interpolated,
-)
+from ldpopt.accounting.losses import NOTHING, PrivacyLoss, interpolated
+from ldpopt.accounting.privacy_loss import ONE, ChannelSource, Points, Source
 from ldpopt.accounting.two_reports import LargestExcess
 
 MAX_PEOPLE = 10**7

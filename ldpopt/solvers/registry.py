@@ -13,6 +13,7 @@ GROUP = "ldpopt.solvers"
 register(GROUP, "highs", "ldpopt.solvers.highs_:Highs")
 register(GROUP, "cbc", "ldpopt.solvers.cbc_:Cbc")
 register(GROUP, "cvxpy", "ldpopt.solvers.cvxpy_:Cvxpy")
+register(GROUP, "piqp", "ldpopt.solvers.piqp_:Piqp")
 
 
 def find(name: str | Solver) -> Solver:

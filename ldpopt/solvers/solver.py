@@ -23,7 +23,7 @@ class Feature(Enum):
     """Optional abilities of a solver, each with a keyword of `Solver.solve`."""
 
     WARM_START = "warm_start: starts from an earlier outcome of the same program with fewer rows"
-    ROUGH = "refined=False: solves faster, with less accuracy"
+    ROUGH = "refined=False: solves faster, with less accuracy; `Solver.refine` improves the answer"
     GAP = "gap: stops at this relative gap of value and bound"
     OTHER_OUTPUTS = "kept: starts from an earlier outcome of a channel program with other outputs"
 
@@ -55,6 +55,19 @@ class Solver(ABC):
             If the solver refuses an option.
         """
 
+    def refine(
+        self,
+        program: LinearProgram,
+        outcome: Outcome,
+        *,
+        time_limit: float | None = None,
+        **options: Any,
+    ) -> Outcome:
+        """Improve a rough answer of this program, by a solver with `Feature.ROUGH`; default: solve
+        again.
+        """
+        return self.solve(program, time_limit=time_limit, refined=True, **options)
+
     def load(self) -> None:
         """Run imports that take long; called in the child process."""
         return
@@ -81,7 +94,7 @@ def require_solver(solver: Any) -> Solver:
 def missing(name: str, package: str, extra: str) -> SolverNotFoundError:
     """Error for a solver whose package is not installed."""
     problem = f"solver {name!r} needs {package}, which is not installed"
-    return SolverNotFoundError(problem, do=f'pip install "ldpopt[{extra}]"')
+    return SolverNotFoundError(problem, code="package", do=f'pip install "ldpopt[{extra}]"')
 
 
 def check_outcome(outcome: Any, solver: Solver, program: LinearProgram) -> Outcome:

@@ -24,7 +24,8 @@ class Limits:
     graph_entries : int
         Entries from which the interior point by outputs beats simplex on a graph or metric.
     graph_nonzeros : int
-        Non-zeros of the privacy rows from which it does so with fewer entries, as for a metric.
+        Non-zeros of the privacy rows from which it does so with fewer entries, as for a metric
+        (`benchmarks/choices.py`).
     rays_entries : int
         Entries from which rays beat that interior point if losses are distances; for others two
         thirds more.
@@ -41,7 +42,11 @@ class Limits:
     event_inputs : int
         Number of inputs from which the interior point for events may beat row generation.
     event_nonzeros : int
-        Number of non-zeros from which row generation switches to that interior point.
+        Number of non-zeros from which row generation switches to that interior point: random gains
+        of 24 answers reach it after two cheap rounds, and gains with few good reports for an answer
+        end before (`benchmarks/choices.py`).
+    event_worst_nonzeros : int
+        The same for a worst case, whose rounds are many and slow.
     event_round : int
         Rounds of row generation after which that interior point is also tried on small problems.
     event_entries : int
@@ -64,8 +69,9 @@ class Limits:
     rays_pivots: float = 500
     direct_nonzeros: float = 5e5
     graph_least_loss: float = 1.0006e-3
-    event_inputs: int = 16
-    event_nonzeros: int = 35_000
+    event_inputs: int = 12
+    event_nonzeros: int = 18_000
+    event_worst_nonzeros: int = 7000
     event_round: int = 12
     event_entries: int = 8000
     generation_rounds: int = 200

@@ -100,6 +100,10 @@ class ProblemForm:
             and self.ties.delta > 0
         )
 
+    def event_nonzeros(self, limits: Limits) -> int:
+        """Non-zeros of generated rows from which the interior point for events is faster."""
+        return limits.event_nonzeros if self.is_expected else limits.event_worst_nonzeros
+
     @property
     def is_plain_compact(self) -> bool:
         """Whether all pairs have the same constraint, for an expected value without other rows."""

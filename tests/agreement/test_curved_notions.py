@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
-from builders import refused
+from builders import refused, where_installed
 from ldpopt import Audit, Budget, RowBlock
 from ldpopt.auditing.exact_matrices import exact
 from ldpopt.errors import CertificateError, NotRepresentableError, StatementError
@@ -177,7 +177,7 @@ def test_the_file_of_a_plug_in_without_a_form_is_refused(tmp_path: Any) -> None:
         proof.save(tmp_path / "proof.json")
 
 
-@pytest.mark.parametrize("solver", ["highs", "cbc", "cvxpy"])
+@pytest.mark.parametrize("solver", where_installed("highs", "cbc", "cvxpy", "piqp"))
 def test_every_solver_ends_with_a_proof(solver: str) -> None:
     problem = lo.Problem([0.5, 0.3, 0.2], "identity", GaussianLDP(1))
     best = lo.solve(problem).value

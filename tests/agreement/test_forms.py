@@ -4,6 +4,7 @@ value."""
 from __future__ import annotations
 
 import itertools
+from importlib.util import find_spec
 
 import highspy
 import networkx as nx
@@ -178,8 +179,10 @@ def test_solvers_agree(notion, seed):
         if notion in NOTIONS
         else exceptional(seed + 1, notion, 1.0)[0]
     )
-    answers = [lo.solve(problem, solver=name) for name in ("highs", "cbc", "cvxpy")]
-    assert [answer.value for answer in answers] == pytest.approx([answers[0].value] * 3, abs=1e-7)
+    names = ["highs", "cbc", "cvxpy"] + ["piqp"] * (find_spec("piqp") is not None)
+    answers = [lo.solve(problem, solver=name) for name in names]
+    values = [answer.value for answer in answers]
+    assert values == pytest.approx([values[0]] * len(values), abs=1e-7)
     sign = 1 if problem.utility.sense == "gain" else -1
     best = max(sign * lo.certify(answer).achieved for answer in answers)
     assert all(sign * lo.certify(answer).bound >= best for answer in answers)

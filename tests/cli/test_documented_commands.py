@@ -109,7 +109,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_documented_commands_print_what_is_shown(folder: Path) -> None:
-    for package in ("matplotlib", "statsmodels", "cvxpy", "pulp"):
+    for package in ("matplotlib", "statsmodels", "cvxpy", "piqp", "pulp"):
         pytest.importorskip(package, reason='the page was written with pip install "ldpopt[all]"')
     commands = documented()
     assert len(commands) > 15

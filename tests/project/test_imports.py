@@ -129,13 +129,14 @@ for use in (best.mechanism.to_frame, lambda: lo.plot(best.mechanism)):
 def test_missing_packages_are_named_with_their_extra():
     code = """
 import sys
-sys.modules["cvxpy"] = sys.modules["pulp"] = None
+sys.modules["cvxpy"] = sys.modules["pulp"] = sys.modules["piqp"] = None
 from ldpopt import solvers
 for name, state in solvers.installed().items():
     print(name + ":" + state.replace(" ", "_"))
 """
     found = dict(line.split(":") for line in printed(code))
     assert found.pop("cbc") == 'pip_install_"ldpopt[cbc]"'
+    assert found.pop("piqp") == 'pip_install_"ldpopt[piqp]"'
     assert found.pop("cvxpy") == 'pip_install_"ldpopt[cvxpy]"'
     assert set(found.values()) == {"installed"}
     assert {"highs", "interior"} <= set(found)

@@ -55,7 +55,7 @@ class EventInteriorPoint(Method):
     def because(self, form: ProblemForm, limits: Limits) -> str:
         """The reason names the size and the number of rounds from which the method is used."""
         return (
-            f"used if the generated rows have more than {limits.event_nonzeros} non-zeros, "
+            f"used if the generated rows have more than {form.event_nonzeros(limits)} non-zeros, "
             f"or after {limits.event_round} rounds"
         )
 

@@ -158,7 +158,8 @@ class _Generation:
         )
         if not self.may_switch or form.n < 2 or not has_event_interior:
             return None
-        is_large = self.program.nnz > limits.event_nonzeros and form.n >= limits.event_inputs
+        many = form.event_nonzeros(limits)
+        is_large = self.program.nnz > many and form.n >= limits.event_inputs
         if not is_large and self.rounds not in (limits.event_round, limits.generation_rounds - 1):
             return None
         self.may_switch = not is_large

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
+from builders import where_installed
 from ldpopt.closed_forms import top_k
 
 PRIORS = {
@@ -46,7 +47,7 @@ def test_budgets_beyond_the_range_of_floats(epsilon):
     )
 
 
-@pytest.mark.parametrize("solver", ["cbc", "cvxpy"])
+@pytest.mark.parametrize("solver", where_installed("cbc", "cvxpy", "piqp"))
 @pytest.mark.parametrize("epsilon", [1e-6, 5, 34, 100])
 def test_mechanisms_of_rough_solvers_are_repaired(solver, epsilon):
     problem = lo.Problem(PRIORS["steep"], "identity", lo.PureLDP(epsilon))

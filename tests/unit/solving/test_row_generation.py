@@ -28,7 +28,7 @@ def problem(n, epsilon, delta, seed, *, m=None, sense="gain", objective="expecte
     )
 
 
-AT_ONCE = lo.Limits(event_inputs=2, event_nonzeros=0)
+AT_ONCE = lo.Limits(event_inputs=2, event_nonzeros=0, event_worst_nonzeros=0)
 """Row generation switches to the interior point as soon as an event is violated."""
 
 

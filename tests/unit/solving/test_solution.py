@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from builders import refused
+from builders import refused, where_installed
 from ldpopt import (
     ApproximateLDP,
     MetricDP,
@@ -40,7 +40,7 @@ def simple(**changes):
     return Problem(PRIOR, "identity", PureLDP("log(3)"), **changes)
 
 
-@pytest.mark.parametrize("solver", ["highs", "cbc", "cvxpy"])
+@pytest.mark.parametrize("solver", where_installed("highs", "cbc", "cvxpy", "piqp"))
 def test_a_solution_has_every_part(solver):
     answer = solve(simple(), solver=solver)
     assert answer.status is Status.OPTIMAL
