@@ -25,8 +25,8 @@ The parts can be read in this order; the numbers are their first lines:
     7b. Shuffled reports ................................................................. 3485
     7c. The mean positive part of a sum of many variables ................................ 3558
     7d. Many reports: masses on levels of the loss ....................................... 3715
-    7e. Answers that depend on reports ................................................... 3956
-    8. Files, and the command line ....................................................... 4212
+    7e. Answers that depend on reports ................................................... 3959
+    8. Files, and the command line ....................................................... 4215
 
 A function begins with its claim, as an inequality or equation where it has one. Names such as
 ``thm-estimation-bound`` are the labels of theorems in the documentation (docs/theory), where the
@@ -3792,9 +3792,12 @@ def levels_of_all(many, bits):
     """
     parts = [levels_of_one(atoms, times, bits) for atoms, times in many]
     steps = [part[1] for part in parts]
-    spread = sqrt(sum(variance(part) for part in parts))
-    reach = sum(part[1] / LOSSES * len(part[2]) for part in parts)
-    width = min(reach, 2.4 * sqrt(tail_of(bits)) * spread)
+    spread = 0
+    reach = 0
+    for part in parts:
+        spread += variance(part)
+        reach += part[1] / LOSSES * len(part[2])
+    width = min(reach, 2.4 * sqrt(tail_of(bits) * spread))
     step = max(max(steps) // round(max(steps) / measure(steps)), 1)
     if len({*steps}) > 1 and width * LOSSES / step > ALL_LEVELS:
         step = max(int(width * LOSSES / ALL_LEVELS), 1)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, inf
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -70,6 +70,8 @@ class PrivacyCurve(LeastEpsilons, HasFacts):
 
     is_attained: bool
     group: int = 1
+
+    shows_lower: ClassVar[bool] = True  # in `facts`
 
     def guess(self, prior: float = 0.5) -> float:
         r"""Probability that the best guess between two answers is right, after all reports, rounded
@@ -159,15 +161,17 @@ class PrivacyCurve(LeastEpsilons, HasFacts):
 
     def facts(self) -> Facts:
         """Epsilon at some deltas, what is known to be necessary, and the best guess."""
-        rows = [
-            [delta, self.epsilon_lower(delta), self.epsilon(delta)]
-            for delta in (0.0, *SHOWN_DELTAS)
-        ]
+        deltas = (0.0, *SHOWN_DELTAS)
+        headings = ["delta", "epsilon"]
+        rows = [[delta, self.epsilon(delta)] for delta in deltas]
+        if self.shows_lower:
+            headings.insert(1, "at least")
+            rows = [[delta, self.epsilon_lower(delta), epsilon] for delta, epsilon in rows]
         reports = sum(times * source.reports for source, times in self.sources)
         at_most = ceil(10_000 * Fraction(self.guess()) - ROUNDING) / 10_000
         guess = f"right with probability at most {at_most:.4f} (0.5 without reports)"
         parts: list[Part] = [("reports", reports), ("best guess of two answers", guess)]
-        parts.append(Table(["delta", "at least", "epsilon"], rows))
+        parts.append(Table(headings, rows))
         parts += [("compared", COMPARED.say(self.sources))]
         parts += filter(None, [ATTAINED.say(self)])
         return Facts("What all reports reveal together", parts)

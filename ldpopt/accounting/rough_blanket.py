@@ -65,4 +65,3 @@ def _positive_part(values: Float, masses: Float, n: int) -> float:
     s = np.arange(1, size // 2)
     terms = s * sums[1 : size // 2] * np.exp(-tilt * step * s)
     return float(terms.sum()) * step * exp(n * log(total))
-

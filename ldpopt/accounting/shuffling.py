@@ -37,6 +37,9 @@ class ShuffledCurve(ShuffledExcesses, PrivacyCurve):
     people.
     """
 
+    # one lower epsilon takes longer than all upper ones
+    shows_lower = False
+
     def _crossing(self, limit: Fraction, most: float) -> float:
         """A proved epsilon next to the least one: it is searched in floats, and what the proof
         finds larger is aimed at lower.
@@ -60,7 +63,7 @@ class ShuffledCurve(ShuffledExcesses, PrivacyCurve):
                 best = min(best, epsilon)
             if not proved or limit * (1 - CLOSE) <= proved <= limit:
                 break
-            aim *= limit / proved * (1 - CLOSE / 4)
+            aim *= limit / proved * (1 - Fraction(CLOSE) / 4)
         return best
 
     def _lower_crossing(self, limit: Fraction) -> float:

@@ -32,6 +32,8 @@ def account(
     with working(f"adding up {file}"):
         curve = _curve(file, waves, people)
         epsilon = curve.epsilon(delta)
+        # of shuffled reports it would take longer than all else
+        at_least = None if people is not None else curve.epsilon_lower(delta)
         guess = curve.guess()
     sum_of_budgets = curve.epsilon(0.0)
     if certificate is not None:
@@ -43,6 +45,7 @@ def account(
         "sum_of_budgets": sum_of_budgets,
         "delta": delta,
         "epsilon": epsilon,
+        "epsilon_lower": at_least,
     }
     data |= {"guess": guess, "is_attained": curve.is_attained, "sentence": curve.in_words}
     rows: list[list[Any]] = [[0.0, sum_of_budgets], *([[delta, epsilon]] if delta else [])]

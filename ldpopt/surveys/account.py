@@ -35,8 +35,9 @@ def account_of(survey: Questionnaire, waves: int = 1, people: int | None = None)
 
 def _key(law: Any) -> bytes:
     """The probabilities of the reports of a mechanism, with their shape."""
-    counts = law.counts
-    return repr(counts.shape).encode() + counts.tobytes()
+    shape = repr(law.counts.shape).encode()
+    masses: bytes = law.counts.tobytes()
+    return shape + masses
 
 
 def _require_shuffled(survey: Questionnaire) -> None:

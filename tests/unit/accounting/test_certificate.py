@@ -204,3 +204,63 @@ def test_waves_of_a_survey_keep_their_promise(tmp_path):
 def test_what_does_not_fit_is_refused(call):
     with pytest.raises(lo.errors.StatementError):
         call()
+
+
+MANY = {
+    "10 000": lambda: compose([(response(10, 0.5), 10_000)]),
+    "100 000": lambda: compose([(response(10, 0.5), 100_000)]),
+    "a million": lambda: compose([(response(10, 0.5), 1_000_000)]),
+    "two kinds": lambda: compose([(response(2, 0.3), 4000), (response(7, 0.45), 3000)]),
+    "off a lattice": lambda: compose([(random_channel(4, 2, 4), 400)], pairs=[(0, 1)]),
+}
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_forged_accounts_of_many_reports_are_refused(tmp_path, name):
+    path = tmp_path / "a.json"
+    curve = MANY[name]()
+    curve.prove(1e-6).save(path)
+    data = json.loads(path.read_text())
+    assert verdicts(path, data) == (True, True)
+    epsilon = data["claims"][-1]["epsilon"]
+    assert epsilon == curve.epsilon(1e-6)
+
+    def forged(change):
+        other = copy.deepcopy(data)
+        change(other)
+        return verdicts(path, with_digest(other)), verdicts(path, {**other})
+
+    claim = data["claims"][-1]
+    smaller = str(Fraction(claim["delta"]) * Fraction(995, 1000))
+    rows = [row[-1:] + row[:-1] for row in data["reports"][0]["masses"]]
+    sharper = [[int(entry) for entry in row] for row in data["reports"][0]["masses"]]
+    for row in sharper:
+        top = max(row)
+        row[row.index(top)] += min(row) // 50
+        row[row.index(min(row))] -= min(row) // 50
+    no = (False, False)
+    assert forged(lambda d: d["claims"][-1].update(delta=smaller)) == (no, no)
+    assert forged(lambda d: d["claims"][-1].update(epsilon=epsilon * 0.9995)) == (no, no)
+    more = data["reports"][0]["times"] + 1 + data["reports"][0]["times"] // 100
+    assert forged(lambda d: d["reports"][0].update(times=more)) == (no, no)
+    assert forged(lambda d: d["reports"][0].update(masses=sharper)) == (no, no)
+    assert verdicts(path, {**data, "digest": "0" * 64}) == no
+    # fewer reports reveal less, and so does the same channel with its columns in another order
+    assert forged(lambda d: d["reports"][0].update(masses=rows)) == ((True, True), no)
+
+
+def test_more_repetitions_than_a_certificate_proves_are_refused():
+    with refused("many-repetitions"):
+        compose([(response(2, 0.1), 1 << 20)]).prove(1e-6)
+
+
+def test_a_curve_with_more_levels_claims_what_the_usual_number_proves(tmp_path):
+    path = tmp_path / "a.json"
+    channel = random_channel(4, 2, 4)
+    curve = compose([(channel, 60)], pairs=[(0, 1)], levels=1 << 17)
+    curve.prove(1e-6).save(path)
+    assert verdicts(path, json.loads(path.read_text())) == (True, True)
+    few = compose([(channel, 60)], pairs=[(0, 1)], levels=64)
+    with pytest.warns(UserWarning, match="upper bound"):
+        few.prove(1e-6).save(path)
+    assert verdicts(path, json.loads(path.read_text())) == (True, True)

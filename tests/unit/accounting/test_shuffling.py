@@ -15,7 +15,11 @@ from hypothesis import strategies as st
 import ldpopt as lo
 from builders import cases, refused, thorough_or
 from ldpopt.accounting import compose, shuffled, target
+from ldpopt.accounting.blanket import Blanket
+from ldpopt.accounting.curve import compared
 from ldpopt.accounting.lattice import positive_part
+from ldpopt.accounting.rough_blanket import rough_excess
+from ldpopt.accounting.shuffled_reports import Shuffled
 
 
 def rows_of(mechanism):
@@ -242,3 +246,50 @@ def test_certain_and_constant_reports_are_between_0_and_1(people, table):
     for found in (curve, together):
         assert found.tradeoff().min() >= 0
         assert found.renyi(1) <= found.renyi(2) <= found.renyi(1000)
+
+
+@pytest.mark.parametrize("people, answers, local", [(3, 3, 1.0), (40, 4, 2.0), (3000, 5, 1.0)])
+def test_floats_find_what_is_proved(people, answers, local):
+    """The blanket by one transform is next to the certified one, which is never below the truth."""
+    source = compared(response(answers, local), None)
+    blanket = Blanket(source, people)
+    for share in (0.25, 1.0, 4.0):
+        a = Fraction(math.exp(share / math.sqrt(people)))
+        proved = float(blanket.excess(a))
+        assert rough_excess(blanket, float(a)) == pytest.approx(proved, rel=5e-2)
+
+
+def test_the_bound_below_1_follows_from_that_above_1():
+    source = Shuffled(compared(response(4, 1.0), None), 25)
+    for a in (Fraction(4, 5), Fraction(19, 20)):
+        direct = source.upper.excess(a)
+        assert float(source._excess(a)) == pytest.approx(float(direct), rel=1e-3)
+    one_sided = Shuffled(compared(response(4, 1.0), [(0, 1)]), 25)
+    assert one_sided._excess(Fraction(4, 5)) == one_sided.upper.excess(Fraction(4, 5))
+
+
+def test_an_epsilon_of_shuffled_reports_has_a_lower_side():
+    curve = shuffled(response(3, 1.0), 30)
+    found = curve.epsilon(1e-3)
+    assert curve.delta(found) <= Fraction(1e-3) < curve.delta(found * (1 - 1e-4))
+    lower = curve.epsilon_lower(1e-3)
+    assert 0 < lower <= found
+    assert curve.delta_lower(lower) > 1e-3
+    assert curve.looseness(1e-3) == pytest.approx((found - lower) / found)
+    assert curve.looseness(0.0) < 1e-12
+    assert "at least" not in curve.facts().text()
+
+
+def test_questions_with_the_same_probabilities_are_bounded_once():
+    coin = response(2, 1.0)
+    survey = lo.Survey({"a": coin, "b": coin, "c": response(3, 1.0)})
+    sources = [source for source, _ in survey.account(people=20).sources]
+    assert sources[0] is sources[1] is not sources[2]
+
+
+@pytest.mark.long
+def test_the_target_of_ten_thousand_people():
+    found = target(10_000, 1.0, 1e-6, 10)
+    assert found == pytest.approx(5.508, rel=1e-3)
+    assert shuffled(response(10, found), 10_000).delta(1.0) <= Fraction(1e-6)
+    assert shuffled(response(10, found * 1.002), 10_000).delta(1.0) > Fraction(1e-6)
