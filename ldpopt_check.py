@@ -5,26 +5,28 @@ one. A certificate that claims more than is proved here is refused.
 
 The parts can be read in this order; the numbers are their first lines:
 
-    1. Reading: files, numbers, labels, masses ...........................................  134
-    2. e**x and ln between rationals .....................................................  289
-    3. Privacy notions ...................................................................  363
-    3a. Privacy notions of many budgets ..................................................  637
-    3b. Privacy notions that compare averages ............................................  770
-    4. Programs: what the mechanism is worth, and what no private mechanism can pass ..... 1102
-    5. Designs: error and bias of the estimator that is used ............................. 1415
-    5a. What a file says of its mechanism once more ...................................... 1898
-    6. Designs: bounds on all private mechanisms ......................................... 1966
-    6a. Sets of answers, one by one ...................................................... 2045
-    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 2116
-    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 2235
-    6d. A single mean .................................................................... 2550
-    6e. Products: combinations of attributes ............................................. 2640
-    6f. Questions of two answers each: moments of sets ................................... 2820
-    7. Reports: what several reports of a person reveal together ......................... 3131
-    7a. One report, as atoms ............................................................. 3292
-    7b. Shuffled reports ................................................................. 3438
-    7c. The mean positive part of a sum of many variables ................................ 3511
-    8. Files, and the command line ....................................................... 3668
+    1. Reading: files, numbers, labels, masses ...........................................  136
+    2. e**x and ln between rationals .....................................................  291
+    3. Privacy notions ...................................................................  365
+    3a. Privacy notions of many budgets ..................................................  639
+    3b. Privacy notions that compare averages ............................................  772
+    4. Programs: what the mechanism is worth, and what no private mechanism can pass ..... 1104
+    5. Designs: error and bias of the estimator that is used ............................. 1417
+    5a. What a file says of its mechanism once more ...................................... 1900
+    6. Designs: bounds on all private mechanisms ......................................... 1968
+    6a. Sets of answers, one by one ...................................................... 2047
+    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 2118
+    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 2237
+    6d. A single mean .................................................................... 2552
+    6e. Products: combinations of attributes ............................................. 2642
+    6f. Questions of two answers each: moments of sets ................................... 2822
+    7. Reports: what several reports of a person reveal together ......................... 3133
+    7a. One report, as atoms ............................................................. 3329
+    7b. Shuffled reports ................................................................. 3485
+    7c. The mean positive part of a sum of many variables ................................ 3558
+    7d. Many reports: masses on levels of the loss ....................................... 3715
+    7e. Answers that depend on reports ................................................... 3956
+    8. Files, and the command line ....................................................... 4212
 
 A function begins with its claim, as an inequality or equation where it has one. Names such as
 ``thm-estimation-bound`` are the labels of theorems in the documentation (docs/theory), where the
@@ -302,18 +304,18 @@ def near(function, x, up, digits=400):
     the next decimal is on the right side.
     """
     context = Context(
-        prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR, Emax=9999, Emin=-9999
+        prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR, Emax=10**8, Emin=-9999
     )
     value = getattr(context, function)(context.divide(x.numerator, x.denominator))
     return Fraction(context.next_plus(value) if up else context.next_minus(value))
 
 
 @lru_cache(maxsize=None, typed=True)
-def nats(epsilon, digits=400):
+def nats(epsilon, digits=400, most=10001):
     """``e**epsilon`` if it is a rational, else None; and ``low <= epsilon <= high``, rationals.
 
     ``epsilon`` is a number, 0.4 or "1/10", or a logarithm, "log(3)"; 0.4 is 4/10, and not the
-    double near it. It is at least 0; above 10001 it is refused.
+    double near it. It is at least 0; above ``most`` it is refused.
     """
     need(type(epsilon) in (int, float, str) and len(str(epsilon)) <= 500, "epsilon is not a number")
     text = str(epsilon).strip().lower()
@@ -327,7 +329,7 @@ def nats(epsilon, digits=400):
     need(number >= (1 if logarithm else 0), "epsilon is not >= 0")
     low = near("ln", number, False, digits) if logarithm else number
     high = near("ln", number, True, digits) if logarithm else number
-    need(high <= 10001, "epsilon is above 10000")
+    need(high <= most, f"epsilon is above {most - 1}")
     ratio = number if logarithm else None if number else Fraction(1)  # e**0 is 1
     return ratio, max(low, Fraction(0)), high
 
@@ -3156,10 +3158,10 @@ def check_account(data):
     for claim in data["claims"]:
         epsilon, delta = keys(claim, "epsilon delta")
         need(type(epsilon) in (int, float), "epsilon is not a number")
-        ratio, low, _ = nats(epsilon)
-        excess = account.excess(ratio or near("exp", low, up=False))
+        ratio, low, _ = nats(epsilon, most=10**7 + 1)
         delta = sized(delta)
         need(delta <= 1, "a delta is above 1")
+        excess = account.excess(low, ratio, delta)
         need(
             excess <= delta,
             f"delta at epsilon {epsilon}: {decimal(excess)} was found",
@@ -3178,7 +3180,8 @@ class Account:
     If the excess of each channel is at most that of a list of atoms, the excess of all reports is
     at most that of the products of the atoms, also if answers depend on earlier reports
     (thm-composition-adaptive). The products of two halves of the reports are multiplied out and
-    kept in ``halves``; an excess is summed over the pairs of both. ``certain`` is the probability
+    kept in ``halves``; an excess is summed over the pairs of both. If there are too many, the atoms
+    of each channel are in ``many``, and put on levels of the loss. ``certain`` is the probability
     that some report is impossible under the other answer: it counts with its whole mass. A single
     shuffled report needs no atoms, and is bounded itself: ``alone``. ``compared`` says which
     pairs of answers are told apart: a file may name some for each channel.
@@ -3187,6 +3190,7 @@ class Account:
     def __init__(self, reports):
         need(isinstance(reports, list) and reports, "there are no reports")
         stated = [dict(report) for report in reports]
+        stated.sort(key=lambda report: report.get("kind") != "strategies")  # the most atoms first
         counts = [report.pop("times") for report in stated]
         need(
             all(type(times) is int and 0 < times < 2**20 for times in counts),
@@ -3196,25 +3200,44 @@ class Account:
         self.compared = f"only the pairs {named!s:.200}" if named else "all pairs"
         is_alone = counts == [1] and stated[0].get("kind") == "shuffled"
         self.alone = stated[0] if is_alone else None
-        self.halves = [NOTHING, NOTHING]
-        possible = 1
-        for report, times in [] if is_alone else zip(stated, counts):
-            atoms, certain = atoms_of(report)
-            possible *= (1 - certain) ** times
-            for part in (times - times // 2, times // 2):
-                small = len(self.halves[0]) > len(self.halves[1])
-                self.halves[small] = multiply(
-                    self.halves[small], repeat(multiply, NOTHING, atoms, part)
-                )
-        self.certain = 1 - possible
+        laws = [] if is_alone else [(*atoms_of(report), n) for report, n in zip(stated, counts)]
+        self.certain = 1 - prod(never(certain, times) for _, certain, times in laws)
+        self.many = [(atoms, times) for atoms, _, times in laws]
+        self.levels = {}
+        self.halves = None if sum(counts) > FEW and on_one_lattice(self.many) else self.listed()
 
-    def excess(self, a):
-        """``certain + sum (p r - a q s)+`` over atoms ``(p, q)`` and ``(r, s)`` of the two halves.
+    def listed(self):
+        """Two lists of atoms whose products are those of all reports; None if they are too many.
 
+        ``n`` reports have ``n (d - 1) + 1`` different ratios or more, if one report has ``d``.
+        """
+        if any((times // 4 * (len(atoms) - 1)) ** 2 > RATIOS for atoms, times in self.many):
+            return None
+        halves = [NOTHING, NOTHING]
+        try:
+            for atoms, times in self.many:
+                for part in (times - times // 2, times // 2):
+                    small = len(halves[0]) > len(halves[1])
+                    halves[small] = multiply(halves[small], repeat(multiply, NOTHING, atoms, part))
+        except NotCheckedError:
+            return None
+        return halves
+
+    def excess(self, loss, ratio, delta):
+        """Upper bound of the excess at ``a = e**loss``, which is ``ratio`` if it is given.
+
+        ``certain + sum (p r - a q s)+`` over atoms ``(p, q)`` and ``(r, s)`` of the two halves.
         The second half is in the order of its ratios, the largest first. For each atom of the first
         half, the positive terms are those of some first atoms of the second one; their sum is
-        ``p sum r - a q sum s``.
+        ``p sum r - a q sum s``. Levels have as many digits as ``delta`` needs.
         """
+        if not (self.alone or self.halves):
+            bits = next(b for b, least in DIGITS if delta > least or not least)
+            if bits not in self.levels:
+                self.levels[bits] = levels_of_all(self.many, bits)
+            excess = self.certain + excess_of_levels(self.levels[bits], loss, bits)
+            return min(excess, Fraction(1))
+        a = ratio or near("exp", loss, up=False)
         if self.alone:
             ratios_of(self.alone)
             return most_of(self.alone, a)
@@ -3234,9 +3257,23 @@ class Account:
         return self.certain + Fraction(total, under << 2 * PLACES)
 
 
+def never(certain, times):
+    """Lower bound of the probability that none of some reports is certain: a power, rounded down
+    if it has very many digits.
+    """
+    if times < 1000 or not certain:
+        return (1 - certain) ** times
+
+    def joined(left, right):
+        return left * right >> PLACES
+
+    share = floor((1 - certain) * 2**PLACES)
+    return Fraction(repeat(joined, 1 << PLACES, share, times), 1 << PLACES)
+
+
 def named_pairs(report):
     """The pairs of answers that a report compares, by position; none if it compares all."""
-    if report["kind"] == "one_of":
+    if report["kind"] in ("one_of", "strategies"):
         return [pair for source in report["sources"] for pair in named_pairs(source)]
     return report.get("pairs") or []
 
@@ -3304,7 +3341,13 @@ def atoms_of(report):
         return atoms_of_sources(report)
     if report["kind"] == "ratios":
         return atoms_of_ratios(report)
-    corners = corners_of(report)
+    if report["kind"] == "strategies":
+        return atoms_of_strategies(report)
+    return atoms_between(corners_of(report))
+
+
+def atoms_between(corners):
+    """Atoms whose excess is the chords between corners, and the last value, which is certain."""
     slopes = [(v - u) / (b - a) for (a, u), (b, v) in pairwise(corners)]
     slopes.append(Fraction(0))  # after the last corner
     bends = [after - before for before, after in pairwise(slopes)]
@@ -3323,7 +3366,11 @@ def corners_of(report):
     They are the lower hull of the bounds at the ratios in the file: an excess is convex, so that it
     is below the chord of any two bounds. Other ratios would only bound it less well.
     """
-    points = ratios_of(report)
+    return corners_at(report, ratios_of(report))
+
+
+def corners_at(report, points):
+    """Corners at some ratios, in order."""
     afford(10**5 * len(points))
     bounds = [(Fraction(0), Fraction(1))]
     bounds += [(a, min(most_of(report, a), Fraction(1))) for a in points]
@@ -3616,8 +3663,7 @@ def sum_of_two(left, right):
     for masses in (left_masses, right_masses):
         need(sum(masses) < 1.1 * ONE, "rounding has changed masses", NotCheckedError)
     count = len(left_masses) + len(right_masses) - 1
-    long = LONG.multiply(as_decimal(left_masses), as_decimal(right_masses))
-    masses = masses_of(long, count)
+    masses = [-(-mass // ONE) for mass in coefficients(left_masses, right_masses, WIDTH)]
     begin = small_ones(masses)
     end = max(count - small_ones(masses[::-1]), begin + 1)
     cut = Fraction(sum(masses[:begin]) + sum(masses[end:]), ONE)
@@ -3627,24 +3673,25 @@ def sum_of_two(left, right):
     return first, masses[begin:end], lost, scale
 
 
-def small_ones(masses):
+def small_ones(masses, most=NEGLIGIBLE - 1):
     """How many masses at the beginning are negligible together; at least one is kept."""
     sums = list(accumulate(masses))
-    return min(bisect(sums, NEGLIGIBLE - 1), len(masses) - 1)
+    return min(bisect(sums, most), len(masses) - 1)
 
 
-def as_decimal(masses):
+def coefficients(left, right, width):
+    """Coefficients of the product of two polynomials, none of which has more digits than width."""
+    count = len(left) + len(right) - 1
+    first = as_decimal(left, width)
+    second = first if left is right else as_decimal(right, width)
+    digits = str(LONG.multiply(first, second)).zfill(width * count)[-width * count :]
+    starts = range(width * (count - 1), -1, -width)
+    return [int(digits[start : start + width]) for start in starts]
+
+
+def as_decimal(masses, width):
     """The decimal whose digits are the masses, the first one last."""
-    return Decimal("".join(f"{mass:0{WIDTH}d}" for mass in reversed(masses)))
-
-
-def masses_of(long, count):
-    """Masses from the digits of a product, over ``ONE`` again, rounded up."""
-    size = WIDTH * count
-    digits = str(long).zfill(size)[-size:]
-    starts = range(size - WIDTH, -1, -WIDTH)
-    products = [int(digits[start : start + WIDTH]) for start in starts]
-    return [-(-mass // ONE) for mass in products]
+    return Decimal("".join([f"{mass:0{width}d}" for mass in reversed(masses)]))
 
 
 def without_weights(first, masses, base):
@@ -3663,6 +3710,503 @@ def upwards(value):
     """A rational with 200 significant bits that is not below a positive one."""
     shift = max(200 + value.denominator.bit_length() - value.numerator.bit_length(), 0)
     return Fraction(ceil(value * 2**shift), 2**shift)
+
+
+# 7d. Many reports: masses on levels of the loss
+#
+# The loss of an atom ``(p, q)`` is ``ln(p / q)``. Reports are bounded by masses at equally spaced
+# losses, the *levels*: ``(start, step, masses, lost)`` stands for ``masses[j]`` at the loss ``x_j =
+# start + j step`` and for ``lost`` at an infinite one, and the excess of the reports is, for every
+# ``a >= 0``,
+#
+#     at most   lost + sum_j masses[j] (1 - a e**-x_j)+ .
+#
+# A term rises with its mass and with its loss, and is at most its mass. So losses and masses are
+# rounded up; what is cut off at low losses counts at the lowest level kept, what is cut off at high
+# ones is lost. A mass between two levels goes to both (see `shared`). Losses add up exactly: they
+# are integers over LOSSES (thm-composition-levels, thm-composition-window).
+
+LOSSES = 2**200  # losses are integers over it
+PARTS = 2**256  # powers of e up to 1 are integers over it
+# Bits of masses, and the least delta that they are used for; a sixth of the bits is below the tails
+DIGITS = ((128, Fraction(1, 10**12)), (256, Fraction(1, 10**45)), (512, 0))
+RATIOS = 10**5  # products of two lists of the reports by one channel
+FEW = 300  # reports whose atoms are listed in any case
+ALL_LEVELS = 2**17
+MOST_STEPS = 64  # from the least to the largest loss of a channel that has a lattice
+NEAR = 10**9  # a loss is on a lattice if it is nearer to it than the step over this
+
+
+def power_of_e(loss, up):
+    """``e**(loss / LOSSES)`` over PARTS, rounded up or down."""
+    power = near("exp", Fraction(loss, LOSSES), up, 150) if loss else Fraction(1)
+    return ceil(power * PARTS) if up else floor(power * PARTS)
+
+
+def losses_of(atoms):
+    """Losses of atoms, rounded up; an atom without mass under the other answer has none."""
+    return [ceil(near("ln", Fraction(p, q), True, 150) * LOSSES) for p, q in atoms if q]
+
+
+def lattice_of(losses):
+    """The largest step of which the losses are multiples from the least one on, or None."""
+    least = min(losses)
+    span = max(losses) - least
+    if not span:
+        return LOSSES
+    for count in range(1, MOST_STEPS + 1):
+        rests = [(loss - least) * count % span for loss in losses]
+        if all(min(rest, span - rest) * NEAR <= span for rest in rests):
+            return max(span // count, 1)
+    return None
+
+
+def on_one_lattice(many):
+    """Whether all losses of all channels are multiples of one step, none of them too many."""
+    steps = []
+    for atoms, _ in many:
+        losses = losses_of(atoms)
+        step = lattice_of(losses) if losses else LOSSES
+        if step is None:
+            return False
+        steps.append(step)
+    return max(steps) < 10**4 * measure(steps)
+
+
+def measure(steps):
+    """A number of which the steps are multiples, up to a small part of the least of them."""
+    common = steps[0]
+    for step in steps[1:]:
+        least = min(common, step) // 10**7
+        while step > least:
+            rest = common % step
+            common, step = step, min(rest, step - rest)
+    return max(common, 1)
+
+
+def levels_of_all(many, bits):
+    """The levels of all reports: powers of each channel, then their products, the smallest first.
+
+    Powers have the step of their own lattice, or one that is small beside the spread. Then all get
+    the step of a common lattice, or one that divides the whole spread into ALL_LEVELS.
+    """
+    parts = [levels_of_one(atoms, times, bits) for atoms, times in many]
+    steps = [part[1] for part in parts]
+    spread = sqrt(sum(variance(part) for part in parts))
+    reach = sum(part[1] / LOSSES * len(part[2]) for part in parts)
+    width = min(reach, 2.4 * sqrt(tail_of(bits)) * spread)
+    step = max(max(steps) // round(max(steps) / measure(steps)), 1)
+    if len({*steps}) > 1 and width * LOSSES / step > ALL_LEVELS:
+        step = max(int(width * LOSSES / ALL_LEVELS), 1)
+    if len({*steps}) > 1:
+        parts = [on_step(part, step) for part in parts]
+    afford(10**3 * max(len(part[2]) for part in parts) * len(parts))
+    while len(parts) > 1:
+        parts.sort(key=lambda part: len(part[2]))
+        parts = [joined_levels(parts[0], parts[1], bits), *parts[2:]]
+    return parts[0]
+
+
+def tail_of(bits):
+    """The negative binary logarithm of the mass that may be cut off at each end of a product."""
+    return bits * 5 // 6 - 20
+
+
+def variance(part):
+    """Variance of the losses on levels, about."""
+    _, step, masses, _ = part
+    total = sum(masses) or 1
+    mean = sum(j * mass for j, mass in enumerate(masses)) // total
+    square = sum((j - mean) ** 2 * mass for j, mass in enumerate(masses)) / total
+    return square * (step / LOSSES) ** 2
+
+
+def levels_of_one(atoms, times, bits):
+    """Levels of a number of reports by one channel."""
+    losses = losses_of(atoms)
+    lost = sum(-(-p >> PLACES - bits) for p, q in atoms if not q)
+    if not losses:
+        return 0, LOSSES, [0], lost
+    masses = [-(-p >> PLACES - bits) for p, q in atoms if q]
+    least = min(losses)
+    step = lattice_of(losses)
+    most = ALL_LEVELS if step else ALL_LEVELS // 4
+    step = step or max((max(losses) - least) // (ALL_LEVELS // 8), 1)
+    places = []
+    for loss, mass in zip(losses, masses):
+        j, rest = divmod(loss - least, step)
+        fallen = power_of_e(-rest, False)
+        places.append((j, fallen, mass))
+    single = (least, step, shared(places, step), lost)
+
+    def combine(left, right):
+        while left[1] < right[1]:
+            left = every_second(left)
+        while right[1] < left[1]:
+            right = every_second(right)
+        both = joined_levels(left, right, bits)
+        while len(both[2]) > most:
+            both = every_second(both)
+        return both
+
+    def squared(part):
+        return combine(part, part)
+
+    result = None
+    for bit in bin(times)[2:]:
+        result = squared(result) if result else None
+        if bit == "1":
+            result = combine(result, single) if result else single
+    return result
+
+
+def shared(places, step):
+    """Masses on levels, of ``(j, e**-d, mass)``: a mass at a distance ``d`` above the level j.
+
+    ``(1 - a e**-x)+`` is convex in ``e**-x``, so that its mean rises if a mass is divided between
+    two levels with the mean of ``e**-x`` kept. With the share ``(1 - e**-d) / (1 - e**-step)`` for
+    the level above, it is; a larger share only raises a loss.
+    """
+    whole = PARTS - power_of_e(-step, True)
+    sums = {}
+    for j, fallen, mass in places:
+        above = min(mass, -(-mass * (PARTS - fallen) // whole))
+        sums[j] = sums.get(j, 0) + mass - above
+        sums[j + 1] = sums.get(j + 1, 0) + above
+    return [sums.get(j, 0) for j in range(max(sums) + 1)]
+
+
+def every_second(part):
+    """The same on every second level: a level between two is shared by them."""
+    start, step, masses, lost = part
+    fallen = power_of_e(-step, False)
+    places = [(j // 2, fallen if j % 2 else PARTS, mass) for j, mass in enumerate(masses)]
+    return start, 2 * step, shared(places, 2 * step), lost
+
+
+def on_step(part, step):
+    """The same on levels with another step, from the same first one on.
+
+    The distance to the level below grows from level to level by a constant, but where it passes a
+    level: ``e**-d`` is multiplied by two constants, rounded down. Steps above 16 nats would leave
+    no digits of it: there every power is computed.
+    """
+    start, old, masses, lost = part
+    if step > 16 * LOSSES:
+        places = []
+        for i, mass in enumerate(masses):
+            j, rest = divmod(i * old, step)
+            fallen = power_of_e(-rest, False)
+            places.append((j, fallen, mass))
+        return start, step, shared(places, step), lost
+    passed, shift = divmod(old, step)
+    fall = power_of_e(-shift, False)
+    turn = power_of_e(step, False)
+    places = []
+    j = distance = 0
+    fallen = PARTS
+    for mass in masses:
+        places.append((j, fallen, mass))
+        distance += shift
+        j += passed + distance // step
+        fallen = fallen * fall // PARTS
+        if distance >= step:
+            distance -= step
+            fallen = fallen * turn // PARTS
+    return start, step, shared(places, step), lost
+
+
+def joined_levels(left, right, bits):
+    """Levels of the reports of both, with the same step.
+
+    The reports of one have no more mass than 1, so that what the other has lost counts with the
+    masses of the one that is on levels here, or with 1.
+    """
+    start, step, left_masses, left_lost = left
+    other, _, right_masses, right_lost = right
+    largest = min(max(left_masses) * sum(right_masses), sum(left_masses) * max(right_masses))
+    products = coefficients(left_masses, right_masses, len(str(largest)) + 1)
+    masses = [-(-mass >> bits) for mass in products]
+    cut = 1 << bits - tail_of(bits)
+    begin = small_ones(masses, cut)
+    end = max(len(masses) - small_ones(masses[::-1], cut), begin + 1)
+    kept = masses[begin:end]
+    kept[0] += sum(masses[:begin])
+    lost = left_lost - (-right_lost * sum(left_masses) >> bits) + sum(masses[end:])
+    return start + other + begin * step, step, kept, lost
+
+
+def excess_of_levels(part, loss, bits):
+    """``lost + sum_j masses[j] (1 - a e**-x_j)+`` with ``a = e**loss``, rounded up.
+
+    From the first level above ``a`` on: ``a e**-x_j``, rounded down, falls by a constant factor.
+    """
+    start, step, masses, lost = part
+    place = floor(loss * LOSSES)
+    first = max((place - start) // step + 1, 0)
+    fallen = power_of_e(place - start - first * step, False)
+    fall = power_of_e(-step, False)
+    total = lost
+    for mass in masses[first:]:
+        total += mass - mass * fallen // PARTS
+        fallen = fallen * fall // PARTS
+    return Fraction(total, 1 << bits)
+
+
+# 7e. Answers that depend on reports
+#
+# People may choose what is asked next, and both answers, by the reports before. Let ``H`` be the
+# largest excess if some numbers of reports by each channel are left, and ``H'`` that if there is
+# one less of a channel. ``H`` is at ``a`` the largest ``certain + sum p H'(a q / p)`` of what may
+# be asked and answered (thm-strategies-recursion), where ``(p, q)`` are the atoms of the reports to
+# this pair of answers. It is convex and does not rise: a *curve* is a list of corners ``(a,
+# value)``, between which are chords, and after which it is level (thm-strategies-chords).
+
+STEP = 2**120  # the a of corners are integers over it
+TOP = 2**200  # values of corners are integers over it
+SHORT = 2**256  # masses of atoms are integers over it
+SMALL = TOP >> 70  # values below are not bounded as well, relative to them
+FURTHEST = 2**900  # corners at larger a are left out, and those below 2**-60
+
+
+def atoms_of_strategies(report):
+    """Atoms of all reports of several channels, and a mass that is impossible.
+
+    A corner has an ``a`` that floats propose, and a value that integers bound. Their number is at
+    most that of the ``levels`` of the file: fewer would only bound less well.
+    """
+    _, levels, sources = keys(report, "kind levels sources")
+    need(type(levels) is int and 1 < levels <= 2**17, "levels is not a number of levels")
+    need(isinstance(sources, list) and sources, "there are no sources")
+    stated = [dict(source) for source in sources]
+    counts = [source.pop("times") for source in stated]
+    need(
+        all(type(times) is int and 0 < times < 2**20 for times in counts),
+        "times is not a number of repetitions",
+    )
+    asked = [choices_of(source) for source in stated]
+    afford(10**4 * prod(times + 1 for times in counts))
+    left = {(0,) * len(counts): [(0, TOP), (STEP, 0)]}
+    work = 0
+    for total in range(1, sum(counts) + 1):
+        fewer, left = left, {}
+        for state in states_of(counts, total):
+            following = []
+            for i, parts in enumerate(asked):
+                if state[i]:
+                    others = (*state[:i], state[i] - 1, *state[i + 1 :])
+                    following.append((parts, fewer[others]))
+            left[state] = one_more(following, levels)
+            work += 20 * len(left[state]) * sum(size_of(parts) for parts, _ in following)
+            afford(work)
+    (last,) = left.values()
+    return atoms_between([(Fraction(a, STEP), Fraction(value, TOP)) for a, value in last])
+
+
+def states_of(counts, total):
+    """All ways to have a number of reports left."""
+    if not counts:
+        return [()] if total == 0 else []
+    first, *others = counts
+    states = []
+    for n in range(min(first, total) + 1):
+        later = states_of(others, total - n)
+        states += [(n, *state) for state in later]
+    return states
+
+
+def choices_of(report):
+    """Parts of a report, of which one is drawn and known, each a list of ``(atoms, certain)``.
+
+    In each part a person chooses one. It bounds the excess of all pairs of answers of a group; that
+    groups are about alike is proposed by floats, and proves nothing. Masses are over SHORT.
+    """
+    if report["kind"] == "one_of":
+        _, sources = keys(report, "kind sources")
+        need(isinstance(sources, list) and sources, "there are no sources")
+        parts = [choices_of(source) for source in sources]
+        need(all(len(part) == 1 for part in parts), "one of several is drawn twice")
+        n = len(parts)
+        shares = []
+        for (part,) in parts:
+            share = []
+            for atoms, certain in part:
+                atoms = [(-(-p // n), q // n) for p, q in atoms]
+                share.append((atoms, -(-certain // n)))
+            shares.append(share)
+        return shares
+    if report["kind"] not in ("reports", "permanent"):
+        return [[in_short(*atoms_of(report))]]
+    most_of(report, Fraction(1))  # reads the masses and the pairs
+    rows = report["masses"]
+    if report["kind"] == "permanent":
+        rows = of_publications(rows, report["fresh"], report["publications"])
+    pairs = report["pairs"] or list(permutations(range(len(rows)), 2))
+    afford(5000 * len(pairs) * (len(pairs) + len(rows[0])))
+    curves = []
+    for x, z in pairs:
+        curve = curve_in_floats(rows[x], rows[z])
+        curves.append((curve, x, z))
+    choices = []
+    for group in groups_of(curves):
+        named = [[x, z] for _, x, z in group]
+        points = ratios_between(rows, *named[0])
+        largest = max(max(ratios_between(rows, x, z), default=1) for x, z in named)
+        points |= {largest}
+        corners = corners_at({**report, "pairs": named}, sorted(points))
+        choice = in_short(*atoms_between(corners))
+        choices.append(choice)
+    return [choices]
+
+
+def ratios_between(rows, x, z):
+    """Ratios of the masses of two rows, where both are positive."""
+    return {Fraction(p, q) for p, q in zip(rows[x], rows[z]) if p and q}
+
+
+def curve_in_floats(first, second):
+    """Excesses of a pair of rows at many ``a``, about."""
+    unit = sum(first)
+    p = [mass / unit for mass in first]
+    q = [mass / unit for mass in second]
+    curve = []
+    for k in range(-60, 61):
+        a = 2.0 ** (k / 5)
+        excess = 0.0
+        for u, v in zip(p, q):
+            gain_of_report = u - a * v
+            excess += max(gain_of_report, 0.0)
+        curve.append(excess)
+    return curve
+
+
+def groups_of(curves):
+    """Curves, each in the group of the first one that is not below it anywhere."""
+    groups = []
+    for curve in sorted(curves, reverse=True, key=lambda curve: sum(curve[0])):
+        for group in groups:
+            if all(value <= most + 1e-12 for value, most in zip(curve[0], group[0][0])):
+                group.append(curve)
+                break
+        else:
+            groups.append([curve])
+    return groups
+
+
+def in_short(atoms, certain):
+    """Atoms of fewer digits: the first mass rounded up, the other one down."""
+    unit = (1 << PLACES) // SHORT
+    short = [(-(-p // unit), q // unit) for p, q in atoms if p]
+    spent = sum(p for p, q in short if not q)
+    certain = ceil(certain * SHORT) + spent
+    return [(p, q) for p, q in short if q], certain
+
+
+def size_of(parts):
+    """Number of atoms of all choices."""
+    return sum(len(atoms) for part in parts for atoms, _ in part)
+
+
+def one_more(following, levels):
+    """The curve before one more report, from what may be asked and the curve that is left then."""
+    places = {STEP}
+    for parts, corners in following:
+        for part in parts:
+            for atoms, _ in part:
+                for p, q in atoms:
+                    places.update(-(-a * p // q) for a, _ in corners[1:])
+    points = apart(places)
+    choices = [largest_of(following, a) for a in points]
+    # where another choice becomes the best one, the curve bends between two points
+    bounds = {a: value for a, (value, _) in zip(points, choices)}
+    for (a, (_, before)), (b, (_, after)) in pairwise(zip(points, choices)):
+        if before == after:
+            continue
+        left = gain(following, a, before, after)
+        right = gain(following, b, after, before)
+        if left > 0 and right > 0:
+            crossing = a + (b - a) * left // (left + right)
+            bounds[crossing] = largest_of(following, crossing)[0]
+    corners = [(0, TOP)]
+    for a in apart(bounds):
+        value = min(bounds[a], corners[-1][1])
+        while len(corners) > 1 and is_above(corners[-2], corners[-1], (a, value)):
+            corners.pop()
+        corners.append((a, min(value, corners[-1][1])))
+    return thinned(corners, levels)
+
+
+def apart(places):
+    """Places in order, without those that are too near to another, too small or too large."""
+    kept = []
+    for a in sorted(places, reverse=True):
+        if STEP >> 60 < a < FURTHEST * STEP and (not kept or kept[-1] - a > a >> 40):
+            kept.append(a)
+    return kept[::-1]
+
+
+def largest_of(following, a):
+    """The largest value at ``a`` of all that may be asked and chosen, and the choice."""
+    options = []
+    for i, (parts, corners) in enumerate(following):
+        total = 0
+        chosen = []
+        for part in parts:
+            values = [value_of(atoms, certain, corners, a) for atoms, certain in part]
+            total += max(values)
+            chosen.append(values.index(max(values)))
+        options.append((total, (i, *chosen)))
+    value, choice = max(options)
+    return min(-(-value // SHORT), TOP), choice
+
+
+def gain(following, a, first, second):
+    """By how much a choice is better than another one at ``a``."""
+    totals = []
+    for i, *chosen in (first, second):
+        parts, corners = following[i]
+        total = 0
+        for part, k in zip(parts, chosen):
+            atoms, certain = part[k]
+            total += value_of(atoms, certain, corners, a)
+        totals.append(total)
+    return totals[0] - totals[1]
+
+
+def value_of(atoms, certain, corners, a):
+    """``certain + sum p H(a q / p)`` over TOP and SHORT, of a curve with these corners."""
+    total = certain * TOP
+    for p, q in atoms:
+        j = bisect(corners, a * q // p, key=first_of) - 1
+        low, value = corners[j]
+        total += p * value
+        if j + 1 < len(corners):
+            high, after = corners[j + 1]
+            total -= (value - after) * (a * q - p * low) // (high - low)
+    return total
+
+
+def first_of(corner):
+    """The ``a`` of a corner."""
+    return corner[0]
+
+
+def thinned(corners, levels):
+    """At most so many corners: those go whose loss raises the curve least, relative to it."""
+    while len(corners) > levels + 1:
+        rises = [0.0]
+        for (a, u), (b, v), (c, w) in zip(corners, corners[1:], corners[2:]):
+            chord = u - (u - w) * (b - a) // (c - a)
+            rises.append((chord - v) / (v + SMALL))
+        limit = sorted(rises)[min(len(corners) - levels, len(rises) // 3)]
+        kept = corners[:1]
+        is_out = False
+        for corner, rise in zip(corners[1:-1], rises[1:]):
+            is_out = not is_out and rise <= limit and corner[0] != STEP
+            if not is_out:
+                kept.append(corner)
+        corners = [*kept, corners[-1]]
+    return corners
 
 
 # 8. Files, and the command line

@@ -2,6 +2,7 @@
 
 python benchmarks/cluster.py speed --rows 1e7          # five minutes on an idle machine
 python benchmarks/cluster.py kills --rows 1.2e6        # needs Java; five minutes
+python benchmarks/cluster.py kills --rows 1.2e6 --master standalone   # executors as processes
 python benchmarks/cluster.py studies                   # sweep, simulation, city on Dask; kills
 
 The results are in docs/measurements/cluster.md. Linux only: figures come from /proc.
@@ -13,7 +14,7 @@ import argparse
 import json
 import os
 import random
-import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import chdir, contextmanager, suppress
+from contextlib import ExitStack, chdir, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import ldpopt as lo
+from ldpopt.errors import LdpoptError
 
 FILES = 16
 LABELS = ["never", "monthly", "weekly", "daily"]
@@ -168,8 +170,10 @@ def session(master: str) -> Any:
     warnings.simplefilter("ignore")
     from pyspark.sql import SparkSession
 
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master(master).config("spark.ui.enabled", "false")
-    spark = builder.config("spark.log.level", "OFF").getOrCreate()
+    builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.log.level", "OFF")
+    spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     return spark
 
@@ -292,9 +296,9 @@ JOBS = """
 import sys
 sys.path.insert(0, {here!r})
 import cluster
-spark = cluster.session("local[2,4]")
+spark = cluster.session(sys.argv[1])
 for line in sys.stdin:
-    answers = spark.read.parquet("answers").repartition(12)
+    answers = spark.read.parquet(sys.argv[2]).repartition(12)
     reports = cluster.RESPONSE.privatize(answers, "drinks", **cluster.KEYED)
     try:
         reports.write.mode("overwrite").parquet(line.strip())
@@ -304,9 +308,15 @@ for line in sys.stdin:
 """
 VICTIMS = {
     "a worker process of Python": "pyspark.daemon",
+    "an executor": "CoarseGrainedExecutorBackend",
+    "a worker with its executor": "deploy.worker.Worker",
     "the driver": "SparkSubmit",
 }
-SHARES = {"a worker process of Python": 0.7, "the driver": 0.3}
+LOCAL, STANDALONE = "local[2,4]", "standalone"
+SHARES = {  # of the kills, by master
+    LOCAL: {"a worker process of Python": 0.7, "the driver": 0.3},
+    STANDALONE: {"an executor": 0.5, "a worker with its executor": 0.25, "the driver": 0.25},
+}
 
 
 def command_of(process: psutil.Process) -> str:
@@ -316,17 +326,59 @@ def command_of(process: psutil.Process) -> str:
     return ""
 
 
+class Standalone:
+    """A master of Spark and two workers of one core, each a process with executors of its own."""
+
+    def __init__(self, place: Path) -> None:
+        import pyspark
+
+        home = Path(pyspark.__file__).parent
+        self.command = [str(home / "bin" / "spark-class")]
+        self.environment = os.environ | {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
+        self.place = place
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = str(free.getsockname()[1])
+        self.address = f"spark://127.0.0.1:{port}"
+        words = ("--host", "127.0.0.1", "--port", port, "--webui-port", "0")
+        self.master = self._start("master.Master", *words)
+        self.workers: list[subprocess.Popen[bytes]] = []
+
+    def _start(self, kind: str, *words: str) -> subprocess.Popen[bytes]:
+        quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        command = [*self.command, f"org.apache.spark.deploy.{kind}", *words]
+        return subprocess.Popen(command, env=self.environment, **quiet)
+
+    def mend(self) -> None:
+        """Start the workers that are missing."""
+        self.workers = [each for each in self.workers if each.poll() is None]
+        while len(self.workers) < 2:
+            words = ("--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0")
+            words = (*words, "--work-dir", str(self.place / "work"), self.address)
+            self.workers.append(self._start("worker.Worker", *words))
+
+    def end(self) -> None:
+        """End all of it."""
+        for each in [*self.workers, self.master]:
+            each.kill()
+            each.wait()
+
+
 class Driver:
     """A driver of Spark in a process of its own, which runs one job after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, master: str, answers: Path, standalone: Standalone | None) -> None:
         code = JOBS.format(here=str(Path(__file__).parent))
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         self.process = subprocess.Popen(
-            [sys.executable, "-c", code], stderr=subprocess.DEVNULL, text=True, **pipes
+            [sys.executable, "-c", code, master, str(answers)],
+            stderr=subprocess.DEVNULL,
+            text=True,
+            **pipes,
         )
+        self.standalone = standalone
 
-    def job(self, target: str, kind: str | None) -> tuple[bool, bool]:
+    def job(self, target: Path, kind: str | None) -> tuple[bool, bool]:
         """Run a job and kill a process of a kind in it; whether it finished, and was struck."""
         stream = self.process.stdin
         assert stream is not None
@@ -341,9 +393,11 @@ class Driver:
         began = 0.0
         while reader.is_alive():
             reader.join(0.05)
+            if self.standalone:
+                self.standalone.mend()
             with suppress(psutil.Error):
-                family = psutil.Process(self.process.pid).children(recursive=True)
-                lines = [(each, command_of(each)) for each in family]
+                # executors are children of the workers, not of the driver
+                lines = [(each, command_of(each)) for each in family()[1:]]
                 drawing = [
                     each for each, line in lines if VICTIMS["a worker process of Python"] in line
                 ]
@@ -351,7 +405,7 @@ class Driver:
                 if kind and began and not struck and time.monotonic() - began > delay:
                     victims = [each for each, line in lines if VICTIMS[kind] in line]
                     # the first process of Python only starts the others: it is left alive
-                    victims = [each for each in victims if each.parent() in victims] or victims[:1]
+                    victims = [each for each in victims if each.parent() in victims] or victims
                     if victims:
                         random.choice(victims).kill()
                         struck = True
@@ -360,37 +414,51 @@ class Driver:
     def end(self) -> None:
         """End the driver and all that it started."""
         with suppress(psutil.Error):
-            family = psutil.Process(self.process.pid).children(recursive=True)
-            for each in [*family, self.process]:
+            started = psutil.Process(self.process.pid).children(recursive=True)
+            for each in [*started, self.process]:
                 with suppress(psutil.Error):
                     each.kill()
         self.process.communicate()
 
 
-def kills(number: int, rows: int) -> None:
+def kills(number: int, rows: int, master: str) -> None:
     """Kill processes of Spark, repeat what did not finish, and compare each person's report."""
     random.seed(1)
-    with tempfile.TemporaryDirectory() as scratch, chdir(scratch):
-        write_answers(Path("answers"), rows, 6)
-        answers = pq.read_table("answers").to_pandas()
+    with ExitStack() as stack:
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        stack.enter_context(chdir(place))
+        write_answers(place / "answers", rows, 6)
+        answers = pq.read_table(place / "answers").to_pandas()
         plain = RESPONSE.privatize(answers, "drinks", **KEYED).set_index("id")["drinks"]
+        standalone = None
+        if master == STANDALONE:
+            standalone = Standalone(place)
+            stack.callback(standalone.end)
+            standalone.mend()
+        address = standalone.address if standalone else master
+
+        def start() -> Driver:
+            driver = Driver(address, place / "answers", standalone)
+            stack.callback(driver.end)
+            return driver
+
         print("| killed | kills | runs repeated | persons lost | twice | other reports |")
         print("|---|---|---|---|---|---|")
-        driver = Driver()
-        for kind, share in SHARES.items():
+        driver = start()
+        for kind, share in SHARES[master].items():
             total = Counter[str]()
             for _ in range(2 * number):
                 if total["kills"] == round(share * number):
                     break
-                finished, struck = driver.job("reports", kind)
+                finished, struck = driver.job(place / "reports", kind)
                 total["kills"] += struck
                 while not finished:
                     total["repeated"] += 1
                     if kind == "the driver":
                         driver.end()
-                        driver = Driver()
-                    finished, _ = driver.job("reports", None)
-                reports = pq.read_table("reports").to_pandas()
+                        driver = start()
+                    finished, _ = driver.job(place / "reports", None)
+                reports = pq.read_table(place / "reports").to_pandas()
                 drawn = reports.drop_duplicates("id").set_index("id")["drinks"]
                 total["lost"] += len(plain) - len(drawn)
                 total["twice"] += len(reports) - len(drawn)
@@ -399,7 +467,6 @@ def kills(number: int, rows: int) -> None:
             names = ("kills", "repeated", "lost", "twice", "other")
             figures = " | ".join(str(total[name]) for name in names)
             print(f"| {kind} | {figures} |", flush=True)
-        driver.end()
 
 
 # Studies on Dask, whose workers are killed.
@@ -424,12 +491,12 @@ class Striker(threading.Thread):
                 self.kills += 1
 
 
-def studies(number: int) -> None:
+def studies(number: int, names: list[str]) -> None:
     """A sweep, a simulation and a city of 625 places on two workers: here, there, with kills."""
     from distributed import Client, LocalCluster
 
     rng = np.random.default_rng(0)
-    problem = lo.Problem(rng.dirichlet(np.ones(20)), rng.random((20, 20)).round(3), lo.PureLDP(1))
+    problem = lo.Problem(rng.dirichlet(np.ones(60)), rng.random((60, 60)).round(3), lo.PureLDP(1))
     grid = np.linspace(0.1, 4.0, 60)
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
     from cities import synthetic_city
@@ -446,7 +513,8 @@ def studies(number: int) -> None:
     }
     print("| study | here s | two workers s | kills | with kills s | same results |")
     print("|---|---|---|---|---|---|")
-    for name, task in tasks.items():
+    for name in names or tasks:
+        task = tasks[name]
         began = time.perf_counter()
         here = task()
         alone = time.perf_counter() - began
@@ -460,7 +528,7 @@ def studies(number: int) -> None:
             began = time.perf_counter()
             try:
                 after = task(executor=client)
-            except lo.LdpoptError as error:
+            except LdpoptError as error:
                 after = str(error)
             shaken = time.perf_counter() - began
             striker.is_over.set()
@@ -479,12 +547,13 @@ if __name__ == "__main__":
     parser.add_argument("--rows", type=float, default=1e7)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--place")
+    parser.add_argument("--master", choices=list(SHARES), default=LOCAL, help="of Spark, for kills")
     chosen = parser.parse_intermixed_args()
     if chosen.part == "way":
         measure(chosen.ways[0], Path(chosen.place), int(chosen.rows))
     elif chosen.part == "speed":
         speed(int(chosen.rows), chosen.ways)
     elif chosen.part == "kills":
-        kills(chosen.kills, int(min(chosen.rows, 2.4e6)))
+        kills(chosen.kills, int(min(chosen.rows, 2.4e6)), chosen.master)
     else:
-        studies(chosen.kills)
+        studies(chosen.kills, chosen.ways)

@@ -95,7 +95,7 @@ class Listed:
     values: Any
     interval: Any
     covariance: None = None
-    influence: None = None
+    influence_values: None = None
     freedom: float = np.inf
 
     def ends(self, _: Any) -> Any:

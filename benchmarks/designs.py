@@ -28,6 +28,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -127,31 +128,27 @@ def _prefix(n: int) -> Case:
 
 
 def gaps() -> dict[str, Callable[[], Case]]:
-    """The designs of estimation.md, of workloads with structure, of many answers, and with few
+    """The designs of few answers, of workloads with structure, of many answers, and with few
     reports."""
-    import estimation
-    import estimation_reports
-
     found: dict[str, Callable[[], Case]] = {}
-    for name, workload, epsilon, r in estimation.cases(estimation.SIZES):
-        kind = "equal weights" if np.ptp(r) == 0 else "weights 1/x"
-        options = {"weights": r, "gap": 1e-9}
-        found[f"{name} {len(r)}, epsilon {epsilon}, {kind}"] = _known(
-            workload, lo.PureLDP(epsilon), options
+    for name, n, epsilon, kind in product(SMALL, FEW, (0.5, 1.0, 2.0, 4.0), WEIGHTS):
+        weights = np.ones(n) if kind == "equal weights" else 1.0 / np.arange(1, n + 1)
+        options = {"weights": weights / weights.sum(), "gap": 1e-9}
+        found[f"{name} {n}, epsilon {epsilon}, {kind}"] = _known(
+            SMALL[name](n), lo.PureLDP(epsilon), options
         )
     for name, workload, epsilon, options in structured():
         found[f"{name}, epsilon {epsilon}"] = _known(workload, lo.PureLDP(epsilon), options)
-    for n, epsilon in estimation_reports.CASES:
+    for n, epsilon in WITH_FEW_REPORTS:
         for most in (max(n, n * (n - 1) // 2 + 1), n):
             options = {"outputs": most, "gap": 1e-9}
             name = f"frequencies {n}, epsilon {epsilon}, outputs {most}"
             found[name] = _known(lo.Workload.frequencies(n), lo.PureLDP(epsilon), options)
-    for place, (make, n, epsilon) in enumerate(estimation_reports.OTHERS):
-        kind = ("prefix", "ranges", "mean")[place]
+    for kind in ("prefix", "ranges", "mean"):
         for most in (24, 16, 12, 10, 8):
             options = {"outputs": most, "gap": 1e-9}
-            found[f"{kind} {n}, epsilon {epsilon}, outputs {most}"] = _known(
-                make(n), lo.PureLDP(epsilon), options
+            found[f"{kind} 8, epsilon 1.0, outputs {most}"] = _known(
+                SMALL[kind](8), lo.PureLDP(1.0), options
             )
     for name, n, epsilon, gap in LARGE:
         weights = {"weights": 1.0 / np.arange(1, n + 1)} if name == "falling weights" else {}
@@ -159,9 +156,24 @@ def gaps() -> dict[str, Callable[[], Case]]:
         found[f"large: {name} {n}, epsilon {epsilon}"] = _known(
             workload, lo.PureLDP(epsilon), weights | {"gap": gap}
         )
+    for epsilon in (0.5, 1.0, 2.0):  # what the call takes if nobody names a gap
+        name = f"large: prefix 64, epsilon {epsilon}, default gap"
+        found[name] = _known(lo.Workload.prefix(64), lo.PureLDP(epsilon), {})
     return found
 
 
+SMALL: dict[str, Callable[[int], lo.Workload]] = {
+    "frequencies": lo.Workload.frequencies,
+    "prefix": lo.Workload.prefix,
+    "ranges": lo.Workload.ranges,
+    "mean": lambda n: lo.Workload.mean(np.arange(n)),
+}
+FEW = (4, 6, 8, 10, 12, 14)
+WEIGHTS = ("equal weights", "weights 1/x")
+WITH_FEW_REPORTS = [
+    *((7, 0.3), (7, 1.0), (11, 0.2), (12, 1.0), (13, 0.8), (16, 0.5)),
+    *((21, 1.15), (31, 1.4), (57, 1.8)),  # planes of order 4, 5 and 7
+]
 LARGE = [
     *(
         ("prefix", n, epsilon, gap)

@@ -5,6 +5,7 @@ rewrites peers.md.
         qif multi-freq-ldpy pure-ldp "xxhash<4" scikit-learn statsmodels opendp
     python benchmarks/peers.py --peers ENVIRONMENT/bin/python
         # about 15 minutes; --part samplers: one section
+    python benchmarks/peers.py --rows all   # the table of all rows, see peers_rows.py
 
 Solvers read the very program that ldpopt formulates, as arrays in a file, and are timed from these
 arrays to a point. ldpopt is timed from the problem to an exactly private mechanism. CPU seconds of
@@ -31,6 +32,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+import peers_rows
 
 HERE = Path(__file__).parent
 RUNS, LIMIT = 3, 40.0
@@ -441,8 +443,22 @@ def main() -> None:
     options.add_argument(
         "--part", choices=PARTS, help="measure one section of the page again; default: all"
     )
+    options.add_argument(
+        "--rows", nargs="+", help="'all': the table of all rows; else print those of these names"
+    )
+    options.add_argument("--rounds", type=int, default=peers_rows.ROUNDS, help="of --rows")
     options.add_argument("--one")
+    options.add_argument("--row")
     given = options.parse_args()
+    if given.row is not None:
+        print("\n" + json.dumps(peers_rows.measure(json.loads(given.row))))
+        return
+    if given.rows is not None:
+        text = peers_rows.compared(given.rows, given.peers, given.rounds)
+        print(text)
+        if "all" in given.rows:
+            write_page({peers_rows.TITLE: text})
+        return
     if given.one is not None:
         print("\n" + json.dumps(one(json.loads(given.one))))
         return
@@ -464,18 +480,20 @@ def main() -> None:
                     else sampler_lines(given.peers)
                 )
         found[title] = "\n".join(lines)
+    head = "# Peers\n" + NOTES.format(versions=f"({versions})", machine=machine)
+    write_page(found, head)
+
+
+def write_page(found: dict[str, str], head: str | None = None) -> None:
+    """Write sections into the page, whose other sections stay."""
     page = HERE / "peers.md"
-    old = page.read_text().split("\n## ")[1:] if page.exists() else []
+    old_head, *old = page.read_text().split("\n## ") if page.exists() else [""]
     sections = {
         title: text.strip("\n") for title, _, text in (section.partition("\n") for section in old)
     } | found
-    text = "# Peers\n" + NOTES.format(versions=f"({versions})", machine=machine)
-    page.write_text(
-        text
-        + "".join(
-            f"\n## {title}\n\n{sections[title]}\n" for title in PARTS.values() if title in sections
-        )
-    )
+    titles = (peers_rows.TITLE, *PARTS.values())
+    text = "".join(f"\n## {title}\n\n{sections[title]}\n" for title in titles if title in sections)
+    page.write_text((old_head if head is None else head) + text)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ PURPOSE = {
     "studies": "sweeps, simulations, comparison with the literature",
     "surveys": "several questions to the same people",
     "accounting": "what several reports of a person reveal",
+    "hypotheses": "which of two distributions, with few people",
     "designing": "Workload to Design: mechanism, estimator",
     "fieldwork": "the page for respondents, and the collector",
     "noise": "additive noise for queries",
@@ -63,7 +64,7 @@ PRODUCTS: list[list[Box]] = [
     [
         (
             "DESIGNS  search; their proofs are below",
-            ("designing", "estimation", "frequencies"),
+            ("designing", "estimation", "frequencies", "hypotheses"),
             YELLOW,
         ),
         ("PAPERS", ("closed_forms", "polytope", "noise", "mean"), WHITE),

@@ -30,7 +30,8 @@ from ldpopt import PureLDP, SecretKey, Survey, Workload, design
 # Two threads on this machine; on a cluster this line names its address.
 
 warnings.simplefilter("ignore")  # Spark warns of new versions of pandas
-spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
 
 LABELS = ["never", "monthly", "weekly", "daily"]
 rng = np.random.default_rng(25)
@@ -52,19 +53,23 @@ key = SecretKey.new()
 reports = survey.privatize(answers, key=key, id="person")
 counts = survey.count(reports)["drinks"]
 alone = survey.count(survey.privatize(people, key=key, id="person"))["drinks"]
-print(f"counted by Spark: {counts.to_dict()}; as in one process: {counts == alone}")
+print(f"reports 0 to 3, counted by Spark: {counts.to_dict()}; as in one process: {counts == alone}")
 estimate = survey.estimate(reports, by="region")
 print(estimate)
 spark.stop()
 
 # %%
-# The shares of all people, from the counts alone.
+# The shares of all people, from the counts alone, beside those of their answers, which only a
+# simulation has.
 
 shares = survey.estimate({"drinks": counts})["drinks"]
 figure, axis = plt.subplots(figsize=(6, 3.6), layout="constrained")
 spread = np.abs(shares.interval.T - shares.values)
-axis.errorbar(range(4), shares.values, spread, fmt="o", color="#08519c", capsize=4)
-axis.bar(range(4), [0.46, 0.27, 0.18, 0.09], color="#c6dbef")
+style = {"fmt": "o", "color": "#08519c", "capsize": 4}
+axis.errorbar(range(4), shares.values, spread, **style, label="estimate, 95 % interval")
+true = people["drinks"].value_counts(normalize=True)[LABELS]
+axis.bar(range(4), true, color="#c6dbef", label="answers")
+axis.legend()
 axis.set(
     xticks=range(4),
     xticklabels=LABELS,

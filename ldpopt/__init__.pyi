@@ -5,6 +5,7 @@ from . import errors as errors
 from . import estimation as estimation
 from . import fieldwork as fieldwork
 from . import frequencies as frequencies
+from . import hypotheses as hypotheses
 from . import mean as mean
 from . import noise as noise
 from . import plotting as plotting
@@ -19,16 +20,17 @@ from .certificate.design_certificate import DesignCertificate as DesignCertifica
 from .certificate.program_certificate import Certificate as Certificate
 from .designing.comparison import compare_designs as compare_designs
 from .designing.design import design as design
-from .designing.design import load_design as load_design
-from .designing.design import save_design as save_design
 from .designing.methods.method import DesignLimits as DesignLimits
 from .designing.plan import plan_design as plan_design
 from .designing.record import Design as Design
 from .designing.record import FormulaDesign as FormulaDesign
+from .designing.saved import load_design as load_design
+from .designing.saved import save_design as save_design
 from .estimation import techniques as techniques
 from .estimation.counts import Counts as Counts
 from .estimation.estimate import Estimate as Estimate
 from .estimation.fit import goodness_of_fit as goodness_of_fit
+from .estimation.influence import Influence as Influence
 from .estimation.inversion import estimate_frequencies as estimate_frequencies
 from .estimation.planning import plan_sample as plan_sample
 from .estimation.power import plan_difference as plan_difference

@@ -32,6 +32,7 @@ from ldpopt import (
     accounting,
     closed_forms,
     frequencies,
+    hypotheses,
     layers,
     mean,
     neighbors,
@@ -222,9 +223,12 @@ def subjects() -> dict[type, list[Any]]:
         lo.simplex.binary_standard_form([0.3, 0.7], 1.0),
         *(lo.solvers.find("highs"), lo.testing.Tolerances(), lo.plan(problem)[0]),
     ]
+    two = hypotheses.best({"no": 0.5, "yes": 0.5}, {"no": 0.2, "yes": 0.8}, 1.0)
     found += [
         lo.find_refinement(COIN, COIN),
         lo.load_design(_file(design)),
+        *(hypotheses.BinaryTest.of(COIN, [0.5, 0.5], [0.2, 0.8]), two.sequential()),
+        *(two.test({"no": 5, "yes": 9}), two.sequential().decide(["no", "yes"])),
         lo.simplex.canonical_form(
             lo.simplex.binary_standard_form(["1/2", "1/2"], "log(3)"),
             lo.simplex.MODEL_I["B1"].columns,

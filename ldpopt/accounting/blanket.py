@@ -19,7 +19,8 @@ from math import sqrt
 import numpy as np
 
 from ldpopt.accounting.lattice import STEPS, positive_part, sum_of
-from ldpopt.accounting.privacy_loss import ONE, ChannelSource, summed
+from ldpopt.accounting.losses import summed
+from ldpopt.accounting.privacy_loss import ONE, ChannelSource
 from ldpopt.foundation.numbers import Float, Int
 
 RARE = 10**5  # reports that are rarer than one of so many in all are not counted in the blanket

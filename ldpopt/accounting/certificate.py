@@ -12,9 +12,11 @@ from itertools import chain
 from typing import Any
 
 from ldpopt.accounting.excess import Excesses, excesses_of
+from ldpopt.accounting.on_levels import LEVELS
 from ldpopt.accounting.permanent_reports import Permanent
 from ldpopt.accounting.privacy_loss import BITS, ChannelSource, OneOf, Ratios, Source, all_pairs
 from ldpopt.accounting.shuffled_reports import MAX_PEOPLE, Shuffled
+from ldpopt.accounting.strategies import MAX_LEVELS, Strategies
 from ldpopt.certificate.documents import UNIT, digest_of, flaws_of, open_document, text_of
 from ldpopt.errors import StatementError
 from ldpopt.foundation.display import Facts, HasFacts, Table
@@ -28,6 +30,9 @@ KEYS = ("format", "reports", "claims", "made_by", "digest")
 # by which a claimed delta is larger: other ways of rounding prove it too
 SLACK = Fraction(1, 1 << 30)
 SHUFFLED_SLACK = Fraction(1, 100)  # other lattices, too
+LEVELS_SLACK = Fraction(1, 1 << 20)  # other levels of strategies, too
+THINNED_SLACK = Fraction(1, 1000)  # also if not all could be taken
+STRATEGY_LEVELS = 1 << 10  # with more the check takes minutes
 MAX_TIMES = 1 << 20
 LARGEST_FILE = 1 << 30  # in bytes
 
@@ -63,13 +68,21 @@ class CurveCertificate(HasFacts):
             real_number(epsilon, "epsilon", 0.0, sys.float_info.max)
             for epsilon in listed_items(epsilons, "epsilons")
         ]
-        has_shuffle = any(isinstance(source, Shuffled) for source, _ in excesses.sources)
-        factor = 1 + (SHUFFLED_SLACK if has_shuffle else SLACK)
+        too_many = max(times for _, times in excesses.sources)
+        if too_many >= MAX_TIMES:
+            problem = f"{too_many:,} repetitions of a channel are more than a certificate proves"
+            do = f"prove fewer than {MAX_TIMES:,}, or keep the curve itself"
+            raise StatementError(problem, code="many-repetitions", do=do)
+        sources = tuple((_checkable(source), times) for source, times in excesses.gathered)
+        # more levels than those of whoever checks it would claim what is not proved there
+        if sources != excesses.sources or excesses.levels > LEVELS or excesses.answers == "fixed":
+            excesses = excesses_of(sources)
+        factor = 1 + max(_slack_of(source) for source, _ in sources)
         claims = []
         for epsilon in sorted({0.0, *epsilons}):
             delta = min(excesses.delta(epsilon) * factor, Fraction(1))
             claims.append((epsilon, _few_digits(delta)))
-        return cls(excesses.sources, tuple(claims))
+        return cls(sources, tuple(claims))
 
     @property
     def excesses(self) -> Excesses:
@@ -144,6 +157,23 @@ class CurveCertificate(HasFacts):
         return cls(sources, tuple(claims), flaws)
 
 
+def _checkable(source: Source) -> Source:
+    """The source, with few levels if it has many."""
+    if isinstance(source, Strategies) and source.levels > STRATEGY_LEVELS:
+        return replace(source, levels=STRATEGY_LEVELS)
+    return source
+
+
+def _slack_of(source: Source) -> Fraction:
+    """By which the deltas of a source are claimed to be larger."""
+    if isinstance(source, Shuffled):
+        return SHUFFLED_SLACK
+    if isinstance(source, Strategies):
+        inner = max(_slack_of(each) for each, _ in source.sources)
+        return max(inner, THINNED_SLACK if source.is_thinned else LEVELS_SLACK)
+    return SLACK
+
+
 def is_account(path: FilePath) -> bool:
     """Whether a file begins as such a certificate."""
     return FORMAT in beginning(path, 100)
@@ -173,7 +203,11 @@ def _positive(entry: Entry, stop: int) -> int:
 
 def _read_law(entry: Entry) -> Source:
     """Read what draws one report of a source."""
-    kind = entry.part("kind").text("reports", "shuffled", "permanent", "ratios", "one_of")
+    kind = entry.part("kind").text(
+        "reports", "shuffled", "permanent", "ratios", "one_of", "strategies"
+    )
+    if kind == "strategies":
+        return _read_strategies(entry)
     if kind == "one_of":
         return _read_mixture(entry)
     if kind == "ratios":
@@ -203,6 +237,19 @@ def _read_mixture(entry: Entry) -> OneOf:
     if not parts:
         raise entry.error("one of no sources is drawn")
     return OneOf(tuple(map(_read_law, parts)), is_attained=False)
+
+
+def _read_strategies(entry: Entry) -> Strategies:
+    """Read sources that are asked in any order, and the number of points of a table."""
+    table = entry.table("kind", "levels", "sources")
+    levels = table["levels"].whole(MAX_LEVELS + 1)
+    sources = tuple(_read_source(source) for source in table["sources"].list())
+    if not sources or any(isinstance(source, Strategies) for source, _ in sources):
+        raise table["sources"].error("there are no sources, or some that are strategies already")
+    together = Strategies(sources, levels)
+    if not together.is_small:
+        raise table["sources"].error("there are too many reports for so few levels")
+    return together
 
 
 def _read_ratios(entry: Entry) -> Ratios:

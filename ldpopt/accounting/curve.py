@@ -13,25 +13,36 @@ from typing import Any
 import numpy as np
 
 from ldpopt.accounting.certificate import CurveCertificate
-from ldpopt.accounting.excess import Excesses
+from ldpopt.accounting.epsilons import LeastEpsilons
+from ldpopt.accounting.excess import Answers, Excesses
+from ldpopt.accounting.fixed_answers import require_few
+from ldpopt.accounting.on_levels import LEVELS
 from ldpopt.accounting.privacy_loss import ChannelSource, Ratios, Source, all_pairs
-from ldpopt.accounting.sentences import ATTAINED, COMPARED, GUESS, GuessFacts
+from ldpopt.accounting.sentences import ATTAINED, COMPARED, GUESS, ROUNDING, GuessFacts
 from ldpopt.errors import StatementError
-from ldpopt.foundation.budget import epsilon_above, log_enclosure, round_up
+from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table
 from ldpopt.foundation.labels import codes
-from ldpopt.foundation.numbers import Float, listed_items, real_number, short_repr, whole_number
+from ldpopt.foundation.numbers import (
+    Float,
+    listed_items,
+    real_number,
+    require_choice,
+    short_repr,
+    whole_number,
+)
 from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.mechanism.assigned import AssignedMechanisms
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import Notion
 
 SHOWN_DELTAS = (1e-3, 1e-6, 1e-9)
-MAX_EXPONENT = 700.0  # larger powers are infinite in floats
+MIN_LEVELS = 16
+MAX_LEVELS = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
-class PrivacyCurve(Excesses, HasFacts):
+class PrivacyCurve(LeastEpsilons, HasFacts):
     r"""What reports of a person reveal together about one answer in place of another: the least
     delta at each epsilon.
 
@@ -43,50 +54,22 @@ class PrivacyCurve(Excesses, HasFacts):
     Attributes
     ----------
     is_attained : bool
-        Whether one pair of answers to each question attains the curve everywhere; otherwise the
-        curve is an upper bound that perhaps nobody attains, and `delta_lower` is what one pair
-        attains.
+        Whether one way to answer, a strategy or one pair of answers to each question, attains the
+        curve at each epsilon, but for rounding and too few levels; otherwise the curve is an upper
+        bound that perhaps nobody attains. `delta_lower` is what some strategy attains.
     group : int
         Number of people whose answers are one secret; default: ``1``.
 
     Notes
     -----
-    Numbers are integers over ``2**512``, rounded up. Theory: docs, "Several reports together". The
-    idea of a dominating pair is that of Zhu, Dong and Wang 2022.
+    Numbers are integers, rounded up or down. `epsilon_lower` is what one strategy proves to be
+    necessary, and `looseness` how far both may be apart; `epsilon` warns if that is more than a
+    part in 1000 because of too few levels. Theory: docs, "Several reports together". The idea of a
+    dominating pair is that of Zhu, Dong and Wang 2022.
     """
 
     is_attained: bool
     group: int = 1
-
-    def epsilon(self, delta: float) -> float:
-        """Least epsilon at a delta in [0, 1], rounded up; infinite if none is enough."""
-        limit = Fraction(real_number(delta, "delta", 0, 1))
-        budgets = (times * log_enclosure(source.odds)[1] for source, times in self.sources)
-        most = epsilon_above(sum(budgets, Fraction(0)))
-        if self.upper.certain > limit:
-            return inf
-        if self.upper.certain == limit:
-            return most
-        if self.delta(0.0) <= limit:
-            return 0.0
-        # what is found is not proved: it is raised until the upper bound keeps the delta
-        epsilon = self._crossing(limit, most)
-        step = 1e-13 * max(epsilon, 1e-3)
-        while epsilon < most and self.delta(epsilon) > limit:
-            epsilon = min(epsilon + step, most)
-            step *= 4
-        return epsilon
-
-    def _crossing(self, limit: Fraction, most: float) -> float:
-        """An epsilon near the least one, not proved."""
-        if most < MAX_EXPONENT:
-            return self._product.crossing(float(limit - self.upper.certain), most)
-        low = 0.0
-        high = most
-        for _ in range(50):
-            middle = (low + high) / 2
-            low, high = (middle, high) if self.delta(middle) > limit else (low, middle)
-        return high
 
     def guess(self, prior: float = 0.5) -> float:
         r"""Probability that the best guess between two answers is right, after all reports, rounded
@@ -175,13 +158,16 @@ class PrivacyCurve(Excesses, HasFacts):
         return GUESS.say(GuessFacts.of(self.sources, self.group, self.guess()))
 
     def facts(self) -> Facts:
-        """Epsilon at some deltas, and the best guess."""
-        rows = [[delta, self.epsilon(delta)] for delta in (0.0, *SHOWN_DELTAS)]
+        """Epsilon at some deltas, what is known to be necessary, and the best guess."""
+        rows = [
+            [delta, self.epsilon_lower(delta), self.epsilon(delta)]
+            for delta in (0.0, *SHOWN_DELTAS)
+        ]
         reports = sum(times * source.reports for source, times in self.sources)
-        at_most = ceil(10_000 * Fraction(self.guess())) / 10_000
+        at_most = ceil(10_000 * Fraction(self.guess()) - ROUNDING) / 10_000
         guess = f"right with probability at most {at_most:.4f} (0.5 without reports)"
         parts: list[Part] = [("reports", reports), ("best guess of two answers", guess)]
-        parts.append(Table(["delta", "epsilon"], rows))
+        parts.append(Table(["delta", "at least", "epsilon"], rows))
         parts += [("compared", COMPARED.say(self.sources))]
         parts += filter(None, [ATTAINED.say(self)])
         return Facts("What all reports reveal together", parts)
@@ -196,6 +182,8 @@ def compose(
     *,
     pairs: Sequence[tuple[Any, Any]] | Notion | None = None,
     group: int = 1,
+    answers: Answers = "adaptive",
+    levels: int = LEVELS,
 ) -> PrivacyCurve:
     r"""What the reports of several channels reveal together about one person, or about a household.
 
@@ -212,6 +200,14 @@ def compose(
         metric by the sum of ``epsilon d``. Default: all.
     group : int
         Number of people whose answers are one secret, such as a household; default: ``1``.
+    answers : {"adaptive", "fixed"}
+        Whether people may choose later answers, and what is asked next, by earlier reports, or
+        give all their answers before any report is published; default: ``"adaptive"``, which holds
+        for both. ``"fixed"`` assumes that nobody sees a report before the last answer is given.
+    levels : int
+        Number of levels of the loss of all reports, from 16 to 16 777 216, if there are too many
+        atoms to list, and of points of a table of strategies; default: ``65536``. The work grows
+        with it, and what `PrivacyCurve.looseness` proves falls with its square.
 
     Returns
     -------
@@ -223,15 +219,21 @@ def compose(
     ------
     StatementError
         If there is no channel, a number of times is not a whole number from 1 on, a channel has too
-        many pairs of answers, or no pair of two is compared.
+        many pairs of answers, no pair of two is compared, there are more than 10,000 ways to take
+        pairs of fixed answers, or ``answers`` or ``levels`` is out of range.
 
     Notes
     -----
-    For each channel the excess of all ordered pairs is bounded by one privacy loss distribution,
-    exactly, and these multiply. 1000 reports by randomized response take about a second, as do 20
-    different questions; of more atoms, masses are moved to powers of one number. Composition by
-    dominating pairs: Zhu, Dong and Wang 2022; the adaptive case is proved in docs, "Several reports
-    together".
+    Of a channel of which one pair of answers is the worst, the excess is that of one privacy loss
+    distribution, and these multiply: as atoms, or, of many reports, on levels in a window of about
+    20 standard deviations, whose tails are counted. A million reports by randomized response take
+    about a second. Work: ``2 log2(times)`` products for a question, and one for each question, in
+    nearly linear time in the levels. Of other channels, such as a coin for one answer only, people
+    reveal more who choose pairs by reports: the curve is the largest over all strategies, by a
+    table for every number of reports that are left, with work of about ``reports * levels``, for
+    which levels are left out of many reports. Composition by dominating pairs: Zhu, Dong and Wang
+    2022; the
+    adaptive case is proved in docs, "Several reports together".
 
     Examples
     --------
@@ -241,6 +243,8 @@ def compose(
     (0.375, 0.75)
     """
     group = whole_number(group, "group", 1)
+    levels = whole_number(levels, "levels", MIN_LEVELS, MAX_LEVELS)
+    require_choice(answers, ("adaptive", "fixed"), "answers")
     is_list = isinstance(channels, Iterable) and getattr(channels, "shape", (1,)) != ()
     if isinstance(channels, (Mechanism, str)) or not is_list:
         problem = f"a {type(channels).__name__} is not a list of channels"
@@ -261,8 +265,10 @@ def compose(
     if not sources:
         problem = "there is no channel to compose"
         raise StatementError(problem, code="empty-list", do="give a list of mechanisms")
-    is_attained = all([source.losses[0].is_attained for source, _ in sources])
-    return PrivacyCurve(tuple(sources), is_attained, group * inner)
+    if answers == "fixed":
+        require_few(sources)
+    is_attained = Excesses(tuple(sources), answers=answers, levels=levels).has_strategy
+    return PrivacyCurve(tuple(sources), is_attained, group * inner, answers=answers, levels=levels)
 
 
 def certificate_of(curve: PrivacyCurve, *deltas: float) -> CurveCertificate:

@@ -19,8 +19,8 @@ from math import ceil, exp, floor, sqrt
 
 import numpy as np
 
-from ldpopt.accounting.privacy_loss import summed
-from ldpopt.accounting.product import convolved, power, rounded
+from ldpopt.accounting.integers import convolved, power, rounded
+from ldpopt.accounting.losses import summed
 from ldpopt.foundation.numbers import Float
 
 TEN = 10**36  # masses of a tilted distribution are integers over this
@@ -78,7 +78,7 @@ def sum_of(masses: dict[int, Fraction], n: int, *, up: bool) -> LatticeSum:
     """
     places = np.array(list(masses), float)
     shares = np.array(list(masses.values()), float)
-    tilt = _tilt(places, shares)
+    tilt = tilt_of(places, shares)
     base = Fraction(round(exp(tilt) * 2**40), 2**40)
     if not n:
         return LatticeSum(Fraction(1), base, 0, [TEN], Fraction(0))
@@ -99,7 +99,7 @@ def sum_of(masses: dict[int, Fraction], n: int, *, up: bool) -> LatticeSum:
     return power(variable, n, partial(_joined, up=up))
 
 
-def _tilt(values: Float, masses: Float) -> float:
+def tilt_of(values: Float, masses: Float) -> float:
     """A number t for which the weights ``exp(t s)`` center masses at values s; 0 if their mean is
     not negative.
 
@@ -187,7 +187,7 @@ def _step(values: Float, masses: Float, n: int, fineness: float) -> Fraction:
     deviation or more.
     """
     # the tilted law is about that of the variables when their sum is 0: its deviation is the scale
-    exponents = np.minimum(_tilt(values, masses) * values, 40.0)
+    exponents = np.minimum(tilt_of(values, masses) * values, 40.0)
     weights = masses * np.exp(exponents)
     at_zero = max(1 - masses.sum(), 0)
     deviation = sqrt(float(weights @ values**2) / float(weights.sum() + at_zero))

@@ -16,14 +16,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ldpopt.accounting.privacy_loss import (
-    BITS,
-    ChannelSource,
-    Points,
-    PrivacyLoss,
-    Source,
-    losses_of,
-)
+from ldpopt.accounting.losses import PrivacyLoss
+from ldpopt.accounting.pairs import BITS, Points, RowPairs, distinct_pairs
+from ldpopt.accounting.privacy_loss import ChannelSource, Source
 from ldpopt.foundation.numbers import Int
 
 FINE = 3000  # bits of a ratio that is too long to be written
@@ -59,6 +54,11 @@ class Permanent(Source):
     @cached_property
     def losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:
         """An upper loss of all pairs, and that of one pair."""
+        return self.distinct.losses(MAX_TERMS, self.points)
+
+    @cached_property
+    def distinct(self) -> RowPairs:
+        """The pairs of laws of the publications."""
         m = self.fresh.shape[1]
         weights = []
         for reports in combinations_with_replacement(range(m), self.times):
@@ -73,8 +73,7 @@ class Permanent(Source):
         ]
         unit = 1 << BITS * (self.times + 1)
         counts = np.array(rows, object)
-        pairs = (self.channel.first, self.channel.second)
-        return losses_of(counts, *pairs, unit, MAX_TERMS, self.points)
+        return distinct_pairs(counts, self.channel.first, self.channel.second, unit)
 
     @property
     def named_pairs(self) -> list[tuple[Any, Any]]:

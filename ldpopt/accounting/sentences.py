@@ -16,6 +16,7 @@ from ldpopt.accounting.shuffled_reports import Shuffled
 from ldpopt.foundation.display import label
 from ldpopt.foundation.sentences import Sentence, Topic
 
+ROUNDING = Fraction(1, 10**9)  # of masses and guesses, of 100 times, which is not shown
 SHOWN_PAIRS = 3  # of answers in a sentence
 
 
@@ -66,7 +67,7 @@ class GuessFacts:
     @property
     def times(self) -> str:
         """How often of 100 times the guess is right, rounded up."""
-        times = 100 * Fraction(self.guess)
+        times = 100 * Fraction(self.guess) - ROUNDING
         return f"{ceil(times)}" if times <= 99 else f"{ceil(100 * times) / 100:g}"
 
 

@@ -9,15 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldpopt.accounting.blanket import Blanket, ShuffledBound, Tested
-from ldpopt.accounting.privacy_loss import (
-    NOTHING,
-    ONE,
-    ChannelSource,
-    Points,
-    PrivacyLoss,
-    Source,
-    interpolated,
-)
+from ldpopt.accounting.losses import NOTHING, PrivacyLoss, interpolated
+from ldpopt.accounting.privacy_loss import ONE, ChannelSource, Points, Source
 from ldpopt.accounting.two_reports import LargestExcess
 
 MAX_PEOPLE = 10**7
@@ -58,9 +51,9 @@ class Shuffled(Source):
     @cached_property
     def losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:
         """An upper loss from bounds at some points, and a loss that reveals nothing."""
-        inner = {
-            Fraction(exp(sign * reach * self.deviation)) for reach in REACH for sign in (1, -1)
-        }
+        above = [Fraction(exp(reach * self.deviation)) for reach in REACH]
+        # an excess at 1 / a follows from that at a
+        inner = {*above, *(1 / a for a in above)}
         ends = [*sorted(a for a in inner if a < self.odds), self.odds]
         if self.points is not None:
             ends = list(self.points)
@@ -69,7 +62,13 @@ class Shuffled(Source):
         return interpolated([Fraction(0), *ends], excesses, is_attained=False), NOTHING
 
     def _excess(self, a: Fraction) -> Fraction:
-        """Upper bound on the excess; at the largest odds it is that of certain reports."""
+        """Upper bound on the excess; at the largest odds it is that of certain reports.
+
+        The positive part of ``p - a q`` is ``p - a q`` and that of ``a q - p``: where pairs are
+        compared in both orders, the excess at ``a`` is ``1 - a`` and ``a`` times that at ``1 / a``.
+        """
+        if a < 1 and self.channel.compares_both_orders:
+            return 1 - a + a * self._excess(1 / a)
         return self.upper.excess(a) if a < self.odds else self.upper.certain
 
     @property

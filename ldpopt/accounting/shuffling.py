@@ -5,21 +5,29 @@ epsilon is found with few of them.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from math import erfc, exp, log, sqrt
 from typing import Any
 
 import numpy as np
 
-from ldpopt.accounting.curve import MAX_EXPONENT, PrivacyCurve, compared
-from ldpopt.accounting.excess import ShuffledExcesses
-from ldpopt.accounting.shuffled_reports import MAX_PEOPLE, Shuffled
+from ldpopt.accounting.blanket import Blanket
+from ldpopt.accounting.curve import PrivacyCurve, compared
+from ldpopt.accounting.epsilons import MAX_EXPONENT
+from ldpopt.accounting.excess import ShuffledExcesses, odds_of
+from ldpopt.accounting.rough_blanket import rough_excess
+from ldpopt.accounting.shuffled_reports import MAX_EXACT, MAX_PEOPLE, Shuffled
 from ldpopt.closed_forms.top_k import top_k
 from ldpopt.errors import StatementError
-from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.budget import Budget, log_enclosure, round_down
 from ldpopt.foundation.numbers import real_number, whole_number
 
 LEAST_LOG = -60.0  # of a delta over another
+CLOSE = 1e-6  # share of a delta to which an epsilon is found
+PROOFS = 6  # tries of an epsilon that was found in floats
+ROUGH_SHARE = 1e-4  # to which a local epsilon is found in floats
+LOWER_SHARE = 1e-4  # to which the lower side is found
 LEAST_LOCAL = 1e-9  # local epsilon below which only 0 is tried
 FIRST_TRIALS = (1.02, 0.97)  # around the epsilon of normal variables, which is often this close
 
@@ -30,25 +38,58 @@ class ShuffledCurve(ShuffledExcesses, PrivacyCurve):
     """
 
     def _crossing(self, limit: Fraction, most: float) -> float:
-        """Upper end of an interval with the least epsilon, by the rule of false position on
-        logarithms.
+        """A proved epsilon next to the least one: it is searched in floats, and what the proof
+        finds larger is aimed at lower.
         """
         if not limit:
             return most
+        if self.shuffle.is_exact:
+            return self._ends(self.delta, limit, most, 1e-6)[1]
+        blanket = self.shuffle.upper
+
+        def rough(epsilon: float) -> float:
+            """The delta of an epsilon in floats."""
+            return rough_excess(blanket, exp(min(epsilon, MAX_EXPONENT)))  # type: ignore[arg-type]
+
+        aim = limit
+        best = most
+        for _ in range(PROOFS):
+            epsilon = self._ends(rough, aim, most, 1e-9)[1]
+            proved = self.delta(epsilon)
+            if proved <= limit:
+                best = min(best, epsilon)
+            if not proved or limit * (1 - CLOSE) <= proved <= limit:
+                break
+            aim *= limit / proved * (1 - CLOSE / 4)
+        return best
+
+    def _lower_crossing(self, limit: Fraction) -> float:
+        """Lower end of an interval with the epsilon of the lower side."""
+
+        def revealed(epsilon: float) -> Fraction:
+            """What one data set reveals."""
+            return self.lower.excess(odds_of(epsilon)[1])
+
+        return self._ends(revealed, limit, float(self.most_nats), LOWER_SHARE)[0]
+
+    def _ends(
+        self, delta: Callable[[float], Any], limit: Fraction, most: float, share: float
+    ) -> tuple[float, float]:
+        """Ends of an interval, of a relative length, between which a delta falls to a limit."""
         low = 0.0
         high = most
-        log_low = _log(self.delta(0.0), limit)
+        log_low = _log(delta(0.0), limit)
         log_high = LEAST_LOG
         normal = self._normal_epsilon(float(limit))
         side = 0
         for trial in range(60):
-            if high - low <= 1e-6 * high:
+            if high - low <= share * high:
                 break
-            share = log_low / (log_low - log_high) if log_high > LEAST_LOG else 0.5
-            middle = low + (high - low) * min(max(share, 0.01), 0.99)
+            part = log_low / (log_low - log_high) if log_high > LEAST_LOG else 0.5
+            middle = low + (high - low) * min(max(part, 0.01), 0.99)
             if trial < 2 and low < normal * FIRST_TRIALS[trial] < high:
                 middle = normal * FIRST_TRIALS[trial]
-            value = _log(self.delta(middle), limit)
+            value = _log(delta(middle), limit)
             new_side = 1 if value > 0 else -1
             # an end that stays twice counts half, or false position would hardly move the other
             factor = 0.5 if new_side == side and log_high > LEAST_LOG else 1.0
@@ -59,7 +100,16 @@ class ShuffledCurve(ShuffledExcesses, PrivacyCurve):
             else:
                 high, log_high = middle, value
                 log_low *= factor
-        return high
+        return low, high
+
+    @property
+    def _attained(self) -> float:
+        """The loss of reports that are all the same one: that of one of them."""
+        return round_down(log_enclosure(self.shuffle.odds)[0])
+
+    def _is_loose(self, limit: Fraction, epsilon: float) -> bool:
+        """There are no levels of a product: how far both bounds are apart is `looseness`."""
+        return False
 
     def _normal_epsilon(self, delta: float) -> float:
         """The epsilon of normal variables with the same information, to start from."""
@@ -76,9 +126,10 @@ class ShuffledCurve(ShuffledExcesses, PrivacyCurve):
         return high
 
 
-def _log(value: Fraction, limit: Fraction) -> float:
+def _log(value: Fraction | float, limit: Fraction) -> float:
     """Logarithm of a number over a limit."""
-    return max(log(value / limit), LEAST_LOG) if value else LEAST_LOG
+    share = value / limit
+    return max(log(share), LEAST_LOG) if share > 0 else LEAST_LOG
 
 
 def shuffled(channel: Any, n: int, *, pairs: Any = None) -> PrivacyCurve:
@@ -169,26 +220,70 @@ def target(
     """
     budget = Budget(epsilon)
     limit = Fraction(real_number(delta, "delta", 0, 1))
-    response = np.ones(2 if callable(family) else whole_number(family, "family", 2))
-    make = (
-        family
-        if callable(family)
-        else lambda local: top_k(response / len(response), local).mechanism
-    )
     most = real_number(most, "most", 0, MAX_EXPONENT)
-
-    def keeps(local: float) -> bool:
-        return shuffled(make(local), n).delta(budget) <= limit
-
-    if keeps(most):
+    promise = _Promise(whole_number(n, "n", 1, MAX_PEOPLE), budget, limit, _family(family))
+    if promise.seems_to_keep(most) and promise.keeps(most):
         return most
-    low, high = _kept(keeps, min(float(budget), most), most)
     if not limit and not callable(family):
-        return low  # all people may send the same report: a pure promise is that of one of them
+        return _kept(promise.keeps, min(float(budget), most), most)[0]  # that of one person
+    low, high = promise.bracket(most)
     while high - low > 5e-4 * high:
         middle = sqrt(low * high) if low else high / 2
-        low, high = (middle, high) if keeps(middle) else (low, middle)
+        low, high = (middle, high) if promise.keeps(middle) else (low, middle)
     return low
+
+
+def _family(family: int | Callable[[float], Any]) -> Callable[[float], Any]:
+    """The channel of a local epsilon."""
+    if callable(family):
+        return family
+    response = np.ones(whole_number(family, "family", 2))
+    return lambda local: top_k(response / len(response), local).mechanism
+
+
+@dataclass(frozen=True)
+class _Promise:
+    """A promise of shuffled reports, and the family of channels that may keep it."""
+
+    n: int
+    budget: Budget
+    limit: Fraction
+    make: Callable[[float], Any]
+
+    def keeps(self, local: float) -> bool:
+        """Whether the promise is proved for the channel of a local epsilon."""
+        return shuffled(self.make(local), self.n).delta(self.budget) <= self.limit
+
+    def bracket(self, most: float) -> tuple[float, float]:
+        """A local epsilon that is proved to keep the promise, and one above it that does not.
+
+        Floats search, and the proof is tried just below what they find; if it fails, lower and
+        lower.
+        """
+        first = min(float(self.budget), most)
+        if self.n <= MAX_EXACT or not self.limit:
+            return _kept(self.keeps, first, most)
+        low, high = _kept(self.seems_to_keep, first, most)
+        while high - low > ROUGH_SHARE * high:
+            middle = sqrt(low * high) if low else high / 2
+            low, high = (middle, high) if self.seems_to_keep(middle) else (low, middle)
+        share = ROUGH_SHARE
+        while low and not self.keeps(low):
+            high = low
+            low *= 1 - share
+            share *= 4
+            if share > 1 / 4:
+                return _kept(self.keeps, low, most)
+        # what floats find not to keep the promise is left untried
+        return (low, min(high, low * (1 + 4e-4))) if low else _kept(self.keeps, 0.0, most)
+
+    def seems_to_keep(self, local: float) -> bool:
+        """Whether the promise is kept in floats."""
+        source = Shuffled(compared(self.make(local), None), self.n)
+        if source.is_exact:
+            return self.keeps(local)
+        blanket = Blanket(source.channel, self.n)
+        return rough_excess(blanket, exp(float(self.budget))) <= self.limit
 
 
 def _kept(keeps: Callable[[float], bool], first: float, most: float) -> tuple[float, float]:

@@ -10,8 +10,8 @@ from fractions import Fraction
 from functools import cached_property
 
 from ldpopt.accounting.blanket import ShuffledBound
+from ldpopt.accounting.integers import UNIT, multiplied, rounded
 from ldpopt.accounting.privacy_loss import ONE
-from ldpopt.accounting.product import UNIT, multiplied, rounded
 
 Law = list[int]  # masses of 0, 1, 2, ... second reports, over `UNIT`
 

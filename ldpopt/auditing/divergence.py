@@ -24,6 +24,7 @@ import numpy as np
 
 from ldpopt.auditing.audits import AnyPairs, Audit, Verdict, Worst
 from ldpopt.auditing.exact_matrices import ULPS, ExactChannel, exact
+from ldpopt.auditing.extremes import Extremes
 from ldpopt.auditing.row_ratios import row_ratios
 from ldpopt.auditing.tied_pairs import decide_pairs, least_epsilon_pairs
 from ldpopt.errors import StatementError
@@ -47,6 +48,7 @@ RowExcess = tuple[int, Int, Float]  # an input, others, and its approximate exce
 # Entries times inputs above which a reported delta is an upper bound within about 1e-12; verdicts
 # stay exact
 MAX_EXACT_DELTA_WORK = 500_000
+LARGEST_RATIO = Fraction(10**300)  # larger ratios are compared with this one in floats
 
 
 def max_divergence(
@@ -192,19 +194,18 @@ def least_epsilon_all(matrix: ExactChannel, rows: Int | None = None) -> Worst:
     The largest ratio of a column is that of its largest and its smallest entry. A column of equal
     entries has the ratio 1; one with a zero and a positive entry has no finite epsilon.
     """
-    entries = matrix.numerators
-    top = entries.argmax(axis=0)
-    bottom = entries.argmin(axis=0)
-    if rows is not None:
-        top = rows[entries[rows].argmax(axis=0)]
+    extremes = Extremes.of(matrix, rows)
     best = Fraction(1)
     where = None
-    for y in range(entries.shape[1]):
-        high = int(entries[top[y], y])
-        low = int(entries[bottom[y], y])
+    for y in extremes.near_largest():
+        high, low = extremes.pair(y)
         if high <= low:
             continue
-        witness = (matrix.inputs[top[y]], matrix.inputs[bottom[y]], matrix.outputs[y])
+        witness = (
+            matrix.inputs[extremes.top[y]],
+            matrix.inputs[extremes.bottom[y]],
+            matrix.outputs[y],
+        )
         if low == 0:
             return math.inf, witness
         if high * best.denominator > best.numerator * low:
@@ -218,17 +219,11 @@ def decide_all(matrix: ExactChannel, budget: Budget, rows: Int | None = None) ->
     column.
     """
     low, high = budget.enclosure()
-    over = matrix.numerators if rows is None else matrix.numerators[rows]
-    largest, smallest = (
-        extreme.astype(object) for extreme in (over.max(axis=0), matrix.numerators.min(axis=0))
-    )
-    if all(
-        u * low.denominator <= low.numerator * v for u, v in zip(largest, smallest, strict=True)
-    ):
+    extremes = Extremes.of(matrix, rows)
+    near = [extremes.pair(y) for y in extremes.at_least(float(min(low, LARGEST_RATIO)))]
+    if all(u * low.denominator <= low.numerator * v for u, v in near):
         return "certified"
-    violated = any(
-        u * high.denominator > high.numerator * v for u, v in zip(largest, smallest, strict=True)
-    )
+    violated = any(u * high.denominator > high.numerator * v for u, v in near)
     return "violated" if violated else "undecided"
 
 
@@ -310,7 +305,7 @@ def _worst_entry_of_pairs(matrix: ExactChannel, ratio: Fraction, pairs: AnyPairs
 
 def _float_excess(floats: Float, ratio: Fraction, pairs: AnyPairs | None) -> Iterator[RowExcess]:
     """Approximate excess of each row over the rows that it is compared with."""
-    scaled = floats * float(min(ratio, Fraction(10**300)))
+    scaled = floats * float(min(ratio, LARGEST_RATIO))
     everyone = np.arange(len(floats))
     every = ((x, np.delete(everyone, x)) for x in everyone.tolist())
     tied = (

@@ -3,6 +3,7 @@ feasible.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,11 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.privacy import Ties
 
 CHUNK = 1 << 18  # entries of one block of work
-# Number of entries from which costs are rounded up to 64-bit integers, which loosens the bound by
-# about n 2**-48
+# Number of entries from which costs are always rounded up to 64-bit integers, however tight
 MIN_COARSE_ENTRIES = 20_000
+# Largest sum of the inputs' largest costs, over the bound, at which these integers loosen the bound
+# by less than 1e-13: each is off by 2**-52 of the largest cost
+TIGHT = 2**9
 
 
 @dataclass(frozen=True)
@@ -33,16 +36,17 @@ class OutputSums:
         size.
         """
         n, m = costs.shape
-        positive, total = (np.zeros(m, costs.dtype) for _ in range(2))
-        count = np.zeros(m, np.int64)
+        positive: Any = 0
+        total: Any = 0
+        count: Any = 0
         step = max(1, CHUNK // max(m, 1))
         for first in range(0, n, step):
             excess = costs[first : first + step] - duals[first : first + step, None]
             over = excess > 0
-            total += excess.sum(axis=0)
-            count += over.sum(axis=0)
+            total = total + excess.sum(axis=0)
+            count = count + over.sum(axis=0)
             excess *= over
-            positive += excess.sum(axis=0)
+            positive = positive + excess.sum(axis=0)
         kind = costs.dtype if costs.dtype.kind == "f" else object
         return cls(*(part.astype(kind, copy=False) for part in (positive, total, count)))
 
@@ -89,13 +93,22 @@ def coarse_integers(weights: Float, utility: Float, duals: Float) -> tuple[Any, 
     # Sums of their differences over the inputs stay below 2**63.
     costs = weights[:, None] * utility
     largest = max(float(costs.max()), -float(costs.min()), float(np.abs(duals).max()))
-    available_bits = min(52, 60 - int(np.ceil(np.log2(len(duals) + 1))))
+    available_bits = 60 - len(duals).bit_length()
     bits = min(available_bits - int(np.frexp(largest)[1]), 1070) if largest else 0
     scaled = np.floor(np.ldexp(costs, bits, out=costs), out=costs).astype(np.int64)
-    # A product is off by half a unit of its last place (2**-1075 at least), less than one unit of
-    # up to 52 bits: the next integer is above it. Zeros are exact.
-    scaled += (weights != 0)[:, None] & (utility != 0)
+    # A product is off by half a unit of its last place: the 2**53-th part of it, or 2**-1075 at
+    # most. The integer above the sum is above it. Zeros are exact.
+    above = (np.abs(scaled) >> 52) + 1
+    scaled += np.where((weights != 0)[:, None] & (utility != 0), above, 0)
     return scaled, np.rint(np.ldexp(duals, bits)).astype(np.int64), bits
+
+
+def is_tight(costs: Any, duals: Any) -> bool:
+    """Whether the rounding of `coarse_integers` is small beside the bound, which is near the sum of
+    the multipliers.
+    """
+    most = len(duals) * max(int(costs.max()), -int(costs.min()))
+    return bool(most <= TIGHT * abs(sum(duals.tolist())))
 
 
 def columns_bound(costs: Integers, duals: Integers, ties: Ties) -> int:
@@ -112,7 +125,7 @@ def columns_bound(costs: Integers, duals: Integers, ties: Ties) -> int:
     two.
     """
     # rounded down: beta itself is rounded up
-    b, beta = integers([ties.budget.b, -ties.budget.beta]).tolist()
+    b, beta = _on_grid(ties.budget.b, -ties.budget.beta)
     if not ties.is_complete:
         costs, duals = _relax_uncapped(costs, duals, ties)
     # With a delta the duals balance slack and sums: the shift does not fall.
@@ -122,6 +135,12 @@ def columns_bound(costs: Integers, duals: Integers, ties: Ties) -> int:
         slack = sum(map(int, OutputSums.of(costs, duals + shift).positive))
         total += -(-slack * int(integers([ties.delta], up=True)[0]) >> GRID)
     return total
+
+
+@lru_cache(maxsize=64)
+def _on_grid(b: float, beta: float) -> tuple[int, int]:
+    """Two floats as integers over ``2**GRID``."""
+    return int(integers(b)), int(integers(beta))
 
 
 def _relax_uncapped(costs: Any, duals: Any, ties: Ties) -> tuple[Any, Any]:

@@ -14,7 +14,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky
 
 from ldpopt.certificate.integers import Integers, Rationals, product
 from ldpopt.foundation.documents import Entry
@@ -161,10 +160,12 @@ def is_semidefinite(matrix: Integers) -> bool:
         if 2 * most > 1000
         else _floats(scaled, most)
     )
+    from scipy.linalg import cholesky  # takes a third of a second
+
     for slack in (1e-14, 1e-13, 1e-12, 1e-11, 1e-10):
         try:
             factor = cholesky(floats - slack * len(floats) * np.eye(len(floats)), lower=True)
-        except LinAlgError:
+        except np.linalg.LinAlgError:
             return False
         root: Integers = np.ldexp(factor, BITS - 8).astype(np.int64).astype(object)
         remainder = scaled - (product(root, root.T) << (2 * (most - BITS + 8)))

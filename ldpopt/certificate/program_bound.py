@@ -21,7 +21,12 @@ from typing import Literal
 
 import numpy as np
 
-from ldpopt.certificate.compact import MIN_COARSE_ENTRIES, coarse_integers, columns_bound
+from ldpopt.certificate.compact import (
+    MIN_COARSE_ENTRIES,
+    coarse_integers,
+    columns_bound,
+    is_tight,
+)
 from ldpopt.certificate.integers import GRID, Integers, integers
 from ldpopt.certificate.program_digits import ProgramDigits
 from ldpopt.errors import CertificateError, NotRepresentableError
@@ -125,14 +130,12 @@ class Multipliers:
     comparisons: ComparisonRows = NO_COMPARISONS
 
 
-def bound(problem: Problem, multipliers: Multipliers, *, coarse: bool = False) -> Fraction:
-    """Bound the value of every private channel, from above for a gain; if ``coarse``, by costs
-    rounded to 52 bits.
-    """
-    return bound_of(ProgramDigits.of(problem), multipliers, coarse=coarse)
+def bound(problem: Problem, multipliers: Multipliers) -> Fraction:
+    """Bound the value of every private channel, from above for a gain."""
+    return bound_of(ProgramDigits.of(problem), multipliers)
 
 
-def bound_of(digits: ProgramDigits, multipliers: Multipliers, *, coarse: bool = False) -> Fraction:
+def bound_of(digits: ProgramDigits, multipliers: Multipliers) -> Fraction:
     """As `bound`, for a problem whose numbers are read already.
 
     The bound holds for any multipliers: ``u(P) <= bound`` for every private channel ``P`` of a
@@ -153,20 +156,16 @@ def bound_of(digits: ProgramDigits, multipliers: Multipliers, *, coarse: bool = 
         and not len(multipliers.pairs.value)
         and not multipliers.blocks
     )
-    coarse = coarse or utility.size > MIN_COARSE_ENTRIES
-    if (
-        has_stakes
-        and has_row_sums_only
-        and coarse
-        and problem.prior is not None
-        and multipliers.row_sums is not None
-    ):
-        costs, duals, bits = coarse_integers(sign * problem.prior, utility, multipliers.row_sums)
-        return sign * columns_bound(costs, duals, _compact_ties(problem)) * Fraction(2) ** -bits
+    row_sums = multipliers.row_sums
+    if has_stakes and has_row_sums_only and problem.prior is not None and row_sums is not None:
+        costs, duals, bits = coarse_integers(sign * problem.prior, utility, row_sums)
+        if utility.size > MIN_COARSE_ENTRIES or is_tight(costs, duals):
+            total = sign * columns_bound(costs, duals, _compact_ties(problem))
+            return Fraction(total << max(-bits, 0), 1 << max(bits, 0))
     if has_stakes and multipliers.form == "pairwise" and utility.size > MIN_ENTRIES:
-        total = _bound_by_blocks(problem, multipliers, sign)
-        if total is not None:
-            return total
+        by_blocks = _bound_by_blocks(problem, multipliers, sign)
+        if by_blocks is not None:
+            return by_blocks
     cost_grid = digits.bits  # multipliers are in the utility's unit, which may be tiny
     shares, grid = weights(digits, multipliers)
     costs = sign * shares[:, None] * digits.utility

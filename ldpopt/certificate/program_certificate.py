@@ -25,7 +25,6 @@ from ldpopt.foundation.rows import RowBlock
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.problem import Problem
 
-BLOCK = 1 << 13  # number of entries whose products are in memory at once
 # the gap is relative to at least the stake divided by this, because the bound of a loss may be 0
 STAKE_SHARE = 100
 
@@ -162,14 +161,18 @@ class Certificate(HasFacts):
         return {**numbers, "relative_gap": self.relative_gap}
 
 
-def prove(problem: Problem, mechanism: Mechanism, multipliers: Multipliers) -> Certificate:
-    """Compute every number of a certificate from the statement, the masses and the multipliers."""
+def prove(
+    problem: Problem, mechanism: Mechanism, multipliers: Multipliers, audit: Audit | None = None
+) -> Certificate:
+    """Compute every number of a certificate from the statement, the masses and the multipliers; the
+    mechanism's audit too, if it is not known.
+    """
     digits = ProgramDigits.of(problem)
     achieved = achieved_by(digits, mechanism)
     best = bound_of(digits, multipliers)
     distance = best - achieved if problem.utility.sense == "gain" else achieved - best
     relative = relative_gap(digits, multipliers, best, distance)
-    audit = mechanism.audit(problem.privacy)
+    audit = mechanism.audit(problem.privacy) if audit is None else audit
     residuals = {block.name: _residual(block, mechanism) for block in problem.constraints}
     return Certificate(
         achieved, best, distance, relative, True, audit, residuals, problem, mechanism, multipliers
@@ -179,23 +182,12 @@ def prove(problem: Problem, mechanism: Mechanism, multipliers: Multipliers) -> C
 def achieved_by(digits: ProgramDigits, mechanism: Mechanism) -> Fraction:
     """Exact value of the masses under the problem's objective."""
     problem = digits.problem
-    utility, counts = problem.utility.matrix, mechanism.counts
-    step = max(1, BLOCK // utility.shape[1])
-    by_input = np.zeros(len(utility), dtype=object)
-    unit = Fraction(1, mechanism.denominator << digits.bits)
-    # some rows at a time, to hold few Python integers at once
-    for begin in range(0, len(utility), step):
-        rows = slice(begin, begin + step)
-        masses = counts[rows]
-        used = np.nonzero((masses != 0) & (utility[rows] != 0))
-        np.add.at(
-            by_input[begin:], used[0], masses[used].astype(object) * digits.entries(rows, used)
-        )
+    by_input, bits = digits.sums(mechanism.counts)
     if digits.prior is not None:
         prior, fine = digits.prior
-        return Fraction(int((prior * by_input).sum()), 1 << fine) * unit
+        return Fraction(int((prior * by_input).sum()), mechanism.denominator << (bits + fine))
     worst = min(by_input) if problem.utility.sense == "gain" else max(by_input)
-    return int(worst) * unit
+    return Fraction(int(worst), mechanism.denominator << bits)
 
 
 def relative_gap(

@@ -37,6 +37,7 @@ from ldpopt.cli import (
     solve,
     solvers,
     sweep,
+    test,
     vertices,
 )
 from ldpopt.cli.interrupts import INTERRUPTED, raise_on_interrupt
@@ -65,6 +66,7 @@ FIRST = (
     account,
     certify,
     vertices,
+    test,
     plan,
     key,
     privatize,

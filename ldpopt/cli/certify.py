@@ -59,7 +59,7 @@ def certify(
     """
     from ldpopt.accounting.certificate import CurveCertificate, is_account
     from ldpopt.certificate.design_certificate import is_design
-    from ldpopt.designing import save_design
+    from ldpopt.designing.saved import save_design
     from ldpopt.problem.modelfile import read_model
 
     used = {"-o": output, "--solver": solver, "--time-limit": time_limit, "--form": form}

@@ -26,7 +26,8 @@ def check(file: options.ModelOrSurveyPath, json: options.Json = None) -> None:
     For a utility: rows, columns, non-zeros and memory of each form of the linear program, and the
     methods that `solve` will try, in this order, with the reason. For a workload: its rows and
     rank, the answers that it distinguishes, its symmetries, and the methods that `design` will use.
-    For a survey: how a person's budget is divided. Nothing is solved.
+    For two distributions to test: the number of their answers. For a survey: how a person's budget
+    is divided. Nothing is solved.
     """
     from ldpopt.problem.modelfile import read_model
 
@@ -43,6 +44,9 @@ def check(file: options.ModelOrSurveyPath, json: options.Json = None) -> None:
     if model.design is not None:
         data["workload"] = _workload_data(model)
         parts += _workload_parts(model, data["workload"])
+    if model.hypotheses is not None:
+        data["test"] = {"answers": len(model.inputs)}
+        parts.append(("test", f"two distributions of {len(model.inputs):,} answers: `ldpopt test`"))
     show(Facts(model.title or file, parts), data, json)
 
 
@@ -53,8 +57,7 @@ def _privacy_parts(model: Model, data: dict[str, Any]) -> list[Part]:
     from ldpopt.privacy.cones.rays import rays_of
     from ldpopt.privacy.sentences import promises_of
 
-    problem = model.problem
-    inputs = model.require_design().workload.inputs if problem is None else problem.inputs
+    inputs = model.inputs
     promises = promises_of(model.privacy, inputs)
     if not promises:
         return []
@@ -162,7 +165,23 @@ def _workload_data(model: Model) -> dict[str, Any]:
         plan = [{"method": "none", "because": error.what}]
         return data | {"symmetries": 1, "is_symmetric": False, "plan": plan}
     data |= {"symmetries": form.symmetries if is_listed else 1}
+    data["least_influence"] = _least_influence(problem)
     return data | {"is_symmetric": form.is_exchangeable if is_listed else True, "plan": plan}
+
+
+def _least_influence(problem: Any) -> float | None:
+    """The least influence of a report in people, for any mechanism and unbiased estimator; None for
+    other notions than pure privacy, or if no number depends on the answers.
+    """
+    import numpy as np
+
+    from ldpopt.estimation.influence import least_in_people
+    from ldpopt.privacy import PureLDP
+
+    is_constant = bool((np.ptp(problem.workload.matrix, axis=1) == 0).all())
+    if not isinstance(problem.privacy, PureLDP) or is_constant:
+        return None
+    return least_in_people(float(problem.privacy.epsilon))
 
 
 def _workload_parts(model: Model, data: dict[str, Any]) -> list[Part]:
@@ -170,6 +189,11 @@ def _workload_parts(model: Model, data: dict[str, Any]) -> list[Part]:
     problem = model.require_design()
     weights = "equal" if problem.weights is None else "the prior"
     aim = "worst-case" if problem.objective == "worst_case" else "average"
+    least = data.get("least_influence")
+    influence = []
+    if least is not None:
+        text = f"a false report counts as {least:.3g} people or more, by any mechanism"
+        influence.append(("influence", text))
     return [
         ("workload", f"{data['rows']:,} numbers of {data['answers']:,} answers, {aim} variance"),
         ("weights", "for the worst case" if problem.objective == "worst_case" else weights),
@@ -179,6 +203,7 @@ def _workload_parts(model: Model, data: dict[str, Any]) -> list[Part]:
             "symmetries found",
             f"{data['symmetries']:,}{', all permutations' if data['is_symmetric'] else ''}",
         ),
+        *influence,
         *_plan_parts(data["plan"]),
     ]
 

@@ -30,7 +30,7 @@ from ldpopt.foundation.display import Facts, Part
 from ldpopt.foundation.labels import first_duplicate
 
 if TYPE_CHECKING:
-    from ldpopt.designing import DesignComparison
+    from ldpopt.designing.comparison import DesignComparison
     from ldpopt.mechanism.mechanism import Mechanism
     from ldpopt.problem.modelfile import Model
     from ldpopt.studies.literature import Comparison
@@ -119,7 +119,7 @@ def compare_model_designs(
     """Design for a model's workload, and compute the mechanisms of the literature for it, and those
     of the user.
     """
-    from ldpopt.designing import compare_designs
+    from ldpopt.designing.comparison import compare_designs
 
     problem = model.require_design()
     best = run_design(model, gap, time_limit)

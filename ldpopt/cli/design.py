@@ -57,7 +57,7 @@ def design(
     survey needs: `privatize`, `estimate`, `audit`, `plot` and `certify` read it. Exit code 1 if the
     model's [expect] is not met or a given gap is missed; 3 if there is no design.
     """
-    from ldpopt.designing import save_design
+    from ldpopt.designing.saved import save_design
 
     loaded = options.read_model_at(model, epsilon)
     loaded.require_design(model)
@@ -80,7 +80,7 @@ def run_design(
     model: Model, gap: float | None, time_limit: float | None, outputs: int | None = None
 ) -> Any:
     """Design for a model, by default within its own time limit."""
-    from ldpopt.designing import design
+    from ldpopt.designing.design import design
 
     arguments: dict[str, Any] = vars(model.require_design()) | (
         {} if outputs is None else {"outputs": outputs}
@@ -116,6 +116,7 @@ def _data(model: Model, design: Any, is_by_answer: bool) -> dict[str, Any]:
         "exact",
         "bits",
     )
+    data["influence"] = design.influence.most_people
     return data | {
         "reports": design.n_reports if is_listed else None,
         "variances": [{"answer": answer, "variance": variance} for answer, variance in variances],

@@ -54,6 +54,7 @@ def estimate(
     ] = "inversion",
     confidence: options.Confidence = 0.95,
     simultaneous: options.Simultaneous = False,
+    liars: options.Liars = 0.0,
     pair: Annotated[
         tuple[str, str] | None,
         typer.Option(
@@ -122,8 +123,11 @@ def estimate(
     Groups are compared by --differences, --test and --consistent, waves by --against; --quantile
     gives medians of ordered answers, in the unit of the edges of a question that has them. A
     question with behaviors has their shares too; --followers gives those among all others.
+    With --liars each interval is widened by what a share of false reports can do, of each group.
     The exit code is 1 if the reports cannot come from the mechanism (p-value below 1e-6).
     """
+    from ldpopt.estimation.liars import read_liars
+
     requested = _request(
         file,
         reports,
@@ -132,7 +136,7 @@ def estimate(
         output,
         weights=weights,
         method=method,
-        reading=Reading(confidence, simultaneous, check_fit=False),
+        reading=Reading(confidence, simultaneous, check_fit=False, liars=read_liars(liars)),
         pair=pair,
         by=by,
         recursive=recursive,
@@ -220,8 +224,15 @@ def _request(
         raise typer.BadParameter("--by does not go with --method: leave one of them out")
     if pair is not None and source is not None:
         raise typer.BadParameter("--pair is for a survey: leave it out")
-    if is_folder(reports):
-        refuse_options({"--pair": pair}, reports, "one file of reports")
+    if is_folder(reports) and not _counts_files(survey, pair):
+        engines = {"-j": options["jobs"] != 1, "--dask": dask}
+        for name, value in (engines | {"--recursive": options["recursive"]}).items():
+            if value:
+                why = "a sample of strata or clusters" if pair is None else "--pair"
+                raise typer.BadParameter(
+                    f"{name} does not go with {why}, for which the files of {reports} are read "
+                    f"one after the other: leave {name} out"
+                )
     conclusions.require_fitting(reports, by, pair, method)
     options |= {"method": method, "pair": pair, "by": by, "dask": dask}
     options["conclusions"] = conclusions
@@ -242,7 +253,7 @@ def _estimates(requested: EstimateRequest) -> SurveyEstimate:
 
         with working(f"comparing ids in {Path(requested.reports).name}"):
             check_ids(requested.reports, requested.check_ids, recursive=requested.recursive)
-    if is_folder(requested.reports):
+    if is_folder(requested.reports) and _counts_files(survey, requested.pair):
         table = _count_folder(requested)
     with working(f"counting {Path(requested.reports).name}"):
         if requested.pair is not None:
@@ -269,6 +280,11 @@ def _estimates(requested: EstimateRequest) -> SurveyEstimate:
         return SurveyEstimate(
             {name: _most_likely(requested, counted) for name, counted in counts.items()}
         )
+
+
+def _counts_files(survey: Survey, pair: tuple[str, str] | None) -> bool:
+    """Whether counts of each question and file are enough; else the rows of all files are read."""
+    return pair is None and survey.sample.is_plain
 
 
 def _count_folder(requested: EstimateRequest) -> dict[str, Any]:
@@ -350,7 +366,7 @@ def _data(
     requested: EstimateRequest, estimates: SurveyEstimate, is_origin_known: bool
 ) -> dict[str, Any]:
     """The estimates as JSON data: one of a mechanism or a design, or those of all questions."""
-    data = picked(requested.reading, "confidence", "simultaneous")
+    data = picked(requested.reading, "confidence", "simultaneous", "liars")
     if requested.has_one_estimate:
         (single,) = estimates.values()
         data = picked(single, "method", "n_reports") | data
@@ -374,6 +390,8 @@ def _entries(estimate: Any) -> list[dict[str, Any]]:
     columns |= {"low": estimate.interval[:, 0].tolist(), "high": estimate.interval[:, 1].tolist()}
     if estimate.nearest_shares is not None:
         columns["norm_sub"] = estimate.nearest_shares
+    if estimate.liars:
+        columns["liars"] = [estimate.liars] * len(estimate.values)
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 

@@ -41,6 +41,7 @@ def form(
     """
     from ldpopt.fieldwork.form_page import draw_module, page
     from ldpopt.surveys.form import form_digest
+    from ldpopt.surveys.influence import influence_in_words
     from ldpopt.tables.files import require_other_file
 
     if output is check is json is module is None:
@@ -66,5 +67,7 @@ def form(
         with replacing(module) as stream:
             stream.write(draw_module(asked))
         facts.append(f"{module}: a module of JavaScript")
+    if influence := influence_in_words(survey):
+        facts.append(influence)
     data = {"digest": form_digest(asked), "words": survey.words_digest, "form": asked}
     show(Facts("SHA-256", facts), data, json)

@@ -77,6 +77,8 @@ def new_picture(usage: str, text: str) -> Any:
 
 def find_file(name: str) -> str:
     """Path of any file, or of a model by its name."""
+    if Path(name).exists():
+        return name
     from ldpopt.problem.modelfile.page import model_path
 
     return model_path(name)
@@ -261,6 +263,14 @@ Confidence = Annotated[
 ]
 Simultaneous = Annotated[
     bool, option("--simultaneous", "Simultaneous intervals: all of a question hold at once.")
+]
+
+Liars = Annotated[
+    float,
+    share_option(
+        "--liars SHARE",
+        "Share of people who may have sent anything, such as .01 or 1%: intervals allow for them.",
+    ),
 ]
 
 # Output

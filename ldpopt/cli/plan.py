@@ -261,7 +261,8 @@ def _print(requested: PlanRequest, planned: dict[str, Any], json: str | None) ->
 
 def _best_mechanism(source: Any, budget: str) -> Any:
     """The best mechanism for the same numbers at another budget."""
-    from ldpopt.designing import Design, design
+    from ldpopt.designing.design import design
+    from ldpopt.designing.record import Design
     from ldpopt.frequencies import SubsetSelection
     from ldpopt.mechanism.mechanism import Mechanism
     from ldpopt.privacy import PureLDP

@@ -85,7 +85,9 @@ def _design(file: str, own: Mapping[str, Mechanism]) -> Any:
     """Draw a design, or that of a model, beside mechanisms of the literature and of the user."""
     from ldpopt import plotting as pictures
     from ldpopt.certificate.design_certificate import is_design
-    from ldpopt.designing import Design, compare_designs, load_design
+    from ldpopt.designing.comparison import compare_designs
+    from ldpopt.designing.record import Design
+    from ldpopt.designing.saved import load_design
     from ldpopt.problem.modelfile import read_model
 
     if Path(file).suffix.lower() == ".toml":
@@ -114,7 +116,7 @@ def _mechanism(file: str) -> tuple[Mechanism, Notion | None, str]:
     has no notion.
     """
     from ldpopt.certificate.design_certificate import is_design
-    from ldpopt.designing import load_design
+    from ldpopt.designing.saved import load_design
     from ldpopt.foundation.files import strict_object
     from ldpopt.problem.modelfile import read_model
     from ldpopt.solving.solve import solve

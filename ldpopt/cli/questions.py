@@ -119,7 +119,7 @@ def read_any_survey(path: str) -> Survey:
 def read_mechanism(path: str) -> Mechanism:
     """Read the channel of a mechanism or of a design."""
     from ldpopt.certificate.design_certificate import is_design
-    from ldpopt.designing import load_design
+    from ldpopt.designing.saved import load_design
     from ldpopt.mechanism.mechanism import Mechanism
 
     require_no_survey(path)

@@ -10,25 +10,3 @@ L-optimality, the worst case is minimax.
 them (`methods/`), and finishes with `prove_design`. The methods may fail; the certificate is
 checked in rationals and does not depend on them.
 """
-
-from ldpopt.certificate.design_certificate import DesignCertificate
-from ldpopt.designing.comparison import DesignComparison, compare_designs
-from ldpopt.designing.design import design, load_design, save_design
-from ldpopt.designing.frequency_design import FrequencyDesign
-from ldpopt.designing.others import OtherMechanism, OwnMechanism
-from ldpopt.designing.questions_design import QuestionsDesign
-from ldpopt.designing.record import Design
-
-__all__ = [
-    "Design",
-    "DesignCertificate",
-    "DesignComparison",
-    "FrequencyDesign",
-    "OtherMechanism",
-    "OwnMechanism",
-    "QuestionsDesign",
-    "compare_designs",
-    "design",
-    "load_design",
-    "save_design",
-]

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ldpopt.certificate.frequency_certificate import best_size
 from ldpopt.designing import literature
-from ldpopt.designing.design import AnyDesign, design
+from ldpopt.designing.design import design
 from ldpopt.designing.literature import SetProtocol, factorization
 from ldpopt.designing.others import (
     OtherMechanism,
@@ -24,8 +24,11 @@ from ldpopt.designing.others import (
     least_favorable,
     read_own,
 )
+from ldpopt.designing.realize import left_inverse
 from ldpopt.designing.record import Design, FormulaDesign
+from ldpopt.designing.saved import AnyDesign
 from ldpopt.errors import LdpoptError
+from ldpopt.estimation.influence import people_text
 from ldpopt.foundation import optional
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.display import Facts, HasFacts, Table, shown
@@ -115,17 +118,25 @@ class DesignComparison(HasFacts):
                 self._name,
                 shown(best.value, 9),
                 "1.0000",
+                people_text(best.influence.most_people),
                 f"relative gap {best.relative_gap:.2g}{standing}",
             ]
         ]
         rows += [
-            [other.name, shown(other.value, 9), f"{other.ratio:.4f}", other.note]
+            [
+                other.name,
+                shown(other.value, 9),
+                f"{other.ratio:.4f}",
+                people_text(other.influence),
+                other.note,
+            ]
             for other in self.literature
         ]
-        rows.append(["certified bound", shown(best.bound, 9), "", ""])
+        rows.append(["certified bound", shown(best.bound, 9), "", "", ""])
         reasons = [f"left out: {name}: {why}" for name, why in self.left_out.items()]
+        reasons.append("influence: as how many people a false report counts at most")
         k, n = best.workload.shape
-        table = Table(["mechanism", kind, "ratio", "note"], rows, words=["note"])
+        table = Table(["mechanism", kind, "ratio", "influence", "note"], rows, words=["note"])
         own = [_own_table(self.own, kind)] if self.own else []
         return Facts(f"{k:,} numbers of {n:,} answers", [table, *own, *reasons])
 
@@ -134,11 +145,12 @@ class DesignComparison(HasFacts):
         caller's mechanisms, and what is left out.
         """
         best = self.best
-        keys = ("name", "value", "ratio", "average", "worst", "note")
+        keys = ("name", "value", "ratio", "average", "worst", "influence", "note")
         numbers = {
             key: getattr(best, key) for key in ("objective", "value", "bound", "relative_gap")
         }
         numbers |= {"average": best.average_variance, "worst": best.worst_variance}
+        numbers["influence"] = best.influence.most_people
         numbers["literature"] = [
             {key: getattr(row, key) for key in keys} for row in self.literature
         ]
@@ -150,23 +162,25 @@ class DesignComparison(HasFacts):
         return numbers | {"left_out": self.left_out}
 
     def to_frame(self) -> optional.pandas.DataFrame:
-        """Return a table: one row for each mechanism, columns value, ratio, average, worst; with
-        mechanisms of the caller also epsilon and people, each ratio to the optimum of that epsilon.
+        """Return a table: one row for each mechanism, columns value, ratio, average, worst,
+        influence; with mechanisms of the caller also epsilon and people, each ratio to the optimum
+        of that epsilon.
         """
         best = self.best
         at = float(best.privacy.epsilon)
-        rows = {self._name: (best.value, 1.0, best.average_variance, best.worst_variance, at, 1.0)}
+        own = (best.value, 1.0, best.average_variance, best.worst_variance)
+        rows = {self._name: (*own, best.influence.most_people, at, 1.0)}
         rows |= {
             row.name: (
-                *(row.value, row.ratio, row.average, row.worst),
+                *(row.value, row.ratio, row.average, row.worst, row.influence),
                 getattr(row, "epsilon", at),
                 getattr(row, "people", math.nan),
             )
             for row in self.others
         }
-        columns = ["value", "ratio", "average", "worst", "epsilon", "people"]
+        columns = ["value", "ratio", "average", "worst", "influence", "epsilon", "people"]
         table = optional.pandas.DataFrame.from_dict(rows, orient="index", columns=columns)
-        return table if self.own else table[columns[:4]]
+        return table if self.own else table[columns[:5]]
 
 
 def _own_table(rows: Iterable[OwnMechanism], kind: str) -> Table:
@@ -178,12 +192,13 @@ def _own_table(rows: Iterable[OwnMechanism], kind: str) -> Table:
             shown(row.value, 9),
             "-" if row.optimum is None else f"{row.ratio:.4f}",
             "-" if row.optimum is None else f"{row.people:.4f}",
+            people_text(row.influence),
             row.standing,
         ]
         for row in rows
     ]
     return Table(
-        ["mechanism", "epsilon", kind, "ratio", "people", "note"],
+        ["mechanism", "epsilon", kind, "ratio", "people", "influence", "note"],
         cells,
         "your mechanisms, each beside the best design of its epsilon",
         words=["note"],
@@ -294,7 +309,7 @@ def _compare_literature(
         if name == "linear hash" and problem.workload.unit is None:
             continue
         try:
-            variances, note = case.variances(name)
+            variances, note, influence = case.variances(name)
         except (LdpoptError, OverflowError, np.linalg.LinAlgError) as error:
             left_out[name] = (
                 error.what
@@ -305,7 +320,7 @@ def _compare_literature(
         value = case.value(variances)
         average = float(r @ variances)
         numbers = (average, float(variances.max()), value, value / best.value)
-        rows.append(OtherMechanism(name, frozen(variances), *numbers, note))
+        rows.append(OtherMechanism(name, frozen(variances), *numbers, note, influence))
     return sorted(rows, key=lambda row: row.value), left_out
 
 
@@ -329,9 +344,9 @@ class _Case:
             return float(variances.max())
         return float(variances.mean() if self.weights is None else self.weights @ variances)
 
-    def variances(self, name: str) -> tuple[Float, str]:
-        """Variances of a mechanism, and a note on its sets or its estimator; an error if it would
-        take too long.
+    def variances(self, name: str) -> tuple[Float, str, float]:
+        """Variances of a mechanism, a note on its sets or its estimator, and the influence of a
+        report in people; an error if it would take too long.
         """
         if name == "subset selection":
             return self._subset_selection()
@@ -345,35 +360,40 @@ class _Case:
                 problem, code="many-answers", do="compare a workload of fewer answers"
             )
         if name in CHANNELS:
-            return self._best_for(CHANNELS[name](self.n, self.epsilon)), ""
+            variances, influence = self._best_for(CHANNELS[name](self.n, self.epsilon))
+            return variances, "", influence
         channel = factorization(self.workload, self.epsilon, starts=STARTS, weights=self.weights)
         note = ", made for the average" if self.objective == "worst_case" else ""
-        return self._best_for(channel), f"best of {STARTS} starts{note}"
+        variances, influence = self._best_for(channel)
+        return variances, f"best of {STARTS} starts{note}", influence
 
     @property
     def _is_plain(self) -> bool:
         """Whether the estimator for equal weights is the best one."""
         return self.weights is None and self.objective == "average"
 
-    def _sets(self, protocol: SetProtocol, most: int) -> tuple[Float, str]:
-        """Variances of a protocol, whose channel is listed for so many answers if another estimator
-        is better.
+    def _sets(self, protocol: SetProtocol, most: int) -> tuple[Float, str, float]:
+        """Variances and influence of a protocol, whose channel is listed for so many answers if
+        another estimator is better.
         """
         if self._is_plain or self.n > most:
             note = "" if self._is_plain else "estimator for equal weights"
-            return protocol.variances(literature.centered_diagonal(self.workload)), note
-        return self._best_for(protocol.channel), ""
+            variances = protocol.variances(literature.centered_diagonal(self.workload))
+            return variances, note, protocol.influence(self.workload)
+        variances, influence = self._best_for(protocol.channel)
+        return variances, "", influence
 
-    def _linear_hash(self) -> tuple[Float, str]:
-        """Variances of a linear hash for frequencies, the same for every answer, and the length of
-        its reports.
+    def _linear_hash(self) -> tuple[Float, str, float]:
+        """Variances of a linear hash for frequencies, the same for every answer, the length of its
+        reports, and their influence.
         """
         private, public = (LinearHash(self.n, self.epsilon, coin) for coin in (False, True))
         note = f"{private.bits} bits; with a public coin {public.bits}"
-        return np.full(self.n, (self.workload.unit or 1.0) ** 2 * private.total_variance), note
+        variances = np.full(self.n, (self.workload.unit or 1.0) ** 2 * private.total_variance)
+        return variances, note, private.influence.most_people
 
-    def _subset_selection(self) -> tuple[Float, str]:
-        """Variances of subset selection at its best size."""
+    def _subset_selection(self) -> tuple[Float, str, float]:
+        """Variances and influence of subset selection at its best size."""
         diagonal = literature.centered_diagonal(self.workload)
         sizes: Iterable[int] = (
             range(1, self.n) if self.n <= 1000 else _sizes_near(self.n, self.epsilon)
@@ -384,20 +404,22 @@ class _Case:
         plain = {k: protocol.variances(diagonal) for k, protocol in protocols.items()}
         size = min(plain, key=lambda k: self.value(plain[k]))
         if self._is_plain or self.n > LISTED:
-            return plain[size], f"sets of {size}" + (
-                "" if self._is_plain else ", estimator for equal weights"
-            )
+            note = "" if self._is_plain else ", estimator for equal weights"
+            influence = protocols[size].influence(self.workload)
+            return plain[size], f"sets of {size}{note}", influence
         best = {k: self._best_for(protocol.channel) for k, protocol in protocols.items()}
-        size = min(best, key=lambda k: self.value(best[k]))
-        return best[size], f"sets of {size}"
+        size = min(best, key=lambda k: self.value(best[k][0]))
+        return best[size][0], f"sets of {size}", best[size][1]
 
-    def _best_for(self, channel: Float) -> Float:
-        """Variances with the best estimator for a channel; for the worst case, at the least
-        favorable weights.
+    def _best_for(self, channel: Float) -> tuple[Float, float]:
+        """Variances and influence with the best estimator for a channel; for the worst case, at the
+        least favorable weights.
         """
         r = np.full(self.n, 1.0 / self.n) if self.weights is None else self.weights
         at = partial(literature.variances_of, self.workload, channel)
-        return least_favorable(at, r, self.objective)
+        variances, weights = least_favorable(at, r, self.objective)
+        inverse = left_inverse(channel, weights)
+        return variances, literature.influence_of_channel(self.workload, channel, inverse)
 
 
 def _sizes_near(n: int, epsilon: float) -> list[int]:

@@ -1,8 +1,5 @@
-"""The verbs: `design` reads the problem, runs the plan and proves the result; a design is saved and
-loaded.
-"""
+"""The verb: `design` reads the problem, runs the plan and proves the result."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -28,7 +25,8 @@ from ldpopt.designing.methods.method import (
 )
 from ldpopt.designing.plan import plan_of
 from ldpopt.designing.realize import response
-from ldpopt.designing.record import Design, FormulaDesign, ProvedDesign
+from ldpopt.designing.record import Design, ProvedDesign
+from ldpopt.designing.saved import AnyDesign
 from ldpopt.errors import LdpoptError, NotRepresentableError, PrivacyViolationError, StatementError
 from ldpopt.foundation.deadline import Deadline, OutOfTimeError
 from ldpopt.foundation.numbers import positive_seconds, real_number, require_kind, truth
@@ -38,7 +36,6 @@ from ldpopt.problem.design_problem import DesignProblem, Objective
 from ldpopt.problem.workload import Workload
 from ldpopt.solving.log import LOG, Step, log_to_stderr
 
-AnyDesign = Design | FormulaDesign
 LARGEST_GAP = 0.99  # largest gap that is accepted: a gap of 1 would accept every design
 SMALL = 1e-2  # budget in nats below which differences of probabilities have few digits
 NEAR = 1000.0  # a method runs once more if its gap is at most this multiple of the required gap
@@ -340,58 +337,3 @@ def better(first: DesignCertificate, second: DesignCertificate) -> DesignCertifi
         multipliers=bound.multipliers,
         bound=min(bound.bound, best.achieved),
     )
-
-
-def save_design(found: AnyDesign, path: str | os.PathLike[str], *, title: str = "") -> None:
-    """Write a design with its proof as JSON; atomic.
-
-    Parameters
-    ----------
-    found : Design, FrequencyDesign or QuestionsDesign
-        Result of `design`.
-    path : path-like
-        `load_design`, `Mechanism.load` and the command line read it.
-    title : str
-        Purpose of the design; default: ``""``. Notion, epsilon, digest and version are also
-        written.
-
-    Raises
-    ------
-    StatementError
-        If it is another object.
-    CertificateError
-        If a label is neither text nor a number.
-    ModelFileError
-        If the file cannot be written.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> from ldpopt import PureLDP, Workload, design
-    >>> path = os.path.join(tempfile.mkdtemp(), "design.json")  # load_design(path) reads it back
-    >>> save_design(design(Workload.prefix(["low", "high"]), PureLDP(1.0)), path)
-    """
-    require_kind(found, (Design, FormulaDesign), "save_design()", "pass what `design` returned")
-    found.save(path, title=title)
-
-
-def load_design(path: str | os.PathLike[str]) -> AnyDesign:
-    """Read a design that `save_design`, `DesignCertificate.save` or ``ldpopt design`` wrote.
-
-    Parameters
-    ----------
-    path : path-like
-        A JSON file.
-
-    Returns
-    -------
-    Design, FrequencyDesign or QuestionsDesign
-        Its claims are not checked: `DesignCertificate.recheck` and ``ldpopt certify`` do that.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is missing or is not a design.
-    """
-    loaded: AnyDesign = ProvedDesign.load(path)
-    return loaded

@@ -20,16 +20,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.certificate.frequency_certificate import FrequencyCertificate
-from ldpopt.designing.realize import left_inverse
 from ldpopt.designing.record import FormulaDesign
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts, read_rows
 from ldpopt.estimation.estimate import Estimate
+from ldpopt.estimation.influence import Influence, influence_of_support
 from ldpopt.estimation.intervals import norm_sub
+from ldpopt.estimation.liars import read_liars, widened
 from ldpopt.foundation.display import Facts
 from ldpopt.foundation.numbers import Float, frozen, shaped_array, whole_number
 from ldpopt.frequencies.linear_hash import NEAR, LinearHash
 from ldpopt.frequencies.subset_selection import SubsetSelection
+from ldpopt.frequencies.support import ScaledBand
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import Random
 from ldpopt.tables.coding import Missing
@@ -139,6 +141,8 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
         """
         channel = self.mechanism.channel
         n = self.workload.shape[1]
+        from ldpopt.designing.realize import left_inverse  # searches, which drawing needs not
+
         return frozen((self.workload.unit or 1.0) * left_inverse(channel, np.full(n, 1.0 / n)))
 
     @property
@@ -192,6 +196,29 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
         square = products[missing].sum(axis=0) - 2 * self.wanted[missing].sum(axis=0) + 1
         return np.asarray((squares[rows] + linear + t**2 * square) @ self.frequencies(counts))
 
+    def ratio_influence(self, rows: Any, missing: Any, ratios: Float) -> Float:
+        """The influence of one report on ``a_i - t_i (1 - f)``, shape (k,), by whether a set has
+        the answer ``i``, and how many of the missing answers.
+        """
+        rows, missing = read_rows(self, rows, missing)
+        t = shaped_array(ratios, "ratios", len(rows))
+        many = len(missing)
+        p = float(self.protocol.p)
+        q = float(self.protocol.q)
+        size = self.protocol.size
+        others = self.workload.shape[1] - 1 - many
+        sets = [
+            (has, absent)
+            for has in (0, 1)
+            for absent in range(many + 1)
+            if 0 <= size - has - absent <= others
+        ]
+        values = np.stack([(has - q) + t * (absent - many * q) for has, absent in sets]) / (p - q)
+        answers = np.stack([np.ones_like(t), t, np.zeros_like(t)])[: 3 if others else 2]
+        raises = values.max(axis=0) - answers.min(axis=0)
+        lowers = answers.max(axis=0) - values.min(axis=0)
+        return np.asarray(abs(self.workload.unit or 1.0) * np.maximum(raises, lowers))
+
     def privatize(self, x: Any, *, rng: Random = None) -> NDArray[Any]:
         """Draw one report, a row of positions of answers, for each answer."""
         return self.protocol.privatize(x, rng=rng)
@@ -223,6 +250,12 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
         """The unit of the workload, for every number."""
         return np.full(self.workload.shape[0], abs(self.workload.unit or 1.0))
 
+    @property
+    def influence(self) -> Influence:
+        """That of the protocol, in the unit of the workload."""
+        drawn = self.protocol
+        return influence_of_support(self.names, drawn.p, drawn.q, self.workload.unit or 1.0)
+
     def p_value(self, counts: Counts) -> float:
         """The p-value of the counts under the protocol."""
         return self.protocol.p_value(counts)
@@ -235,18 +268,15 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
         simultaneous: bool = False,
         check_fit: bool = True,
         weights: Any = None,
+        liars: float = 0.0,
     ) -> Estimate:
         """Estimate the workload from reports or `Counts`, without bias; see `Design.estimate`."""
+        liars = read_liars(liars)
         options: dict[str, Any] = {"simultaneous": simultaneous, "check_fit": check_fit}
         frequencies = self.protocol.estimate(reports, confidence, weights=weights, **options)
         unit = self.workload.unit or 1.0
-        made: dict[str, Any] = {
-            "values": unit * frequencies.values,
-            "std_error": abs(unit) * frequencies.std_error,
-        }
-        made |= {
-            "interval": np.sort(unit * frequencies.interval, axis=1),
-            "labels": self.workload.names,
-        }
-        made["is_distribution"] = unit == 1
-        return replace(frequencies, **made, method="design", covariance=None)
+        band = frequencies.bounds if unit == 1 else ScaledBand(frequencies.bounds, unit)
+        made: dict[str, Any] = {"values": band.values, "std_error": band.errors, "band": band}
+        made |= {"is_distribution": unit == 1, "labels": self.workload.names}
+        estimate = replace(frequencies, **made, method="design", covariance=None)
+        return widened(estimate.at(confidence), liars, lambda: self.influence.each)

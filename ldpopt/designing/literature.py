@@ -7,6 +7,7 @@ a channel.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, cast
@@ -23,6 +24,8 @@ from ldpopt.problem.workload import Workload
 
 STEPS = 1000  # limit on steps of the descent to a factorization mechanism, from each start
 WORTHWHILE = 1e-4  # smallest gain, as a share of the objective, after which the descent continues
+MAX_ENTRIES = 2**25  # largest number of entries of a workload of which influences are computed
+MAX_BLOCK = 2**20  # entries of a workload that are treated at once
 MAX_SETS = 2**14  # largest number of sets of which a channel is listed
 
 
@@ -110,6 +113,71 @@ class SetProtocol:
         )
         of_all = share @ (inside * (ones - pairs) + (1 - inside) * (other_ones - other_pairs))
         return np.asarray(of_own * diagonal + of_all * total - diagonal)
+
+    def influence(self, workload: Workload) -> float:
+        """The influence of a report in people with this estimator: the largest and the least sum of
+        a row of the workload over a set of each size.
+        """
+        n = self.n
+        k = self.sizes
+        base = math.exp(-self.epsilon)
+        slope = (1 - base) / (base + (1 - base) * k / n)
+        scale = float(self.chances @ (slope**2 * k * (n - k))) / n / (n - 1)
+        factors = np.where((k > 0) & (k < n), slope / scale, 0.0)
+        places = k.astype(int)
+
+        def ends(rows: Float) -> tuple[Float, Float]:
+            means = rows.mean(axis=1, keepdims=True)
+            ordered = np.sort(rows - means, axis=1)
+            sums = np.zeros((len(rows), n + 1))
+            np.cumsum(ordered, axis=1, out=sums[:, 1:])
+            least = means + factors * sums[:, places]
+            # rows sum to 0 about their means: the largest sum is that of what is left of the least
+            most = means - factors * sums[:, n - places]
+            return most.max(axis=1), least.min(axis=1)
+
+        if workload.unit is not None:  # all rows are alike
+            one = np.zeros((1, n))
+            one[0, 0] = workload.unit
+            return _most_people(one, ends)
+        return largest_in_people(workload, ends)
+
+
+Ends = Callable[[Float], tuple[Float, Float]]  # of rows of a workload: largest and least values
+
+
+def largest_in_people(workload: Workload, ends: Ends) -> float:
+    """The largest influence of a report in people, from the largest and the least value of a report
+    in some rows of a workload; nan if the workload has too many entries.
+    """
+    k, n = workload.shape
+    if k * n > MAX_ENTRIES:
+        return math.nan
+    rows = np.asarray(workload.matrix)
+    step = max(1, MAX_BLOCK // n)
+    parts = (rows[start : start + step] for start in range(0, k, step))
+    return max(_most_people(part, ends) for part in parts)
+
+
+def _most_people(rows: Float, ends: Ends) -> float:
+    """The same for some rows."""
+    most, least = ends(rows)
+    spans = np.ptp(rows, axis=1)
+    each = np.maximum(most - rows.min(axis=1), rows.max(axis=1) - least)
+    people = np.divide(each, spans, out=np.zeros_like(each), where=spans > 0)
+    return float(people.max())
+
+
+def influence_of_channel(workload: Workload, channel: Float, inverse: Float) -> float:
+    """The influence of a report in people, for a channel with a left inverse."""
+
+    def ends(rows: Float) -> tuple[Float, Float]:
+        values = rows @ inverse
+        return values.max(axis=1), values.min(axis=1)
+
+    possible = channel.max(axis=0) > 0
+    inverse = inverse[:, possible]
+    return largest_in_people(workload, ends)
 
 
 def centered_diagonal(workload: Workload) -> Float:

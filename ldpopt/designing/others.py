@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ldpopt.designing.design import AnyDesign, design
+from ldpopt.designing.design import design
+from ldpopt.designing.literature import largest_in_people
+from ldpopt.designing.saved import AnyDesign
 from ldpopt.designing.sentences import OWN
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.estimation.identified import least_values
@@ -58,6 +60,8 @@ class OtherMechanism:
         ``value`` over that of the design.
     note : str
         Size of sets, or how the estimator was chosen; may be empty.
+    influence : float
+        As how many people a false report counts at most; nan if it is not computed.
     """
 
     name: str
@@ -67,6 +71,7 @@ class OtherMechanism:
     value: float
     ratio: float
     note: str = ""
+    influence: float = math.nan
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -88,6 +93,8 @@ class OwnMechanism(OtherMechanism):
         ``value`` over that of `optimum`; nan if there is none.
     note : str
         Empty.
+    influence : float
+        As how many people a false report counts at most; nan if it is not computed.
     epsilon : float
         Least epsilon of the notion that the mechanism satisfies, in nats: exact, rounded up; may be
         infinite.
@@ -109,20 +116,20 @@ class OwnMechanism(OtherMechanism):
         return OWN.say(self)
 
 
-def least_favorable(at: Callable[[Float], Float], r: Float, objective: str) -> Float:
-    """Variances of a channel with its best estimator for weights ``r``; for the worst case, at the
-    least favorable weights.
+def least_favorable(at: Callable[[Float], Float], r: Float, objective: str) -> tuple[Float, Float]:
+    """Variances of a channel with its best estimator for weights ``r``, and these; for the worst
+    case, at the least favorable weights.
     """
     variances = at(r)
     if objective == "average":
-        return variances
-    best = variances
+        return variances, r
+    best = variances, r
     for _ in range(ROUNDS):
-        if best.max() <= (1 + CLOSE) * float(r @ variances):
+        if best[0].max() <= (1 + CLOSE) * float(r @ variances):
             break
         r = r * variances / (r @ variances)
         variances = at(r)
-        best = variances if variances.max() < best.max() else best
+        best = (variances, r) if variances.max() < best[0].max() else best
     return best
 
 
@@ -196,7 +203,7 @@ def compare_own(
     for name, mechanism in mechanisms.items():
         try:
             epsilon = problem.privacy.audit(mechanism).epsilon
-            variances = _variances(mechanism, problem)
+            variances, influence = _variances(mechanism, problem)
             if math.isfinite(epsilon) and epsilon not in optima:
                 optima[epsilon] = design(
                     problem.workload,
@@ -209,7 +216,8 @@ def compare_own(
         except LdpoptError as error:
             left_out[name] = error.what
             continue
-        rows.append(_row(name, variances, epsilon, problem, optima.get(epsilon)))
+        row = _row(name, variances, epsilon, problem, optima.get(epsilon))
+        rows.append(replace(row, influence=influence))
     return rows, left_out
 
 
@@ -238,26 +246,36 @@ def _row(
     )
 
 
-def _variances(mechanism: Mechanism, problem: DesignProblem) -> Float:
-    """Variances of a mechanism with the best unbiased estimator of the workload; numbers that its
-    reports do not show are refused.
+def _variances(mechanism: Mechanism, problem: DesignProblem) -> tuple[Float, float]:
+    """Variances of a mechanism with the best unbiased estimator of the workload, and the influence
+    of a report in people; numbers that its reports do not show are refused.
     """
     workload = problem.workload
     channel = mechanism.counts / mechanism.denominator
     inverse = weighted_left_inverse(channel, channel.mean(axis=0))
     kept = shown_rows(mechanism, inverse, workload.matrix, workload.names)
     rows = workload.matrix - workload.matrix.mean(axis=1, keepdims=True)
+
+    def values_of(moved: Float, r: Float) -> Float:
+        # An answer of weight 0 has a variance too, and reports of its own perhaps.
+        expected = ((1 - MIXED) * r + MIXED / len(r)) @ channel
+        return least_values(channel[kept], moved[:, kept], expected)
+
+    def ends(part: Float) -> tuple[Float, Float]:
+        means = (part @ weights)[:, None]
+        values = (values_of(part - means, weights) + means)[:, channel.max(axis=0) > 0]
+        return values.max(axis=1), values.min(axis=1)
+
     if len(rows) > rows.shape[1]:
         rows = np.linalg.qr(rows, mode="r")  # the same sums of squares
 
     def at(r: Float) -> Float:
-        # An answer of weight 0 has a variance too, and reports of its own perhaps.
-        expected = ((1 - MIXED) * r + MIXED / len(r)) @ channel
         moved = rows - (rows @ r)[:, None]
-        values = least_values(channel[kept], moved[:, kept], expected)
+        values = values_of(moved, r)
         return np.asarray(channel @ (values**2).sum(axis=0) - (moved**2).sum(axis=0))
 
-    return least_favorable(at, problem.all_weights, problem.objective)
+    variances, weights = least_favorable(at, problem.all_weights, problem.objective)
+    return variances, largest_in_people(workload, ends)
 
 
 def _total(variances: Float, problem: DesignProblem) -> float:

@@ -176,7 +176,7 @@ class TableCounts:
         for chosen, _ in self.tables:
             every = (zip(chosen, bits, strict=True) for bits in product((0, 1), repeat=len(chosen)))
             parts = [theta[tuple(i for i, bit in pattern if bit)] for pattern in every]
-            tables.append(_signs(len(chosen)) @ parts / len(parts))
+            tables.append(signs(len(chosen)) @ parts / len(parts))
         return tables
 
     @cached_property
@@ -206,13 +206,13 @@ class TableCounts:
                 )
                 if not chance:
                     continue
-                values, shares = self._patterns(place, parts)
-                squares = (_signs(ways) @ values) ** 2 / 4.0**ways
+                values, shares = self.patterns(place, parts)
+                squares = (signs(ways) @ values) ** 2 / 4.0**ways
                 moved = squares[masks ^ (2 ** np.arange(ways + 1)[:, None] - 1)]
                 by_distance += kind.mass / TOTAL * chance * (moved @ shares)
         return np.asarray(by_distance[np.bitwise_count(masks[:, None] ^ masks)])
 
-    def _patterns(self, place: int, parts: tuple[int, ...]) -> tuple[Float, Float]:
+    def patterns(self, place: int, parts: tuple[int, ...]) -> tuple[Float, Float]:
         """``theta`` of each set of the questions of a table, and the probability of each pattern.
 
         The questions belong to these parts of a kind. A pattern has a 1 if the true answer to a
@@ -319,7 +319,7 @@ def _completions(
     )
 
 
-def _signs(ways: int) -> Float:
+def signs(ways: int) -> Float:
     """Characters of patterns of answers, shape ``(2**ways, 2**ways)``."""
     masks = np.arange(2**ways)
     return np.asarray(1.0 - 2.0 * (np.bitwise_count(masks[:, None] & masks) & 1))

@@ -13,12 +13,15 @@ import numpy as np
 from ldpopt.certificate.questions_certificate import QuestionsCertificate
 from ldpopt.designing.questions_counts import TableCounts
 from ldpopt.designing.questions_draws import SetsRandomizer
+from ldpopt.designing.questions_influence import influence_ends
 from ldpopt.designing.record import FormulaDesign
 from ldpopt.estimation.band import NormalBand, Scales, effects_of
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.fit import checked_fit
+from ldpopt.estimation.influence import Influence
 from ldpopt.estimation.intervals import norm_sub
+from ldpopt.estimation.liars import read_liars, widened
 from ldpopt.foundation.numbers import Float
 from ldpopt.problem.prior import read_prior
 from ldpopt.tables.coding import Missing
@@ -89,6 +92,11 @@ class QuestionsDesign(SetsRandomizer, FormulaDesign, certificate=QuestionsCertif
         """The factor of the table of each number."""
         return self._counts.spans
 
+    @property
+    def influence(self) -> Influence:
+        """How far one report can move each number, by the values of all reports that can occur."""
+        return Influence(self.names, *influence_ends(self._counts), self.spans)
+
     def variances(self, prior: Any = None) -> Float:
         """Variance of one respondent's value for each number, shape (k,), at a prior; default: at
         the worst one.
@@ -114,12 +122,14 @@ class QuestionsDesign(SetsRandomizer, FormulaDesign, certificate=QuestionsCertif
         simultaneous: bool = False,
         check_fit: bool = True,
         weights: Any = None,
+        liars: float = 0.0,
     ) -> Estimate:
         """Estimate the workload from reports or `Counts`, without bias; see `Design.estimate`.
 
         Standard errors are those at the nearest shares of each table; intervals are normal ones,
         with weights never shorter than for weights that are unrelated to the answers.
         """
+        liars = read_liars(liars)
         counts = Counts.of(self, reports, weights=weights).require_some()
         fit = checked_fit(self, counts, check_fit)
         tables = self._counts.estimates(counts)
@@ -135,7 +145,7 @@ class QuestionsDesign(SetsRandomizer, FormulaDesign, certificate=QuestionsCertif
             scales = Scales.of(counts, effects_of(squares, variances, self.spans**2))
         effect = scales.design_effects(counts, len(values))
         errors, spread = (np.sqrt(variances * scale) for scale in (scales.error, scales.interval))
-        return Estimate.of_band(
+        estimate = Estimate.of_band(
             NormalBand(values, errors, None, spread, effect=effect),
             counts,
             confidence,
@@ -145,3 +155,4 @@ class QuestionsDesign(SetsRandomizer, FormulaDesign, certificate=QuestionsCertif
             fit=fit,
             is_distribution=[factor for _, factor in self._counts.tables] == [1],
         )
+        return widened(estimate, liars, lambda: self.influence.each)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from ldpopt.certificate.questions_certificate import Kind, QuestionsCertificate
 from ldpopt.errors import StatementError
-from ldpopt.foundation import optional
 from ldpopt.foundation.labels import codes
 from ldpopt.frequencies.subset_selection import SetCodec
 from ldpopt.frequencies.yes_no import WordChoices, draw_order
@@ -24,6 +23,7 @@ from ldpopt.mechanism.keyed import Draws, Keyed
 from ldpopt.mechanism.sampling import Random, chunks
 from ldpopt.problem.workload import Workload
 from ldpopt.tables.coding import Codes
+from ldpopt.tables.vectors import column_of_texts
 
 ROWS = 1 << 16  # reports that are drawn at a time
 
@@ -169,7 +169,7 @@ class RowCodec(SetCodec):
         """Return the integers that a report may have as texts."""
         kinds = self.randomizer.certificate.randomizer.kinds
         most = max(len(kinds), *(1 + 2 * len(kind.parts) for kind in kinds))
-        return optional.pyarrow.array(list(map(str, range(most))))
+        return column_of_texts(list(map(str, range(most))))
 
     def sets(self, codes: Codes, source: Draws) -> NDArray[Any]:
         """Draw the reports of answers, none of which is missing."""

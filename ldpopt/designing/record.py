@@ -21,6 +21,7 @@ from ldpopt.estimation.band import ScoreBand
 from ldpopt.estimation.counts import ListedSource, ReportSource
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.fit import checked_fit
+from ldpopt.estimation.liars import read_liars, widened
 from ldpopt.estimation.linear import is_partition, linear_variances
 from ldpopt.estimation.values import values_of
 from ldpopt.foundation import optional
@@ -87,6 +88,7 @@ class ProvedDesign(ReportSource, HasFacts):
                 f"{self.certificate.reports.removesuffix(' reports')}, {design.bits:,} bits",
             ),
             ("audit", self.certificate.audit.numbers_text()),
+            *([("influence", self.influence.sentence)] if not self.certificate.flaws else []),
             "(variances of one respondent's values, summed over the numbers; divide by the number "
             "of respondents)",
         ]
@@ -380,6 +382,7 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
         simultaneous: bool = False,
         check_fit: bool = True,
         weights: Any = None,
+        liars: float = 0.0,
     ) -> Estimate:
         r"""Estimate the workload from reports, without bias.
 
@@ -401,6 +404,9 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
             p-value in any case. Default: ``True``.
         weights : array_like, shape (N,), optional
             Weight of each report, if these are a list; default: all 1.
+        liars : float
+            Share of the weight of people who may have sent anything; see `estimate_frequencies`.
+            Default: ``0.0``.
 
         Returns
         -------
@@ -414,6 +420,7 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
         StatementError
             If there are no reports, or one is not an output.
         """
+        liars = read_liars(liars)
         counts = self.count(reports, weights=weights).require_some()
         fit = checked_fit(self, counts, check_fit)
         band = ScoreBand.of(
@@ -426,7 +433,7 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
             answers=self.mechanism.inputs,
             is_exact=simultaneous and len(self.wanted) > 1,
         )
-        return Estimate.of_band(
+        estimate = Estimate.of_band(
             band,
             counts,
             confidence,
@@ -436,6 +443,7 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
             fit=fit,
             is_distribution=is_partition(self.wanted),
         )
+        return widened(estimate, liars, lambda: self.reach)
 
     def variances(self, prior: Any = None) -> Float:
         """Variance of one respondent's value for each number; without a prior, at the worst

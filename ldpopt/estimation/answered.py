@@ -25,7 +25,9 @@ from ldpopt.estimation.band import Band, MultiplesBand, Scales, effects_of, scal
 from ldpopt.estimation.counts import Counts, ListedSource
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.intervals import null_variances, student_quantile
-from ldpopt.estimation.sampled import Influence, ReportNoise, SampledNumbers
+from ldpopt.estimation.liars import LiarsBand, plain_band, share_of_liars
+from ldpopt.estimation.sampled import InfluenceValues, ReportNoise, SampledNumbers
+from ldpopt.estimation.sums import Sums
 from ldpopt.foundation.numbers import Float
 
 ANSWERED = "answered"  # the method of such estimates
@@ -226,13 +228,13 @@ class RatioBand:
         return self.of_all.freedom
 
     @property
-    def influence(self) -> Influence | None:
+    def influence_values(self) -> InfluenceValues | None:
         """How much each person of a sample moves the ratios and the share of missing answers."""
-        if self._of_sample is None or self.of_all.influence is None:
+        if self._of_sample is None or self.of_all.influence_values is None:
             return None
         rows = np.eye(len(self.of_all.values))[list(self.missing)][: self.shown]
-        ratios = self._of_sample.influence.parts
-        last = self.of_all.influence.contrast(rows)
+        ratios = self._of_sample.influence_values.parts
+        last = self.of_all.influence_values.contrast(rows)
         parts = [
             (groups, np.concatenate([values / self._answered, share]))
             for (groups, values), (_, share) in zip(ratios, last.parts, strict=True)
@@ -265,9 +267,27 @@ class RatioBand:
         wanted = self.source.wanted[self.rows] - t[:, None] * (1 - self._is_missing)
         return null_variances(wanted, second, self._frequencies)
 
+    @property
+    def liars(self) -> float:
+        """The share of liars for which the intervals are widened."""
+        return share_of_liars(self.of_all)
+
+    @property
+    def plain(self) -> RatioBand:
+        """The same of reports that are all true."""
+        return replace(self, of_all=plain_band(self.of_all)) if self.liars else self
+
+    def _moved_by_liars(self, t: Float) -> Float | float:
+        """By how much liars can move the estimates of ``a - t (1 - f)``, shape (k,)."""
+        if not isinstance(self.of_all, LiarsBand):
+            return 0.0
+        influence = self.source.ratio_influence(self.rows, list(self.missing), t)
+        return np.asarray(self.of_all.share * influence)
+
     def ends(self, z: Any) -> Float:
         """Ends of the score intervals, shape (k, 2), by bisection, and those of the shares of
-        people without an answer.
+        people without an answer; for liars an interval has all ``t`` that they can have moved to
+        one of those that true reports would not contradict.
         """
         low, high = self.possible[: len(self.rows)].T
         span = high - low
@@ -281,8 +301,9 @@ class RatioBand:
         for _ in range(STEPS if self._answered > 0 else 0):
             middle = (near + far) / 2
             spread = np.stack([self._scales.interval * self._variances(side) for side in middle])
-            distance = (self._numbers - middle * self._answered) ** 2
-            is_out = distance > quantile * quantile * spread
+            moved = np.stack([self._moved_by_liars(side) + np.zeros(len(side)) for side in middle])
+            distance = np.abs(self._numbers - middle * self._answered) - moved
+            is_out = np.maximum(distance, 0.0) ** 2 > quantile * quantile * spread
             near = np.where(is_out, near, middle)
             far = np.where(is_out, middle, far)
         return self._with_missing(far.T, self.of_all.ends(of_all))
@@ -322,26 +343,3 @@ class FollowersBand(RatioBand):
         deviations = values[self.rows] - self._ratios[:, None] * answered
         spread = deviations**2 @ (self.counts.squares / self.counts.total**2)
         return self._with_missing(np.sqrt(spread) / self._answered, self.of_all.errors)
-
-
-class Sums(ListedSource):
-    """Sums of the numbers of a source."""
-
-    wanted: Any = None
-    names: Any = None
-
-    def __init__(self, source: ListedSource, matrix: Float) -> None:
-        self.source = source
-        self.names = tuple(range(len(matrix)))
-        self.mechanism = source.mechanism
-        self.estimator = matrix @ source.estimator
-        self.wanted = matrix @ source.wanted
-
-    @property
-    def channel(self) -> Float:
-        """That of the source."""
-        return self.source.channel
-
-    def frequencies(self, counts: Counts) -> Float:
-        """Those of the source."""
-        return self.source.frequencies(counts)

@@ -36,7 +36,7 @@ from ldpopt.estimation.intervals import (
     score_intervals,
     student_quantile,
 )
-from ldpopt.estimation.sampled import Influence, ReportNoise, SampledNumbers
+from ldpopt.estimation.sampled import InfluenceValues, ReportNoise, SampledNumbers
 from ldpopt.foundation.numbers import Float
 
 SAME = 1e-9  # relative difference up to which two values of reports are the same
@@ -160,7 +160,7 @@ class Band(Protocol):
         """Degrees of freedom of their errors, of Student's t; infinite for normal ones."""
 
     @property
-    def influence(self) -> Influence | None:
+    def influence_values(self) -> InfluenceValues | None:
         """How much each person of a sample moves them; None without a sample."""
 
     def ends(self, z: Any) -> Float:
@@ -190,7 +190,7 @@ class NormalBand:
     possible: Any = (-np.inf, np.inf)  # (2,), or (k, 2)
     effect: Float | None = None  # (k,): of the weights
     freedom: float = np.inf
-    influence: Influence | None = None
+    influence_values: InfluenceValues | None = None
 
     def ends(self, z: Any) -> Float:
         """Normal intervals, or of Student's t, clipped."""
@@ -212,8 +212,8 @@ class NormalBand:
         size = np.abs(matrix)
         spread = self.errors if self.spread is None else self.spread
         possible = _range(matrix, self.possible)
-        influence = self.influence and self.influence.contrast(matrix)
-        sample: Any = {"freedom": self.freedom, "influence": influence}
+        influence = self.influence_values and self.influence_values.contrast(matrix)
+        sample: Any = {"freedom": self.freedom, "influence_values": influence}
         if self.covariance is None:
             if not is_one.all():
                 raise no_covariance()
@@ -261,7 +261,7 @@ class MultiplesBand:
         """
         if ((matrix != 0).sum(axis=1) > 1).any():
             normal = NormalBand(band.values, band.errors, band.covariance)
-            sample = replace(normal, freedom=band.freedom, influence=band.influence)
+            sample = replace(normal, freedom=band.freedom, influence_values=band.influence_values)
             return sample.contrast(matrix)
         return cls(band, matrix)
 
@@ -298,10 +298,20 @@ class MultiplesBand:
         return float(self.band.freedom)
 
     @property
-    def influence(self) -> Influence | None:
+    def influence_values(self) -> InfluenceValues | None:
         """That of the numbers, multiplied."""
-        influence: Influence | None = self.band.influence
+        influence: InfluenceValues | None = self.band.influence_values
         return influence and influence.contrast(self.matrix)
+
+    @property
+    def liars(self) -> float:
+        """The share of liars for which the intervals are widened."""
+        return float(getattr(self.band, "liars", 0.0))
+
+    @property
+    def plain(self) -> "MultiplesBand":
+        """The same of reports that are all true."""
+        return replace(self, band=getattr(self.band, "plain", self.band)) if self.liars else self
 
     def ends(self, z: Any) -> Float:
         """The ends of the numbers' intervals, multiplied."""
@@ -371,9 +381,9 @@ class ScoreBand:
         return np.inf if self.of_sample is None else self.of_sample.freedom
 
     @property
-    def influence(self) -> Influence | None:
+    def influence_values(self) -> InfluenceValues | None:
         """How much each person of a sample moves the numbers."""
-        return None if self.of_sample is None else self.of_sample.influence
+        return None if self.of_sample is None else self.of_sample.influence_values
 
     @cached_property
     def _linear(self) -> Float:
@@ -524,9 +534,9 @@ class ProjectedBand:
         return self.unbiased.freedom
 
     @property
-    def influence(self) -> Influence | None:
+    def influence_values(self) -> InfluenceValues | None:
         """That of the unbiased estimates."""
-        return self.unbiased.influence
+        return self.unbiased.influence_values
 
     def ends(self, z: Any) -> Float:
         """Ends of the unbiased estimates' intervals, clipped to [0, 1]."""
@@ -535,7 +545,7 @@ class ProjectedBand:
     def contrast(self, matrix: Float) -> NormalBand:
         """Normal intervals of sums and differences of the moved estimates."""
         normal = NormalBand(self.values, self.errors, self.covariance)
-        sample = replace(normal, freedom=self.freedom, influence=self.influence)
+        sample = replace(normal, freedom=self.freedom, influence_values=self.influence_values)
         return sample.contrast(matrix)
 
 

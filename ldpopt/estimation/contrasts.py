@@ -55,7 +55,7 @@ def function(
         np.sqrt(variances),
         covariance,
         freedom=bounds.freedom,
-        influence=bounds.influence and bounds.influence.contrast(slopes),
+        influence_values=bounds.influence_values and bounds.influence_values.contrast(slopes),
     )
     named = None if labels is None else tuple(listed_items(labels, "labels"))
     return _of_band(estimate, band, named, "function")

@@ -18,6 +18,7 @@ from uuid import uuid4
 import numpy as np
 
 from ldpopt.errors import StatementError
+from ldpopt.estimation.influence import Influence, ReportValues
 from ldpopt.estimation.intervals import norm_sub
 from ldpopt.estimation.likelihood import likelihood_p_value
 from ldpopt.estimation.linear import left_inverse, linear_variances
@@ -413,6 +414,18 @@ class ReportSource(ABC):
         """The largest minus the least possible value of each number, shape (k,)."""
 
     @property
+    @abstractmethod
+    def influence(self) -> Influence:
+        """How far one report in place of a true one can move each number."""
+
+    @property
+    def reach(self) -> ReportValues | Float:
+        """The influence on each number, shape (k,), or if they are listed the values of the
+        reports, which have that on sums of the numbers too.
+        """
+        return self.influence.each
+
+    @property
     def answers(self) -> tuple[Hashable, ...]:
         """The answers, in the order of a prior; default: the numbers, which are their
         frequencies.
@@ -516,6 +529,17 @@ class ListedSource(ReportSource):
         squares = (values[rows] - ratios[:, None] * (1 - values[missing].sum(axis=0))) ** 2
         return np.asarray(squares @ (counts.values / counts.total))
 
+    def ratio_influence(self, rows: Any, missing: Any, ratios: Float) -> Float:
+        """The influence of one report on ``a_i - t_i (1 - f)`` for the numbers ``i`` of some rows
+        and their ratios ``t_i`` among those who answered, shape (k,); ``f`` is the sum over the
+        numbers of people without an answer.
+        """
+        rows, missing = read_rows(self, rows, missing)
+        sums = np.zeros((len(rows), len(self.names)))
+        sums[:, missing] += shaped_array(ratios, "ratios", len(rows))[:, None]
+        sums[np.arange(len(rows)), rows] += 1.0
+        return self.reach.contrast(sums).each  # which no constant changes
+
     def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
         """Count reports that are labels, a stream of labels, or numbers by label."""
         if isinstance(reports, Iterator):
@@ -567,6 +591,23 @@ class ListedSource(ReportSource):
     def spans(self) -> Float:
         """The largest minus the least entry of each row of the matrix."""
         return np.asarray(np.ptp(self.wanted, axis=1))
+
+    @property
+    def blocks(self) -> Sequence[slice]:
+        """The reports of each channel, if people are in several; default: there is one."""
+        return ()
+
+    @property
+    def reach(self) -> ReportValues:
+        """The values of the reports, and what they are on average by answer."""
+        return ReportValues(self.estimator, self.wanted, self.channel, self.blocks)
+
+    @property
+    def influence(self) -> Influence:
+        """How far one report in place of a true one can move each number: by the largest and the
+        least value of a report.
+        """
+        return self.reach.influence(tuple(self.names), self.spans)
 
     def p_value(self, counts: Counts) -> float:
         """Return a p-value by the distance of the counts from the nearest distribution that some

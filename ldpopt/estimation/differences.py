@@ -12,7 +12,8 @@ import numpy as np
 from ldpopt.errors import StatementError
 from ldpopt.estimation.band import Band
 from ldpopt.estimation.intervals import interval_quantile
-from ldpopt.estimation.sampled import Influence
+from ldpopt.estimation.liars import plain_band, share_of_liars
+from ldpopt.estimation.sampled import InfluenceValues
 from ldpopt.foundation.numbers import Float, short_repr
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ class DifferenceBand:
         """Covariance of the first with the second estimates, shape (k, k); None if they are
         independent.
         """
-        influence = self.first.influence
-        return None if influence is None else influence.covariance(self.second.influence)
+        influence = self.first.influence_values
+        return None if influence is None else influence.covariance(self.second.influence_values)
 
     @cached_property
     def _correlation(self) -> Float | float:
@@ -78,9 +79,11 @@ class DifferenceBand:
         return min(self.first.freedom, self.second.freedom)
 
     @property
-    def influence(self) -> Influence | None:
+    def influence_values(self) -> InfluenceValues | None:
         """That of the first less that of the second estimates."""
-        return self.first.influence and self.first.influence.minus(self.second.influence)
+        return self.first.influence_values and self.first.influence_values.minus(
+            self.second.influence_values
+        )
 
     @property
     def effect(self) -> None:
@@ -92,8 +95,32 @@ class DifferenceBand:
         """The least and the largest difference, shape (k, 2)."""
         return np.asarray(self.first.possible) - np.asarray(self.second.possible)[..., ::-1]
 
+    @property
+    def liars(self) -> float:
+        """The share of liars in each of both groups for which intervals are widened, the larger
+        one.
+        """
+        return max(share_of_liars(self.first), share_of_liars(self.second))
+
+    @property
+    def plain(self) -> DifferenceBand:
+        """The same of reports that are all true."""
+        if not self.liars:
+            return self
+        return DifferenceBand(plain_band(self.first), plain_band(self.second))
+
     def ends(self, z: Any) -> Float:
-        """Ends by square and add, shape (k, 2)."""
+        """Ends by square and add, shape (k, 2); what liars can do to both estimates adds up."""
+        if not self.liars:
+            return self._plain_ends(z)
+        first, second = (
+            np.abs(band.ends(z) - plain_band(band).ends(z)) for band in (self.first, self.second)
+        )
+        moved = (first + second[:, ::-1]) * np.array([-1.0, 1.0])
+        return np.asarray(self.plain._plain_ends(z) + moved)
+
+    def _plain_ends(self, z: Any) -> Float:
+        """Ends of reports that are all true."""
         below, above = _distances(self.first, z)
         below_second, above_second = _distances(self.second, z)
         return np.stack(

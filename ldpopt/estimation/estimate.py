@@ -15,6 +15,13 @@ from ldpopt.estimation import contrasts, differences, quantiles, significance
 from ldpopt.estimation.band import Band, NormalBand, ProjectedBand
 from ldpopt.estimation.counts import Counts, new_people
 from ldpopt.estimation.intervals import interval_quantile, norm_sub
+from ldpopt.estimation.liars import (
+    liars_in_words,
+    plain_band,
+    projected,
+    require_no_liars,
+    share_of_liars,
+)
 from ldpopt.estimation.significance import Significance
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label, shown
@@ -137,9 +144,10 @@ class Estimate(HasFacts):
                 )
 
     def __repr__(self) -> str:
+        wider = f" widened for {100 * self.liars:g}% of liars" if self.liars else ""
         rows = [
             f"Estimate({self.method}, {self.n_reports} reports, "
-            f"{100 * self.confidence:g}% intervals)"
+            f"{100 * self.confidence:g}% intervals{wider})"
         ]
         for place in range(min(10, len(self.values))):
             name = "" if self.labels is None else f"{self.labels[place]!r}: "
@@ -176,7 +184,7 @@ class Estimate(HasFacts):
         answers.
         """
         is_unbiased = self.method != "maximum_likelihood" and not isinstance(
-            self.band, ProjectedBand
+            plain_band(self.band), ProjectedBand
         )
         if not (self.is_distribution and is_unbiased and len(self.values) > 1):
             return None
@@ -204,6 +212,7 @@ class Estimate(HasFacts):
         title = f"{self.n_reports:,} reports, {method}, {100 * self.confidence:g} % intervals"
         table = Table(headings, list(zip(*columns, strict=True)), digits=5)
         notes = [NO_ERROR] if self.scale is None and None in self.shown_errors else []
+        notes += liars_in_words(self.liars)
         return Facts(title, [table, *notes, *cost_of_weights({"": self})])
 
     def norm_sub(self) -> Estimate:
@@ -234,7 +243,7 @@ class Estimate(HasFacts):
             values=values,
             method=f"{self.method}{PROJECTED}",
             interval=np.clip(self.interval, 0.0, 1.0),
-            band=ProjectedBand(values, self.bounds),
+            band=projected(values, self.bounds),
         )
 
     def to_frame(self) -> optional.pandas.DataFrame:
@@ -244,6 +253,8 @@ class Estimate(HasFacts):
             index = optional.pandas.Index(list(self.labels), name="answer", tupleize_cols=False)
         values, low, high = self.shown
         columns = {"estimate": values, "std_error": self.std_error, "low": low, "high": high}
+        if self.liars:
+            columns["liars"] = [self.liars] * len(values)
         return optional.pandas.DataFrame(columns, index=index)
 
     @classmethod
@@ -281,6 +292,13 @@ class Estimate(HasFacts):
     def bounds(self) -> Band:
         """The band of the values; normal intervals if none was given."""
         return self.band or NormalBand(self.values, self.std_error, self.covariance)
+
+    @property
+    def liars(self) -> float:
+        """Share of people who may have sent anything: each interval is widened by what they can do,
+        the share times the influence of one report; 0 if all reports are taken as true.
+        """
+        return share_of_liars(self.band)
 
     def at(self, confidence: float) -> Estimate:
         """Return the same estimates with intervals of another confidence.
@@ -398,8 +416,8 @@ class Estimate(HasFacts):
         Raises
         ------
         StatementError
-            If the result or a derivative is not a finite number, a shape does not fit, or the
-            covariance of the estimates is not known.
+            If the result or a derivative is not a finite number, a shape does not fit, the
+            covariance of the estimates is not known, or intervals are widened for liars.
 
         Examples
         --------
@@ -407,6 +425,7 @@ class Estimate(HasFacts):
         >>> share.function(lambda t: t[0] / (1 - t[0])).std_error.round(3)
         array([0.278])
         """
+        require_no_liars(self, "function()")
         return contrasts.function(self, f, labels, gradient)
 
     def quantile(self, p: float, *, edges: Any = None) -> Estimate:
@@ -437,7 +456,8 @@ class Estimate(HasFacts):
         ------
         StatementError
             If these are not the frequencies of all answers, or the shares up to each answer (a
-            design for the workload "prefix"), or ``p`` or the edges do not fit.
+            design for the workload "prefix"), ``p`` or the edges do not fit, or intervals are
+            widened for liars.
 
         Examples
         --------
@@ -447,6 +467,7 @@ class Estimate(HasFacts):
         >>> ages.quantile(0.5, edges=[0, 30, 60, 90]).values.round(6)
         array([45.])
         """
+        require_no_liars(self, "quantile()")
         return quantiles.quantile(self, p, edges)
 
     def test(self, values: Any = 0.0) -> Significance:
@@ -481,14 +502,15 @@ class Estimate(HasFacts):
         Raises
         ------
         StatementError
-            If there are several numbers that are not the frequencies of all answers, or the values
-            do not fit.
+            If there are several numbers that are not the frequencies of all answers, the values do
+            not fit, or intervals are widened for liars.
 
         Examples
         --------
         >>> Estimate([0.5], [0.25], n_reports=4).test(0.01).p_value.__round__(4)
         0.05
         """
+        require_no_liars(self, "test()")
         return significance.significance_of(self, values)
 
     def mean(self, values: Any = None) -> Estimate:
@@ -521,9 +543,10 @@ class Estimate(HasFacts):
         Raises
         ------
         StatementError
-            If these are not the frequencies of all answers, the numbers do not fit, or the
-            estimated variance is not positive.
+            If these are not the frequencies of all answers, the numbers do not fit, the estimated
+            variance is not positive, or intervals are widened for liars.
         """
+        require_no_liars(self, "deviation()")
         return contrasts.deviation(self, values)
 
 
@@ -539,7 +562,7 @@ def cost_of_weights(estimates: Mapping[str, Estimate]) -> list[str]:
     if not effects:
         return []
     shown = f"{', '.join(effects[:SHOWN])}{', ...' if len(effects) > SHOWN else ''}"
-    is_sample = any(each.bounds.influence is not None for each in estimates.values())
+    is_sample = any(each.bounds.influence_values is not None for each in estimates.values())
     return [
         f"design effect of the {'sample' if is_sample else 'weights'}, at most: {shown} (intervals "
         "are as wide as with so many times fewer reports of equal weights"

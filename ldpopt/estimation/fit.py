@@ -59,6 +59,12 @@ def goodness_of_fit(source: Mechanism | ReportSource, reports: Any) -> float:
 
     Notes
     -----
+    It sees naive forgers only, who all send one report. Forgers who send each report that has their
+    target equally often have, for randomized response and sets, the law of some answers while every
+    other answer is not rare: no test of any size sees them, although each counts as many people as
+    `Influence` says. So no test promises that nobody lied, and nothing here removes liars; state
+    how many there may be: ``estimate(..., liars=0.01)``. Theory: docs, "Influence".
+
     O(sqrt(N)) time for two outputs; up to a second for the exact value of more outputs, once for a
     mechanism and a number of reports, then microseconds; otherwise the time of the most likely
     frequencies, see `estimate_frequencies`.

@@ -10,6 +10,8 @@ from ldpopt.estimation.counts import Counts, source_of
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.identified import PEOPLE, require_shown
+from ldpopt.estimation.influence import ReportValues
+from ldpopt.estimation.liars import read_liars, widened
 from ldpopt.estimation.likelihood import (
     likelihood_covariance,
     most_likely,
@@ -32,6 +34,7 @@ def estimate_frequencies(
     check_fit: bool = True,
     weights: Any = None,
     numbers: Workload | None = None,
+    liars: float = 0.0,
 ) -> Estimate:
     r"""Estimate the frequency of each true answer from the reports of a mechanism.
 
@@ -78,6 +81,10 @@ def estimate_frequencies(
         What is estimated, of the answers ``mechanism.inputs``, by inversion; default: the
         frequencies. Numbers that the reports show can be estimated even if they do not show all
         frequencies.
+    liars : float
+        Share of the weight of people who may have sent anything, ``0 <= liars < 1``: each interval
+        after inversion is widened by what they can do, see `Influence`. Standard errors and
+        p-values are those of true reports. Default: ``0.0``.
 
     Returns
     -------
@@ -92,7 +99,8 @@ def estimate_frequencies(
     StatementError
         If there are no reports, one is impossible, or the reports do not show a number: different
         answers give the same distribution of reports, or only reports tell them apart that
-        practically nobody gives. Theory: docs, "What reports show".
+        practically nobody gives. Theory: docs, "What reports show". Or if liars are counted on
+        with maximum likelihood.
     LimitReachedError
         If the likelihood could not be brought within 1e-9 nats per report of its maximum.
 
@@ -128,6 +136,7 @@ def estimate_frequencies(
     )
     require_kind(mechanism, Mechanism, "estimate_frequencies()", do)
     require_choice(intervals, ("score", "normal"), "intervals")
+    liars = read_liars(liars, method)
     names = mechanism.inputs
     if numbers is not None:
         _require_numbers(numbers, mechanism, method)
@@ -144,12 +153,12 @@ def estimate_frequencies(
             counts, *matrices, answers=mechanism.inputs, is_exact=simultaneous and len(names) > 1
         )
         if intervals == "normal":
-            drawn = {key: getattr(band, key) for key in ("effect", "freedom", "influence")}
+            drawn = {key: getattr(band, key) for key in ("effect", "freedom", "influence_values")}
             band = NormalBand(band.values, band.errors, band.covariance, **drawn)
     else:
         band = likelihood_band(channel, counts)
     is_all = numbers is None
-    return Estimate.of_band(
+    estimate = Estimate.of_band(
         band,
         counts,
         confidence,
@@ -159,6 +168,7 @@ def estimate_frequencies(
         fit=fit,
         is_distribution=is_all,
     )
+    return widened(estimate, liars, lambda: ReportValues(estimator, wanted, channel))
 
 
 def require_possible(channel: Float, counts: Counts) -> None:

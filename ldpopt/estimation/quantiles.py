@@ -97,7 +97,7 @@ class QuantileBand:
         return self.shares.freedom
 
     @property
-    def influence(self) -> None:
+    def influence_values(self) -> None:
         """Not known: a quantile is not linear in the reports."""
         return None
 

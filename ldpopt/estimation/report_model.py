@@ -35,7 +35,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.estimation.answered import ANSWERED, FollowersBand, Sums, among_answered
+from ldpopt.estimation.answered import ANSWERED, FollowersBand, among_answered
 from ldpopt.estimation.band import LikelihoodBand, NormalBand, ScoreBand
 from ldpopt.estimation.behaviors import Part, part_of
 from ldpopt.estimation.channel_counts import ChannelCoder, numbers_by_pair
@@ -45,6 +45,7 @@ from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.identified import require_shown
 from ldpopt.estimation.intervals import norm_sub
 from ldpopt.estimation.inversion import likelihood_band, require_possible
+from ldpopt.estimation.liars import read_liars, widened
 from ldpopt.estimation.likelihood import (
     divergence_bound,
     likelihood_p_value,
@@ -52,6 +53,7 @@ from ldpopt.estimation.likelihood import (
 )
 from ldpopt.estimation.linear import inverse_of_rows
 from ldpopt.estimation.options import Reading
+from ldpopt.estimation.sums import Sums
 from ldpopt.estimation.within_channels import variances_within
 from ldpopt.foundation.labels import check_labels
 from ldpopt.foundation.numbers import Float, require_choice, require_kind, shaped_array, short_repr
@@ -207,6 +209,11 @@ class ReportModel(ListedSource):
     @cached_property
     def _planned(self) -> Stacked:
         return self.stacked(np.full(len(self.parts), 1.0))
+
+    @property
+    def blocks(self) -> list[slice]:
+        """The reports of each channel: a report stands in place of one of the same channel."""
+        return self.slices
 
     @cached_property
     def slices(self) -> list[slice]:
@@ -378,6 +385,7 @@ class ReportModel(ListedSource):
         simultaneous: bool = False,
         check_fit: bool = True,
         followers: bool = False,
+        liars: float = 0.0,
     ) -> Estimate:
         r"""Estimate the shares of the answers and of the behaviors.
 
@@ -409,6 +417,9 @@ class ReportModel(ListedSource):
         followers : bool
             Whether answers are shares among those who follow the rule; the last number is then the
             share of all behaviors. Default: ``False``.
+        liars : float
+            Share of the weight of people who may have sent anything, without being one of the
+            behaviors; see `estimate_frequencies`. Default: ``0.0``.
 
         Returns
         -------
@@ -425,6 +436,7 @@ class ReportModel(ListedSource):
         O(n^2 m) time for ``m`` pairs of channel and report.
         """
         require_choice(method, ("inversion", "maximum_likelihood"), "method")
+        reading = Reading(confidence, simultaneous, check_fit, read_liars(liars, method))
         counts = Counts.of(self, reports, column=column, weights=weights, missing=missing)
         counts.require_some()
         source = self.at(counts)
@@ -433,7 +445,6 @@ class ReportModel(ListedSource):
         require_shown(
             source.left_inverse, source.channel, source.wanted, self.names, 1 / counts.scale
         )
-        reading = Reading(confidence, simultaneous, check_fit)
         if method == "inversion":
             estimates = self._inverted(source, counts, reading, fit)
             return self._among_followers(estimates, source, counts) if followers else estimates
@@ -462,7 +473,7 @@ class ReportModel(ListedSource):
             inverse=source.left_inverse,
             is_chosen=not self.assigned and len(self.parts) > 1,
         )
-        return Estimate.of_band(
+        estimate = Estimate.of_band(
             band,
             counts,
             reading.confidence,
@@ -471,6 +482,7 @@ class ReportModel(ListedSource):
             fit=fit,
             is_distribution=True,
         )
+        return widened(estimate, reading.liars, lambda: source.reach)
 
     def _likely(
         self,
@@ -573,6 +585,11 @@ class Stacked(ListedSource):
     def channel(self) -> Float:
         """The stacked channel, shape (n, m)."""
         return self._channel
+
+    @property
+    def blocks(self) -> list[slice]:
+        """The reports of each channel."""
+        return self.model.slices
 
     @property
     def left_inverse(self) -> Float:

@@ -55,6 +55,7 @@ from ldpopt.tables.frames import (
 from ldpopt.tables.inventory import Checked, facts_of
 from ldpopt.tables.origin import origin_of_table
 from ldpopt.tables.places import is_folder
+from ldpopt.tables.vectors import is_there, numbers_of, places_of
 
 if TYPE_CHECKING:
     from ldpopt.estimation.counts import Counts, ReportSource
@@ -98,6 +99,8 @@ def codes_in(
         if not isinstance(labels, Iterable):
             labels = listed_items(labels, "reports")  # which refuses them
         positions = codes(labels, alphabet, "report")
+    if not len(positions) or positions.min() > MISSING:
+        return positions, np.ones(len(positions), dtype=np.bool_)
     if missing == "refuse":
         absent = MissingAnswers("the reports", "report")
         absent.add(positions, 0)
@@ -289,8 +292,7 @@ def coded_names(column: Any, where: str, as_text: bool) -> tuple[list[Hashable],
         )
     coded = values if hasattr(values, "dictionary") else values.dictionary_encode()
     entries = [*coded.dictionary.to_pylist(), None]
-    codes = coded.indices.fill_null(len(entries) - 1).to_numpy(zero_copy_only=False)
-    return _coded(entries, codes, as_text)
+    return _coded(entries, places_of(coded), as_text)
 
 
 def _coded(
@@ -380,7 +382,11 @@ class _ColumnCounter:
         if self.keeps_all:
             self.absent.add(np.where(there, 0, MISSING), first_row)
         numbers = None if weights is None else weights[there]
-        for group, rows in ({ALL: there} if groups is None else groups).items():
+        if groups is None:
+            counts = self.source.counts_of_array(reports, numbers)
+            self.counts[ALL] = counts + self.counts.get(ALL, 0)
+            return
+        for group, rows in groups.items():
             is_member = rows[there]
             counts = self.source.counts_of_array(
                 reports[is_member], None if numbers is None else numbers[is_member]
@@ -424,8 +430,10 @@ def read_numbers(
     if isinstance(column, Texts):
         return _numbers_of(column, where, first_row, kind)
     try:
-        return np.asarray(
-            column.cast(optional.pyarrow.float64()).to_numpy(zero_copy_only=False), float
+        numbers = column.cast(optional.pyarrow.float64())
+        there = is_there(numbers)
+        return (
+            numbers_of(numbers) if there is None else np.where(there, numbers_of(numbers), np.nan)
         )
     except (optional.pyarrow.ArrowInvalid, optional.pyarrow.ArrowNotImplementedError):
         values = column.to_pylist()

@@ -330,18 +330,18 @@ class SampledPeople:
 
 
 @dataclass(frozen=True, eq=False)
-class Influence:
+class InfluenceValues:
     """How much a person of weight 1 moves some estimates, by group and report."""
 
     table: SampledTable
     parts: Influences
     has_noise: bool
 
-    def contrast(self, matrix: Float) -> Influence:
+    def contrast(self, matrix: Float) -> InfluenceValues:
         """That of sums of the estimates."""
         return replace(self, parts=[(groups, matrix @ values) for groups, values in self.parts])
 
-    def minus(self, other: Influence | None) -> Influence | None:
+    def minus(self, other: InfluenceValues | None) -> InfluenceValues | None:
         """That of differences from estimates of the same sample; None if they are of another
         one.
         """
@@ -350,7 +350,7 @@ class Influence:
         negative = [(groups, -values) for groups, values in other.parts]
         return replace(self, parts=[*self.parts, *negative])
 
-    def covariance(self, other: Influence | None) -> Float | None:
+    def covariance(self, other: InfluenceValues | None) -> Float | None:
         """Covariance with the estimates of other groups of the same sample, (k, k); None if they
         are of another one.
         """
@@ -439,10 +439,10 @@ class SampledNumbers:
     noise: RandomizationNoise | None
 
     @property
-    def influence(self) -> Influence:
+    def influence_values(self) -> InfluenceValues:
         """How much each person moves the estimates."""
         parts = [(self.sampled.groups, self.deviations / self.total)]
-        return Influence(self.sampled.table, parts, self.noise is not None)
+        return InfluenceValues(self.sampled.table, parts, self.noise is not None)
 
     @property
     def freedom(self) -> float:
@@ -457,7 +457,7 @@ class SampledNumbers:
     @cached_property
     def covariance(self) -> Float:
         """Covariance of the estimates, shape (k, k)."""
-        table, influence = self.sampled.table, self.influence
+        table, influence = self.sampled.table, self.influence_values
         found = table.covariance(influence.parts, influence.parts, influence.has_noise)
         shares = table.factors(influence.has_noise)[1]
         if self.noise is not None and shares.any():

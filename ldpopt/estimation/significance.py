@@ -42,6 +42,7 @@ import numpy as np
 from ldpopt.errors import StatementError
 from ldpopt.estimation.band import Band, LikelihoodBand, ProjectedBand, ScoreBand
 from ldpopt.estimation.identified import Dependence, has_independent_rows, integers
+from ldpopt.estimation.liars import plain_band
 from ldpopt.estimation.linear import weighted_left_inverse
 from ldpopt.estimation.sampled import ReportNoise, SampledNumbers, SampledPeople
 from ldpopt.foundation.display import Facts, HasFacts
@@ -132,11 +133,13 @@ def two_sided(z: Any) -> Any:
 
 
 def p_values(estimate: Estimate, values: Float) -> Float:
-    """The p-value of each number against its value, shape (k,); of simultaneous intervals times
-    their number.
+    """The p-value of each number against its value, shape (k,), if all reports are true; of
+    simultaneous intervals times their number.
     """
     times = len(values) if estimate.simultaneous else 1
-    return np.asarray(np.minimum(1.0, times * two_sided(distances(estimate.bounds, values))))
+    return np.asarray(
+        np.minimum(1.0, times * two_sided(distances(plain_band(estimate.bounds), values)))
+    )
 
 
 def _test_frequencies(estimate: Estimate, labels: Sequence[Hashable], values: Any) -> Significance:

@@ -4,8 +4,9 @@ squares, of those with each report. Tables of batches and shards add up.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,16 @@ from ldpopt.estimation.reports import (
 )
 from ldpopt.estimation.sample import Sample
 from ldpopt.estimation.tallies import NO_GROUP, require_few_groups
+from ldpopt.foundation.labels import text_of
 from ldpopt.foundation.numbers import Float, Int
 from ldpopt.mechanism.files import require_drawn_by, require_origin_of
 from ldpopt.tables.coding import MISSING, Missing, MissingAnswers
 from ldpopt.tables.files import position_of, reading
+from ldpopt.tables.folder import TablePart
 from ldpopt.tables.frames import as_frame, column_of, gathered, is_partitioned
+from ldpopt.tables.inventory import Checked, facts_of
 from ldpopt.tables.origin import origin_of_table
+from ldpopt.tables.places import is_folder
 
 Key = tuple[list[Hashable], Int]  # names, and the position of that of each person
 LARGEST_TABLE = 1 << 27  # number of entries: 1 GB
@@ -74,6 +79,18 @@ class UnitSums:
         people = np.bincount(row, minlength=len(first))
         names = tuple(list(each) for each, _ in keys)
         return cls(names, codes[first], tables[0], tables[1], people, has_totals)
+
+    def named(self, known: Mapping[int, dict[str | None, Hashable]]) -> UnitSums:
+        """The same with the names that are known by their texts: a file of CSV has 1 as a text,
+        one of Parquet perhaps as a number; new names become known.
+        """
+        names = []
+        for place, each in enumerate(self.names):
+            texts = known[place]
+            names.append(
+                [texts.setdefault(None if name is ALL else text_of(name), name) for name in each]
+            )
+        return replace(self, names=tuple(names))
 
     def __add__(self, other: Any) -> UnitSums:
         """Sums of all people of both."""
@@ -155,9 +172,31 @@ def units_of_file(
     weights: str | None,
     by: str | None,
 ) -> dict[str, UnitSums]:
+    """Tables of some columns of a file, database or folder, in one pass; a unit that is in several
+    files of a folder is one.
+    """
+    if not is_folder(path):
+        return _units_of_part(columns, path, sample, weights, by)
+    folder = Checked(path)
+    folder.compare({name: facts_of(part) for name, part in folder.parts.items()})
+    known: dict[int, dict[str | None, Hashable]] = defaultdict(dict)
+    total: dict[str, Any] = dict.fromkeys(columns, 0)
+    for part in folder.parts.values():
+        for name, units in _units_of_part(columns, part, sample, weights, by).items():
+            total[name] = total[name] + units.named(known)
+    return total
+
+
+def _units_of_part(
+    columns: Mapping[str, tuple[ReportSource, Missing]],
+    path: str | TablePart,
+    sample: Sample,
+    weights: str | None,
+    by: str | None,
+) -> dict[str, UnitSums]:
     """Tables of some columns of a file or database, in one pass."""
     for name, (source, _) in columns.items():
-        require_drawn_by(path, name, source.digest)
+        require_drawn_by(path if isinstance(path, str) else path.path, name, source.digest)
     beside = _beside(columns, sample, by)
     with reading(path) as table:
         places = {name: position_of(table, name) for name in columns}

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.estimation.counts import ListedSource, source_of
+from ldpopt.estimation.influence import Influence
 from ldpopt.estimation.reports import codes_in
 from ldpopt.foundation.numbers import Float
 
@@ -17,3 +18,8 @@ def values_of(source: Any, reports: Any) -> Float:
     assert isinstance(listed, ListedSource)
     positions, _ = codes_in(reports, listed.mechanism.outputs, "refuse")
     return np.ascontiguousarray(listed.estimator.T[positions])
+
+
+def influence_of(source: Any) -> Influence:
+    """Return how far one report can move each number; see `Mechanism.influence`."""
+    return source_of(source, "influence").influence

@@ -175,7 +175,9 @@ def _exact(value: Any, name: str) -> Fraction:
 def round_down(value: Fraction) -> float:
     """Return the largest float that is at most ``value``."""
     nearest = float(value)
-    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
+    over, under = nearest.as_integer_ratio()  # compared as integers: products of Fractions are slow
+    is_below = over * value.denominator <= value.numerator * under
+    return nearest if is_below else math.nextafter(nearest, -math.inf)
 
 
 def round_up(value: Fraction) -> float:
@@ -188,7 +190,7 @@ def round_up(value: Fraction) -> float:
 
 def decimal_of(number: float) -> Fraction:
     """The exact decimal of the shortest writing of a float: 2/5 for 0.4."""
-    return Fraction(repr(float(number)))
+    return Fraction(*Decimal(repr(float(number))).as_integer_ratio())
 
 
 def budget_above(value: Fraction) -> float:

@@ -3,14 +3,14 @@
 import difflib
 import re
 from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
-from itertools import islice
+from itertools import compress, islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import MechanismError, StatementError, shows_values
-from ldpopt.foundation.numbers import any_array, quoted, require_room, short_repr
+from ldpopt.foundation.numbers import any_array, are_below, quoted, require_room, short_repr
 
 Refusal = type[MechanismError] | type[StatementError]
 Names = Sequence[Hashable]  # labels in their order
@@ -151,10 +151,10 @@ def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
     if tuple(alphabet) == tuple(range(len(alphabet))):  # numbers from 0 are their own positions
         array = any_array(x, f"list of {kind}s")
         is_whole_numbers = array.dtype.kind in "iu" and array.ndim == 1
-        if is_whole_numbers and (
-            not array.size or (array.min() >= 0 and array.max() < len(alphabet))
-        ):
+        if is_whole_numbers and are_below(array, len(alphabet)):
             return array.astype(np.int64, copy=False)
+    if isinstance(x, np.ndarray) and (texts := _codes_of_texts(x, alphabet)) is not None:
+        return texts
     values = x.tolist() if hasattr(x, "tolist") else list(x)
     position = {label: index for index, label in enumerate(alphabet)}
     try:
@@ -169,6 +169,27 @@ def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
     raise no_label(values[index], alphabet, kind, f"entry {index}")
 
 
+def _codes_of_texts(x: NDArray[Any], alphabet: Sequence[Hashable]) -> NDArray[np.int64] | None:
+    """Positions of an array of texts in an alphabet of texts; None if it is another array, or an
+    entry is no label.
+    """
+    width = x.dtype.itemsize // 4
+    if x.dtype.kind != "U" or not x.dtype.isnative or not width or not len(x):
+        return None
+    fits = [type(name) is str and len(name) <= width and name[-1:] != "\0" for name in alphabet]
+    names = np.array(list(compress(alphabet, fits)), dtype=x.dtype)
+    if not len(names):
+        return None
+    from ldpopt.native import find_texts
+
+    places = np.empty(len(x), dtype=np.int64)
+    slots = np.empty(1 << (2 * len(names)).bit_length(), dtype=np.int32)
+    rows, known = (np.ascontiguousarray(each).view("u4").reshape(-1, width) for each in (x, names))
+    if find_texts(rows, known, slots, places) < len(x):
+        return None
+    return places if all(fits) else np.flatnonzero(fits)[places]
+
+
 def read_positions(x: Any, size: int, kind: str) -> NDArray[np.int64]:
     """Read a vector of whole numbers from 0 to ``size - 1``, which are their own positions."""
     array = any_array(x, f"list of {kind}s")
@@ -178,7 +199,7 @@ def read_positions(x: Any, size: int, kind: str) -> NDArray[np.int64]:
             code="position-vector",
             do="pass a list",
         )
-    if array.size and not 0 <= array.min() <= array.max() < size:
+    if not are_below(array, size):
         wrong = np.flatnonzero((array < 0) | (array >= size))
         problem = f"the {kind}{quoted(int(array[wrong[0]]))} is not in 0 .. {size - 1}"
         raise StatementError(
@@ -242,6 +263,14 @@ def label_array(names: Sequence[Hashable]) -> NDArray[Any]:
         return np.array(names)
     array = np.empty(len(names), dtype=object)
     array[:] = names
+    return array
+
+
+def labels_at(names: Sequence[Hashable], places: NDArray[Any]) -> NDArray[Any]:
+    """Labels by their codes; numbers from 0 are their own codes."""
+    if all(type(name) is int and name == place for place, name in enumerate(names)):
+        return places.astype(np.int64, copy=False)
+    array: NDArray[Any] = label_array(names)[places]
     return array
 
 

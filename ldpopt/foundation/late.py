@@ -12,6 +12,7 @@ from typing import Any
 from ldpopt.errors import LdpoptError
 
 LATE = {
+    "influence": "ldpopt.estimation.values:influence_of",
     "plot": "ldpopt.plotting.plot:plot",
     "values": "ldpopt.estimation.values:values_of",
 }

@@ -103,6 +103,16 @@ def any_array(values: Any, name: str) -> NDArray[Any]:
     return np.array(None) if np.ma.is_masked(values) else array
 
 
+def are_below(array: NDArray[Any], size: int) -> bool:
+    """Whether all whole numbers of an array are from 0 on and below a size, in one pass."""
+    if not array.size:
+        return True
+    if array.dtype.kind == "i":  # a negative number is a large one without its sign
+        size = min(size, int(np.iinfo(array.dtype).max) + 1)
+        array = array.view(f"u{array.dtype.itemsize}")
+    return int(array.max()) < size
+
+
 def real_number(
     value: Any, name: str, low: float = -np.inf, high: float = np.inf, *, do: str = ""
 ) -> float:
@@ -337,7 +347,7 @@ def positions(values: Any, name: str, size: int | None = None, below: int | None
             code="position-vector",
             do="give whole numbers from 0 on",
         )
-    if array.size and (array.min() < 0 or (below is not None and array.max() >= below)):
+    if not are_below(array, sys.maxsize if below is None else below):
         limit = "" if below is None else f" to {below - 1}"
         raise StatementError(
             f"the {name} has numbers that are not from 0{limit}",
@@ -396,6 +406,8 @@ SMALLER = "use a smaller alphabet, or a closed form (closed_forms.top_k never bu
 
 
 MEMORY_SHARE = 0.8  # largest share of this machine's memory that an object may take
+# bytes up to which the memory is not looked up, which reads files of the system
+ALWAYS_FITS = 1 << 22
 
 
 # Where Linux says how much memory a container may use
@@ -440,7 +452,7 @@ def _limits() -> list[int]:
 
 def require_memory(n_bytes: float, name: str, do: str = SMALLER) -> None:
     """Refuse an object that would not fit into this machine's memory, before it is built."""
-    if n_bytes > MEMORY_SHARE * (physical := memory()):
+    if n_bytes > ALWAYS_FITS and n_bytes > MEMORY_SHARE * (physical := memory()):
         needed, there = (f"{size / 2**30:.3g} GiB" for size in (n_bytes, physical))
         raise StatementError(
             f"{name} would take {needed} of memory; this machine has {there}", code="memory", do=do

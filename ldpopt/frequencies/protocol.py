@@ -19,6 +19,8 @@ from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.exact_fit import support_p_value
 from ldpopt.estimation.fit import checked_fit
+from ldpopt.estimation.influence import Influence, influence_of_support
+from ldpopt.estimation.liars import read_liars, widened
 from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.numbers import Float, inner_share, real_array, short_repr, whole_number
 from ldpopt.frequencies.rule import Rule
@@ -180,6 +182,13 @@ class FrequencyProtocol(Rule, ReportSource):
         """1 for each label, since the numbers are shares."""
         return np.ones(len(self.inputs))
 
+    @property
+    def influence(self) -> Influence:
+        """How far one report can move each frequency: it raises one by :math:`(1 - q) / (p - q)`
+        people, and lowers one by :math:`p / (p - q)`.
+        """
+        return influence_of_support(self.names, self.p, self.q)
+
     def p_value(self, counts: Counts) -> float:
         """Bound on the probability of a share of supporting reports as far outside ``[q, p]``: the
         exact one of the furthest label, times the number of labels.
@@ -195,6 +204,7 @@ class FrequencyProtocol(Rule, ReportSource):
         simultaneous: bool = False,
         check_fit: bool = True,
         weights: Any = None,
+        liars: float = 0.0,
     ) -> Estimate:
         r"""Estimate the frequency of each label from the reports, without bias.
 
@@ -207,9 +217,10 @@ class FrequencyProtocol(Rule, ReportSource):
         ----------
         reports : Counts, or array_like, N rows
             What `count` or `privatize` returned, ``N >= 1``.
-        confidence, simultaneous, check_fit, weights
+        confidence, simultaneous, check_fit, weights, liars
             As in `estimate_frequencies`, for score intervals, or binomial ones (Clopper and Pearson
-            1934) that hold all at once; default: ``0.95`` and ``False`` and ``True`` and ``None``.
+            1934) that hold all at once; default: ``0.95`` and ``False`` and ``True`` and ``None``
+            and ``0.0``.
 
         Returns
         -------
@@ -226,9 +237,10 @@ class FrequencyProtocol(Rule, ReportSource):
         The standard error is right for users drawn at random. For fixed users the variance is too
         large by ``f (1 - f) / N``. O(N d) time, O(N) memory besides the reports.
         """
+        liars = read_liars(liars)
         counts = Counts.of(self, reports, weights=weights).require_some()
         fit = checked_fit(self, counts, check_fit)
-        return Estimate.of_band(
+        estimate = Estimate.of_band(
             self._band(counts, among=(1, 1) if simultaneous else None),
             counts,
             confidence,
@@ -238,6 +250,7 @@ class FrequencyProtocol(Rule, ReportSource):
             fit=fit,
             is_distribution=True,
         )
+        return widened(estimate, liars, lambda: self.influence.each)
 
     def largest(
         self,
@@ -247,6 +260,7 @@ class FrequencyProtocol(Rule, ReportSource):
         *,
         check_fit: bool = True,
         weights: Any = None,
+        liars: float = 0.0,
     ) -> Estimate:
         r"""Estimate the labels with the ``k`` largest estimates, with intervals that hold for all
         of them at once.
@@ -263,8 +277,8 @@ class FrequencyProtocol(Rule, ReportSource):
             Number of labels, from 1 to ``d``, fixed before the reports are seen.
         confidence : float
             Probability that all ``k`` intervals hold. Default: ``0.95``.
-        check_fit, weights
-            As in `estimate`; default: ``True`` and ``None``.
+        check_fit, weights, liars
+            As in `estimate`; default: ``True`` and ``None`` and ``0.0``.
 
         Returns
         -------
@@ -293,11 +307,12 @@ class FrequencyProtocol(Rule, ReportSource):
         """
         size = whole_number(k, "k", 1, len(self.inputs))
         share = inner_share(confidence, "confidence", do="pass a coverage such as 0.95")
+        liars = read_liars(liars)
         counts = Counts.of(self, reports, weights=weights).require_some()
         fit = checked_fit(self, counts, check_fit)
         chosen = np.argpartition(counts.values, len(self.inputs) - size)[-size:]
         chosen = chosen[np.lexsort((chosen, -counts.values[chosen]))]
-        return Estimate.of_band(
+        estimate = Estimate.of_band(
             self._band(counts, chosen, (len(self.inputs), size)),
             counts,
             share,
@@ -306,6 +321,7 @@ class FrequencyProtocol(Rule, ReportSource):
             fit=fit,
             is_distribution=size == len(self.inputs),
         )
+        return widened(estimate, liars, lambda: self.influence.each[chosen])
 
     def _band(
         self, counts: Counts, chosen: Any = ..., among: tuple[int, int] | None = None

@@ -35,6 +35,7 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import BITS, CHUNK, Random, chunks, whole_words
 from ldpopt.native import choose_sets
 from ldpopt.tables.coding import MISSING, Codes, is_missing
+from ldpopt.tables.vectors import column_of_numbers, column_of_texts
 
 MAX_LISTED_SETS = 4096  # largest number of subsets for which the channel is listed
 # A uniform number below ``d`` takes one part of a word of 64 bits: number of parts and their bits,
@@ -236,7 +237,7 @@ class SetCodec(LabelCodec):
 
     def labels(self, as_text: bool) -> optional.pyarrow.Array:
         """Return the positions as texts."""
-        return optional.pyarrow.array([str(place) for place in range(len(self.randomizer.inputs))])
+        return column_of_texts([str(place) for place in range(len(self.randomizer.inputs))])
 
     def entries(self, codes: Codes, source: Draws) -> tuple[Sequence[Hashable], Codes]:
         """Draw the reports of answers for a dataframe: texts, and the position of each entry among
@@ -269,11 +270,13 @@ class SetCodec(LabelCodec):
         )
         pa = optional.pyarrow
         starts = np.arange(len(rows) + 1, dtype=np.int32) * self.randomizer.size
-        sets = pa.ListArray.from_arrays(pa.array(starts), labels.take(pa.array(rows.ravel())))
+        sets = pa.ListArray.from_arrays(
+            column_of_numbers(starts), labels.take(column_of_numbers(rows.ravel()))
+        )
         texts = optional.pyarrow_compute.binary_join(sets, " ")
         places = np.full(len(codes), -1)
         places[answered] = np.arange(len(answered))
-        return texts.take(pa.array(places, mask=places < 0))
+        return texts.take(column_of_numbers(places, places < 0))
 
     def reader(self, as_text: bool) -> Reader:
         """Return the function that reads sets of positions; it refuses all other entries."""

@@ -2,7 +2,7 @@
 label.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ from ldpopt.estimation.intervals import (
     student_quantile,
     tail,
 )
-from ldpopt.estimation.sampled import Influence, SampledNumbers
+from ldpopt.estimation.sampled import InfluenceValues, SampledNumbers
 from ldpopt.foundation.numbers import Float, require_memory
 
 
@@ -95,13 +95,13 @@ class SupportBand:
         return np.inf if self.of_sample is None else self.of_sample.freedom
 
     @property
-    def influence(self) -> Influence | None:
+    def influence_values(self) -> InfluenceValues | None:
         """How much each person of a sample moves the frequencies."""
         if self.of_sample is None:
             return None
-        influence = self.of_sample.influence
+        influence = self.of_sample.influence_values
         parts = [(groups, values / self.gap) for groups, values in influence.parts]
-        return Influence(influence.table, parts, influence.has_noise)
+        return InfluenceValues(influence.table, parts, influence.has_noise)
 
     @cached_property
     def values(self) -> Float:
@@ -138,3 +138,57 @@ class SupportBand:
     def contrast(self, matrix: Float) -> Band:
         """Multiples of single frequencies, or differences of the two of a yes/no question."""
         return MultiplesBand.of(self, matrix)
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledBand:
+    """The numbers of a band in another unit."""
+
+    band: Band
+    unit: float
+
+    @property
+    def values(self) -> Float:
+        """The numbers, shape (k,)."""
+        return self.unit * self.band.values
+
+    @property
+    def errors(self) -> Float:
+        """Their standard errors."""
+        return abs(self.unit) * self.band.errors
+
+    @property
+    def covariance(self) -> None:
+        """Not kept."""
+        return None
+
+    @property
+    def effect(self) -> Float | None:
+        """Design effects, which have no unit."""
+        return self.band.effect
+
+    @property
+    def possible(self) -> Float:
+        """The least and the largest value of each number."""
+        return np.sort(self.unit * np.asarray(self.band.possible), axis=-1)
+
+    @property
+    def freedom(self) -> float:
+        """That of the numbers."""
+        return self.band.freedom
+
+    @property
+    def influence_values(self) -> InfluenceValues | None:
+        """How much each person of a sample moves the numbers."""
+        influence = self.band.influence_values
+        if influence is None:
+            return None
+        return replace(influence, parts=[(who, self.unit * by) for who, by in influence.parts])
+
+    def ends(self, z: Any) -> Float:
+        """Ends of the intervals in this unit."""
+        return np.sort(self.unit * self.band.ends(z), axis=-1)
+
+    def contrast(self, matrix: Float) -> Band:
+        """Sums in this unit."""
+        return self.band.contrast(self.unit * matrix)

@@ -25,7 +25,9 @@ from ldpopt.estimation.counts import Counts, MechanismSource, ReportSource
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.exact_fit import support_p_value
 from ldpopt.estimation.fit import checked_fit
+from ldpopt.estimation.influence import Influence, influence_of_support
 from ldpopt.estimation.inversion import estimate_frequencies
+from ldpopt.estimation.liars import read_liars, widened
 from ldpopt.estimation.reports import report_weights
 from ldpopt.estimation.sampled import SampledNumbers
 from ldpopt.foundation.numbers import Float, any_array, real_array, shaped_array
@@ -331,6 +333,19 @@ class YesNoPatterns(ReportSource):
         """The largest minus the least possible value of each share, which is 1."""
         return np.ones(len(self.names))
 
+    @property
+    def influence(self) -> Influence:
+        """How far one report can move each share: by that of the answers that are named, times the
+        questions over those in a report, since forgers choose which questions they name.
+        """
+        factor = self.pattern.questions / self.size
+        return self.influence_of_named(self.names).times(factor)
+
+    def influence_of_named(self, names: Sequence[Hashable]) -> Influence:
+        """How far one report that names a question can move the shares among such reports."""
+        miss = (1 - self.pattern.bias) / 2
+        return influence_of_support(names, 1 - miss, miss)
+
     def p_value(self, counts: Counts) -> float:
         """Bound on the probability of shares of answers as far outside ``[1 - p, p]``: the exact
         one of the furthest question, times their number.
@@ -353,10 +368,12 @@ class YesNoPatterns(ReportSource):
         *,
         simultaneous: bool = False,
         check_fit: bool = True,
+        liars: float = 0.0,
     ) -> Estimate:
-        """Estimate the shares of the answers to a question, from the reports that name one of
-        them.
+        """Estimate the shares of the answers to a question, from the reports that name one of them;
+        all liars may name it.
         """
+        liars = read_liars(liars)
         columns = slice(2 * self.place(name), 2 * self.place(name) + 2)
         fit = checked_fit(self, counts.require(self.digest).require_some(), check_fit)
         values = counts.values[columns].astype(float)
@@ -393,7 +410,7 @@ class YesNoPatterns(ReportSource):
             effect=effect,
             of_sample=numbers,
         )
-        return Estimate.of_band(
+        estimate = Estimate.of_band(
             band,
             asked,
             confidence,
@@ -402,6 +419,8 @@ class YesNoPatterns(ReportSource):
             fit=fit,
             is_distribution=True,
         )
+        named = self.influence_of_named(self.questions[name])
+        return widened(estimate, liars, lambda: named.each, times=counts.total / total)
 
     def _of_sample(
         self, counts: Counts, columns: slice, share: Float, total: float
@@ -458,6 +477,16 @@ class PairOfAnswers(MechanismSource):
         """What drew the reports."""
         return self.patterns
 
+    @property
+    def influence(self) -> Influence:
+        """That of the reports that name both questions, of which forgers choose theirs: times all
+        pairs of questions over those in a report.
+        """
+        pairs, named = (
+            size * (size - 1) for size in (self.patterns.pattern.questions, self.patterns.size)
+        )
+        return super().influence.times(pairs / named)
+
     def in_table(self, reports: Any) -> tuple[Any, Any]:
         """Pairs of answers in reports of shape (N, s), of those that name an answer to both."""
         array = self.patterns.checked(reports)
@@ -471,10 +500,14 @@ class PairOfAnswers(MechanismSource):
         pairs, has_both = self.in_table(reports)
         return super().counts_of_array(pairs, None if weights is None else weights[has_both])
 
-    def estimate(self, counts: Counts, confidence: float = 0.95, **options: Any) -> Estimate:
-        """Estimate the shares of the pairs of answers."""
+    def estimate(
+        self, counts: Counts, confidence: float = 0.95, *, liars: float = 0.0, **options: Any
+    ) -> Estimate:
+        """Estimate the shares of the pairs of answers; all liars may name both questions."""
+        liars = read_liars(liars)
         part = replace(counts, source=self.mechanism.digest)
-        return estimate_frequencies(self.mechanism, part, confidence=confidence, **options)
+        estimate = estimate_frequencies(self.mechanism, part, confidence=confidence, **options)
+        return widened(estimate, liars, lambda: self.influence.each)
 
 
 class PatternCodec(SetCodec):

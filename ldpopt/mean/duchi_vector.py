@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from ldpopt.auditing.divergence import Audit
 from ldpopt.errors import StatementError
 from ldpopt.estimation.estimate import Estimate
+from ldpopt.estimation.influence import Influence
 from ldpopt.estimation.intervals import normal_quantile
+from ldpopt.estimation.liars import read_liars, widened
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, whole_number
 from ldpopt.mean.banded import TwoLevel
@@ -91,7 +93,9 @@ class DuchiVector(VectorProtocol):
     def __repr__(self) -> str:
         return f"DuchiVector(epsilon={self.epsilon!r}, attributes={self.attributes})"
 
-    def estimate(self, reports: ArrayLike, confidence: float = 0.95) -> Estimate:
+    def estimate(
+        self, reports: ArrayLike, confidence: float = 0.95, *, liars: float = 0.0
+    ) -> Estimate:
         """Estimate the mean of each attribute, without bias, from the signs that `privatize`
         returned.
 
@@ -99,6 +103,7 @@ class DuchiVector(VectorProtocol):
         values have sample standard errors, that of the worst case if all signs are equal.
         """
         normal_quantile(confidence)
+        liars = read_liars(liars)
         signs = np.asarray(reports)
         fits = (
             signs.ndim == 2
@@ -115,13 +120,19 @@ class DuchiVector(VectorProtocol):
         variance = np.where(
             spread > 0, spread * (self._unit * self.size) ** 2, self.worst_case_variance
         )
-        return Estimate(
+        estimate = Estimate(
             self._to_data_unit(means * self.size),
             np.sqrt(variance / n),
             n,
             float(confidence),
             repr(self),
         )
+        return widened(estimate, liars, lambda: self.influence.each)
+
+    @property
+    def influence(self) -> Influence:
+        """How far one report in place of a true one can move each mean: by a sign."""
+        return self._influence_of((-self.size, self.size), range(self.attributes))
 
     def audit(self) -> Audit:
         """Return the true privacy of the whole report, in closed form."""

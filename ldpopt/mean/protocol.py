@@ -4,7 +4,7 @@ variance and privacy.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from ldpopt.auditing.audits import Audit, Verdict, Witness
 from ldpopt.errors import StatementError
 from ldpopt.estimation.estimate import Estimate
+from ldpopt.estimation.influence import Influence
 from ldpopt.estimation.intervals import normal_quantile
+from ldpopt.estimation.liars import read_liars, widened
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, quoted, real_array, whole_number
 from ldpopt.mechanism.exact_draws import Source
@@ -73,12 +75,27 @@ class MeanProtocol(ABC):
         """Draw the reports of all users."""
 
     @abstractmethod
-    def estimate(self, reports: Any, confidence: float = 0.95) -> Estimate:
+    def estimate(self, reports: Any, confidence: float = 0.95, *, liars: float = 0.0) -> Estimate:
         """Estimate the mean of the answers."""
 
     @abstractmethod
     def audit(self) -> Audit:
         """Return the true privacy of one user's report."""
+
+    @property
+    @abstractmethod
+    def influence(self) -> Influence:
+        """How far one report in place of a true one can move each mean, in the unit of the data;
+        infinite if reports are unbounded.
+        """
+
+    def _influence_of(self, ends: tuple[float, float], names: Sequence[Any]) -> Influence:
+        """The influence of values of a report between two ends, on the natural scale, on means."""
+        low, high = self.domain
+        least, most = (float(self._to_data_unit(end)) for end in ends)
+        each = (most - low, high - least, high - low)
+        raises, lowers, spans = (np.full(len(names), by) for by in each)
+        return Influence(tuple(names), raises, lowers, spans)
 
     def variance(self, x: ArrayLike) -> Any:
         """Variance of one user's unbiased contribution to the mean, at answers ``x``, in their
@@ -224,7 +241,9 @@ class NumberProtocol(MeanProtocol):
         parts = [answers[part] for part in chunks(len(answers))] or [answers]
         return np.concatenate([self._randomize(part, source) for part in parts])
 
-    def estimate(self, reports: ArrayLike, confidence: float = 0.95) -> Estimate:
+    def estimate(
+        self, reports: ArrayLike, confidence: float = 0.95, *, liars: float = 0.0
+    ) -> Estimate:
         r"""Estimate the mean answer from the reports, without bias.
 
         .. math:: \hat\mu = (\bar r - o) / s, \qquad
@@ -236,11 +255,20 @@ class NumberProtocol(MeanProtocol):
             What `privatize` returned, ``N >= 1``.
         confidence : float
             Coverage of the normal interval, ``0 < confidence < 1``; default: ``0.95``.
+        liars : float
+            Share of people who may have sent anything, ``0 <= liars < 1``: the interval is widened
+            by what they can do, see `Influence`. Default: ``0.0``.
 
         Returns
         -------
         Estimate
             ``values`` of shape (1,), in the unit of the answers, not clipped to the domain.
+
+        Raises
+        ------
+        StatementError
+            If the protocol cannot produce the reports, the confidence or the share of liars does
+            not fit, or reports are unbounded and liars are counted on.
 
         Notes
         -----
@@ -248,15 +276,25 @@ class NumberProtocol(MeanProtocol):
         by their variance. If all reports are equal, the worst case is used.
         """
         normal_quantile(confidence)
+        liars = read_liars(liars)
         array = self._read_reports(reports)
         sample_variance = (
             float(array.var(ddof=1)) * (self._unit / self.slope) ** 2 if len(array) > 1 else 0.0
         )
         error = math.sqrt((sample_variance or self.worst_case_variance) / len(array))
         value = self._to_data_unit((float(array.mean()) - self.offset) / self.slope)
-        return Estimate(
+        estimate = Estimate(
             np.array([value]), np.array([error]), len(array), float(confidence), type(self).__name__
         )
+        return widened(estimate, liars, lambda: self.influence.each)
+
+    @property
+    def influence(self) -> Influence:
+        """How far one report in place of a true one can move the mean: by the ends of
+        `report_range`.
+        """
+        ends = sorted((end - self.offset) / self.slope for end in self.report_range)
+        return self._influence_of((ends[0], ends[1]), ["mean"])
 
     def audit(self) -> Audit:
         """Return the true two-sided privacy of the draws, over all pairs of answers and all events,

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from ldpopt.auditing.divergence import Audit
 from ldpopt.errors import StatementError
 from ldpopt.estimation.estimate import Estimate
+from ldpopt.estimation.influence import Influence
 from ldpopt.estimation.intervals import normal_quantile
+from ldpopt.estimation.liars import read_liars, widened
 from ldpopt.foundation.budget import budget_above, decimal_of
 from ldpopt.foundation.numbers import Float, require_choice, require_kind, whole_number
 from ldpopt.mean.protocol import NumberProtocol, VectorProtocol
@@ -125,28 +127,25 @@ class Sampled(VectorProtocol):
             columns.append(drawn)
         return np.stack(columns, axis=1)
 
-    def estimate(self, reports: NDArray[Any], confidence: float = 0.95) -> Estimate:
+    def estimate(
+        self, reports: NDArray[Any], confidence: float = 0.95, *, liars: float = 0.0
+    ) -> Estimate:
         """Estimate the mean of each attribute from what `privatize` returned.
 
         Arguments are those of `NumberProtocol.estimate`. The ``m`` values have sample standard
         errors, that of the worst case if all reports of an attribute are equal. With the ratio, an
         attribute without reports is nan.
+
+        Raises
+        ------
+        StatementError
+            If the protocol cannot produce the reports, or its own are unbounded and liars are
+            counted on.
         """
         normal_quantile(confidence)
+        liars = read_liars(liars)
         array = np.asarray(reports)
-        if array.dtype.names is None or not {"attribute", "report"} <= set(array.dtype.names):
-            problem = "the reports have no fields 'attribute' and 'report'"
-            raise StatementError(problem, code="fields", do="pass what privatize returned")
-        values = self.protocol._read_reports(array["report"].reshape(-1))
-        attribute = array["attribute"].reshape(-1).astype(np.int64)
-        if attribute.min() < 0 or attribute.max() >= self.attributes:
-            bad = int(attribute[(attribute < 0) | (attribute >= self.attributes)][0])
-            problem = (
-                f"a report names the attribute {bad}, which is not in 0 .. {self.attributes - 1}"
-            )
-            raise StatementError(
-                problem, code="attribute", do="pass what privatize of this protocol returned"
-            )
+        values, attribute = self._read(array)
         n = len(array)
         m = self.attributes
         slope = self.protocol.slope
@@ -174,7 +173,59 @@ class Sampled(VectorProtocol):
                 np.where(spread > 0, spread, self.worst_case_variance / (n * self._unit**2))
             )
         values, error = self._to_data_unit((means - offset) / slope), self._unit * error
-        return Estimate(values, error, n, float(confidence), f"{self.method}, {self.protocol!r}")
+        estimate = Estimate(
+            values, error, n, float(confidence), f"{self.method}, {self.protocol!r}"
+        )
+        if self.method != "ratio":
+            return widened(estimate, liars, lambda: self.influence.each)
+        # all liars may report the attribute; nothing is known of one without reports
+        times = n / np.maximum(counts, 1)
+        each = self.protocol.influence.each
+        return widened(estimate, liars, lambda: np.repeat(each, m), times=times)
+
+    def _read(self, array: NDArray[Any]) -> tuple[Float, NDArray[np.int64]]:
+        """The reports, and the attribute that each is of; other arrays are refused."""
+        if array.dtype.names is None or not {"attribute", "report"} <= set(array.dtype.names):
+            problem = "the reports have no fields 'attribute' and 'report'"
+            raise StatementError(problem, code="fields", do="pass what privatize returned")
+        values = self.protocol._read_reports(array["report"].reshape(-1))
+        attribute = array["attribute"].reshape(-1).astype(np.int64)
+        if attribute.min() < 0 or attribute.max() >= self.attributes:
+            bad = int(attribute[(attribute < 0) | (attribute >= self.attributes)][0])
+            problem = (
+                f"a report names the attribute {bad}, which is not in 0 .. {self.attributes - 1}"
+            )
+            raise StatementError(
+                problem, code="attribute", do="pass what privatize of this protocol returned"
+            )
+        rows = np.sort(attribute.reshape(len(array), -1), axis=1)
+        if (np.diff(rows, axis=1) == 0).any():
+            raise StatementError(
+                "a person reports the same attribute twice",
+                code="attribute-twice",
+                do="pass what privatize of this protocol returned",
+            )
+        return values, attribute
+
+    @property
+    def influence(self) -> Influence:
+        """How far one report in place of a true one can move each mean.
+
+        Forgers choose the attributes that they report. By the ratio they have ``m / k`` times their
+        share among the reports of an attribute; by Horvitz-Thompson a report that counts ``m / k``
+        times, or as 0.
+        """
+        names = range(self.attributes)
+        times = self.attributes / self.chosen
+        alone = self.protocol
+        if self.method == "ratio":
+            one = alone.influence
+            every = (one.raises, one.lowers, one.spans)
+            raises, lowers, spans = (np.repeat(each, self.attributes) for each in every)
+            return Influence(tuple(names), raises, lowers, spans).times(times)
+        sums = [times * end for end in alone.report_range] + [0.0] * (times > 1)
+        values = sorted((end - alone.offset) / alone.slope for end in sums)
+        return self._influence_of((values[0], values[-1]), names)
 
     def audit(self) -> Audit:
         """Return the true privacy of one user's report, for users who may differ in all attributes.

@@ -121,6 +121,27 @@ class Channel:
         object.__setattr__(self, "inputs", names)
         object.__setattr__(self, "outputs", reports)
 
+    @classmethod
+    def of_counts(
+        cls, counts: NDArray[np.int64], inputs: tuple[Hashable, ...], outputs: tuple[Hashable, ...]
+    ) -> Self:
+        """The channel of masses over ``2**53`` and of labels that are read already: the masses are
+        compared with the definition, in integers, and the labels are not.
+        """
+        total = 1 << BITS
+        if (counts < 0).any() or (counts.sum(axis=1) != total).any():
+            raise MechanismError(
+                "the masses of a row are negative, or do not sum to 2**53",
+                code="masses",
+                do="round the channel with round_rows",
+            )
+        made = cls.__new__(cls)
+        object.__setattr__(made, "channel", frozen(counts / total))
+        object.__setattr__(made, "inputs", inputs)
+        object.__setattr__(made, "outputs", outputs)
+        object.__setattr__(made, "counts", frozen(counts))
+        return made
+
     def __setattr__(self, name: str, value: Any) -> None:
         raise FrozenInstanceError(
             f"a {type(self).__name__} is frozen: {name!r} cannot be set; make a new "

@@ -16,6 +16,7 @@ from ldpopt.mechanism.keyed import Draws, KeyedDraws
 from ldpopt.mechanism.sampling import Places
 from ldpopt.tables.coding import MISSING, Coder, Codes, label_column
 from ldpopt.tables.frames import codes_of
+from ldpopt.tables.vectors import column_of_numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,7 +80,7 @@ class LabelCodec:
 
         drawn = self.places(codes, source)
         is_missing = None if not len(drawn) or drawn.min() > MISSING else drawn == MISSING
-        return pa.DictionaryArray.from_arrays(pa.array(drawn, mask=is_missing), labels)
+        return pa.DictionaryArray.from_arrays(column_of_numbers(drawn, is_missing), labels)
 
     def entries(self, codes: Codes, source: Draws) -> tuple[Sequence[Hashable], Codes]:
         """Draw the reports of answers for a dataframe: labels, and the position of each entry among

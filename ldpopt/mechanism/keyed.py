@@ -24,6 +24,7 @@ from ldpopt.foundation.numbers import Int, short_repr
 from ldpopt.mechanism.sampling import BITS, Counts, Random, Words
 from ldpopt.tables.coding import is_text
 from ldpopt.tables.frames import as_arrow
+from ldpopt.tables.vectors import bytes_of
 
 FORMAT = "ldpopt key 1"
 DO = "give each record its own id: the same id twice would draw the same report twice"
@@ -312,7 +313,7 @@ class Ids:
             if kind != pa.large_string()
             else column.cast(kind)
         )
-        names: list[bytes] = texts.cast(pa.large_binary()).to_numpy(zero_copy_only=False).tolist()
+        names = bytes_of(texts.cast(pa.large_binary()))
         if texts.null_count or b"" in names:
             row = next(row for row, text in enumerate(names) if not text)
             where = f"{self.where}, row {self._row + row}"

@@ -20,7 +20,7 @@ from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts
 from ldpopt.foundation.documents import reading_json
 from ldpopt.foundation.labelled import is_series
-from ldpopt.foundation.labels import Names, codes, label_array
+from ldpopt.foundation.labels import Names, codes, labels_at
 from ldpopt.foundation.late import late
 from ldpopt.foundation.numbers import Float, require_choice, require_kind, short_repr
 from ldpopt.mechanism import sampling
@@ -195,7 +195,7 @@ class Mechanism(Channel, AdversaryMeasures, HasFacts):
         answers = codes(x, self.inputs, "answer")
         keyed = Keyed.read(key, id, rng)
         source = rng if keyed is None else keyed.draws(question, len(answers))
-        reports: NDArray[Any] = label_array(self.outputs)[self.codec.draw(answers, source)]
+        reports = labels_at(self.outputs, self.codec.places(answers, source))
         return reports if not is_series(x) else type(x)(reports, index=x.index, name=x.name)
 
     def privatize(
@@ -341,6 +341,24 @@ class Mechanism(Channel, AdversaryMeasures, HasFacts):
         """
         table: Float = late("values")(self, reports)
         return table
+
+    @property
+    def influence(self) -> Any:
+        r"""How far one report in place of a true one can move each estimated frequency, an
+        `ldpopt.Influence`.
+
+        Raises
+        ------
+        StatementError
+            If the rows of the channel are linearly dependent.
+
+        Examples
+        --------
+        >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+        >>> round(coin.influence.largest, 6)
+        1.5
+        """
+        return late("influence")(self)
 
     def then(self, other: Mechanism) -> Mechanism:
         """Post-process: use the reports as inputs of another channel.

@@ -14,6 +14,7 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.channels import read_channel
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.nearest import PRICINGS, SMALL_MOVE, moved_least
+from ldpopt.mechanism.plain_rounding import ROW_TOTAL
 from ldpopt.mechanism.rounding import (
     ACCEPTED_MOVE,
     ChannelAudit,
@@ -51,13 +52,24 @@ def repair(
     channel. ``ties`` are the notion's, if they are known. Theory: docs, "Repair".
     """
     require_notion(privacy)
-    values, names, reports = read_channel(channel, inputs, outputs)
+    return repair_read(*read_channel(channel, inputs, outputs), privacy, ties)
+
+
+def repair_read(
+    values: Float,
+    names: tuple[Hashable, ...],
+    reports: tuple[Hashable, ...],
+    privacy: Any,
+    ties: Ties | None = None,
+) -> Repaired:
+    """What `repair` returns, for a matrix of floats and labels that are read already."""
     ties = privacy.ties(names, reports) if ties is None else ties
     comparisons = privacy.comparisons(names, reports) if ties is None else None
     audited: list[Mechanism] = []  # the last one, which usually is the result, and has its masses
 
     def decide(rounded: Float) -> Audit:
-        audited[:] = [Mechanism(rounded, names, reports)]
+        counts = (rounded * ROW_TOTAL).astype(np.int64)
+        audited[:] = [Mechanism.of_counts(counts, names, reports)]
         audit: Audit = privacy.audit(audited[0])
         return audit
 

@@ -4,7 +4,6 @@ which is audited.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +16,12 @@ from ldpopt.foundation.numbers import Float, row_blocks, summed
 from ldpopt.foundation.threads import ROWS, in_threads
 from ldpopt.mechanism import sampling
 from ldpopt.mechanism.constants import repaired_by_constants
+from ldpopt.mechanism.plain_rounding import (
+    LARGEST_FACTOR,
+    ROW_TOTAL,
+    by_extremes,
+    factor_below,
+)
 from ldpopt.native import raise_columns, raise_to_products
 from ldpopt.privacy import Comparisons, Ties
 
@@ -46,9 +51,6 @@ SURELY = 2.0**-50
 REJECTED_ENTRIES = 1 << 22  # number of entries that are compared with their bounds at once
 # if the best rounding moved little, another is only audited if it moves less than this share
 AUDITED_SHARE = 0.9
-# Sum of a row's integer masses; float64 holds all integers up to this exactly, as the arrays below
-# require
-ROW_TOTAL = float(1 << sampling.BITS)
 ChannelAudit = Callable[[Float], Audit]
 """Audits a channel of masses over ``2**53``."""
 
@@ -97,15 +99,21 @@ def round_private(
         widened[:, used] = channel
         return widened
 
-    best, last = _nearest(values, ties, lambda channel: audit(with_unused(channel)), MAX_NOISE)
+    def decide(channel: Float) -> Audit:
+        return audit(with_unused(channel))
+
     largest = values.max(axis=0)
-    if (
-        values.size <= SMALL_CHANNEL_ENTRIES
-        and ((largest >= SMALL_CHANNEL_MAX_NOISE) & (largest < MAX_NOISE)).any()
-    ):
-        other, _ = _nearest(
-            values, ties, lambda channel: audit(with_unused(channel)), SMALL_CHANNEL_MAX_NOISE
-        )
+    is_dust = (largest >= noise) & (largest < MAX_NOISE)
+    if is_dust.any() and ties is not None and ties.is_plain:
+        # a column that is private by itself may be meant, another one is a solver's error
+        is_error = is_dust & (largest > factor_below(ties) * values.min(axis=0))
+        values = _normalize(np.where(is_error, 0.0, values), ties)
+        is_dust = np.zeros_like(is_dust)
+        best, last = _nearest(values, ties, decide, noise)
+    else:
+        best, last = _nearest(values, ties, decide, MAX_NOISE)
+    if is_dust.any():
+        other, _ = _nearest(values, ties, decide, noise)
         best = min(
             (rounded for rounded in (best, other) if rounded is not None),
             key=lambda rounded: rounded.moved,
@@ -265,6 +273,8 @@ def _rounding_families(
     """
     cleaned = values.copy()
     cleaned[:, values.max(axis=0) < threshold] = 0.0
+    if ties is not None and ties.is_plain:
+        yield by_extremes(cleaned / cleaned.sum(axis=1, keepdims=True), ties)
     cone = None if ties is None else _Cone.of(ties, cleaned)
     if cone is not None:
         cleaned = cone.raised(cleaned)
@@ -300,7 +310,7 @@ class _Cone:
     def of(cls, ties: Ties, values: Float) -> "_Cone":
         if not ties.is_shared:
             return cls.of_ties(ties)
-        ratio = float(min(ties.budget.enclosure()[0], Fraction(10**300)))
+        ratio = float(min(ties.budget.enclosure()[0], LARGEST_FACTOR))
         over = np.maximum(values[:, None, :] - ratio * values[None, :, :], 0.0)
         total = over.sum(axis=2, keepdims=True)
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):

@@ -4,6 +4,7 @@ bits.
 
 import os
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation import seeds
 from ldpopt.foundation.labels import read_positions
 from ldpopt.foundation.numbers import is_whole, positions, real_array, short_repr
-from ldpopt.native import choose_reports
+from ldpopt.native import choose_early, choose_reports
 
 BITS = 53  # bits of a word, and of a mass: a multiple of 2**-53 is its own integer mass
 MAX_BITS = 62  # largest word length; the sum of a row of masses fits in int64
@@ -25,6 +26,10 @@ CHUNK = 1 << 15
 # each time in processes with a fixed threshold of trimming, such as workers of Dask, and a page
 # fault costs as much as sixty draws (benchmarks/cluster.py).
 PIECE = 1 << 13
+FIRST = 16  # bits of a word that are drawn first, if they come from the system
+# bits of a number of cells up to which the first bits leave few words undecided, at most 1 of 16
+MOST_EARLY = 12
+EARLY_PIECE = 1 << 14  # rows that draw their first bits at once
 # entries of rows that are rounded at once: other memory does not depend on the number of rows
 BLOCK = 1 << 20
 MAX_ROW_SUM_ERROR = 1e-6  # largest distance of a row sum from 1 that `round_rows` distributes
@@ -214,9 +219,48 @@ class AliasTable:
         source = whole_words(rng, self.bits + dropped)
         rows = read_positions(codes, self.inputs, "input code")
         drawn = np.empty(len(rows), dtype=np.int32)
-        for part in chunks(len(rows), PIECE):
+        draw = self._draw_early if rng is None and self._is_early else None
+        for part in chunks(len(rows), PIECE if draw is None else EARLY_PIECE):
+            if draw is not None:
+                draw(rows[part], drawn[part])
+                continue
             self._choose(rows[part], source(part.stop - part.start), dropped, drawn[part])
         return drawn
+
+    @property
+    def _is_early(self) -> bool:
+        """Whether the first 16 bits of a word nearly always decide."""
+        return self._cell_bits <= MOST_EARLY and self.bits > FIRST
+
+    @cached_property
+    def _early(self) -> NDArray[np.uint32]:
+        """The table of `choose_early`, shape (n, 2**a)."""
+        later = self.bits - FIRST
+        edge = 2 * (self.threshold >> later) + ((self.threshold & ((1 << later) - 1)) > 0)
+        is_full = self.threshold == 1 << self._low_bits  # its edge may not fit
+        cells = np.arange(1 << self._cell_bits)
+        table = np.where(is_full, cells, edge << 16 | self.alias)
+        return np.ascontiguousarray(table, dtype=np.uint32)
+
+    def _draw_early(self, rows: Counts, drawn: Places) -> None:
+        """Write the outputs of rows from 16 bits of the system each; rows that these leave
+        undecided draw the others.
+        """
+        # The word is the same as if it had been drawn at once, and so is its output.
+        firsts = np.frombuffer(os.urandom(2 * len(rows)), np.uint16)
+        undecided = np.empty(len(rows), np.int64)
+        vectors = np.ascontiguousarray(rows), firsts
+        late = undecided[
+            : choose_early(*vectors, self._early, FIRST - self._cell_bits, drawn, undecided)
+        ]
+        if not len(late):
+            return
+        later = self.bits - FIRST
+        words = whole_words(None, later)(len(late))
+        words |= firsts[late].astype(np.uint64) << np.uint64(later)
+        again = np.empty(len(late), np.int32)
+        self._choose(rows[late], words, 0, again)
+        drawn[late] = again
 
     def realized(self) -> Counts:
         r"""Recompute the masses from the finished table: the number of words that map to each

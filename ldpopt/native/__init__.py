@@ -132,7 +132,7 @@ def in_units(table: NDArray[np.float64]) -> tuple[NDArray[np.uint16], float]:
 
 
 KINDS: dict[str, tuple[np.dtype[Any], ...]] = {
-    kind: (np.dtype(kind),) for kind in ("f8", "u2", "i8", "i4", "i1", "b1")
+    kind: (np.dtype(kind),) for kind in ("f8", "u1", "u2", "u4", "i8", "i4", "i1", "b1")
 }
 KINDS["node"] = np.dtype(np.int16), np.dtype(np.int32)
 NO_BYTES = ctypes.c_char * 0
@@ -325,8 +325,28 @@ choose_sets = Loop(
     "found i4[rows, k]!; is_done b1[rows]!"
 )
 
+# texts.c
+find_texts = Loop(
+    "find_texts: rows u4[count, width]; known u4[labels, width]; slots i4[size]!; found i8[count]!"
+)
+write_fields = Loop(
+    "write_fields: codes i4[columns, rows]; begin i8[fields+1]; text u1[bytes]; out u1[room]!"
+)
+
 # draws.c
 choose_reports = Loop(
     "choose_reports: codes i8[count]; words i8[count]; threshold i8[rows, cells]; alias "
     "i4[rows, cells]; dropped i8; low_bits i8; found i4[count]!"
+)
+choose_early = Loop(
+    "choose_early: codes i8[count]; firsts u2[count]; table u4[rows, cells]; low_bits i8; "
+    "found i4[count]!; undecided i8[count]!"
+)
+scale_words = Loop(
+    "scale_words: words i8[count]; bound i8; bits i8; surplus i8; found i8[count]!; "
+    "again i8[count]!"
+)
+respond = Loop(
+    "respond: own i8[count]; any i8[count]; others i8[count]; words i8[count]; mass i8; "
+    "found i8[count]!"
 )

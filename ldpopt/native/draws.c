@@ -2,6 +2,12 @@
    the others stay below its threshold or take its alias. One pass, without temporary arrays. */
 #include "loops.h"
 
+/* One of two numbers without a branch, which nobody could foresee. */
+static inline uint32_t choice(int is_first, uint32_t first, uint32_t second) {
+    uint32_t mask = 0 - (uint32_t)(is_first != 0);
+    return second ^ ((first ^ second) & mask);
+}
+
 /* Words have so many bits above their low ones, of which the lowest are dropped first. */
 EXPORT int64_t choose_reports(int64_t count, int64_t rows, int64_t cells, const int64_t *codes, const int64_t *words,
                               const int64_t *threshold, const int32_t *alias, int64_t dropped, int64_t low_bits,
@@ -11,7 +17,52 @@ EXPORT int64_t choose_reports(int64_t count, int64_t rows, int64_t cells, const 
     for (int64_t i = 0; i < count; i++) {
         int64_t word = (int64_t)((uint64_t)words[i] >> dropped), cell = word >> low_bits;
         int64_t place = codes[i] * cells + cell;
-        found[i] = (word & low_mask) < threshold[place] ? (int32_t)cell : alias[place];
+        found[i] = (int32_t)choice((word & low_mask) < threshold[place], (uint32_t)cell, (uint32_t)alias[place]);
+    }
+    return 0;
+}
+
+/* The same from the first 16 bits of each word. An entry of the table has above 16 bits for the alias the first bits of
+   the threshold, and as the last one whether more bits follow: if they do, a word with these first bits is undecided.
+   Returns the number of undecided rows, which are listed. */
+EXPORT int64_t choose_early(int64_t count, int64_t rows, int64_t cells, const int64_t *codes, const uint16_t *firsts,
+                            const uint32_t *table, int64_t low_bits, int32_t *found, int64_t *undecided) {
+    (void)rows;
+    uint32_t low_mask = ((uint32_t)1 << low_bits) - 1;
+    int64_t late = 0;
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t first = firsts[i], cell = first >> low_bits, low = (first & low_mask) << 1 | 1;
+        uint32_t entry = table[codes[i] * cells + cell], edge = entry >> 16;
+        found[i] = (int32_t)choice(low < edge, cell, entry & 0xFFFF);
+        undecided[late] = i;
+        late += low == edge;
+    }
+    return late;
+}
+
+/* Whole numbers below a bound from words of so many bits: the upper part of a product (Lemire 2019). Returns the number
+   of words that must be drawn again, whose places are listed: the lower part of their product is below the surplus. */
+EXPORT int64_t scale_words(int64_t count, const int64_t *words, int64_t bound, int64_t bits, int64_t surplus,
+                           int64_t *found, int64_t *again) {
+    uint64_t mask = ((uint64_t)1 << bits) - 1;
+    int64_t late = 0;
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t product = (uint64_t)words[i] * (uint64_t)bound;
+        found[i] = (int64_t)(product >> bits);
+        again[late] = i;
+        late += (product & mask) < (uint64_t)surplus;
+    }
+    return late;
+}
+
+/* Randomized response among members: the own member if the word is below the mass, else another one; for an answer that
+   is no member, whose position is -1, any. */
+EXPORT int64_t respond(int64_t count, const int64_t *own, const int64_t *any, const int64_t *others, const int64_t *words,
+                       int64_t mass, int64_t *found) {
+    for (int64_t i = 0; i < count; i++) {
+        int64_t mine = own[i], other = others[i] + (others[i] >= mine);
+        int64_t told = words[i] < mass ? mine : other;
+        found[i] = mine < 0 ? any[i] : told;
     }
     return 0;
 }

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.designing import Design, DesignComparison, OwnMechanism
-from ldpopt.designing.record import FormulaDesign
+from ldpopt.designing.comparison import DesignComparison
+from ldpopt.designing.others import OwnMechanism
+from ldpopt.designing.record import Design, FormulaDesign
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.foundation.display import label
@@ -29,6 +30,12 @@ from ldpopt.surveys.schemes import SchemeComparison
 
 MAX_OTHERS = 6  # largest number of other mechanisms in the picture of a design: the best ones
 MAX_MARKED_ANSWERS = 40  # largest number of answers at which the curves of variances have marks
+
+
+def _intervals(estimate: Estimate) -> str:
+    """What the intervals are, in words."""
+    wider = f", widened for {100 * estimate.liars:g} % of liars" if estimate.liars else ""
+    return f"{100 * estimate.confidence:g} % intervals{wider}"
 
 
 def estimate(estimate: Estimate, ax: Axes | None = None) -> Axes:
@@ -62,7 +69,7 @@ def estimate(estimate: Estimate, ax: Axes | None = None) -> Axes:
         ("number", "estimate") if estimate.method == "design" else ("answer", "estimated share")
     )
     labels: dict[str, Any] = {"xlabel": f"{along} ({estimate.n_reports:,} reports)"}
-    return finish(ax, ylabel=f"{across}, {100 * estimate.confidence:g} % intervals", **labels)
+    return finish(ax, ylabel=f"{across}, {_intervals(estimate)}", **labels)
 
 
 def survey(result: SurveyEstimate, ax: Axes | None = None) -> Axes:
@@ -100,7 +107,7 @@ def survey(result: SurveyEstimate, ax: Axes | None = None) -> Axes:
     return finish(
         ax,
         legend=legend,
-        xlabel=f"estimate, {100 * next(iter(result.values())).confidence:g} % intervals",
+        xlabel=f"estimate, {_intervals(next(iter(result.values())))}",
     )
 
 

@@ -173,6 +173,13 @@ class Ties:
         return self.first is None and self.capped is None and self.owner is None
 
     @property
+    def is_plain(self) -> bool:
+        """Whether they say that the entries of a column differ by a factor of at most
+        ``e**epsilon``, and no more.
+        """
+        return self.is_complete and not self.delta and self.n > 1
+
+    @property
     def is_mutual(self) -> bool:
         """Whether each pair is tied both ways at the same distance, for every output.
 
@@ -366,6 +373,13 @@ class TableTies(Ties):
     def distance(self) -> Float:
         """Distances of the pairs."""
         return self.table[~np.eye(self.n, dtype=bool)]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether they say that the entries of a column differ by a factor of at most
+        ``e**epsilon``, and no more.
+        """
+        return self.is_complete and not self.delta and self.n > 1
 
     @property
     def is_mutual(self) -> bool:

@@ -13,7 +13,7 @@ from ldpopt.foundation.labelled import Labels, same_labels
 from ldpopt.foundation.labels import check_labels, first_duplicate, listed
 from ldpopt.foundation.numbers import Float, require_choice, short_repr
 from ldpopt.foundation.rows import RowBlock
-from ldpopt.privacy import Comparisons, Notion, Ties
+from ldpopt.privacy import Comparisons, Notion, TiedNotion, Ties
 from ldpopt.privacy.notion import require_notion
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.utility import Utility, bare_gain, resolve
@@ -150,7 +150,11 @@ class Problem(HasFacts):
         """
         known: dict[str, Ties | None] = self.__dict__
         if "_definition" not in known:
-            known["_definition"] = self.privacy.definition(self.inputs, self.outputs)
+            # without a definition of its own, what a notion writes is all of it
+            is_written = type(self.privacy).definition in (Notion.definition, TiedNotion.definition)
+            known["_definition"] = (
+                self.ties() if is_written else self.privacy.definition(self.inputs, self.outputs)
+            )
         return known["_definition"]
 
     def comparisons(self) -> Comparisons | None:

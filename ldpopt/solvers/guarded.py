@@ -59,22 +59,51 @@ class Guarded(Solver):
         is left. A kill at the limit is `Status.LIMIT`. If the solver crashed, or something else
         killed it, the status is `Status.FAILED`, and ``raw_status`` names the signal.
         """
+        return self._answer(program, None, time_limit, options)
+
+    def refine(
+        self,
+        program: LinearProgram,
+        outcome: Outcome,
+        *,
+        time_limit: float | None = None,
+        **options: Any,
+    ) -> Outcome:
+        """Improve a rough answer where `solve` would find one, within the same limits."""
+        return self._answer(program, outcome, time_limit, options)
+
+    def _answer(
+        self,
+        program: LinearProgram,
+        rough: Outcome | None,
+        time_limit: float | None,
+        options: dict[str, Any],
+    ) -> Outcome:
+        """Solve, or refine a rough answer, with costs near 1; the result is checked."""
         require_kind(program, LinearProgram, "solve()", "pass the program of formulate(problem)")
         time_limit = positive_seconds(time_limit)
         program, exponent = with_unit_costs(program)
+        rough = None if rough is None else in_costs(rough, -exponent)
         is_small = program.nnz <= self.solver.in_process_nonzeros
         if is_small or not self._address[0] or os.environ.get(PROCESS_VARIABLE) == "0":
-            outcome = self.solver.solve(program, time_limit=time_limit, **options)
+            outcome = _answer_of(self.solver, program, rough, time_limit, options)
         else:
-            outcome = self._solve_in_child(program, time_limit, options)
+            outcome = self._answer_in_child(program, rough, time_limit, options)
         return in_costs(check_outcome(outcome, self.solver, program), exponent)
 
-    def _solve_in_child(
-        self, program: LinearProgram, time_limit: float | None, options: dict[str, Any]
+    def _answer_in_child(
+        self,
+        program: LinearProgram,
+        rough: Outcome | None,
+        time_limit: float | None,
+        options: dict[str, Any],
     ) -> Any:
         """Solve in a child process; the raw status says if it was killed, crashed or was slow to
         start.
         """
+        if rough is not None:
+            options["warm_start"] = rough.warm_start
+            rough = replace(rough, warm_start=None)
         plain, start = self._plain_options(options)
         began = time.perf_counter()
         started = math.inf
@@ -88,7 +117,7 @@ class Guarded(Solver):
                     if time_limit is None
                     else min(time_limit, max(time_limit - started, MIN_TIME))
                 )
-                arguments = self._address, _without_names(program), limit, start, plain
+                arguments = self._address, _without_names(program), rough, limit, start, plain
                 outcome, start = child.call(_solve, *arguments, deadline=deadline)
         except EndedError as error:
             return Outcome(Status.FAILED, str(error))
@@ -143,9 +172,23 @@ def _load_solver(address: Address) -> None:
     _solver(address).load()
 
 
+def _answer_of(
+    solver: Solver,
+    program: LinearProgram,
+    rough: Outcome | None,
+    time_limit: float | None,
+    options: dict[str, Any],
+) -> Any:
+    """What the solver returns: its answer, or a rough one that it refined."""
+    if rough is None:
+        return solver.solve(program, time_limit=time_limit, **options)
+    return solver.refine(program, rough, time_limit=time_limit, **options)
+
+
 def _solve(
     address: Address,
     program: LinearProgram,
+    rough: Outcome | None,
     time_limit: float | None,
     start: Arrays,
     options: dict[str, Any],
@@ -154,9 +197,12 @@ def _solve(
     child.
     """
     solver = _solver(address)
-    if (warm_start := solver.unpack_warm_start(start)) is not None:
+    warm_start = solver.unpack_warm_start(start)
+    if rough is not None:
+        rough = replace(rough, warm_start=warm_start)
+    elif warm_start is not None:
         options["warm_start"] = warm_start
-    outcome = solver.solve(program, time_limit=time_limit, **options)
+    outcome = _answer_of(solver, program, rough, time_limit, options)
     if not isinstance(outcome, Outcome) or outcome.warm_start is None:
         return outcome, {}
     return replace(outcome, warm_start=None), solver.pack_warm_start(outcome.warm_start)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -12,8 +12,9 @@ from ldpopt.errors import SolverOptionError
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import positive_seconds, require_kind, truth
 from ldpopt.solvers.program import LinearProgram
-from ldpopt.solvers.refinement import in_floats, refine
+from ldpopt.solvers.refinement import ACCEPTED_RESIDUAL, in_floats, refine, refinement_seconds
 from ldpopt.solvers.solver import Arrays, Feature, Outcome, Solver, Status, missing
+from ldpopt.solvers.vertex import at_vertex
 
 try:
     import highspy
@@ -54,9 +55,6 @@ MAX_RESIDUAL = 1e-7  # largest violation of a row in a point that is accepted as
 WARM_ITERATIONS = 500
 # iterations allowed for refinement, in addition to one for each row and column
 EXTRA_REFINEMENT_ITERATIONS = 1000
-# Refinement may take this many seconds, or this multiple of the time of the first solve, whichever
-# is longer
-MIN_REFINEMENT_SECONDS, MAX_REFINEMENT_FACTOR = 1.0, 10.0
 # non-zeros up to which presolve takes a third of the time and removes nothing
 UNSIMPLIFIED_NONZEROS = 10_000
 # factor for right-hand sides and costs, which makes the absolute tolerances tighter by the same
@@ -92,11 +90,23 @@ class Highs(Solver):
         outcome = _first_answer(program, options, deadline, warm_start)
         if not refined:
             return outcome
-        refinement_end = time.perf_counter() + max(
-            MIN_REFINEMENT_SECONDS, MAX_REFINEMENT_FACTOR * (time.perf_counter() - began)
-        )
-        limit = Deadline(min(refinement_end, deadline.moment))
-        return _Refinement(program, outcome, options, limit, outcome.warm_start).refined()
+        most = refinement_seconds(time.perf_counter() - began, deadline.left)
+        return self.refine(program, outcome, time_limit=most, **options)
+
+    def refine(
+        self,
+        program: LinearProgram,
+        outcome: Outcome,
+        *,
+        time_limit: float | None = None,
+        **options: Any,
+    ) -> Outcome:
+        """Improve an answer of `solve`: at the vertex of its basis, then by residual programs."""
+        deadline = Deadline.after(positive_seconds(time_limit))
+        outcome, residual = at_vertex(program, outcome)
+        if residual <= ACCEPTED_RESIDUAL:
+            return outcome
+        return _Refinement(program, outcome, options, deadline, outcome.warm_start).refined()
 
     def pack_warm_start(self, warm_start: highspy.HighsBasis) -> Arrays:
         """States of columns and rows, numbered as in HiGHS."""
@@ -211,12 +221,8 @@ def _run(
         if largest_cost and scale != 1
         else 1.0
     )
-    sides = ("row_lower", "row_upper", "column_lower", "column_upper")
     with np.errstate(over="ignore"):  # HiGHS treats bounds above 1e20 as infinite
-        scaled: Any = {name: getattr(program, name) * scale for name in sides}
-    highs = replace(program, objective=program.objective * cost_scale, **scaled).to_highs(
-        named=False
-    )
+        highs = program.scaled_highs(scale, cost_scale)
     for option, value in options.items():
         _set(highs, option, value)
     if deadline.left is not None:

@@ -262,9 +262,29 @@ class LinearProgram:
         >>> highs.run().name, round(highs.getObjectiveValue(), 12)
         ('kOk', 0.8)
         """
+        highs = silent_highs()()
+        self._pass_to(highs, 1.0, 1.0)
+        if truth(named, "named"):
+            for column, name in enumerate(plain_names(self.column_names())):
+                highs.passColName(column, name)
+            for row, name in enumerate(plain_names(self.row_names())):
+                highs.passRowName(row, name)
+        return highs
+
+    def scaled_highs(self, scale: float = 1.0, cost_scale: float = 1.0) -> highspy.Highs:
+        """A silent HiGHS model without names and callbacks, all sides and bounds times ``scale``,
+        costs times ``cost_scale``.
+        """
         import highspy
 
-        highs = silent_highs()()
+        highs = highspy.Highs.__base__()  # the class that calls the library
+        self._pass_to(highs, scale, cost_scale)
+        return highs
+
+    def _pass_to(self, highs: highspy.Highs, scale: float, cost_scale: float) -> None:
+        """Give rows, columns and usual options to an empty model."""
+        import highspy
+
         rows, columns = self.shape
         highs.setOptionValue("output_flag", False)
         # Coefficients such as e**-epsilon may be small: 1e-12 is the smallest threshold that HiGHS
@@ -276,11 +296,17 @@ class LinearProgram:
             highs.changeObjectiveSense(
                 highspy.ObjSense.kMaximize if self.maximize else highspy.ObjSense.kMinimize
             ),
-            highs.addCols(columns, self.objective, self.column_lower, self.column_upper, *nothing),
+            highs.addCols(
+                columns,
+                self.objective * cost_scale,
+                self.column_lower * scale,
+                self.column_upper * scale,
+                *nothing,
+            ),
             highs.addRows(
                 rows,
-                self.row_lower,
-                self.row_upper,
+                self.row_lower * scale,
+                self.row_upper * scale,
                 self.nnz,
                 self.start[:-1],
                 self.index,
@@ -301,12 +327,6 @@ class LinearProgram:
             raise StatementError(
                 problem, code="program", do="check that its numbers are finite and below 1e20"
             )
-        if truth(named, "named"):
-            for column, name in enumerate(plain_names(self.column_names())):
-                highs.passColName(column, name)
-            for row, name in enumerate(plain_names(self.row_names())):
-                highs.passRowName(row, name)
-        return highs
 
     def to_pulp(self, *, named: bool = True) -> pulp.LpProblem:
         """Build a PuLP model with the same names (or ``x0``, ``r0``, ...); a two-sided row becomes

@@ -19,12 +19,15 @@ from ldpopt.solvers.solver import Outcome, Status
 ROUNDOFF = 1e-14
 ACCEPTED_RESIDUAL = 1e-13  # largest residual for which no other answer is tried
 ROUNDS = 3  # largest number of residual programs
+# A refinement may take this many seconds, or this multiple of the first solve, whichever is longer
+MIN_SECONDS = 1.0
+MAX_FACTOR = 10.0
 LARGEST = float(np.finfo(float).max)
 TARGET_SIZE = 2.0**8  # size to which a residual is scaled, by a factor of at most 2**40
 
 
 @dataclass
-class _Point:
+class Point:
     """Primal and dual values in extended precision, the bounds and costs relative to them, and
     their residuals.
     """
@@ -34,11 +37,13 @@ class _Point:
     cost: Any
     lower: Any
     upper: Any
+    unit: float  # of costs: the largest one
     primal: float
     dual: float
 
     @property
     def residual(self) -> float:
+        """The larger one of the two residuals."""
         return max(self.primal, self.dual)
 
 
@@ -56,6 +61,17 @@ def refine(
         candidate = _refine_one(program, other, solve)
         if candidate is not None and candidate.residual < point.residual:
             point, outcome = candidate, other
+    return as_outcome(outcome, point)
+
+
+def refinement_seconds(first: float, left: float | None) -> float:
+    """Seconds that a refinement may take, after a first solve of this length."""
+    most = max(MIN_SECONDS, MAX_FACTOR * first)
+    return most if left is None else min(most, left)
+
+
+def as_outcome(outcome: Outcome, point: Point) -> Outcome:
+    """An outcome with the values of a point."""
     x = point.x.astype(float)
     reduced = in_floats(point.cost[: len(point.x)])
     return replace(outcome, point=x, row_duals=in_floats(point.y), column_duals=reduced)
@@ -68,36 +84,41 @@ def in_floats(multipliers: Any) -> Float:
     return np.asarray(np.clip(multipliers, -LARGEST, LARGEST), float)
 
 
-def _refine_one(
-    program: LinearProgram, outcome: Outcome, solve: Callable[[LinearProgram], Outcome]
-) -> _Point | None:
-    """Add the answers of residual programs while the residual decreases; None without an optimum to
-    start from.
-    """
+def point_of(program: LinearProgram, outcome: Outcome) -> Point | None:
+    """The point of an optimal outcome with multipliers; None for other outcomes."""
     if outcome.status is not Status.OPTIMAL or outcome.point is None or outcome.row_duals is None:
         return None
     unit = float(np.abs(program.objective).max(initial=0.0)) or 1.0
-    point = _point_at(
-        program, outcome.point.astype(np.longdouble), outcome.row_duals.astype(np.longdouble), unit
-    )
+    x = outcome.point.astype(np.longdouble)
+    return point_at(program, x, outcome.row_duals.astype(np.longdouble), unit)
+
+
+def _refine_one(
+    program: LinearProgram, outcome: Outcome, solve: Callable[[LinearProgram], Outcome]
+) -> Point | None:
+    """Add the answers of residual programs while the residual decreases; None without an optimum to
+    start from.
+    """
+    if (point := point_of(program, outcome)) is None:
+        return None
     for _ in range(ROUNDS):
         if point.residual <= ROUNDOFF:
             break
         bound_scale = _enlarge(point.primal)
-        cost_scale = min(_enlarge(point.dual) / unit, 1e300)
+        cost_scale = min(_enlarge(point.dual) / point.unit, 1e300)
         step = solve(_residual_program(program, point, bound_scale, cost_scale))
         if step.status is not Status.OPTIMAL or step.point is None or step.row_duals is None:
             break
         x = step.point[: len(point.x)] / bound_scale
         y = step.row_duals / cost_scale
-        better = _point_at(program, point.x + x, point.y + y, unit)
+        better = point_at(program, point.x + x, point.y + y, point.unit)
         if better.residual >= point.residual:
             break
         point = better
     return point
 
 
-def _point_at(program: LinearProgram, x: Any, y: Any, unit: float) -> _Point:
+def point_at(program: LinearProgram, x: Any, y: Any, unit: float) -> Point:
     """Bounds and costs of columns and row slacks relative to a point, and its residuals; costs are
     in units.
     """
@@ -110,11 +131,11 @@ def _point_at(program: LinearProgram, x: Any, y: Any, unit: float) -> _Point:
     # An improving cost is an error only if a bound leaves room for a step.
     up = np.max(improving_cost, initial=0.0, where=upper > ROUNDOFF)
     down = np.max(-improving_cost, initial=0.0, where=lower < -ROUNDOFF)
-    return _Point(x, y, cost, lower, upper, primal, float(max(up, down)))
+    return Point(x, y, cost, lower, upper, unit, primal, float(max(up, down)))
 
 
 def _residual_program(
-    program: LinearProgram, point: _Point, bound_scale: float, cost_scale: float
+    program: LinearProgram, point: Point, bound_scale: float, cost_scale: float
 ) -> LinearProgram:
     """``A d - s = 0`` with scaled bounds and costs; the current multipliers are the costs of the
     slacks.

@@ -23,7 +23,7 @@ class Feature(Enum):
     """Optional abilities of a solver, each with a keyword of `Solver.solve`."""
 
     WARM_START = "warm_start: starts from an earlier outcome of the same program with fewer rows"
-    ROUGH = "refined=False: solves faster, with less accuracy"
+    ROUGH = "refined=False: solves faster, with less accuracy; `Solver.refine` improves the answer"
     GAP = "gap: stops at this relative gap of value and bound"
     OTHER_OUTPUTS = "kept: starts from an earlier outcome of a channel program with other outputs"
 
@@ -54,6 +54,19 @@ class Solver(ABC):
         SolverOptionError
             If the solver refuses an option.
         """
+
+    def refine(
+        self,
+        program: LinearProgram,
+        outcome: Outcome,
+        *,
+        time_limit: float | None = None,
+        **options: Any,
+    ) -> Outcome:
+        """Improve a rough answer of this program, by a solver with `Feature.ROUGH`; default: solve
+        again.
+        """
+        return self.solve(program, time_limit=time_limit, refined=True, **options)
 
     def load(self) -> None:
         """Run imports that take long; called in the child process."""

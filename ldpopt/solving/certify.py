@@ -67,7 +67,10 @@ def certify(solution: Solution, *, exact: bool = True, gap: float | None = None)
     require_kind(solution, Solution, "certify()", do)
     gap = None if gap is None else real_number(gap, "gap")
     exact = truth(exact, "exact")
-    certificate = prove(solution.problem, solution.mechanism, multipliers_of(solution))
+    if solution.proved is not None and solution.proved.is_of(solution):
+        certificate = solution.proved.certificate
+    else:
+        certificate = prove(solution.problem, solution.mechanism, multipliers_of(solution))
     if gap is not None and certificate.relative_gap > gap:
         raise CertificateError(
             f"the certified gap is {certificate.relative_gap:.3g}, more than the requested "

@@ -26,12 +26,19 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float, Int, require_choice, require_kind, require_memory
+from ldpopt.foundation.numbers import (
+    Float,
+    Int,
+    require_choice,
+    require_kind,
+    require_memory,
+)
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy import Ties
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers.program import Span
 from ldpopt.solving.channel_program import ChannelProgram, Structure, compress
+from ldpopt.solving.compact_arrays import KEPT_ENTRIES, compact_arrays, complete_arrays
 from ldpopt.solving.shared_averages import SharedAverages
 
 ProgramForm = Literal["compact", "pairwise", "events", "averages", "relaxation"]
@@ -269,46 +276,26 @@ def _compact(problem: Problem, form: ProgramForm) -> ChannelProgram:
     structure = Structure(
         "compact", _weighted(problem), is_gain, budget.b, budget.beta, ties.delta, ties
     )
-    capped = np.flatnonzero(ties.capped_inputs())
-    shared = np.flatnonzero(ties.tied_outputs(m))
-    size = len(capped) * len(shared)
-    axes = tuple(inputs[x] for x in capped), tuple(outputs[y] for y in shared)
+    numbers = structure.b, structure.beta, structure.delta
+    axes = inputs, outputs
+    if ties.is_complete and n * m <= KEPT_ENTRIES:
+        arrays = complete_arrays(n, m, *numbers)
+    else:
+        capped = np.flatnonzero(ties.capped_inputs())
+        shared = np.flatnonzero(ties.tied_outputs(m))
+        axes = tuple(inputs[x] for x in capped), tuple(outputs[y] for y in shared)
+        is_free = np.append(ties.allowed(m).reshape(-1), ties.tied_outputs(m))
+        arrays = compact_arrays((n, m), capped, shared, is_free, *numbers)
     weighted = structure.weighted
-    return _without_zeros(
-        ChannelProgram(
-            np.concatenate([weighted.reshape(-1), structure.b * weighted.sum(axis=0)]),
-            structure.maximize,
-            *_compact_matrix((n, m), structure, capped, shared),
-            np.concatenate([np.ones(n), np.full(size, -np.inf)]),
-            np.concatenate([np.ones(n), np.full(size, structure.delta)]),
-            np.zeros(n * m + m),
-            np.where(np.append(ties.allowed(m).reshape(-1), ties.tied_outputs(m)), np.inf, 0.0),
-            (Span("row_sum", 0, n, (inputs,)), Span("privacy", n, n + size, axes)),
-            (Span("Q", 0, n * m, (inputs, outputs)), Span("M", n * m, n * m + m, (outputs,))),
-            structure,
-        )
+    size = len(axes[0]) * len(axes[1])
+    return ChannelProgram(
+        np.concatenate([weighted.reshape(-1), structure.b * weighted.sum(axis=0)]),
+        structure.maximize,
+        *arrays,
+        (Span("row_sum", 0, n, (inputs,)), Span("privacy", n, n + size, axes)),
+        (Span("Q", 0, n * m, (inputs, outputs)), Span("M", n * m, n * m + m, (outputs,))),
+        structure,
     )
-
-
-def _compact_matrix(
-    shape: tuple[int, int], structure: Structure, capped: Int, shared: Int
-) -> tuple[Int, Int, Float]:
-    """Starts, columns and coefficients of the rows: ``sum_y (Q[x, y] + b M[y]) = 1`` for every
-    input, then ``Q[x, y] - beta M[y] <= delta`` for capped inputs and shared outputs.
-    """
-    n, m = shape
-    q = np.arange(n * m).reshape(n, m)
-    floors = n * m + np.arange(m)
-    size = len(capped) * len(shared)
-    index = np.empty(2 * (n * m + size), np.int64)
-    value = np.empty(2 * (n * m + size))
-    columns = q, floors, q[capped[:, None], shared], floors[shared]
-    for array, parts in ((index, columns), (value, (1.0, structure.b, 1.0, -structure.beta))):
-        sums = array[: 2 * n * m].reshape(n, 2, m)
-        caps = array[2 * n * m :].reshape(len(capped), len(shared), 2)
-        sums[:, 0], sums[:, 1], caps[:, :, 0], caps[:, :, 1] = parts
-    start = np.concatenate([np.arange(n) * 2 * m, n * 2 * m + np.arange(size + 1) * 2])
-    return start, index, value
 
 
 def row_sums(problem: Problem) -> ChannelProgram:
@@ -521,16 +508,4 @@ def _append(
         row_lower=np.concatenate([program.row_lower, lower]),
         row_upper=np.concatenate([program.row_upper, upper]),
         rows=(*program.rows, Span(name, first, first + len(lower), axes, block)),
-    )
-
-
-def _without_zeros(program: ChannelProgram) -> ChannelProgram:
-    """Drop coefficients that are exactly 0 (``beta`` at epsilon = 0, ``b`` beyond epsilon =
-    745).
-    """
-    if (keep := program.value != 0).all():
-        return program
-    kept = np.concatenate([[0], np.cumsum(keep)])
-    return replace(
-        program, start=kept[program.start], index=program.index[keep], value=program.value[keep]
     )

@@ -1,8 +1,8 @@
 """The gap of a repaired channel: an answer is called optimal only if its own multipliers prove a
 small gap.
 
-The gap is that of the certificate, in integers; up to `POLISHED_GAP`, where only this matters, by a
-looser bound.
+The gap is that of the certificate, which `certify` returns. The first answer of a solver is taken
+as it is if it proves a small gap, and is refined only if it does not.
 
 A small problem with a gap is solved again (`polish`), as often happens for worst cases: rounding
 and repair cost each input a little, and a worst case has the value of the input that lost most.
@@ -16,12 +16,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ldpopt.certificate.program_bound import bound_of
-from ldpopt.certificate.program_certificate import achieved_by, relative_gap
-from ldpopt.certificate.program_digits import ProgramDigits
+from ldpopt.certificate.program_certificate import prove
 from ldpopt.errors import CertificateError, NotRepresentableError
 from ldpopt.foundation.deadline import OutOfTimeError
-from ldpopt.mechanism.repair import repair
+from ldpopt.mechanism.repair import repair_read
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Status
 from ldpopt.solvers.program import LinearProgram
@@ -29,7 +27,11 @@ from ldpopt.solving.certify import read_multipliers
 from ldpopt.solving.formulation import worst_case_utility
 from ldpopt.solving.log import LOG
 from ldpopt.solving.methods.method import Method, RawSolution, Task, optimal_point, solver_named
+from ldpopt.solving.solution import Proved
 
+# Relative gap up to which the first answer of a solver is not refined: its own value and bound
+# differ from those of a refined one by no more
+REFINED_GAP = 1e-12
 POLISHED_GAP = 3e-10  # relative gap after the repair up to which nothing more is tried
 SMALL_OPTIMAL_GAP = 1e-9  # largest relative gap of a small problem's answer that is called optimal
 # largest number of non-zeros of a program, with all its pairs, that is solved again
@@ -42,15 +44,28 @@ REPAIR_SHARE = 2.0
 OPTIMAL_GAP = 1e-6
 
 
-def repair_and_measure(raw: RawSolution, problem: Problem) -> RawSolution:
-    """Repair an answer's channel, and compute the gap that its multipliers prove for the repaired
-    channel.
+def repair_and_measure(raw: RawSolution, problem: Problem, goal: float = 0.0) -> RawSolution:
+    """Repair an answer's channel, and prove the gap of the repaired channel; a rough answer with a
+    gap above the goal and `REFINED_GAP` is refined.
     """
-    if raw.channel is None:
+    raw = _measured(raw, problem)
+    is_closed = raw.gap is not None and raw.gap <= max(REFINED_GAP, goal)
+    if raw.refine is None or raw.outcome.status is not Status.OPTIMAL or is_closed:
         return raw
-    labels = {"inputs": problem.inputs, "outputs": problem.outputs}
-    raw = replace(raw, repaired=repair(raw.channel, problem.privacy, **labels, ties=problem.ties()))
-    return replace(raw, gap=_certified_gap(raw, problem))
+    refined = _measured(raw.refine(), problem)
+    LOG.info("gap %s of the first answer, %s after its refinement", raw.gap, refined.gap)
+    return better(refined, raw)
+
+
+def better(raw: RawSolution, best: RawSolution | None) -> RawSolution:
+    """Of two answers, the one with a channel and the smaller gap; else the later one."""
+    if best is None or best.channel is None:
+        return raw
+    if raw.channel is None or (
+        best.gap is not None and best.gap < (np.inf if raw.gap is None else raw.gap)
+    ):
+        return best
+    return raw
 
 
 def check_gap(raw: RawSolution, largest: float) -> RawSolution:
@@ -61,29 +76,25 @@ def check_gap(raw: RawSolution, largest: float) -> RawSolution:
     return replace(raw, outcome=replace(raw.outcome, status=Status.FAILED, raw_status=message))
 
 
-def _certified_gap(raw: RawSolution, problem: Problem) -> float | None:
-    """The relative gap of the certificate; None without multipliers that prove a bound."""
+def _measured(raw: RawSolution, problem: Problem) -> RawSolution:
+    """An answer with its repaired channel, and the certificate that its multipliers prove; its gap
+    stays unknown without multipliers that prove a bound.
+    """
+    if raw.channel is None:
+        return raw
+    alphabets = problem.inputs, problem.outputs
+    fixed = repair_read(raw.channel, *alphabets, problem.privacy, problem.ties())
     duals, point = raw.outcome.row_duals, raw.outcome.point
-    if (
-        raw.repaired is None
-        or duals is None
-        or point is None
-        or (len(duals), len(point)) != raw.program.shape
-    ):
-        return None  # also if the multipliers are those of another program
+    if duals is None or point is None or (len(duals), len(point)) != raw.program.shape:
+        # also if the multipliers are those of another program
+        return replace(raw, repaired=fixed, gap=None)
     multipliers = raw.multipliers or read_multipliers(problem, raw.program, duals)
-    digits = ProgramDigits.of(problem)
-    achieved = achieved_by(digits, raw.repaired.mechanism)
-    gap = np.inf
-    for coarse in (True, False) if raw.program.is_plain_compact else (False,):
-        try:
-            best = bound_of(digits, multipliers, coarse=coarse)
-        except CertificateError:
-            return None
-        distance = best - achieved if problem.utility.sense == "gain" else achieved - best
-        if (gap := relative_gap(digits, multipliers, best, distance)) <= POLISHED_GAP:
-            break
-    return gap
+    try:
+        proof = prove(problem, fixed.mechanism, multipliers, fixed.audit)
+    except CertificateError:
+        return replace(raw, repaired=fixed, gap=None)
+    proved = Proved(proof, raw.program, duals)
+    return replace(raw, repaired=fixed, gap=proof.relative_gap, proved=proved)
 
 
 def polish(raw: RawSolution, task: Task, methods: tuple[Method, ...]) -> RawSolution:

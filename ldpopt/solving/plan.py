@@ -102,7 +102,9 @@ def plan(
     if form == "sifted":
         return Steps([Step(OutputSifting(), 'form="sifted" was requested')])
     allowed = [
-        replace(candidate, program_form=form) if isinstance(candidate, Direct) else candidate
+        replace(candidate, program_form=form)
+        if form is not None and isinstance(candidate, Direct)
+        else candidate
         for candidate in METHODS
     ]
     # Ranks take less time than suiting.

@@ -23,6 +23,25 @@ if TYPE_CHECKING:
     from ldpopt.certificate.program_bound import Multipliers
 
 
+@dataclass(frozen=True, eq=False)
+class Proved:
+    """A certificate, and the numbers of the solver from which its multipliers were read."""
+
+    certificate: Certificate
+    program: ChannelProgram
+    row_duals: Float
+
+    def is_of(self, solution: Solution) -> bool:
+        """Whether it is about the mechanism and the multipliers that a solution has now."""
+        proof, outcome = self.certificate, solution.outcome
+        if proof.problem is not solution.problem or proof.mechanism is not solution.mechanism:
+            return False
+        if solution.multipliers is not None:
+            return proof.multipliers is solution.multipliers
+        is_same = outcome is not None and outcome.row_duals is self.row_duals
+        return is_same and solution.program is self.program
+
+
 @dataclass(frozen=True)
 class Solution(HasFacts):
     """The answer to a problem.
@@ -58,6 +77,8 @@ class Solution(HasFacts):
     multipliers : Multipliers or None
         For graphs and metrics with more than 9 million entries: numbers that prove the bound,
         because the privacy rows are not written out in `program`, and there are no reduced costs.
+    proved : Proved or None
+        The certificate that was proved while solving; `certify` returns it.
     """
 
     problem: Problem
@@ -74,6 +95,7 @@ class Solution(HasFacts):
     conflict: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
     multipliers: Multipliers | None = field(default=None, repr=False)
+    proved: Proved | None = field(default=None, repr=False)
 
     @property
     def mechanism(self) -> Mechanism:

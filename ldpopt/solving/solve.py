@@ -1,8 +1,8 @@
 """solve(problem): run the plan, repair the channel, and audit it."""
 
+import logging
 import time
 from dataclasses import replace
-from math import inf
 from typing import Any
 
 from ldpopt.certificate.program_bound import bound
@@ -16,7 +16,13 @@ from ldpopt.solvers import Solver, Status, find
 from ldpopt.solving.certify import read_multipliers
 from ldpopt.solving.channel_program import program_blocks
 from ldpopt.solving.formulation import formulate, relaxed_form
-from ldpopt.solving.gap_check import OPTIMAL_GAP, check_gap, polish, repair_and_measure
+from ldpopt.solving.gap_check import (
+    OPTIMAL_GAP,
+    better,
+    check_gap,
+    polish,
+    repair_and_measure,
+)
 from ldpopt.solving.limits import LIMITS, Limits
 from ldpopt.solving.log import LOG, Step, log_to_stderr
 from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task
@@ -128,7 +134,9 @@ def solve(
         else:
             solution = _finished(raw, notes, task, solver)
         solution = replace(solution, runtime=time.perf_counter() - began)
-        LOG.info("%s: value %.12g, %.3g s", solution.status.value, solution.value, solution.runtime)
+        if LOG.isEnabledFor(logging.INFO):
+            seconds = solution.runtime
+            LOG.info("%s: value %.12g, %.3g s", solution.status.value, solution.value, seconds)
     return solution
 
 
@@ -185,10 +193,10 @@ def run_plan(steps: tuple[Step[Method], ...], task: Task) -> tuple[RawSolution, 
         if raw.outcome.status in FINAL or is_stopped or step is steps[-1]:
             break
         _note(notes, f"{step.method} ended with {raw.outcome.raw_status!r}")
-        best = _better(raw, best)
+        best = better(raw, best)
     if raw.rounds:
         notes.append(f"{raw.rounds} round{'s' * (raw.rounds > 1)} of {last}")
-    return _failed_as_limit(raw if raw.outcome.status in FINAL else _better(raw, best)), notes
+    return _failed_as_limit(raw if raw.outcome.status in FINAL else better(raw, best)), notes
 
 
 def _note(notes: list[str], text: str) -> None:
@@ -222,18 +230,8 @@ def _checked(raw: RawSolution, task: Task) -> RawSolution:
     if raw.outcome.status is Status.UNBOUNDED:
         message = f"{raw.outcome.raw_status}, which is wrong: a channel's entries are at most 1"
         return replace(raw, outcome=replace(raw.outcome, status=Status.FAILED, raw_status=message))
-    return check_gap(repair_and_measure(raw, task.problem), max(OPTIMAL_GAP, task.gap or 0.0))
-
-
-def _better(raw: RawSolution, best: RawSolution | None) -> RawSolution:
-    """Of two unfinished answers, the one with a channel and the smaller gap; else the later one."""
-    if best is None or best.channel is None:
-        return raw
-    if raw.channel is None or (
-        best.gap is not None and best.gap < (inf if raw.gap is None else raw.gap)
-    ):
-        return best
-    return raw
+    goal = task.gap or 0.0
+    return check_gap(repair_and_measure(raw, task.problem, goal), max(OPTIMAL_GAP, goal))
 
 
 def _failed_as_limit(raw: RawSolution) -> RawSolution:
@@ -264,6 +262,7 @@ def _solution(problem: Problem, raw: RawSolution, steps: tuple[str, ...]) -> Sol
         outcome,
         steps=steps,
         multipliers=raw.multipliers,
+        proved=raw.proved,
     )
 
 

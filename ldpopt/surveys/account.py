@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ldpopt.accounting.curve import PrivacyCurve, compose
 from ldpopt.accounting.privacy_loss import OneOf
 from ldpopt.accounting.shuffling import shuffled
@@ -17,13 +19,24 @@ def account_of(survey: Questionnaire, waves: int = 1, people: int | None = None)
     laws = [question.randomizer for question in survey.asked.values()]
     if people is not None:
         _require_shuffled(survey)
-        return compose([(shuffled(law, people), waves) for law in laws])
+        # questions with the same probabilities have the same bounds, which take the time
+        curves: dict[bytes, PrivacyCurve] = {}
+        for law in laws:
+            if (key := _key(law)) not in curves:
+                curves[key] = shuffled(law, people)
+        return compose([(curves[_key(law)], waves) for law in laws])
     sources = [source for law in laws for source, _ in compose([law]).sources]
     if survey.one_question is not None:
         has_fakes = survey.one_question.fake_data
         sent = len(sources) if has_fakes else 1
         sources = [OneOf(tuple(sources), is_attained=not has_fakes, reports=sent)]
     return compose([(source, waves) for source in sources])
+
+
+def _key(law: Any) -> bytes:
+    """The probabilities of the reports of a mechanism, with their shape."""
+    counts = law.counts
+    return repr(counts.shape).encode() + counts.tobytes()
 
 
 def _require_shuffled(survey: Questionnaire) -> None:

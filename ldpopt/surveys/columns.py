@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.designing.design import design
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget, log_enclosure
 from ldpopt.foundation.labels import nearest
@@ -146,6 +145,8 @@ def solved_column(
         return TreeQuestion.of(parts, tree_source(parts, epsilon, priors, tables), tables)
     if not isinstance(question.source, Workload):
         return question
+    from ldpopt.designing.design import design
+
     assert epsilon is not None
     workload = question.source
     if isinstance(question, TicksQuestion):

@@ -14,6 +14,7 @@ from ldpopt.estimation.answered import ANSWERED, RatioBand
 from ldpopt.estimation.band import ProjectedBand, ScoreBand
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.intervals import norm_sub
+from ldpopt.estimation.liars import liars_in_words, plain_band, projected, require_no_liars
 from ldpopt.estimation.significance import Significance, homogeneity, p_values
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
@@ -92,6 +93,7 @@ class SurveyDifferences(Mapping[tuple[Hashable, Hashable], Mapping[str, Estimate
                         | {"difference": float(estimate.values[place])}
                         | {"std_error": float(estimate.std_error[place])}
                         | {"low": low, "high": high, "p": p}
+                        | ({"liars": estimate.liars} if estimate.liars else {})
                     )
                     # both answers of a yes/no question are one test
                     chances.append((name, first, second) if is_pair else (name, place, len(rows)))
@@ -100,6 +102,12 @@ class SurveyDifferences(Mapping[tuple[Hashable, Hashable], Mapping[str, Estimate
             adjusted = dict(zip(by_test, holm(list(by_test.values())), strict=True))
             rows = [row | {"holm": adjusted[key]} for key, row in zip(chances, rows, strict=True)]
         return rows
+
+    @property
+    def liars(self) -> float:
+        """Share of liars in each of both for which the intervals are widened; 0 if they are not."""
+        shares = (each.liars for pair in self.pairs.values() for each in pair.values())
+        return max(shares, default=0.0)
 
     def to_frame(self) -> optional.pandas.DataFrame:
         """Return a long table with a row for each pair, question and answer."""
@@ -126,6 +134,9 @@ class SurveyDifferences(Mapping[tuple[Hashable, Hashable], Mapping[str, Estimate
         notes = ["p: probability of a difference as large if there is none"]
         if has_holm:
             notes = [f"{notes[0]}; Holm's is right for all rows together"]
+        if self.liars:
+            notes[0] += "; it takes all reports as true"
+            notes += liars_in_words(self.liars, has_groups=True)
         confidence = next(
             (e.confidence for each in self.pairs.values() for e in each.values()), 0.95
         )
@@ -203,6 +214,7 @@ def independence_of_groups(estimates: SurveyEstimate, question: str) -> Signific
             code="question",
             do=nearest(question, list(estimates)),
         )
+    require_no_liars(estimates[question], "a test of groups")
     bands: list[Any] = [each[question].bounds for each in groups.values() if question in each]
     # of shares among those who answered, the numbers of all people with the missing answer
     bands = [band.of_all if isinstance(band, RatioBand) else band for band in bands]
@@ -301,7 +313,7 @@ def consistent(estimates: SurveyEstimate) -> SurveyEstimate:
 
 def _size(estimate: Estimate) -> float:
     """Sum of the weights of the people of an estimate."""
-    band = estimate.bounds
+    band = plain_band(estimate.bounds)
     band = band.unbiased if isinstance(band, ProjectedBand) else band
     return float(band.counts.total) if isinstance(band, ScoreBand) else float(estimate.n_reports)
 
@@ -313,7 +325,7 @@ def _moved(estimate: Estimate, values: Float) -> Estimate:
         values=values,
         method=f"{estimate.method}, consistent",
         interval=np.clip(estimate.interval, 0.0, 1.0),
-        band=ProjectedBand(values, estimate.bounds),
+        band=projected(values, estimate.bounds),
     )
 
 

@@ -15,6 +15,7 @@ from ldpopt.estimation.answered import ANSWERED, among_answered
 from ldpopt.estimation.counts import Counts, MechanismSource, source_of
 from ldpopt.estimation.estimate import NO_ERROR, Estimate, cost_of_weights
 from ldpopt.estimation.inversion import estimate_frequencies
+from ldpopt.estimation.liars import liars_in_words, read_liars, stated
 from ldpopt.estimation.options import Reading
 from ldpopt.estimation.report_model import ReportModel
 from ldpopt.estimation.reports import ALL
@@ -43,6 +44,7 @@ from ldpopt.surveys.shared import SharedQuestion
 
 FEW = 100  # number of reports below which a table says that a group is small
 LABELS = ("group", "question", "answer")  # columns of a table of estimates that are no numbers
+LARGEST_SHARE = 1 - 2.0**-53  # of liars among the reports of one question
 MAX_PAIRS = 1 << 22  # largest number of entries of the channel of two reports
 
 
@@ -115,6 +117,7 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         number of reports.
         """
         has_nearest = any(estimate.nearest_shares is not None for estimate in self.values())
+        wider = {"liars": self.liars} if self.liars else {}
         entries = []
         for group, estimates in self._tables.items():
             for name, estimate in estimates.items():
@@ -126,10 +129,18 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
                     columns["norm_sub"] = estimate.nearest_shares or nothing
                 place = ({} if self.by is None else {"group": group}) | {"question": name}
                 entries += [
-                    place | dict(zip(columns, row, strict=True)) | {"n_reports": estimate.n_reports}
+                    place
+                    | dict(zip(columns, row, strict=True))
+                    | wider
+                    | {"n_reports": estimate.n_reports}
                     for row in zip(*columns.values(), strict=True)
                 ]
         return entries
+
+    @property
+    def liars(self) -> float:
+        """Share of liars for which the intervals are widened; 0 if they are not."""
+        return max((each.liars for each in self.questions.values()), default=0.0)
 
     @property
     def _tables(self) -> dict[Any, dict[str, Estimate]]:
@@ -144,7 +155,7 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         """What a reader of the table has to know: shares among those who answered, groups with few
         reports, what unequal weights cost.
         """
-        notes = []
+        notes = liars_in_words(self.liars, has_groups=self.by is not None)
         notes += _notes_on_behaviors(self)
         answered = list(self.answered)
         if answered:
@@ -278,6 +289,8 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         confidence = next(iter(self.questions.values())).confidence
         entries = self.entries()
         names = {"group": label(self.by), "n_reports": "reports"}
+        for entry in entries:
+            entry.pop("liars", None)  # a note says it
         rows = [
             [label(cell) if key in LABELS else cell for key, cell in entry.items()]
             for entry in entries
@@ -373,11 +386,13 @@ def estimate_survey(
     for name in survey.questions:
         by_group = counts[survey.column_of(name)]
         total: Any = sum(by_group.values())
-        of_all[name] = estimate_question(survey, name, total, reading, followers)
+        times = _times_drawn(survey, counts, by_group)
+        of_all[name] = estimate_question(survey, name, total, reading, followers, times)
         for group in groups:
             if group in by_group and by_group[group].total > 0:
+                times = _times_drawn(survey, counts, by_group, group)
                 groups[group][name] = estimate_question(
-                    survey, name, by_group[group], in_group, followers
+                    survey, name, by_group[group], in_group, followers, times
                 )
     ordered = {group: groups[group] for group in in_order(groups)}
     edges = {
@@ -389,6 +404,22 @@ def estimate_survey(
     sums: Any = {column: sum(by_group.values()) for column, by_group in counts.items()}
     twice = tuple(asked_twice(survey, of_all, sources, sums))
     return SurveyEstimate(of_all, by, ordered, survey.title, edges, behaviors, twice)
+
+
+def _times_drawn(
+    survey: Questionnaire, counts: Mapping[str, Any], of_column: Mapping[Any, Counts], *group: Any
+) -> float:
+    """How many times their share of all people, or of those of a group, liars can have among the
+    reports of one column: they choose which question is drawn.
+    """
+    if survey.times_drawn == 1:
+        return 1.0
+    chosen = group or tuple({each for by_group in counts.values() for each in by_group})
+    every = [
+        by_group[each].total for by_group in counts.values() for each in chosen if each in by_group
+    ]
+    own = sum(of_column[each].total for each in chosen if each in of_column)
+    return float(sum(every) / own) if own > 0 else survey.times_drawn
 
 
 def numbers_of(survey: Questionnaire, name: str) -> Any:
@@ -409,10 +440,15 @@ def estimate_question(
     counts: Counts,
     reading: Reading,
     followers: bool = False,
+    times: float | None = None,
 ) -> Estimate:
     """Estimate one question, and of one with an answer for missing ones the shares among those who
     answered; with behaviors those of all people, or of those who follow the rule.
+
+    Liars have ``times`` their share of all people among the reports; default: as is expected.
     """
+    times = survey.times_drawn if times is None else times
+    reading, of_all_people = among_drawn(reading, times), reading
     source = numbers_of(survey, name)
     if isinstance(source, YesNoPatterns):
         require_kind(counts, Counts, "estimate_question()", "pass what survey.count returned")
@@ -427,10 +463,18 @@ def estimate_question(
     with of_question(name):
         estimates: Estimate = estimate(counts, **vars(reading))
     excluded = survey.questions[name].excluded_places(estimates.labels or ())
-    if not excluded or estimates.method == ANSWERED:
-        return estimates
-    source = source.at(counts) if isinstance(source, ReportModel) else source
-    return among_answered(estimates, source, counts, excluded, simultaneous=reading.simultaneous)
+    if excluded and estimates.method != ANSWERED:
+        source = source.at(counts) if isinstance(source, ReportModel) else source
+        estimates = among_answered(
+            estimates, source, counts, excluded, simultaneous=reading.simultaneous
+        )
+    return stated(estimates, of_all_people.liars)
+
+
+def among_drawn(reading: Reading, times: float) -> Reading:
+    """The same for reports among which liars have so many times their share; not all are lies."""
+    share = read_liars(reading.liars) * times
+    return replace(reading, liars=min(share, LARGEST_SHARE))
 
 
 def _require_nobody_missing(survey: Questionnaire, name: str) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 from ldpopt.certificate.design_certificate import certificate_from_dict, is_design
 from ldpopt.certificate.documents import digest_of, flaws_of
-from ldpopt.designing.design import AnyDesign, load_design
 from ldpopt.designing.record import Design, FormulaDesign, ProvedDesign
+from ldpopt.designing.saved import AnyDesign, load_design
 from ldpopt.errors import ModelFileError
 from ldpopt.estimation.report_model import ReportModel
 from ldpopt.estimation.sample import Sample

@@ -17,7 +17,6 @@ import numpy as np
 
 from ldpopt.certificate.design_certificate import DesignCertificate, certificate_from_dict
 from ldpopt.certificate.yes_no_certificate import FORMAT, YesNoCertificate
-from ldpopt.designing.design import design
 from ldpopt.designing.record import Design
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
@@ -64,6 +63,8 @@ def joint_source(
     questions: Mapping[str, Question], epsilon: Budget, pairs: Sequence[tuple[str, str]] = ()
 ) -> YesNoPatterns | Design:
     """Return what draws the best joint report of questions, whose sources are workloads."""
+    from ldpopt.designing.design import design
+
     if is_yes_no(questions) and not pairs:
         answers = {name: question.inputs for name, question in questions.items()}
         return YesNoPatterns(answers, YesNoCertificate.of(len(answers), Budget.positive(epsilon)))

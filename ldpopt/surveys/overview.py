@@ -7,13 +7,14 @@ from typing import Any
 from ldpopt.foundation.display import Facts, Part, Table, label
 from ldpopt.foundation.labels import plain_label, text_of
 from ldpopt.mechanism.files import finite_or_none
+from ldpopt.surveys.influence import most_people
 from ldpopt.surveys.models import ModelQuestion
 from ldpopt.surveys.questionnaire import Questionnaire
 
 
 def entries_of(survey: Questionnaire) -> list[dict[str, Any]]:
-    """The number of answers, audited budget, treatment of missing answers, gap and digest of each
-    question.
+    """The number of answers, audited budget, treatment of missing answers, gap, influence of a
+    report in people and digest of each question.
     """
     entries = []
     for name, asked in survey.questions.items():
@@ -26,6 +27,7 @@ def entries_of(survey: Questionnaire) -> list[dict[str, Any]]:
             "epsilon": survey.budgets[name],
             "missing": "answer" if has_answer else asked.missing.removesuffix("_out"),
             "relative_gap": None if proof is None else proof.relative_gap,
+            "influence": most_people(survey, name),
             "digest": survey.asked[column].randomizer.digest,
         }
         entries.append(entry)
@@ -35,7 +37,7 @@ def entries_of(survey: Questionnaire) -> list[dict[str, Any]]:
 def table_of(entries: Sequence[dict[str, Any]]) -> Table:
     """The entries as a table, without the digests."""
     rows = [[label(entry["question"]), *list(entry.values())[1:-1]] for entry in entries]
-    headings = ["question", "answers", "true epsilon", "missing", "relative gap"]
+    headings = ["question", "answers", "true epsilon", "missing", "relative gap", "influence"]
     return Table(headings, rows, words=["missing"], digits=5)
 
 

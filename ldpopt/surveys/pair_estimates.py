@@ -15,6 +15,7 @@ from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.identified import Dependence
 from ldpopt.estimation.inversion import estimate_frequencies
+from ldpopt.estimation.liars import stated
 from ldpopt.estimation.linear import left_inverse
 from ldpopt.estimation.options import Reading
 from ldpopt.estimation.sample import Sample
@@ -26,7 +27,7 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.files import require_drawn_by
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.surveys.count import counts_by_group, counts_of_all
-from ldpopt.surveys.estimates import numbers_of, of_question
+from ldpopt.surveys.estimates import among_drawn, numbers_of, of_question
 from ldpopt.surveys.joint import JOINT
 from ldpopt.surveys.models import require_no_model
 from ldpopt.surveys.numbers import require_not_rounded
@@ -60,7 +61,9 @@ def estimate_pair(
             numbers = numbers.among_fakes(survey.randomizers[column], survey.one_question.count)
         columns = {column: survey.columns[column]}
         counts = counts_of_all(survey, columns, table, weights, survey.sample)[column]
-        return _of_possible(numbers, numbers.estimate(counts, **vars(reading)))
+        drawn = among_drawn(reading, survey.times_drawn)
+        estimate = stated(numbers.estimate(counts, **vars(drawn)), reading.liars)
+        return _of_possible(numbers, estimate)
     pairs, counts = _pairs_of_reports(survey, table, (name, other), weights, survey.sample)
     if not {survey.column_of(each) for each in names} & survey.trees.keys():
         return estimate_frequencies(pairs, counts, **vars(reading))

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ldpopt.certificate.yes_no_certificate import YesNoCertificate
-from ldpopt.designing.design import design
 from ldpopt.designing.record import Design
 from ldpopt.errors import LdpoptError, LimitReachedError, StatementError
 from ldpopt.estimation.band import ScoreBand
@@ -176,6 +175,8 @@ def _shows_table(
     joint: JointQuestion, name: str, other: str, people: float, epsilon: float, seconds: float
 ) -> bool:
     """Whether joint reports at another budget show the table."""
+    from ldpopt.designing.design import design
+
     questions = joint.questions
     if isinstance(joint.source, YesNoPatterns):
         pairs = {each: question.inputs for each, question in questions.items()}

@@ -23,7 +23,6 @@ from ldpopt.privacy.plain import MisstatedError
 from ldpopt.problem.modelfile.page import dotted
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.workload import Workload
-from ldpopt.solving.solve import solve
 from ldpopt.surveys.columns import Pairs, columns_of, read_pairs, with_trees
 from ldpopt.surveys.fields import read_fields
 from ldpopt.surveys.form_words import FormWords
@@ -238,6 +237,15 @@ class Questionnaire:
             if isinstance(question, TreeQuestion)
         }
 
+    @property
+    def times_drawn(self) -> float:
+        """How many times their share of all people liars can have among the reports of one
+        question: they choose which one is drawn, unless all people have a report in every column.
+        """
+        if self.one_question is None or self.has_all_reports:
+            return 1.0
+        return float(self.one_question.count)
+
     @cached_property
     def epsilon(self) -> float:
         """Audited budget of a person in nats: the sum over the reports, or the largest if one
@@ -387,7 +395,11 @@ def _read_question(name: Any, stated: Any) -> Question:
         return question_of(stated)
     if isinstance(stated, (Workload, list, tuple, range)):
         return Question(stated)
-    source = solve(stated) if isinstance(stated, Problem) else stated
+    source = stated
+    if isinstance(stated, Problem):
+        from ldpopt.solving.solve import solve
+
+        source = solve(stated)
     if not isinstance(source, DESIGNS) and not isinstance(source, Mechanism):
         source = getattr(source, "mechanism", None)
     if source is None:

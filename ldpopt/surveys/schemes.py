@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.designing.design import design
 from ldpopt.errors import StatementError
 from ldpopt.estimation.planning import precision
 from ldpopt.foundation.budget import Budget
@@ -193,11 +192,11 @@ def _stated(asked: int | Sequence[Hashable] | Workload | Question) -> Question:
 
 def _source(asked: int | Sequence[Hashable] | Workload, epsilon: float | Budget) -> Any:
     """The best protocol for the frequencies of labels, or the best design for a workload."""
-    return (
-        design(asked, PureLDP(epsilon))
-        if isinstance(asked, Workload)
-        else SubsetSelection(asked, epsilon)
-    )
+    if not isinstance(asked, Workload):
+        return SubsetSelection(asked, epsilon)
+    from ldpopt.designing.design import design
+
+    return design(asked, PureLDP(epsilon))
 
 
 def _variance_among_fakes(protocol: SubsetSelection, frequencies: Float, count: int) -> float:

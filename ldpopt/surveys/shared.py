@@ -21,6 +21,7 @@ from ldpopt.estimation.counts import Counts, ListedSource
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.intervals import interval_quantile
+from ldpopt.estimation.liars import read_liars, widened
 from ldpopt.estimation.linear import is_partition
 from ldpopt.estimation.planning import Precision, ratio_variances
 from ldpopt.foundation.labels import nearest, text_of
@@ -304,11 +305,13 @@ class JointNumbers(ListedSource):
         *,
         simultaneous: bool = False,
         check_fit: bool = True,
+        liars: float = 0.0,
     ) -> Estimate:
         """Estimate the numbers from reports or `Counts`, without bias."""
+        liars = read_liars(liars)
         counts = self.count(reports).require_some()
         fit = checked_fit(self, counts, check_fit)
-        return Estimate.of_band(
+        estimate = Estimate.of_band(
             self.band(counts, is_exact=simultaneous and len(self.names) > 1),
             counts,
             confidence,
@@ -318,6 +321,7 @@ class JointNumbers(ListedSource):
             fit=fit,
             is_distribution=is_partition(self.wanted),
         )
+        return widened(estimate, liars, lambda: self.reach)
 
     def band(self, counts: Counts, **fields: Any) -> ScoreBand:
         """The band of the numbers that some counts give."""

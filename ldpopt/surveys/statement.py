@@ -10,7 +10,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ldpopt.designing.design import AnyDesign, design
+from ldpopt.designing.design import design
+from ldpopt.designing.saved import AnyDesign
 from ldpopt.errors import StatementError
 from ldpopt.estimation.report_model import ReportModel
 from ldpopt.estimation.sample import Sample

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from ldpopt.accounting.curve import PrivacyCurve
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
+from ldpopt.estimation.liars import read_liars
 from ldpopt.estimation.options import Reading
-from ldpopt.estimation.planning import Precision
-from ldpopt.estimation.regression.problem import Kind
-from ldpopt.estimation.regression.result import Regression
 from ldpopt.estimation.sample import Sample
 from ldpopt.estimation.significance import Significance
 from ldpopt.foundation.display import Described, Facts
 from ldpopt.foundation.files import FilePath
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.sampling import Random
-from ldpopt.surveys.account import account_of
 from ldpopt.surveys.count import Columns, counts_by_group, counts_of_all
 from ldpopt.surveys.estimates import (
     SurveyEstimate,
@@ -26,14 +22,14 @@ from ldpopt.surveys.estimates import (
     estimate_survey,
 )
 from ldpopt.surveys.files import read_survey_file, write_survey_file
-from ldpopt.surveys.form import form_of, require_form_of
-from ldpopt.surveys.overview import facts_of
-from ldpopt.surveys.pair_estimates import estimate_pair, independence_of
-from ldpopt.surveys.precision import precision_of
 from ldpopt.surveys.questionnaire import Questionnaire
-from ldpopt.surveys.randomize import randomize_file, randomize_frame
-from ldpopt.surveys.regressions import regress_survey
-from ldpopt.surveys.values import values_of_survey
+
+if TYPE_CHECKING:
+    from ldpopt.accounting.curve import PrivacyCurve
+    from ldpopt.estimation.influence import Influence
+    from ldpopt.estimation.planning import Precision
+    from ldpopt.estimation.regression.problem import Kind
+    from ldpopt.estimation.regression.result import Regression
 
 
 class Survey(Questionnaire, Described):
@@ -186,6 +182,8 @@ class Survey(Questionnaire, Described):
         >>> form["odds"], form["columns"]["smokes"]["masses"][0]
         ('3', [6755399441055744, 2251799813685248])
         """
+        from ldpopt.surveys.form import form_of
+
         return form_of(self, wave)
 
     def __repr__(self) -> str:
@@ -194,6 +192,8 @@ class Survey(Questionnaire, Described):
 
     def facts(self) -> Facts:
         """Answers, audited budget and treatment of missing answers of each question."""
+        from ldpopt.surveys.overview import facts_of
+
         return facts_of(self)
 
     def account(self, waves: int = 1, *, people: int | None = None) -> PrivacyCurve:
@@ -219,6 +219,8 @@ class Survey(Questionnaire, Described):
             If a number is not whole or below 1, or there is no bound for shuffled reports: one
             question is drawn, or the probabilities of some reports are not listed.
         """
+        from ldpopt.surveys.account import account_of
+
         return account_of(self, waves, people)
 
     def precision(
@@ -256,7 +258,44 @@ class Survey(Questionnaire, Described):
         A number ``t = a / D`` among the share ``D`` of people who were asked and answered has the
         variance of ``(v_a - t v_D) / D`` with the values ``v`` of one report.
         """
+        from ldpopt.surveys.precision import precision_of
+
         return precision_of(self, name, confidence, prior, others)
+
+    def influence(self, name: str) -> Influence:
+        """How far one report in place of a true one can move each number of a question, among all
+        people.
+
+        Where a device draws the question, forgers choose it: of ``d`` questions of which one is
+        drawn, a share of liars among all people may be ``d`` times that share among the reports of
+        one question, and so may the influence.
+
+        Parameters
+        ----------
+        name : str
+            The question.
+
+        Returns
+        -------
+        Influence
+            Of the numbers that `estimate` shows, with the share of missing answers.
+
+        Raises
+        ------
+        StatementError
+            If the question is unknown, or its reports do not show the frequencies of all answers.
+
+        Examples
+        --------
+        >>> import ldpopt
+        >>> coin = ldpopt.Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+        >>> drawn = Survey({"smokes": coin, "drinks": coin}, scheme="one_question")
+        >>> round(drawn.influence("smokes").largest, 6)
+        3.0
+        """
+        from ldpopt.surveys.influence import influence_of_question
+
+        return influence_of_question(self, name)
 
     def privatize(
         self,
@@ -291,6 +330,8 @@ class Survey(Questionnaire, Described):
             If a column is not there, an entry is not an answer, or an answer is missing that must
             not be.
         """
+        from ldpopt.surveys.randomize import randomize_frame
+
         return randomize_frame(self, table, rng, Keyed.read(key, id, rng), again)
 
     def privatize_file(
@@ -311,6 +352,8 @@ class Survey(Questionnaire, Described):
         `Mechanism.privatize` for the other arguments. A column that has reports already, by the
         origin of its file, is refused unless ``again`` is true.
         """
+        from ldpopt.surveys.randomize import randomize_file
+
         keyed = Keyed.read(key, id, rng)
         return randomize_file(self, source, target, keep, rng=rng, keyed=keyed, again=again)
 
@@ -333,6 +376,8 @@ class Survey(Questionnaire, Described):
         ModelFileError
             If it is the database of another survey or wave.
         """
+        from ldpopt.surveys.form import require_form_of
+
         require_form_of(self, table)
         return counts_of_all(self, self.columns, table, weights)
 
@@ -355,6 +400,7 @@ class Survey(Questionnaire, Described):
         simultaneous: bool = False,
         check_fit: bool = True,
         followers: bool = False,
+        liars: float = 0.0,
     ) -> SurveyEstimate:
         r"""Estimate every question: frequencies of the answers, or the numbers that a design is
         for.
@@ -391,6 +437,11 @@ class Survey(Questionnaire, Described):
         followers : bool
             Whether the shares of questions with behaviors are among those who follow the rule; see
             `ReportModel.estimate`. Default: ``False``.
+        liars : float
+            Share of people who may have sent anything, of the weight of each group: intervals are
+            widened by what they can do, see `influence`. All of them may be in one group, and where
+            one question is drawn have drawn the same; a difference of groups is widened for both.
+            Default: ``0.0``.
 
         Returns
         -------
@@ -416,7 +467,9 @@ class Survey(Questionnaire, Described):
         >>> Survey({"q": coin}).estimate(reports, sample=classes)["q"].std_error.round(3)
         array([0.422, 0.422])
         """
-        reading = Reading(confidence, simultaneous, check_fit)
+        from ldpopt.surveys.form import require_form_of
+
+        reading = Reading(confidence, simultaneous, check_fit, read_liars(liars))
         require_form_of(self, table)
         return estimate_survey(self, table, weights, by, reading, sample, followers)
 
@@ -428,9 +481,10 @@ class Survey(Questionnaire, Described):
         *,
         simultaneous: bool = False,
         check_fit: bool = True,
+        liars: float = 0.0,
     ) -> Estimate:
         """Estimate one question from the counts of its reports; see `estimate`."""
-        reading = Reading(confidence, simultaneous, check_fit)
+        reading = Reading(confidence, simultaneous, check_fit, read_liars(liars))
         return estimate_question(self, name, counts, reading)
 
     def estimate_pair(
@@ -443,6 +497,7 @@ class Survey(Questionnaire, Described):
         confidence: float = 0.95,
         simultaneous: bool = False,
         check_fit: bool = True,
+        liars: float = 0.0,
     ) -> Estimate:
         """Estimate the table of two questions: the share of each pair of answers.
 
@@ -452,14 +507,14 @@ class Survey(Questionnaire, Described):
 
         Parameters
         ----------
-        table : dataframe, or path of a file
+        table : dataframe, or path of a file or folder
             Reports, as `privatize` returned or wrote them.
         name, other : str
             The questions.
         weights : array_like, Series or column name, optional
             As in `estimate`, also what follows; default: those of the survey, else all 1.
-        confidence, simultaneous, check_fit : float and bool
-            Default: ``0.95`` and ``False`` and ``True``.
+        confidence, simultaneous, check_fit, liars : float and bool
+            Default: ``0.95`` and ``False`` and ``True`` and ``0.0``.
 
         Returns
         -------
@@ -484,7 +539,10 @@ class Survey(Questionnaire, Described):
         >>> (survey.estimate_pair(reports, "a", "b").values > 0.3).tolist()
         [True, False, True, False]
         """
-        reading = Reading(confidence, simultaneous, check_fit)
+        from ldpopt.surveys.form import require_form_of
+        from ldpopt.surveys.pair_estimates import estimate_pair
+
+        reading = Reading(confidence, simultaneous, check_fit, read_liars(liars))
         require_form_of(self, table)
         return estimate_pair(self, table, (name, other), weights, reading)
 
@@ -522,6 +580,8 @@ class Survey(Questionnaire, Described):
         >>> Survey({"smokes": coin}).values(reports)["smokes: yes"].round(12).tolist()
         [-0.5, 1.5]
         """
+        from ldpopt.surveys.values import values_of_survey
+
         return values_of_survey(self, table, questions)
 
     def independence(
@@ -554,6 +614,8 @@ class Survey(Questionnaire, Described):
             If a person does not report on both questions in two reports, or the questions have too
             many answers.
         """
+        from ldpopt.surveys.pair_estimates import independence_of
+
         return independence_of(self, table, (one, two), weights, sample)
 
     def regress(
@@ -572,8 +634,9 @@ class Survey(Questionnaire, Described):
         ----------
         formula : str
             As ``"smokes ~ age + C(region)"``. The questions of the survey are protected columns.
-        table : dataframe, or path of a file
-            Reports, as `privatize` returned or wrote them, with clear columns beside them.
+        table : dataframe, or path of a file or folder
+            Reports, as `privatize` returned or wrote them, with clear columns beside them. Columns
+            of a folder are numbers where all their texts are, as in CSV.
         sample : Sample, optional
             How the people were drawn; default: as the survey says, with its weights.
         kind, confidence, missing
@@ -587,5 +650,7 @@ class Survey(Questionnaire, Described):
         LimitReachedError
             If the likelihood has no maximum.
         """
+        from ldpopt.surveys.regressions import regress_survey
+
         options = {"kind": kind, "sample": sample, "confidence": confidence, "missing": missing}
         return regress_survey(self, formula, table, **options)

@@ -19,6 +19,7 @@ from ldpopt.designing.questions_design import QuestionsDesign
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.estimate import Estimate
+from ldpopt.estimation.influence import Influence
 from ldpopt.foundation.labels import first_duplicate, no_label
 from ldpopt.foundation.numbers import Float, listed_items
 from ldpopt.mechanism.questions import Question
@@ -187,6 +188,13 @@ class TickShares(ReportSource):
         """1 for each share."""
         return self.source.spans[1::2]
 
+    @property
+    def influence(self) -> Influence:
+        """That of the design on the shares of people with each tick."""
+        both = self.source.influence
+        ends = both.raises[1::2], both.lowers[1::2]
+        return Influence(self.names, *ends, self.spans)
+
     def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
         """Counts of the design."""
         return self.source.counts_of(reports, weights, missing)
@@ -211,6 +219,7 @@ class TickShares(ReportSource):
             interval=both.interval[1::2],
             labels=self.names,
             is_distribution=False,
+            band=both.bounds.contrast(np.eye(len(both.values))[1::2]),
             effect=None if both.effect is None else both.effect[1::2],
         )
 

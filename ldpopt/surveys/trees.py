@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ldpopt.certificate.design_certificate import DesignCertificate, certificate_from_dict
-from ldpopt.designing.design import design
 from ldpopt.designing.record import Design
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
@@ -235,6 +234,8 @@ def tree_source(
     """The best design for the numbers of a tree's questions, whose certificate has the gap that is
     left; ``priors`` are guesses of the shares among those who are asked.
     """
+    from ldpopt.designing.design import design
+
     workload = path_workload(parts, pairs)
     weights = path_shares(parts, paths_of(parts), priors) if priors else None
     best = design(workload, PureLDP(epsilon), weights=weights, time_limit=DESIGN_SECONDS)

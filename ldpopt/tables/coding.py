@@ -16,6 +16,7 @@ from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation import optional
 from ldpopt.foundation.labels import no_label, text_of
 from ldpopt.foundation.numbers import Int, any_array, short_repr
+from ldpopt.tables.vectors import column_of_numbers, column_of_texts, places_of
 
 Codes = Int
 Missing = Literal["refuse", "leave_out"]
@@ -57,8 +58,12 @@ class Texts:
 
     def to_arrow(self) -> optional.pyarrow.Array:
         """Return the dictionary-encoded column."""
-        pa = optional.pyarrow
-        return pa.array(self.to_list(), pa.string()).dictionary_encode()
+        labels = [text for text in self.distinct if text is not None]
+        order = np.array([-1 if text is None else 0 for text in self.distinct] or [0], np.int32)
+        order[order == 0] = np.arange(np.count_nonzero(order == 0), dtype=np.int32)
+        places = order[self.places]
+        column = column_of_numbers(places, places < 0 if (order < 0).any() else None)
+        return optional.pyarrow.DictionaryArray.from_arrays(column, column_of_texts(labels))
 
 
 class Coder:
@@ -108,9 +113,7 @@ class Coder:
         if not optional.pyarrow.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         table = np.array([*map(self.code, column.dictionary.to_pylist()), MISSING])
-        # Arrow looks the codes up: it keeps the memory of a batch for the next one.
-        places = column.indices.fill_null(len(table) - 1)
-        coded = optional.pyarrow.array(table).take(places).to_numpy(zero_copy_only=False)
+        coded = table[places_of(column)]
         if (table == UNKNOWN).any():
             self._require_known(coded, column, where, first_row)
         return coded
@@ -258,5 +261,10 @@ def label_column(labels: Sequence[Hashable], as_text: bool = False) -> optional.
     """Labels as an arrow array: of their own type if all have the same one, else of text."""
     kinds = {type(name) for name in labels}
     if as_text or len(kinds) != 1 or not kinds <= {str, int, float, bool}:
-        return optional.pyarrow.array(list(map(text_of, labels)), optional.pyarrow.string())
-    return optional.pyarrow.array(labels)
+        return column_of_texts(list(map(text_of, labels)))
+    if kinds == {str}:
+        return column_of_texts(list(map(str, labels)))
+    plain = None if kinds == {bool} else np.array(labels)
+    if plain is not None and plain.dtype in (np.int64, np.float64):
+        return column_of_numbers(plain)
+    return optional.pyarrow.array(labels)  # truth values, and whole numbers that are too large

@@ -7,12 +7,18 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
+import numpy as np
+
 from ldpopt.errors import ModelFileError, shows_values
 from ldpopt.foundation import optional
-from ldpopt.tables.coding import TextRows, Texts
+from ldpopt.native import write_fields
+from ldpopt.tables.coding import TextRows, Texts, is_text
 from ldpopt.tables.csv_format import Recoded, csv_format
+from ldpopt.tables.vectors import places_of
 
 BLOCK = 1 << 22  # bytes per batch
+PADDING = 16  # bytes after texts and lines, as in native/texts.c
+MOST_ROOM = 1 << 26  # bytes for the lines of a batch without a look at their lengths
 MAX_HEADER = 1 << 24  # largest number of bytes of the header
 # number of tables that were not read to the end: a thread of pyarrow may still be reading them
 _unfinished = 0
@@ -237,11 +243,42 @@ def as_csv(columns: Sequence[optional.pyarrow.Array] | Sequence[Texts]) -> bytes
         return b""
     if isinstance(columns[0], Texts):
         return _texts_as_csv(columns)
+    kinds = [getattr(column, "type", None) for column in columns]
+    if all(map(optional.pyarrow.types.is_dictionary, kinds)):
+        return _labels_as_csv(columns)
     if len(columns) == 1:
-        text = _by_label(columns[0], lambda column: _glued(_quoted(column, alone=True), "\n"))
+        text = _glued(_quoted(columns[0], alone=True), "\n")
     else:
         text = _glued(_glued(*(_by_label(column, _quoted) for column in columns), by=","), "\n")
     return bytes(text.buffers()[2])
+
+
+def _labels_as_csv(columns: Sequence[optional.pyarrow.DictionaryArray]) -> bytes:
+    """Write dictionary-encoded columns as lines of CSV: each label is quoted once."""
+    fields = list[bytes]()
+    codes = np.empty((len(columns), len(columns[0])), dtype=np.int32)
+    room = 0
+    for number, column in enumerate(columns):
+        end = b"\n" if number == len(columns) - 1 else b","
+        texts = _fields_of(column.dictionary, len(columns) == 1)
+        np.add(places_of(column), len(fields), out=codes[number], casting="unsafe")
+        fields += [text.encode() + end for text in texts]
+        room += max(map(len, fields[-len(texts) :])) * len(column)
+    ends = np.cumsum([0, *map(len, fields)])
+    if room > MOST_ROOM:  # a label is long
+        room = int(np.diff(ends)[codes].sum())
+    out = np.empty(room + PADDING, dtype=np.uint8)
+    text = np.frombuffer(b"".join([*fields, bytes(PADDING)]), dtype=np.uint8)
+    return out[: write_fields(codes, ends, text, out)].tobytes()
+
+
+def _fields_of(labels: optional.pyarrow.Array, alone: bool) -> list[str]:
+    """Labels as fields of CSV, and that of a missing one."""
+    if is_text(labels.type):
+        texts = [_field(text or "", alone) for text in labels.to_pylist()]
+    else:
+        texts = _quoted(labels, alone).to_pylist()
+    return [*texts, _field("", alone)]
 
 
 def _texts_as_csv(columns: Sequence[Texts]) -> bytes:

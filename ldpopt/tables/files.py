@@ -143,7 +143,7 @@ def reading(table: str | TablePart) -> Iterator[Rows]:
             yield rows
         return
     if is_folder(path):
-        do = "name a file; privatize, count and estimate take a folder"
+        do = "name a file; privatize, count, estimate and regress take a folder"
         raise ModelFileError(
             "cannot read the table: it is a folder", code="folder", where=path, do=do
         )

@@ -16,6 +16,7 @@ from ldpopt.foundation import optional
 from ldpopt.foundation.labels import label_array, nearest
 from ldpopt.tables.coding import MISSING, UNKNOWN, Coder, Codes, Texts, label_column
 from ldpopt.tables.spark import gathered_from_spark, is_spark
+from ldpopt.tables.vectors import column_of_numbers
 
 # How a table of an engine becomes one in memory, by the engine's name in narwhals
 IN_MEMORY = {
@@ -142,7 +143,7 @@ def with_labels(
             if label_column(labels).type != pa.string() or all(
                 isinstance(label, str) for label in labels
             ):
-                values = label_column(labels).take(pa.array(codes, mask=codes == MISSING))
+                values = label_column(labels).take(column_of_numbers(codes, codes == MISSING))
             else:
                 do = "use labels of one kind, or a table of pandas"
                 raise StatementError(

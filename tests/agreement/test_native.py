@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ldpopt as lo
-from builders import cases, load_script, thorough_or
+from builders import cases, load_script, refused, thorough_or
 from ldpopt import native
+from ldpopt.foundation.labels import codes
 from ldpopt.foundation.threads import max_product
 from ldpopt.mechanism import sampling
 
@@ -144,3 +145,93 @@ def test_reports_from_alias_tables(n, m, bits, seed):
     tables = table.threshold, table.alias
     native.choose_reports(rows, raw, *tables, 64 - bits, low_bits, drawn)
     assert drawn.tolist() == plain
+
+
+class Given:
+    """Random bytes of the system in the place of `os.urandom`: those that are given, in turn."""
+
+    def __init__(self, *parts: bytes) -> None:
+        self.parts = list(parts)
+
+    def __call__(self, size: int) -> bytes:
+        part = self.parts.pop(0)
+        assert len(part) == size
+        return part
+
+
+@cases(40)
+@given(st.integers(1, 9), st.integers(2, 70), st.integers(17, 62), st.integers(0, 10**6))
+def test_the_first_bits_decide_as_the_whole_word(n, m, bits, seed):
+    """The law is that of the masses, since each word has the output that it has if it is read at
+    once."""
+    rng = np.random.default_rng(seed)
+    masses = sampling.round_rows(rng.dirichlet(np.ones(m) / 2, n), bits)
+    table = sampling.AliasTable(masses, bits)
+    rows = rng.integers(n, size=500)
+    low = bits - max(1, (m - 1).bit_length())
+    cells = rng.integers(1 << (bits - low), size=500)
+    near = table.threshold[rows, cells] + rng.integers(-2, 3, 500)  # many of them are undecided
+    words = (cells << low) + np.clip(near, 0, (1 << low) - 1)
+    words[::2] = rng.integers(1 << bits, size=250)
+    firsts = (words >> (bits - 16)).astype(np.uint16)
+    undecided = np.empty(500, np.int64)
+    drawn = np.empty(500, np.int32)
+    count = native.choose_early(rows, firsts, table._early, 16 - bits + low, drawn, undecided)
+    later = words[undecided[:count]] & ((1 << (bits - 16)) - 1)
+    source = Given(firsts.tobytes(), (later.astype(np.uint64) << np.uint64(80 - bits)).tobytes())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sampling.os, "urandom", source)
+        assert table.draw(rows).tolist() == table.choose(rows, words).tolist()
+
+
+@pytest.mark.parametrize("bits", [17, 18])
+def test_all_words_of_few_bits_have_the_masses(bits):
+    masses = np.array([[5, (1 << bits) - 12, 7], [0, 1 << bits, 0]])
+    table = sampling.AliasTable(masses, bits)
+    for row, wanted in enumerate(masses.tolist()):
+        rows = np.full(1 << 16, row)
+        firsts = np.arange(1 << 16, dtype=np.uint16)
+        drawn = np.empty(1 << 16, np.int32)
+        undecided = np.empty(1 << 16, np.int64)
+        count = native.choose_early(rows, firsts, table._early, 14, drawn, undecided)
+        late = undecided[:count]
+        seen = np.bincount(np.delete(drawn, late), minlength=3) << (bits - 16)
+        for last in range(1 << (bits - 16)):
+            words = (late << (bits - 16)) | last
+            seen += np.bincount(table.choose(rows[late], words), minlength=3)
+        assert seen.tolist() == wanted
+        assert count < 4
+
+
+@cases(30)
+@given(
+    st.lists(st.text("ab\u00e4\U0001f600", max_size=5), min_size=1, max_size=40, unique=True),
+    st.integers(0, 10**6),
+)
+def test_texts_are_found_by_hashes(labels, seed):
+    rng = np.random.default_rng(seed)
+    places = rng.integers(len(labels), size=60)
+    texts = np.array(labels)[places]
+    assert codes(texts, labels, "answer").tolist() == places.tolist()
+    narrow = texts.astype("U2")  # some labels are longer than any entry
+    known = {label: place for place, label in enumerate(labels)}
+    if all(text in known for text in narrow.tolist()):
+        assert codes(narrow, labels, "answer").tolist() == [known[t] for t in narrow.tolist()]
+    with refused("unknown-label"):
+        codes(np.append(texts, "c"), labels, "answer")
+
+
+@cases(30)
+@given(
+    st.lists(st.text(max_size=40), min_size=1, max_size=9), st.integers(1, 4), st.integers(0, 99)
+)
+def test_fields_are_written_one_after_the_other(texts, columns, rows):
+    rng = np.random.default_rng(rows)
+    fields = [text.encode("utf-8", "replace") for text in texts]
+    places = rng.integers(len(fields), size=(columns, rows), dtype=np.int32)
+    ends = np.cumsum([0, *map(len, fields)])
+    wanted = b"".join(fields[place] for place in places.T.ravel().tolist())
+    out = np.empty(len(wanted) + 16, np.uint8)
+    text = np.frombuffer(b"".join([*fields, bytes(16)]), np.uint8)
+    size = native.write_fields(places, ends, text, out)
+    assert out[:size].tobytes() == wanted

@@ -1,17 +1,13 @@
-"""The command line in a process of its own: closed pipes, full disks, and a fast start."""
+"""The command line in a process of its own: closed pipes and full disks."""
 
 from __future__ import annotations
 
-import math
 import os
-import resource
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from builders import run_python, seconds, start_cli, thorough_or
+from builders import seconds, start_cli, thorough_or
 from ldpopt.cli.app import FREE_SPACE
 
 
@@ -82,34 +78,3 @@ def test_a_missing_reader_is_not_an_error(folder: Path, args: tuple[str, ...]) -
             os.close(write)
             _, text = program.communicate(timeout=seconds(20))
         assert (program.returncode, text) == (0, "")
-
-
-def test_help_starts_fast() -> None:
-    """At most three times the CPU of importing numpy, and nothing heavy."""
-
-    def cpu(*command: str) -> float:
-        best = math.inf
-        for _ in range(2):
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            best = min(best, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-        return best
-
-    assert cpu(sys.executable, "-m", "ldpopt", "--help") < 3 * cpu(
-        sys.executable, "-c", "import numpy"
-    )
-    heavy = (
-        "scipy",
-        "networkx",
-        "pandas",
-        "highspy",
-        "matplotlib",
-        "cvxpy",
-        "pulp",
-        "pydantic",
-        "rich",
-        "cloudpickle",
-    )
-    code = f"import sys, ldpopt.cli; print([m for m in {heavy!r} if m in sys.modules])"
-    assert run_python(code).stdout.strip() == "[]"

@@ -33,7 +33,7 @@ import pytest
 from builders import thorough_or
 from ldpopt import Mechanism, PureLDP, Survey, Workload, design, estimate_frequencies
 from ldpopt.certificate.frequency_certificate import FrequencyCertificate
-from ldpopt.designing import FrequencyDesign
+from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.methods.method import DesignLimits
 from ldpopt.designing.record import _KINDS
 from ldpopt.frequencies.protocol import FrequencyProtocol

@@ -21,6 +21,7 @@ MODULES = (
     *(
         "closed_forms",
         "frequencies",
+        "hypotheses",
         "layers",
         "mean",
         "neighbors",

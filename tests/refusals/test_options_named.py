@@ -65,6 +65,7 @@ COMMANDS = {  # files that are not a command's own: by option, the commands that
     ("cli/conclusions.py", "--test"): ["estimate", "survey estimate"],
     ("cli/conclusions.py", "--consistent"): ["estimate", "survey estimate"],
     ("estimation/regression/columns.py", "--missing"): ["survey regress"],
+    ("surveys/regressions.py", "--keep"): ["privatize", "survey privatize"],
     ("estimation/regression/columns.py", "--kind"): ["survey regress"],
     ("cli/conclusions.py", "--by"): ["estimate", "survey estimate"],
     ("cli/conclusions.py", "--pair"): ["estimate", "survey estimate"],

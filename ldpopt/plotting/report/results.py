@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.designing import design
+from ldpopt.designing.design import design
 from ldpopt.designing.record import FormulaDesign
 from ldpopt.errors import CertificateError, StatementError
 from ldpopt.estimation.counts import ListedSource, MechanismSource
@@ -64,6 +64,13 @@ class Result:
     def facts(self) -> PageFacts:
         """What the sentences about a person's risk depend on."""
         return PageFacts(Questionnaire({"this question": self.source}))
+
+    @property
+    def influence(self) -> str:
+        """As how many people a false report counts, in a sentence."""
+        source = MechanismSource(self.source) if isinstance(self.source, Mechanism) else self.source
+        sentence: str = source.influence.sentence
+        return f"{sentence[0].upper()}{sentence[1:]}."
 
     @property
     def epsilon(self) -> float:

@@ -23,6 +23,7 @@ from ldpopt.plotting.report.words import MIN_HALF_WIDTH, is_share, number_in_wor
 from ldpopt.problem.workload import Workload
 from ldpopt.surveys.form import form_digest
 from ldpopt.surveys.groups import Group
+from ldpopt.surveys.influence import influence_in_words
 from ldpopt.surveys.models import ModelQuestion
 from ldpopt.surveys.numbers import NumberQuestion
 from ldpopt.surveys.overview import mechanisms_of
@@ -78,6 +79,7 @@ def survey_page(
             question["name"]: all(row["in_points"] for row in question["rows"])
             for question in questions
         },
+        "influence": influence_in_words(survey),
         "facts": page_facts,
         "say": say,
     }

@@ -13,8 +13,8 @@ from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.notion import Notion, from_table, installed, notion_of
 from ldpopt.problem import datasets
 from ldpopt.problem.design_problem import DesignProblem
-from ldpopt.problem.modelfile.model import Expect, Model
-from ldpopt.problem.modelfile.page import Page, model_path
+from ldpopt.problem.modelfile.model import Expect, Hypotheses, Model
+from ldpopt.problem.modelfile.page import Key, Page, model_path
 from ldpopt.problem.modelfile.schema import ModelFile, PriorTable, UtilityTable, check, unknown_key
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.problem import Problem
@@ -91,7 +91,7 @@ class _Reader:
         design = self._design()
         if expect is None:
             expected = None
-        elif file.has_utility:
+        elif file.has_utility or not file.workload:
             expected = Expect(expect.value, expect.tolerance, expect.variance)
         else:  # the value of a workload alone is its variance
             expected = Expect(
@@ -105,6 +105,7 @@ class _Reader:
             file.solver.time_limit,
             expected,
             design,
+            self._hypotheses(),
         )
 
     def _problem(self) -> Problem | None:
@@ -129,9 +130,23 @@ class _Reader:
         with self.page.at("prior"):
             return DesignProblem(workload, self.privacy, weights, objective)
 
+    def _hypotheses(self) -> Hypotheses | None:
+        """The two distributions to test."""
+        if self.file.test is None:
+            return None
+        shares = []
+        for key in ("first", "second"):
+            stated = getattr(self.file.test, key)
+            if isinstance(stated, dict):
+                shares.append(self._shares(("test", key), stated))
+                continue
+            with self.page.at("test", key):
+                shares.append(read_prior(stated, self.inputs, f"{key} distribution")[0])
+        return Hypotheses(tuple(self.inputs), shares[0], shares[1], self.privacy)
+
     def _inputs(self) -> list[Any]:
-        """Labels: given, or those of the prior or workload, the values of the answers, or 0, 1, 2,
-        ... as many as there are numbers.
+        """Labels: given, or those of the prior, workload or test, the values of the answers, or 0,
+        1, 2, ... as many as there are numbers.
         """
         prior, utility = self.prior_table, self.utility_table
         if self.file.alphabet.inputs is not None:
@@ -146,6 +161,9 @@ class _Reader:
         numbers = prior.values or utility.values or utility.gain or utility.loss
         if numbers:
             return list(range(len(numbers)))
+        if self.file.test is not None and not self.file.workload:
+            stated = self.file.test.first
+            return list(stated) if isinstance(stated, dict) else list(range(len(stated)))
         with self.page.at("workload"):
             labels = own_inputs(self.page.data.get("workload", {}))
         if labels is None:
@@ -170,11 +188,15 @@ class _Reader:
             return table.values
         if self.dataset is not None:
             counts = zip(map(str, self.dataset.labels), self.dataset.counts.tolist(), strict=True)
-            return self._weights("dataset", dict(counts))
+            return self._weights(("prior", "dataset"), dict(counts))
         assert table.weights is not None
-        return self._weights("weights", table.weights)
+        return self._weights(("prior", "weights"), table.weights)
 
-    def _weights(self, key: str, weights: dict[str, Any]) -> dict[Any, Any]:
+    def _shares(self, key: Key, weights: dict[str, Any]) -> Any:
+        """Probabilities in the order of the alphabet, from weights by label."""
+        return read_prior(self._weights(key, weights), self.inputs)[0]
+
+    def _weights(self, key: Key, weights: dict[str, Any]) -> dict[Any, Any]:
         """Weights by label: keys of a TOML table are texts, also those that stand for labels that
         are numbers.
         """
@@ -182,7 +204,7 @@ class _Reader:
         for name, weight in weights.items():
             if weight < 0 and name in labels:
                 raise self.page.error(
-                    ("prior", key, name),
+                    (*key, name),
                     f"the weight of {name!r} is {weight}, below zero",
                     code="negative-weight",
                 )
@@ -190,7 +212,7 @@ class _Reader:
         try:
             read_prior(named, self.inputs)
         except StatementError as error:
-            raise error.restated(ModelFileError, where=self.page.where(("prior", key))) from None
+            raise error.restated(ModelFileError, where=self.page.where(key)) from None
         return named
 
     @cached_property

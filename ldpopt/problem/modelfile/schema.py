@@ -33,7 +33,7 @@ S = TypeVar("S", bound="Section")
 class Section(BaseModel):
     """A table with fixed keys, without conversion of types and without nan."""
 
-    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(strict=True, allow_inf_nan=False, defer_build=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -264,6 +264,15 @@ WorkloadTable = Annotated[
 ConstraintTable = Annotated[UnbiasedTable | LinearTable, Field(discriminator="kind")]
 
 
+class TestTable(Section):
+    """``[test]``: two distributions of the answers, in the order of the alphabet or by label."""
+
+    __test__ = False  # pytest collects classes of this name
+
+    first: Numbers | dict[str, float]
+    second: Numbers | dict[str, float]
+
+
 class SolverTable(Section):
     """``[solver]``."""
 
@@ -297,6 +306,7 @@ class ModelFile(Section):
     prior: PriorTable | None = None
     utility: UtilityTable | None = None
     workload: list[WorkloadTable] = []
+    test: TestTable | None = None
     privacy: dict[str, Any]
     constraints: list[ConstraintTable] = []
     solver: SolverTable = SolverTable()
@@ -323,9 +333,9 @@ class ModelFile(Section):
     @property
     def has_utility(self) -> bool:
         """Whether single reports have a utility: the identity, if the file has neither a utility
-        nor a workload.
+        nor a workload nor two distributions to test.
         """
-        return self.utility is not None or not self.workload
+        return self.utility is not None or not (self.workload or self.test)
 
     @model_validator(mode="after")
     def _check(self) -> ModelFile:
@@ -511,6 +521,7 @@ FORMS: dict[str, tuple[type[Section], ...]] = {
     "constraints": get_args(get_args(ConstraintTable)[0]),
     "solver": (SolverTable,),
     "expect": (ExpectTable,),
+    "test": (TestTable,),
 }
 """Forms of each table."""
 

@@ -70,19 +70,32 @@ def _tables(model: Model) -> dict[str, Any]:
     problem, design = model.problem, model.design
     texts = {"title": model.title, "source": model.source}
     tables: dict[str, Any] = {key: text for key, text in texts.items() if text}
-    if problem is None:
-        if design is None:
+    if problem is None and design is None:
+        if model.hypotheses is None:
             raise StatementError(
-                "the model has neither a problem nor a workload",
+                "the model has neither a problem nor a workload nor distributions to test",
                 code="empty-model",
-                do="give a problem or a workload",
+                do="give a problem, a workload or hypotheses",
             )
+        labels = _labels(model.inputs)
+        tables |= {"alphabet": {"inputs": labels}}
+        tables["privacy"] = to_table(model.privacy, model.inputs)
+    elif problem is None:
+        assert design is not None
         tables |= _design_tables(design)
     else:
         tables |= _problem_tables(problem, () if design is None else _own_inputs(design.workload))
         if design is not None:
             _require_alike(tables, _design_tables(design), problem)
             tables |= _workload_tables(design.workload)
+    if (stated := model.hypotheses) is not None:
+        if (stated.inputs, stated.privacy) != (model.inputs, model.privacy):
+            raise StatementError(
+                "the distributions to test are of other answers or another notion than the model",
+                code="hypotheses",
+                do="write them to a file of their own",
+            )
+        tables["test"] = {"first": stated.first.tolist(), "second": stated.second.tolist()}
     limit = {} if model.time_limit is None else {"time_limit": float(model.time_limit)}
     if model.solver != "auto" or limit:
         tables["solver"] = {"name": model.solver} | limit

@@ -1,10 +1,13 @@
 """The direct method: a solver of linear programs solves the whole program."""
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from ldpopt.certificate.program_bound import Form
-from ldpopt.solvers import Feature, Solver
+from ldpopt.solvers import Feature, Outcome, Solver
+from ldpopt.solvers.refinement import refinement_seconds
 from ldpopt.solving.formulation import formulate
 from ldpopt.solving.limits import Limits
 from ldpopt.solving.methods.method import (
@@ -48,7 +51,23 @@ class Direct(Method):
         program = formulate(task.problem, self.program_form, task.deadline)
         solver = solver_named(self.solver)
         goal = {} if task.gap is None or Feature.GAP not in solver.features else {"gap": task.gap}
-        outcome = solver.solve(program, time_limit=task.deadline.left, **(goal | task.options))
-        point = optimal_point(outcome)
-        channel = None if point is None else program.structure.channel(point)
-        return RawSolution(program, outcome, channel, 0, solver.name)
+        # Most answers prove their gap as they are: refining one takes longer than finding it.
+        is_rough = Feature.ROUGH in solver.features and "refined" not in task.options
+        rough = {"refined": False} if is_rough else {}
+        began = time.perf_counter()
+        options = goal | rough | task.options
+        outcome = solver.solve(program, time_limit=task.deadline.left, **options)
+        took = time.perf_counter() - began
+
+        def refined() -> RawSolution:
+            left = refinement_seconds(took, task.deadline.left)
+            return answer(solver.refine(program, outcome, time_limit=left, **goal, **task.options))
+
+        def answer(
+            outcome: Outcome, refine: Callable[[], RawSolution] | None = None
+        ) -> RawSolution:
+            point = optimal_point(outcome)
+            channel = None if point is None else program.structure.channel(point)
+            return RawSolution(program, outcome, channel, 0, solver.name, refine=refine)
+
+        return answer(outcome, refined if is_rough else None)

@@ -19,6 +19,7 @@ from ldpopt.solving.channel_program import ChannelProgram
 from ldpopt.solving.formulation import program_of_pairs, worst_case_utility
 from ldpopt.solving.limits import LIMITS, Limits
 from ldpopt.solving.problem_form import ProblemForm
+from ldpopt.solving.solution import Proved
 
 # Privacy rows ``ratio P[first, output] <= P[second, output]``: first inputs, second inputs,
 # outputs, ratios
@@ -54,6 +55,9 @@ class RawSolution:
     repaired: Repaired | None = None
     used_executor: bool = False  # whether workers of a cluster were used
     multipliers: Multipliers | None = None  # if the program has not all rows to which they belong
+    # the answer with roundoff alone left of the solver's errors, which takes longer
+    refine: "Callable[[], RawSolution] | None" = None
+    proved: Proved | None = None  # the certificate of the ``repaired`` channel
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import pytest
 from builders import refused, thorough_or
 from ldpopt import (
     Counts,
+    Mechanism,
     PureLDP,
     Survey,
     Workload,
@@ -18,8 +19,9 @@ from ldpopt import (
     load_design,
     save_design,
 )
-from ldpopt.designing import FrequencyDesign, literature
+from ldpopt.designing import literature
 from ldpopt.designing.design_form import DesignForm
+from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.problem.design_problem import DesignProblem
 
@@ -171,3 +173,41 @@ def test_the_file_of_a_design_has_title_epsilon_and_digest(workload, tmp_path) -
             load_design(path)
     path.write_text(json.dumps({key: value for key, value in data.items() if key != "about"}))
     assert load_design(path).digest == best.digest
+
+
+@pytest.mark.parametrize(
+    "workload", [Workload.prefix(range(6)), 2 * Workload.frequencies(range(6))]
+)
+def test_each_mechanism_has_the_influence_of_its_estimator(workload) -> None:
+    n = workload.shape[1]
+    r = np.full(n, 1.0 / n)
+    wanted = np.asarray(workload.matrix)
+    spans = np.ptp(wanted, axis=1)
+
+    def influence(channel):
+        centered = channel - r @ channel
+        information = (centered / (r @ channel)) @ centered.T / n
+        inverse = np.linalg.pinv(information) @ (centered / (r @ channel)) / n
+        values = wanted @ (inverse - inverse.mean(axis=0) + 1 / n)
+        each = np.maximum(values.max(1) - wanted.min(1), wanted.max(1) - values.min(1))
+        return (each[spans > 0] / spans[spans > 0]).max()
+
+    protocols = {
+        "randomized response": literature.randomized_response(n, 1.0),
+        "unary encoding": literature.unary_encoding(n, 1.0),
+        "local hashing": literature.local_hashing(n, 1.0),
+    }
+    found = compare_designs(workload, PureLDP(1.0))
+    rows = {row.name: row for row in found.literature}
+    for name, protocol in protocols.items():
+        assert rows[name].influence == pytest.approx(influence(protocol.channel)), name
+    assert rows["hierarchy"].influence == pytest.approx(influence(literature.hierarchy(n, 1.0)))
+    frame = found.to_frame()
+    assert frame.loc["optimum", "influence"] == found.best.influence.most_people
+    assert found.to_dict()["influence"] == found.best.influence.most_people
+    assert "influence" in found.summary()
+    mine = Mechanism(protocols["randomized response"].channel, workload.inputs)
+    for how in ({}, {"weights": np.arange(1.0, n + 1)}, {"objective": "worst_case"}):
+        # a square channel has one unbiased estimator
+        own = compare_designs(workload, PureLDP(1.0), others={"mine": mine}, **how).own[0]
+        assert own.influence == pytest.approx(rows["randomized response"].influence)

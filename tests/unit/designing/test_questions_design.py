@@ -18,9 +18,9 @@ from builders import listed_sets, refused
 from ldpopt import PureLDP, Workload, design
 from ldpopt.certificate.documents import digest_of
 from ldpopt.certificate.questions_certificate import Kind, QuestionsCertificate, SetsOfKinds
-from ldpopt.designing import QuestionsDesign
 from ldpopt.designing.methods.method import DesignLimits
 from ldpopt.designing.methods.product.unlisted import kind_of
+from ldpopt.designing.questions_design import QuestionsDesign
 from ldpopt.errors import LdpoptError
 
 SMALL = DesignLimits(product_answers=2)  # so that no channel is listed

@@ -18,7 +18,7 @@ import pytest
 
 import ldpopt as lo
 from builders import refused, run_cli
-from ldpopt.designing import DesignCertificate
+from ldpopt.certificate.design_certificate import DesignCertificate
 from ldpopt.errors import StatementError
 from ldpopt.mechanism.questions import Question
 from ldpopt.plotting.report import report
