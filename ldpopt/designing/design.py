@@ -171,7 +171,7 @@ def design(
     deadline = Deadline.after(positive_seconds(time_limit))
     form = DesignForm.of(problem, deadline)
     with log_to_stderr(verbose), few_threads(form.problem.workload.shape[1]):
-        return run_design(plan_of(form, limits), DesignTask(form, gap, deadline, limits))
+        return run_design(plan_of(form, limits, gap), DesignTask(form, gap, deadline, limits))
 
 
 def run_design(steps: tuple[Step[DesignMethod], ...], task: DesignTask) -> AnyDesign:

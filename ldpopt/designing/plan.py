@@ -7,19 +7,22 @@ from ldpopt.designing.methods.closed import BlockDesign, ListedColumns, SubsetSe
 from ldpopt.designing.methods.method import DESIGN_LIMITS, DesignLimits, DesignMethod
 from ldpopt.designing.methods.product.method import ProductDesign
 from ldpopt.designing.methods.product.unlisted import UnlistedProduct
-from ldpopt.designing.methods.relaxation.method import Relaxation
+from ldpopt.designing.methods.relaxation.method import FirstRelaxation, Relaxation
 from ldpopt.designing.methods.single_mean.method import SingleMean
-from ldpopt.foundation.numbers import require_kind
+from ldpopt.foundation.numbers import real_number, require_kind
 from ldpopt.problem.design_problem import DesignProblem
 from ldpopt.solving.log import Step, Steps
 
 # The methods in the order in which they are tried: the more structure one uses, the earlier
 _CLOSED = (SubsetSelectionDesign(), UnlistedProduct(), ProductDesign(), SingleMean(), BlockDesign())
-METHODS: tuple[DesignMethod, ...] = (*_CLOSED, ListedColumns(), Relaxation())
+_SEARCHES = (ListedColumns(), Relaxation())
+METHODS: tuple[DesignMethod, ...] = (*_CLOSED, *_SEARCHES)
+_LOOSE: tuple[DesignMethod, ...] = (*_CLOSED, FirstRelaxation(), *_SEARCHES)
+GAP = 1e-6  # of a design for which none is asked
 
 
 def plan_design(
-    problem: DesignProblem, limits: DesignLimits = DESIGN_LIMITS
+    problem: DesignProblem, limits: DesignLimits = DESIGN_LIMITS, *, gap: float = GAP
 ) -> Steps[DesignMethod]:
     """Choose the methods for a design problem, in the order in which they are tried.
 
@@ -29,6 +32,9 @@ def plan_design(
         The statement.
     limits : DesignLimits, optional
         Measured thresholds; default: ``DESIGN_LIMITS``.
+    gap : float
+        Relative gap that `ldpopt.design` is asked for; a loose one is reached by other methods.
+        Default: ``1e-6``.
 
     Returns
     -------
@@ -55,13 +61,14 @@ def plan_design(
     """
     require_kind(problem, DesignProblem, "plan_design()")
     require_kind(limits, DesignLimits, "limits=")
-    return plan_of(DesignForm.of(problem), limits)
+    gap = real_number(gap, "gap", 0.0, 1.0)
+    return plan_of(DesignForm.of(problem), limits, gap)
 
 
-def plan_of(form: DesignForm, limits: DesignLimits) -> Steps[DesignMethod]:
+def plan_of(form: DesignForm, limits: DesignLimits, gap: float) -> Steps[DesignMethod]:
     """The plan for a form."""
     steps: list[Step[DesignMethod]] = []
-    for method in METHODS:
+    for method in _LOOSE if gap >= limits.loose_gap else METHODS:
         if steps and (steps[0].method.is_optimal or form.n > limits.second_answers):
             break
         if (because := method.because(form, limits)) is not None:

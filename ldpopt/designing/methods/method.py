@@ -23,6 +23,11 @@ class DesignLimits:
     ----------
     listed_answers : int
         Most answers whose sets are all priced; beyond, the bound is from a relaxation.
+    loose_gap : float
+        Gap from which on a relaxation is tried before all sets are priced.
+    loose_answers : int
+        Fewest answers for that. It is two to twelve times as fast, but for workloads of a rank
+        below half of the answers (`benchmarks/choices.py`).
     product_answers : int
         Most answers of a product alphabet.
     second_answers : int
@@ -32,6 +37,8 @@ class DesignLimits:
     """
 
     listed_answers: int = PRICED
+    loose_gap: float = 3e-4
+    loose_answers: int = 16
     product_answers: int = 4096
     second_answers: int = 50
     large_epsilon: float = 10.0

@@ -54,6 +54,49 @@ CASES: dict[str, list[DesignProblem]] = {
 }
 
 
+def names(problem, *limits, **gap):
+    return [str(step.method) for step in plan_design(problem, *limits, **gap)]
+
+
+def test_a_loose_gap_tries_the_relaxation_before_all_sets_are_priced():
+    prefix = DesignProblem(Workload.prefix(18), PURE)
+    assert names(prefix) == ["column generation"]
+    assert names(prefix, gap=2e-4) == ["column generation"]
+    assert names(prefix, gap=3e-4) == ["relaxation", "column generation"]
+    assert names(DesignProblem(Workload.prefix(15), PURE), gap=1e-3) == ["column generation"]
+    assert names(DesignProblem(Workload.prefix(22), PURE), gap=1e-3) == ["relaxation"]
+    few_rows = Workload(np.random.default_rng(0).random((5, 18)))
+    assert names(DesignProblem(few_rows, PURE), gap=1e-3) == ["column generation"]
+    path = DesignProblem(Workload.prefix(16), lo.GraphDP(1.0, nx.path_graph(16)))
+    assert names(path, gap=1e-3) == ["column generation"]
+    limits = DesignLimits(loose_gap=1e-2, loose_answers=4)
+    assert names(prefix, limits, gap=1e-3) == ["column generation"]
+    small = DesignProblem(Workload.prefix(5), PURE)
+    assert names(small, limits, gap=1e-2) == ["relaxation", "column generation"]
+    for gap in (-1.0, 2.0, float("nan"), "much"):
+        with pytest.raises(StatementError):
+            plan_design(small, gap=gap)
+
+
+@pytest.mark.parametrize("objective", ["average", "worst_case"])
+def test_a_design_with_a_loose_gap_reaches_it_by_the_first_method_of_its_plan(objective):
+    problem = DesignProblem(Workload.prefix(16), PURE, objective=objective)
+    rough = lo.design(Workload.prefix(16), PURE, objective=objective, gap=1e-2)
+    assert rough.relative_gap <= 1e-2
+    assert [str(step.method) for step in rough.steps] == ["relaxation"]
+    assert rough.steps[0] == plan_design(problem, gap=1e-2)[0]
+    assert rough.certificate.recheck() == ()
+
+
+def test_column_generation_follows_a_relaxation_that_ends_above_the_gap():
+    limits = DesignLimits(loose_gap=1e-9, loose_answers=4)
+    fine = lo.design(Workload.prefix(7), PURE, gap=1e-7, limits=limits)
+    best = lo.design(Workload.prefix(7), PURE)
+    assert fine.relative_gap <= 1e-7
+    assert fine.value == pytest.approx(best.value, rel=1e-6)
+    assert str(fine.steps[0].method) == "relaxation"
+
+
 def test_every_method_has_a_problem():
     assert list(CASES) == [method.name for method in METHODS]
 

@@ -107,6 +107,20 @@ class Relaxation(DesignMethod):
         return _average(form, optimum)
 
 
+class FirstRelaxation(Relaxation):
+    """The same for few answers and a loose gap, before all sets are priced."""
+
+    def because(self, form: DesignForm, limits: DesignLimits) -> str | None:
+        """Pure privacy, answers that could be listed, a workload of many directions."""
+        is_size = limits.loose_answers <= form.n <= limits.listed_answers
+        if form.staircases is None or not is_size or 2 * (form.rank or 0) < form.n:
+            return None
+        return (
+            f"for a gap of {limits.loose_gap:g} or more it is faster than pricing all sets of the "
+            f"{form.n} answers"
+        )
+
+
 def _average(form: DesignForm, optimum: Optimum) -> tuple[Optimum, float]:
     """A design for the average, and its average variance."""
     return optimum, optimum.value - form.contrasts.spread
