@@ -238,7 +238,7 @@ def test_guesses_of_longitudinal_reports(days: int) -> None:
     no = 0.25 * ones(days, 0.75) + 0.75 * ones(days, 0.5)
     right = np.maximum(yes, no).sum() / 2
     got = accounting.permanent(first, fresh, days).guess()
-    assert right - 1e-12 <= got <= min(right + 0.0126, 0.75)
+    assert got == pytest.approx(right, abs=1e-12)
     again = np.maximum(ones(days, 0.75), ones(days, 0.25)).sum() / 2
     assert accounting.compose([first] * days).guess() == pytest.approx(again, abs=1e-12)
 
@@ -271,11 +271,17 @@ def test_accounts_of_an_asymmetric_channel(times: int, adaptive: float | None) -
     ]
     assert max(every) == pytest.approx(both, abs=1e-6)
     fixed = max(least_epsilon(no, times - no, 1e-3) for no in range(times + 1))
+    beforehand = accounting.compose(reports, answers="fixed")
+    assert beforehand.epsilon(1e-3) == pytest.approx(fixed, abs=1e-6)
     curve = accounting.compose(reports)
-    assert curve.epsilon(1e-3) >= max(fixed, adaptive or 0) - 1e-6
-    assert curve.epsilon(1e-3) <= 1.2 * fixed
+    assert curve.is_attained
+    assert curve.epsilon(1e-3) >= fixed - 1e-9
+    if adaptive is not None:
+        assert curve.epsilon(1e-3) == pytest.approx(adaptive, abs=1e-6)
     guess = (1 + np.abs(ones(times, 0.1) - ones(times, 0.5)).sum() / 2) / 2
-    assert guess - 1e-12 <= curve.guess() <= min(1.0, guess + 0.058)
+    assert guess - 1e-12 <= beforehand.guess() <= curve.guess() + 1e-12
+    if times == 1:
+        assert curve.guess() == pytest.approx(guess, abs=1e-12)
 
 
 def delta_of_shuffled(local: float, n: int, epsilon: float) -> float:

@@ -158,10 +158,15 @@ def test_the_right_values_of_a_coin_for_one_answer():
     one = compose([COIN])
     assert one.guess() == pytest.approx(0.7, abs=1e-12)
     assert "right at most 70 of 100 times" in one.in_words
+    certain_no = [[0.5, 0.5], [0.0, 1.0]]
+    assert "right at most 75 of 100 times" in compose([certain_no]).in_words
+    assert compose([(certain_no, 3)]).guess() == pytest.approx(0.9375, abs=1e-12)
     two = compose([(COIN, 2)])
     assert 0.4180746 <= two.delta(0.7) <= 0.4180747
     # another strategy for each first report reveals more than any two pairs that are fixed
     fixed = compose([(COIN, 2)], answers="fixed")
+    assert float(two.delta("log(2)")) == pytest.approx(0.42, abs=1e-12)
+    assert float(fixed.delta("log(2)")) == pytest.approx(0.37, abs=1e-12)
     assert float(fixed.delta(0.7)) == pytest.approx(0.367386985580, abs=1e-11)
     assert compose([(THREE, 2)]).delta(0.5) == pytest.approx(0.585127872930, abs=1e-11)
 
