@@ -24,7 +24,7 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
-from ldpopt.foundation.numbers import Float, frozen, listed_items, shaped_array
+from ldpopt.foundation.numbers import Float, frozen, listed_items, real_number, shaped_array
 from ldpopt.foundation.sentences import above_text
 
 SHOWN = 10  # numbers in a summary
@@ -119,7 +119,8 @@ class Influence(HasFacts):
         """That of people who take so many times the share of these reports that they have of all
         people.
         """
-        return replace(self, raises=factor * self.raises, lowers=factor * self.lowers)
+        number = real_number(factor, "factor", 0.0)
+        return replace(self, raises=number * self.raises, lowers=number * self.lowers)
 
     def facts(self) -> Facts:
         """How far a report raises and lowers each number, and as how many people it counts."""
