@@ -19,6 +19,7 @@ PURPOSE = {
     "studies": "sweeps, simulations, comparison with the literature",
     "surveys": "several questions to the same people",
     "accounting": "what several reports of a person reveal",
+    "stages": "a pilot, then the best mechanism there",
     "hypotheses": "which of two distributions, with few people",
     "designing": "Workload to Design: mechanism, estimator",
     "fieldwork": "the page for respondents, and the collector",
@@ -64,7 +65,7 @@ PRODUCTS: list[list[Box]] = [
     [
         (
             "DESIGNS  search; their proofs are below",
-            ("designing", "estimation", "frequencies", "hypotheses"),
+            ("designing", "estimation", "frequencies", "hypotheses", "stages"),
             YELLOW,
         ),
         ("PAPERS", ("closed_forms", "polytope", "noise", "mean"), WHITE),

@@ -136,7 +136,7 @@ def _crossing(
 def quantile(estimate: Estimate, p: float, edges: Any = None) -> Estimate:
     """A quantile of ordered answers; see `Estimate.quantile`."""
     share = inner_share(p, "p", do="pass 0.5 for the median")
-    shares, answers = _distribution(estimate)
+    shares, answers = distribution_of(estimate)
     ends = None if edges is None else np.array(read_edges(edges, len(answers)))
     band = QuantileBand(shares, share, ends)
     z = normal_quantile(estimate.confidence)
@@ -157,7 +157,7 @@ def quantile(estimate: Estimate, p: float, edges: Any = None) -> Estimate:
     )
 
 
-def _distribution(estimate: Estimate) -> tuple[Band, tuple[Hashable, ...]]:
+def distribution_of(estimate: Estimate) -> tuple[Band, tuple[Hashable, ...]]:
     """The band of the shares up to each answer but the last, and the answers in their order:
     numbers ascend.
     """

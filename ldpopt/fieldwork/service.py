@@ -71,7 +71,7 @@ class Answers(Counter[int]):
         return ", ".join(parts or ["no messages"]) + "".join(f"; {fault}" for fault in faults)
 
 
-class Rate:
+class ReportRate:
     """At most ``number`` reports a second in all, ten times as many at once; None: any number."""
 
     def __init__(self, number: float | None) -> None:
@@ -107,7 +107,7 @@ class Collector:
         self.store = store
         self.page = page
         self.until = until
-        self.rate = Rate(rate)
+        self.rate = ReportRate(rate)
         self.answers = Answers()
         self.writer = Writer(store, self.rate)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -250,9 +250,9 @@ class Writer:
     commit).
     """
 
-    def __init__(self, store: Store, rate: Rate | None = None) -> None:
+    def __init__(self, store: Store, rate: ReportRate | None = None) -> None:
         self.store = store
-        self._rate = rate or Rate(None)
+        self._rate = rate or ReportRate(None)
         self._shows_order = False  # reports came since the order of arrival was removed
         # None ends the writing
         self._waiting: asyncio.Queue[tuple[Message, asyncio.Future[bool]] | None] = asyncio.Queue()

@@ -29,6 +29,7 @@ MODULES = (
         "plotting",
         "simplex",
         "solvers",
+        "stages",
     ),
     "studies.literature",
 )
