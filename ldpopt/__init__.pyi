@@ -11,8 +11,8 @@ from . import noise as noise
 from . import plotting as plotting
 from . import privacy as privacy
 from . import solvers as solvers
-from . import studies as studies
 from . import stages as stages
+from . import studies as studies
 from . import testing as testing
 from .auditing.black_box import audit_sampler as audit_sampler
 from .auditing.divergence import Audit as Audit

@@ -10,3 +10,18 @@ L-optimality, the worst case is minimax.
 them (`methods/`), and finishes with `prove_design`. The methods may fail; the certificate is
 checked in rationals and does not depend on them.
 """
+
+import lazy_loader  # type: ignore[import-untyped]
+
+# Imported when they are used: commands that read a design start without the searches.
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "comparison": ["DesignComparison", "compare_designs"],
+        "frequency_design": ["FrequencyDesign"],
+        "others": ["OtherMechanism", "OwnMechanism"],
+        "questions_design": ["QuestionsDesign"],
+        "record": ["Design"],
+        "saved": ["load_design", "save_design"],
+    },
+)
