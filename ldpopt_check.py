@@ -3232,7 +3232,7 @@ class Account:
         ``p sum r - a q sum s``. Levels have as many digits as ``delta`` needs.
         """
         if not (self.alone or self.halves):
-            bits = next(b for b, least in DIGITS if delta > least or not least)
+            bits = next(b for b, least in RESOLUTIONS if delta > least or not least)
             if bits not in self.levels:
                 self.levels[bits] = levels_of_all(self.many, bits)
             excess = self.certain + excess_of_levels(self.levels[bits], loss, bits)
@@ -3729,7 +3729,7 @@ def upwards(value):
 LOSSES = 2**200  # losses are integers over it
 PARTS = 2**256  # powers of e up to 1 are integers over it
 # Bits of masses, and the least delta that they are used for; a sixth of the bits is below the tails
-DIGITS = ((128, Fraction(1, 10**12)), (256, Fraction(1, 10**45)), (512, 0))
+RESOLUTIONS = ((128, Fraction(1, 10**12)), (256, Fraction(1, 10**45)), (512, 0))
 RATIOS = 10**5  # products of two lists of the reports by one channel
 FEW = 300  # reports whose atoms are listed in any case
 ALL_LEVELS = 2**17

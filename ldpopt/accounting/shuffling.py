@@ -4,11 +4,15 @@ The curve of the bounds in `blanket` and `two_reports`. Every point is a sum ove
 epsilon is found with few of them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import erfc, exp, log, sqrt
-from typing import Any
+from functools import partial
+from math import comb, erfc, exp, log, sqrt
+from operator import itemgetter
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -21,7 +25,9 @@ from ldpopt.accounting.shuffled_reports import MAX_EXACT, MAX_PEOPLE, Shuffled
 from ldpopt.closed_forms.top_k import top_k
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget, log_enclosure, round_down
-from ldpopt.foundation.numbers import real_number, whole_number
+from ldpopt.foundation.numbers import real_number, require_choice, short_repr, whole_number
+from ldpopt.frequencies.subset_selection import MAX_LISTED_SETS, SubsetSelection
+from ldpopt.mechanism.mechanism import Mechanism
 
 LEAST_LOG = -60.0  # of a delta over another
 CLOSE = 1e-6  # share of a delta to which an epsilon is found
@@ -183,14 +189,59 @@ def curve_of(source: Shuffled) -> PrivacyCurve:
     return ShuffledCurve(((source, 1),), source.is_exact)
 
 
+class LocalBudget(Budget):
+    """A local epsilon that keeps a promise of shuffled reports: a budget that knows of which
+    mechanism this was proved.
+
+    Attributes
+    ----------
+    mechanism : Mechanism or what the family returned
+        The channel whose shuffled reports keep the promise. Another mechanism of the same epsilon
+        need not keep it: sets of answers reveal more when they are shuffled.
+    """
+
+    @property
+    def mechanism(self) -> Any:
+        """The channel."""
+        return self.proved_for
+
+    @classmethod
+    def of(cls, local: float, mechanism: Any) -> LocalBudget:
+        """The budget of a mechanism."""
+        self = cls(local)
+        self.proved_for = mechanism
+        return self
+
+
+@overload
+def target(
+    n: int,
+    epsilon: float | str,
+    delta: float,
+    family: Literal["frequencies"],
+    *,
+    answers: int,
+    most: float = 20.0,
+) -> tuple[LocalBudget, Mechanism]: ...
+@overload
 def target(
     n: int,
     epsilon: float | str,
     delta: float,
     family: int | Callable[[float], Any] = 2,
     *,
+    answers: None = None,
     most: float = 20.0,
-) -> float:
+) -> LocalBudget: ...
+def target(
+    n: int,
+    epsilon: float | str,
+    delta: float,
+    family: int | str | Callable[[float], Any] = 2,
+    *,
+    answers: int | None = None,
+    most: float = 20.0,
+) -> LocalBudget | tuple[LocalBudget, Mechanism]:
     r"""Largest local epsilon at which the shuffled reports of n people keep a promise ``(epsilon,
     delta)``.
 
@@ -200,21 +251,33 @@ def target(
         Number of people.
     epsilon, delta : float
         The promise; epsilon in nats, or such as ``"log(3)"``.
-    family : int, or callable
-        Number of answers of randomized response, or a function from an epsilon to a channel.
-        Default: ``2``.
+    family : int, callable or "frequencies"
+        Number of answers of randomized response, or a function from an epsilon to a channel; or
+        ``"frequencies"``: sets of 1, 2, ... of all ``answers``, each with its own local epsilon, of
+        which the one with the least variance is taken. Default: ``2``.
+    answers : int, optional
+        Number of answers, from 2 on, if the family is ``"frequencies"``. Default: ``None``.
     most : float
         Largest local epsilon that is tried; default: ``20``.
 
     Returns
     -------
-    float
-        Within one part in a thousand; the promise is proved for the channel at this epsilon.
+    LocalBudget, or (LocalBudget, Mechanism)
+        A float, within one part in a thousand; the promise is proved for its ``mechanism``, and
+        for no other: a design for `PureLDP` of this budget says so in its notes. With
+        ``"frequencies"`` also the mechanism.
 
     Raises
     ------
     StatementError
-        If a number is out of range, or no channel of the family keeps the promise.
+        If a number is out of range, the number of answers does not go with the family, or no
+        channel of the family keeps the promise.
+
+    Notes
+    -----
+    Sets are tried as long as there are at most 4096 of one size. In all settings that were tried
+    (2, 10 and 100 answers, 1000 to a million people, epsilon .1 to 1) randomized response, sets of
+    one, is within 6.4 % of the best.
 
     Examples
     --------
@@ -224,16 +287,51 @@ def target(
     budget = Budget(epsilon)
     limit = Fraction(real_number(delta, "delta", 0, 1))
     most = real_number(most, "most", 0, MAX_EXPONENT)
-    promise = _Promise(whole_number(n, "n", 1, MAX_PEOPLE), budget, limit, _family(family))
-    if promise.seems_to_keep(most) and promise.keeps(most):
-        return most
-    if not limit and not callable(family):
-        return _kept(promise.keeps, min(float(budget), most), most)[0]  # that of one person
-    low, high = promise.bracket(most)
-    while high - low > 5e-4 * high:
-        middle = sqrt(low * high) if low else high / 2
-        low, high = (middle, high) if promise.keeps(middle) else (low, middle)
-    return low
+    people = whole_number(n, "n", 1, MAX_PEOPLE)
+    if isinstance(family, str):
+        require_choice(family, ("frequencies",), "family")
+        return _best_sets(people, budget, limit, whole_number(answers, "answers", 2), most)
+    if answers is not None:
+        raise StatementError(
+            f"answers = {short_repr(answers)} has no effect: the family states the answers",
+            code="answers",
+            do='leave it out, or pass family="frequencies"',
+        )
+    promise = _Promise(people, budget, limit, _family(family), not callable(family))
+    local = promise.largest(most, is_plain=not callable(family))
+    return LocalBudget.of(local, promise.make(local))
+
+
+def _best_sets(
+    people: int, budget: Budget, limit: Fraction, answers: int, most: float
+) -> tuple[LocalBudget, Mechanism]:
+    """The size of sets with the least variance at the local epsilon that floats find for it, then
+    proved.
+    """
+    found = []
+    for size in range(1, max(answers // 2, 1) + 1):
+        if comb(answers, size) > MAX_LISTED_SETS:
+            break
+        promise = _Promise(people, budget, limit, partial(_sets, answers, size), True)
+        low, high = _kept(promise.seems_to_keep, min(float(budget), most), most)
+        while high - low > ROUGH_SHARE * high:
+            middle = sqrt(low * high) if low else high / 2
+            low, high = (middle, high) if promise.seems_to_keep(middle) else (low, middle)
+        if low > LEAST_LOCAL:
+            found.append((SubsetSelection(answers, low, size=size).total_variance, promise))
+    if not found:
+        raise _no_channel()
+    promise = min(found, key=itemgetter(0))[1]
+    local = promise.largest(most)
+    mechanism = promise.make(local)
+    return LocalBudget.of(local, mechanism), mechanism
+
+
+def _sets(answers: int, size: int, local: float) -> Any:
+    """The channel that reports a set of some size."""
+    if not local > 0:
+        return np.full((answers, 2), 0.5)  # reveals nothing, as sets at epsilon 0
+    return SubsetSelection(answers, local, size=size).mechanism
 
 
 def _family(family: int | Callable[[float], Any]) -> Callable[[float], Any]:
@@ -252,10 +350,26 @@ class _Promise:
     budget: Budget
     limit: Fraction
     make: Callable[[float], Any]
+    # whether all pairs of answers are alike, up to the rounding of masses: floats compare one pair
+    is_symmetric: bool = False
 
     def keeps(self, local: float) -> bool:
         """Whether the promise is proved for the channel of a local epsilon."""
         return shuffled(self.make(local), self.n).delta(self.budget) <= self.limit
+
+    def largest(self, most: float, *, is_plain: bool = False) -> float:
+        """The largest local epsilon that is proved, within one part in a thousand; ``is_plain`` if
+        each person answers one question, whose own epsilon is the promise's at delta 0.
+        """
+        if self.seems_to_keep(most) and self.keeps(most):
+            return most
+        if not self.limit and is_plain:
+            return _kept(self.keeps, min(float(self.budget), most), most)[0]
+        low, high = self.bracket(most)
+        while high - low > 5e-4 * high:
+            middle = sqrt(low * high) if low else high / 2
+            low, high = (middle, high) if self.keeps(middle) else (low, middle)
+        return low
 
     def bracket(self, most: float) -> tuple[float, float]:
         """A local epsilon that is proved to keep the promise, and one above it that does not.
@@ -282,7 +396,9 @@ class _Promise:
 
     def seems_to_keep(self, local: float) -> bool:
         """Whether the promise is kept in floats."""
-        source = Shuffled(compared(self.make(local), None), self.n)
+        channel = self.make(local)
+        pairs = [tuple(channel.inputs[:2])] if self.is_symmetric and local else None
+        source = Shuffled(compared(channel, pairs), self.n)
         if source.is_exact:
             return self.keeps(local)
         blanket = Blanket(source.channel, self.n)
@@ -298,11 +414,16 @@ def _kept(keeps: Callable[[float], bool], first: float, most: float) -> tuple[fl
     high = most
     while not keeps(low):
         if not low:
-            raise StatementError(
-                "no channel of the family keeps the promise",
-                code="promise",
-                do="give a larger epsilon or delta, or a family that reveals nothing at epsilon 0",
-            )
+            raise _no_channel()
         high = low
         low = low / 16 if low > LEAST_LOCAL else 0.0
     return low, high
+
+
+def _no_channel() -> StatementError:
+    """Error for a family of which no channel keeps the promise."""
+    return StatementError(
+        "no channel of the family keeps the promise",
+        code="promise",
+        do="give a larger epsilon or delta, or a family that reveals nothing at epsilon 0",
+    )

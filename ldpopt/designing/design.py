@@ -39,6 +39,10 @@ from ldpopt.solving.log import LOG, Step, log_to_stderr
 LARGEST_GAP = 0.99  # largest gap that is accepted: a gap of 1 would accept every design
 SMALL = 1e-2  # budget in nats below which differences of probabilities have few digits
 NEAR = 1000.0  # a method runs once more if its gap is at most this multiple of the required gap
+OTHER_SHUFFLED = (
+    "this epsilon keeps a promise of shuffled reports for another mechanism than this one: "
+    "see accounting.shuffled(design.mechanism, n) before these reports are shuffled"
+)
 # Errors of a method after which the next method is tried
 FAILURES = (
     NotRepresentableError,
@@ -171,7 +175,22 @@ def design(
     deadline = Deadline.after(positive_seconds(time_limit))
     form = DesignForm.of(problem, deadline)
     with log_to_stderr(verbose), few_threads(form.problem.workload.shape[1]):
-        return run_design(plan_of(form, limits, gap), DesignTask(form, gap, deadline, limits))
+        best = run_design(plan_of(form, limits, gap), DesignTask(form, gap, deadline, limits))
+    return _with_note_on_shuffling(best, getattr(privacy, "epsilon", None))
+
+
+def _with_note_on_shuffling(best: AnyDesign, epsilon: Any) -> AnyDesign:
+    """A design with a note if its budget keeps a promise of shuffled reports for another
+    mechanism.
+    """
+    proved = getattr(epsilon, "proved_for", None)
+    if proved is None:
+        return best
+    try:
+        is_same = best.mechanism.digest == getattr(proved, "digest", None)
+    except StatementError:  # its reports are too many to list
+        is_same = False
+    return best if is_same else replace(best, notes=(*best.notes, OTHER_SHUFFLED))
 
 
 def run_design(steps: tuple[Step[DesignMethod], ...], task: DesignTask) -> AnyDesign:

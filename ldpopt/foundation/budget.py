@@ -58,6 +58,8 @@ class Budget(float):
     nats: Fraction | None
     ratio: Fraction | None
     text: str
+    # the mechanism for which a promise of shuffled reports was proved at this budget, if it has one
+    proved_for: Any = None
 
     def __new__(cls, epsilon: float | str | Fraction) -> Budget:
         """Read the text or number; see the class."""

@@ -122,7 +122,7 @@ class Channel:
         object.__setattr__(self, "outputs", reports)
 
     @classmethod
-    def of_counts(
+    def _of_counts(
         cls, counts: NDArray[np.int64], inputs: tuple[Hashable, ...], outputs: tuple[Hashable, ...]
     ) -> Self:
         """The channel of masses over ``2**53`` and of labels that are read already: the masses are

@@ -69,7 +69,7 @@ def repair_read(
 
     def decide(rounded: Float) -> Audit:
         counts = (rounded * ROW_TOTAL).astype(np.int64)
-        audited[:] = [Mechanism.of_counts(counts, names, reports)]
+        audited[:] = [Mechanism._of_counts(counts, names, reports)]
         audit: Audit = privacy.audit(audited[0])
         return audit
 

@@ -70,6 +70,7 @@ class Guarded(Solver):
         **options: Any,
     ) -> Outcome:
         """Improve a rough answer where `solve` would find one, within the same limits."""
+        require_kind(outcome, Outcome, "refine()", "pass what solve returned")
         return self._answer(program, outcome, time_limit, options)
 
     def _answer(

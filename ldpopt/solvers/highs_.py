@@ -102,6 +102,8 @@ class Highs(Solver):
         **options: Any,
     ) -> Outcome:
         """Improve an answer of `solve`: at the vertex of its basis, then by residual programs."""
+        require_kind(program, LinearProgram, "refine()", "pass the program of formulate(problem)")
+        require_kind(outcome, Outcome, "refine()", "pass what solve returned")
         deadline = Deadline.after(positive_seconds(time_limit))
         outcome, residual = at_vertex(program, outcome)
         if residual <= ACCEPTED_RESIDUAL:

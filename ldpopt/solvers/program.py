@@ -15,7 +15,7 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.files import require_path
-from ldpopt.foundation.numbers import Float, Int, shaped_array, truth
+from ldpopt.foundation.numbers import Float, Int, real_number, shaped_array, truth
 from ldpopt.foundation.rows import RowBlock
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # number of rows of a block, and of terms of a sum, in the text of a program
 SHOWN_ROWS, SHOWN_TERMS = 2, 8
 LARGEST_COEFFICIENT = 1e15  # HiGHS refuses rows with larger ones
+LEAST_SCALE = 1e-100  # by which sides and costs may be multiplied
 BLOCK = 1 << 20  # number of rows whose entries are multiplied at once
 _INVALID_CHARACTERS = re.compile(r"[^A-Za-z0-9_.,()#$%&@~;?!]")
 
@@ -277,6 +278,8 @@ class LinearProgram:
         """
         import highspy
 
+        for name, factor in (("scale", scale), ("cost_scale", cost_scale)):
+            real_number(factor, name, LEAST_SCALE, 1 / LEAST_SCALE)
         highs = highspy.Highs.__base__()  # the class that calls the library
         self._pass_to(highs, scale, cost_scale)
         return highs

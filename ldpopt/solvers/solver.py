@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import LdpoptError, SolverNotFoundError
-from ldpopt.foundation.numbers import Float, short_repr
+from ldpopt.foundation.numbers import Float, require_kind, short_repr
 from ldpopt.solvers.program import LinearProgram
 
 Arrays = dict[str, NDArray[Any]]
@@ -66,6 +66,8 @@ class Solver(ABC):
         """Improve a rough answer of this program, by a solver with `Feature.ROUGH`; default: solve
         again.
         """
+        require_kind(program, LinearProgram, "refine()", "pass the program of formulate(problem)")
+        require_kind(outcome, Outcome, "refine()", "pass what solve returned")
         return self.solve(program, time_limit=time_limit, refined=True, **options)
 
     def load(self) -> None:

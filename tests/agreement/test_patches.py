@@ -71,6 +71,7 @@ def test_without_memory_for_rounds_the_channel_of_the_start_is_given(monkeypatch
     ):
         monkeypatch.setattr(module, name, value)
     monkeypatch.setattr("ldpopt.foundation.numbers.memory", lambda: there)
+    monkeypatch.setattr("ldpopt.foundation.numbers.ALWAYS_FITS", 0)
     answer = lo.solve(problem, gap=0.05, limits=RAYS)
     assert answer.status is Status.LIMIT
     assert "memory" in answer.raw_status

@@ -1117,6 +1117,11 @@ BY_PROOF = "printed where there is a certificate"
 IF_TRUE = "printed under the condition that it states"
 NO_CLAIM = "no claim on reports or answers"
 ALWAYS = {
+    "_ These tables are for people who all follow the rules: a test sees only naive forgers, and "
+    "invitations bound how many reports there are. Intervals for a stated share of false reports: "
+    "<code>ldpopt survey estimate --liars</code>.": (
+        "what no test sees is docs/theory/influence.md; the option exists for every survey"
+    ),
     "How the reports on some questions are drawn: by a technique that people know, or by one of "
     "several mechanisms for each person, each with its own budget": "of such questions only",
     "_ _ to each person": NO_CLAIM,

@@ -91,6 +91,30 @@ class Account:
                 for _ in range(times)
             ]
 
+    def best(self, a: Fraction) -> Fraction:
+        """The excess of the best strategy: later answers are chosen by earlier reports, and the
+        questions come in the worst order.
+        """
+
+        def excess_of(left: tuple[int, ...], level: Fraction) -> Fraction:
+            if not any(left):
+                return max(1 - level, Fraction(0))
+            found = []
+            for place, (rows, pairs, _) in enumerate(self.parts):
+                if left[place]:
+                    fewer = (*left[:place], left[place] - 1, *left[place + 1 :])
+                    for x, other in pairs:
+                        found.append(
+                            sum(
+                                p * excess_of(fewer, level * q / p)
+                                for p, q in zip(rows[x], rows[other], strict=True)
+                                if p
+                            )
+                        )
+            return max(found)
+
+        return excess_of(tuple(times for _, _, times in self.parts), a)
+
     def excesses(self, a: Fraction) -> list[Fraction]:
         """The excess of all reports, of each choice of pairs, by all sequences of reports."""
         found = []
@@ -180,7 +204,10 @@ def guess_is_true(world: Account, text: str) -> bool:
         return True
     best = 50 * (1 + max(world.excesses(Fraction(1))))
     shown = Fraction(found[1])
-    return best <= shown and (not world.curve.is_attained or shown <= best + 1 + ROUNDING)
+    # masses of words of 53 bits are not those that were stated: the last digits are not printed
+    return best <= shown + ROUNDING and (
+        not world.curve.is_attained or shown <= best + 1 + ROUNDING
+    )
 
 
 def names_pairs(world: Account, text: str) -> bool:
@@ -598,17 +625,19 @@ def test_every_sentence_on_numbers_is_true_where_it_is_printed() -> None:
 
 
 @pytest.mark.parametrize("name", ENUMERATED)
-def test_an_account_that_says_nothing_of_its_bound_is_attained_by_one_pair(name: str) -> None:
+def test_an_account_that_says_nothing_of_its_bound_is_attained(name: str) -> None:
+    """By one pair of answers at every level, or at each level by a strategy of the person."""
     world = ACCOUNTS[name]
     if not world.curve.is_attained:
         pytest.skip("it is said to be a bound")
     levels = [0.0, 0.3, 1.0, 2.5]
     shown = [world.curve.delta(level) for level in levels]
-    found = [world.excesses(Fraction(math.exp(level))) for level in levels]
-    assert any(
-        all(abs(delta - best[k]) < 1e-9 for delta, best in zip(shown, found, strict=True))
-        for k in range(len(found[0]))
-    )
+    ratios = [Fraction(math.exp(level)) for level in levels]
+    if isinstance(world, ShuffledAccount):
+        found = [max(world.excesses(ratio)) for ratio in ratios]
+    else:
+        found = [world.best(ratio) for ratio in ratios]
+    assert all(abs(delta - best) < 1e-9 for delta, best in zip(shown, found, strict=True))
 
 
 def test_the_notes_and_rows_are_those_of_the_registry() -> None:
@@ -694,6 +723,15 @@ IF_TRUE = "printed under the condition that it states"
 EXACT = "computed for all pairs, and compared with enumeration in the tests of audits"
 NO_CLAIM = "no claim on privacy or accuracy"
 ALWAYS = {
+    "; it takes all reports as true": "of p-values beside widened intervals, which are not widened",
+    "Best of _ problems_": "a title; each has its own certificate",
+    "a false report counts as _ people or more, by any mechanism": (
+        "the least influence of epsilon-private reports; docs/theory/influence.md, with its proof"
+    ),
+    "influence: as how many people a false report counts at most": "a title of a column",
+    "level, at most": "a heading; kept for any number of looks, docs/theory/tests.md, theorem 4",
+    "lowers by at most": "a heading of a column of an influence, the largest over all answers",
+    "raises by at most": "a heading of a column of an influence, the largest over all answers",
     "(all rows are equal)": "of an audit without a claim, which compares all pairs: no witness",
     "(no __ beside it)": NO_CLAIM,
     ", design effect _ if weights are unrelated to the answers, and at most _": (

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import ldpopt as lo
 from builders import cases, refused, thorough_or
+from ldpopt import accounting
 from ldpopt.accounting import compose, shuffled, target
 from ldpopt.accounting.blanket import Blanket
 from ldpopt.accounting.curve import compared
@@ -293,3 +294,56 @@ def test_the_target_of_ten_thousand_people():
     assert found == pytest.approx(5.508, rel=1e-3)
     assert shuffled(response(10, found), 10_000).delta(1.0) <= Fraction(1e-6)
     assert shuffled(response(10, found * 1.002), 10_000).delta(1.0) > Fraction(1e-6)
+
+
+def delta_of_response(n: int, local: float, people: int, epsilon: float) -> float:
+    """The blanket's bound for randomized response, by enumeration of how many of the people give
+    each of two answers, or another one, whatever they think.
+    """
+    from scipy.stats import binom
+
+    a, b = math.exp(local), math.exp(epsilon)
+    q = 1 / (a + n - 1)
+    total = 0.0
+    for first in range(90):
+        for second in range(90):
+            chance = binom.pmf(first, people, q)
+            chance *= binom.pmf(second, people - first, q / (1 - q))
+            gain = first * (a - b) + second * (1 - a * b)
+            if gain <= 0 or chance < 1e-30:
+                continue
+            rest = people - first - second
+            others = np.arange(rest + 1)
+            masses = binom.pmf(others, rest, (n - 2) * q / (1 - 2 * q))
+            total += chance * float(np.maximum(gain + others * (1 - b), 0) @ masses)
+    return total / people
+
+
+def test_a_target_of_frequencies_takes_single_answers() -> None:
+    """The bound at what is found is just below the promise, by enumeration apart."""
+    budget, mechanism = accounting.target(1000, 0.3, 1e-6, "frequencies", answers=100)
+    assert mechanism is budget.mechanism
+    assert len(mechanism.outputs) == 100  # sets of one
+    found = delta_of_response(100, float(budget), 1000, 0.3)
+    assert 0.98e-6 <= found <= 1e-6
+
+
+def test_other_mechanisms_of_that_budget_say_so() -> None:
+    budget, mechanism = accounting.target(1000, 0.1, 1e-6, "frequencies", answers=10)
+    assert float(budget) == pytest.approx(accounting.target(1000, 0.1, 1e-6, 10), rel=1e-3)
+    notion = lo.PureLDP(budget)
+    pairs = lo.design(lo.Workload.frequencies(10), notion)  # takes pairs of answers
+    assert any("shuffled" in note for note in pairs.notes)
+    assert float(accounting.shuffled(pairs.mechanism, 1000).delta_lower(0.1)) > 1e-6
+    assert accounting.shuffled(mechanism, 1000).delta(0.1) <= 1e-6
+    plain = lo.design(lo.Workload.frequencies(10), lo.PureLDP(float(budget)))
+    assert not any("shuffled" in note for note in plain.notes)
+
+
+def test_what_a_target_of_frequencies_refuses() -> None:
+    with refused("answers"):
+        accounting.target(100, 1.0, 1e-3, answers=4)  # type: ignore[call-overload]
+    with refused("choice"):
+        accounting.target(100, 1.0, 1e-3, "means", answers=4)  # type: ignore[call-overload]
+    with refused("whole-number"):
+        accounting.target(100, 1.0, 1e-3, "frequencies")  # type: ignore[call-overload]

@@ -34,7 +34,7 @@ def plain_epsilon(rows):
 
 def masses(rows):
     """A mechanism with these masses."""
-    return Mechanism.of_counts(
+    return Mechanism._of_counts(
         np.array(rows, np.int64), tuple(range(2)), tuple(range(len(rows[0])))
     )
 
