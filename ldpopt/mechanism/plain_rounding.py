@@ -22,6 +22,12 @@ def factor_below(ties: Ties) -> float:
     return float(min(ties.budget.enclosure()[0], LARGEST_FACTOR)) * (1 - 2.0**-50)
 
 
+def exact_factor(ties: Ties) -> float | None:
+    """The ratio ``e**epsilon`` if it is a rational, such as 3 for ``log(3)``."""
+    low, high = ties.budget.enclosure()
+    return float(low) if low == high and low < LARGEST_FACTOR else None
+
+
 def by_extremes(values: Float, ties: Ties) -> Iterator[Any]:
     r"""Columns from their least mass to its ``e**epsilon``-fold, for rows that sum to 1.
 
@@ -39,6 +45,10 @@ def by_extremes(values: Float, ties: Ties) -> Iterator[Any]:
         yield sampling.round_rows(values)
     if not low > 1:
         return
+    if (exact := exact_factor(ties)) is not None:
+        # of a rational ratio, such as 3, the optimum itself is often on the grid: a fair coin is
+        raised = np.maximum(values, most / exact)
+        yield sampling.round_rows(raised / raised.sum(axis=1, keepdims=True))
     lifted = np.maximum(values, most / low)
     sums = lifted.sum(axis=1)
     largest = sums.max()
