@@ -49,12 +49,8 @@ def test_model_has_its_expected_value(path: Path, tmp_path: Path) -> None:
             assert ldpopt.design(**vars(again.design)).value == pytest.approx(found.value, rel=1e-9)
         return
     if model.hypotheses is not None:
-        stated = model.hypotheses
-        test = ldpopt.hypotheses.best(stated.first, stated.second, stated.privacy)
-        assert test.optimum.value == pytest.approx(model.expect.value, abs=model.expect.tolerance)
-        assert again.hypotheses == stated
+        assert again.hypotheses == model.hypotheses
         assert run_cli("test", path).exit_code == 0
-        return
     solution = ldpopt.solve(model.problem, solver=model.solver, time_limit=model.time_limit)
     assert solution.value == pytest.approx(model.expect.value, abs=model.expect.tolerance, rel=0)
     certificate = ldpopt.certify(solution)
@@ -75,9 +71,6 @@ def test_compare_is_the_same_in_python_and_by_command(path: Path, tmp_path: Path
     if not THOROUGH and path.stem not in QUICKLY_COMPARED:
         return
     model = read(path, tmp_path / "saved.toml")[0]
-    if model.hypotheses is not None:
-        assert run_cli("compare", path).exit_code == 2  # it has nothing to compare
-        return
     printed = run_cli("compare", path, "--json", tmp_path / "data.json")
     assert printed.exit_code == 0, printed.stderr
     given = json.loads((tmp_path / "data.json").read_text())
