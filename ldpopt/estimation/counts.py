@@ -667,7 +667,7 @@ def read_rows(source: ReportSource, rows: Any, missing: Any) -> tuple[Int, Int]:
     answer.
     """
     k = len(source.names)
-    many = missing if isinstance(missing, (list, tuple)) else np.atleast_1d(missing)
+    many = missing if isinstance(missing, (list, tuple, range)) else np.atleast_1d(missing)
     excluded = positions(many, "the numbers of missing answers", None, k)
     return positions(rows, "positions of numbers", None, k), excluded
 

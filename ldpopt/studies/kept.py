@@ -4,7 +4,7 @@ near prior, with a proof of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -82,6 +82,9 @@ class BestOf(HasFacts):
 
     def __len__(self) -> int:
         return len(self.certificates)
+
+    def __iter__(self) -> Iterator[Certificate]:
+        return iter(self.certificates)
 
     def __repr__(self) -> str:
         return f"BestOf({len(self)} problems, {self.calls} solver calls)"

@@ -183,3 +183,10 @@ def test_the_package_has_the_two_names():
     assert {BestOf, best_of} == {getattr(lo.studies, name) for name in lo.studies.__all__}
     with pytest.raises(AttributeError):
         _ = lo.studies.best
+
+
+def test_a_result_is_a_sequence_of_certificates() -> None:
+    problem = lo.Problem([0.4, 0.6], "identity", lo.PureLDP(1.0))
+    found = best_of([problem, problem])
+    assert list(found) == list(found.certificates)
+    assert len(found) == 2
