@@ -307,6 +307,11 @@ def _best_sets(
 ) -> tuple[LocalBudget, Mechanism]:
     """The size of sets with the least variance at the local epsilon that floats find for it, then
     proved.
+
+    A larger set is better at a given local epsilon, but all who report a set with an answer in it
+    stand out together, so that its local epsilon has to be smaller. Which of both counts more is
+    seen at each size's own epsilon only; floats are enough for this choice, and the size that is
+    chosen gets a proof.
     """
     found = []
     for size in range(1, max(answers // 2, 1) + 1):
@@ -397,6 +402,8 @@ class _Promise:
     def seems_to_keep(self, local: float) -> bool:
         """Whether the promise is kept in floats."""
         channel = self.make(local)
+        # a permutation of the answers turns each pair into any other one, so that one is enough;
+        # at 0 there may be no labels: the channel that reveals nothing is an array
         pairs = [tuple(channel.inputs[:2])] if self.is_symmetric and local else None
         source = Shuffled(compared(channel, pairs), self.n)
         if source.is_exact:
