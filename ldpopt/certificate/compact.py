@@ -65,6 +65,8 @@ def least_shift(costs: Any, duals: Any, b: Any, beta: Any, *, may_fall: bool) ->
     shift = 0
     columns = np.arange(costs.shape[1])
     is_exact = costs.dtype.kind != "f"
+    # In floats a smaller move leaves all differences as they are, and could be made forever.
+    noise = 0 if is_exact else np.finfo(float).eps / 2 * np.abs(duals).max()
 
     # Newton: the largest gain / slope, rounded up in integers
     def step(prices: OutputSums, b: Any, chosen: Any) -> Any:
@@ -80,9 +82,13 @@ def least_shift(costs: Any, duals: Any, b: Any, beta: Any, *, may_fall: bool) ->
     while len(columns):
         prices = OutputSums.of(costs[:, columns], duals + shift)
         has_gain = np.asarray(prices.gains(b, beta) > 0, dtype=bool)
-        if not has_gain.any() or shift + (move := step(prices, b, has_gain)) == shift:
+        if not has_gain.any():
             break
+        move = step(prices, b, has_gain)
+        is_last = move <= noise or shift + move == shift
         shift, columns = shift + move, columns[has_gain]
+        if is_last:
+            break
     return shift
 
 

@@ -149,6 +149,22 @@ def test_the_best_shift_is_found(b, delta):
         assert best_bound(costs, given, b, 1 - b, delta) == pytest.approx(expected, abs=1e-10)
 
 
+def test_moves_below_the_rounding_of_the_multipliers_end_the_search(monkeypatch):
+    # multipliers beside whose last digits the least shift is small
+    costs = np.array([[6.551727714022265e-07, 1.69e-07], [1.9023021399917656e-07, 4.75e-08]])
+    given = np.array([6.551727714023677e-07, 1.902302139991546e-07])
+    sums = iter(range(100))
+    price = OutputSums.of
+
+    def counted(*arrays):
+        assert next(sums, None) is not None, "the search does not end"
+        return price(*arrays)
+
+    monkeypatch.setattr(OutputSums, "of", counted)
+    expected = plain_bound(costs, given, 1 / 3, 2 / 3, 0.0)
+    assert best_bound(costs, given, 1 / 3, 2 / 3) == pytest.approx(expected, rel=1e-12)
+
+
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("delta", DELTAS)
 def test_the_bound_in_floats_is_the_certified_one(epsilon, delta):
