@@ -161,8 +161,10 @@ def test_moves_below_the_rounding_of_the_multipliers_end_the_search(monkeypatch)
         return price(*arrays)
 
     monkeypatch.setattr(OutputSums, "of", counted)
-    expected = plain_bound(costs, given, 1 / 3, 2 / 3, 0.0)
-    assert best_bound(costs, given, 1 / 3, 2 / 3) == pytest.approx(expected, rel=1e-12)
+    b = 1 / 3
+    beta = 1 - b  # with 2 / 3, which is the next lower float, it always ended
+    expected = plain_bound(costs, given, b, beta, 0.0)
+    assert best_bound(costs, given, b, beta) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
