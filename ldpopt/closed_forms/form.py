@@ -3,6 +3,7 @@
 Samplers draw exactly from rational probabilities, with 53-bit words and without a matrix.
 """
 
+import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -20,6 +21,7 @@ from ldpopt.mechanism.exact_draws import (
     Codes,
     Source,
     round_decay_up,
+    toss_lazily,
     two_sided_geometric_draws,
     uniform_below,
 )
@@ -51,8 +53,9 @@ class Sampler(ABC):
         answers = read_positions(answers, len(self.inputs), "answer")
         source = bit_source(rng)
         drawn = np.empty(len(answers), dtype=np.int64)
+        draw = self._draw if rng is not None else self._draw_from_system
         for part in chunks(len(answers)):
-            drawn[part] = self._draw(answers[part], source)
+            drawn[part] = draw(answers[part], source)
         return drawn
 
     @abstractmethod
@@ -64,6 +67,12 @@ class Sampler(ABC):
     @abstractmethod
     def _draw(self, answers: Codes, source: Source) -> Codes:
         """Draw the reports to a chunk of answers that fits in the cache."""
+
+    def _draw_from_system(self, answers: Codes, source: Source) -> Codes:
+        """Draw as `_draw` from the system's bits, which are dear and never drawn again: a sampler
+        may use fewer of them.
+        """
+        return self._draw(answers, source)
 
 
 class ResponseSampler(Sampler):
@@ -124,9 +133,30 @@ class ResponseSampler(Sampler):
             other += other >= index
             keeps = source(size) < np.uint64(self.truth_mass)
             position = np.where(index >= 0, np.where(keeps, index, other), position)
-        reports: Codes = self.members[position]
+        return self._with_truths(self.members[position], answers, source)
+
+    def _draw_from_system(self, answers: Codes, source: Source) -> Codes:
+        """A byte for the truth, and a word only for an answer that is replaced."""
+        k = len(self.members)
+        if self.is_uniform or k == 1:
+            return self._draw(answers, source)
+        position = self.member_index[answers].astype(np.int64)
+        keeps = np.empty(len(answers), bool)
+        first = np.frombuffer(os.urandom(len(answers)), np.uint8)
+        toss_lazily(self.truth_mass, first, source, keeps)
+        is_member = position >= 0
+        replaced = np.flatnonzero(is_member & ~keeps)
+        other = uniform_below(k - 1, len(replaced), source)
+        other += other >= position[replaced]
+        position[replaced] = other
+        if len(strangers := np.flatnonzero(~is_member)):
+            position[strangers] = uniform_below(k, len(strangers), source)
+        return self._with_truths(self.members[position], answers, source)
+
+    def _with_truths(self, reports: Codes, answers: Codes, source: Source) -> Codes:
+        """The reports, of which each is the answer itself with probability delta."""
         if self.delta_mass:
-            reports = np.where(source(size) < np.uint64(self.delta_mass), answers, reports)
+            reports = np.where(source(len(answers)) < np.uint64(self.delta_mass), answers, reports)
         return reports
 
 

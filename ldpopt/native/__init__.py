@@ -342,11 +342,3 @@ choose_early = Loop(
     "choose_early: codes i8[count]; firsts u2[count]; table u4[rows, cells]; low_bits i8; "
     "found i4[count]!; undecided i8[count]!"
 )
-scale_words = Loop(
-    "scale_words: words i8[count]; bound i8; bits i8; surplus i8; found i8[count]!; "
-    "again i8[count]!"
-)
-respond = Loop(
-    "respond: own i8[count]; any i8[count]; others i8[count]; words i8[count]; mass i8; "
-    "found i8[count]!"
-)

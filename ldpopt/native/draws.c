@@ -39,30 +39,3 @@ EXPORT int64_t choose_early(int64_t count, int64_t rows, int64_t cells, const in
     }
     return late;
 }
-
-/* Whole numbers below a bound from words of so many bits: the upper part of a product (Lemire 2019). Returns the number
-   of words that must be drawn again, whose places are listed: the lower part of their product is below the surplus. */
-EXPORT int64_t scale_words(int64_t count, const int64_t *words, int64_t bound, int64_t bits, int64_t surplus,
-                           int64_t *found, int64_t *again) {
-    uint64_t mask = ((uint64_t)1 << bits) - 1;
-    int64_t late = 0;
-    for (int64_t i = 0; i < count; i++) {
-        uint64_t product = (uint64_t)words[i] * (uint64_t)bound;
-        found[i] = (int64_t)(product >> bits);
-        again[late] = i;
-        late += (product & mask) < (uint64_t)surplus;
-    }
-    return late;
-}
-
-/* Randomized response among members: the own member if the word is below the mass, else another one; for an answer that
-   is no member, whose position is -1, any. */
-EXPORT int64_t respond(int64_t count, const int64_t *own, const int64_t *any, const int64_t *others, const int64_t *words,
-                       int64_t mass, int64_t *found) {
-    for (int64_t i = 0; i < count; i++) {
-        int64_t mine = own[i], other = others[i] + (others[i] >= mine);
-        int64_t told = words[i] < mass ? mine : other;
-        found[i] = mine < 0 ? any[i] : told;
-    }
-    return 0;
-}

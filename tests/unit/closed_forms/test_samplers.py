@@ -54,6 +54,30 @@ class TestSamplers:
                         50, stats.chisquare(counts[sorted(probabilities)], expected).pvalue
                     )
 
+    @pytest.mark.parametrize("size", [2, 16, 3000])
+    def test_reports_of_the_system_take_a_byte_and_a_word_if_they_are_replaced(
+        self, size, monkeypatch
+    ):
+        drawn = []
+        generator = np.random.default_rng(size)
+
+        def system(count):
+            drawn.append(count)
+            return generator.bytes(count)
+
+        sampler = closed_forms.randomized_response(size, 1.0).sampler
+        answers = np.arange(size).repeat(60_000 // size)
+        monkeypatch.setattr("os.urandom", system)
+        reports = sampler.draw(answers)
+        replaced = int((reports != answers).sum())
+        words = 8 * replaced if size > 2 else 0  # there is one other answer
+        assert sum(drawn) == pytest.approx(len(answers) + words, rel=0.05)
+        truth = float(sampler.probabilities(0)[0])
+        assert not rejects(50, stats.binomtest(replaced, len(answers), 1 - truth).pvalue)
+        distance = np.bincount((reports - answers) % size, minlength=size)[1:]
+        if size > 2:
+            assert not rejects(50, stats.chisquare(distance).pvalue)
+
     def test_a_seed_repeats_and_a_generator_advances(self):
         sampler = closed_forms.randomized_response(9, 1.0).sampler
         answers = np.arange(9).repeat(20)
