@@ -147,20 +147,66 @@ def test_digits_follow_the_delta_that_is_asked(delta):
     assert curve.epsilon(delta) < curve.epsilon(0.0) == pytest.approx(1000)
 
 
-def test_solved_mechanisms_have_both_sides_too():
-    """Their masses over 2**53 are not exactly on a lattice."""
-    rng = np.random.default_rng(5)
-    for n, epsilon in ((3, 0.4), (6, 0.8), (10, 0.5)):
-        problem = lo.Problem(rng.dirichlet(np.full(n, 1000)), "identity", lo.PureLDP(epsilon))
-        mechanism = lo.solve(problem).mechanism
-        curve = compose([(mechanism, 5000)])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            upper = curve.epsilon(1e-9)
-        lower = curve.epsilon_lower(1e-9)
-        assert 0 < lower <= upper
-        if curve.is_attained:
-            assert lower >= upper * (1 - 1e-9)
+def solved(n, epsilon, alpha):
+    """The optimum to guess an answer, for a prior that is drawn: skewed if ``alpha`` is small."""
+    prior = np.random.default_rng([n, alpha]).dirichlet(np.full(n, alpha))
+    return lo.solve(lo.Problem(prior, "identity", lo.PureLDP(epsilon))).mechanism
+
+
+SOLVED = [(n, e, alpha) for n, e in ((3, 0.4), (6, 0.8), (10, 0.5)) for alpha in (1, 3, 10, 1000)]
+
+
+@pytest.mark.parametrize("n, epsilon, alpha", SOLVED)
+def test_solved_mechanisms_have_both_sides_too(n, epsilon, alpha):
+    """Their masses over 2**53 are not exactly on a lattice. If the prior is so skewed that the most
+    likely answer is always guessed, all rows are equal, and both sides are 0.
+    """
+    mechanism = solved(n, epsilon, alpha)
+    curve = compose([(mechanism, 5000)])
+    upper = curve.epsilon(1e-9)
+    lower = curve.epsilon_lower(1e-9)
+    if (mechanism.counts == mechanism.counts[0]).all():
+        assert lower == upper == 0
+        return
+    assert curve.is_attained
+    assert 0 < upper * (1 - 1e-9) <= lower <= upper
+
+
+def test_few_of_the_solved_mechanisms_are_constant():
+    constant = [(m.counts == m.counts[0]).all() for m in itertools.starmap(solved, SOLVED)]
+    assert 0 < sum(constant) <= 3
+
+
+@pytest.mark.parametrize("n, epsilon", [(3, 0.4), (10, 0.5), (6, 0.8)])
+def test_a_solved_mechanism_of_two_reports_is_enclosed_by_its_binomial_sums(
+    n, epsilon, monkeypatch
+):
+    prior = np.array([0.4, 0.39, *np.full(n - 2, 0.21 / (n - 2))])  # the others are never guessed
+    mechanism = lo.solve(lo.Problem(prior, "identity", lo.PureLDP(epsilon))).mechanism
+    counts = mechanism.counts[:, (mechanism.counts > 0).any(axis=0)].astype(object)
+    i = int(counts[:, 0].argmax())
+    j = int(counts[:, 0].argmin())
+    first = counts[i]
+    second = counts[j]
+    assert counts.shape[1] == 2
+    assert first[0] > second[0]
+    times = 200
+    monkeypatch.setattr(product, "MAX_PRODUCTS", 0)  # nothing is listed
+    pair = (mechanism.inputs[i], mechanism.inputs[j])
+    curve = compose([(mechanism, times)], pairs=[pair])
+    assert curve.upper.is_on_levels
+    unit = int(first.sum()) ** times
+    sums = [
+        [
+            math.comb(times, k) * int(row[0]) ** k * int(row[1]) ** (times - k)
+            for row in (first, second)
+        ]
+        for k in range(times + 1)
+    ]
+    for a in (Fraction(1), Fraction(3, 2), Fraction(20), Fraction(10**6)):
+        excess = sum(max(p - a * q, Fraction(0)) for p, q in sums) / unit
+        assert curve.lower.excess(a) <= excess <= curve.upper.excess(a)
+        assert float(curve.lower.excess(a)) == pytest.approx(float(excess), rel=1e-9)
 
 
 def test_a_curve_that_is_loose_warns_and_says_how_much():
