@@ -25,7 +25,7 @@ from ldpopt.accounting.shuffled_reports import MAX_EXACT, MAX_PEOPLE, Shuffled
 from ldpopt.closed_forms.top_k import top_k
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget, log_enclosure, round_down
-from ldpopt.foundation.numbers import real_number, require_choice, short_repr, whole_number
+from ldpopt.foundation.numbers import real_number, short_repr, whole_number
 from ldpopt.frequencies.subset_selection import MAX_LISTED_SETS, SubsetSelection
 from ldpopt.mechanism.mechanism import Mechanism
 
@@ -289,7 +289,12 @@ def target(
     most = real_number(most, "most", 0, MAX_EXPONENT)
     people = whole_number(n, "n", 1, MAX_PEOPLE)
     if isinstance(family, str):
-        require_choice(family, ("frequencies",), "family")
+        if family != "frequencies":
+            raise StatementError(
+                f"family = {short_repr(family)} is unknown",
+                code="choice",
+                do='pass a number of answers, at least 2, "frequencies", or a function',
+            )
         return _best_sets(people, budget, limit, whole_number(answers, "answers", 2), most)
     if answers is not None:
         raise StatementError(
