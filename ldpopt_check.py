@@ -26,7 +26,7 @@ The parts can be read in this order; the numbers are their first lines:
     7c. The mean positive part of a sum of many variables ................................ 3558
     7d. Many reports: masses on levels of the loss ....................................... 3715
     7e. Answers that depend on reports ................................................... 3959
-    8. Files, and the command line ....................................................... 4215
+    8. Files, and the command line ....................................................... 4224
 
 A function begins with its claim, as an inequality or equation where it has one. Names such as
 ``thm-estimation-bound`` are the labels of theorems in the documentation (docs/theory), where the
@@ -4046,9 +4046,12 @@ def choices_of(report):
         rows = of_publications(rows, report["fresh"], report["publications"])
     pairs = report["pairs"] or list(permutations(range(len(rows)), 2))
     afford(5000 * len(pairs) * (len(pairs) + len(rows[0])))
+    # curves are straight between ratios, so that two are compared at all of them
+    bends = sorted({float(ratio) for x, z in pairs for ratio in ratios_between(rows, x, z)})
+    places = bends[:: -(-len(bends) // 400)] + [2.0 ** (k / 5) for k in range(-60, 61)]
     curves = []
     for x, z in pairs:
-        curve = curve_in_floats(rows[x], rows[z])
+        curve = curve_in_floats(rows[x], rows[z], places)
         curves.append((curve, x, z))
     choices = []
     for group in groups_of(curves):
@@ -4067,14 +4070,13 @@ def ratios_between(rows, x, z):
     return {Fraction(p, q) for p, q in zip(rows[x], rows[z]) if p and q}
 
 
-def curve_in_floats(first, second):
+def curve_in_floats(first, second, places):
     """Excesses of a pair of rows at many ``a``, about."""
     unit = sum(first)
     p = [mass / unit for mass in first]
     q = [mass / unit for mass in second]
     curve = []
-    for k in range(-60, 61):
-        a = 2.0 ** (k / 5)
+    for a in places:
         excess = 0.0
         for u, v in zip(p, q):
             gain_of_report = u - a * v
@@ -4118,21 +4120,28 @@ def one_more(following, levels):
             for atoms, _ in part:
                 for p, q in atoms:
                     places.update(-(-a * p // q) for a, _ in corners[1:])
-    points = apart(places)
-    choices = [largest_of(following, a) for a in points]
-    # where another choice becomes the best one, the curve bends between two points
-    bounds = {a: value for a, (value, _) in zip(points, choices)}
-    for (a, (_, before)), (b, (_, after)) in pairwise(zip(points, choices)):
-        if before == after:
-            continue
-        left = gain(following, a, before, after)
-        right = gain(following, b, after, before)
-        if left > 0 and right > 0:
-            crossing = a + (b - a) * left // (left + right)
-            bounds[crossing] = largest_of(following, crossing)[0]
+    known = {a: largest_of(following, a) for a in apart(places)}
+    # where another choice becomes the best one, the curve bends between two points; near the
+    # crossing a third choice may be better still, so that new places are looked at again
+    new = set(known)
+    for _ in range(6):
+        crossings = set()
+        for a, b in pairwise(sorted(known)):
+            before = known[a][1]
+            after = known[b][1]
+            if before == after or not (a in new or b in new):
+                continue
+            left = gain(following, a, before, after)
+            right = gain(following, b, after, before)
+            if left > 0 and right > 0:
+                crossings.add(a + (b - a) * left // (left + right))
+        new = crossings - set(known)
+        if not new:
+            break
+        known.update((a, largest_of(following, a)) for a in new)
     corners = [(0, TOP)]
-    for a in apart(bounds):
-        value = min(bounds[a], corners[-1][1])
+    for a in apart(known):
+        value = min(known[a][0], corners[-1][1])
         while len(corners) > 1 and is_above(corners[-2], corners[-1], (a, value)):
             corners.pop()
         corners.append((a, min(value, corners[-1][1])))

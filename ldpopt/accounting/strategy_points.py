@@ -18,6 +18,7 @@ LEAST = 2.0**-60  # points below are left out: there the curve is 1, but for thi
 MOST = 2.0**995  # of a point
 STRAIGHT = 2.0**-49  # a bend of the curve, relative to it, that is none
 NEGLIGIBLE = 2.0**-110  # an excess that is not looked at
+ROUNDS = 6  # of crossings: each finds what the points of the one before have made straight
 SMALL = 2.0**-70  # excesses below are not bounded as well, relative to them
 
 
@@ -78,10 +79,15 @@ def next_table(asked: Asked, most: int) -> FloatTable:
             places += [table.points * ratio for ratio in loss.ratios]
     points = _apart(np.concatenate(places))
     contests, values = _contests(asked, points)
-    crossings = [_crossings(points, contest) for contest in contests if len(contest) > 1]
-    if any(map(len, crossings)):
-        points = _apart(np.concatenate([points, *crossings]))
-        values = _contests(asked, points)[1]
+    for _ in range(ROUNDS):
+        crossings = [_crossings(points, contest) for contest in contests if len(contest) > 1]
+        more = _apart(np.concatenate([points, *crossings]))
+        if len(more) == len(points):
+            break
+        points = more
+        # Of three lines the middle one may be the largest where the other two cross; and what is
+        # revealed after a channel bends where its pairs cross, so that two channels do elsewhere.
+        contests, values = _contests(asked, points)
     table = _thinned(points, values, most)
     return replace(table, is_thinned=any([table.is_thinned, *(t.is_thinned for _, t in asked)]))
 

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ldpopt as lo
+import ldpopt_check
 from builders import cases, refused
 from ldpopt.accounting import CurveCertificate, compose, permanent, strategies
 from ldpopt.accounting.privacy_loss import OneOf
@@ -314,3 +315,23 @@ def test_forged_certificates_of_strategies_are_refused(tmp_path, capsys):
         strange = deepcopy(data)
         strange["reports"][0][key] = wrong
         assert verdicts(strange) == (False, False)
+
+
+@pytest.mark.parametrize("seed", [4, 7, 12, 18, 25, 28, 214])
+def test_the_checker_finds_the_curve_of_two_channels_that_reveal_little(seed, tmp_path):
+    """Their ratios are near 1, and pairs that differ there only are no group."""
+    rng = np.random.default_rng(seed)
+    masses = [rng.integers(1, 19, (2, int(rng.integers(2, 4)))) for _ in range(2)]
+    kinds = [lo.Mechanism(each / each.sum(axis=1, keepdims=True)) for each in masses]
+    curve = compose([(kinds[0], 2), kinds[1]])
+    curve.prove(1e-2, 0.1).save(tmp_path / "account.json")
+    assert ldpopt_check.main([str(tmp_path / "account.json")]) == 0
+
+
+def test_a_third_choice_may_be_best_where_two_cross():
+    first = lo.Mechanism([[0.5, 0.5], [0.3, 0.7]])
+    second = lo.Mechanism([[0.65, 0.35], [0.5, 0.5]])
+    curve = compose([(first, 2), second])
+    low, _ = lo.Budget(0.4).enclosure()
+    right = of_any_next((rows(first), rows(first), rows(second)), low)
+    assert float(curve.delta(0.4)) == pytest.approx(float(right), rel=1e-12)
