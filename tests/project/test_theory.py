@@ -121,3 +121,16 @@ def test_a_damaged_statement_is_noticed() -> None:
 
 def test_the_table_has_every_statement() -> None:
     assert table().count("](#thm-") == len(ALL)
+
+
+BARE = re.compile(r"\{ref\}`([\w-]+)`")
+TITLED = re.compile(r"^\(([\w-]+)\)=\n+(?=#|```\{figure\}|:::\{table\})", flags=re.MULTILINE)
+
+
+def test_a_reference_without_words_names_a_heading() -> None:
+    # of other labels the documents have no title to print, and the build ends with a warning
+    texts = {p: p.read_text("utf-8") for p in sorted((ROOT / "docs").rglob("*.md"))}
+    titled = {label for text in texts.values() for label in TITLED.findall(text)}
+    named = [(p.name, x) for p, text in texts.items() for x in BARE.findall(text)]
+    assert len(named) > 20
+    assert not [(page, label) for page, label in named if label not in titled]

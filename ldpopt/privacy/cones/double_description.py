@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline, OutOfTimeError
+from ldpopt.foundation.incidence import common_ones
 from ldpopt.foundation.numbers import Int
 
 Integers = NDArray[Any]
@@ -139,7 +140,7 @@ def _adjacent(
     height = max(1, CHUNK_CELLS // len(zero))
     for start in range(0, len(few), height):
         block = few[start : start + height]
-        is_near = counts[block] @ counts.T >= rows
+        is_near = common_ones(counts[block], counts) >= rows
         for p, near in zip(block, is_near, strict=True):
             companions = np.flatnonzero(near)
             partners = companions[opposite[companions]]
@@ -149,7 +150,8 @@ def _adjacent(
             if len(partners):
                 on = np.flatnonzero(zero[p])
                 shared = counts[np.ix_(partners, on)]
-                holds_all = shared @ counts[np.ix_(companions, on)].T == shared.sum(axis=1)[:, None]
+                common = common_ones(shared, counts[np.ix_(companions, on)])
+                holds_all = common == shared.sum(axis=1)[:, None]
                 adjacent = partners[holds_all.sum(axis=1) == 2]
                 pairs.append(np.column_stack([np.full(len(adjacent), p), adjacent]))
     first, second = np.concatenate(pairs).T if pairs else np.zeros((2, 0), np.int64)

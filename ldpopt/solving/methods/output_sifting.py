@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ldpopt.certificate.compact import OutputSums
 from ldpopt.errors import NotRepresentableError
+from ldpopt.foundation.incidence import common_ones
 from ldpopt.foundation.numbers import Float, Int
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import Utility
@@ -187,8 +188,8 @@ class SiftingProblem:
         n = len(served_by)
         size = served_by.sum(axis=0)
         count = max(8 * most, MIN_COMPARED, int(np.searchsorted(size.cumsum(), 2 * MIN_COVER * n)))
-        served, size = served_by[:, :count].astype(np.float32), size[:count]
-        common = served.T @ served
+        served, size = served_by[:, :count].T.astype(np.float32), size[:count]
+        common = common_ones(served, served)
         taken: list[int] = []
         free = np.ones(len(size), bool)
         cover = 0.0
