@@ -97,6 +97,11 @@ class FrequencyProtocol(Rule, ReportSource):
             True answers.
         rng : numpy.random.Generator, SeedSequence or int, optional
             Makes the draws repeatable (default: every bit from the operating system's generator).
+
+        Raises
+        ------
+        StatementError
+            If an answer is not one of the labels, or ``rng`` is no seed.
         """
         return self._randomize(self._codes(x, "answer"), rng)
 
@@ -133,6 +138,12 @@ class FrequencyProtocol(Rule, ReportSource):
             What `privatize` returned; counts of parts of it can be added.
         weights : array_like, shape (N,), or Series, optional
             Weight of each report, finite and ``>= 0``; default: all 1.
+
+        Raises
+        ------
+        StatementError
+            If there are no reports, one is none of this protocol, or a weight is negative or not
+            finite.
         """
         return Counts.of(self, reports, weights=weights)
 
