@@ -748,8 +748,9 @@ DIGITS = (
 def normal(z):
     """Rationals around the normal distribution function, ``2**-279`` apart.
 
-    ``Phi(z) = 1/2 + (z - z**3/(2 3) + z**5/(2**2 2! 5) - ...) / sqrt(2 pi)``. A term is cut off by
-    1 at most, which grows by ``e**(z z/2) < 2**(z z)``, and there are fewer than ``2**14``.
+    ``Phi(z) = 1/2 + (z - z**3/(2 3) + z**5/(2**2 2! 5) - ...) / sqrt(2 pi)``. A power, ``z**(2 k +
+    1) / (2**k k!)`` with its sign, ends at 0 or, rounded down, at -1. A term is cut off by 1 at
+    most, which grows by ``e**(z z/2) < 2**(z z)``, and there are fewer than ``2**14``.
     """
     if abs(z) > BEYOND:
         least = Fraction(1, 2**1000)
@@ -762,7 +763,7 @@ def normal(z):
         total += power // (2 * k + 1)
         k += 1
         power = -power * square // (2 * k << bits)
-    digits = len(DIGITS) - 1
+    digits = len(DIGITS) - 1  # of pi, after the point
     root = Fraction(isqrt(2 * int(DIGITS) * 10 ** (digits + 2)), 10 ** (digits + 1))
     value = Fraction(1, 2) + Fraction(total, 2**bits) / root
     error = Fraction(1, 2**280)
@@ -2555,7 +2556,8 @@ def short_above(size):
 def by_mean(design, numbers, slope, line):
     """A workload of multiples of one row of numbers ``w``: ``factor (2 k.w - y.1) - spread``.
 
-    With ``w`` centered by the weights, ``G = factor w w'``. Let ``k = K'w`` (in files: slope) and
+    With ``w`` centered by the weights, ``G = factor w w'``; the largest entry of ``w`` shows the
+    factor, and all entries of ``G`` are compared. Let ``k = K'w`` (in files: slope) and
     ``eta = factor y`` (``y`` is the line in the file): (*) is ``(k.v)^2 <= (y.v)(r.v)``, and
     ``tr(KG) = factor k.w``. As ``w`` is not 0, every ``k`` is ``K'w`` for some ``K``.
     """
@@ -2563,7 +2565,7 @@ def by_mean(design, numbers, slope, line):
         design.notion.is_pure, "these multipliers prove a bound under pure privacy only", ClaimError
     )
     c = design.c
-    gram = design.centered
+    gram = design.centered  # G over unit
     unit = design.factor
     w = [Fraction(entry, S) for entry in double(numbers, c)]
     k = [Fraction(entry, S) for entry in double(slope, c)]
