@@ -748,9 +748,8 @@ DIGITS = (
 def normal(z):
     """Rationals around the normal distribution function, ``2**-279`` apart.
 
-    ``Phi(z) = 1/2 + (z - z**3/(2 3) + z**5/(2**2 2! 5) - ...) / sqrt(2 pi)``. A power, ``z**(2 k +
-    1) / (2**k k!)`` with its sign, ends at 0 or, rounded down, at -1. A term is cut off by 1 at
-    most, which grows by ``e**(z z/2) < 2**(z z)``, and there are fewer than ``2**14``.
+    ``Phi(z) = 1/2 + (z - z**3/(2 3) + z**5/(2**2 2! 5) - ...) / sqrt(2 pi)``. A term is cut off by
+    1 at most, which grows by ``e**(z z/2) < 2**(z z)``, and there are fewer than ``2**14``.
     """
     if abs(z) > BEYOND:
         least = Fraction(1, 2**1000)
@@ -759,7 +758,7 @@ def normal(z):
     power = floor(z * 2**bits)
     square = floor(z * z * 2**bits)
     total, k = 0, 0
-    while power not in (0, -1) or k <= z * z:
+    while power not in (0, -1) or k <= z * z:  # rounded down, negative powers end at -1
         total += power // (2 * k + 1)
         k += 1
         power = -power * square // (2 * k << bits)
@@ -2556,8 +2555,7 @@ def short_above(size):
 def by_mean(design, numbers, slope, line):
     """A workload of multiples of one row of numbers ``w``: ``factor (2 k.w - y.1) - spread``.
 
-    With ``w`` centered by the weights, ``G = factor w w'``; the largest entry of ``w`` shows the
-    factor, and all entries of ``G`` are compared. Let ``k = K'w`` (in files: slope) and
+    With ``w`` centered by the weights, ``G = factor w w'``. Let ``k = K'w`` (in files: slope) and
     ``eta = factor y`` (``y`` is the line in the file): (*) is ``(k.v)^2 <= (y.v)(r.v)``, and
     ``tr(KG) = factor k.w``. As ``w`` is not 0, every ``k`` is ``K'w`` for some ``K``.
     """
@@ -2574,7 +2572,7 @@ def by_mean(design, numbers, slope, line):
     centered = [entry - middle for entry in w]
     pivot = max(range(c), key=lambda x: abs(centered[x]))
     need(centered[pivot], "the numbers are all the same", ClaimError)
-    factor = gram[pivot][pivot] * unit / centered[pivot] ** 2
+    factor = gram[pivot][pivot] * unit / centered[pivot] ** 2  # all of G is compared below
     holds = all(
         g * unit == factor * a * b for a, row in zip(centered, gram) for b, g in zip(centered, row)
     )
