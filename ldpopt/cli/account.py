@@ -28,7 +28,7 @@ def account(
     themselves, for people who choose later answers by earlier reports, too. With --shuffled a
     trusted party removes names and order.
     """
-    from ldpopt.accounting.sentences import ATTAINED
+    from ldpopt.accounting.sentences import ANSWERS, ATTAINED
 
     with working(f"adding up {file}") as describe:
         curve = _curve(file, waves, people, lambda part: describe(f"adding up {file}: {part}"))
@@ -50,9 +50,12 @@ def account(
         "epsilon_lower": at_least,
     }
     data |= {"guess": guess, "is_attained": curve.is_attained, "sentence": curve.in_words}
+    data |= {"answers": curve.answers}
     rows: list[list[Any]] = [[0.0, sum_of_budgets], *([[delta, epsilon]] if delta else [])]
     among = "" if people is None else f", shuffled among {people:,} people"
     parts = [Table(["delta", "epsilon"], rows, digits=6), curve.in_words]
+    assumed = ANSWERS.say(curve)
+    parts += [("answers", assumed)] if assumed else []
     parts += filter(None, [ATTAINED.say(curve)])
     show(Facts(f"{file}: {reports} reports of a person{among}", parts), data, json)
 
