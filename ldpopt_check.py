@@ -3170,7 +3170,7 @@ def check_account(data):
         words.append(f"({epsilon:.9g}, {decimal(delta, 9)})")
     return (
         f"all reports together are (epsilon, delta)-private with {', '.join(words)}, "
-        f"comparing {account.compared} of answers"
+        f"comparing {account.compared} of answers, also if they are chosen by earlier reports"
     )
 
 
