@@ -55,8 +55,8 @@ class EventInteriorPoint(Method):
     def because(self, form: ProblemForm, limits: Limits) -> str:
         """The reason names the size and the number of rounds from which the method is used."""
         return (
-            f"used if the generated rows have more than {form.event_nonzeros(limits)} non-zeros, "
-            f"or after {limits.event_round} rounds"
+            f"used if the generated rows have more than {form.event_nonzeros(limits)} non-zeros "
+            f"and do not end soon, or after {limits.event_round} rounds"
         )
 
     def solve(self, task: Task, start: Switch | None = None) -> RawSolution:
