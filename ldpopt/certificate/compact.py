@@ -69,22 +69,25 @@ def least_shift(costs: Any, duals: Any, b: Any, beta: Any, *, may_fall: bool) ->
     noise = 0 if is_exact else np.finfo(float).eps / 2 * np.abs(duals).max()
 
     # Newton: the largest gain / slope, rounded up in integers
-    def step(prices: OutputSums, b: Any, chosen: Any) -> Any:
-        gains = prices.gains(b, beta)[chosen]
-        slopes = (beta * prices.count + b * n)[chosen]
+    def step(gains: Any, count: Any, b: Any) -> Any:
+        slopes = beta * count + b * n
         return (-(-gains // slopes) if is_exact else gains / slopes).max()
 
     if may_fall:
         prices = OutputSums.of(costs, duals)
-        shift = step(prices, max(b, 1 if is_exact else np.finfo(float).eps), ...)
+        least = max(b, 1 if is_exact else np.finfo(float).eps)
+        gains = prices.gains(least, beta)
+        shift = step(gains, prices.count, least)
+        gains = gains if least == b else prices.gains(b, beta)
         # A gain grows by at most n (b + beta) per unit of a negative shift.
-        columns = np.flatnonzero(prices.gains(b, beta) > min(shift, 0) * n * (b + beta))
+        columns = np.flatnonzero(gains > min(shift, 0) * n * (b + beta))
     while len(columns):
         prices = OutputSums.of(costs[:, columns], duals + shift)
-        has_gain = np.asarray(prices.gains(b, beta) > 0, dtype=bool)
+        gains = prices.gains(b, beta)
+        has_gain = np.asarray(gains > 0, dtype=bool)
         if not has_gain.any():
             break
-        move = step(prices, b, has_gain)
+        move = step(gains[has_gain], prices.count[has_gain], b)
         is_last = move <= noise or shift + move == shift
         shift, columns = shift + move, columns[has_gain]
         if is_last:

@@ -81,6 +81,8 @@ def _floats(values: Any) -> Float | None:
     """New array, or None if it cannot be made: an error of numpy may quote an answer, so none is
     raised.
     """
+    if type(values) is np.ndarray and values.dtype == np.float64:
+        return values.copy()
     try:
         if contains_non_numbers(values) or contains_non_numbers(array := np.asarray(values)):
             return None

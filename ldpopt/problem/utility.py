@@ -75,8 +75,8 @@ class Utility:
             raise StatementError(
                 problem, code="shape", do="give one row for each input, one column for each output"
             )
-        if len(bad := np.argwhere(~np.isfinite(matrix))):
-            x, y = map(int, bad[0])
+        if not (is_finite := np.isfinite(matrix)).all():
+            x, y = map(int, np.argwhere(~is_finite)[0])
             raise StatementError(
                 f"{self.sense}[{x}, {y}] = {matrix[x, y]} is not finite",
                 code="infinite-entry",

@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+import random
 from decimal import Decimal
 from fractions import Fraction
 
@@ -22,6 +23,8 @@ from ldpopt.foundation.budget import (
     Budget,
     budget_above,
     decimal_of,
+    epsilon_above,
+    log_above,
     log_enclosure,
     round_down,
     round_up,
@@ -375,3 +378,17 @@ def test_budgets_near_a_float_are_rounded_up(nats):
         below = Budget(f"log({(exponential * (1 - hair)).limit_denominator(10**180)})")
         assert below.rounded_up in (nats, math.nextafter(nats, math.inf))
     assert Budget(nats).rounded_up == nats
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_few_digits_of_a_logarithm_decide_as_all_of_them(seed):
+    rng = random.Random(seed)
+    ratios = [Fraction(rng.randrange(1, 2**53), rng.randrange(1, 2**53)) for _ in range(40)]
+    ratios += [Fraction(10**301), 1 + Fraction(1, 10**30), Fraction(102, 100), Fraction(3)]
+    for _ in range(20):  # next to the exponential of a float or decimal, few digits do not decide
+        nats = Fraction(rng.uniform(0.01, 600)) if rng.random() < 0.5 else decimal_of(rng.random())
+        ends = Budget(nats).enclosure()
+        ratios += [*ends, ends[0] * (1 - Fraction(1, 2**52))]
+    for ratio in ratios:
+        at_least_one = max(ratio, 1 / ratio)
+        assert log_above(at_least_one) == epsilon_above(log_enclosure(at_least_one)[1])
