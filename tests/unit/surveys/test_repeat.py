@@ -174,7 +174,7 @@ def test_two_columns_and_what_remains_of_them_give_the_same_reports(tmp_path, mo
     assert list(folders[0]) == ["x"]
     codes = survey.questions["x"].combine([np.array([0, 1, 3]), np.array([0, 2, 3])])
     assert codes.tolist() == [0, 4, 3]
-    with refused("no-label"):
+    with refused("unknown-label"):
         survey.privatize(both.assign(x=kept), rng=2)  # both at once: which is meant?
     with refused("kept-column", ModelFileError):
         survey.privatize_file("both/a.csv", "n.csv", keep=["x again"])
