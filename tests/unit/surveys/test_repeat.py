@@ -16,6 +16,8 @@ from builders import cli_json, cli_output, refused
 from ldpopt import Question, Sample, Survey, Workload, compare_schemes
 from ldpopt.errors import ModelFileError
 from ldpopt.estimation.counts import Counts
+from ldpopt.fieldwork import page
+from ldpopt.fieldwork.frame_words import OF_REPEATED, _words_file
 from ldpopt.frequencies import RandomizedResponse
 from ldpopt.mechanism.questions import INCONSISTENT
 from ldpopt.studies.folders import privatize_folder
@@ -414,3 +416,21 @@ def test_forms_without_a_repeated_question_keep_their_digest():
     digest = "e4ef1cf5a91140059fb340a6641787284f687cbfd5e93b97024be77b7ce20e4a"
     assert form_digest(form) == digest
     assert "repeat" not in json.dumps(form)
+
+
+def test_the_page_has_the_words_of_repeated_questions_only_where_there_is_one() -> None:
+    form = asked().form()
+    assert form["questions"]["x"]["repeat"] == INCONSISTENT
+    assert form["questions"]["x"]["answers"] == [*LABELS, INCONSISTENT]
+    for language, said in (("en", "asked twice"), ("de", "zweimal"), ("fr", "deux fois")):
+        assert said in page(asked(), "reports", language)
+        assert said not in page(Survey({"x": LABELS}, epsilon=1.0), "reports", language)
+    own = {"language": "la", "words": {key: "x" for key in _words_file("en")}}
+    own["words"] |= {key: text for key, text in _words_file("en").items() if "{" in text}
+    without = {key: text for key, text in own["words"].items() if key not in OF_REPEATED}
+    page(Survey({"x": LABELS}, epsilon=1.0, words=own | {"words": without}), "reports")
+    survey = Survey(
+        {"x": Question(LABELS, repeat=True)}, epsilon=1.0, words=own | {"words": without}
+    )
+    with refused("language"):
+        page(survey, "reports")
