@@ -13,9 +13,10 @@ import pandas as pd
 import pytest
 
 from builders import cli_json, cli_output, refused
-from ldpopt import Question, Sample, Survey, Workload, compare_schemes
+from ldpopt import PureLDP, Question, Sample, Survey, Workload, compare_schemes, design
 from ldpopt.errors import ModelFileError
 from ldpopt.estimation.counts import Counts
+from ldpopt.estimation.linear import estimator_of
 from ldpopt.fieldwork import page
 from ldpopt.fieldwork.frame_words import OF_REPEATED, _words_file
 from ldpopt.frequencies import RandomizedResponse
@@ -422,11 +423,11 @@ def test_the_page_has_the_words_of_repeated_questions_only_where_there_is_one() 
     form = asked().form()
     assert form["questions"]["x"]["repeat"] == INCONSISTENT
     assert form["questions"]["x"]["answers"] == [*LABELS, INCONSISTENT]
-    for language, said in (("en", "asked twice"), ("de", "zweimal"), ("fr", "deux fois")):
+    for language in ("en", "de", "fr"):
+        said = _words_file(language)["twice"]
         assert said in page(asked(), "reports", language)
         assert said not in page(Survey({"x": LABELS}, epsilon=1.0), "reports", language)
-    own = {"language": "la", "words": {key: "x" for key in _words_file("en")}}
-    own["words"] |= {key: text for key, text in _words_file("en").items() if "{" in text}
+    own = {"language": "la", "words": dict(_words_file("en"))}
     without = {key: text for key, text in own["words"].items() if key not in OF_REPEATED}
     page(Survey({"x": LABELS}, epsilon=1.0, words=own | {"words": without}), "reports")
     survey = Survey(
@@ -434,3 +435,37 @@ def test_the_page_has_the_words_of_repeated_questions_only_where_there_is_one() 
     )
     with refused("language"):
         page(survey, "reports")
+
+
+def test_reports_on_one_answer_do_not_show_who_is_careless() -> None:
+    for n, shares in ((2, (1, 9)), (4, (1, 3, 5, 11))):
+        q = [Fraction(share, sum(shares)) for share in shares]
+        rng = np.random.default_rng(n)
+        channel = [[Fraction(int(mass), 100) for mass in row] for row in rng.integers(1, 9, (n, 3))]
+        seen = set()
+        for c in (Fraction(0), Fraction(1, 20), n * min(q)):
+            p = [(share - c / n) / (1 - c) for share in q]
+            assert min(p) >= 0
+            assert sum(p) == 1
+            answers = [(1 - c) * share + c / n for share in p]
+            law = [
+                sum(a * row[y] for a, row in zip(answers, channel, strict=True)) for y in (0, 1, 2)
+            ]
+            seen.add(tuple(law))
+        assert len(seen) == 1  # three shares of careless people, one law of reports
+        assert min((share - (n * min(q) + Fraction(1, 99)) / n) for share in q) < 0  # and no more
+
+
+@pytest.mark.parametrize("workload", [Workload.frequencies(4), Workload.prefix(4)])
+def test_at_equal_weights_a_known_share_of_careless_people_changes_no_design(workload) -> None:
+    c = 0.2
+    w = np.asarray(workload.matrix)
+    corrected = (w - c * w.mean(axis=1)[:, None]) / (1 - c)
+    plain = design(workload, PureLDP(1.0))
+    known = design(Workload(corrected, workload.inputs), PureLDP(1.0))
+    assert known.value == pytest.approx(plain.value / (1 - c) ** 2, rel=1e-6)
+    # the channel for nobody careless has this variance for the corrected numbers
+    law = plain.mechanism.channel
+    inverse, _ = estimator_of(plain.mechanism, corrected, workload.names)
+    value = ((inverse**2 @ law.T) - corrected**2).mean(axis=1).sum()
+    assert value == pytest.approx(known.value, rel=1e-5)
