@@ -15,6 +15,7 @@ from ldpopt.accounting.two_reports import LargestExcess
 
 MAX_PEOPLE = 10**7
 MAX_EXACT = 200  # people with two answers and two reports for whom all data sets are compared
+FEW_PLACES = 32  # of a sum to a standard deviation, at the points of a loss
 # of the points of a bound, in deviations
 REACH = (0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8)
 
@@ -69,7 +70,16 @@ class Shuffled(Source):
         """
         if a < 1 and self.channel.compares_both_orders:
             return 1 - a + a * self._excess(1 / a)
-        return self.upper.excess(a) if a < self.odds else self.upper.certain
+        return self._interpolated.excess(a) if a < self.odds else self.upper.certain
+
+    @cached_property
+    def _interpolated(self) -> ShuffledBound:
+        """Upper bound at the points of a loss: between them a chord exceeds it by far more than few
+        places of a sum.
+        """
+        if self.is_exact:
+            return self.upper
+        return Blanket(self.channel, self.n, places=FEW_PLACES)
 
     @property
     def named_pairs(self) -> list[tuple[Any, Any]]:

@@ -223,8 +223,8 @@ def _normalize(channel: Float, ties: Ties | Comparisons | None) -> Float:
     """Set negative and forbidden entries to 0, and make the rows sum to one."""
     values = np.maximum(channel, 0.0)
     sums = summed(values, axis=1)
-    require_no_nan(values)
     if not ((sums > 0) & (sums < np.inf)).all():
+        require_no_nan(values)
         problem = f"an array of shape {values.shape} with empty or infinite rows is not a channel"
         do = "give every row at least one positive, finite entry"
         raise MechanismError(problem, code="empty-rows", do=do)
