@@ -18,6 +18,7 @@ from ldpopt.mechanism.questions import Question
 from ldpopt.problem.prior import read_prior
 from ldpopt.surveys.models import ModelQuestion
 from ldpopt.surveys.precision import true_numbers
+from ldpopt.surveys.repeat import RepeatedQuestion, read_weights
 from ldpopt.surveys.survey import Survey
 from ldpopt.surveys.ticks import TicksQuestion
 
@@ -185,6 +186,8 @@ def _prior(question: Question, shares: Any) -> Float:
             weights = question.given_shares(question.source.weights)
         if question.only_if:
             weights = np.where([answer == NOT_ASKED for answer in inputs], 0.0, weights)
+        if isinstance(question, RepeatedQuestion):
+            weights = np.where(np.arange(len(inputs)) == question.inconsistent_code, 0.0, weights)
         return np.asarray(weights / weights.sum())
     if isinstance(question, ModelQuestion):
         # a mapping without behaviors is about the answers alone
@@ -196,4 +199,6 @@ def _prior(question: Question, shares: Any) -> Float:
         shares = {texts.get(str(label), label): share for label, share in shares.items()}
         if question.only_if and NOT_ASKED in inputs:
             shares = {NOT_ASKED: 0.0} | shares
+    if isinstance(question, RepeatedQuestion):
+        return read_weights(question, shares)
     return read_prior(shares, inputs)[0]
