@@ -82,6 +82,7 @@ def survey_tables(survey: Survey) -> tuple[list[Part], dict[str, Any]]:
     those that have several or a technique, and which have one report, as tables and as JSON data.
     """
     from ldpopt.surveys.overview import (
+        choices_in_words,
         entries_of,
         lines_of_trees,
         mechanisms_of,
@@ -94,14 +95,14 @@ def survey_tables(survey: Survey) -> tuple[list[Part], dict[str, Any]]:
     mechanisms = mechanisms_of(survey)
     trees = trees_of(survey)
     parts: list[Part] = [table_of(entries), *table_of_mechanisms(mechanisms)]
-    return [*parts, *lines_of_trees(trees)], {
+    return [*parts, *lines_of_trees(trees), *choices_in_words(survey)], {
         "title": survey.title,
         "epsilon": survey.epsilon,
         "scheme": survey.scheme,
         "questions": entries,
         "mechanisms": mechanisms,
         "reports_of_several": trees,
-    }
+    } | ({"choices": list(survey.choices)} if survey.choices else {})
 
 
 def read_any_survey(path: str) -> Survey:
