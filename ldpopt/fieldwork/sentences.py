@@ -83,6 +83,16 @@ SCHEME = Topic(
     ),
 )
 
+CHOICE = Topic(
+    "promise: choice",
+    (Sentence("choice", lambda facts: facts.has_epsilons, "choice_given"),),
+)
+
+WARNING = Topic(
+    "promise: warning",
+    (Sentence("choice", lambda facts: facts.has_epsilons, "choice_warning"),),
+)
+
 BOUND = Topic(
     "promise: bound",
     (
@@ -127,5 +137,5 @@ UNANSWERED = Topic(
     ),
 )
 
-TOPICS = (RANDOM, SCHEME, BOUND, WAVES, ESTIMATES, UNANSWERED)
+TOPICS = (RANDOM, SCHEME, CHOICE, WARNING, BOUND, WAVES, ESTIMATES, UNANSWERED)
 """All topics of the promise; ``may_decline`` and the like are true of all surveys with a page."""

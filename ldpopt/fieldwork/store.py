@@ -12,6 +12,7 @@ from ldpopt.fieldwork.messages import Message, MessageReader
 from ldpopt.fieldwork.upkeep import Files, StoreStatus, remove_order, require_usable, status_in
 from ldpopt.foundation import optional
 from ldpopt.foundation.numbers import listed_items, require_kind
+from ldpopt.surveys.choices import CHOICE
 from ldpopt.surveys.form import form_digest
 from ldpopt.surveys.survey import Survey
 from ldpopt.tables.database import (
@@ -106,7 +107,7 @@ class Store:
                 do="leave invited=False out, or the fields of the survey",
             )
         self._engine = open_database(url, new=True, single=True)
-        self._make_tables(form["columns"])
+        self._make_tables([*form["columns"], *([CHOICE] if survey.choices else [])])
         try:
             with database_errors(self._where), self._engine.begin() as connection:
                 self._require_encoding(connection)
@@ -391,7 +392,8 @@ class Store:
 
 def _row(message: Message) -> dict[str, str | None]:
     """The row of a message in the database."""
-    return {ID: message.id, **message.reports, **message.fields}
+    chosen = {} if message.choice is None else {CHOICE: message.choice}
+    return {ID: message.id, **message.reports, **chosen, **message.fields}
 
 
 def _require_columns(kinds: Mapping[str, Iterable[str]]) -> None:

@@ -172,7 +172,9 @@ class Survey(Questionnaire, Described):
             on, ``fields`` if there are any, the ``questions`` with their ``answers`` as in a table
             of text, and the ``columns`` of reports: a column is ``of`` some questions, and its row
             is the place of their codes in ``paths``, or the code of its one question. It has
-            ``reports`` with ``masses``, or the law of a ``set`` or of ``patterns``.
+            ``reports`` with ``masses``, or the law of a ``set`` or of ``patterns``. Where people
+            choose their epsilon there are ``choices``, each with its ``odds``, and a column has in
+            ``chosen`` its reports and masses once for each choice.
 
         Raises
         ------
