@@ -16,6 +16,7 @@ from ldpopt.surveys.form import form_digest
 RANDOM = re.compile(r"[0-9a-f]{32}")  # an id or an invitation: 128 random bits
 POSITIONS = re.compile(r"[0-9]{1,6}( [0-9]{1,6})*")  # a set of answers
 SPARE_BYTES = 256  # room for other spaces in the JSON of a message
+CHOICE = "choice"  # the key of a choice in a message, and its column in a table
 HEX = {"form": 64, "words": 64, "id": 32, "invitation": 32}  # digits of the parts of a message
 
 

@@ -8,11 +8,10 @@ from typing import Any
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.fieldwork.about import About, AboutTable
 from ldpopt.fieldwork.invitations import Invitations, checked_fields, new_invitations, paired
-from ldpopt.fieldwork.messages import Message, MessageReader
+from ldpopt.fieldwork.messages import CHOICE, Message, MessageReader
 from ldpopt.fieldwork.upkeep import Files, StoreStatus, remove_order, require_usable, status_in
 from ldpopt.foundation import optional
 from ldpopt.foundation.numbers import listed_items, require_kind
-from ldpopt.surveys.choices import CHOICE
 from ldpopt.surveys.form import form_digest
 from ldpopt.surveys.survey import Survey
 from ldpopt.tables.database import (
@@ -107,7 +106,7 @@ class Store:
                 do="leave invited=False out, or the fields of the survey",
             )
         self._engine = open_database(url, new=True, single=True)
-        self._make_tables([*form["columns"], *([CHOICE] if survey.choices else [])])
+        self._make_tables([*form["columns"], *survey.channels])
         try:
             with database_errors(self._where), self._engine.begin() as connection:
                 self._require_encoding(connection)
