@@ -288,6 +288,11 @@ def law_of(rows: int, rng: np.random.Generator) -> dict[str, Any]:
     return {"missing": "refuse", "reports": ["x", "y", "z"], "masses": law.counts.tolist()}
 
 
+def _masses(rows: int, rng: np.random.Generator) -> dict[str, Any]:
+    """The same as one of several laws of a column."""
+    return {key: part for key, part in law_of(rows, rng).items() if key != "missing"}
+
+
 MEANT: dict[str, Any] = {
     "smokes": GATES["smokes"],
     "often": GATES["often"] | {"only_if": {"smokes": ["yes"]}},
@@ -765,6 +770,37 @@ def byte_cases(rng: np.random.Generator, most: int) -> list[Case]:
 
 
 @cache
+def choice_cases(rng: np.random.Generator) -> list[Case]:
+    """A form with choices draws with the masses of the one that was made; a form without them is
+    as it is, and a choice that there is not has no masses.
+    """
+    questions = {"smokes": GATES["smokes"], "used": GATES["used"]}
+    columns = {
+        "smokes": {"of": ["smokes"], "missing": "refuse"},
+        "used": {"of": ["used"], "missing": "leave_out"},
+    }
+    sizes = {"smokes": 3, "used": 4}
+    laws = {
+        name: {choice: _masses(size, rng) for choice in ("0.5", "4")}
+        for name, size in sizes.items()
+    }
+    form: dict[str, Any] = {"format": "ldpopt form 2", "scheme": "split", "questions": questions}
+    chosen = {name: {**column, "chosen": laws[name]} for name, column in columns.items()}
+    offered = [{"choice": choice, "odds": "2"} for choice in ("0.5", "4")]
+    whole = form | {"choices": offered, "columns": chosen}
+    people = [{"smokes": "yes", "used": "a;b"}, {"smokes": None, "used": None}]
+    cases: list[Case] = []
+    for choice in ("0.5", "4"):
+        plain = {name: {**column, **laws[name][choice]} for name, column in columns.items()}
+        for case in person_cases(form | {"columns": plain}, people, 4, rng):
+            cases.append(case | {"call": "chosen", "choice": choice})
+            cases.append(case | {"call": "chosen", "choice": choice, "form": whole})
+    refused = cases[-1] | {"used": None, "expected": "refused"}
+    cases.append(refused | {"choice": "2"})
+    cases.append(refused | {"call": "drawAll"})  # without a choice there are no masses
+    return cases
+
+
 def all_cases() -> str:
     """Every case, as JSON."""
     rng = np.random.default_rng(7)
@@ -791,6 +827,7 @@ def all_cases() -> str:
             *meant_cases(rng),
             *repeat_cases(rng),
             *number_cases(rng),
+            *choice_cases(rng),
             *refused_cases(),
             *joint_cases(100, rng),
             *byte_cases(rng, 20_000),
@@ -812,6 +849,7 @@ def few_cases() -> str:
             *meant_cases(rng),
             *repeat_cases(rng),
             *number_cases(rng),
+            *choice_cases(rng),
             *refused_cases(),
             *joint_cases(10, rng),
             *byte_cases(rng, 8193),

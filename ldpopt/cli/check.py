@@ -227,8 +227,8 @@ def _check_survey(path: str, json: str | None) -> None:
         facts = Risks(survey)
         sentence = CERTAIN.say(facts)
         data["warning"] = MUST_ANSWER.say(facts)
-        parts: list[Part] = [*tables, f"scheme: {survey.scheme}, solved", sentence]
-        show(Facts(survey.title, parts), data | {"sentence": sentence}, json)
+        solved: list[Part] = [*tables, f"scheme: {survey.scheme}, solved", sentence]
+        show(Facts(survey.title, solved), data | {"sentence": sentence}, json)
         _warn(data["warning"])
         return
     statement = read_survey(path)
@@ -242,6 +242,12 @@ def _check_survey(path: str, json: str | None) -> None:
     title = statement.section.words.first.title
     data = {"title": title, "epsilon": statement.section.epsilon}
     data |= {"scheme": statement.scheme, "questions": entries}
+    choices = statement.section.choices
+    parts: list[Part] = []
+    if choices is not None:
+        data["choices"] = choices
+        parts = [f"each person chooses epsilon: {', '.join(map(str, choices))}; the budgets above "
+                 "are those of the largest"]  # fmt: skip
     data["warning"] = MUST_ANSWER.say(statement.section.asked)
     rows = [
         [label(e["question"]), *(e[key] for key in ("answers", "epsilon", "missing"))]
@@ -249,7 +255,7 @@ def _check_survey(path: str, json: str | None) -> None:
     ]
     table = Table(["question", "answers", "epsilon", "missing"], rows, words=["missing"], digits=5)
     show(
-        Facts(title, [table, f"scheme: {statement.why or statement.scheme}"]),
+        Facts(title, [table, f"scheme: {statement.why or statement.scheme}", *parts]),
         data,
         json,
     )

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from ldpopt.surveys.estimates import SurveyEstimate
     from ldpopt.surveys.survey import Survey
 
+OF_SURVEYS = ("followers", "pooled")  # options that mechanisms and designs alone do not have
+
 
 def estimate(
     file: options.QuestionsPath,
@@ -93,12 +95,8 @@ def estimate(
             "--consistent", help="Shares of groups that are not negative and add up (with --by)."
         ),
     ] = False,
-    followers: Annotated[
-        bool,
-        typer.Option(
-            "--followers", help="Shares among those who follow the rule (questions with behaviors)."
-        ),
-    ] = False,
+    followers: options.Followers = False,
+    pooled: options.Pooled = False,
     output: Annotated[
         str | None, new_table("-o --output TABLE", "CSV, Parquet, SPSS (.sav) or Stata (.dta).")
     ] = None,
@@ -122,7 +120,9 @@ def estimate(
     question of a survey has an answer for missing ones, the shares are among those who answered.
     Groups are compared by --differences, --test and --consistent, waves by --against; --quantile
     gives medians of ordered answers, in the unit of the edges of a question that has them. A
-    question with behaviors has their shares too; --followers gives those among all others.
+    question with behaviors has their shares too; --followers gives those among all others. Where
+    people chose their epsilon, estimates are by strata of the choice; --pooled is for budgets that
+    were drawn.
     With --liars each interval is widened by what a share of false reports can do, of each group.
     The exit code is 1 if the reports cannot come from the mechanism (p-value below 1e-6).
     """
@@ -145,6 +145,7 @@ def estimate(
         dask=dask,
         conclusions=Conclusions(differences, against, tuple(quantile or ()), test, consistent),
         followers=followers,
+        pooled=pooled,
     )
     estimates = _estimates(requested)
     if consistent:
@@ -171,6 +172,12 @@ class EstimateRequest:
     dask: str | None
     conclusions: Conclusions
     followers: bool = False
+    pooled: bool = False
+
+    @property
+    def of_survey(self) -> dict[str, bool]:
+        """What surveys alone have."""
+        return {key: getattr(self, key) for key in OF_SURVEYS}
 
     @property
     def has_one_estimate(self) -> bool:
@@ -208,9 +215,11 @@ def _request(
     if source is None:
         refuse_options({"--method": method != "inversion"}, file)
     else:
-        refuse_options({"--followers": options["followers"]}, file, "a survey")
-    if pair is not None and options["followers"]:
-        raise typer.BadParameter("--followers does not go with --pair: leave one of them out")
+        given = {f"--{key}": options[key] for key in OF_SURVEYS}
+        refuse_options(given, file, "a survey")
+    for key in OF_SURVEYS:
+        if pair is not None and options[key]:
+            raise typer.BadParameter(f"--{key} does not go with --pair: leave one of them out")
     if by in survey.asked:
         raise typer.BadParameter(
             f"--by {by}: the column has reports, not groups; --pair QUESTION QUESTION is the "
@@ -260,7 +269,7 @@ def _estimates(requested: EstimateRequest) -> SurveyEstimate:
             both = survey.estimate_pair(table, *requested.pair, weights=weights, **reading)
             return SurveyEstimate({" and ".join(requested.pair): both}, title=survey.title)
         if requested.source is None:
-            reading |= {"by": requested.by, "followers": requested.followers}
+            reading |= {"by": requested.by, **requested.of_survey}
             return survey.estimate(table, weights=weights, **reading)
         # reports of a mechanism are recognized by the mechanism, in whatever survey they are
         if requested.method == "inversion":
@@ -343,7 +352,7 @@ def _print(
         requested.conclusions,
         replace(estimates, title=requested.survey.title or requested.file),
         requested.survey,
-        {"weights": requested.weights, "followers": requested.followers},
+        {"weights": requested.weights, **requested.of_survey},
         requested.reading,
     )
     if concluded is not None:

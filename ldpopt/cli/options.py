@@ -265,6 +265,18 @@ Simultaneous = Annotated[
     bool, option("--simultaneous", "Simultaneous intervals: all of a question hold at once.")
 ]
 
+Followers = Annotated[
+    bool,
+    typer.Option(
+        "--followers", help="Shares among those who follow the rule (questions with behaviors)."
+    ),
+]
+Pooled = Annotated[
+    bool,
+    typer.Option(
+        "--pooled", help="Larger choices of epsilon count more: right only if each was drawn."
+    ),
+]
 Liars = Annotated[
     float,
     share_option(

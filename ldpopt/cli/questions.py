@@ -82,6 +82,7 @@ def survey_tables(survey: Survey) -> tuple[list[Part], dict[str, Any]]:
     those that have several or a technique, and which have one report, as tables and as JSON data.
     """
     from ldpopt.surveys.overview import (
+        choices_in_words,
         entries_of,
         lines_of_repeated,
         lines_of_trees,
@@ -97,7 +98,8 @@ def survey_tables(survey: Survey) -> tuple[list[Part], dict[str, Any]]:
     trees = trees_of(survey)
     repeated = repeated_of(survey)
     parts: list[Part] = [table_of(entries), *table_of_mechanisms(mechanisms)]
-    return [*parts, *lines_of_trees(trees), *lines_of_repeated(repeated)], {
+    in_words = [*lines_of_trees(trees), *lines_of_repeated(repeated), *choices_in_words(survey)]
+    return [*parts, *in_words], {
         "title": survey.title,
         "epsilon": survey.epsilon,
         "scheme": survey.scheme,
@@ -105,7 +107,7 @@ def survey_tables(survey: Survey) -> tuple[list[Part], dict[str, Any]]:
         "mechanisms": mechanisms,
         "reports_of_several": trees,
         "repeated": repeated,
-    }
+    } | ({"choices": list(survey.choices)} if survey.choices else {})
 
 
 def read_any_survey(path: str) -> Survey:

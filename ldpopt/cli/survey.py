@@ -77,7 +77,8 @@ def solve(
     tables, data = survey_tables(solved)
     parts: list[Part] = [
         *tables,
-        f"each person spends epsilon {solved.epsilon:.6g}; {statement.why or solved.scheme}",
+        f"each person spends epsilon {'at most ' if solved.choices else ''}{solved.epsilon:.6g}; "
+        f"{statement.why or solved.scheme}",
     ]
     if solved.joint is not None:
         proof = solved.joint.certificate

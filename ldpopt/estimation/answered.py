@@ -195,9 +195,12 @@ class RatioBand:
 
     @cached_property
     def _second_moments(self) -> tuple[Float, Float, Float]:
+        return self._moments_of(self.source)
+
+    def _moments_of(self, source: Any) -> tuple[Float, Float, Float]:
         # (v - t (1 - u))^2 = v^2 + 2 t (v u - v) + t^2 (u^2 - 2 u + 1) for values v, u in a, f
-        wanted = self.source.wanted
-        moments = [self.source.second_moments(place) for place in self.missing]
+        wanted = source.wanted
+        moments = [source.second_moments(place) for place in self.missing]
         squares = moments[0][0]
         products = sum(each for _, each in moments)  # with u, the sum over those without an answer
         linear = 2 * (products[self.rows] - wanted[self.rows])
@@ -219,8 +222,7 @@ class RatioBand:
 
     @property
     def _channel(self) -> Float:
-        law = self.source.mechanism
-        return np.asarray(law.counts / law.denominator)
+        return np.asarray(self.source.channel)
 
     @property
     def freedom(self) -> float:
@@ -323,9 +325,13 @@ class RatioBand:
         sums = np.zeros((len(matrix) + 1, len(self.of_all.values)))
         sums[:-1, self.rows] = matrix[:, :size]
         sums[-1, list(self.missing)] = 1.0
-        source = Sums(self.source, sums)
+        source = self._sums(sums)
         last = (len(matrix),)
         return type(self)(self.of_all.contrast(sums), source, self.counts, last, False)
+
+    def _sums(self, matrix: Float) -> Any:
+        """The source of sums of the numbers."""
+        return Sums(self.source, matrix)
 
 
 class FollowersBand(RatioBand):

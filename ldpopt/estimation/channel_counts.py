@@ -16,7 +16,7 @@ from ldpopt.tables.coding import MISSING, Coder
 from ldpopt.tables.frames import codes_of
 
 if TYPE_CHECKING:
-    from ldpopt.estimation.report_model import ReportModel
+    pass
 
 
 def numbers_by_pair(names: Sequence[Hashable], reports: Any) -> Any:
@@ -41,7 +41,7 @@ def numbers_by_pair(names: Sequence[Hashable], reports: Any) -> Any:
 class ChannelCoder(Coder):
     """Reads the names of channels."""
 
-    def __init__(self, model: ReportModel, as_text: bool = False) -> None:
+    def __init__(self, model: Any, as_text: bool = False) -> None:
         super().__init__(tuple(part.name for part in model.parts), "channel", as_text=as_text)
 
     def unknown(self, value: Any, where: str) -> StatementError:
@@ -55,6 +55,20 @@ class ChannelCoder(Coder):
         )
 
 
+class ChoiceCoder(ChannelCoder):
+    """Reads the choices of people."""
+
+    def unknown(self, value: Any, where: str) -> StatementError:
+        """Error for an entry that is not one of the choices."""
+        known = self.alphabet
+        return StatementError(
+            f"{'there is no' if value is None else 'nobody can make the'} choice{quoted(value)}",
+            code="choice",
+            where=where,
+            do=f"name one of {', '.join(map(short_repr, known))}; {nearest(value, known)}",
+        )
+
+
 class PairReader:
     """Reads a column of reports with the column of channels beside it."""
 
@@ -63,7 +77,7 @@ class PairReader:
         self.where, self.where_of_channel = where
         outputs = dict.fromkeys(y for part in model.parts for y in part.mechanism.outputs)
         self.reports = Coder(tuple(outputs), "report", as_text=as_text[0])
-        self.channels = ChannelCoder(model, as_text[1])
+        self.channels = model.coder_of_names(as_text[1])
         self.table = np.full((len(model.parts), len(outputs)), MISSING)
         places = {report: code for code, report in enumerate(outputs)}
         for row, part, slice_ in zip(self.table, model.parts, model.slices, strict=True):

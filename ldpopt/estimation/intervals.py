@@ -150,7 +150,7 @@ def score_intervals(
     if not wanted.shape[1]:
         raise StatementError("there are no answers", code="shape", do="give frequencies")
     scale, z = _scale(scale, estimates), _quantile(z, estimates)
-    mean, moment, ends, slopes = _moments(wanted, second, frequencies)
+    mean, moment, ends, slopes = moments_at_ends(wanted, second, frequencies)
     (low, low_moment), (high, high_moment) = ends
     # A number that is equal for all answers is known: no other value is possible.
     c = np.where(low < high, z * z * scale, 0.0)
@@ -174,11 +174,11 @@ def null_variances(wanted: Float, second: Float, frequencies: Float) -> Float:
     """Variances of one person's values if the numbers ``wanted @ p`` are 0, shape (k,); see
     `score_intervals`.
     """
-    mean, moment, _, slopes = _moments(wanted, second, frequencies)
+    mean, moment, _, slopes = moments_at_ends(wanted, second, frequencies)
     return np.asarray(np.maximum(moment - np.where(mean > 0, *slopes) * mean, 0.0))
 
 
-def _moments(
+def moments_at_ends(
     wanted: Float, second: Float, frequencies: Float
 ) -> tuple[Float, Float, Any, list[Float]]:
     """Numbers and second moments, at the frequencies and at the least and largest number, and the

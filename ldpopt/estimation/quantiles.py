@@ -23,6 +23,7 @@ import numpy as np
 from ldpopt.errors import StatementError
 from ldpopt.estimation.band import Band, MultiplesBand, ScoreBand
 from ldpopt.estimation.intervals import normal_quantile, student_quantile
+from ldpopt.estimation.strata import StrataBand
 from ldpopt.foundation.edges import read_edges
 from ldpopt.foundation.labels import label_numbers
 from ldpopt.foundation.numbers import Float, inner_share
@@ -167,7 +168,7 @@ def distribution_of(estimate: Estimate) -> tuple[Band, tuple[Hashable, ...]]:
         return _summed(band, answers, len(answers))
     if (ratios := _among_answered(estimate)) is not None:
         return ratios
-    if isinstance(band, ScoreBand) and band.answers:
+    if isinstance(band, (ScoreBand, StrataBand)) and band.answers:
         n = len(band.answers)
         rows = (band.wanted.T + band.constant).T
         if len(rows) in (n - 1, n) and np.array_equal(rows, np.tri(len(rows), n)):

@@ -62,7 +62,7 @@ from ldpopt.mechanism.channels import digest
 from ldpopt.mechanism.codec import LabelCodec
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.prior import read_prior
-from ldpopt.tables.coding import Coder, Missing
+from ldpopt.tables.coding import Missing
 
 Method = Literal["inversion", "maximum_likelihood"]
 SEPARATE = (
@@ -314,10 +314,9 @@ class ReportModel(ListedSource):
             )
         return self.column
 
-    @property
-    def coder(self) -> Coder:
+    def coder_of_names(self, as_text: bool = False) -> ChannelCoder:
         """Reads the names of channels."""
-        return ChannelCoder(self)
+        return ChannelCoder(self, as_text)
 
     @property
     def codec(self) -> LabelCodec:

@@ -111,6 +111,13 @@ export function requireColumn(name, column, questions) {
     throw new Error(`column ${name}: these are not the masses of a mechanism`);
 }
 
+/** The form of the people with a choice of an epsilon: each column has the masses of this choice alone. */
+export function chosenForm(form, choice) {
+  if (form.choices === undefined) return form;
+  const columns = Object.entries(form.columns).map(([name, { chosen, ...column }]) => [name, { ...column, ...chosen[choice] }]);
+  return { ...form, choices: undefined, columns: Object.fromEntries(columns) };
+}
+
 /** Refuse a form that this module cannot draw. */
 export function requireForm(form) {
   const { format, scheme, questions, columns } = form;

@@ -131,6 +131,7 @@ def page(
         script=script,
         data=text,
         to=to,
+        choices=survey.choices,
     )
 
 

@@ -16,6 +16,7 @@ from ldpopt.surveys.form import form_digest
 RANDOM = re.compile(r"[0-9a-f]{32}")  # an id or an invitation: 128 random bits
 POSITIONS = re.compile(r"[0-9]{1,6}( [0-9]{1,6})*")  # a set of answers
 SPARE_BYTES = 256  # room for other spaces in the JSON of a message
+CHOICE = "choice"  # the key of a choice in a message, and its column in a table
 HEX = {"form": 64, "words": 64, "id": 32, "invitation": 32}  # digits of the parts of a message
 
 
@@ -33,6 +34,7 @@ class Message:
     reports: dict[str, str | None]
     invitation: str | None = None  # its hash; None if no invitations are used
     fields: dict[str, str] = field(default_factory=dict)
+    choice: str | None = None  # of an epsilon, if people choose it
 
 
 def hash_of(invitation: str) -> str:
@@ -51,6 +53,8 @@ def message_bytes(form: dict[str, Any], *, escaped: bool = False) -> int:
 
     reports = {name: max(_candidates(form, name), key=size) for name in form["columns"]}
     longest: dict[str, Any] = {"reports": reports}
+    if choices := choices_of(form):
+        longest["choice"] = max(choices, key=size)
     if fields := form.get("fields"):
         weight = MAX_WEIGHT * "0"
         longest["fields"] = {
@@ -71,12 +75,18 @@ class MessageReader:
         self._fields: dict[str, list[str]] = form.get("fields", {})
         self._keys = {"form", "words", "id", "reports"} | ({"invitation"} if invited else set())
         self._keys |= {"fields"} if self._fields else set()
+        self._choices = choices_of(form)
+        self._keys |= {"choice"} if self._choices else set()
         self._one_question = form["scheme"] == "one_question"
         self._may_have_none = any(
             column["missing"] == "leave_out" for column in self._columns.values()
         )
         self._reports = {
-            name: frozenset(column.get("reports", ())) for name, column in self._columns.items()
+            choice: {
+                name: frozenset(law_of(column, choice).get("reports", ()))
+                for name, column in self._columns.items()
+            }
+            for choice in self._choices or (None,)
         }
         self.max_bytes = message_bytes(form, escaped=True) + SPARE_BYTES
 
@@ -101,18 +111,21 @@ class MessageReader:
         for key in sorted(self._keys & {"id", "invitation"}):
             if not isinstance(message[key], str) or not RANDOM.fullmatch(message[key]):
                 raise InvalidMessageError(f"the {key} is not 32 hexadecimal digits")
-        self._require_reports(message["reports"])
+        choice = message.get("choice")
+        if self._choices and choice not in self._choices:
+            raise InvalidMessageError("the choice is none of those of the form")
+        self._require_reports(message["reports"], choice)
         self._require_fields(fields := message.get("fields", {}))
         invitation = message.get("invitation")
         hashed = None if invitation is None else hash_of(invitation)
-        return Message(message["id"], message["reports"], hashed, fields)
+        return Message(message["id"], message["reports"], hashed, fields, choice)
 
-    def _require_reports(self, reports: Any) -> None:
+    def _require_reports(self, reports: Any, choice: str | None) -> None:
         """Refuse reports that no answers to the questions can give."""
         if not isinstance(reports, dict) or reports.keys() != self._columns.keys():
             raise InvalidMessageError("the reports are not those of the questions of the form")
         for name, report in reports.items():
-            if not self._is_possible(name, report):
+            if not self._is_possible(name, report, choice):
                 raise InvalidMessageError(
                     f"the report of {name!r} is not one that the question can have"
                 )
@@ -128,15 +141,15 @@ class MessageReader:
             if not is_value(values, fields[name]):
                 raise InvalidMessageError(f"the field {name!r} has none of its values")
 
-    def _is_possible(self, name: str, report: Any) -> bool:
-        """Whether a question can have this report."""
-        column = self._columns[name]
+    def _is_possible(self, name: str, report: Any, choice: str | None) -> bool:
+        """Whether a question can have this report, of a person with a choice."""
+        column = law_of(self._columns[name], choice)
         if report is None:
             return self._one_question or bool(column["missing"] == "leave_out")
         if not isinstance(report, str):
             return False
         if "masses" in column:
-            return report in self._reports[name]
+            return report in self._reports[choice][name]
         if not POSITIONS.fullmatch(report):
             return False
         places = list(map(int, report.split(" ")))
@@ -163,4 +176,15 @@ def _candidates(form: dict[str, Any], name: str) -> list[str | None]:
         drawn = column["patterns"]
         named = range(drawn["questions"] - drawn["size"], drawn["questions"])
         return [*none, " ".join(str(2 * place + 1) for place in named)]
-    return [*none, *column["reports"]]
+    every = [column, *column.get("chosen", {}).values()]
+    return [*none, *(report for law in every for report in law.get("reports", ()))]
+
+
+def choices_of(form: dict[str, Any]) -> tuple[str, ...]:
+    """The choices of an epsilon in a form; none if everybody has the same."""
+    return tuple(each["choice"] for each in form.get("choices", ()))
+
+
+def law_of(column: dict[str, Any], choice: str | None) -> dict[str, Any]:
+    """A column with what draws its reports for a person with a choice."""
+    return column if choice is None else column | column["chosen"][choice]

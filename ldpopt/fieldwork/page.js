@@ -2,7 +2,9 @@
 
 const data = JSON.parse(byId("data").textContent);
 const { form, digest, wording, bytes, to, invited, shared, languages } = data;
-const { columns } = form;
+const { columns, choices } = form;  // choices of an epsilon: asked first, and sent
+const asksFirst = choices ? [{ name: "choice", answers: choices.map(({ choice }) => choice), missing: "refuse", missing_answer: null }] : [];
+const formOf = Object.fromEntries((choices ?? [{ choice: "" }]).map(({ choice }) => [choice, chosenForm(form, choice)]));
 const questions = new Map(data.questions.map((one) => [one.name, { ...form.questions[one.name], ...one }]));
 const receipt = byId("receipt");
 const ID = /^[0-9a-f]{32}$/, WEIGHT = /^(0|[1-9][0-9]*)(\.[0-9]+)?$/;
@@ -20,7 +22,7 @@ const textsOf = ({ name }) => stated(texts().questions, name) ?? {};
 const say = {
   words: () => words,
   send: () => (to ? words.send : words.draw),
-  text: (question) => textsOf(question).text || question.name,
+  text: (question) => (question === asksFirst[0] ? words.choice : textsOf(question).text || question.name),
   row: (question) => textsOf(question).row || say.text(question),
   heading: (question) => textsOf(question).heading || question.matrix,
   section: (key) => (key === undefined ? "" : own(stated(texts().sections, key) || key)),
@@ -30,6 +32,7 @@ const say = {
 
 /** An answer of a question, or a tick, in words. */
 function answerText(question, label) {
+  if (question === asksFirst[0]) return make("span", {}, texts().choices[label]);
   const { answers, missing_answer, not_asked, number, repeat, ticks } = question, wordsFor = (one) => stated(textsOf(question).answers, one);
   if (wordsFor(label) !== undefined) return own(wordsFor(label));
   if (label === missing_answer) return make("span", {}, words.no_answer);
@@ -108,16 +111,16 @@ const newId = () =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /** All that is sent: the digests of form and words, a random number that stands for this message, and the reports. */
-const messageOf = (id, reports, said = link) => JSON.stringify({ form: digest, words: wording, id, reports,
-  ...(said && form.fields && { fields: said.fields }), ...(said && { invitation: said.invitation }) });
+const messageOf = (id, reports, choice, said = link) => JSON.stringify({ form: digest, words: wording, id, reports,
+  ...(choices && { choice }), ...(said && form.fields && { fields: said.fields }), ...(said && { invitation: said.invitation }) });
 
 const outbox = makeOutbox({ place, to, asked: asked(form), words: wording, tell });
-const asking = makeQuestions(form, say);
-const { meaning, odds } = makeReceipt({ columns, questions, say, agreement: data.agreement,
-  fakes: form.scheme === "fake_data" ? Object.keys(columns).length - 1 : 0 });
+const asking = makeQuestions({ ...form, questions: { ...form.questions, ...(choices && { choice: asksFirst[0] }) } }, say);
+const receipts = Object.fromEntries(Object.entries(formOf).map(([choice, { columns }]) => [choice, makeReceipt({ columns, questions, say,
+  agreement: data.agreement, fakes: form.scheme === "fake_data" ? Object.keys(columns).length - 1 : 0 })]));
 
 /** The questions that this person is asked. */
-const askedNow = () => [...questions.values()].filter(({ name }) => outbox.kept.asked.includes(name));
+const askedNow = () => [...asksFirst, ...[...questions.values()].filter(({ name }) => outbox.kept.asked.includes(name))];
 
 /** What the person is told about the report: what a server decided, or why it is not there yet. */
 function stateOf({ status, words: answered }, problem) {
@@ -145,23 +148,24 @@ function show(problem = lastProblem) {
   byId("outbox-state").textContent = fill(words.waiting, { count: waiting.length });
   byId("again").hidden = !to;
   byId("file").href = "data:application/jsonl," + encodeURIComponent(waiting.map((one) => `${one}\n`).join(""));
-  const reports = kept.words === wording && message !== null ? JSON.parse(message).reports : null;
-  byId("meaning").replaceChildren(...(reports ? Object.keys(columns).flatMap((name) => meaning(name, reports[name])) : []));
+  const { reports, choice = "" } = kept.words === wording && message !== null ? JSON.parse(message) : {}, receiptOf = receipts[choice];
+  byId("meaning").replaceChildren(...(reports && receiptOf ? Object.keys(columns).flatMap((name) => receiptOf.meaning(name, reports[name])) : []));
   byId("message").textContent = message;
   byId("told").textContent = status ? words.left : words.ready;
   byId("state").textContent = message === null ? "" : stateOf(kept, problem);
 }
 
 function showOdds() {
-  byId("odds-tables").replaceChildren(...Object.keys(columns).flatMap(odds));
+  byId("odds-tables").replaceChildren(...(choices ?? [{ choice: "" }]).flatMap(({ choice }) =>
+    [...(choices ? [make("h3", {}, texts().choices[choice])] : []), ...Object.keys(columns).flatMap(receipts[choice].odds)]));
 }
 
 byId("questions").addEventListener("submit", async (event) => {
   event.preventDefault();
   if (needsLink || !asking.isComplete()) return;
-  const answers = asking.answers();
+  const { choice = "", ...answers } = asking.answers();
   await outbox.draw((names) =>
-    padded(messageOf(newId(), drawAll(form, answers, names)), bytes));
+    padded(messageOf(newId(), drawAll(formOf[choice], answers, names), choice), bytes));
   asking.begin();  // the answers are nowhere any more
   show();
   receipt.focus();
@@ -187,14 +191,14 @@ addEventListener("storage", ({ key }) => {
   show();
 });
 
-requireForm(form);
+Object.values(formOf).forEach(requireForm);
 secureWords(1);  // refuses a browser without a secure generator
 byId("languages").append(...(Object.keys(languages).length > 1 ? Object.keys(languages).map((code) => {
   const button = make("button", { type: "button", lang: code, dir: languages[code].words.direction }, languages[code].words.language);
   button.addEventListener("click", () => read(code));
   return button;
 }) : []));
-byId("shape").textContent = messageOf("…", Object.fromEntries(Object.keys(columns).map((name) => [name, "…"])),
+byId("shape").textContent = messageOf("…", Object.fromEntries(Object.keys(columns).map((name) => [name, "…"])), "…",
   link && { invitation: "…", fields: link.fields });
 byId("linked").hidden = link === null;
 byId("copy").hidden = !navigator.clipboard;

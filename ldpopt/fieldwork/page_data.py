@@ -6,16 +6,20 @@ from typing import Any
 from ldpopt.fieldwork.frame_words import Words, chance_text, fill, read_words
 from ldpopt.fieldwork.sentences import (
     BOUND,
+    CHOICE,
     ESTIMATES,
     RANDOM,
     SCHEME,
     TWICE,
     UNANSWERED,
+    WARNING,
     WAVES,
     PromiseFacts,
 )
-from ldpopt.foundation.sentences import Topic
+from ldpopt.foundation.sentences import Topic, above_text
+from ldpopt.surveys.choices import promises_of
 from ldpopt.surveys.form_words import QuestionWords
+from ldpopt.surveys.questionnaire import Questionnaire
 from ldpopt.surveys.survey import Survey
 
 # Chances of the guesses that the promise is about
@@ -48,7 +52,23 @@ def _texts(facts: PromiseFacts, code: str, words: Words) -> dict[str, Any]:
         "promise": promise(facts, words, stated.questions),
         "sections": stated.sections,
         "fields": stated.fields,
+        "choices": _choice_texts(survey, words),
         "questions": {name: _question_texts(asked) for name, asked in stated.questions.items()},
+    }
+
+
+def _choice_texts(survey: Questionnaire, words: Words) -> dict[str, str]:
+    """What each choice of an epsilon promises, by the exact odds of a person who made it."""
+    if not survey.choices:
+        return {}
+    return {
+        choice: fill(
+            words["choice_option"],
+            epsilon=choice.replace(".", words["decimal"]),
+            times=above_text(odds, 3).replace(".", words["decimal"]),
+            half=chance_text(odds, GUESSES["half"], words),
+        )
+        for choice, odds in promises_of(survey)
     }
 
 
@@ -81,6 +101,8 @@ def promise(facts: PromiseFacts, words: Words, stated: dict[str, QuestionWords])
         (RANDOM, {}),
         (SCHEME, {"count": facts.count}),
         (TWICE, {}),
+        (CHOICE, {}),
+        (WARNING, {}),
         (BOUND, chances),
         (WAVES, {"wave": survey.words.wave, "waves": facts.waves} | in_all),
     ]

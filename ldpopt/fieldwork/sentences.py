@@ -83,6 +83,16 @@ SCHEME = Topic(
     ),
 )
 
+CHOICE = Topic(
+    "promise: choice",
+    (Sentence("choice", lambda facts: facts.has_epsilons, "choice_given"),),
+)
+
+WARNING = Topic(
+    "promise: warning",
+    (Sentence("choice", lambda facts: facts.has_epsilons, "choice_warning"),),
+)
+
 BOUND = Topic(
     "promise: bound",
     (
@@ -138,5 +148,5 @@ TWICE = Topic(
     ),
 )
 
-TOPICS = (RANDOM, SCHEME, TWICE, BOUND, WAVES, ESTIMATES, UNANSWERED)
+TOPICS = (RANDOM, SCHEME, TWICE, CHOICE, WARNING, BOUND, WAVES, ESTIMATES, UNANSWERED)
 """All topics of the promise; ``may_decline`` and the like are true of all surveys with a page."""

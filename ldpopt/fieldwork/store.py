@@ -8,7 +8,7 @@ from typing import Any
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.fieldwork.about import About, AboutTable
 from ldpopt.fieldwork.invitations import Invitations, checked_fields, new_invitations, paired
-from ldpopt.fieldwork.messages import Message, MessageReader
+from ldpopt.fieldwork.messages import CHOICE, Message, MessageReader
 from ldpopt.fieldwork.upkeep import Files, StoreStatus, remove_order, require_usable, status_in
 from ldpopt.foundation import optional
 from ldpopt.foundation.numbers import listed_items, require_kind
@@ -106,7 +106,7 @@ class Store:
                 do="leave invited=False out, or the fields of the survey",
             )
         self._engine = open_database(url, new=True, single=True)
-        self._make_tables(form["columns"])
+        self._make_tables([*form["columns"], *survey.channels])
         try:
             with database_errors(self._where), self._engine.begin() as connection:
                 self._require_encoding(connection)
@@ -391,7 +391,8 @@ class Store:
 
 def _row(message: Message) -> dict[str, str | None]:
     """The row of a message in the database."""
-    return {ID: message.id, **message.reports, **message.fields}
+    chosen = {} if message.choice is None else {CHOICE: message.choice}
+    return {ID: message.id, **message.reports, **chosen, **message.fields}
 
 
 def _require_columns(kinds: Mapping[str, Iterable[str]]) -> None:

@@ -224,9 +224,10 @@ class Question:
         return {}
 
     @property
-    def beside(self) -> dict[str, Question]:
+    def beside(self) -> dict[str, Any]:
         """What is read in clear columns that stay: which mechanism a person has; else empty."""
-        return {}
+        choice = getattr(self.source, "choice", None)
+        return {} if choice is None else {choice.column: choice}
 
     @property
     def given(self) -> Sequence[Hashable]:
@@ -281,6 +282,9 @@ class Question:
         """`combine` for rows of a table: ``missing`` has for each column its place in messages, and
         counts the answers that are missing.
         """
+        if (choice := getattr(self.source, "choice", None)) is not None:
+            paired: Codes = choice.pairs(self.combine(codes[:-1]), codes[-1])
+            return paired
         if not self.before:
             return self.combine(codes)
         # the first column is its own, and the last ones are of mechanisms that it may have

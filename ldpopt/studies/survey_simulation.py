@@ -9,6 +9,7 @@ import numpy as np
 
 from ldpopt.designing.record import Design
 from ldpopt.errors import StatementError
+from ldpopt.estimation.chosen import CHOICE
 from ldpopt.foundation import optional
 from ldpopt.foundation.labels import nearest, text_of
 from ldpopt.foundation.numbers import Float, require_kind, whole_number
@@ -114,6 +115,8 @@ def _drawn(survey: Survey, size: int, priors: Mapping[str, Float], draws: Any) -
 def _channels(survey: Survey) -> dict[str, list[Any]]:
     """The names of the mechanisms by their clear columns."""
     columns: dict[str, list[Any]] = {}
+    if survey.choices:  # one column for all questions
+        return {CHOICE: list(survey.choices)}
     for question in survey.questions.values():
         if isinstance(question, ModelQuestion) and question.channel is not None:
             names = list(question.mechanisms)

@@ -10,6 +10,7 @@ from ldpopt.accounting.privacy_loss import OneOf
 from ldpopt.accounting.shuffling import shuffled
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import whole_number
+from ldpopt.surveys.choices import of_choice, require_no_choices
 from ldpopt.surveys.models import require_no_model
 from ldpopt.surveys.questionnaire import Questionnaire
 
@@ -18,6 +19,7 @@ def account_of(
     survey: Questionnaire,
     waves: int = 1,
     people: int | None = None,
+    choice: Any = None,
     *,
     progress: Callable[[str], None] | None = None,
 ) -> PrivacyCurve:
@@ -27,6 +29,8 @@ def account_of(
     """
     waves = whole_number(waves, "waves", 1)
     laws = [question.randomizer for question in survey.asked.values()]
+    if choice is not None:
+        laws = [source.randomizer for source in of_choice(survey, choice).values()]
     if people is not None:
         _require_shuffled(survey)
         # questions with the same probabilities have the same bounds, which take the time
@@ -63,6 +67,7 @@ def _require_shuffled(survey: Questionnaire) -> None:
             do="shuffle the reports of a survey in which everybody answers all questions",
         )
     do = "leave `people` out: the curve of reports that are not shuffled holds"
+    require_no_choices(survey, "nobody knows how many have the same mechanism", do)
     require_no_model(
         {name: each for name, each in survey.asked.items() if each.beside},
         "there is no bound for the shuffled reports of different mechanisms",

@@ -16,6 +16,7 @@ from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.intervals import norm_sub
 from ldpopt.estimation.liars import liars_in_words, plain_band, projected, require_no_liars
 from ldpopt.estimation.significance import Significance, homogeneity, p_values
+from ldpopt.estimation.strata import StrataBand
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
 from ldpopt.foundation.labels import label_numbers, nearest, text_of
@@ -317,7 +318,9 @@ def _size(estimate: Estimate) -> float:
     """Sum of the weights of the people of an estimate."""
     band = plain_band(estimate.bounds)
     band = band.unbiased if isinstance(band, ProjectedBand) else band
-    return float(band.counts.total) if isinstance(band, ScoreBand) else float(estimate.n_reports)
+    if isinstance(band, (ScoreBand, StrataBand)):
+        return float(band.counts.total)
+    return float(estimate.n_reports)
 
 
 def _moved(estimate: Estimate, values: Float) -> Estimate:

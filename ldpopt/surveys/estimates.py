@@ -12,15 +12,18 @@ from typing import Any
 
 from ldpopt.errors import StatementError, UnknownQuestionError
 from ldpopt.estimation.answered import ANSWERED, among_answered
+from ldpopt.estimation.chosen import ChosenSource
+from ldpopt.estimation.chosen_answered import ChosenRatioBand
 from ldpopt.estimation.counts import Counts, MechanismSource, source_of
 from ldpopt.estimation.estimate import NO_ERROR, Estimate, cost_of_weights
 from ldpopt.estimation.inversion import estimate_frequencies
-from ldpopt.estimation.liars import liars_in_words, read_liars, stated
+from ldpopt.estimation.liars import liars_in_words, plain_band, read_liars, stated
 from ldpopt.estimation.options import Reading
 from ldpopt.estimation.report_model import ReportModel
 from ldpopt.estimation.reports import ALL
 from ldpopt.estimation.sample import Sample
 from ldpopt.estimation.significance import Significance
+from ldpopt.estimation.strata import StrataBand
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
 from ldpopt.foundation.labels import is_among, label_numbers, nearest, text_of
@@ -28,6 +31,7 @@ from ldpopt.foundation.numbers import require_kind, require_text, short_repr, tr
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.mechanism.conditions import NOT_ASKED
 from ldpopt.surveys.asked_twice import AskedTwice, asked_twice
+from ldpopt.surveys.choices import POOLED, STRATA, SameChoices, same_for_all_choices
 from ldpopt.surveys.comparisons import (
     SurveyDifferences,
     consistent,
@@ -73,6 +77,9 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
     repeated : tuple of str
         Questions that people are asked twice: their numbers are those of the people who repeat
         their answer, with the share of careless ones.
+    same_choices : tuple of SameChoices
+        Where people chose their epsilon: of each question a test of whether its numbers are the
+        same for all choices, on which no estimate depends.
 
     Examples
     --------
@@ -90,6 +97,7 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
     behaviors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     asked_twice: tuple[AskedTwice, ...] = ()
     repeated: tuple[str, ...] = ()
+    same_choices: tuple[SameChoices, ...] = ()
 
     def __getitem__(self, name: str) -> Estimate:
         if not isinstance(name, str) or name not in self.questions:
@@ -166,6 +174,7 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         if answered:
             notes += _notes_on_answered(self, answered)
         notes += [each.in_words for each in self.asked_twice]
+        notes += _notes_on_choices(self)
         notes += _notes_on_sample(self)
         numbers = {
             text_of(group): min((each.n_reports for each in estimates.values()), default=0)
@@ -359,6 +368,15 @@ def _notes_on_behaviors(estimates: SurveyEstimate) -> list[str]:
     return notes
 
 
+def _notes_on_choices(estimates: SurveyEstimate) -> list[str]:
+    """By which weights people with several choices count, and whether their answers differ."""
+    bands = [plain_band(each.bounds) for each in estimates.values()]
+    if not any(isinstance(getattr(band, "of_all", band), StrataBand) for band in bands):
+        return []
+    is_pooled = any(each.method.startswith("pooled") for each in estimates.values())
+    return [POOLED if is_pooled else STRATA, *(each.in_words for each in estimates.same_choices)]
+
+
 def _notes_on_sample(estimates: SurveyEstimate) -> list[str]:
     """Questions of which the size of the population is not used."""
     bands = {name: getattr(estimates[name].bounds, "of_sample", None) for name in estimates}
@@ -386,6 +404,7 @@ def estimate_survey(
     reading: Reading,
     sample: Sample | None = None,
     followers: bool = False,
+    pooled: bool = False,
 ) -> SurveyEstimate:
     """Estimate every question from a table of reports or their counts; see `Survey.estimate`.
 
@@ -398,6 +417,7 @@ def estimate_survey(
             code="no-behaviors",
             do="leave followers out",
         )
+    _require_choices(survey, pooled)
     counts = counts_of_table(survey, table, weights, by, survey.drawn(sample))
     in_group = replace(reading, check_fit=False)
     of_all: dict[str, Estimate] = {}
@@ -408,12 +428,14 @@ def estimate_survey(
         by_group = counts[survey.column_of(name)]
         total: Any = sum(by_group.values())
         times = _times_drawn(survey, counts, by_group)
-        of_all[name] = estimate_question(survey, name, total, reading, followers, times)
+        of_all[name] = estimate_question(
+            survey, name, total, reading, followers, times, pooled=pooled
+        )
         for group in groups:
             if group in by_group and by_group[group].total > 0:
                 times = _times_drawn(survey, counts, by_group, group)
                 groups[group][name] = estimate_question(
-                    survey, name, by_group[group], in_group, followers, times
+                    survey, name, by_group[group], in_group, followers, times, pooled=pooled
                 )
     ordered = {group: groups[group] for group in in_order(groups)}
     edges = {
@@ -425,7 +447,24 @@ def estimate_survey(
     sums: Any = {column: sum(by_group.values()) for column, by_group in counts.items()}
     twice = tuple(asked_twice(survey, of_all, sources, sums))
     repeated = tuple(name for name, each in survey.questions.items() if each.repeat)
-    return SurveyEstimate(of_all, by, ordered, survey.title, edges, behaviors, twice, repeated)
+    same = tuple(
+        test
+        for name in survey.questions
+        if (test := same_for_all_choices(name, sources[name], sums[survey.column_of(name)]))
+    )
+    return SurveyEstimate(
+        of_all, by, ordered, survey.title, edges, behaviors, twice, repeated, same
+    )
+
+
+def _require_choices(survey: Questionnaire, pooled: bool) -> None:
+    """Refuse pooled estimates of a survey in which everybody has the same epsilon."""
+    if truth(pooled, "pooled") and not survey.choices:
+        raise StatementError(
+            "there are no choices to pool: everybody has the same epsilon",
+            code="no-choices",
+            do="leave pooled out",
+        )
 
 
 def _times_drawn(
@@ -463,6 +502,8 @@ def estimate_question(
     reading: Reading,
     followers: bool = False,
     times: float | None = None,
+    *,
+    pooled: bool = False,
 ) -> Estimate:
     """Estimate one question, and of one with an answer for missing ones the shares among those who
     answered; with behaviors those of all people, or of those who follow the rule.
@@ -477,6 +518,8 @@ def estimate_question(
         estimate: Any = partial(source.estimate_one, name)
     elif isinstance(source, MechanismSource):
         estimate = partial(estimate_frequencies, source.mechanism)
+    elif isinstance(source, ChosenSource):
+        estimate = partial(source.estimate, pooled=pooled)
     elif isinstance(source, ReportModel) and followers and source.behaviors:
         _require_nobody_missing(survey, name)
         estimate = partial(source.estimate, followers=True)
@@ -487,8 +530,9 @@ def estimate_question(
     excluded = survey.questions[name].excluded_places(estimates.labels or ())
     if excluded and estimates.method != ANSWERED:
         source = source.at(counts) if isinstance(source, ReportModel) else source
+        kind = ChosenRatioBand if isinstance(source, ChosenSource) else None
         estimates = among_answered(
-            estimates, source, counts, excluded, simultaneous=reading.simultaneous
+            estimates, source, counts, excluded, simultaneous=reading.simultaneous, kind=kind
         )
     return stated(estimates, of_all_people.liars)
 

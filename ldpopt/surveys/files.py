@@ -12,6 +12,7 @@ from ldpopt.certificate.documents import digest_of, flaws_of
 from ldpopt.designing.record import Design, FormulaDesign, ProvedDesign
 from ldpopt.designing.saved import AnyDesign, load_design
 from ldpopt.errors import ModelFileError
+from ldpopt.estimation.chosen import ChosenSource
 from ldpopt.estimation.report_model import ReportModel
 from ldpopt.estimation.sample import Sample
 from ldpopt.foundation.documents import UNCHANGED, Entry, plain_labels, reading_json
@@ -23,11 +24,14 @@ from ldpopt.mechanism.questions import Question
 from ldpopt.problem.workload import Workload
 from ldpopt.surveys.joint import JOINT, JointQuestion, read_joint, same_workload
 from ldpopt.surveys.model_files import (
+    choices_to_dict,
     model_to_dict,
     more_to_dict,
     read_edges_of,
+    read_labels_of_choices,
     read_mechanism,
     read_model,
+    read_sources_of_choices,
 )
 from ldpopt.surveys.models import ModelQuestion
 from ldpopt.surveys.numbers import NumberQuestion, Numbers
@@ -59,6 +63,7 @@ KEYS = (
     "questions",
     "digest",
 )
+OPTIONAL = ("words", "sample", "fields", "choices", *TOGETHER)
 SAMPLE = ("strata", "clusters", "population", "margins")  # keys of a sample, beside the weights
 TICKS = ("ticks", "columns")  # keys of a question with several ticks
 MORE = ("edges", "technique", "number", "repeat")  # keys that some questions have
@@ -83,6 +88,8 @@ def write_survey_file(survey: Questionnaire, path: FilePath) -> None:
     words = survey.words.to_dict()
     if words:
         data["words"] = words
+    if survey.choices:
+        data["choices"] = plain_labels(survey.choices)
     if survey.joint is not None:
         data["joint"] = survey.joint.certificate.to_dict()
     data |= together_to_dict(survey)
@@ -110,7 +117,9 @@ def read_survey_file(path: FilePath, kind: type[Kind]) -> Kind:
             raise ValueError(f"the format is {short_repr(data.get('format'))}, not {FORMAT!r}")
         _require_digest(data, name)
         is_joint = data.get("scheme") == "joint"
-        optional = [key for key in ("words", "sample", "fields", *TOGETHER) if key in data]
+        optional = [
+            key for key in ("words", "sample", "fields", "choices", *TOGETHER) if key in data
+        ]
         table = Entry(data, name).table(*KEYS, *optional, *(["joint"] if is_joint else []))
         table["made_by"].text()
         order = [entry.text() for entry in table["order"].list()]
@@ -138,6 +147,7 @@ def read_survey_file(path: FilePath, kind: type[Kind]) -> Kind:
             words=data.get("words"),
             pairs=pairs,
             fields=data.get("fields"),
+            choices=read_labels_of_choices(table),
         )
         if data["epsilon"] != finite_or_none(survey.epsilon):
             raise table["epsilon"].error(f"the reports have epsilon {survey.epsilon:.9g}")
@@ -195,6 +205,8 @@ def _question_to_dict(question: Question) -> dict[str, Any]:
         }
     if isinstance(source, ReportModel):
         return data | {"model": model_to_dict(source)}
+    if isinstance(source, ChosenSource):
+        return data | {"choices": choices_to_dict(source)}
     randomizer: Any = question.randomizer
     data["digest"] = randomizer.digest
     if isinstance(source, FormulaDesign):
@@ -207,10 +219,10 @@ def _question_to_dict(question: Question) -> dict[str, Any]:
 def _read_question(entry: Entry, *, is_part: bool) -> Question:
     """Read what `_question_to_dict` returned; the parts of a joint report have answers alone."""
     stated = entry.parts()
-    known = ("answers",) if is_part else ("sets", "design", "model", "mechanism")
+    known = ("answers",) if is_part else ("sets", "design", "model", "choices", "mechanism")
     source = next((key for key in known if key in stated), known[-1])
     ticks = [key for key in TICKS if any(key in stated for key in TICKS)]
-    digest = () if is_part or source == "model" else ("digest",)
+    digest = () if is_part or source in ("model", "choices") else ("digest",)
     keys = (*(("edges", "number") if is_part else MORE), *CONDITION)
     more = [key for key in keys if key in stated]
     table = entry.table("missing", "missing_answer", *ticks, *digest, *more, source)
@@ -280,6 +292,8 @@ def _read_technique(entry: Entry, source: Any) -> Technique:
 def _read_source(entry: Entry) -> Any:
     """Read a mechanism, a design, or the answers of a part of a joint report."""
     kind = entry.key.rpartition(".")[2]
+    if kind == "choices":
+        return read_sources_of_choices(entry, _read_source)
     if kind in ("mechanism", "model"):
         return read_mechanism(entry) if kind == "mechanism" else read_model(entry)
     if kind == "answers":

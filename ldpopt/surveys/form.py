@@ -15,9 +15,11 @@ from ldpopt.foundation.labels import text_of
 from ldpopt.foundation.numbers import short_repr, whole_number
 from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.frequencies.yes_no import YesNoPatterns
+from ldpopt.mechanism.assigned import AssignedMechanisms
 from ldpopt.mechanism.conditions import NOT_ASKED
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import Question
+from ldpopt.surveys.choices import promises_of
 from ldpopt.surveys.form_words import json_digest
 from ldpopt.surveys.numbers import NumberQuestion
 from ldpopt.surveys.questionnaire import Questionnaire
@@ -37,7 +39,7 @@ def form_of(survey: Questionnaire, wave: int | None = None) -> dict[str, Any]:
     """Return the form of a survey; see `Survey.form`."""
     _require_drawn_on_devices(survey)
     number = survey.words.wave if wave is None else whole_number(wave, "wave", 1, MAX_WAVES)
-    form = {
+    form: dict[str, Any] = {
         "format": FORMAT,
         "title": survey.title,
         "scheme": survey.scheme if survey.joint or survey.one_question else "split",
@@ -47,6 +49,10 @@ def form_of(survey: Questionnaire, wave: int | None = None) -> dict[str, Any]:
         },
         "columns": {name: _column_form(name, question) for name, question in survey.asked.items()},
     }
+    if survey.choices:  # a form without them has no such key, and keeps its digest
+        form["choices"] = [
+            {"choice": name, "odds": str(odds)} for name, odds in promises_of(survey)
+        ]
     fields = {name: list(values) for name, values in survey.fields.items()}
     return form | ({"fields": fields} if fields else {}) | ({} if number == 1 else {"wave": number})
 
@@ -62,7 +68,7 @@ def _require_drawn_on_devices(survey: Questionnaire) -> None:
             do=f"let it come with the link ([field.{unknown[0]}]), or leave it out of the survey "
             "and add it to the reports later",
         )
-    if survey.channels:
+    if survey.channels and not survey.choices:
         raise StatementError(
             f"a device does not know which mechanism a person has, column {survey.channels[0]!r}",
             code="device-channel",
@@ -93,6 +99,8 @@ def form_difference(form: Mapping[str, Any], other: Mapping[str, Any]) -> str:
         value = form.get(key, default)
         if value != other.get(key, default):
             return f"{key} is {short_repr(value)}, not {short_repr(other.get(key, default))}"
+    if form.get("choices", []) != other.get("choices", []):
+        return "choices are others"
     if form.get("fields", {}) != other.get("fields", {}):
         return "fields that come with the link are others"
     names = list(form["questions"])
@@ -201,6 +209,8 @@ def _law_form(name: str, law: Any) -> dict[str, Any]:
         return digest | {"set": drawn}
     if isinstance(law, YesNoPatterns):
         return digest | {"patterns": asdict(law.pattern)}
+    if isinstance(law, AssignedMechanisms):
+        return digest | {"chosen": _laws_of_choices(name, law)}
     if not isinstance(law, Mechanism):
         raise StatementError(
             f"question {name!r} is drawn by a {type(law).__name__}, which a device does not have",
@@ -214,6 +224,18 @@ def _law_form(name: str, law: Any) -> dict[str, Any]:
             do=f"a form has room for {MAX_MASSES:,}: use fewer answers or reports",
         )
     return digest | {"reports": _texts(law.outputs, "report", name), "masses": law.counts.tolist()}
+
+
+def _laws_of_choices(name: str, laws: AssignedMechanisms) -> dict[str, Any]:
+    """What a device draws with for each choice; they have room for as many masses as one law."""
+    sizes = [law.counts.size for law in laws.mechanisms.values()]
+    if sum(sizes) > MAX_MASSES:
+        raise StatementError(
+            f"question {name!r} has {sum(sizes):,} masses for all choices",
+            code="masses-of-choices",
+            do=f"a form has room for {MAX_MASSES:,}: use fewer answers, or fewer choices",
+        )
+    return {text_of(choice): _law_form(name, law) for choice, law in laws.mechanisms.items()}
 
 
 def _texts(labels: Any, kind: str, name: str) -> list[str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from math import inf, isinf
 from typing import Any
 
+from ldpopt.designing.record import Design
 from ldpopt.estimation.behaviors import exact_probability
+from ldpopt.estimation.chosen import ChosenSource
+from ldpopt.estimation.counts import source_of
 from ldpopt.estimation.report_model import ReportModel
 from ldpopt.foundation.documents import Entry, plain_labels
 from ldpopt.foundation.labels import plain_label
@@ -55,6 +58,40 @@ def model_to_dict(model: ReportModel) -> dict[str, Any]:
         "mechanisms": mechanisms,
         "behaviors": behaviors,
     }
+
+
+def choices_to_dict(source: ChosenSource) -> list[dict[str, Any]]:
+    """The mechanism or design of each choice, with its digest."""
+    entries = []
+    for part in source.parts:
+        entry = {"choice": plain_label(part.name), "digest": part.mechanism.digest}
+        if isinstance(part.source, Design):
+            entry["design"] = part.source.certificate.to_dict()
+        else:
+            entry["mechanism"] = part.mechanism.to_dict()
+        entries.append(entry)
+    return entries
+
+
+def read_labels_of_choices(table: Mapping[str, Entry]) -> list[Any] | None:
+    """Read from which budgets each person chooses; None if there is no choice."""
+    return list(table["choices"].labels()) if "choices" in table else None
+
+
+def read_sources_of_choices(entry: Entry, read: Callable[[Entry], Any]) -> ChosenSource:
+    """Read them; ``read`` reads what draws the reports of one choice."""
+    sources: dict[Hashable, Any] = {}
+    parts = entry.list()
+    for part in parts:
+        kind = "design" if "design" in part.parts() else "mechanism"
+        each = part.table("choice", "digest", kind)
+        source = source_of(read(each[kind]), entry.key)
+        require_digest(each["digest"].text(), source.digest, entry.path)
+        name = each["choice"]
+        sources[Entry([name.value], name.path, name.key).labels()[0]] = source
+    if len(sources) < len(parts) or len(parts) < 2:
+        raise entry.error("there are not two different choices or more", code="choices")
+    return ChosenSource(sources)
 
 
 def _behavior_to_dict(row: Any) -> Any:

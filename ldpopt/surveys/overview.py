@@ -20,18 +20,37 @@ def entries_of(survey: Questionnaire) -> list[dict[str, Any]]:
     for name, asked in survey.questions.items():
         has_answer = asked.missing_answer is not None
         column = survey.column_of(name)
-        proof = survey.certificates.get(column)
+        gap = _gap(survey, column)
         entry = {
             "question": name,
             "answers": len(asked.given) - asked.repeat,
             "epsilon": survey.budgets[name],
             "missing": "answer" if has_answer else asked.missing.removesuffix("_out"),
-            "relative_gap": None if proof is None else proof.relative_gap,
+            "relative_gap": gap,
             "influence": most_people(survey, name),
             "digest": survey.asked[column].randomizer.digest,
         }
         entries.append(entry)
     return entries
+
+
+def _gap(survey: Questionnaire, column: str) -> float | None:
+    """The relative gap of a column, the largest of all choices; None without a certificate."""
+    source = survey.asked[column].source
+    sources = [part.source for part in source.parts] if survey.choices else [source]
+    proofs = [getattr(each, "certificate", None) for each in sources]
+    return max((each.relative_gap for each in proofs if each is not None), default=None)
+
+
+def choices_in_words(survey: Questionnaire) -> list[str]:
+    """What each person chooses; empty if everybody has the same epsilon."""
+    if not survey.choices:
+        return []
+    names = list(map(text_of, survey.choices))
+    return [
+        f"each person chooses epsilon {', '.join(names[:-1])} or {names[-1]}; the choice is seen, "
+        "and is in the column choice"
+    ]
 
 
 def table_of(entries: Sequence[dict[str, Any]]) -> Table:
@@ -126,8 +145,10 @@ def lines_of_repeated(names: Sequence[str]) -> list[str]:
 
 def facts_of(survey: Questionnaire) -> Facts:
     """The questions, what a person spends, and the scheme."""
-    spent = f"each person spends epsilon {survey.epsilon:.6g}; {survey.scheme}"
+    most = "at most " if survey.choices else ""
+    spent = f"each person spends epsilon {most}{survey.epsilon:.6g}; {survey.scheme}"
     parts: list[Part] = [table_of(entries_of(survey))]
     parts += table_of_mechanisms(mechanisms_of(survey))
-    parts += [*lines_of_trees(trees_of(survey)), *lines_of_repeated(repeated_of(survey)), spent]
+    parts += [*lines_of_trees(trees_of(survey)), *lines_of_repeated(repeated_of(survey))]
+    parts += [*choices_in_words(survey), spent]
     return Facts(survey.title or "Survey", parts)

@@ -26,6 +26,7 @@ from ldpopt.foundation.labels import text_of
 from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.files import require_drawn_by
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.surveys.choices import require_no_choices
 from ldpopt.surveys.count import counts_by_group, counts_of_all
 from ldpopt.surveys.estimates import among_drawn, numbers_of, of_question
 from ldpopt.surveys.joint import JOINT
@@ -256,6 +257,9 @@ def _pairs_of_sample(by_code: Mapping[int, Counts], size: int) -> SampledPeople 
 def _mechanisms_of_pair(survey: Questionnaire, names: tuple[str, str]) -> list[Any]:
     """The mechanisms of two questions of which a table can be estimated from their two reports."""
     asked = {name: survey.questions[survey.require(name)] for name in names}
+    require_no_choices(
+        survey, "no table of two questions is estimated", "estimate each question alone"
+    )
     require_no_model(asked, "no table of two questions", "estimate it alone, or name others")
     laws = [survey.randomizers[survey.column_of(name)] for name in names]
     wide = next(

@@ -10,11 +10,12 @@ from typing import Any, Literal, TypeVar
 
 from ldpopt.designing.record import Design, FormulaDesign
 from ldpopt.errors import StatementError
+from ldpopt.estimation.chosen import ChosenSource
 from ldpopt.estimation.counts import ReportSource, source_of
 from ldpopt.estimation.report_model import ReportModel
 from ldpopt.estimation.sample import Sample
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.labels import nearest
+from ldpopt.foundation.labels import nearest, text_of
 from ldpopt.foundation.numbers import listed_items, require_choice, require_text, short_repr
 from ldpopt.mechanism.files import epsilon_of_odds, odds_of_person
 from ldpopt.mechanism.mechanism import Mechanism
@@ -23,6 +24,13 @@ from ldpopt.privacy.plain import MisstatedError
 from ldpopt.problem.modelfile.page import dotted
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.workload import Workload
+from ldpopt.surveys.choices import (
+    are_chosen,
+    chosen_questions,
+    exceeding,
+    odds_by_choice,
+    read_choices,
+)
 from ldpopt.surveys.columns import Pairs, columns_of, read_pairs, with_trees
 from ldpopt.surveys.fields import read_fields
 from ldpopt.surveys.form_words import FormWords
@@ -35,6 +43,7 @@ from ldpopt.surveys.trees import TreeQuestion, require_conditions
 from ldpopt.tables.coding import Missing
 
 DESIGNS = (Design, FormulaDesign)
+MODELED = (*DESIGNS, ReportModel, ChosenSource)  # sources that estimate other numbers than shares
 Scheme = Literal["split", "one_question", "fake_data", "joint"]
 Kind = TypeVar("Kind", bound="Questionnaire")
 
@@ -64,6 +73,8 @@ class Questionnaire:
         Words of the page for respondents; default: none.
     fields : mapping name -> sequence of str, optional
         What comes with a person's link; default: no fields.
+    choices : sequence of float or str, optional
+        Budgets from which each person chooses, in nats; default: everybody has the same.
     pairs : sequence of pairs of str, optional
         Questions with one report of which a table is wanted; default: ``()``.
 
@@ -85,6 +96,7 @@ class Questionnaire:
         words: Mapping[str, Any] | None = None,
         pairs: Sequence[tuple[str, str]] = (),
         fields: Mapping[str, Sequence[str]] | None = None,
+        choices: Sequence[float | str] | None = None,
     ) -> None:
         if not isinstance(questions, (Mapping, JointQuestion)) or not questions:
             raise StatementError(
@@ -97,7 +109,10 @@ class Questionnaire:
         self.scheme = scheme
         self.sample = Sample.read(sample, weights)
         self.fields = read_fields(fields, self.weights)
+        self.choices = read_choices(choices, epsilon, scheme)
         self.limit = None if epsilon is None else Budget(epsilon)
+        if self.choices or are_chosen(questions, ()):
+            questions = self._for_each_choice(questions, pairs)
         self.joint = _read_joint(questions, self.limit, pairs) if scheme == "joint" else None
         self._read_columns(questions, pairs)
         self._require_own_columns()
@@ -115,6 +130,22 @@ class Questionnaire:
         self.title = self.words.first.title
         self._require_budget_kept()
 
+    def _for_each_choice(self, stated: Mapping[str, Any], pairs: Any) -> Mapping[str, Any]:
+        """The questions with a mechanism for each choice."""
+        if listed_items(pairs, "pairs", "pass a list of pairs of questions"):
+            raise StatementError(
+                "people choose their epsilon, and no report is about a pair of questions",
+                code="choices-pairs",
+                do="leave pairs out",
+            )
+        if are_chosen(stated, self.choices):
+            return stated
+        each = {
+            choice: Questionnaire(stated, epsilon=choice, scheme=self.scheme)
+            for choice in self.choices
+        }
+        return chosen_questions(stated, each)
+
     def _read_columns(self, stated: Any, pairs: Any) -> None:
         """Read the questions and what draws their columns of reports."""
         if self.joint is not None:
@@ -130,6 +161,12 @@ class Questionnaire:
 
     def _require_budget_kept(self) -> None:
         """Refuse a survey that spends more than its limit."""
+        if self.choices and (choice := exceeding(self)) is not None:
+            raise StatementError(
+                f"a person who chooses {choice} would spend more than epsilon {choice}",
+                code="choice-budget",
+                do="give the questions smaller budgets",
+            )
         if self._fits:
             return
         each = ", ".join(f"{name} {spent:.6g}" for name, spent in self.budgets.items())
@@ -267,6 +304,8 @@ class Questionnaire:
         """Largest ratio of the probabilities of a person's reports under other answers, exactly;
         perhaps infinite.
         """
+        if self.choices:
+            return max(odds_by_choice(self.asked, self.one_question).values())
         return odds_of_person(self.asked.values(), self.one_question)
 
     @property
@@ -309,7 +348,7 @@ class Questionnaire:
             if self.one_question is None or not self.has_fake_data:
                 return question.numbers
             return question.numbers.among_fakes(self.randomizers[name], self.one_question.count)
-        if not isinstance(source, (*DESIGNS, ReportModel)) or isinstance(question, SharedQuestion):
+        if not isinstance(source, MODELED) or isinstance(question, SharedQuestion):
             return self.randomizers[name]
         if self.one_question is None or not self.has_fake_data:
             return question.numbers
@@ -324,6 +363,12 @@ class Questionnaire:
     def certificates(self) -> dict[str, Any]:
         """The certificate of each column of reports; a mechanism without a design has none."""
         sources = {name: question.source for name, question in self.asked.items()}
+        if self.choices:  # the design of each choice is a claim of its own
+            sources = {
+                f"{name} ({source.column} {text_of(part.name)})": part.source
+                for name, source in sources.items()
+                for part in source.parts
+            }
         return {
             name: source.certificate
             for name, source in sources.items()
@@ -347,7 +392,7 @@ class Questionnaire:
         return {
             name: (
                 question.source
-                if isinstance(question.source, ReportModel)
+                if isinstance(question.source, (ReportModel, ChosenSource))
                 else source_of(self.randomizers[name], name),
                 question.missing if self.has_all_reports else "leave_out",
             )

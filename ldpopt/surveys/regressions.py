@@ -18,6 +18,7 @@ from ldpopt.estimation.report_model import ReportModel
 from ldpopt.foundation import optional
 from ldpopt.mechanism.files import require_drawn_by
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.surveys.choices import require_no_choices
 from ldpopt.surveys.questionnaire import Questionnaire
 from ldpopt.surveys.repeat import require_no_repeat
 from ldpopt.tables.csv_format import csv_format
@@ -35,6 +36,7 @@ NO_REGRESSION = (
 
 def regress_survey(survey: Questionnaire, formula: str, table: Any, **options: Any) -> Regression:
     """A regression on the reports of a survey; see `Survey.regress`."""
+    require_no_choices(survey, "no regression is fitted", "look at the values of reports: values()")
     if survey.joint is not None:
         raise StatementError(
             "the answers to all questions are in one joint report, which is not of one column",

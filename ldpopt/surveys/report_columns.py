@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.estimation.chosen import CHOICE
 from ldpopt.foundation.labels import text_of
 from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.assigned import AssignedMechanisms
@@ -98,6 +99,12 @@ def columns_of_form(
         text = asked.get(of[0], QuestionWords()).text if len(of) == 1 else _several(of)
         names = _names_of_rows(form, stated, asked)
         digest = stated["digest"]
+        if "chosen" in stated:
+            every = [y for law in stated["chosen"].values() for y in law["reports"]]
+            reports = tuple(dict.fromkeys(every))
+            meanings = tuple(f"{report}, by {CHOICE}" for report in reports)
+            columns.append(ReportColumn(column, text, reports, meanings, digest))
+            continue
         if "reports" not in stated:
             columns.append(ReportColumn(column, text, (), tuple(names), digest))
             continue

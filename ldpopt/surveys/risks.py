@@ -131,6 +131,11 @@ class Risks:
         return self.survey.has_fake_data
 
     @property
+    def has_epsilons(self) -> bool:
+        """Whether each person chooses an epsilon."""
+        return bool(self.survey.choices)
+
+    @property
     def is_joint(self) -> bool:
         """Whether there is one report on all questions."""
         return self.survey.joint is not None

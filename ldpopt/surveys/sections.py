@@ -234,6 +234,7 @@ class SurveySection(Section):
     title: Text = ""
     source: str = ""
     epsilon: float | str | None = None
+    choices: list[float | str] | None = None
     missing: Treatment | None = None
     scheme: Literal["split", "one_question", "fake_data", "joint", "best"] = "split"
     weights: str | None = None

@@ -28,6 +28,7 @@ from ldpopt.problem.utility import NAMED
 from ldpopt.problem.workload import Workload
 from ldpopt.solving.solve import solve
 from ldpopt.surveys.account import account_of
+from ldpopt.surveys.choices import chosen_questions, read_choices
 from ldpopt.surveys.columns import budget_of, read_pairs, solved_column
 from ldpopt.surveys.expanded import read_sections
 from ldpopt.surveys.joint import JointQuestion
@@ -56,6 +57,7 @@ from ldpopt.surveys.ticks import tick_workload
 from ldpopt.surveys.trees import Trees, require_condition, require_conditions, trees_of
 
 StatedQuestions = dict[str, Question]
+NOT_CHOSEN = ("technique", "mechanisms", "behaviors", "only_if")  # keys without choices
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,8 @@ class UnsolvedSurvey:
         """Find the best mechanism for each question, and return the survey."""
         if self.section.waves is not None:
             return self._keep_promise(kind, self.section.waves)
+        if self.section.choices is not None:
+            return self._for_each_choice(kind, self.section.choices)
         questions: Any = {}
         for name, section in self.section.question.items():
             with self.page.at("question", name):
@@ -90,14 +94,35 @@ class UnsolvedSurvey:
             return kind(
                 questions,
                 epsilon=self.section.epsilon,
-                scheme=self.scheme,
-                title=self.section.title,
-                weights=self.section.weights,
-                sample=self.drawn,
                 pairs=[(one, other) for one, other in self.section.pairs],
-                fields=self.section.fields,
-                words=self.section.words.to_dict(),
+                **self._named(),
             )
+
+    def _for_each_choice(self, kind: type[Kind], choices: Sequence[float | str]) -> Kind:
+        """Return the survey with the best mechanisms for each epsilon that people can choose."""
+        with self.page.at("choices"):
+            labels = read_choices(choices, self.section.epsilon, self.scheme)
+        each = {
+            choice: _unsolved(self.page, _with_epsilon(self.section, choice)).solve(kind)
+            for choice in labels
+        }
+        with self.page.at("choices"):
+            return kind(
+                chosen_questions(self.section.question, each),
+                choices=list(labels),
+                **self._named(),
+            )
+
+    def _named(self) -> dict[str, Any]:
+        """What the file says beside questions and budgets."""
+        return {
+            "scheme": self.scheme,
+            "title": self.section.title,
+            "weights": self.section.weights,
+            "sample": self.drawn,
+            "fields": self.section.fields,
+            "words": self.section.words.to_dict(),
+        }
 
     @property
     def drawn(self) -> Sample | None:
@@ -193,6 +218,8 @@ def read_survey(path: FilePath) -> UnsolvedSurvey:
         problem = f"[form] states {survey.form.waves} waves, and [waves] {survey.waves.count}"
         do = "state the same number, or remove it from [form]"
         raise page.error(("form", "waves"), problem, do, code="number-of-waves")
+    if survey.choices is not None:
+        return _of_choices(page, survey)
     if survey.waves is None:
         return _unsolved(page, survey)
     if survey.epsilon is not None:
@@ -202,6 +229,28 @@ def read_survey(path: FilePath) -> UnsolvedSurvey:
     with page.at("waves", "epsilon"):
         least = Budget(survey.waves.epsilon).share(Fraction(1, survey.waves.count))
     return replace(_unsolved(page, survey.model_copy(update={"epsilon": least})), section=survey)
+
+
+def _of_choices(page: Page, survey: SurveySection) -> UnsolvedSurvey:
+    """Read a survey in which people choose their epsilon; budgets are those of the largest one."""
+    with page.at("choices"):
+        labels = read_choices(survey.choices, survey.epsilon, survey.scheme)
+    if survey.waves is not None or survey.pairs:
+        key = "pairs" if survey.pairs else "waves"
+        problem = f"a survey in which people choose their epsilon has no {key}"
+        raise page.error((key,), problem, f"remove {key}, or choices", code="choices-beside")
+    for name, question in survey.question.items():
+        for key in ("epsilon", *NOT_CHOSEN):
+            if getattr(question, key) is not None:
+                problem = f"a question with {key} has no choices of an epsilon"
+                do = f"remove {key}, or ask it in a survey with one epsilon"
+                raise page.error(("question", name, key), problem, do, code="choices-question")
+    return replace(_unsolved(page, _with_epsilon(survey, labels[-1])), section=survey)
+
+
+def _with_epsilon(survey: SurveySection, choice: Any) -> SurveySection:
+    """The same survey for the people who chose an epsilon."""
+    return survey.model_copy(update={"epsilon": choice, "choices": None})
 
 
 def _unsolved(page: Page, survey: SurveySection) -> UnsolvedSurvey:

@@ -72,6 +72,10 @@ class Survey(Questionnaire, Described):
     fields : mapping name -> sequence of str, optional
         What comes with a person's link, and is sent beside the reports, unprotected: the values of
         each field, such as the regions; none for a weight. Default: no fields.
+    choices : sequence of float or str, optional
+        Budgets from which each person chooses, in nats, in place of ``epsilon``: every question has
+        the best mechanism for each of them. A table has each person's choice, unprotected, in the
+        column ``choice``. Default: everybody has the same budget.
     pairs : sequence of pairs of str, optional
         Questions with one report of which a table is wanted: of two that depend on the same answer
         reports need not show it otherwise; default: ``()``.
@@ -87,6 +91,8 @@ class Survey(Questionnaire, Described):
         about all that their answers together can be, at most 64 combinations.
     fields : dict name -> tuple of str
         The values of each field, none for a weight.
+    choices : tuple
+        The budgets from which each person chooses, ascending; empty if there is no choice.
     words_digest : str
         SHA-256 of the words in all languages, 64 hexadecimal digits: texts, answers, consent,
         contact, all but where reports are sent. A changed text changes it, and not the digest of
@@ -166,7 +172,9 @@ class Survey(Questionnaire, Described):
             on, ``fields`` if there are any, the ``questions`` with their ``answers`` as in a table
             of text, and the ``columns`` of reports: a column is ``of`` some questions, and its row
             is the place of their codes in ``paths``, or the code of its one question. It has
-            ``reports`` with ``masses``, or the law of a ``set`` or of ``patterns``.
+            ``reports`` with ``masses``, or the law of a ``set`` or of ``patterns``. Where people
+            choose their epsilon there are ``choices``, each with its ``odds``, and a column has in
+            ``chosen`` its reports and masses once for each choice.
 
         Raises
         ------
@@ -196,7 +204,9 @@ class Survey(Questionnaire, Described):
 
         return facts_of(self)
 
-    def account(self, waves: int = 1, *, people: int | None = None) -> PrivacyCurve:
+    def account(
+        self, waves: int = 1, *, people: int | None = None, choice: Any = None
+    ) -> PrivacyCurve:
         """What all reports of a person reveal together, if the survey is repeated with fresh
         reports.
 
@@ -207,6 +217,8 @@ class Survey(Questionnaire, Described):
         people : int, optional
             Number of people, if a trusted party shuffles the reports of each column on its own.
             Default: not shuffled.
+        choice : float or str, optional
+            Of a person who chose this epsilon; default: whatever was chosen, the largest one.
 
         Returns
         -------
@@ -221,7 +233,7 @@ class Survey(Questionnaire, Described):
         """
         from ldpopt.surveys.account import account_of
 
-        return account_of(self, waves, people)
+        return account_of(self, waves, people, choice)
 
     def precision(
         self,
@@ -401,6 +413,7 @@ class Survey(Questionnaire, Described):
         check_fit: bool = True,
         followers: bool = False,
         liars: float = 0.0,
+        pooled: bool = False,
     ) -> SurveyEstimate:
         r"""Estimate every question: frequencies of the answers, or the numbers that a design is
         for.
@@ -442,6 +455,12 @@ class Survey(Questionnaire, Described):
             widened by what they can do, see `influence`. All of them may be in one group, and where
             one question is drawn have drawn the same; a difference of groups is widened for both.
             Default: ``0.0``.
+        pooled : bool
+            Whether people who chose a larger epsilon count more, by the variance of their reports
+            at equally common answers. That is right only if the choice tells nothing of the
+            answers, as where the researcher drew the budget of each person; else the estimate is
+            biased, and its interval says nothing. Default: ``False``: by strata of the choice,
+            which is right whatever it has to do with the answers.
 
         Returns
         -------
@@ -471,7 +490,7 @@ class Survey(Questionnaire, Described):
 
         reading = Reading(confidence, simultaneous, check_fit, read_liars(liars))
         require_form_of(self, table)
-        return estimate_survey(self, table, weights, by, reading, sample, followers)
+        return estimate_survey(self, table, weights, by, reading, sample, followers, pooled)
 
     def estimate_question(
         self,

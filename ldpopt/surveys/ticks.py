@@ -17,6 +17,7 @@ import numpy as np
 
 from ldpopt.designing.questions_design import QuestionsDesign
 from ldpopt.errors import StatementError
+from ldpopt.estimation.chosen import ChosenSource
 from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.influence import Influence
@@ -109,9 +110,13 @@ class TicksQuestion(Question):
         """What estimates the share of each tick."""
         if isinstance(self.source, QuestionsDesign):
             return TickShares(self.source, self.ticks)
-        return JointNumbers(
-            self.source, self.ticks, self.source.wanted[1::2], self.source.estimator[1::2]
-        )
+        if isinstance(self.source, ChosenSource):
+            return self.source.each(self._shares_from)
+        return self._shares_from(self.source)
+
+    def _shares_from(self, source: Any) -> JointNumbers:
+        """The share of each tick, without those of the people who do not tick it."""
+        return JointNumbers(source, self.ticks, source.wanted[1::2], source.estimator[1::2])
 
     @property
     def parts(self) -> dict[str, Question]:

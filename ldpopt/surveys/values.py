@@ -99,6 +99,7 @@ def _reader(source: ListedSource, column: str, table: str, rows: Any) -> Any:
     values = source.estimator.T
     if isinstance(source, ReportModel) and not source.is_one:
         values = _of_each_mechanism(source, column)
+    if source.beside is not None:
         pairs = PairReader(source, (where[0], where[1]), (as_text[0], as_text[1]))
     else:
         plain = source.codec.reader(as_text[0])

@@ -127,6 +127,8 @@ SURVEYS: dict[str, tuple[Survey, int]] = {
         Survey({"a": Mechanism([[1.0]]), "b": Mechanism(OTHERS["two of three left"])}),
         1,
     ),
+    "choices": (Survey({"a": ["no", "yes"], "b": ["x", "y", "z"]}, choices=[0.5, 2.0]), 1),
+    "choices, twice": (Survey({"a": ["no", "yes"]}, choices=[0.5, 1.0, 2.0]), 2),
     "one question": (Survey({"a": WARNER, "b": THREE}, scheme="one_question"), 1),
     "one question, one coin": (Survey({"a": WARNER, "b": ONE_COIN}, scheme="one_question"), 1),
     "one question, left out": (
@@ -370,6 +372,23 @@ class World:
             for tick in getattr(self.survey.questions.get(name), "ticks", ())
             for left in column.sets
         )
+
+
+def keeps_each_choice(world: World, text: str = "") -> bool:
+    """Whether there is a choice, the text names all, and every report of a person with a choice
+    multiplies the odds of two answers by at most its e^epsilon, by all pairs.
+    """
+    choices = [float(choice) for choice in world.survey.choices]
+    if text and [float(n) for n in re.findall(r"\d+(?:\.\d+)?", text)] != choices:
+        return False
+    for choice in world.survey.choices:
+        total = 1.0
+        for question in world.survey.asked.values():
+            rows = question.randomizer.mechanisms[choice].channel
+            total *= max(float((one / other).max()) for one in rows for other in rows)
+        if total > math.exp(float(choice)) * (1 + 1e-12):
+            return False
+    return bool(choices)
 
 
 def any_answer(world: World) -> bool:
@@ -649,6 +668,13 @@ TRUTHS: dict[tuple[str, str], Truth] = {
             float(re.findall("time, ([0-9.e+]+) over", text)[0]), log(world.odds), rel_tol=1e-3
         )
     ),
+    ("choice", "epsilons"): lambda world, text: keeps_each_choice(world, text.split(". ")[0]),
+    ("budget", "chosen"): lambda world, text: (
+        keeps_each_choice(world) and TRUTHS["budget", "once"](world, text)
+    ),
+    ("budget", "chosen, waves"): lambda world, text: (
+        keeps_each_choice(world) and TRUTHS["budget", "waves"](world, text)
+    ),
     ("budget", "infinite"): lambda world, text: not finite(world),
     ("drawn", "hidden"): lambda world, text: world.drawn_is_known or any_answer(world),
     ("drawn", "not said"): lambda world, text: True,  # it says what is sent
@@ -707,6 +733,8 @@ TRUTHS: dict[tuple[str, str], Truth] = {
     ("promise: twice", "repeated"): lambda world, text: any(
         "inconsistent" in map(str, law.inputs) for law in world.survey.randomizers.values()
     ),
+    ("promise: choice", "choice"): lambda world, text: keeps_each_choice(world),
+    ("promise: warning", "choice"): lambda world, text: keeps_each_choice(world),
     ("promise: bound", "joint"): lambda world, text: scheme(world) == "joint",
     ("promise: bound", "fake data"): lambda world, text: scheme(world) == "fake_data",
     ("promise: bound", "one report"): lambda world, text: (
@@ -1236,10 +1264,12 @@ INSTRUCTIONS = {  # what a person is asked to do, and names of buttons
     *("inconsistent", "asked_again"),
     *("too_long", "earlier", "needed", "open", "open_decline", "range", "range_step", "from_to"),
     *("not_asked", "page", "forward", "back", "shares_of_ticks", "tick_share", "others"),
+    "choice",  # the question for an epsilon
 }
 OF_ANY_PAGE = {  # claims that are true of every survey that has a page: its odds are finite
     *("privacy", "leaves_text", "leaves_offline", "linked", "odds_text", "odds_set", "odds_joint"),
     *("may_leave_out", "may_decline", "reported_set", "reported_joint", "memory", "fields"),
+    *("choice_option", "choice_sent"),  # there where people choose; numbers are exact
     *("chance", "certain"),  # parts of the sentences with bounds; chances are exact
 }
 

@@ -81,7 +81,7 @@ def _parts(table: ReportTable, model: ReportModel, ends: Any) -> Iterable[tuple[
     if model.is_one:
         return [(np.arange(len(table)), 0, model.parts[0])]
     column = model.require_column()
-    places = table.codes(column, model.coder, f"column {column!r}")
+    places = table.codes(column, model.coder_of_names(), f"column {column!r}")
     return [
         (np.flatnonzero(places == place), int(ends[place]), part)
         for place, part in enumerate(model.parts)

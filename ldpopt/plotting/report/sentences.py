@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ldpopt.foundation.labels import text_of
 from ldpopt.foundation.sentences import Sentence, Topic
 from ldpopt.plotting.report import guesses, people
 from ldpopt.plotting.report.people import AskedFacts
@@ -36,7 +37,14 @@ class PageFacts(AskedFacts):
     def can_draw_on_device(self) -> bool:
         """Whether there is a page for respondents."""
         known = all(name in self.survey.fields for name in self.survey.sample.columns)
-        return self.is_finite and known and not self.survey.channels
+        is_chosen = bool(self.survey.choices)  # the page asks for it
+        return self.is_finite and known and (is_chosen or not self.survey.channels)
+
+    @property
+    def epsilons(self) -> str:
+        """The budgets from which each person chooses."""
+        names = list(map(text_of, self.survey.choices))
+        return " or ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
     @property
     def total_epsilon(self) -> float:
@@ -53,6 +61,17 @@ BUDGET = Topic(
     "budget",
     (
         Sentence(
+            "chosen",
+            lambda facts: facts.has_epsilons and facts.waves == 1,
+            "The largest budget that a person can choose is epsilon = {facts.survey.epsilon:.4g}.",
+        ),
+        Sentence(
+            "chosen, waves",
+            lambda facts: facts.has_epsilons,
+            "The largest budget that a person can choose is epsilon = {facts.survey.epsilon:.4g} "
+            "each time, {facts.total_epsilon:.4g} over all {facts.waves:,} times.",
+        ),
+        Sentence(
             "once",
             lambda facts: facts.is_finite and facts.waves == 1,
             "The budget of a person is epsilon = {facts.survey.epsilon:.4g}.",
@@ -67,6 +86,20 @@ BUDGET = Topic(
             "infinite",
             lambda facts: not facts.is_finite,
             "No budget of a person, epsilon, is large enough for these reports.",
+        ),
+    ),
+)
+
+CHOICE = Topic(
+    "choice",
+    (
+        Sentence(
+            "epsilons",
+            lambda facts: facts.has_epsilons,
+            "Each person chooses the budget: epsilon {facts.epsilons}. The report multiplies the "
+            "odds of two answers by at most e^(the epsilon that was chosen), given the choice; the "
+            "choice itself is seen. Whoever has something to hide may choose less, so the choice "
+            "can tell something by itself.",
         ),
     ),
 )
@@ -313,7 +346,7 @@ TOPICS = (
     *risks.TOPICS,
     *guesses.TOPICS,
     *people.TOPICS,
-    *(BUDGET, DRAWN, PUBLISHED, SINGLE, MISSING, LEFT_OUT, UNANSWERED),
+    *(CHOICE, BUDGET, DRAWN, PUBLISHED, SINGLE, MISSING, LEFT_OUT, UNANSWERED),
     *(PROTECTED, HIDES, DEVICE, CHECKED, FILE),
 )
 """All topics of the page, which a template names."""

@@ -7,6 +7,7 @@ function runCases(text) {
     applies: ({ form, answers }) => applies(form, answers),
     asked: ({ form }, words) => asked(form, words),
     drawAll: ({ form, answers, names }, words) => drawAll(form, answers, names, words),
+    chosen: ({ form, choice, answers, names }, words) => drawAll(chosenForm(form, choice), answers, names, words),
     each: ({ form, answers, words }) => words.map((word) => Object.values(drawAll(form, answers, undefined, () => [word]))[0]),
     requireColumn: ({ column, questions }) => requireColumn("q", column, questions) ?? null,
     requireForm: ({ form }) => requireForm(form) ?? null,

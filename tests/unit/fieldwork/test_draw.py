@@ -218,7 +218,7 @@ def test_node_draws_the_same(tmp_path) -> None:
     runner = RUNNER.read_text(encoding="utf-8")
     script = (
         'import { readFileSync } from "node:fs";\n'
-        "import { applies, asked, draw, drawAll, requireColumn, requireForm } "
+        "import { applies, asked, chosenForm, draw, drawAll, requireColumn, requireForm } "
         'from "./draw.js";\n'
         'import { secureWords, wordsOf } from "./draw.js";\n'
         'import "./joint.js";\n'
