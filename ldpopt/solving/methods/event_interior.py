@@ -144,6 +144,7 @@ class _EventSolve:
         at = result.point
         channel = np.zeros(self.shape)
         channel[:, self.in_use] = at.p.T
+        # raised by the largest shortfall of an output, so that no output lacks anything
         sums = self.sign * self.unit * (at.sums + float(shortfall.max()))
         program, events = _with_events(self.program, self.task, self.unit * shares)
         duals = _duals(program, sums, self.sign * self._prior(at), self.sign * events)

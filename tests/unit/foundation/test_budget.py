@@ -4,7 +4,6 @@ rounding step, refusals."""
 from __future__ import annotations
 
 import copy
-import json
 import math
 import pickle
 import random
@@ -17,7 +16,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import ldpopt_check
 from builders import refused
 from ldpopt.errors import StatementError
 from ldpopt.foundation import budget as module
@@ -31,7 +29,6 @@ from ldpopt.foundation.budget import (
     round_down,
     round_up,
 )
-from ldpopt.privacy.plain import plain_budget
 
 TIGHT = 1 + Fraction(1, 2**180)
 
@@ -307,20 +304,6 @@ def test_dyadic_budgets_keep_all_bits(number, bits):
     epsilon = number / 2**bits
     if epsilon <= 1e4 and len(repr(epsilon)) < 17:
         assert Budget(epsilon).nats == Fraction(epsilon)
-
-
-@given(numbers, st.lists(st.integers(1, 100), min_size=1, max_size=12))
-def test_the_shares_of_a_budget_add_up_to_it(epsilon, parts):
-    budget = Budget(epsilon)
-    shares = [budget.share(Fraction(part, sum(parts))) for part in parts]
-    assert sum((share.nats for share in shares), Fraction(0)) == budget.nats
-    for share in shares:
-        assert Budget(share.exact_text).nats == share.nats
-        plain = json.loads(json.dumps(plain_budget(share)))
-        assert Budget(plain).nats == share.nats
-        ratio, low, high = ldpopt_check.nats(plain)
-        is_exact = 1 if epsilon == 0 else None  # e**0 = 1
-        assert (ratio, low, high) == (is_exact, share.nats, share.nats)
 
 
 @given(fractions, st.integers(1, 12))
