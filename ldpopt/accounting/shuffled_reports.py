@@ -55,6 +55,7 @@ class Shuffled(Source):
         above = [Fraction(exp(reach * self.deviation)) for reach in REACH]
         # an excess at 1 / a follows from that at a
         inner = {*above, *(1 / a for a in above)}
+        # a saved statement has its own points
         ends = [*sorted(a for a in inner if a < self.odds), self.odds]
         if self.points is not None:
             ends = list(self.points)
@@ -63,10 +64,11 @@ class Shuffled(Source):
         return interpolated([Fraction(0), *ends], excesses, is_attained=False), NOTHING
 
     def _excess(self, a: Fraction) -> Fraction:
-        """Upper bound on the excess; at the largest odds it is that of certain reports.
+        """Upper bound on the excess; from the largest odds on only reports count that the other
+        answer never gives.
 
-        The positive part of ``p - a q`` is ``p - a q`` and that of ``a q - p``: where pairs are
-        compared in both orders, the excess at ``a`` is ``1 - a`` and ``a`` times that at ``1 / a``.
+        As ``(p - a q)^+ = (p - a q) + (a q - p)^+``, the excess at ``a`` is ``1 - a`` plus ``a``
+        times that at ``1 / a``, where pairs are compared in both orders.
         """
         if a < 1 and self.channel.compares_both_orders:
             return 1 - a + a * self._excess(1 / a)
