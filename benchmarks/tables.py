@@ -1,10 +1,11 @@
-"""Rows a second and peak memory of privatizing and estimating tables in files; writes
-benchmarks/tables.md.
+"""Rows a second and peak memory of privatizing and estimating tables in files, and of draws in
+memory; seconds until a command has started; writes benchmarks/tables.md.
 
     python benchmarks/tables.py [ROWS]
 
 "Row by row" is what `ldpopt privatize` and `ldpopt estimate` did before pyarrow: csv of the
-standard library and a dictionary of labels. Each case runs in a process of its own, three times;
+standard library and a dictionary of labels. "By hand" is what a person writes with numpy: floats,
+without an exact law. Each case runs in a process of its own, three times;
 CPU seconds of all its threads.
 """
 
@@ -86,6 +87,55 @@ def estimate(ending):
     return run
 
 
+def drawn_by_hand(codes, share, rng):
+    """Randomized response of 5 answers with numpy."""
+    reports = rng.integers(0, 4, len(codes))
+    reports += reports >= codes
+    return np.where(rng.random(len(codes)) < share, codes, reports)
+
+
+def draw_by_hand(folder, channel):
+    codes = np.load(folder / "codes.npy")
+    drawn_by_hand(codes, float(channel.channel[0, 0]), np.random.default_rng(1))
+
+
+def draw(rng):
+    def run(folder, channel):
+        channel.sampler.draw(np.load(folder / "codes.npy"), rng=rng)
+
+    return run
+
+
+def labels_by_hand(folder, channel):
+    names = np.array(channel.inputs)
+    order = np.argsort(names)
+    labels = names[np.load(folder / "codes.npy")]
+    codes = order[np.searchsorted(names[order], labels)]
+    names[drawn_by_hand(codes, float(channel.channel[0, 0]), np.random.default_rng(1))]
+
+
+def labels(rng):
+    def run(folder, channel):
+        names = np.array(channel.inputs)
+        channel.privatize(names[np.load(folder / "codes.npy")], rng=rng)
+
+    return run
+
+
+COMMANDS = {
+    "python -c 'import numpy'": ["-c", "import numpy"],
+    "python -c 'import numpy, pyarrow'": ["-c", "import numpy, pyarrow"],
+    "ldpopt --help": ["-m", "ldpopt", "--help"],
+    "ldpopt privatize, 1000 rows": [
+        *("-m", "ldpopt", "privatize", "coin.json", "small/in.csv"),
+        *("-c", "answer", "-o", "small/started.csv"),
+    ],
+    "ldpopt estimate, 1000 rows": [
+        *("-m", "ldpopt", "estimate", "coin.json", "small/in.csv", "-c", "answer")
+    ],
+}
+
+
 CASES = {
     "privatize, CSV, row by row": row_by_row_privatize,
     "privatize, CSV": privatize("csv"),
@@ -93,6 +143,12 @@ CASES = {
     "estimate, CSV, row by row": row_by_row_estimate,
     "estimate, CSV": estimate("csv"),
     "estimate, Parquet": estimate("parquet"),
+    "draw, codes, by hand": draw_by_hand,
+    "draw, codes, seeded": draw(1),
+    "draw, codes, system": draw(None),
+    "labels, by hand": labels_by_hand,
+    "labels, seeded": labels(1),
+    "labels, system": labels(None),
 }
 
 
@@ -102,6 +158,7 @@ def write_tables(folder, rows):
     import pyarrow.parquet as pq
 
     rng = np.random.default_rng(1)
+    np.save(folder / "codes.npy", rng.integers(0, 5, rows))
     names = pa.array(LABELS)
     schema = pa.schema([("answer", pa.string())])
     with (
@@ -143,12 +200,30 @@ def measure(name, folder):
     ]
 
 
-def page(rows, found):
-    """The table in Markdown."""
-    before = {
-        verb: np.median([s for s, _ in found[f"{verb}, CSV, row by row"]])
-        for verb in ("privatize", "estimate")
-    }
+def started(folder):
+    """CPU seconds of each command, start of Python included."""
+    folder = Path(folder)
+    mechanism().save(folder / "coin.json")
+    home = Path(__file__).parents[1]
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    env["PYTHONPATH"] = str(home)
+    found = {name: [] for name in COMMANDS}
+    for _ in range(RUNS):
+        for name, arguments in COMMANDS.items():
+            before = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+            (folder / "small" / "started.csv").unlink(missing_ok=True)
+            subprocess.run(
+                [sys.executable, *arguments], check=True, capture_output=True, env=env, cwd=folder
+            )
+            found[name].append(sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]) - before)
+    return found
+
+
+def page(rows, found, starts):
+    """The tables in Markdown; a case is compared with the first one of its verb."""
+    before = {}
+    for name, runs in found.items():
+        before.setdefault(name.partition(",")[0], np.median([second for second, _ in runs]))
     lines = [
         "# Tables: privatized and estimated from files",
         "",
@@ -169,8 +244,13 @@ def page(rows, found):
         spread = f"{middle:.2f} ({seconds[0]:.2f} to {seconds[-1]:.2f})"
         peak = max(peak for _, peak in runs)
         lines.append(
-            f"| {name} | {spread} | {rows / middle / 1e6:.2f} | {times:.1f} | {peak:.0f} |"
+            f"| {name} | {spread} | {rows / middle / 1e6:.2f} | {times:.2f} | {peak:.0f} |"
         )
+    lines += ["", "Below 1 we are behind: draws by hand have floats and no exact law."]
+    lines += ["", "## Start", "", "| command | CPU s, median (range) |", "|---|---|"]
+    for name, seconds in starts.items():
+        middle = float(np.median(seconds))
+        lines.append(f"| {name} | {middle:.2f} ({min(seconds):.2f} to {max(seconds):.2f}) |")
     return "\n".join(lines) + "\n"
 
 
@@ -184,6 +264,7 @@ if __name__ == "__main__":
         write_tables(Path(name) / "small", 1000)
         write_tables(Path(name), size)
         results = {case: measure(case, name) for case in CASES}
+        starts = started(name)
     place = Path(__file__).with_suffix(".md")
     _, mark, commands = place.read_text().partition("\n## The commands\n")  # measured by hand
-    place.write_text(page(size, results) + mark + commands)
+    place.write_text(page(size, results, starts) + mark + commands)

@@ -172,8 +172,8 @@ def shuffled(channel: Any, n: int, *, pairs: Any = None) -> PrivacyCurve:
 
     Notes
     -----
-    One delta takes a second for 10 000 people and ten for a million; an epsilon takes about ten of
-    them. The shuffler must be trusted, and reports must have no names, times or keys. Bound: Balle,
+    One delta takes less than a second for up to a million people, and an epsilon about a second.
+    The shuffler must be trusted, and reports must have no names, times or keys. Bound: Balle,
     Bell, Gascon and Nissim 2019.
 
     Examples
