@@ -56,11 +56,12 @@ class OutputSums:
 
 
 def least_shift(costs: Any, duals: Any, b: Any, beta: Any, *, may_fall: bool) -> Any:
-    """Least shift of the multipliers at which no output has a gain, by Newton's method in floats or
-    integers.
+    """Least shift ``t`` of the multipliers at which no output has a gain, ``beta sum (d - t)^+ + b
+    sum (d - t) <= 0`` for ``d = costs - duals``; at least 0 unless it ``may_fall``.
+
+    By Newton's method in floats or integers: a gain is convex and falls in ``t``, so that a step
+    never goes beyond the least shift, and only the first step may be negative.
     """
-    # From the left all steps but the first are positive, and a larger b gives a smaller step: the
-    # first one may be negative, with the least b above 0 if b is 0.
     n = len(duals)
     shift = 0
     columns = np.arange(costs.shape[1])
@@ -75,11 +76,13 @@ def least_shift(costs: Any, duals: Any, b: Any, beta: Any, *, may_fall: bool) ->
 
     if may_fall:
         prices = OutputSums.of(costs, duals)
+        # With b = 0 a slope may be 0. The least b above 0 has none, and a larger b gives a smaller
+        # step, which does not go beyond the least shift either.
         least = max(b, 1 if is_exact else np.finfo(float).eps)
         gains = prices.gains(least, beta)
         shift = step(gains, prices.count, least)
         gains = gains if least == b else prices.gains(b, beta)
-        # A gain grows by at most n (b + beta) per unit of a negative shift.
+        # A gain grows by at most n (b + beta) per unit of a negative shift: others stay below 0.
         columns = np.flatnonzero(gains > min(shift, 0) * n * (b + beta))
     while len(columns):
         prices = OutputSums.of(costs[:, columns], duals + shift)

@@ -83,8 +83,10 @@ def survey_tables(survey: Survey) -> tuple[list[Part], dict[str, Any]]:
     """
     from ldpopt.surveys.overview import (
         entries_of,
+        lines_of_repeated,
         lines_of_trees,
         mechanisms_of,
+        repeated_of,
         table_of,
         table_of_mechanisms,
         trees_of,
@@ -93,14 +95,16 @@ def survey_tables(survey: Survey) -> tuple[list[Part], dict[str, Any]]:
     entries = entries_of(survey)
     mechanisms = mechanisms_of(survey)
     trees = trees_of(survey)
+    repeated = repeated_of(survey)
     parts: list[Part] = [table_of(entries), *table_of_mechanisms(mechanisms)]
-    return [*parts, *lines_of_trees(trees)], {
+    return [*parts, *lines_of_trees(trees), *lines_of_repeated(repeated)], {
         "title": survey.title,
         "epsilon": survey.epsilon,
         "scheme": survey.scheme,
         "questions": entries,
         "mechanisms": mechanisms,
         "reports_of_several": trees,
+        "repeated": repeated,
     }
 
 

@@ -30,10 +30,11 @@ const say = {
 
 /** An answer of a question, or a tick, in words. */
 function answerText(question, label) {
-  const { answers, missing_answer, not_asked, number, ticks } = question, wordsFor = (one) => stated(textsOf(question).answers, one);
+  const { answers, missing_answer, not_asked, number, repeat, ticks } = question, wordsFor = (one) => stated(textsOf(question).answers, one);
   if (wordsFor(label) !== undefined) return own(wordsFor(label));
   if (label === missing_answer) return make("span", {}, words.no_answer);
   if (label === not_asked) return make("span", {}, words.not_asked);
+  if (label === repeat) return make("span", {}, words.inconsistent);
   if (ticks && label === "none") return make("span", {}, words.none);
   if (ticks && !ticks.includes(label)) return own(label.split(";").map((tick) => wordsFor(tick) ?? (tick === missing_answer ? words.no_answer : tick)).join(" + "));
   if (number?.starts === undefined) return own(label);

@@ -9,6 +9,7 @@ from ldpopt.fieldwork.sentences import (
     ESTIMATES,
     RANDOM,
     SCHEME,
+    TWICE,
     UNANSWERED,
     WAVES,
     PromiseFacts,
@@ -79,6 +80,7 @@ def promise(facts: PromiseFacts, words: Words, stated: dict[str, QuestionWords])
     said: list[tuple[Topic, dict[str, Any]]] = [
         (RANDOM, {}),
         (SCHEME, {"count": facts.count}),
+        (TWICE, {}),
         (BOUND, chances),
         (WAVES, {"wave": survey.words.wave, "waves": facts.waves} | in_all),
     ]

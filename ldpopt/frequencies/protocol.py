@@ -337,13 +337,15 @@ class FrequencyProtocol(Rule, ReportSource):
     def _band(
         self, counts: Counts, chosen: Any = ..., among: tuple[int, int] | None = None
     ) -> SupportBand:
-        """The band of all labels, or of those at some positions."""
+        """The band of all labels, or of those at some positions; for limits that hold together,
+        ``among`` how many labels the lower and the upper ones were chosen.
+        """
         p = float(self.p)
         q = float(self.q)
         share = (counts.values / counts.total)[chosen]
-        numbers = sampled_shares(counts, np.arange(len(counts.values))[chosen], p, q)
-        scales = scales_of_shares(share, numbers, counts)
-        if numbers is None:
+        sampled = sampled_shares(counts, np.arange(len(counts.values))[chosen], p, q)
+        scales = scales_of_shares(share, sampled, counts)
+        if sampled is None:  # these are of all labels; those of a sample are of the chosen ones
             scales = scales.at(chosen)
         error = np.sqrt(self.variance_at_support(np.clip(share, q, p)) * scales.error)
         effect = scales.design_effects(counts, len(share))
@@ -355,7 +357,7 @@ class FrequencyProtocol(Rule, ReportSource):
             float(self.p - self.q),
             among,
             effect=effect,
-            of_sample=numbers,
+            of_sample=sampled,
         )
 
     def variance(self, frequency: ArrayLike = 0.0) -> Any:

@@ -193,6 +193,9 @@ class _Refinement:
         return {"simplex_iteration_limit": EXTRA_REFINEMENT_ITERATIONS + sum(self.program.shape)}
 
     def _residual(self, step: LinearProgram) -> Outcome:
+        """A correction by small tolerances from the last basis; if that fails, by HiGHS's own ones
+        from none.
+        """
         if self.last is not None:
             self.start, self.last = _with_slacks(self.last), None
         correction = _run(

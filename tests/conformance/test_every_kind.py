@@ -8,7 +8,7 @@ import ldpopt as lo
 import ldpopt_check
 from builders import run_cli
 from ldpopt.plotting.report import report
-from ldpopt.privacy.notion import KINDS
+from ldpopt.privacy.notion import KINDS, ConeNotion
 from ldpopt.testing import check_notion
 
 LABELS = ("a", "b", "c", "d")
@@ -28,8 +28,11 @@ def test_it_passes_all_checks(kind):
 
 @EVERY_KIND
 def test_the_independent_checker_agrees(kind, tmp_path):
+    what = "its keys and ties to KEYS and TIES_OF"
+    if issubclass(KINDS[kind], ConeNotion):
+        what = "its keys and comparisons to AVERAGED and COMPARED"
     assert kind in ldpopt_check.KEYS, (
-        f"ldpopt_check.py does not know the kind {kind!r}: add its keys and its ties there"
+        f"ldpopt_check.py does not know the kind {kind!r}: add {what} there"
     )
     lo.certify(lo.solve(problem_of(kind))).save(tmp_path / "proof.json")
     assert ldpopt_check.main([str(tmp_path / "proof.json")]) == 0
@@ -38,11 +41,15 @@ def test_the_independent_checker_agrees(kind, tmp_path):
 @EVERY_KIND
 def test_the_report_describes_its_risk(kind):
     text = report(problem_of(kind), budgets=False)
-    what = (
-        f"page.html.j2 does not describe the risk under {kind!r}: add a sentence to its "
-        "macro `risk`"
+    where = "the macro `risk` of page.html.j2"
+    if issubclass(KINDS[kind], ConeNotion):
+        where = "PROMISE of ldpopt/privacy/sentences.py"
+    assert "determines which answers are hidden" not in text, (
+        f"the page does not describe the risk under {kind!r}: add a sentence to {where}"
     )
-    assert "determines which answers are hidden" not in text, what
+    assert KINDS[kind].__name__ not in text, (
+        f"page.html.j2 has no words for the kind {kind!r}: add a line to its table of kinds"
+    )
 
 
 @EVERY_KIND
