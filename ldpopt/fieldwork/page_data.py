@@ -8,6 +8,7 @@ from ldpopt.fieldwork.sentences import (
     BOUND,
     CHOICE,
     ESTIMATES,
+    INFLUENCE,
     RANDOM,
     SCHEME,
     TWICE,
@@ -109,7 +110,8 @@ def promise(facts: PromiseFacts, words: Words, stated: dict[str, QuestionWords])
     # a joint report shows only that one of them was left out
     shown = survey.unprotected if survey.joint is None else survey.unprotected[:1]
     said += [(UNANSWERED, {"question": _question_text(name, stated)}) for name in shown]
-    said += [(ESTIMATES, {})]
+    people = facts.people.replace(".", words["decimal"])
+    said += [(ESTIMATES, {}), (INFLUENCE, {"people": people})]
     return [fill(words[key], **numbers) for topic, numbers in said if (key := topic.say(facts))]
 
 

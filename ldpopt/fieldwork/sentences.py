@@ -11,6 +11,7 @@ from functools import cached_property
 
 from ldpopt.errors import LdpoptError
 from ldpopt.foundation.sentences import Sentence, Topic
+from ldpopt.surveys.influence import most_people_text
 from ldpopt.surveys.precision import precision_of
 from ldpopt.surveys.risks import Risks
 
@@ -45,6 +46,13 @@ class PromiseFacts(Risks):
         except LdpoptError:
             return False
         return True
+
+    @cached_property
+    def people(self) -> str:
+        """As how many people a false report on any question counts at most; empty if nothing is
+        estimated.
+        """
+        return most_people_text(self.survey)
 
     @cached_property
     def has_all_shares(self) -> bool:
@@ -120,6 +128,11 @@ ESTIMATES = Topic(
     ),
 )
 
+INFLUENCE = Topic(
+    "promise: influence",
+    (Sentence("finite", lambda facts: bool(facts.people), "influence"),),
+)
+
 UNANSWERED = Topic(
     "promise: unanswered",
     (
@@ -148,5 +161,8 @@ TWICE = Topic(
     ),
 )
 
-TOPICS = (RANDOM, SCHEME, TWICE, CHOICE, WARNING, BOUND, WAVES, ESTIMATES, UNANSWERED)
+TOPICS = (
+    *(RANDOM, SCHEME, TWICE, CHOICE, WARNING, BOUND),
+    *(WAVES, ESTIMATES, INFLUENCE, UNANSWERED),
+)
 """All topics of the promise; ``may_decline`` and the like are true of all surveys with a page."""

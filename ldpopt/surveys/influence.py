@@ -37,6 +37,15 @@ def most_people(survey: Questionnaire, name: str) -> float | None:
     return finite_or_none(people)
 
 
+def most_people_text(survey: Questionnaire) -> str:
+    """As how many people a false report on any question counts at most; empty if nothing is
+    estimated.
+    """
+    each = (most_people(survey, name) for name in survey.questions)
+    most = max((people for people in each if people is not None), default=None)
+    return "" if most is None else people_text(most)
+
+
 def influence_in_words(survey: Questionnaire) -> str:
     """As how many people a false report counts, by question; empty if nothing is estimated."""
     each = {name: most_people(survey, name) for name in survey.questions}
@@ -45,6 +54,5 @@ def influence_in_words(survey: Questionnaire) -> str:
         return ""
     shown = [f"{label(name)} {people_text(people)}" for name, people in known.items()]
     texts = ", ".join(shown[:SHOWN]) + (", ..." if len(shown) > SHOWN else "")
-    most = people_text(max(known.values()))
     detail = f" ({texts})" if len(shown) > 1 else ""
-    return f"A false report counts as up to {most} people{detail}."
+    return f"A false report counts as up to {most_people_text(survey)} people{detail}."

@@ -31,6 +31,7 @@ from ldpopt import Mechanism, Survey
 from ldpopt.accounting import compose, permanent, shuffled
 from ldpopt.accounting.sentences import GUESS, GuessFacts
 from ldpopt.errors import StatementError
+from ldpopt.estimation.counts import ListedSource
 from ldpopt.fieldwork import page
 from ldpopt.fieldwork.sentences import TOPICS as OF_PROMISES
 from ldpopt.fieldwork.sentences import PromiseFacts
@@ -44,6 +45,7 @@ from ldpopt.plotting.report import report
 from ldpopt.plotting.report.sentences import TOPICS as OF_PAGES
 from ldpopt.plotting.report.sentences import PageFacts
 from ldpopt.surveys.codebook import codebook
+from ldpopt.surveys.estimates import numbers_of
 from ldpopt.surveys.groups import Group
 from ldpopt.surveys.ticks import TicksQuestion, tick_workload
 
@@ -457,6 +459,24 @@ def can_estimate(survey: Survey, name: str) -> bool:
     return True
 
 
+def counts_no_more(world: World) -> bool:
+    """Whether no report in place of a true one moves a listed number by more people than is said:
+    all values less all numbers of answers, one by one.
+    """
+    said = float(PromiseFacts(world.survey, 1).people.replace(",", ""))
+    for name in is_estimated(world):
+        source: Any = numbers_of(world.survey, name)
+        if not isinstance(source, ListedSource) or source.blocks:
+            continue
+        times = len(world.survey.asked) if scheme(world) == "one_question" else 1
+        for values, wanted in zip(source.estimator, source.wanted, strict=True):
+            moved = max(abs(v - w) for v, w in itertools.product(values, wanted))
+            span = max(wanted) - min(wanted)
+            if span > 0 and times * moved / span > said * (1 + 1e-9):
+                return False
+    return True
+
+
 def shares_only(world: World) -> bool:
     return not any("mean" in map(str, numbers(world.survey, n)) for n in is_estimated(world))
 
@@ -748,6 +768,7 @@ TRUTHS: dict[tuple[str, str], Truth] = {
     ("promise: estimates", "numbers"): lambda world, text: (
         is_estimated(world) == set(world.survey.questions)
     ),
+    ("promise: influence", "finite"): lambda world, text: counts_no_more(world),
     ("promise: unanswered", "joint"): lambda world, text: (
         scheme(world) == "joint" and leaves(world) > 1
     ),

@@ -807,6 +807,11 @@ ALWAYS = {
     ),
     "note: _: as if all answers to the questions before were equally common; "
     "survey.precision(others=) takes a guess of them": "what the plan assumes of gates",
+    'note: _: as if nobody were careless; survey.precision(prior={..., "inconsistent": share}) '
+    "takes a guess": "of repeated questions; tests/unit/surveys/test_repeat.py has the variances",
+    "note: _: differences of shares if nobody is careless": (
+        "of repeated questions, whose numbers are those of all people if nobody is careless"
+    ),
     "note: _: differences of shares of all people, not of those who are asked": (
         "of questions that not everybody is asked"
     ),

@@ -157,6 +157,21 @@ def test_what_a_repeat_costs_if_nobody_is_careless(epsilon, shares, twice, once)
     assert [survey.epsilon, plain.epsilon] == pytest.approx([epsilon, epsilon])
 
 
+def test_the_documented_prices_are_those_of_the_designs():
+    text = (Path(__file__).parents[3] / "docs" / "questionnaire.md").read_text(encoding="utf-8")
+    rows = (("four answers", LABELS, SHARES), ("yes/no", ["no", "yes"], np.array([0.9, 0.1])))
+    for name, labels, shares in rows:
+        cells = next(line for line in text.splitlines() if line.startswith(f"| {name} |"))
+        for epsilon, shown in zip((1.0, 2.0, 4.0), cells.split("|")[2:5], strict=True):
+            twice, once = (
+                Survey({"x": question}, epsilon=epsilon)
+                .precision("x", prior=dict(zip(labels, shares, strict=True)))
+                .variances[len(labels) - 1]
+                for question in (Question(labels, repeat=True), labels)
+            )
+            assert f"{twice / once:.2f}" == shown.strip()
+
+
 def test_two_columns_and_what_remains_of_them_give_the_same_reports(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     survey = asked()
