@@ -137,8 +137,10 @@ def require_possible(name: str, question: Question) -> None:
         )
 
 
-def are_chosen(questions: Mapping[str, Any], choices: Sequence[Hashable]) -> bool:
+def are_chosen(questions: Any, choices: Sequence[Hashable]) -> bool:
     """Whether all questions have their mechanisms for these choices already."""
+    if not isinstance(questions, Mapping):  # a joint report
+        return False
     sources = [getattr(question, "source", None) for question in questions.values()]
     found = [isinstance(source, ChosenSource) for source in sources]
     if not any(found):

@@ -759,6 +759,12 @@ IF_TRUE = "printed under the condition that it states"
 EXACT = "computed for all pairs, and compared with enumeration in the tests of audits"
 NO_CLAIM = "no claim on privacy or accuracy"
 ALWAYS = {
+    "_: the same answers for all choices? chi-square _ with _ degrees of freedom, p-value _; "
+    "the estimate does not depend on it": "docs/theory/choices.md, proposition 5; none is chosen",
+    "each person chooses epsilon: _; the budgets above are those of the largest": (
+        "of a statement; budgets are divided for the last choice, they ascend"
+    ),
+    "each person spends epsilon __; _": "the audited odds of a person; with choices the largest",
     "; it takes all reports as true": "of p-values beside widened intervals, which are not widened",
     "Best of _ problems_": "a title; each has its own certificate",
     "a false report counts as _ people or more, by any mechanism": (
@@ -823,7 +829,6 @@ ALWAYS = {
     "cannot make the folder": NO_CLAIM,
     "delta at most": "heading of certified numbers",
     "delta curve (every event, all pairs of answers)": EXACT,
-    "each person spends epsilon _; _": "of a survey with a budget, which is audited",
     "frequencies cannot be estimated from this mechanism: _": "decided in rationals",
     "making the channel exactly private changed its value _": IF_TRUE,
     "name each column once": NO_CLAIM,

@@ -77,6 +77,7 @@ OF_FILE = {
     "title": ('{ en = "T", de = "U" }', ""),
     "source": ('"a paper"', ""),
     "epsilon": ("2.0", ""),
+    "choices": ("[0.5, 2.0]", ""),
     "missing": ('"answer"', ""),
     "scheme": ('"one_question"', ""),
     "weights": ('"w"', ""),
@@ -122,7 +123,7 @@ def text_of(table: str, key: str, shown: str, value: str = "") -> str:
     stated, beside = ROWS[table][1][key]
     line = f"{shown} = {value or stated}\n"
     if not table:
-        line = line if key in ("epsilon", "waves") else line + "epsilon = 2.0\n"
+        line = line if key in ("epsilon", "choices", "waves") else line + "epsilon = 2.0\n"
         second = '[question.second]\nlabels = ["no", "yes"]\nonly_if = { first = "yes" }\n'
         asked = FIRST + second if key == "pairs" else "" if key == "question" else FIRST
         return line + ("" if key == "form" else LANGUAGES) + asked
