@@ -58,6 +58,9 @@ class Options(TypedDict, total=False):
 
     weights: ArrayLike | Mapping[Any, float] | None
     objective: Objective
+    influence: float | Mapping[Any, float] | None
+    liars: float | None
+    people: int | None
     gap: float
     time_limit: float | None
     limits: DesignLimits
@@ -82,6 +85,9 @@ def design(
     *,
     weights: ArrayLike | Mapping[Any, float] | None = None,
     objective: Objective = "average",
+    influence: float | Mapping[Any, float] | None = None,
+    liars: float | None = None,
+    people: int | None = None,
     gap: float = 1e-6,
     time_limit: float | None = None,
     outputs: int | None = None,
@@ -168,6 +174,9 @@ def design(
         weights,  # type: ignore[arg-type]
         objective,
         outputs,
+        influence,
+        liars,
+        people,
     )
     real_number(gap, "gap", 0.0, LARGEST_GAP)
     require_kind(limits, DesignLimits, "limits=")
@@ -224,6 +233,9 @@ def run_design(steps: tuple[Step[DesignMethod], ...], task: DesignTask) -> AnyDe
         notes += _done(step, raw, certificate, task)
         if best.relative_gap <= task.gap or task.deadline.is_over:
             break
+    if best is None and task.form.problem.is_capped:
+        assert failure is not None
+        raise failure
     if best is None:
         try:
             best = prove_design(task.form, response(task))
