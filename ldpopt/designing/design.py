@@ -117,6 +117,15 @@ def design(
     objective : {"average", "worst_case"}
         Whether the average variance is minimised, or the largest over the answers, which has no
         weights. Default: ``"average"``.
+    influence : float, or mapping name -> float, optional
+        Largest influence of a report on each number, in its unit: no report moves the number of
+        reports times an estimate by more. A mapping caps the numbers that it names. See
+        `least_influence` for the least one. Default: no cap.
+    liars : float, optional
+        Share of the people who may send anything, with ``people``: the influence is chosen for
+        which the mean squared error is least. Default: nobody is thought of.
+    people : int, optional
+        Number of people, with ``liars``.
     gap : float
         Relative gap between value and bound at which the search stops. Default: ``1e-6``.
     time_limit : float, optional
@@ -135,17 +144,18 @@ def design(
     Returns
     -------
     Design or FormulaDesign
-        Mechanism, estimator, variances and certificate; ``steps`` are the methods that ran. With
-        ``outputs`` always a `Design`. Else it may be a `FormulaDesign`, whose reports have no list:
-        a `FrequencyDesign` for plain frequencies of more than 20 answers with equal weights: its
-        reports are too many to list, and it has its own sampler; a `QuestionsDesign` for marginals
-        of more than 512 answers to questions of two answers each.
+        Mechanism, estimator, variances and certificate; ``steps`` are the methods that ran. With a
+        cap a `CappedDesign`, which is a `Design`, and with ``outputs`` always a `Design`. Else it
+        may be a `FormulaDesign`, whose reports have no list: a `FrequencyDesign` for plain
+        frequencies of more than 20 answers with equal weights: its reports are too many to list,
+        and it has its own sampler; a `QuestionsDesign` for marginals of more than 512 answers to
+        questions of two answers each.
 
     Raises
     ------
     StatementError
-        If the workload depends on no answer, a weight or label does not fit, epsilon is 0, or
-        ``outputs`` are fewer than answers.
+        If the workload depends on no answer, a weight or label does not fit, epsilon is 0,
+        ``outputs`` are fewer than answers, or a cap is below the least influence.
     NotRepresentableError
         If the private columns do not form a cone, or the cone has too many extreme rays.
     PrivacyViolationError

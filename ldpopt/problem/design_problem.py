@@ -116,6 +116,12 @@ class DesignProblem:
         """Check the caps of the influence, and the share of liars."""
         if self.influence is not None:
             _ = self.caps
+        if self.is_capped and self.outputs is not None:
+            raise StatementError(
+                "a design whose influence has a cap has as many reports as it needs",
+                code="capped-outputs",
+                do="leave out `outputs`, or the cap",
+            )
         if (self.liars is None) != (self.people is None):
             raise StatementError(
                 "`liars` and `people` belong together: what a share of liars does to a mean "

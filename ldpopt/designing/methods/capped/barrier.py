@@ -1,16 +1,20 @@
 r"""The multipliers of a capped design by an interior point method over listed columns.
 
-The bound of `design_bound_capped` is maximised over ``K`` and ``y`` with the logarithm of the slack
-of each column,
+The bound of `design_bound_capped` is maximised over ``K`` and ``y``. With two variables
+:math:`u^+, u^- \ge 0` for each column and number, the price of a column becomes
 
-.. math:: t \big( 2 \operatorname{tr}(K W^T) - 1 \cdot y \big) + \sum_A \log s_A, \quad
-          s_A = y \cdot v_A - \sum_j h_{B_j}(K_j \cdot v_A, r \cdot v_A) .
+.. math:: h_B(z, \rho) = \min_u \; (z - u^+ + u^-)^2 / \rho + 2 B (u^+ + u^-),
 
-At its maximum the weights :math:`\theta_A = 1 / (t s_A)` and the values :math:`V_{Aj} =
-\operatorname{clip}(K_j \cdot v_A / r \cdot v_A, \pm B_j)` are an unbiased design within the caps,
-whose variance is above the bound by the number of columns over ``t``. In the worst case the weights
-``r`` are multipliers, too. The second derivative of ``h`` jumps at the caps, so that the steps are
-those of a semismooth Newton method.
+which is smooth, and what is maximised is
+
+.. math:: t \big( 2 \operatorname{tr}(K W^T) - 1 \cdot y \big)
+          + \sum_A \Big( \log s_A + \sum_j \log u^+_{Aj} u^-_{Aj} \Big)
+
+with the slack :math:`s_A` of the price of each column. At its maximum the weights
+:math:`\theta_A = 1 / (t s_A)` and the values :math:`V_{Aj} = (z - u^+ + u^-) / \rho` are an
+unbiased design within the caps, whose variance is above the bound by the number of logarithms over
+``t``. In the worst case the weights ``r`` are multipliers, too. The variables ``u`` of a column are
+eliminated from each step, which leaves a matrix for ``K``, ``y`` and ``r``.
 """
 
 from __future__ import annotations
@@ -19,17 +23,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 
-STEPS = 60  # largest number of Newton steps for one ``t``
-FASTER = 8.0  # by which ``t`` grows
-CENTERED = 1e-2  # square of the Newton decrement at which ``t`` grows
-LAST = 1e-8  # the same for the last ``t``
-ARMIJO = 0.1  # share of the predicted gain that a step must have
-LEAST_STEP = 2.0**-40
+STEPS = 40  # largest number of Newton steps for one ``t``
+FASTER = 10.0  # by which ``t`` grows
+CENTERED = 0.1  # square of the Newton decrement at which ``t`` grows
+LAST = 1e-10  # the same for the last ``t``
+ARMIJO = 0.01  # share of the predicted gain that a step must have
+INWARD = 0.9  # share of the way to the border that a step may go
+LEAST_STEP = 2.0**-30
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,14 +46,13 @@ class CappedProgram:
     weights: Float  # r, shape (n,)
     largest: float  # limit of the entries of K: rows that no columns reach stay finite
     is_worst_case: bool = False
-    is_refined: bool = False  # whether steps are by an orthogonal decomposition, with all digits
 
     def with_columns(self, vectors: Float) -> CappedProgram:
         """The program of other columns."""
         return replace(self, vectors=vectors)
 
     def start(self) -> CappedDual:
-        """CappedDual at which every column has a slack."""
+        """Multipliers at which every column has a slack."""
         n = len(self.weights)
         r = np.full(n, 1.0 / n) if self.is_worst_case else self.weights
         return CappedDual(np.zeros(self.rows.shape), np.ones(n), r)
@@ -58,7 +61,8 @@ class CappedProgram:
     def constraints(self) -> int:
         """Number of logarithms: the gap is this over ``t``."""
         extra = len(self.weights) if self.is_worst_case else 0
-        return len(self.vectors) + 2 * self.rows.size + extra
+        capped = int(np.isfinite(self.limits).sum())
+        return len(self.vectors) * (1 + 2 * capped) + 2 * self.rows.size + extra
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,165 +110,229 @@ def costs_of(multipliers: CappedDual, vectors: Float, limits: Float) -> Float:
 class _Point:
     """What a step needs at some multipliers."""
 
+    x: CappedDual
+    u: Float  # u+ and u-, shape (2, k, m); 0 without a cap
     values: Float  # V, (k, m)
-    is_free: NDArray[np.bool_]
     mass: Float
     slack: Float
     box: tuple[Float, Float]  # distances of K from both ends
 
     @classmethod
-    def at(cls, program: CappedProgram, x: CappedDual) -> _Point:
+    def at(cls, program: CappedProgram, x: CappedDual, u: Float) -> _Point:
         """The point of some multipliers."""
         v = program.vectors
         mass = v @ x.weights
-        z = x.slope @ v.T
-        values = np.clip(z / mass, -program.limits[:, None], program.limits[:, None])
-        slack = v @ x.line - (values * (2 * z - mass * values)).sum(axis=0)
+        values = (x.slope @ v.T - u[0] + u[1]) / mass
+        limits = np.where(np.isfinite(program.limits), program.limits, 0.0)
+        slack = v @ x.line - (mass * values**2).sum(axis=0) - 2 * limits @ u.sum(axis=0)
         box = (program.largest - x.slope, program.largest + x.slope)
-        return cls(values, np.abs(z) < program.limits[:, None] * mass, mass, slack, box)
+        return cls(x, u, values, mass, slack, box)
 
-    def merit(self, program: CappedProgram, x: CappedDual, t: float) -> float:
+    def merit(self, program: CappedProgram, t: float) -> float:
         """What is maximised; minus infinity outside."""
-        parts = [self.slack, *self.box]
+        u = self.u[:, np.isfinite(program.limits)]
+        parts = [self.slack, *self.box, u]
         if program.is_worst_case:
-            parts.append(x.weights)
-        if any(part.min() <= 0 for part in parts):
+            parts.append(self.x.weights)
+        if any(part.min(initial=1.0) <= 0 for part in parts):
             return -np.inf
         logs = sum(float(np.log(part).sum()) for part in parts)
-        return t * x.value(program.rows) + logs
+        return t * self.x.value(program.rows) + logs
 
 
-def _direction(program: CappedProgram, x: CappedDual, point: _Point, t: float) -> Any:
-    """The Newton step and the square of its decrement."""
+def first_u(program: CappedProgram, x: CappedDual) -> Float:
+    """Variables ``u`` at which every column has a slack, if the multipliers have one."""
     v = program.vectors
-    k, n = x.slope.shape
-    price = 1 / point.slack
-    gradient = [
-        (
-            2 * (t * program.rows - (point.values * price) @ v)
-            - 1 / point.box[0]
-            + 1 / point.box[1]
-        ).ravel(),
-        price @ v - t,
-    ]
-    parts = [(-2 * value)[:, None] * v for value in point.values] + [v]
-    if program.is_worst_case:
-        squares = (point.values**2).sum(axis=0)
-        parts.append(squares[:, None] * v)
-        gradient.append(-t * (program.rows**2).sum(axis=0) + (price * squares) @ v + 1 / x.weights)
-    a = np.hstack(parts) * price[:, None]
-    slope = np.concatenate(gradient)
-    if program.is_worst_case or program.is_refined:
-        roots = np.vstack([a, _roots(program, x, point, price)])
-        step = _orthogonal(roots, slope, n if program.is_worst_case else 0)
-    else:
-        hessian = a.T @ a
-        _add_curvature(hessian, program, point, price)
-        places = np.arange(k * n)
-        hessian[places, places] += (1 / point.box[0] ** 2 + 1 / point.box[1] ** 2).ravel()
-        step = _solved(hessian, slope)
-    return step, float(step @ slope)
+    mass = v @ x.weights
+    limits = program.limits[:, None]
+    is_capped = np.isfinite(limits)
+    z = x.slope @ v.T
+    values = np.clip(z / mass, -limits, limits)
+    over = z - mass * values
+    spare = v @ x.line - (values * (2 * z - mass * values)).sum(axis=0)
+    least = spare / (8 * (1 + np.where(is_capped, limits, 0.0).sum()))
+    least = np.minimum(least, 0.1 * mass * (1 + np.where(is_capped, limits, 0.0).max()))
+    u = np.stack([np.maximum(over, 0.0), np.maximum(-over, 0.0)]) + least
+    return np.asarray(np.where(is_capped, u, 0.0))
 
 
-def _add_curvature(hessian: Float, program: CappedProgram, point: _Point, price: Float) -> None:
-    """Add the second derivatives of ``h`` where values are not at a limit."""
-    v = program.vectors
-    n = v.shape[1]
-    for j, is_free in enumerate(point.is_free):
-        weight = price * is_free * 2 / point.mass
-        own = slice(j * n, (j + 1) * n)
-        hessian[own, own] += (v.T * weight) @ v
+@dataclass(frozen=True, eq=False)
+class _Reduced:
+    """The second derivatives and the gradient of all columns by ``K v``, ``y.v`` and ``r.v``, after
+    ``u`` is eliminated, and how ``u`` follows.
 
-
-def _roots(program: CappedProgram, x: CappedDual, point: _Point, price: Float) -> Float:
-    """Rows whose squares add up to the other second derivatives."""
-    v = program.vectors
-    k, n = x.slope.shape
-    width = (k + 1 + program.is_worst_case) * n
-    rows = []
-    for j, (value, is_free) in enumerate(zip(point.values, point.is_free, strict=True)):
-        root = np.sqrt(price * 2 / point.mass)[is_free]
-        part = np.zeros((len(root), width))
-        part[:, j * n : (j + 1) * n] = root[:, None] * v[is_free]
-        if program.is_worst_case:
-            part[:, (k + 1) * n :] = (-root * value[is_free])[:, None] * v[is_free]
-        rows.append(part)
-    edge = np.zeros((k * n, width))
-    edge[:, : k * n] = np.diag(np.sqrt(1 / point.box[0] ** 2 + 1 / point.box[1] ** 2).ravel())
-    if program.is_worst_case:
-        last = np.zeros((n, width))
-        last[:, (k + 1) * n :] = np.diag(1 / x.weights)
-        rows.append(last)
-    return np.vstack([*rows, edge])
-
-
-def _orthogonal(roots: Float, slope: Float, n: int) -> Float:
-    """The step by an orthogonal decomposition, since squares lose digits; one that keeps the sum of
-    the last ``n`` numbers.
+    With the diagonal blocks ``D`` of the second derivatives of ``u``, those by both, ``C``, and the
+    gradients ``move`` and ``gamma`` of the slack: sums of squares, without differences.
     """
-    from scipy.linalg import solve_triangular
 
-    basis = np.linalg.qr(np.ones((n, 1)), mode="complete")[0][:, 1:] if n else np.zeros((0, 0))
-    most = len(slope) - n
-    reduced = np.hstack([roots[:, :most], roots[:, most:] @ basis])
-    right = np.concatenate([slope[:most], slope[most:] @ basis])
-    size = np.linalg.norm(reduced, axis=0)
-    order = np.argsort(-np.abs(reduced).max(axis=1))
-    upper = np.linalg.qr((reduced / size)[order], mode="r")
-    half = solve_triangular(upper, right / size, trans="T")
-    step = solve_triangular(upper, half) / size
-    return np.concatenate([step[:most], basis @ step[most:]])
+    form: Float  # (m, k + 2, k + 2)
+    gradient: Float  # (m, k + 2)
+    solved: Float  # how u follows the others, (m, 2, k, k + 2)
+    first: Float  # its own step, (m, 2, k)
+    pull: Float  # its gradient, (m, 2, k)
+
+    @classmethod
+    def of(cls, program: CappedProgram, point: _Point) -> _Reduced:
+        """Eliminate ``u`` for each column apart."""
+        k, m = point.values.shape
+        value = point.values.T  # (m, k)
+        s = point.slack
+        is_capped = np.isfinite(program.limits)
+        limits = np.where(is_capped, program.limits, 0.0)
+        c = 2 / (point.mass * s)[:, None] * np.ones((m, k))
+        parts = [-2 * value, np.ones((m, 1)), (value**2).sum(axis=1, keepdims=True)]
+        move = np.concatenate(parts, axis=1)
+        curve = np.zeros((m, k, k + 2))  # of z - u less V times the mass
+        curve[:, np.arange(k), np.arange(k)] = 1.0
+        curve[:, :, -1] = -value
+        gamma = np.stack([2 * (value - limits), -2 * (value + limits)], axis=1) * is_capped
+        blocks = _Blocks.of(point.u, c, is_capped)
+        pull = (gamma / s[:, None, None] + 1 / blocks.u) * is_capped
+        along = blocks.solved(gamma)
+        own = blocks.solved(pull)
+        size = s**2 + (gamma * along).sum(axis=(1, 2))
+        inner = (gamma * own).sum(axis=(1, 2)) / size
+        first = own - along * inner[:, None, None]
+        # D^-1 C, a factor of each row of `curve`
+        mixed = blocks.mixed
+        bent = move - np.einsum("mij,mij,mja->ma", gamma, mixed, curve, optimize=True)
+        form = np.einsum("mj,mja,mjb->mab", blocks.left, curve, curve, optimize=True)
+        form += (bent / np.sqrt(size)[:, None])[:, :, None] * (bent / np.sqrt(size)[:, None])[
+            :, None, :
+        ]
+        solved = mixed[..., None] * curve[:, None]
+        solved = solved + along[..., None] * (bent / size[:, None])[:, None, None, :]
+        back = c * (first[:, 1] - first[:, 0])
+        gradient = move / s[:, None] - np.einsum("mj,mja->ma", back, curve)
+        gradient -= move * inner[:, None]
+        return cls(form, gradient, solved, first, pull)
+
+
+@dataclass(frozen=True, eq=False)
+class _Blocks:
+    """The second derivatives of ``u`` of one column and number, two by two."""
+
+    u: Float  # (m, 2, k); 1 without a cap
+    c: Float  # (m, k)
+    over: Float  # one over the determinant, 0 without a cap
+    left: Float  # the curvature that is left after u is eliminated
+
+    @classmethod
+    def of(cls, u: Float, c: Float, is_capped: Any) -> _Blocks:
+        """The blocks ``[[a + c, -c], [-c, b + c]]`` with ``a`` and ``b`` one over the squares."""
+        known = np.where(is_capped[:, None], u, 1.0).transpose(2, 0, 1)
+        a = 1 / known[:, 0] ** 2
+        b = 1 / known[:, 1] ** 2
+        over = 1 / (a * b + c * (a + b))
+        left = np.where(is_capped, c * a * b * over, c)
+        return cls(known, c, over * is_capped, left)
+
+    @property
+    def mixed(self) -> Float:
+        """The inverse times ``(-c, c)``, shape (m, 2, k)."""
+        first = -self.c * self.over / self.u[:, 1] ** 2
+        second = self.c * self.over / self.u[:, 0] ** 2
+        return np.stack([first, second], axis=1)
+
+    def solved(self, right: Float) -> Float:
+        """The inverse times numbers of shape (m, 2, k)."""
+        a = 1 / self.u[:, 0] ** 2
+        b = 1 / self.u[:, 1] ** 2
+        c = self.c
+        first = self.over * ((b + c) * right[:, 0] + c * right[:, 1])
+        second = self.over * (c * right[:, 0] + (a + c) * right[:, 1])
+        return np.stack([first, second], axis=1)
+
+
+def _direction(program: CappedProgram, point: _Point, t: float) -> tuple[Float, Float, float]:
+    """The Newton step of the multipliers and of ``u``, and the square of its decrement."""
+    v = program.vectors
+    k, n = point.x.slope.shape
+    reduced = _Reduced.of(program, point)
+    parts = k + 1 + program.is_worst_case
+    hessian = np.zeros((parts * n, parts * n))
+    for i in range(parts):
+        for j in range(i + 1):
+            block = (v.T * reduced.form[:, i, j]) @ v
+            hessian[i * n : (i + 1) * n, j * n : (j + 1) * n] = block
+            hessian[j * n : (j + 1) * n, i * n : (i + 1) * n] = block.T
+    slope = (reduced.gradient[:, :parts].T @ v).ravel()
+    slope[: k * n] += (2 * t * program.rows - 1 / point.box[0] + 1 / point.box[1]).ravel()
+    slope[k * n : (k + 1) * n] -= t
+    places = np.arange(k * n)
+    hessian[places, places] += (1 / point.box[0] ** 2 + 1 / point.box[1] ** 2).ravel()
+    last = np.arange((k + 1) * n, parts * n)
+    if program.is_worst_case:
+        slope[last] += -t * (program.rows**2).sum(axis=0) + 1 / point.x.weights
+        hessian[last, last] += 1 / point.x.weights**2
+    if not (np.isfinite(hessian).all() and np.isfinite(slope).all()):
+        return np.zeros(len(slope)), np.zeros(point.u.shape), 0.0  # beyond the floats
+    step = _bordered(hessian, slope, last) if program.is_worst_case else _solved(hessian, slope)
+    local = np.zeros((len(v), k + 2))
+    local[:, :parts] = v @ step.reshape(parts, n).T
+    u_step = reduced.first - np.einsum("mija,ma->mij", reduced.solved, local, optimize=True)
+    decrement = float(step @ slope) + float((reduced.pull * reduced.first).sum())
+    return step, u_step.transpose(1, 2, 0), decrement
 
 
 def _solved(hessian: Float, slope: Float) -> Float:
     """The step, of a matrix that is scaled to the diagonal 1."""
+    from scipy.linalg import cho_factor, cho_solve
+
     scale = 1 / np.sqrt(np.diag(hessian))
     scaled = hessian * scale[:, None] * scale
-    for lift in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):
+    for lift in (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-8):
         try:
-            from scipy.linalg import cho_factor, cho_solve
-
             factor = cho_factor(scaled + lift * np.eye(len(slope)), check_finite=False)
         except np.linalg.LinAlgError:
             continue
-        return np.asarray(scale * cho_solve(factor, scale * slope, check_finite=False))
+        step = cho_solve(factor, scale * slope, check_finite=False)
+        step += cho_solve(factor, scale * slope - scaled @ step, check_finite=False)
+        return np.asarray(scale * step)
     return np.asarray(scale * np.linalg.lstsq(scaled, scale * slope, rcond=1e-14)[0])
 
 
+def _bordered(hessian: Float, slope: Float, places: Any) -> Float:
+    """The step that keeps the sum of the weights."""
+    n = len(places)
+    most = len(slope) - n
+    basis = np.linalg.qr(np.ones((n, 1)), mode="complete")[0][:, 1:]
+    turn = np.zeros((len(slope), len(slope) - 1))
+    turn[:most, :most] = np.eye(most)
+    turn[most:, most:] = basis
+    return np.asarray(turn @ _solved(turn.T @ hessian @ turn, turn.T @ slope))
+
+
 def maximise(
-    program: CappedProgram,
-    x: CappedDual,
-    t: float,
-    enough: float,
-    deadline: Deadline,
-) -> tuple[CappedDual, float, Float]:
-    """CappedDual of a gap of ``enough`` times the value; with the last ``t``, and the weights
-    ``theta`` of the columns.
+    program: CappedProgram, x: CappedDual, t: float, enough: float, deadline: Deadline
+) -> tuple[CappedDual, float, Float, Float]:
+    """Multipliers of a gap of ``enough`` times the value; with the last ``t``, and the weights
+    ``theta`` and values of the columns.
     """
+    point = _Point.at(program, x, first_u(program, x))
     while True:
-        point = _Point.at(program, x)
         for _ in range(STEPS):
-            step, decrement = _direction(program, x, point, t)
-            x, point, is_moved = _searched(program, x, point, t, step, decrement)
-            is_last = program.constraints / t <= enough * max(abs(x.value(program.rows)), 1e-300)
-            if not is_moved or decrement < (LAST if is_last else CENTERED):
+            step, u_step, decrement = _direction(program, point, t)
+            point, is_moved = _searched(program, point, t, (step, u_step), decrement)
+            size = max(abs(point.x.value(program.rows)), 1e-300)
+            is_last = program.constraints / t <= enough * size
+            if not is_moved or not decrement > (LAST if is_last else CENTERED):
                 break
         if is_last or deadline.is_over:
-            return x, t, 1 / (t * point.slack)
+            return point.x, t, 1 / (t * point.slack), point.values
         t *= FASTER
 
 
 def _searched(
-    program: CappedProgram, x: CappedDual, point: _Point, t: float, step: Float, decrement: float
-) -> tuple[CappedDual, _Point, bool]:
+    program: CappedProgram, point: _Point, t: float, step: tuple[Float, Float], decrement: float
+) -> tuple[_Point, bool]:
     """The point after the longest step that raises the merit enough, and whether there is one."""
-    have = point.merit(program, x, t)
+    have = point.merit(program, t)
     size = 1.0
     while size > LEAST_STEP:
-        other = x.moved(step, size)
-        there = _Point.at(program, other)
-        gain = there.merit(program, other, t) - have
-        if gain >= ARMIJO * size * decrement - 1e-12 * abs(have):
-            return other, there, True
+        other = _Point.at(program, point.x.moved(step[0], size), point.u + size * step[1])
+        gain = other.merit(program, t) - have
+        if gain >= ARMIJO * size * max(decrement, 0.0) - 1e-13 * abs(have):
+            return other, True
         size /= 2
-    return x, point, False
+    return point, False

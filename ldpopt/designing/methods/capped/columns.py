@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -48,6 +49,16 @@ class CappedColumns:
         if isinstance(self.cone, ListedRays):
             return self.cone.all.vectors
         return self.cone.columns(all_sets(self.cone.n)[1:-1]).vectors
+
+    @cached_property
+    def anchors(self) -> Float:
+        """Columns of which a constant is a sum: with them the weights of a program can sum to 1."""
+        if isinstance(self.cone, ListedRays):
+            from scipy.optimize import nnls
+
+            vectors = self.cone.all.vectors
+            return vectors[nnls(vectors.T, np.ones(vectors.shape[1]))[0] > 0]
+        return self.cone.columns(np.eye(self.cone.n)).vectors
 
     def priced(self, multipliers: CappedDual, limits: Float, most: int) -> tuple[float, Float]:
         """The largest cost over the sum of the column, and the costliest columns, shape (m, n)."""

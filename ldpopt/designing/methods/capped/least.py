@@ -18,7 +18,7 @@ import numpy as np
 
 from ldpopt.certificate.design_bound import subset_sums
 from ldpopt.designing.methods.capped.columns import CappedColumns
-from ldpopt.designing.private_columns import ListedRays, indicators, local_maxima
+from ldpopt.designing.private_columns import ListedRays, Staircases, indicators, local_maxima
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
@@ -36,6 +36,18 @@ class Least:
     proved: float  # no design has less, but for the rounding of floats
     vectors: Float  # columns, shape (m, n)
     weights: Float  # theta, (m,)
+
+
+def of_one_number(cone: Staircases, row: Float) -> Least:
+    r"""The least factor of one number under pure privacy, :math:`\coth(\epsilon / 2)`: the columns
+    are those of thresholds of the number, in proportion to the steps between its values.
+    """
+    places = np.unique(row)
+    sets = np.array([row > place for place in places[:-1]], dtype=np.float64)
+    share = np.diff(places) / (places[-1] - places[0]) / (1 + cone.base)
+    vectors = cone.columns(np.vstack([sets, 1 - sets])).vectors
+    factor = (1 + cone.base) / cone.spread
+    return Least(factor, factor, vectors, np.concatenate([share, share]))
 
 
 def least_factor(

@@ -26,6 +26,7 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
 
 RARE = 1e-13  # probability of a report that is left out
+RAISED_CAPS = (1e-8, 1e-7, 1e-6, 1e-5)  # by which part caps are raised in searches near the least
 NEAR = 1e-9  # by which part a cap may be below the least one that was found
 
 
@@ -63,10 +64,15 @@ def designed(capped: CappedTask, caps: Float, task: DesignTask) -> CappedCertifi
     found = capped.found(caps, task.gap, task.deadline)
     bounds = list(_bounds(capped, found.multipliers))
     try:
-        return _proved(capped, caps, found, bounds)
+        if found.is_unbiased:
+            return _proved(capped, caps, found, bounds)
     except CertificateError:
         if task.deadline.is_over:
             raise
+    for part in RAISED_CAPS:  # near the least cap no multipliers are finite
+        other = capped.found(caps, task.gap, task.deadline, part)
+        if other.is_unbiased:
+            return _proved(capped, caps, other, bounds)
     least, design = capped.least(capped_rows, task.deadline)
     if (caps[capped.used][capped_rows] < least * (1 - NEAR)).any():
         raise _below_least(capped, caps, task, least)
@@ -143,7 +149,7 @@ def _private(form: DesignForm, found: CappedOptimum) -> tuple[Mechanism, Int]:
 
 
 def _bounds(capped: CappedTask, x: CappedDual) -> Iterable[CappedBound]:
-    """CappedDual in the unit of the workload, with growing margins."""
+    """Multipliers in the unit of the workload, with growing margins."""
     unit = capped.unit
     slope = np.zeros(capped.matrix.shape)
     slope[capped.used] = unit * x.slope

@@ -10,7 +10,7 @@ import numpy as np
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.methods.capped.barrier import CappedProgram
 from ldpopt.designing.methods.capped.columns import CappedColumns
-from ldpopt.designing.methods.capped.least import Least, least_factor
+from ldpopt.designing.methods.capped.least import Least, least_factor, of_one_number
 from ldpopt.designing.methods.capped.search import CappedOptimum, search
 from ldpopt.designing.private_columns import Staircases
 from ldpopt.foundation.deadline import Deadline
@@ -84,15 +84,24 @@ class CappedTask:
             self.form.is_worst_case,
         )
 
-    def found(self, caps: Float, gap: float, deadline: Deadline) -> CappedOptimum:
-        """The best multipliers and columns, in the unit of the program."""
-        return search(self.program(caps), self.columns, gap, deadline)
+    def found(
+        self, caps: Float, gap: float, deadline: Deadline, raised: float = 0.0
+    ) -> CappedOptimum:
+        """The best multipliers and columns, in the unit of the program; of caps that are raised by
+        a part, with values that are moved to within the caps.
+        """
+        within = self.limits(caps) / self.unit
+        return search(self.program(caps * (1 + raised)), self.columns, gap, deadline, within)
 
     def least(self, capped: np.ndarray, deadline: Deadline) -> tuple[float, Least]:
         """The least common cap of some of the rows that are not constant, and a design with it."""
         half = self.half[self.used][capped]
         rows = self.rows[capped]
-        columns = CappedColumns(self.form.private_columns.cone, len(rows))
+        cone = self.form.private_columns.cone
+        if len(rows) == 1 and isinstance(cone, Staircases):
+            single = of_one_number(cone, rows[0])
+            return float(half[0] * (1 + single.factor)), single
+        columns = CappedColumns(cone, len(rows))
         if len(np.unique(half)) == 1:
             some = least_factor(columns, rows, half, self._columns(rows, half, deadline), deadline)
             return float(half[0] * (1 + some.factor)), some
@@ -103,8 +112,6 @@ class CappedTask:
         start = self.start
         cone = self.form.private_columns.cone
         if self.columns.is_complete and len(start) <= MOST_LISTED:
-            return start
-        if len(rows) == 1 and isinstance(cone, Staircases):
             return start
         columns = CappedColumns(cone, len(rows))
         factor = 1.0
