@@ -12,22 +12,22 @@ The parts can be read in this order; the numbers are their first lines:
     3b. Privacy notions that compare averages ............................................  774
     4. Programs: what the mechanism is worth, and what no private mechanism can pass ..... 1106
     5. Designs: error and bias of the estimator that is used ............................. 1419
-    5a. What a file says of its mechanism once more ...................................... 1972
-    6. Designs: bounds on all private mechanisms ......................................... 2040
-    6a. Sets of answers, one by one ...................................................... 2119
-    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 2190
-    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 2309
-    6d. A single mean .................................................................... 2624
-    6e. Products: combinations of attributes ............................................. 2721
-    6f. Questions of two answers each: moments of sets ................................... 2901
-    6g. Caps on the influence ............................................................ 3198
-    7. Reports: what several reports of a person reveal together ......................... 3362
-    7a. One report, as atoms ............................................................. 3558
-    7b. Shuffled reports ................................................................. 3714
-    7c. The mean positive part of a sum of many variables ................................ 3787
-    7d. Many reports: masses on levels of the loss ....................................... 3944
-    7e. Answers that depend on reports ................................................... 4188
-    8. Files, and the command line ....................................................... 4453
+    5a. What a file says of its mechanism once more ...................................... 2043
+    6. Designs: bounds on all private mechanisms ......................................... 2111
+    6a. Sets of answers, one by one ...................................................... 2190
+    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 2261
+    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 2380
+    6d. A single mean .................................................................... 2695
+    6e. Products: combinations of attributes ............................................. 2792
+    6f. Questions of two answers each: moments of sets ................................... 2972
+    6g. Caps on the influence ............................................................ 3269
+    7. Reports: what several reports of a person reveal together ......................... 3434
+    7a. One report, as atoms ............................................................. 3630
+    7b. Shuffled reports ................................................................. 3786
+    7c. The mean positive part of a sum of many variables ................................ 3859
+    7d. Many reports: masses on levels of the loss ....................................... 4016
+    7e. Answers that depend on reports ................................................... 4260
+    8. Files, and the command line ....................................................... 4525
 
 A function begins with its claim, as an inequality or equation where it has one. Names such as
 ``thm-estimation-bound`` are the labels of theorems in the documentation (docs/theory), where the
@@ -1472,6 +1472,8 @@ def check_design(data):
         kind = Frequencies
     elif "kinds" in data:
         kind = Questions
+    elif "people" in data:
+        kind = Liars
     elif "caps" in data:
         kind = Capped
     else:
@@ -1504,8 +1506,9 @@ def check_design(data):
     proved = max(PROOFS[kind][proof](design, **multipliers), Fraction(0))
     need(bound <= proved, f"bound: {decimal(proved)} was proved", ClaimError)
     mean = "mean" if data["objective"] == "average" else "largest mean"
+    more = design.check_liars(error) if kind is Liars else ""
     return (
-        f"{mean} squared error {decimal(error)}, bias {decimal(root(squared_bias), 2)}",
+        f"{mean} squared error {decimal(error)}, bias {decimal(root(squared_bias), 2)}{more}",
         proved,
         error - proved,
     )
@@ -1738,6 +1741,74 @@ class Capped(Design):
                 biases[x] += (mean - truth) ** 2
         average = dot(self.weights, errors) / sum(self.weights)
         return average if self.objective == "average" else max(errors), max(biases)
+
+
+class Liars(Capped):
+    """A capped design for a share ``g`` of liars among ``N`` people.
+
+    With the variance ``F`` and the largest influence ``s`` in spans of the ``k`` numbers, the mean
+    squared error is at most ``(1 - g) F / (k N) + (g s)^2`` times the mean of the squares of the
+    spans. A step has multipliers for all designs of at most so many spans, and null is no limit.
+    """
+
+    KEYS = f"{Capped.KEYS} share people steps criterion least"
+
+    def read_values(self, data, n, m):
+        """The share of liars, the steps and both numbers, and what a capped design has."""
+        super().read_values(data, n, m)
+        self.share = Fraction(double(data["share"]), S)
+        self.people = data["people"]
+        need(0 <= self.share < 1, "a share of liars is from 0 to 1")
+        need(type(self.people) is int and self.people > 0, "a number of people is 1 or more")
+        self.steps = listed(data["steps"])
+        self.criterion = sized(data["criterion"])
+        self.least = sized(data["least"])
+        need(self.objective == "average", "liars are for the average error")
+        self.spans = [(max(row) - min(row)) * self.step for row in self.workload]
+
+    def error_at(self, variance, spans):
+        """The error with liars of a variance and an influence in spans."""
+        k = len(self.spans)
+        squares = sum(span * span for span in self.spans) / k
+        return (1 - self.share) * variance / (k * self.people) + (self.share * spans) ** 2 * squares
+
+    def check_liars(self, variance):
+        """Check the error with liars, and that no design has less than ``least``; in words.
+
+        The least variance falls in the influence. So a design of more than ``a`` and at most ``b``
+        spans has at least the error of the bound at ``b`` spans and of the influence ``a``
+        (thm-influence-interval-of-liars).
+        """
+        largest = max(
+            max(
+                Fraction(max(values), S) - min(row) * self.step,
+                max(row) * self.step - Fraction(min(values), S),
+            )
+            / span
+            for values, row, span in zip(self.values, self.workload, self.spans)
+            if span
+        )
+        error = self.error_at(variance, largest)
+        need(error <= self.criterion, f"with liars the error is {decimal(error)}", ClaimError)
+        least = None
+        start = Fraction(0)
+        for i, step in enumerate(self.steps):
+            limit, slope, line = keys(step, "spans slope line")
+            is_last = limit is None
+            need(is_last == (i == len(self.steps) - 1), "the last step has no limit", ClaimError)
+            end = start if is_last else Fraction(double(limit), S)
+            need(is_last or end > start, "steps rise", ClaimError)
+            self.reach = [
+                (end - Fraction(1, 2)) * span if span and not is_last else None
+                for span in self.spans
+            ]
+            bound = max(by_caps(self, slope, line), Fraction(0))
+            lower = self.error_at(bound, start)
+            least = lower if least is None else min(least, lower)
+            start = end
+        need(least is not None, "no steps", ClaimError)
+        need(self.least <= least, f"with liars at least {decimal(least)} was proved", ClaimError)
+        return f", with liars {decimal(error)} where at least {decimal(least)} is needed"
 
 
 class Frequencies:
@@ -3354,6 +3425,7 @@ PROOFS = {
         "none": lambda _: 0,
     },
     Capped: {"capped": by_caps, "none": lambda _: 0},
+    Liars: {"capped": by_caps, "none": lambda _: 0},
     Frequencies: {"product": Frequencies.bound},
     Questions: {"moments": Questions.bound},
 }

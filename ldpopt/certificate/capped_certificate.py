@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -58,7 +58,15 @@ class CappedCertificate(DesignClaim):
     mechanism: Mechanism
     values: Float
 
-    STATEMENT = ("inputs", "names", "workload", "weights", "caps", "masses", "values")
+    STATEMENT: ClassVar[tuple[str, ...]] = (
+        "inputs",
+        "names",
+        "workload",
+        "weights",
+        "caps",
+        "masses",
+        "values",
+    )
 
     @classmethod
     def of(

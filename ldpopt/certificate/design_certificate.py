@@ -27,6 +27,7 @@ from ldpopt.certificate.design_statement import (
 )
 from ldpopt.certificate.documents import open_document, read_masses
 from ldpopt.certificate.frequency_certificate import FrequencyCertificate
+from ldpopt.certificate.liars_certificate import LiarsCertificate
 from ldpopt.certificate.questions_certificate import QuestionsCertificate
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import Budget
@@ -238,6 +239,7 @@ def certificate_from_dict(data: Any, name: str) -> DesignClaim:
     known: dict[str, type[Any]] = {
         "size": FrequencyCertificate,
         "kinds": QuestionsCertificate,
+        "people": LiarsCertificate,
         "caps": CappedCertificate,
     }
     claim = next(

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import nan, sqrt
 
 import numpy as np
 
 from ldpopt.certificate.capped_certificate import CappedCertificate
+from ldpopt.certificate.liars_certificate import LiarsCertificate
 from ldpopt.designing.record import Design
 from ldpopt.errors import ModelFileError
 from ldpopt.estimation.linear import estimator_of, is_partition
@@ -91,9 +93,27 @@ class CappedDesign(Design, certificate=CappedCertificate):
         facts = super().facts()
         *parts, remark = facts.parts
         more: list[Part] = [("influence at most", self._caps_text)]
+        claim = self.certificate
+        if isinstance(claim, LiarsCertificate):
+            more.append(
+                (
+                    "with liars",
+                    f"{100 * claim.share:g} % of {claim.people:,} people may send anything: root "
+                    f"mean squared error {shown(self.root_mean_square, 4)}, the square at most "
+                    f"{100 * claim.excess:.2g} % above the least one",
+                )
+            )
         if is_partition(self.wanted) and not self.sums_to_one:
             more.append(("sums", CHANGED_SUM))
         return Facts(facts.title, [*parts, *more, remark])
+
+    @property
+    def root_mean_square(self) -> float:
+        """The root of the mean squared error with the liars for whom the influence was chosen; nan
+        without.
+        """
+        claim = self.certificate
+        return sqrt(claim.criterion) if isinstance(claim, LiarsCertificate) else nan
 
     @property
     def _caps_text(self) -> str:
@@ -103,3 +123,12 @@ class CappedDesign(Design, certificate=CappedCertificate):
         if len(caps) == 1:
             return f"{shown(float(caps[0]), 9)} for each number; {most} is reached"
         return f"{shown(float(caps[0]), 9)} to {shown(float(caps[-1]), 9)}; {most} is reached"
+
+
+@dataclass(frozen=True, eq=False)
+class LiarsDesign(CappedDesign, certificate=LiarsCertificate):
+    """The capped design whose influence has the least error for a share of liars; made by `design`
+    with ``liars=`` and ``people=``.
+    """
+
+    certificate: LiarsCertificate

@@ -3,6 +3,7 @@ chosen.
 """
 
 from ldpopt.designing.design_form import DesignForm
+from ldpopt.designing.methods.capped.liars import AgainstLiars
 from ldpopt.designing.methods.capped.method import CappedInfluence
 from ldpopt.designing.methods.closed import BlockDesign, ListedColumns, SubsetSelectionDesign
 from ldpopt.designing.methods.method import DESIGN_LIMITS, DesignLimits, DesignMethod
@@ -18,7 +19,7 @@ from ldpopt.solving.log import Step, Steps
 _CLOSED = (SubsetSelectionDesign(), UnlistedProduct(), ProductDesign(), SingleMean(), BlockDesign())
 _SEARCHES = (ListedColumns(), Relaxation())
 METHODS: tuple[DesignMethod, ...] = (*_CLOSED, *_SEARCHES)
-_CAPPED: tuple[DesignMethod, ...] = (CappedInfluence(),)
+_CAPPED: tuple[DesignMethod, ...] = (CappedInfluence(), AgainstLiars())
 _LOOSE: tuple[DesignMethod, ...] = (*_CLOSED, FirstRelaxation(), *_SEARCHES)
 GAP = 1e-6  # of a design for which none is asked
 

@@ -36,6 +36,8 @@ class Least:
     proved: float  # no design has less, but for the rounding of floats
     vectors: Float  # columns, shape (m, n)
     weights: Float  # theta, (m,)
+    slope: Float  # K, (k, n), of the dual program
+    line: Float  # y, of sum 1
 
 
 def of_one_number(cone: Staircases, row: Float) -> Least:
@@ -47,7 +49,13 @@ def of_one_number(cone: Staircases, row: Float) -> Least:
     share = np.diff(places) / (places[-1] - places[0]) / (1 + cone.base)
     vectors = cone.columns(np.vstack([sets, 1 - sets])).vectors
     factor = (1 + cone.base) / cone.spread
-    return Least(factor, factor, vectors, np.concatenate([share, share]))
+    line = np.zeros(len(row))
+    line[[row.argmin(), row.argmax()]] = 0.5
+    slope = np.zeros((1, len(row)))
+    # sum_j b_j |K_j.v| <= y.v is an equation for sets with one of both
+    half = (places[-1] - places[0]) / 2
+    slope[0, [row.argmin(), row.argmax()]] = np.array([-0.5, 0.5]) * factor / half
+    return Least(factor, factor, vectors, np.concatenate([share, share]), slope, line)
 
 
 def least_factor(
@@ -68,7 +76,7 @@ def least_factor(
         if factor - low <= TOLERANCE * factor or not fresh or deadline.is_over:
             break
         vectors = np.vstack([vectors, *fresh])
-    return Least(factor, low, vectors[theta > 0], theta[theta > 0])
+    return Least(factor, low, vectors[theta > 0], theta[theta > 0], slope, line)
 
 
 def _restricted(vectors: Float, rows: Float, limits: Float) -> tuple[float, Float, Float, Float]:

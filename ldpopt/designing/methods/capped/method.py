@@ -62,7 +62,7 @@ def designed(capped: CappedTask, caps: Float, task: DesignTask) -> CappedCertifi
     if (capped.limits(caps)[capped_rows] < 0).any():
         raise _below_least(capped, caps, task)
     found = capped.found(caps, task.gap, task.deadline)
-    bounds = list(_bounds(capped, found.multipliers))
+    bounds = list(bounds_of(capped, found.multipliers))
     try:
         if found.is_unbiased:
             return _proved(capped, caps, found, bounds)
@@ -148,7 +148,7 @@ def _private(form: DesignForm, found: CappedOptimum) -> tuple[Mechanism, Int]:
     return mechanism, kept[is_used]
 
 
-def _bounds(capped: CappedTask, x: CappedDual) -> Iterable[CappedBound]:
+def bounds_of(capped: CappedTask, x: CappedDual) -> Iterable[CappedBound]:
     """Multipliers in the unit of the workload, with growing margins."""
     unit = capped.unit
     slope = np.zeros(capped.matrix.shape)

@@ -93,18 +93,26 @@ class CappedTask:
         within = self.limits(caps) / self.unit
         return search(self.program(caps * (1 + raised)), self.columns, gap, deadline, within)
 
+    def least_factor(
+        self, capped: np.ndarray, half: Float, deadline: Deadline
+    ) -> tuple[CappedColumns, Least]:
+        """The least factor of limits in proportion to the spans of some rows."""
+        cone = self.form.private_columns.cone
+        rows = self.rows[capped]
+        columns = CappedColumns(cone, len(rows))
+        if len(rows) == 1 and isinstance(cone, Staircases):
+            return columns, of_one_number(cone, rows[0])
+        start = self._columns(rows, half, deadline)
+        return columns, least_factor(columns, rows, half, start, deadline)
+
     def least(self, capped: np.ndarray, deadline: Deadline) -> tuple[float, Least]:
         """The least common cap of some of the rows that are not constant, and a design with it."""
         half = self.half[self.used][capped]
         rows = self.rows[capped]
-        cone = self.form.private_columns.cone
-        if len(rows) == 1 and isinstance(cone, Staircases):
-            single = of_one_number(cone, rows[0])
-            return float(half[0] * (1 + single.factor)), single
-        columns = CappedColumns(cone, len(rows))
         if len(np.unique(half)) == 1:
-            some = least_factor(columns, rows, half, self._columns(rows, half, deadline), deadline)
+            _, some = self.least_factor(capped, half, deadline)
             return float(half[0] * (1 + some.factor)), some
+        columns = CappedColumns(self.form.private_columns.cone, len(rows))
         return _least_of_spans(columns, rows, half, self.start, deadline)
 
     def _columns(self, rows: Float, half: Float, deadline: Deadline) -> Float:
