@@ -21,13 +21,13 @@ The parts can be read in this order; the numbers are their first lines:
     6e. Products: combinations of attributes ............................................. 2792
     6f. Questions of two answers each: moments of sets ................................... 2972
     6g. Caps on the influence ............................................................ 3269
-    7. Reports: what several reports of a person reveal together ......................... 3434
-    7a. One report, as atoms ............................................................. 3630
-    7b. Shuffled reports ................................................................. 3786
-    7c. The mean positive part of a sum of many variables ................................ 3859
-    7d. Many reports: masses on levels of the loss ....................................... 4016
-    7e. Answers that depend on reports ................................................... 4260
-    8. Files, and the command line ....................................................... 4525
+    7. Reports: what several reports of a person reveal together ......................... 3446
+    7a. One report, as atoms ............................................................. 3642
+    7b. Shuffled reports ................................................................. 3798
+    7c. The mean positive part of a sum of many variables ................................ 3871
+    7d. Many reports: masses on levels of the loss ....................................... 4028
+    7e. Answers that depend on reports ................................................... 4272
+    8. Files, and the command line ....................................................... 4537
 
 A function begins with its claim, as an inequality or equation where it has one. Names such as
 ``thm-estimation-bound`` are the labels of theorems in the documentation (docs/theory), where the
@@ -3326,14 +3326,24 @@ def by_caps(design, slope, line):
     total = design.total
     scaled = [[entry * total for entry in rows[j]] for j in used]
     weights = [weight * S for weight in design.r]
-    price = Price(scaled, [entry * total for entry in prices], weights, reach, unit)
+    price = Price(
+        scaled,
+        [entry * total for entry in prices],
+        weights,
+        reach,
+        unit,
+    )
     if isinstance(design.notion, Comparisons):
         holds = averages_fit(price, design.notion)
     elif not design.notion.is_pure:
         holds = rays_fit(price, design.notion)
     elif len(used) <= 1:
-        own = [Fraction(entry) for entry in (scaled[0] if used else [0] * c)]
-        parts = [own, [Fraction(entry) for entry in price.line], [Fraction(w) for w in weights]]
+        own = scaled[0] if used else [0] * c
+        parts = [
+            [*map(Fraction, own)],
+            [*map(Fraction, price.line)],
+            [*map(Fraction, weights)],
+        ]
         holds = worst_sets_fit(price, parts, Fraction(*design.base))
     else:
         need(c <= CAPPED, f"caps for more than {CAPPED} answers", NotCheckedError)
@@ -3375,7 +3385,9 @@ def rays_fit(price, notion):
     for ray in rays:
         w = [values[d] for d in ray]
         z = [abs(dot(row, w)) + more for row, more in zip(price.slope, lost)]
-        if not price.fits(z, dot(price.line, w) - less, dot(price.r, w)):
+        least = dot(price.line, w) - less
+        weight = dot(price.r, w)
+        if not price.fits(z, least, weight):
             return False
     return True
 

@@ -1,5 +1,11 @@
 """Certificate of a design whose influence has a cap: the caps are part of the statement, and the
 values of the reports are listed.
+
+What is claimed is that the channel is private, that the values are unbiased but for the rounding of
+floats, that their mean squared error is at most ``achieved``, that no report moves any number by
+more than its cap, and that no private channel with an unbiased estimator within these caps has a
+smaller error than ``bound``. Designs beyond the caps may have a smaller one: without a cap the
+statement is another, and so is its certificate, `DesignCertificate`.
 """
 
 from __future__ import annotations

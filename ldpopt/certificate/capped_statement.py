@@ -5,7 +5,11 @@ A design with the values ``V`` has for number ``j`` the influence
 .. math:: I_j = \max\big( \max_y V_{jy} - \min_x W_{jx}, \; \max_x W_{jx} - \min_y V_{jy} \big),
 
 which is at most a cap exactly if all values are at most :math:`B_j`, the cap less half of the span,
-away from the middle :math:`m_j` between the least and the largest number. Values need not be those
+away from the middle :math:`m_j` between the least and the largest number. The influence is that of
+the values that are used, float by float: what a respondent can send is a report of the list, also
+one that no honest answer makes likely, so that every report counts. It is a maximum over answers
+too, because liars have answers of their own, and the worst case is the answer at the other end.
+Values need not be those
 of a left inverse of the channel: a cap keeps no relation between the rows of a workload.
 """
 

@@ -11,7 +11,16 @@ If :math:`\sum_j h_{B_j}(K_j \cdot v, r \cdot v) \le y \cdot v` for all columns 
 no private channel with an unbiased estimator within the caps has an average variance below ``2 tr(K
 W^T) - 1.y - sum_x r_x |W_x - m|^2``. Theory: docs, "Influence". The condition is checked for every
 set of at most 20 answers, for every listed ray, and for a single number by the few sets of
-`design_bound_mean`. Times ``rho`` it is one of integers:
+`design_bound_mean`.
+
+Why this is a kind of bound of its own: without caps the best value of a report in number ``j`` is
+``K_j.v / r.v``, the cost of a column is a quadratic form, and only the Gram matrix of the rows
+matters, so that `FormBound` may forget them. A cap cuts the values of each row apart, and so the
+rows have to stay: what is stored is ``K`` itself. Without caps both kinds prove the same. A larger
+cap makes ``h`` larger and the proof harder, since more designs are allowed; a larger cone does so
+too, so that ``e**-epsilon`` is rounded down, and rays are enclosed from the side that proves less.
+
+Times ``rho`` it is one of integers:
 
 .. math:: \sum_j \big( z_j^2 - \max(0, |z_j| - B_j \rho)^2 \big) \le (y \cdot v) \rho .
 """
@@ -192,6 +201,10 @@ def _sets_hold(condition: _Condition, base: Fraction) -> bool:
 
 def _undecided(condition: _Condition, base: Fraction) -> Int:
     """Numbers of the sets that short integers do not decide.
+
+    Nothing here is a tolerance: what is decided is decided by integers that are rounded to the side
+    that proves less, and all other sets are decided again in full. Near an optimum these are the
+    sets of the design and few more.
 
     With ``z <= d Z`` in size, ``rho >= e R``, ``y.v >= d^2/e Y`` and ``B rho <= d P``, a set fits
     if ``sum_j Z^2 - max(0, Z - P)^2 <= Y R``: the left side grows with ``Z`` and ``P``.

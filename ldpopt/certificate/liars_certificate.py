@@ -7,7 +7,11 @@ With ``s`` the largest influence over the span of a number, ``F`` the variance, 
 .. math:: (1 - g) \frac{F}{k N} + g^2 s^2 \, \frac 1 k \sum_j \operatorname{span}_j^2 .
 
 The least variance falls in ``s``. So between two values ``a`` and ``b`` of ``s`` the criterion is
-at least that of the bound at ``b`` with the influence ``a``. Theory: docs, "Influence".
+at least that of the bound at ``b`` with the influence ``a``. Each step of a file is such a ``b``
+with its multipliers, and the last one has no limit. Below the least influence the multipliers of
+the linear program, times a large number, prove a bound that no design can reach: that is the first
+step, and with it the small influences are excluded. What the steps prove is recomputed from the
+statement alone, whatever search found them. Theory: docs, "Influence".
 """
 
 from __future__ import annotations
@@ -38,7 +42,7 @@ def caps_within(limit: float, spans: Float) -> Float:
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class CapStep:
     """Multipliers of a bound for all designs whose influence is at most so many spans."""
 
     spans: float  # inf for no limit
@@ -50,7 +54,7 @@ class Step:
         return {"spans": spans, **self.bound.plain()}
 
     @classmethod
-    def read(cls, entry: Entry, n: int) -> Step:
+    def read(cls, entry: Entry, n: int) -> CapStep:
         """Read what `plain` wrote."""
         table = entry.table("spans", "slope", "line")
         spans = np.inf if table["spans"].value is None else table["spans"].number()
@@ -69,7 +73,7 @@ class LiarsCertificate(CappedCertificate):
         Share of the people who may send anything.
     people : int
         Number of people.
-    steps : tuple of Step
+    steps : tuple of CapStep
         Multipliers by rising influence, the last one without a limit.
     criterion, least : Fraction
         The mean squared error is at most ``criterion``, and that of no design is below ``least``.
@@ -77,7 +81,7 @@ class LiarsCertificate(CappedCertificate):
 
     share: float
     people: int
-    steps: tuple[Step, ...]
+    steps: tuple[CapStep, ...]
     criterion: Fraction = Fraction(0)
     least: Fraction = Fraction(0)
 
@@ -88,7 +92,7 @@ class LiarsCertificate(CappedCertificate):
 
     @classmethod
     def with_liars(
-        cls, design: CappedCertificate, share: float, people: int, steps: tuple[Step, ...]
+        cls, design: CappedCertificate, share: float, people: int, steps: tuple[CapStep, ...]
     ) -> LiarsCertificate:
         """The certificate of a design that is proved, with the bound that some steps prove."""
         claim = cls(**vars_of(design), share=share, people=people, steps=steps)
@@ -179,7 +183,7 @@ class LiarsCertificate(CappedCertificate):
             raise table["people"].error("nobody is asked: the number of people is 0")
         matrix = parts["workload"].matrix
         classes = AnswerClasses.under(parts["privacy"], matrix, parts["workload"].inputs)
-        steps = tuple(Step.read(entry, len(classes.first)) for entry in table["steps"].list())
+        steps = tuple(CapStep.read(entry, len(classes.first)) for entry in table["steps"].list())
         numbers = {key: table[key].rational() for key in ("criterion", "least")}
         return parts | numbers | {"share": share, "people": people, "steps": steps}
 

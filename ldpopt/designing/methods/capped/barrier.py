@@ -180,11 +180,7 @@ class _Reduced:
         is_capped = np.isfinite(program.limits)
         limits = np.where(is_capped, program.limits, 0.0)
         c = 2 / (point.mass * s)[:, None] * np.ones((m, k))
-        parts = [-2 * value, np.ones((m, 1)), (value**2).sum(axis=1, keepdims=True)]
-        move = np.concatenate(parts, axis=1)
-        curve = np.zeros((m, k, k + 2))  # of z - u less V times the mass
-        curve[:, np.arange(k), np.arange(k)] = 1.0
-        curve[:, :, -1] = -value
+        move, curve = _derivatives(value)
         gamma = np.stack([2 * (value - limits), -2 * (value + limits)], axis=1) * is_capped
         blocks = _Blocks.of(point.u, c, is_capped)
         pull = (gamma / s[:, None, None] + 1 / blocks.u) * is_capped
@@ -206,6 +202,16 @@ class _Reduced:
         gradient = move / s[:, None] - np.einsum("mj,mja->ma", back, curve)
         gradient -= move * inner[:, None]
         return cls(form, gradient, solved, first, pull)
+
+
+def _derivatives(value: Float) -> tuple[Float, Float]:
+    """Those of the slack, and of ``z - u`` less ``V`` times the mass, by ``z``, ``y`` and ``r``."""
+    m, k = value.shape
+    parts = [-2 * value, np.ones((m, 1)), (value**2).sum(axis=1, keepdims=True)]
+    curve = np.zeros((m, k, k + 2))
+    curve[:, np.arange(k), np.arange(k)] = 1.0
+    curve[:, :, -1] = -value
+    return np.concatenate(parts, axis=1), curve
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,12 +256,7 @@ def _direction(program: CappedProgram, point: _Point, t: float) -> tuple[Float, 
     k, n = point.x.slope.shape
     reduced = _Reduced.of(program, point)
     parts = k + 1 + program.is_worst_case
-    hessian = np.zeros((parts * n, parts * n))
-    for i in range(parts):
-        for j in range(i + 1):
-            block = (v.T * reduced.form[:, i, j]) @ v
-            hessian[i * n : (i + 1) * n, j * n : (j + 1) * n] = block
-            hessian[j * n : (j + 1) * n, i * n : (i + 1) * n] = block.T
+    hessian = _joined(reduced.form[:, :parts, :parts], v)
     slope = (reduced.gradient[:, :parts].T @ v).ravel()
     slope[: k * n] += (2 * t * program.rows - 1 / point.box[0] + 1 / point.box[1]).ravel()
     slope[k * n : (k + 1) * n] -= t
@@ -273,6 +274,19 @@ def _direction(program: CappedProgram, point: _Point, t: float) -> tuple[Float, 
     u_step = reduced.first - np.einsum("mija,ma->mij", reduced.solved, local, optimize=True)
     decrement = float(step @ slope) + float((reduced.pull * reduced.first).sum())
     return step, u_step.transpose(1, 2, 0), decrement
+
+
+def _joined(form: Float, v: Float) -> Float:
+    """The second derivatives by ``K``, ``y`` and ``r`` from those of all columns."""
+    parts = form.shape[1]
+    n = v.shape[1]
+    hessian = np.zeros((parts * n, parts * n))
+    for i in range(parts):
+        for j in range(i + 1):
+            block = (v.T * form[:, i, j]) @ v
+            hessian[i * n : (i + 1) * n, j * n : (j + 1) * n] = block
+            hessian[j * n : (j + 1) * n, i * n : (i + 1) * n] = block.T
+    return hessian
 
 
 def _solved(hessian: Float, slope: Float) -> Float:
@@ -326,13 +340,20 @@ def maximise(
 def _searched(
     program: CappedProgram, point: _Point, t: float, step: tuple[Float, Float], decrement: float
 ) -> tuple[_Point, bool]:
-    """The point after the longest step that raises the merit enough, and whether there is one."""
+    """The point after a step that raises the merit enough, and whether there is one: the longest
+    such step is halved while the merit grows, because a long step may end at another border.
+    """
     have = point.merit(program, t)
+    best: _Point | None = None
+    most = -np.inf
     size = 1.0
     while size > LEAST_STEP:
         other = _Point.at(program, point.x.moved(step[0], size), point.u + size * step[1])
-        gain = other.merit(program, t) - have
-        if gain >= ARMIJO * size * max(decrement, 0.0) - 1e-13 * abs(have):
-            return other, True
+        merit = other.merit(program, t)
+        if best is not None and not merit > most:
+            return best, True
+        if merit - have >= ARMIJO * size * max(decrement, 0.0) - 1e-13 * abs(have):
+            best = other
+            most = merit
         size /= 2
-    return point, False
+    return (point, False) if best is None else (best, True)

@@ -1,4 +1,10 @@
-"""Which columns a capped design chooses from: all of few, else those that pricing finds."""
+"""Which columns a capped design chooses from: all of few, else those that pricing finds.
+
+Pricing is exact up to the rounding of floats: all sets of at most 20 answers, all listed rays, and
+for a single number the few sets of a value within the cap. A column is costly if the multipliers
+allow less than it costs; the largest cost over the sum of a column is by how much the multipliers
+have to be raised to hold for all.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""The best influence for a share of liars, by intervals."""
+"""The best influence for a share of liars, by intervals.
+
+Each design that is tried gives an upper end of the error with liars, and its bound, with the
+influence of the design before it, a lower end for all designs between both. The interval with the
+least lower end is split in half until the gap is reached. Few liars end at the free design, many at
+the least influence; in both cases one of the outer intervals is the last one to be split.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +16,7 @@ import numpy as np
 from ldpopt.certificate.capped_statement import CappedStatement
 from ldpopt.certificate.design_bound_capped import CappedBound
 from ldpopt.certificate.design_statement import cone_of
-from ldpopt.certificate.liars_certificate import LiarsCertificate, Step, caps_within
+from ldpopt.certificate.liars_certificate import CapStep, LiarsCertificate, caps_within
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.methods.capped.barrier import CappedDual
 from ldpopt.designing.methods.capped.method import bounds_of, designed
@@ -137,7 +143,7 @@ class _Search:
         _, found = capped.least_factor(every, half, self.task.deadline)
         return float((1 + found.proved) / 2)
 
-    def steps(self, least: float, nodes: list[_Node], free: _Node) -> list[Step]:
+    def steps(self, least: float, nodes: list[_Node], free: _Node) -> list[CapStep]:
         """Multipliers for all intervals, each proved."""
         capped = self.capped
         half = capped.half[capped.used]
@@ -152,7 +158,7 @@ class _Search:
         steps += [self._step(node.spans, node.dual) for node in nodes]
         return [*steps, self._step(np.inf, free.dual)]
 
-    def _step(self, spans: float, dual: CappedDual) -> Step:
+    def _step(self, spans: float, dual: CappedDual) -> CapStep:
         """The first multipliers that hold exactly at a limit."""
         form = self.capped.form
         workload = form.problem.workload
@@ -164,4 +170,4 @@ class _Search:
         cone = cone_of(form.problem.privacy, workload.inputs) if rays is None else rays
         zero = CappedBound(np.zeros(self.capped.matrix.shape), np.zeros(form.n))
         each = (*bounds_of(self.capped, dual), zero)
-        return Step(spans, next(b for b in each if b.holds(statement, cone)))
+        return CapStep(spans, next(b for b in each if b.holds(statement, cone)))

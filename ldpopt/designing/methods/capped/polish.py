@@ -2,7 +2,9 @@ r"""Weights and values of columns that are unbiased up to rounding.
 
 An interior point method knows the slack of a column, and so its weight, to half of the digits. The
 weights :math:`\theta` and :math:`\theta_A V_{Aj}` are moved by as little as possible, in units of
-the weights, so that both equations hold; a value at its cap stays there.
+the weights, so that both equations hold; a value at its cap stays there. Where all values are at
+their caps, as near the least influence, the weights alone have to do it, and a column that should
+not be there shows by a weight that would not be positive: then other columns are kept.
 """
 
 from __future__ import annotations

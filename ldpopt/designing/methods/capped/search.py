@@ -1,4 +1,11 @@
-"""The best multipliers and columns of a capped design, in floats."""
+"""The best multipliers and columns of a capped design, in floats.
+
+All columns are in the first program if they are few, else those that are likely to be good. Its gap
+is loose. Columns of hardly any weight are then left out, because the gap of an interior point is
+the number of logarithms over ``t``, and a large ``t`` costs digits; what was left out wrongly is
+found again by its price. The bound of a round holds for all columns, after the multipliers ``y``
+are raised by the largest price; the best one is kept.
+"""
 
 from __future__ import annotations
 

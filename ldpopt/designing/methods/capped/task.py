@@ -1,4 +1,9 @@
-"""A capped design problem in floats: rows less their middles, limits, columns, the least cap."""
+"""A capped design problem in floats: rows less their middles, limits, columns, the least cap.
+
+Constant rows are left out: their values are the constant, and their influence is 0. Limits are in
+the unit of the workload divided by the largest half of a span, so that programs of all workloads
+are of one size.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +18,7 @@ from ldpopt.designing.methods.capped.columns import CappedColumns
 from ldpopt.designing.methods.capped.least import Least, least_factor, of_one_number
 from ldpopt.designing.methods.capped.search import CappedOptimum, search
 from ldpopt.designing.private_columns import Staircases
+from ldpopt.errors import CertificateError
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 
@@ -157,7 +163,10 @@ def _least_of_spans(
     last: list[Least] = []
 
     def excess(cap: float) -> float:
-        last.append(least_factor(columns, rows, cap - half, start, deadline))
+        try:
+            last.append(least_factor(columns, rows, cap - half, start, deadline))
+        except CertificateError:  # hardly any room: no factor is found in floats
+            return 1.0
         return last[-1].factor - 1
 
     low = float(half.max()) * (1 + 1e-9)
