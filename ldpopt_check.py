@@ -5,28 +5,29 @@ one. A certificate that claims more than is proved here is refused.
 
 The parts can be read in this order; the numbers are their first lines:
 
-    1. Reading: files, numbers, labels, masses ...........................................  136
-    2. e**x and ln between rationals .....................................................  291
-    3. Privacy notions ...................................................................  365
-    3a. Privacy notions of many budgets ..................................................  639
-    3b. Privacy notions that compare averages ............................................  772
-    4. Programs: what the mechanism is worth, and what no private mechanism can pass ..... 1104
-    5. Designs: error and bias of the estimator that is used ............................. 1417
-    5a. What a file says of its mechanism once more ...................................... 1900
-    6. Designs: bounds on all private mechanisms ......................................... 1968
-    6a. Sets of answers, one by one ...................................................... 2047
-    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 2118
-    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 2237
-    6d. A single mean .................................................................... 2552
-    6e. Products: combinations of attributes ............................................. 2642
-    6f. Questions of two answers each: moments of sets ................................... 2822
-    7. Reports: what several reports of a person reveal together ......................... 3133
-    7a. One report, as atoms ............................................................. 3329
-    7b. Shuffled reports ................................................................. 3485
-    7c. The mean positive part of a sum of many variables ................................ 3558
-    7d. Many reports: masses on levels of the loss ....................................... 3715
-    7e. Answers that depend on reports ................................................... 3959
-    8. Files, and the command line ....................................................... 4224
+    1. Reading: files, numbers, labels, masses ...........................................  138
+    2. e**x and ln between rationals .....................................................  293
+    3. Privacy notions ...................................................................  367
+    3a. Privacy notions of many budgets ..................................................  641
+    3b. Privacy notions that compare averages ............................................  774
+    4. Programs: what the mechanism is worth, and what no private mechanism can pass ..... 1106
+    5. Designs: error and bias of the estimator that is used ............................. 1419
+    5a. What a file says of its mechanism once more ...................................... 2043
+    6. Designs: bounds on all private mechanisms ......................................... 2111
+    6a. Sets of answers, one by one ...................................................... 2190
+    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 2261
+    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 2380
+    6d. A single mean .................................................................... 2695
+    6e. Products: combinations of attributes ............................................. 2792
+    6f. Questions of two answers each: moments of sets ................................... 2972
+    6g. Caps on the influence ............................................................ 3269
+    7. Reports: what several reports of a person reveal together ......................... 3446
+    7a. One report, as atoms ............................................................. 3642
+    7b. Shuffled reports ................................................................. 3798
+    7c. The mean positive part of a sum of many variables ................................ 3871
+    7d. Many reports: masses on levels of the loss ....................................... 4028
+    7e. Answers that depend on reports ................................................... 4272
+    8. Files, and the command line ....................................................... 4537
 
 A function begins with its claim, as an inequality or equation where it has one. Names such as
 ``thm-estimation-bound`` are the labels of theorems in the documentation (docs/theory), where the
@@ -91,6 +92,7 @@ TOLERANCE = Fraction(1, 10**15)  # by which a claimed bound of a program may pas
 BYTES = 2**27  # of a file
 PRODUCTS = 10**9  # of two numbers, for one purpose
 LISTED = 32  # answers whose sets are listed
+CAPPED = 20  # the same for caps on the influence
 TIED = 20  # answers that are tied to each other
 RAYS = 100_000
 DIAGRAMS = 5000  # sets of two attributes that are listed; for more there is another proof
@@ -1470,6 +1472,10 @@ def check_design(data):
         kind = Frequencies
     elif "kinds" in data:
         kind = Questions
+    elif "people" in data:
+        kind = Liars
+    elif "caps" in data:
+        kind = Capped
     else:
         kind = Design
     keys(data, f"format privacy objective multipliers achieved bound bias {kind.KEYS}")
@@ -1500,8 +1506,9 @@ def check_design(data):
     proved = max(PROOFS[kind][proof](design, **multipliers), Fraction(0))
     need(bound <= proved, f"bound: {decimal(proved)} was proved", ClaimError)
     mean = "mean" if data["objective"] == "average" else "largest mean"
+    more = design.check_liars(error) if kind is Liars else ""
     return (
-        f"{mean} squared error {decimal(error)}, bias {decimal(root(squared_bias), 2)}",
+        f"{mean} squared error {decimal(error)}, bias {decimal(root(squared_bias), 2)}{more}",
         proved,
         error - proved,
     )
@@ -1552,8 +1559,14 @@ class Design:
             prior = self.weights if self.objective == "average" else None
             self.notion = averaged(privacy, inputs, labels(self.reports), prior)
         self.notion.audit(rows)
+        self.workload = workload
+        self.step = unit
         self.unit = unit * unit
-        self.join_alike(workload)
+        self.read_values(data, n, m)
+
+    def read_values(self, data, n, m):
+        """The estimator, and what the bound is about."""
+        self.join_alike(self.workload)
         self.read_estimator(double(data["left_inverse"], n, m))
         self.center()
 
@@ -1666,6 +1679,136 @@ class Design:
             biases.append(self.unit * Fraction(square, under**2))
         average = dot(self.weights, errors) / sum(self.weights)
         return average if self.objective == "average" else max(errors), max(biases)
+
+
+class Capped(Design):
+    """A design whose influence has a cap: report ``y`` counts ``V_y``, the column of the values.
+
+    A report raises number ``j``, in place of a true one, by at most ``max_y V_jy - min_x W_jx``,
+    and lowers it by at most ``max_x W_jx - min_y V_jy``. None of both may be above the cap, if
+    there is one (null in the file is none). What follows is for the bound: ``wide`` is twice the
+    workload less the middle of each row, over ``2 / step``, a column for each kind of answers, and
+    ``reach`` the cap of each row less half of its span.
+    """
+
+    KEYS = "inputs names workload weights caps masses values"
+
+    def read_values(self, data, n, m):
+        """The values and their caps, and the workload less the middle of each row."""
+        k = len(self.workload)
+        self.values = double(data["values"], k, m)
+        matrix = [[entry * self.step for entry in row] for row in self.workload]
+        caps = [None if cap is None else Fraction(double(cap), S) for cap in listed(data["caps"])]
+        need(len(caps) == k, "as many caps as numbers")
+        self.reach = []
+        for row, values, cap in zip(matrix, self.values, caps):
+            if cap is None:
+                self.reach.append(None)
+                continue
+            raises = Fraction(max(values), S) - min(row)
+            lowers = max(row) - Fraction(min(values), S)
+            size = max(raises, lowers)
+            need(size <= cap, f"a report has an influence of {decimal(size)}", ClaimError)
+            self.reach.append(cap - (max(row) - min(row)) / 2)
+        self.join_alike(self.workload)
+        self.center()
+        first = {}
+        for x, number in enumerate(self.kind if self.notion.is_pure else range(n)):
+            first.setdefault(number, x)
+        middles = [max(row) + min(row) for row in self.workload]
+        self.wide = [
+            [2 * row[x] - middle for x in first.values()]
+            for row, middle in zip(self.workload, middles)
+        ]
+
+    def errors(self):
+        """Mean squared error, the average by the weights or the largest; and largest squared bias.
+
+        Of every number and answer: ``sum_y P(x, y) (V_jy - W_jx)^2``, and the square of
+        ``sum_y P(x, y) V_jy - W_jx``.
+        """
+        n = len(self.rows)
+        errors = [Fraction(0)] * n
+        biases = [Fraction(0)] * n
+        afford(n * len(self.rows[0]) * len(self.values) * 2)
+        for values, row in zip(self.values, self.workload):
+            squares = [value * value for value in values]
+            for x, masses in enumerate(self.rows):
+                truth = row[x] * self.step
+                mean = Fraction(dot(masses, values), UNIT * S)
+                errors[x] += Fraction(dot(masses, squares), UNIT * S * S)
+                errors[x] += truth * (truth - 2 * mean)
+                biases[x] += (mean - truth) ** 2
+        average = dot(self.weights, errors) / sum(self.weights)
+        return average if self.objective == "average" else max(errors), max(biases)
+
+
+class Liars(Capped):
+    """A capped design for a share ``g`` of liars among ``N`` people.
+
+    With the variance ``F`` and the largest influence ``s`` in spans of the ``k`` numbers, the mean
+    squared error is at most ``(1 - g) F / (k N) + (g s)^2`` times the mean of the squares of the
+    spans. A step has multipliers for all designs of at most so many spans, and null is no limit.
+    """
+
+    KEYS = f"{Capped.KEYS} share people steps criterion least"
+
+    def read_values(self, data, n, m):
+        """The share of liars, the steps and both numbers, and what a capped design has."""
+        super().read_values(data, n, m)
+        self.share = Fraction(double(data["share"]), S)
+        self.people = data["people"]
+        need(0 <= self.share < 1, "a share of liars is from 0 to 1")
+        need(type(self.people) is int and self.people > 0, "a number of people is 1 or more")
+        self.steps = listed(data["steps"])
+        self.criterion = sized(data["criterion"])
+        self.least = sized(data["least"])
+        need(self.objective == "average", "liars are for the average error")
+        self.spans = [(max(row) - min(row)) * self.step for row in self.workload]
+
+    def error_at(self, variance, spans):
+        """The error with liars of a variance and an influence in spans."""
+        k = len(self.spans)
+        squares = sum(span * span for span in self.spans) / k
+        return (1 - self.share) * variance / (k * self.people) + (self.share * spans) ** 2 * squares
+
+    def check_liars(self, variance):
+        """Check the error with liars, and that no design has less than ``least``; in words.
+
+        The least variance falls in the influence. So a design of more than ``a`` and at most ``b``
+        spans has at least the error of the bound at ``b`` spans and of the influence ``a``
+        (thm-influence-interval-of-liars).
+        """
+        largest = max(
+            max(
+                Fraction(max(values), S) - min(row) * self.step,
+                max(row) * self.step - Fraction(min(values), S),
+            )
+            / span
+            for values, row, span in zip(self.values, self.workload, self.spans)
+            if span
+        )
+        error = self.error_at(variance, largest)
+        need(error <= self.criterion, f"with liars the error is {decimal(error)}", ClaimError)
+        least = None
+        start = Fraction(0)
+        for i, step in enumerate(self.steps):
+            limit, slope, line = keys(step, "spans slope line")
+            is_last = limit is None
+            need(is_last == (i == len(self.steps) - 1), "the last step has no limit", ClaimError)
+            end = start if is_last else Fraction(double(limit), S)
+            need(is_last or end > start, "steps rise", ClaimError)
+            self.reach = [
+                (end - Fraction(1, 2)) * span if span and not is_last else None
+                for span in self.spans
+            ]
+            bound = max(by_caps(self, slope, line), Fraction(0))
+            lower = self.error_at(bound, start)
+            least = lower if least is None else min(least, lower)
+            start = end
+        need(least is not None, "no steps", ClaimError)
+        need(self.least <= least, f"with liars at least {decimal(least)} was proved", ClaimError)
+        return f", with liars {decimal(error)} where at least {decimal(least)} is needed"
 
 
 class Frequencies:
@@ -2587,9 +2730,19 @@ def line_holds(k, y, r, b):
 
     As ``r.v > 0``, this says that ``sum_x v_x a_x(t) >= 0`` for all ``t``, with the quadratics
     ``a_x(t) = r_x t^2 - 2 k_x t + y_x``: the discriminant is not positive. For each ``t`` the worst
-    set is ``{x: a_x(t) < 0}``: only these need to be tried (thm-estimation-structure-mean). They
-    change at the roots of the quadratics, which are sorted; where roots are too near to each other
-    to be sorted, every set that may lie between them is tried.
+    set is ``{x: a_x(t) < 0}``: only these need to be tried (thm-estimation-structure-mean).
+    """
+    return all(
+        price >= 0 and slope * slope <= price * weight
+        for slope, price, weight in sums_of_worst_sets(k, y, r, b)
+    )
+
+
+def sums_of_worst_sets(k, y, r, b):
+    """``k.v``, ``y.v`` and ``r.v`` of every set ``{x: a_x(t) < 0}`` of some ``t``.
+
+    They change at the roots of the quadratics, which are sorted; where roots are too near to each
+    other to be sorted, every set that may lie between them is tried.
     """
     inside = set()  # those with a_x(t) < 0 for t near -infinity: rising lines, constants below 0
     for x, weight in enumerate(r):
@@ -2601,14 +2754,11 @@ def line_holds(k, y, r, b):
         for size in range(len(free) + 1):
             for more in combinations(free, size):
                 chosen = inside.difference(free).union(more)
-                slope, price, weight = (
+                yield tuple(
                     b * sum(part) + (1 - b) * sum(part[x] for x in chosen) for part in (k, y, r)
                 )
-                if price < 0 or slope * slope > price * weight:
-                    return False
         for _, x, leaves in group:
             (inside.discard if leaves else inside.add)(x)
-    return True
 
 
 def near_roots(k, y, r):
@@ -3116,6 +3266,167 @@ def sizes_of_sets(d):
         yield 1, [*square, linear, constant]
 
 
+# 6g. Caps on the influence
+#
+# If the values of a report are at most B_j from the middle m_j of number j, and
+#
+#     sum_j h_j(k_j.v, r.v) <= eta.v   for every extreme ray v,     h_j(z, p) = max 2 V z - p V^2
+#                                                                   over all |V| <= B_j,      (**)
+#
+# then no private mechanism with an unbiased estimator within the caps has a smaller error than
+# 2 sum_j k_j.(W_j - m_j) - eta.1 - sum_x r_x |W_x - m|^2 (thm-influence-bound). In short: with V
+# less m, 2 V k.c - (r.c) V^2 <= h(k.c, r.c) for each column c, h is convex and of degree 1, so that
+# (**) holds for columns too; summed over the reports the left side is 2 sum_j k_j.(W_j - m_j), less
+# the mean of the squares of V. Times p: h p = z^2 - (|z| - B p)+^2, and with p = 0: h = 2 B |z|.
+
+
+class Price(NamedTuple):
+    """Condition (**) in integers: rows ``k``, ``eta`` and ``r`` over one denominator; the reach of
+    each row over ``unit``, None without a cap.
+    """
+
+    slope: list
+    line: list
+    r: list
+    reach: list
+    unit: int
+
+    def fits(self, z, price, weight):
+        """Whether (**) holds, given the sums ``k_j.v``, ``eta.v`` and ``r.v`` over one
+        denominator.
+        """
+        if price < 0:
+            return False
+        unit = self.unit
+        if not weight:
+            if any(size and reach is None for size, reach in zip(z, self.reach)):
+                return False
+            costs = sum(2 * reach * abs(size) for size, reach in zip(z, self.reach) if size)
+            return costs <= unit * price
+        cost = 0
+        for size, reach in zip(z, self.reach):
+            size = unit * abs(size)
+            cost += size * size
+            if reach is not None and size > reach * weight:
+                cost -= (size - reach * weight) ** 2
+        return cost <= unit * unit * price * weight
+
+
+def by_caps(design, slope, line):
+    """``2 sum_j k_j.(W_j - m_j) - eta.1 - sum_x r_x |W_x - m|^2``, if (**) holds for the rays."""
+    k = len(design.wide)
+    c = design.c
+    rows = double(slope, k, c)
+    prices = double(line, c)
+    need(all(reach is None or reach >= 0 for reach in design.reach), COSTS, ClaimError)
+    used = [j for j in range(k) if any(rows[j])]
+    unit = lcm(*(design.reach[j].denominator for j in used if design.reach[j] is not None))
+    reach = [None if design.reach[j] is None else int(design.reach[j] * unit) for j in used]
+    # K and eta are over S, and r over its sum: all over S times that sum
+    total = design.total
+    scaled = [[entry * total for entry in rows[j]] for j in used]
+    weights = [weight * S for weight in design.r]
+    price = Price(
+        scaled,
+        [entry * total for entry in prices],
+        weights,
+        reach,
+        unit,
+    )
+    if isinstance(design.notion, Comparisons):
+        holds = averages_fit(price, design.notion)
+    elif not design.notion.is_pure:
+        holds = rays_fit(price, design.notion)
+    elif len(used) <= 1:
+        own = scaled[0] if used else [0] * c
+        parts = [
+            [*map(Fraction, own)],
+            [*map(Fraction, price.line)],
+            [*map(Fraction, weights)],
+        ]
+        holds = worst_sets_fit(price, parts, Fraction(*design.base))
+    else:
+        need(c <= CAPPED, f"caps for more than {CAPPED} answers", NotCheckedError)
+        holds = all_sets_fit(price, *design.base)
+    need(holds, COSTS, ClaimError)
+    half = design.step / 2
+    trace = Fraction(sum(map(dot, rows, design.wide)), S) * half
+    squares = [sum(entry * entry for entry in column) for column in zip(*design.wide)]
+    constant = half * half * Fraction(dot(design.r, squares), total)
+    return 2 * trace - Fraction(sum(prices), S) - constant
+
+
+def averages_fit(price, notion):
+    """Whether (**) holds for the rays of a list of comparisons, in integers."""
+    units = [[int(x == z) for x in range(notion.n)] for z in notion.units]
+    return all(
+        price.fits([dot(row, v) for row in price.slope], dot(price.line, v), dot(price.r, v))
+        for v in averaged_rays(notion) + units
+    )
+
+
+def rays_fit(price, notion):
+    """Whether (**) holds for the rays of ties, whose entries are enclosed as in `rays_hold`.
+
+    ``h`` rises with the size of ``z`` and falls with ``p``: sizes are raised, and weights and
+    prices lowered, by the most that the errors of entries change.
+    """
+    rays, unit = tied_rays(notion)
+    distances = {d for ray in rays for d in ray if d}
+    deepest = max(distances, default=0) * unit * nats(notion.epsilon)[2]
+    need(deepest <= NATS, f"a column of more than {NATS} nats", NotCheckedError)
+    bits = 256 + 5 * ceil(deepest)
+    known = enclosed_powers(notion.epsilon, unit, distances, bits)
+    error = max((up - down for down, up in known.values()), default=0)
+    values = {None: 0, 0: 1 << bits} | {d: down for d, (down, _) in known.items()}
+    lost = [error * sum(map(abs, row)) for row in price.slope]
+    less = error * sum(map(abs, price.line))
+    afford(len(rays) * len(price.line) * (len(price.slope) + 2))
+    for ray in rays:
+        w = [values[d] for d in ray]
+        z = [abs(dot(row, w)) + more for row, more in zip(price.slope, lost)]
+        least = dot(price.line, w) - less
+        weight = dot(price.r, w)
+        if not price.fits(z, least, weight):
+            return False
+    return True
+
+
+def worst_sets_fit(price, parts, b):
+    """Whether (**) holds for all sets, if at most one row is not 0.
+
+    ``h(k.v, r.v) - eta.v`` is the most of ``-sum_x v_x a_x(V)`` over ``|V| <= B``, with the
+    quadratics of `line_holds`: for each ``V`` the worst set is ``{x: a_x(V) < 0}``
+    (thm-influence-row).
+    """
+    rows = len(price.slope)
+    return all(
+        price.fits([slope][:rows], line, weight)
+        for slope, line, weight in sums_of_worst_sets(*parts, b)
+    )
+
+
+def all_sets_fit(price, low, high):
+    """Whether (**) holds for ``v = low + (high - low) 1_A`` of every set ``A``.
+
+    Answers are decided one after another; the sums of a set are those of the set without its last
+    answer, and one number more for each row.
+    """
+    step = high - low
+    vectors = [*price.slope, price.line, price.r]
+    afford(len(vectors) << len(price.r))
+    start = [low * sum(vector) for vector in vectors]
+    moves = [[step * vector[x] for vector in vectors] for x in range(len(price.r))]
+
+    def fit_from(x, sums):
+        if x == len(moves):
+            *z, line, weight = sums
+            return price.fits(z, line, weight)
+        return fit_from(x + 1, sums) and fit_from(x + 1, [*map(add, sums, moves[x])])
+
+    return fit_from(0, start)
+
+
 # The functions that prove a bound, by the kind of the file and that of the multipliers.
 PROOFS = {
     Design: {
@@ -3125,6 +3436,8 @@ PROOFS = {
         "moments": by_moments,
         "none": lambda _: 0,
     },
+    Capped: {"capped": by_caps, "none": lambda _: 0},
+    Liars: {"capped": by_caps, "none": lambda _: 0},
     Frequencies: {"product": Frequencies.bound},
     Questions: {"moments": Questions.bound},
 }

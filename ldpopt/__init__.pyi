@@ -21,6 +21,7 @@ from .certificate.design_certificate import DesignCertificate as DesignCertifica
 from .certificate.program_certificate import Certificate as Certificate
 from .designing.comparison import compare_designs as compare_designs
 from .designing.design import design as design
+from .designing.least_influence import least_influence as least_influence
 from .designing.methods.method import DesignLimits as DesignLimits
 from .designing.plan import plan_design as plan_design
 from .designing.record import Design as Design

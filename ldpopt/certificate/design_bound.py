@@ -235,7 +235,7 @@ def _rays_hold(form: Rationals, line: Rationals, weights: Rationals, rays: Rays)
     # <= w (1 + RELATIVE) + ROUNDED / 2**bits; the most that this changes (y.v)(r.v) - v N v is
     # subtracted.
     bits = PRECISION + 3 * ceil(rays.depth / log(2))
-    table = _Exponentials(rays, bits)
+    table = Exponentials(rays, bits)
     left = line.denominator * weights.denominator
     # Everything over one denominator, times 2**(2 bits).
     matrix = form.whole * left
@@ -277,7 +277,7 @@ def _whole_rays_hold(
     return True
 
 
-class _Exponentials:
+class Exponentials:
     """Lower bounds of ``exp(-epsilon unit k)``, digit by digit."""
 
     def __init__(self, rays: Rays, bits: int) -> None:

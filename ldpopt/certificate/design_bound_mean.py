@@ -11,6 +11,7 @@ variance below ``2 k.w_c - 1.y - sum_x r_x w_c,x^2``. Only the sets ``{x : a_x(t
 are sorted exactly.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cmp_to_key
@@ -123,7 +124,18 @@ class _Root(NamedTuple):
 
 
 def _holds(k: Integers, y: Integers, r: Integers, base: Fraction) -> bool:
-    """Whether ``(k.v)^2 <= (y.v)(r.v)`` for the columns of all sets, in integers.
+    """Whether ``(k.v)^2 <= (y.v)(r.v)`` for the columns of all sets, in integers."""
+    return all(
+        price >= 0 and slope**2 <= price * mass
+        for slope, price, mass in sums_of_sets(k, y, r, base)
+    )
+
+
+def sums_of_sets(
+    k: Integers, y: Integers, r: Integers, base: Fraction
+) -> Iterator[tuple[int, int, int]]:
+    """``k.v``, ``y.v`` and ``r.v`` for the column of every set ``{x : a_x(t) < 0}``, in integers,
+    times the denominator of the base; at most ``2n + 1`` of them.
 
     ``inside`` are the answers of the set for ``t`` below all roots. The three sums are those of
     ``k``, ``y`` and ``r`` over the column of the current set; at each root one answer enters or
@@ -145,16 +157,13 @@ def _holds(k: Integers, y: Integers, r: Integers, base: Fraction) -> bool:
     roots.sort(key=cmp_to_key(_compare))
     low, high = base.numerator, base.denominator
     sums = [low * int(part.sum()) + (high - low) * int(part[inside].sum()) for part in (k, y, r)]
-    for root in (None, *roots):
-        if root is not None:
-            step = (high - low) * (1 if root.joins else -1)
-            sums = [
-                have + step * int(part[root.answer])
-                for have, part in zip(sums, (k, y, r), strict=True)
-            ]
-        if sums[1] < 0 or sums[0] ** 2 > sums[1] * sums[2]:
-            return False
-    return True
+    yield sums[0], sums[1], sums[2]
+    for root in roots:
+        step = (high - low) * (1 if root.joins else -1)
+        sums = [
+            have + step * int(part[root.answer]) for have, part in zip(sums, (k, y, r), strict=True)
+        ]
+        yield sums[0], sums[1], sums[2]
 
 
 def _root(p: int, sign: int, d: int, q: int, answer: int, joins: bool) -> _Root:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.auditing.divergence import Audit
+from ldpopt.certificate.capped_certificate import CappedCertificate
 from ldpopt.certificate.design_bound import Bound, FormBound, NoBound, read_bound
 from ldpopt.certificate.design_bound_mean import MeanBound
 from ldpopt.certificate.design_bound_moments import MomentBound
@@ -26,6 +27,7 @@ from ldpopt.certificate.design_statement import (
 )
 from ldpopt.certificate.documents import open_document, read_masses
 from ldpopt.certificate.frequency_certificate import FrequencyCertificate
+from ldpopt.certificate.liars_certificate import LiarsCertificate
 from ldpopt.certificate.questions_certificate import QuestionsCertificate
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import Budget
@@ -234,7 +236,12 @@ def load_certificate(path: FilePath) -> DesignClaim:
 
 def certificate_from_dict(data: Any, name: str) -> DesignClaim:
     """Read what `to_dict` of a certificate returned; ``name`` is the file in error messages."""
-    known: dict[str, type[Any]] = {"size": FrequencyCertificate, "kinds": QuestionsCertificate}
+    known: dict[str, type[Any]] = {
+        "size": FrequencyCertificate,
+        "kinds": QuestionsCertificate,
+        "people": LiarsCertificate,
+        "caps": CappedCertificate,
+    }
     claim = next(
         (kind for key, kind in known.items() if isinstance(data, dict) and key in data),
         DesignCertificate,

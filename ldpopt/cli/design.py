@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ldpopt.cli import options
-from ldpopt.cli.options import new_file, new_picture, option
+from ldpopt.cli.options import new_file, new_picture, option, share_option
 from ldpopt.cli.printing import (
     audit_data,
     picked,
@@ -37,6 +37,17 @@ def design(
     outputs: Annotated[
         int | None, option("--outputs M", "Largest number of different reports.", min=2)
     ] = None,
+    influence: Annotated[
+        float | None,
+        option("--influence I", "Largest influence of a report on each number.", min=0.0),
+    ] = None,
+    liars: Annotated[
+        float | None,
+        share_option("--liars SHARE", "Share of liars to design for, such as .01; with --people."),
+    ] = None,
+    people: Annotated[
+        int | None, option("--people N", "Number of people, with --liars.", min=1)
+    ] = None,
     by_answer: Annotated[
         bool, option("--by-answer", "Print the variance for each true answer.")
     ] = False,
@@ -62,7 +73,15 @@ def design(
     loaded = options.read_model_at(model, epsilon)
     loaded.require_design(model)
     with working(f"designing {Path(model).name}"):
-        best = run_design(loaded, gap, time_limit, outputs)
+        best = run_design(
+            loaded,
+            gap,
+            time_limit,
+            outputs=outputs,
+            influence=influence,
+            liars=liars,
+            people=people,
+        )
     data = _data(loaded, best, is_by_answer=by_answer or json is not None)
     show(_facts(loaded, model, best, data, by_answer), data, json)
     for path in (output, proof):
@@ -76,15 +95,14 @@ def design(
     require_expected(loaded, best.value, "variance")
 
 
-def run_design(
-    model: Model, gap: float | None, time_limit: float | None, outputs: int | None = None
-) -> Any:
-    """Design for a model, by default within its own time limit."""
+def run_design(model: Model, gap: float | None, time_limit: float | None, **options: Any) -> Any:
+    """Design for a model, by default within its own time limit; options that are None are left
+    out.
+    """
     from ldpopt.designing.design import design
 
-    arguments: dict[str, Any] = vars(model.require_design()) | (
-        {} if outputs is None else {"outputs": outputs}
-    )
+    given = {name: value for name, value in options.items() if value is not None}
+    arguments: dict[str, Any] = vars(model.require_design()) | given
     arguments["time_limit"] = model.time_limit if time_limit is None else time_limit
     return design(**arguments, gap=1e-6 if gap is None else gap)
 

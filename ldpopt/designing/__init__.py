@@ -17,6 +17,7 @@ import lazy_loader  # type: ignore[import-untyped]
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
+        "capped_design": ["CappedDesign"],
         "comparison": ["DesignComparison", "compare_designs"],
         "frequency_design": ["FrequencyDesign"],
         "others": ["OtherMechanism", "OwnMechanism"],

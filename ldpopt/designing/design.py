@@ -58,6 +58,9 @@ class Options(TypedDict, total=False):
 
     weights: ArrayLike | Mapping[Any, float] | None
     objective: Objective
+    influence: float | Mapping[Any, float] | None
+    liars: float | None
+    people: int | None
     gap: float
     time_limit: float | None
     limits: DesignLimits
@@ -82,6 +85,9 @@ def design(
     *,
     weights: ArrayLike | Mapping[Any, float] | None = None,
     objective: Objective = "average",
+    influence: float | Mapping[Any, float] | None = None,
+    liars: float | None = None,
+    people: int | None = None,
     gap: float = 1e-6,
     time_limit: float | None = None,
     outputs: int | None = None,
@@ -111,6 +117,15 @@ def design(
     objective : {"average", "worst_case"}
         Whether the average variance is minimised, or the largest over the answers, which has no
         weights. Default: ``"average"``.
+    influence : float, or mapping name -> float, optional
+        Largest influence of a report on each number, in its unit: no report moves the number of
+        reports times an estimate by more. A mapping caps the numbers that it names. See
+        `least_influence` for the least one. Default: no cap.
+    liars : float, optional
+        Share of the people who may send anything, with ``people``: the influence is chosen for
+        which the mean squared error is least. Default: nobody is thought of.
+    people : int, optional
+        Number of people, with ``liars``.
     gap : float
         Relative gap between value and bound at which the search stops. Default: ``1e-6``.
     time_limit : float, optional
@@ -129,17 +144,18 @@ def design(
     Returns
     -------
     Design or FormulaDesign
-        Mechanism, estimator, variances and certificate; ``steps`` are the methods that ran. With
-        ``outputs`` always a `Design`. Else it may be a `FormulaDesign`, whose reports have no list:
-        a `FrequencyDesign` for plain frequencies of more than 20 answers with equal weights: its
-        reports are too many to list, and it has its own sampler; a `QuestionsDesign` for marginals
-        of more than 512 answers to questions of two answers each.
+        Mechanism, estimator, variances and certificate; ``steps`` are the methods that ran. With a
+        cap a `CappedDesign`, which is a `Design`, and with ``outputs`` always a `Design`. Else it
+        may be a `FormulaDesign`, whose reports have no list: a `FrequencyDesign` for plain
+        frequencies of more than 20 answers with equal weights: its reports are too many to list,
+        and it has its own sampler; a `QuestionsDesign` for marginals of more than 512 answers to
+        questions of two answers each.
 
     Raises
     ------
     StatementError
-        If the workload depends on no answer, a weight or label does not fit, epsilon is 0, or
-        ``outputs`` are fewer than answers.
+        If the workload depends on no answer, a weight or label does not fit, epsilon is 0,
+        ``outputs`` are fewer than answers, or a cap is below the least influence.
     NotRepresentableError
         If the private columns do not form a cone, or the cone has too many extreme rays.
     PrivacyViolationError
@@ -168,6 +184,9 @@ def design(
         weights,  # type: ignore[arg-type]
         objective,
         outputs,
+        influence,
+        liars,
+        people,
     )
     real_number(gap, "gap", 0.0, LARGEST_GAP)
     require_kind(limits, DesignLimits, "limits=")
@@ -224,6 +243,9 @@ def run_design(steps: tuple[Step[DesignMethod], ...], task: DesignTask) -> AnyDe
         notes += _done(step, raw, certificate, task)
         if best.relative_gap <= task.gap or task.deadline.is_over:
             break
+    if best is None and task.form.problem.is_capped:
+        assert failure is not None
+        raise failure
     if best is None:
         try:
             best = prove_design(task.form, response(task))

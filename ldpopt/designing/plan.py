@@ -3,6 +3,8 @@ chosen.
 """
 
 from ldpopt.designing.design_form import DesignForm
+from ldpopt.designing.methods.capped.liars import AgainstLiars
+from ldpopt.designing.methods.capped.method import CappedInfluence
 from ldpopt.designing.methods.closed import BlockDesign, ListedColumns, SubsetSelectionDesign
 from ldpopt.designing.methods.method import DESIGN_LIMITS, DesignLimits, DesignMethod
 from ldpopt.designing.methods.product.method import ProductDesign
@@ -17,6 +19,7 @@ from ldpopt.solving.log import Step, Steps
 _CLOSED = (SubsetSelectionDesign(), UnlistedProduct(), ProductDesign(), SingleMean(), BlockDesign())
 _SEARCHES = (ListedColumns(), Relaxation())
 METHODS: tuple[DesignMethod, ...] = (*_CLOSED, *_SEARCHES)
+_CAPPED: tuple[DesignMethod, ...] = (CappedInfluence(), AgainstLiars())
 _LOOSE: tuple[DesignMethod, ...] = (*_CLOSED, FirstRelaxation(), *_SEARCHES)
 GAP = 1e-6  # of a design for which none is asked
 
@@ -68,7 +71,8 @@ def plan_design(
 def plan_of(form: DesignForm, limits: DesignLimits, gap: float) -> Steps[DesignMethod]:
     """The plan for a form."""
     steps: list[Step[DesignMethod]] = []
-    for method in _LOOSE if gap >= limits.loose_gap else METHODS:
+    methods = _LOOSE if gap >= limits.loose_gap else METHODS
+    for method in _CAPPED if form.problem.is_capped else methods:
         if steps and (steps[0].method.is_optimal or form.n > limits.second_answers):
             break
         if (because := method.because(form, limits)) is not None:

@@ -433,7 +433,7 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
             self._differences,
             self.wanted - self._constant[:, None],
             self.mechanism.channel,
-            self.certificate.left_inverse,
+            self.left_inverse,
             constant=self._constant,
             answers=self.mechanism.inputs,
             is_exact=simultaneous and len(self.wanted) > 1,

@@ -2,12 +2,14 @@
 
 import os
 
+from ldpopt.designing.capped_design import CappedDesign
 from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.questions_design import QuestionsDesign
 from ldpopt.designing.record import Design, FormulaDesign, ProvedDesign
 from ldpopt.foundation.numbers import require_kind
 
-# Their classes are imported so that files of both can be read.
+# Their classes are imported so that files of all can be read.
+LISTED: tuple[type[Design], ...] = (Design, CappedDesign)
 FORMULAS: tuple[type[FormulaDesign], ...] = (FrequencyDesign, QuestionsDesign)
 AnyDesign = Design | FormulaDesign
 

@@ -37,7 +37,22 @@ CHANNEL_KEYS = ("inputs", "outputs", "channel")
 MECHANISM_KEYS = (*CHANNEL_KEYS, "privacy", *ABOUT_KEYS)
 DESIGN_KEYS = (
     *("format", "privacy", "objective", "inputs", "names", "workload", "weights", "masses"),
-    *("left_inverse", "multipliers", "achieved", "bound", "bias", "about", "digest"),
+    *(
+        "left_inverse",
+        "caps",
+        "values",
+        "share",
+        "people",
+        "steps",
+        "criterion",
+        "least",
+        "multipliers",
+        "achieved",
+        "bound",
+        "bias",
+        "about",
+        "digest",
+    ),
 )
 # by which part an epsilon in a file may be above the smallest one: more than audits in floats round
 # up

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import ldpopt_check as checker
 from builders import cli_json, cli_output, run_cli
 from ldpopt import (
     DesignCertificate,
@@ -210,3 +211,27 @@ def test_a_design_is_drawn_beside_others(folder: Path) -> None:
     cli_output("plot", "design.json", "-o", "heat.svg")
     cli_output("plot", "design.json", "--kind", "design", "-o", "peers.svg")
     assert Path("peers.svg").stat().st_size > 10_000
+
+
+def test_a_design_of_limited_influence_is_read_by_every_command(
+    folder: Path,
+) -> None:
+    """As for those without a cap: estimates, certificates and the independent checker."""
+    path = Path("workload.toml")
+    path.write_text(
+        '[alphabet]\ninputs = ["a", "b", "c", "d"]\n[workload]\nkind = "frequencies"\n'
+        '[privacy]\nkind = "pure"\nepsilon = "log(3)"\n'
+    )
+    shown = cli_output("design", path, "--influence", "2.25", "-o", "design.json")
+    assert "2.25 for each number" in shown
+    assert cli_json("design", path, "--influence", "2.25")["value"] == pytest.approx(
+        7.047959, abs=1e-5
+    )
+    Path("reports.csv").write_text("q\n0\n1\n2\n2\n")
+    found = cli_json("estimate", "design.json", "reports.csv", "-c", "q")
+    assert found["method"] == "design"
+    assert "holds" in cli_output("certify", "design.json")
+    cli_output("design", path, "--liars", "1%", "--people", "10000", "-o", "liars.json")
+    assert "holds" in cli_output("certify", "liars.json")
+    for name in ("design.json", "liars.json"):
+        assert checker.check(Path(name))

@@ -260,7 +260,7 @@ def test_entries_are_known_from_below() -> None:
         (Budget("log(3)"), Fraction(1)),
         (Budget(2**-9), Fraction(1)),
     ):
-        table = proof._Exponentials(Rays(budget, unit, np.zeros((1, 1), int)), 300)
+        table = proof.Exponentials(Rays(budget, unit, np.zeros((1, 1), int)), 300)
         for size in (0, 1, 40, 255, 256, 257, 511, 700, 65536 // 300, 1000):
             low, high = (1 / end for end in reversed(budget.enclosure(unit * size)))
             found = Fraction(int(table.of(np.array([[size]]))[0, 0]), 1 << 300)
@@ -308,7 +308,7 @@ def test_a_ray_that_may_cost_more_is_refused(
             least = int((first - proof.ROUNDED) / (1 + Fraction(1, 1 << proof.RELATIVE)))
             return np.array([[least + 1, low]], dtype=object)
 
-        monkeypatch.setattr(proof._Exponentials, "of", found)
+        monkeypatch.setattr(proof.Exponentials, "of", found)
         assert not proof._rays_hold(form, line, r, rays)
 
 

@@ -1,0 +1,193 @@
+r"""Certificate of a design for a stated share of liars: its mean squared error, and a bound on that
+of every other design, interval by interval of the influence.
+
+With ``s`` the largest influence over the span of a number, ``F`` the variance, ``k`` numbers and
+``N`` people of whom a share ``g`` are liars, the criterion is
+
+.. math:: (1 - g) \frac{F}{k N} + g^2 s^2 \, \frac 1 k \sum_j \operatorname{span}_j^2 .
+
+The least variance falls in ``s``. So between two values ``a`` and ``b`` of ``s`` the criterion is
+at least that of the bound at ``b`` with the influence ``a``. Each step of a file is such a ``b``
+with its multipliers, and the last one has no limit. Below the least influence the multipliers of
+the linear program, times a large number, prove a bound that no design can reach: that is the first
+step, and with it the small influences are excluded. What the steps prove is recomputed from the
+statement alone, whatever search found them. Theory: docs, "Influence".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ldpopt.certificate.capped_certificate import CappedCertificate
+from ldpopt.certificate.capped_statement import CappedStatement
+from ldpopt.certificate.design_bound_capped import CappedBound
+from ldpopt.certificate.design_statement import AnswerClasses, cone_of
+from ldpopt.foundation.budget import round_up
+from ldpopt.foundation.documents import Entry
+from ldpopt.foundation.numbers import Float
+
+LARGEST_PEOPLE = 10**18  # in a file
+
+
+def caps_within(limit: float, spans: Float) -> Float:
+    """Caps of so many spans, rounded up, which only lowers a bound; none of constant numbers."""
+    caps = np.full(len(spans), np.inf)
+    is_used = spans > 0
+    caps[is_used] = np.nextafter(limit * spans[is_used], np.inf)
+    return caps
+
+
+@dataclass(frozen=True, eq=False)
+class CapStep:
+    """Multipliers of a bound for all designs whose influence is at most so many spans."""
+
+    spans: float  # inf for no limit
+    bound: CappedBound
+
+    def plain(self) -> dict[str, Any]:
+        """Plain values for a file."""
+        spans = None if self.spans == np.inf else self.spans
+        return {"spans": spans, **self.bound.plain()}
+
+    @classmethod
+    def read(cls, entry: Entry, n: int) -> CapStep:
+        """Read what `plain` wrote."""
+        table = entry.table("spans", "slope", "line")
+        spans = np.inf if table["spans"].value is None else table["spans"].number()
+        slope = table["slope"].numbers(len(table["slope"].list()), n)
+        return cls(spans, CappedBound(slope, table["line"].numbers(n)))
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class LiarsCertificate(CappedCertificate):
+    """A proof of how good a design is for a share of liars; the attributes of `CappedCertificate`,
+    and these.
+
+    Attributes
+    ----------
+    share : float
+        Share of the people who may send anything.
+    people : int
+        Number of people.
+    steps : tuple of CapStep
+        Multipliers by rising influence, the last one without a limit.
+    criterion, least : Fraction
+        The mean squared error is at most ``criterion``, and that of no design is below ``least``.
+    """
+
+    share: float
+    people: int
+    steps: tuple[CapStep, ...]
+    criterion: Fraction = Fraction(0)
+    least: Fraction = Fraction(0)
+
+    STATEMENT = (
+        *CappedCertificate.STATEMENT,
+        *("share", "people", "steps", "criterion", "least"),
+    )
+
+    @classmethod
+    def with_liars(
+        cls, design: CappedCertificate, share: float, people: int, steps: tuple[CapStep, ...]
+    ) -> LiarsCertificate:
+        """The certificate of a design that is proved, with the bound that some steps prove."""
+        claim = cls(**vars_of(design), share=share, people=people, steps=steps)
+        criterion = claim._criterion()
+        proved = claim._least()
+        return replace(claim, criterion=criterion, least=min(proved or Fraction(0), criterion))
+
+    @property
+    def excess(self) -> float:
+        """By which part the mean squared error may be above the least one, rounded up."""
+        return round_up(1 - self.least / self.criterion) if self.criterion else 0.0
+
+    def _spans(self) -> list[Fraction]:
+        """Largest less least entry of each row of the workload."""
+        rows = self.workload.matrix
+        ends = zip(rows.max(axis=1).tolist(), rows.min(axis=1).tolist(), strict=True)
+        return [Fraction(high) - Fraction(low) for high, low in ends]
+
+    def _error(self, variance: Fraction, spans: Fraction) -> Fraction:
+        """The criterion of a variance and an influence in spans."""
+        g = Fraction(self.share)
+        each = self._spans()
+        squares = sum((span**2 for span in each), Fraction(0)) / len(each)
+        return (1 - g) * variance / (len(each) * self.people) + g**2 * spans**2 * squares
+
+    def _criterion(self) -> Fraction:
+        """The criterion of the design, with its largest influence in spans."""
+        pairs = zip(self.influence, self._spans(), strict=True)
+        largest = max(size / span for size, span in pairs if span)
+        return self._error(self.achieved, largest)
+
+    def _least(self) -> Fraction | None:
+        """The bound on the criterion that the steps prove; None if they prove none."""
+        ends = [step.spans for step in self.steps]
+        if not ends or ends[-1] != np.inf or ends != sorted(set(ends)):
+            return None
+        matrix = self.workload.matrix
+        spans = np.ptp(matrix, axis=1)
+        merged = AnswerClasses.under(self.privacy, matrix, self.workload.inputs)
+        cone = cone_of(self.privacy, self.workload.inputs)
+        least: list[Fraction] = []
+        start = Fraction(0)
+        for step in self.steps:
+            caps = caps_within(step.spans, spans)
+            statement: Any = CappedStatement.of(matrix, self.weights, caps, merged)
+            if not step.bound.holds(statement, cone):
+                return None
+            bound = max(step.bound.value(statement), Fraction(0))
+            least.append(self._error(bound, start))
+            start = Fraction(step.spans) if step.spans != np.inf else start
+        return min(least)
+
+    def _wrong_numbers(self) -> list[str]:
+        failures = super()._wrong_numbers()
+        if self._criterion() > self.criterion:
+            failures.append(
+                "the mean squared error with liars is larger than claimed: "
+                f"{round_up(self._criterion()):.17g}"
+            )
+        proved = self._least()
+        if proved is None:
+            failures.append("the steps prove no bound on the error with liars")
+        elif proved < self.least:
+            failures.append(
+                "the steps prove less than the bound claimed on the error with liars: "
+                f"{round_up(proved):.17g}"
+            )
+        return failures
+
+    def plain(self) -> dict[str, Any]:
+        """That of the design, with the share of liars, the steps and both numbers."""
+        return super().plain() | {
+            "share": self.share,
+            "people": self.people,
+            "steps": [step.plain() for step in self.steps],
+            "criterion": str(self.criterion),
+            "least": str(self.least),
+        }
+
+    @classmethod
+    def _read(cls, table: dict[str, Entry]) -> dict[str, Any]:
+        parts = super()._read(table)
+        share = table["share"].number()
+        if not 0 <= share < 1:
+            raise table["share"].error(f"a share of liars of {share:g} is not from 0 to 1")
+        people = table["people"].whole(LARGEST_PEOPLE)
+        if not people:
+            raise table["people"].error("nobody is asked: the number of people is 0")
+        matrix = parts["workload"].matrix
+        classes = AnswerClasses.under(parts["privacy"], matrix, parts["workload"].inputs)
+        steps = tuple(CapStep.read(entry, len(classes.first)) for entry in table["steps"].list())
+        numbers = {key: table[key].rational() for key in ("criterion", "least")}
+        return parts | numbers | {"share": share, "people": people, "steps": steps}
+
+
+def vars_of(design: CappedCertificate) -> dict[str, Any]:
+    """The fields of a certificate, without what was computed from them."""
+    return {each.name: getattr(design, each.name) for each in fields(design)}
