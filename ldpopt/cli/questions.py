@@ -79,10 +79,12 @@ def read_survey_file(path: str) -> Survey:
 
 def survey_tables(survey: Survey) -> tuple[list[Part], dict[str, Any]]:
     """Answers, treatment of missing ones and audited budget of each question, the mechanisms of
-    those that have several or a technique, and which have one report, as tables and as JSON data.
+    those that have several or a technique, which have one report, and of which stage the survey is,
+    as tables and as JSON data.
     """
     from ldpopt.surveys.overview import (
         entries_of,
+        lines_of_stage,
         lines_of_trees,
         mechanisms_of,
         table_of,
@@ -94,13 +96,14 @@ def survey_tables(survey: Survey) -> tuple[list[Part], dict[str, Any]]:
     mechanisms = mechanisms_of(survey)
     trees = trees_of(survey)
     parts: list[Part] = [table_of(entries), *table_of_mechanisms(mechanisms)]
-    return [*parts, *lines_of_trees(trees)], {
+    return [*parts, *lines_of_trees(trees), *lines_of_stage(survey)], {
         "title": survey.title,
         "epsilon": survey.epsilon,
         "scheme": survey.scheme,
         "questions": entries,
         "mechanisms": mechanisms,
         "reports_of_several": trees,
+        "stage": None if survey.stage is None else survey.stage.to_dict(),
     }
 
 

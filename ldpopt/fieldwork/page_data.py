@@ -9,6 +9,7 @@ from ldpopt.fieldwork.sentences import (
     ESTIMATES,
     RANDOM,
     SCHEME,
+    STAGE,
     UNANSWERED,
     WAVES,
     PromiseFacts,
@@ -81,6 +82,7 @@ def promise(facts: PromiseFacts, words: Words, stated: dict[str, QuestionWords])
         (SCHEME, {"count": facts.count}),
         (BOUND, chances),
         (WAVES, {"wave": survey.words.wave, "waves": facts.waves} | in_all),
+        (STAGE, {}),
     ]
     # a joint report shows only that one of them was left out
     shown = survey.unprotected if survey.joint is None else survey.unprotected[:1]

@@ -102,6 +102,11 @@ WAVES = Topic(
     (Sentence("waves", lambda facts: facts.is_finite and facts.waves > 1, "waves"),),
 )
 
+STAGE = Topic(
+    "promise: stage",
+    (Sentence("second", lambda facts: facts.survey.stage is not None, "second_stage"),),
+)
+
 ESTIMATES = Topic(
     "promise: estimates",
     (
@@ -127,5 +132,5 @@ UNANSWERED = Topic(
     ),
 )
 
-TOPICS = (RANDOM, SCHEME, BOUND, WAVES, ESTIMATES, UNANSWERED)
+TOPICS = (RANDOM, SCHEME, BOUND, WAVES, STAGE, ESTIMATES, UNANSWERED)
 """All topics of the promise; ``may_decline`` and the like are true of all surveys with a page."""

@@ -40,6 +40,7 @@ from ldpopt.surveys.comparisons import (
 from ldpopt.surveys.count import counts_of_table
 from ldpopt.surveys.models import behaviors_of
 from ldpopt.surveys.questionnaire import Questionnaire
+from ldpopt.surveys.second_stage import SecondStage
 from ldpopt.surveys.shared import SharedQuestion
 
 FEW = 100  # number of reports below which a table says that a group is small
@@ -70,6 +71,8 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
     asked_twice : tuple of AskedTwice
         Of each question with a report of its own that not everybody is asked: the share of those
         who are, by its reports less by those that it depends on, a test of the page's logic.
+    stage : SecondStage or None
+        What the second stage of a survey estimates; None for any other survey.
 
     Examples
     --------
@@ -86,6 +89,7 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
     edges: Mapping[str, Sequence[float]] = field(default_factory=dict)
     behaviors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     asked_twice: tuple[AskedTwice, ...] = ()
+    stage: SecondStage | None = None
 
     def __getitem__(self, name: str) -> Estimate:
         if not isinstance(name, str) or name not in self.questions:
@@ -157,6 +161,7 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         """
         notes = liars_in_words(self.liars, has_groups=self.by is not None)
         notes += _notes_on_behaviors(self)
+        notes += [] if self.stage is None else [self.stage.in_words]
         answered = list(self.answered)
         if answered:
             notes += _notes_on_answered(self, answered)
@@ -403,7 +408,8 @@ def estimate_survey(
     sources = {name: numbers_of(survey, name) for name in survey.questions}
     sums: Any = {column: sum(by_group.values()) for column, by_group in counts.items()}
     twice = tuple(asked_twice(survey, of_all, sources, sums))
-    return SurveyEstimate(of_all, by, ordered, survey.title, edges, behaviors, twice)
+    more = (edges, behaviors, twice, survey.stage)
+    return SurveyEstimate(of_all, by, ordered, survey.title, *more)
 
 
 def _times_drawn(
@@ -447,6 +453,9 @@ def estimate_question(
 
     Liars have ``times`` their share of all people among the reports; default: as is expected.
     """
+    if survey.stage is not None:
+        survey.require(name)
+        return survey.stage.estimate(survey.questions[name], counts, reading)
     times = survey.times_drawn if times is None else times
     reading, of_all_people = among_drawn(reading, times), reading
     source = numbers_of(survey, name)

@@ -32,6 +32,7 @@ from ldpopt.surveys.model_files import (
 from ldpopt.surveys.models import ModelQuestion
 from ldpopt.surveys.numbers import NumberQuestion, Numbers
 from ldpopt.surveys.questionnaire import Kind, Questionnaire
+from ldpopt.surveys.second_stage import SecondStage
 from ldpopt.surveys.technique import Technique
 from ldpopt.surveys.ticks import TicksQuestion, tick_labels, tick_workload
 from ldpopt.surveys.tree_files import (
@@ -82,6 +83,8 @@ def write_survey_file(survey: Questionnaire, path: FilePath) -> None:
     words = survey.words.to_dict()
     if words:
         data["words"] = words
+    if survey.stage is not None:
+        data["stage"] = survey.stage.to_dict()
     if survey.joint is not None:
         data["joint"] = survey.joint.certificate.to_dict()
     data |= together_to_dict(survey)
@@ -109,7 +112,7 @@ def read_survey_file(path: FilePath, kind: type[Kind]) -> Kind:
             raise ValueError(f"the format is {short_repr(data.get('format'))}, not {FORMAT!r}")
         _require_digest(data, name)
         is_joint = data.get("scheme") == "joint"
-        optional = [key for key in ("words", "sample", "fields", *TOGETHER) if key in data]
+        optional = [key for key in ("words", "sample", "fields", "stage", *TOGETHER) if key in data]
         table = Entry(data, name).table(*KEYS, *optional, *(["joint"] if is_joint else []))
         table["made_by"].text()
         order = [entry.text() for entry in table["order"].list()]
@@ -137,6 +140,7 @@ def read_survey_file(path: FilePath, kind: type[Kind]) -> Kind:
             words=data.get("words"),
             pairs=pairs,
             fields=data.get("fields"),
+            stage=SecondStage.read(table["stage"]) if "stage" in data else None,
         )
         if data["epsilon"] != finite_or_none(survey.epsilon):
             raise table["epsilon"].error(f"the reports have epsilon {survey.epsilon:.9g}")

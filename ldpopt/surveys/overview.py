@@ -109,10 +109,16 @@ def lines_of_trees(entries: Sequence[dict[str, Any]]) -> list[str]:
     ]
 
 
+def lines_of_stage(survey: Questionnaire) -> list[str]:
+    """What the second stage of a survey is, and who may not be in it; none of any other survey."""
+    stage = survey.stage
+    return [] if stage is None else [stage.in_words, stage.promise(survey.epsilon)]
+
+
 def facts_of(survey: Questionnaire) -> Facts:
     """The questions, what a person spends, and the scheme."""
     spent = f"each person spends epsilon {survey.epsilon:.6g}; {survey.scheme}"
     parts: list[Part] = [table_of(entries_of(survey))]
     parts += table_of_mechanisms(mechanisms_of(survey))
-    parts += [*lines_of_trees(trees_of(survey)), spent]
+    parts += [*lines_of_trees(trees_of(survey)), spent, *lines_of_stage(survey)]
     return Facts(survey.title or "Survey", parts)

@@ -29,6 +29,7 @@ from ldpopt.surveys.form_words import FormWords
 from ldpopt.surveys.joint import JOINT, JointQuestion, joint_source, no_joint_report
 from ldpopt.surveys.models import channels_of, question_of, require_no_model
 from ldpopt.surveys.schemes import SCHEMES
+from ldpopt.surveys.second_stage import SecondStage, read_stage
 from ldpopt.surveys.shared import JointNumbers, SharedQuestion
 from ldpopt.surveys.trees import TreeQuestion, require_conditions
 from ldpopt.tables.coding import Missing
@@ -65,6 +66,8 @@ class Questionnaire:
         What comes with a person's link; default: no fields.
     pairs : sequence of pairs of str, optional
         Questions with one report of which a table is wanted; default: ``()``.
+    stage : SecondStage, optional
+        What is estimated, if this is the second stage of a survey; default: it is not.
 
     Raises
     ------
@@ -84,6 +87,7 @@ class Questionnaire:
         words: Mapping[str, Any] | None = None,
         pairs: Sequence[tuple[str, str]] = (),
         fields: Mapping[str, Sequence[str]] | None = None,
+        stage: SecondStage | None = None,
     ) -> None:
         if not isinstance(questions, (Mapping, JointQuestion)) or not questions:
             raise StatementError(
@@ -113,6 +117,7 @@ class Questionnaire:
             raise error.restated(StatementError, where=dotted(("words", *error.key))) from None
         self.title = self.words.first.title
         self._require_budget_kept()
+        self.stage = read_stage(stage, self.questions)
 
     def _read_columns(self, stated: Any, pairs: Any) -> None:
         """Read the questions and what draws their columns of reports."""
