@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from ldpopt.cli import options
 from ldpopt.cli.options import new_file, option
-from ldpopt.cli.printing import show, working
+from ldpopt.cli.printing import say, show, working
 from ldpopt.cli.questions import is_survey, read_survey_file
 from ldpopt.foundation.display import Facts, Table
 
@@ -67,7 +67,10 @@ def _curve(file: str, waves: int, people: int | None, progress: Callable[[str], 
     from ldpopt.surveys.files import read_source
 
     if is_survey(file):
-        return account_of(read_survey_file(file), waves, people, progress=progress)
+        survey = read_survey_file(file)
+        if survey.stage is not None:
+            say(f"note: {survey.stage.promise(survey.epsilon)}")
+        return account_of(survey, waves, people, progress=progress)
     source: Any = read_source(file)
     source_or_shuffled = source if people is None else shuffled(source, people)
     return (

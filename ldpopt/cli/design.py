@@ -101,8 +101,8 @@ def run_design(model: Model, gap: float | None, time_limit: float | None, **opti
     """
     from ldpopt.designing.design import design
 
-    given = {name: value for name, value in options.items() if value is not None}
-    arguments: dict[str, Any] = vars(model.require_design()) | given
+    stated = {name: value for name, value in options.items() if value is not None}
+    arguments: dict[str, Any] = vars(model.require_design()) | stated
     arguments["time_limit"] = model.time_limit if time_limit is None else time_limit
     return design(**arguments, gap=1e-6 if gap is None else gap)
 

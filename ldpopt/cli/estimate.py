@@ -215,8 +215,8 @@ def _request(
     if source is None:
         refuse_options({"--method": method != "inversion"}, file)
     else:
-        given = {f"--{key}": options[key] for key in OF_SURVEYS}
-        refuse_options(given, file, "a survey")
+        options_of_surveys = {f"--{key}": options[key] for key in OF_SURVEYS}
+        refuse_options(options_of_surveys, file, "a survey")
     for key in OF_SURVEYS:
         if pair is not None and options[key]:
             raise typer.BadParameter(f"--{key} does not go with --pair: leave one of them out")

@@ -79,12 +79,14 @@ def read_survey_file(path: str) -> Survey:
 
 def survey_tables(survey: Survey) -> tuple[list[Part], dict[str, Any]]:
     """Answers, treatment of missing ones and audited budget of each question, the mechanisms of
-    those that have several or a technique, and which have one report, as tables and as JSON data.
+    those that have several or a technique, which have one report, and of which stage the survey is,
+    as tables and as JSON data.
     """
     from ldpopt.surveys.overview import (
         choices_in_words,
         entries_of,
         lines_of_repeated,
+        lines_of_stage,
         lines_of_trees,
         mechanisms_of,
         repeated_of,
@@ -99,6 +101,7 @@ def survey_tables(survey: Survey) -> tuple[list[Part], dict[str, Any]]:
     repeated = repeated_of(survey)
     parts: list[Part] = [table_of(entries), *table_of_mechanisms(mechanisms)]
     in_words = [*lines_of_trees(trees), *lines_of_repeated(repeated), *choices_in_words(survey)]
+    in_words += lines_of_stage(survey)
     return [*parts, *in_words], {
         "title": survey.title,
         "epsilon": survey.epsilon,
@@ -107,6 +110,7 @@ def survey_tables(survey: Survey) -> tuple[list[Part], dict[str, Any]]:
         "mechanisms": mechanisms,
         "reports_of_several": trees,
         "repeated": repeated,
+        "stage": None if survey.stage is None else survey.stage.to_dict(),
     } | ({"choices": list(survey.choices)} if survey.choices else {})
 
 

@@ -8,6 +8,7 @@ import typer
 
 from ldpopt.cli import options
 from ldpopt.cli.account import account
+from ldpopt.cli.adapt import adapt
 from ldpopt.cli.audit import audit
 from ldpopt.cli.backup import backup
 from ldpopt.cli.certify import certify
@@ -233,6 +234,7 @@ COMMANDS = (
     account,
     certify,
     plan,
+    adapt,
     codebook,
     simulate,
     report,

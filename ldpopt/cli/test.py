@@ -32,34 +32,45 @@ def test(
     ] = None,
     epsilon: options.Epsilon = None,
     level: Annotated[
-        float,
+        float | None,
         options.share_option(
-            "--level P", "Chance, at most, to reject the first distribution if it holds."
+            "--level P",
+            "Chance, at most, to reject the first distribution if it holds (default: the model's, "
+            "else .05).",
         ),
-    ] = 0.05,
+    ] = None,
     power: Annotated[
-        float,
-        options.share_option("--power P", "Chance, at least, to reject it if the second holds."),
-    ] = 0.9,
+        float | None,
+        options.share_option(
+            "--power P",
+            "Chance, at least, to reject it if the second holds (default: the model's, else .9).",
+        ),
+    ] = None,
     kind: Annotated[
-        Literal["kl", "total_variation", "chi_square", "squared_hellinger"],
-        typer.Option(help="Divergence of the reports that is as large as possible."),
-    ] = "kl",
+        Literal["kl", "total_variation", "chi_square", "squared_hellinger"] | None,
+        typer.Option(
+            help="Divergence of the reports that is as large as possible (default: the model's, "
+            "else kl)."
+        ),
+    ] = None,
     output: Annotated[str | None, new_file("-o --output FILE", "Mechanism as JSON.")] = None,
     json: options.Json = None,
 ) -> None:
     """Test which of two distributions the answers have.
 
-    The model has a table [test] with first and second, and a budget. No private mechanism tells the
-    two apart better than the one that is chosen; `privatize` draws with the file of -o. Prints how
-    many people the exact test needs, and with reports its p-value. Exit code 1 if the divergence is
-    not that of the [expect] of a model without a utility.
+    The model has a table [test] with first and second, perhaps with level, power and kind, and a
+    budget. No private mechanism tells the two apart better than the one that is chosen; `privatize`
+    draws with the file of -o. Prints how many people the exact test needs, and with reports its
+    p-value. Exit code 1 if the divergence is not that of the [expect] of a model without a utility.
     """
     from ldpopt.hypotheses import best
     from ldpopt.mechanism.files import write_mechanism
 
     loaded = options.read_model_at(model, epsilon)
     stated = loaded.require_hypotheses(model)
+    level = stated.level if level is None else level
+    power = stated.power if power is None else power
+    chosen_kind = kind or stated.kind
     if (reports is None) != (column is None):
         missing = "--column NAME" if column is None else "a table of reports"
         raise typer.BadParameter(f"reports need a table and a column: name {missing}")
@@ -68,7 +79,7 @@ def test(
             dict(zip(stated.inputs, shares.tolist(), strict=True))
             for shares in (stated.first, stated.second)
         )
-        chosen = best(first, second, stated.privacy, kind=kind)
+        chosen = best(first, second, stated.privacy, kind=chosen_kind)
         people = chosen.people(level, power)
         audit = chosen.mechanism.audit(stated.privacy)
     data = _data(chosen, people, level, power, audit)
@@ -81,7 +92,7 @@ def test(
     if output is not None:
         write_mechanism(chosen.mechanism, output, loaded.title, audit, stated.privacy)
     show(Facts(loaded.title or model, parts), data, json)
-    if kind == "kl" and loaded.problem is None:
+    if chosen_kind == stated.kind and loaded.problem is None:
         require_expected(loaded, data["divergence"], "value")
 
 

@@ -11,6 +11,7 @@ from ldpopt.fieldwork.sentences import (
     INFLUENCE,
     RANDOM,
     SCHEME,
+    STAGE,
     TWICE,
     UNANSWERED,
     WARNING,
@@ -106,6 +107,7 @@ def promise(facts: PromiseFacts, words: Words, stated: dict[str, QuestionWords])
         (WARNING, {}),
         (BOUND, chances),
         (WAVES, {"wave": survey.words.wave, "waves": facts.waves} | in_all),
+        (STAGE, {}),
     ]
     # a joint report shows only that one of them was left out
     shown = survey.unprotected if survey.joint is None else survey.unprotected[:1]

@@ -120,6 +120,11 @@ WAVES = Topic(
     (Sentence("waves", lambda facts: facts.is_finite and facts.waves > 1, "waves"),),
 )
 
+STAGE = Topic(
+    "promise: stage",
+    (Sentence("second", lambda facts: facts.survey.stage is not None, "second_stage"),),
+)
+
 ESTIMATES = Topic(
     "promise: estimates",
     (
@@ -163,6 +168,6 @@ TWICE = Topic(
 
 TOPICS = (
     *(RANDOM, SCHEME, TWICE, CHOICE, WARNING, BOUND),
-    *(WAVES, ESTIMATES, INFLUENCE, UNANSWERED),
+    *(WAVES, STAGE, ESTIMATES, INFLUENCE, UNANSWERED),
 )
 """All topics of the promise; ``may_decline`` and the like are true of all surveys with a page."""

@@ -35,17 +35,17 @@ class ParameterLikelihood:
     """The log likelihood of the parameter of a family, from counts of reports by mechanism."""
 
     family: AnswerFamily
-    parts: tuple[tuple[Mechanism, Counts], ...]
+    parts: tuple[tuple[Mechanism, Float], ...]  # how often there is each report
 
     def at(self, theta: float) -> float:
         """Log likelihood at a value."""
         shares = self.family.probabilities(theta)
         total = 0.0
         for mechanism, counts in self.parts:
-            seen = counts.values > 0
+            seen = counts > 0
             masses = shares @ mechanism.channel[:, seen]
             with np.errstate(divide="ignore"):
-                total += float(counts.values[seen] @ np.log(masses))
+                total += float(counts[seen] @ np.log(masses))
         return total
 
     @cached_property
@@ -223,8 +223,9 @@ def estimate(
             )
         people |= counts.people
     fit = checked_fit(source_of(mechanism, "stages.estimate"), last[1], check_fit)
-    second = ParameterLikelihood(family, (last,))
-    value = ParameterLikelihood(family, (last, *earlier)).largest[0]
+    parts = tuple((law, counts.values.astype(np.float64)) for law, counts in (last, *earlier))
+    second = ParameterLikelihood(family, parts[:1])
+    value = ParameterLikelihood(family, parts).largest[0]
     return Estimate.of_band(
         DevianceBand(value, second),
         last[1],
@@ -233,6 +234,26 @@ def estimate(
         labels=("parameter",),
         fit=fit,
     )
+
+
+def expected(family: AnswerFamily, mechanism: Mechanism, shares: Float) -> float:
+    """What the estimate is of if the answers have some shares, of the family or not: the most
+    likely value of as many reports as one likes.
+    """
+    return ParameterLikelihood(family, ((mechanism, shares @ mechanism.channel),)).largest[0]
+
+
+def nearest_value(family: AnswerFamily, numbers: Float, wanted: Float) -> float:
+    """The value whose numbers ``wanted @ p`` are nearest to estimated ones, of least squares."""
+    from scipy.optimize import minimize_scalar
+
+    def distance(theta: float) -> float:
+        return float(((numbers - wanted @ family.probabilities(theta)) ** 2).sum())
+
+    values = np.linspace(*family.domain, GRID + 1)
+    place = int(np.argmin([distance(value) for value in values]))
+    ends = (values[max(place - 1, 0)], values[min(place + 1, GRID)])
+    return float(minimize_scalar(distance, bounds=ends, method="bounded").x)
 
 
 def _counted(family: AnswerFamily, mechanism: Any, reports: Any) -> tuple[Mechanism, Counts]:

@@ -110,3 +110,12 @@ def adapted(
             )
         value = float(pilot.values[0])
     return optimum(family, value, epsilon).mechanism
+
+
+def information(family: AnswerFamily, theta: float, mechanism: Mechanism) -> float:
+    """The Fisher information of one report of a mechanism at a value of the parameter."""
+    value = family.read(theta)
+    shares = family.probabilities(value)
+    masses = shares @ mechanism.channel
+    slopes = (shares * family.scores(value)) @ mechanism.channel
+    return float((slopes[masses > 0] ** 2 / masses[masses > 0]).sum())

@@ -18,6 +18,7 @@ import numpy as np
 from ldpopt.designing.design import design
 from ldpopt.designing.record import Design
 from ldpopt.errors import StatementError
+from ldpopt.estimation.answered import among_answered
 from ldpopt.estimation.band import Band, MultiplesBand
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.intervals import normal_quantile
@@ -33,7 +34,9 @@ PILOT_ERRORS = 2.0  # standard errors of the pilot's band
 GAP = 1e-3  # of the second stage's design
 
 
-def quantile(pilot: Estimate, share: float, epsilon: Notion | float | str) -> Design:
+def quantile(
+    pilot: Estimate, share: float, epsilon: Notion | float | str, *, missing: Hashable = None
+) -> Design:
     r"""Design the second stage for a quantile near the value that a pilot found.
 
     .. math:: F_j = \sum_{x \le j} p_x \quad \text{at the thresholds } j \text{ where } |\hat F_j -
@@ -48,17 +51,22 @@ def quantile(pilot: Estimate, share: float, epsilon: Notion | float | str) -> De
         The quantile ``u``, ``0 < u < 1``: 0.5 for the median.
     epsilon : Notion, float or str
         Budget of pure privacy in nats, or a notion that `ldpopt.design` takes.
+    missing : hashable, optional
+        One more answer, that of people who give none: the quantile is then among the others.
+        Default: none.
 
     Returns
     -------
     Design
         Of the shares up to each of at most 25 thresholds, within 1e-3 of the least variance; of a
-        wider bracket only some thresholds. Answers between two of them are treated alike.
+        wider bracket only some thresholds. Answers between two of them are treated alike. With
+        ``missing`` the last number is the share of people without an answer.
 
     Raises
     ------
     StatementError
-        If the pilot has no distribution of at least three answers, or the share does not fit.
+        If the pilot has no distribution of at least three answers, one of them is ``missing``, or
+        the share does not fit.
 
     Notes
     -----
@@ -94,6 +102,17 @@ def quantile(pilot: Estimate, share: float, epsilon: Notion | float | str) -> De
     places = np.unique(np.append(np.arange(first, last, step), last))
     rows = (np.arange(len(answers)) <= places[:, None]).astype(float)
     names: list[Hashable] = [answers[place] for place in places.tolist()]
+    if missing is not None:
+        if missing in answers:
+            raise StatementError(
+                "the answer that stands for a missing one has a place in the order",
+                code="missing",
+                do="estimate the pilot among those who answered, or leave missing out",
+            )
+        rows = np.pad(rows, ((0, 1), (0, 1)))
+        rows[-1, -1] = 1.0
+        names = [*names, missing]
+        answers = (*answers, missing)
     notion = epsilon if isinstance(epsilon, Notion) else PureLDP(epsilon)
     return design(Workload(rows, answers, names), notion, gap=GAP)  # type: ignore[return-value]
 
@@ -118,8 +137,9 @@ def estimate_quantile(
     share : float
         The quantile, as in `quantile`.
     edges : array_like, shape (n + 1,), optional
-        Ends of the classes of a number, ascending, one more than answers; the first may be ``-inf``
-        and the last ``inf``. Default: 0, 1, ..., n: the number of answers below.
+        Ends of the classes of a number, ascending, one more than answers (without the one for a
+        missing answer); the first may be ``-inf`` and the last ``inf``. Default: 0, 1, ..., n: the
+        number of answers below.
     confidence : float
         Coverage of the interval; default: ``0.95``.
     check_fit : bool
@@ -129,7 +149,7 @@ def estimate_quantile(
     -------
     Estimate
         One number, linear between thresholds, and within the bracket. An end of the interval that
-        no threshold refutes is the end of the scale.
+        no threshold refutes is the end of the scale. It is among the people who answered.
 
     Raises
     ------
@@ -146,13 +166,17 @@ def estimate_quantile(
     """
     require_kind(stage, Design, "estimate_quantile()", "pass what stages.quantile returned")
     goal = inner_share(share, "share", do="pass 0.5 for the median")
-    answers = stage.workload.inputs
-    places = _thresholds(np.asarray(stage.workload.matrix))
-    ends = np.array(read_edges(range(len(answers) + 1) if edges is None else edges, len(answers)))
-    shares = stage.estimate(reports, confidence, check_fit=check_fit)
+    places, count = _thresholds(np.asarray(stage.workload.matrix))
+    ends = np.array(read_edges(range(count + 1) if edges is None else edges, count))
+    counts = stage.count(reports).require_some()
+    shares = stage.estimate(counts, confidence, check_fit=check_fit)
+    of_shares = shares.bounds
+    if count < len(stage.workload.inputs):
+        shares = among_answered(shares, stage, counts, len(places))
+        of_shares = shares.bounds.contrast(np.eye(len(places) + 1)[:-1])
     inside = ends[places + 1]
     # beyond the bracket nothing is known of the distribution: the outer classes are unbounded
-    inner = QuantileBand(shares.bounds, goal, np.array([-np.inf, *inside, np.inf]))
+    inner = QuantileBand(of_shares, goal, np.array([-np.inf, *inside, np.inf]))
     band = BracketBand(inner, (float(ends[0]), float(ends[-1])))
     z = normal_quantile(confidence)
     interval = band.ends(z)
@@ -226,14 +250,26 @@ class BracketBand:
         return MultiplesBand.of(self, matrix)
 
 
-def _thresholds(matrix: Float) -> Any:
-    """The last answer of each row, which has 1 up to it and 0 after it."""
-    places = matrix.sum(axis=1).astype(np.int64) - 1
+def require_thresholds(stage: Design) -> None:
+    """Refuse a design that `quantile` cannot have returned."""
+    _thresholds(np.asarray(stage.workload.matrix))
+
+
+def _thresholds(matrix: Float) -> tuple[Any, int]:
+    """The last answer of each row that has 1 up to it and 0 after it, and the number of answers; a
+    last row with the last answer alone is that of missing answers.
+    """
+    count = matrix.shape[1]
+    if len(matrix) > 1 and np.array_equal(matrix[-1], np.arange(count) == count - 1):
+        count -= 1
+    rows = matrix if count == matrix.shape[1] else matrix[:-1]
+    places = rows.sum(axis=1).astype(np.int64) - 1
     right = np.arange(matrix.shape[1]) <= places[:, None]
-    if not np.array_equal(matrix, right) or not (np.diff(places) > 0).all():
+    is_inside = (places < count).all() and (np.diff(places) > 0).all()
+    if not np.array_equal(rows, right) or not is_inside:
         raise StatementError(
             "the design is not for the shares up to some answers, in ascending order",
             code="thresholds",
             do="pass what stages.quantile returned",
         )
-    return places
+    return places, count

@@ -44,7 +44,8 @@ def simulate_survey(
     shares : mapping question -> shares of the answers, or of each tick, optional
         With behaviors also those of people who do not follow the rule; of a question that not
         everybody is asked, shares among those who are. Default: the guess (prior)
-        of a design, else equal shares, and nobody who does not follow the rule.
+        of a design, else equal shares, and nobody who does not follow the rule; for the parameter
+        of a second stage, those at the value that the first one found.
     repeats : int
         Number of surveys; default: ``200``.
     confidence : float
@@ -166,6 +167,11 @@ def supposed_shares(survey: Survey, shares: Mapping[str, Any] | None) -> dict[st
             code="unknown-question",
             do=nearest(name, survey.questions),
         )
+    stage = survey.stage
+    if stage is not None and shares is None:
+        supposed = {name: stage.supposed(each) for name, each in survey.questions.items()}
+        known = {name: each for name, each in supposed.items() if each is not None}
+        shares = known or None
     return {
         name: _prior(question, (shares or {}).get(name))
         for name, question in survey.questions.items()

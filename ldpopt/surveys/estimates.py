@@ -44,6 +44,7 @@ from ldpopt.surveys.comparisons import (
 from ldpopt.surveys.count import counts_of_table
 from ldpopt.surveys.models import behaviors_of
 from ldpopt.surveys.questionnaire import Questionnaire
+from ldpopt.surveys.second_stage import SecondStage
 from ldpopt.surveys.shared import SharedQuestion
 
 FEW = 100  # number of reports below which a table says that a group is small
@@ -80,6 +81,8 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
     same_choices : tuple of SameChoices
         Where people chose their epsilon: of each question a test of whether its numbers are the
         same for all choices, on which no estimate depends.
+    stage : SecondStage or None
+        What the second stage of a survey estimates; None for any other survey.
 
     Examples
     --------
@@ -98,6 +101,7 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
     asked_twice: tuple[AskedTwice, ...] = ()
     repeated: tuple[str, ...] = ()
     same_choices: tuple[SameChoices, ...] = ()
+    stage: SecondStage | None = None
 
     def __getitem__(self, name: str) -> Estimate:
         if not isinstance(name, str) or name not in self.questions:
@@ -169,6 +173,7 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         """
         notes = liars_in_words(self.liars, has_groups=self.by is not None)
         notes += _notes_on_behaviors(self)
+        notes += [] if self.stage is None else [self.stage.in_words]
         notes += _notes_on_repeated(self)
         answered = [name for name in self.answered if name not in self.repeated]
         if answered:
@@ -452,9 +457,8 @@ def estimate_survey(
         for name in survey.questions
         if (test := same_for_all_choices(name, sources[name], sums[survey.column_of(name)]))
     )
-    return SurveyEstimate(
-        of_all, by, ordered, survey.title, edges, behaviors, twice, repeated, same
-    )
+    more = (edges, behaviors, twice, repeated, same, survey.stage)
+    return SurveyEstimate(of_all, by, ordered, survey.title, *more)
 
 
 def _require_choices(survey: Questionnaire, pooled: bool) -> None:
@@ -510,6 +514,9 @@ def estimate_question(
 
     Liars have ``times`` their share of all people among the reports; default: as is expected.
     """
+    if survey.stage is not None:
+        survey.require(name)
+        return survey.stage.estimate(survey.questions[name], counts, reading)
     times = survey.times_drawn if times is None else times
     reading, of_all_people = among_drawn(reading, times), reading
     source = numbers_of(survey, name)

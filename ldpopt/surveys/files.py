@@ -37,6 +37,7 @@ from ldpopt.surveys.models import ModelQuestion
 from ldpopt.surveys.numbers import NumberQuestion, Numbers
 from ldpopt.surveys.questionnaire import Kind, Questionnaire
 from ldpopt.surveys.repeat import RepeatedQuestion, repeated
+from ldpopt.surveys.second_stage import SecondStage
 from ldpopt.surveys.technique import Technique
 from ldpopt.surveys.ticks import TicksQuestion, tick_labels, tick_workload
 from ldpopt.surveys.tree_files import (
@@ -90,6 +91,8 @@ def write_survey_file(survey: Questionnaire, path: FilePath) -> None:
         data["words"] = words
     if survey.choices:
         data["choices"] = plain_labels(survey.choices)
+    if survey.stage is not None:
+        data["stage"] = survey.stage.to_dict()
     if survey.joint is not None:
         data["joint"] = survey.joint.certificate.to_dict()
     data |= together_to_dict(survey)
@@ -118,7 +121,9 @@ def read_survey_file(path: FilePath, kind: type[Kind]) -> Kind:
         _require_digest(data, name)
         is_joint = data.get("scheme") == "joint"
         optional = [
-            key for key in ("words", "sample", "fields", "choices", *TOGETHER) if key in data
+            key
+            for key in ("words", "sample", "fields", "choices", "stage", *TOGETHER)
+            if key in data
         ]
         table = Entry(data, name).table(*KEYS, *optional, *(["joint"] if is_joint else []))
         table["made_by"].text()
@@ -148,6 +153,7 @@ def read_survey_file(path: FilePath, kind: type[Kind]) -> Kind:
             pairs=pairs,
             fields=data.get("fields"),
             choices=read_labels_of_choices(table),
+            stage=SecondStage.read(table["stage"]) if "stage" in data else None,
         )
         if data["epsilon"] != finite_or_none(survey.epsilon):
             raise table["epsilon"].error(f"the reports have epsilon {survey.epsilon:.9g}")

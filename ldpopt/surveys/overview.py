@@ -143,6 +143,12 @@ def lines_of_repeated(names: Sequence[str]) -> list[str]:
     ]
 
 
+def lines_of_stage(survey: Questionnaire) -> list[str]:
+    """What the second stage of a survey is, and who may not be in it; none of any other survey."""
+    stage = survey.stage
+    return [] if stage is None else [stage.in_words, stage.promise(survey.epsilon)]
+
+
 def facts_of(survey: Questionnaire) -> Facts:
     """The questions, what a person spends, and the scheme."""
     most = "at most " if survey.choices else ""
@@ -150,5 +156,5 @@ def facts_of(survey: Questionnaire) -> Facts:
     parts: list[Part] = [table_of(entries_of(survey))]
     parts += table_of_mechanisms(mechanisms_of(survey))
     parts += [*lines_of_trees(trees_of(survey)), *lines_of_repeated(repeated_of(survey))]
-    parts += [*choices_in_words(survey), spent]
+    parts += [*choices_in_words(survey), spent, *lines_of_stage(survey)]
     return Facts(survey.title or "Survey", parts)

@@ -39,6 +39,10 @@ def precision_of(
         require_kind(others, Mapping, "others", "pass {question: guess}")
     column = survey.column_of(name)
     asked = survey.asked[column]
+    if survey.stage is not None:
+        at_found = survey.stage.precision(asked, confidence)
+        if at_found is not None:
+            return at_found
     numbers = numbers_of(survey, name)
     if isinstance(asked, SharedQuestion):
         plan = asked.precision(name, confidence, prior, others, numbers)
@@ -61,6 +65,8 @@ def true_numbers(
     """The numbers of a question that an estimate is about, if the answers to all questions have
     these frequencies, of one that not everybody is asked among those who are.
     """
+    if survey.stage is not None:
+        return [survey.stage.true_number(survey.questions[name], priors[name])]
     names = estimate.labels or ()
     excluded = [names[place] for place in survey.questions[name].excluded_places(names)]
     numbers = _numbers_among_all(survey, name, priors)

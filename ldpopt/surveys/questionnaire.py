@@ -38,6 +38,7 @@ from ldpopt.surveys.joint import JOINT, JointQuestion, joint_source, no_joint_re
 from ldpopt.surveys.models import channels_of, question_of, require_no_model
 from ldpopt.surveys.repeat import IN_JOINT, RepeatedQuestion, repeated, require_no_repeat
 from ldpopt.surveys.schemes import SCHEMES
+from ldpopt.surveys.second_stage import SecondStage, read_stage
 from ldpopt.surveys.shared import JointNumbers, SharedQuestion
 from ldpopt.surveys.trees import TreeQuestion, require_conditions
 from ldpopt.tables.coding import Missing
@@ -77,6 +78,8 @@ class Questionnaire:
         Budgets from which each person chooses, in nats; default: everybody has the same.
     pairs : sequence of pairs of str, optional
         Questions with one report of which a table is wanted; default: ``()``.
+    stage : SecondStage, optional
+        What is estimated, if this is the second stage of a survey; default: it is not.
 
     Raises
     ------
@@ -97,6 +100,7 @@ class Questionnaire:
         pairs: Sequence[tuple[str, str]] = (),
         fields: Mapping[str, Sequence[str]] | None = None,
         choices: Sequence[float | str] | None = None,
+        stage: SecondStage | None = None,
     ) -> None:
         if not isinstance(questions, (Mapping, JointQuestion)) or not questions:
             raise StatementError(
@@ -129,6 +133,7 @@ class Questionnaire:
             raise error.restated(StatementError, where=dotted(("words", *error.key))) from None
         self.title = self.words.first.title
         self._require_budget_kept()
+        self.stage = read_stage(stage, self.questions)
 
     def _for_each_choice(self, stated: Mapping[str, Any], pairs: Any) -> Mapping[str, Any]:
         """The questions with a mechanism for each choice."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ldpopt.estimation.planning import Precision
     from ldpopt.estimation.regression.problem import Kind
     from ldpopt.estimation.regression.result import Regression
+    from ldpopt.tables.coding import Missing
 
 
 class Survey(Questionnaire, Described):
@@ -79,6 +80,9 @@ class Survey(Questionnaire, Described):
     pairs : sequence of pairs of str, optional
         Questions with one report of which a table is wanted: of two that depend on the same answer
         reports need not show it otherwise; default: ``()``.
+    stage : SecondStage, optional
+        What is estimated, if this is the second stage of a survey, as `adapt` makes it; default:
+        it is not.
 
     Attributes
     ----------
@@ -93,6 +97,8 @@ class Survey(Questionnaire, Described):
         The values of each field, none for a weight.
     choices : tuple
         The budgets from which each person chooses, ascending; empty if there is no choice.
+    stage : SecondStage or None
+        What the second stage of a survey estimates; None for any other survey.
     words_digest : str
         SHA-256 of the words in all languages, 64 hexadecimal digits: texts, answers, consent,
         contact, all but where reports are sent. A changed text changes it, and not the digest of
@@ -368,6 +374,78 @@ class Survey(Questionnaire, Described):
 
         keyed = Keyed.read(key, id, rng)
         return randomize_file(self, source, target, keep, rng=rng, keyed=keyed, again=again)
+
+    def adapt(
+        self,
+        table: Any,
+        *,
+        quantile: float | None = None,
+        normal: float | None = None,
+        rate: bool = False,
+        between: tuple[float, float] | None = None,
+        epsilon: float | str | None = None,
+        missing: Missing | None = None,
+        until: str = "",
+    ) -> Survey:
+        r"""Make the second stage of this survey, whose reports are those of a pilot.
+
+        For a quantile it asks by the design of `stages.quantile`, for a parameter by the mechanism
+        with the most information at the pilot's value, `stages.optimum`. `estimate` of the second
+        stage gives the quantile or parameter from its own reports alone. Each person has epsilon,
+        given everything else, if nobody is in both stages; who is in which has to be drawn before
+        the pilot. Theory: docs, "Two stages".
+
+        Parameters
+        ----------
+        table : dataframe, path of a file or folder, or address of a database
+            Reports of the pilot, of this survey.
+        quantile : float, optional
+            Share of the quantile, ``0 < quantile < 1``: 0.5 for the median. State this, ``normal``
+            or ``rate``; default: none.
+        normal : float, optional
+            Standard deviation of numbers with a normal distribution, whose mean is to be estimated,
+            in their unit; default: none.
+        rate : bool
+            Whether numbers of events have a Poisson distribution, whose rate is to be estimated;
+            default: ``False``.
+        between : tuple of float, optional
+            Least and largest value of the mean or rate; default: from the first to the last finite
+            end of the classes, of a rate from 0.01.
+        epsilon : float or str, optional
+            Largest budget of a person of the second stage, in nats; default: that of this survey.
+        missing : {"refuse", "leave_out"}, optional
+            What is done with missing answers in the second stage; default: as in this survey. A
+            parameter has no answer for missing ones, so that such a survey has to state it.
+        until : str
+            The last day of the second stage, as ``"2027-03-31"``; that of the pilot is left out.
+            Default: ``""``.
+
+        Returns
+        -------
+        Survey
+            Of the same question and words, with a ``stage``; its page asks people of the pilot not
+            to answer again.
+
+        Raises
+        ------
+        StatementError
+            If there is not one goal, the answers have no order or are classes of no numbers; if the
+            survey has several questions, a joint report, weights, a technique or ticks, or is a
+            second stage already; or if the reports are not of this survey.
+
+        Examples
+        --------
+        >>> import ldpopt, pandas
+        >>> ages = ldpopt.design(ldpopt.Workload.prefix(range(8)), ldpopt.PureLDP(2.0))
+        >>> pilot = Survey({"age": ages}).privatize(pandas.DataFrame({"age": [3, 4] * 500}), rng=1)
+        >>> Survey({"age": ages}).adapt(pilot, quantile=0.5).stage.label
+        'quantile 0.5'
+        """
+        from ldpopt.surveys.adapt import Goal, adapt_survey
+
+        goal = Goal.read(quantile, normal, rate, between)
+        stated: dict[str, Any] = {"epsilon": epsilon, "missing": missing, "until": until}
+        return adapt_survey(self, table, type(self), goal, **stated)
 
     def count(self, table: Any, *, weights: Any = None) -> dict[str, Counts]:
         """Count the reports in each column of a dataframe or file: those of a question, or joint

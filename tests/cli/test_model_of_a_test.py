@@ -84,12 +84,34 @@ def test_a_file_without_a_utility_reads_back_the_same(model: Path, tmp_path: Pat
         lo.read_model("coin").require_hypotheses()
 
 
+def test_a_file_says_what_is_asked_of_the_test(model: Path, tmp_path: Path) -> None:
+    more = '\nlevel = 0.01\npower = 0.8\nkind = "chi_square"\n'
+    model.write_text(TEXT + more)
+    read = lo.read_model(model)
+    stated = read.require_hypotheses()
+    assert (stated.level, stated.power, stated.kind) == (0.01, 0.8, "chi_square")
+    lo.save_model(read, tmp_path / "saved.toml")
+    assert lo.read_model(tmp_path / "saved.toml").hypotheses == stated
+    model.write_text(TEXT)
+    plain = lo.read_model(model).require_hypotheses()
+    assert plain != stated
+    best = lo.hypotheses.best(stated.first, stated.second, 1.0, kind="chi_square")
+    model.write_text(TEXT + more)
+    data = cli_json("test", model)
+    assert data["people"] == best.people(0.01, 0.8)
+    assert data["divergence"] == best.optimum.value
+    assert cli_json("test", model, "--level", "5%")["people"] == best.people(0.05, 0.8)
+    assert data["people"] != cli_json("test", model, "--power", ".9")["people"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "key"),
     [
         ("middle = 0.40 }\n", "center = 0.40 }\n", "test.second"),
         ("left = 0.30", "left = -0.30", "test.first"),
         ("second =", "third =", "third"),
+        ("[test]", "[test]\nlevel = 5", "test.level"),
+        ("[test]", '[test]\nkind = "entropy"', "test.kind"),
     ],
 )
 def test_wrong_distributions_are_refused_at_their_key(

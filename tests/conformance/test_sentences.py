@@ -21,6 +21,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -110,6 +111,14 @@ def open_ticks() -> TicksQuestion:
     return TicksQuestion(Mechanism(rows, workload.inputs), ticks=("beer", "wine"))
 
 
+def second_stage(**goal: float) -> Survey:
+    """After a first stage with epsilon 0.5, one with epsilon 1."""
+    first = lo.design(lo.Workload.prefix(range(4)), lo.PureLDP(0.5))
+    pilot = Survey({"q": Question(first, edges=range(5))})
+    reports = pilot.privatize(pd.DataFrame({"q": [0, 1, 1, 2, 2, 3] * 30}), rng=1)
+    return pilot.adapt(reports, epsilon=1.0, **goal)
+
+
 SURVEYS: dict[str, tuple[Survey, int]] = {
     **{name: (Survey({"q": Mechanism(rows)}), 1) for name, rows in (PUBLISHED | OTHERS).items()},
     **{f"{name}, twice": (Survey({"q": Mechanism(rows)}), 2) for name, rows in OTHERS.items()},
@@ -183,6 +192,8 @@ SURVEYS: dict[str, tuple[Survey, int]] = {
     "personal budgets": (Survey({"q": BUDGETS}), 1),
     "personal budgets, twice": (Survey({"q": BUDGETS, "r": WARNER}), 2),
     "mean": (Survey({"q": lo.design(lo.Workload.mean([0, 1, 2]), lo.PureLDP(1.0))}), 1),
+    "second stage of a median": (second_stage(quantile=0.5), 1),
+    "second stage of a mean": (second_stage(normal=1.0), 1),
     "one-sided": (
         Survey({"q": lo.solve(lo.Problem([0.5, 0.5], "identity", lo.OneSided(1.0, [0])))}),
         1,
@@ -742,6 +753,11 @@ TRUTHS: dict[tuple[str, str], Truth] = {
     ("checked", "infinite"): lambda world, text: not finite(world),
     ("file", "proofs"): lambda world, text: bool(world.survey.certificates),
     ("file", "probabilities"): lambda world, text: not world.survey.certificates,
+    ("stage", "second"): lambda world, text: (
+        world.survey.stage is not None
+        and "epsilon = 0.5 in the first and 1 in the second, 1.5 in all" in text
+        and abs(math.log(world.odds) - 1) < 1e-6
+    ),
     # the promise to respondents
     ("promise: random", "silent"): lambda world, text: is_silent(world),
     ("promise: random", "every answer"): lambda world, text: (
@@ -762,6 +778,7 @@ TRUTHS: dict[tuple[str, str], Truth] = {
     ),
     ("promise: bound", "all"): lambda world, text: finite(world),
     ("promise: waves", "waves"): lambda world, text: world.waves > 1 and finite(world),
+    ("promise: stage", "second"): lambda world, text: world.survey.stage is not None,
     ("promise: estimates", "shares"): lambda world, text: (
         is_estimated(world) == set(world.survey.questions) and shares_only(world)
     ),

@@ -52,6 +52,12 @@ class PageFacts(AskedFacts):
         return self.waves * self.survey.epsilon
 
     @property
+    def in_both_stages(self) -> float:
+        """What somebody spends who is in both stages of a survey."""
+        first = 0.0 if self.survey.stage is None else self.survey.stage.epsilon
+        return first + self.survey.epsilon
+
+    @property
     def has_proofs(self) -> bool:
         """Whether a column of reports has a certificate."""
         return bool(self.survey.certificates)
@@ -342,12 +348,27 @@ FILE = Topic(
     ),
 )
 
+STAGE = Topic(
+    "stage",
+    (
+        Sentence(
+            "second",
+            lambda facts: facts.survey.stage is not None and facts.is_finite,
+            "This is the second stage of a survey. Its probabilities were chosen by the reports of "
+            "the first stage, never by answers, and what a person risks is the same whatever these "
+            "reports were. Who is in which stage has to be drawn before the first one, without "
+            "regard to answers. Nobody may be in both: whoever is spends epsilon = "
+            "{facts.survey.stage.epsilon:.4g} in the first and {facts.survey.epsilon:.4g} in the "
+            "second, {facts.in_both_stages:.4g} in all.",
+        ),
+    ),
+)
 TOPICS = (
     *risks.TOPICS,
     *guesses.TOPICS,
     *people.TOPICS,
     *(CHOICE, BUDGET, DRAWN, PUBLISHED, SINGLE, MISSING, LEFT_OUT, UNANSWERED),
-    *(PROTECTED, HIDES, DEVICE, CHECKED, FILE),
+    *(PROTECTED, HIDES, DEVICE, CHECKED, FILE, STAGE),
 )
 """All topics of the page, which a template names."""
 

@@ -86,7 +86,7 @@ def survey_page(
     return filled(Path(__file__).parent, "survey", **facts, **words)
 
 
-def _notes(question: Question) -> list[str]:
+def _notes(survey: Survey, question: Question) -> list[str]:
     """What a reader of the rows of a question has to know."""
     notes = []
     if isinstance(question, ModelQuestion):
@@ -107,6 +107,8 @@ def _notes(question: Question) -> list[str]:
             notes.append(
                 f"Some people may not follow the rule: their share is estimated too, as {names}."
             )
+    if survey.stage is not None:
+        notes.append(survey.stage.on_page)
     if question.edges is not None:
         edges = ", ".join(f"{edge:g}" for edge in question.edges)
         notes.append(f"The answers are classes of numbers, with the ends {edges}.")
@@ -187,20 +189,28 @@ def _question(survey: Survey, name: str, sizes: Sequence[int]) -> dict[str, Any]
         answers = list(question.in_words)
     facts |= {"answers": answers, "has_ticks": bool(ticks)}
     facts["condition"] = _condition(survey, question)
-    facts |= {"missing_answer": missing and shown(missing), "rows": [], "notes": _notes(question)}
+    facts |= {
+        "missing_answer": missing and shown(missing),
+        "rows": [],
+        "notes": _notes(survey, question),
+    }
     try:
         precision = survey.precision(name)
     except LdpoptError as error:
         return facts | {"why_not": error.what}
+    parameter = None if survey.stage is None else survey.stage.openly(question)
     kept = [place for place, width in enumerate(precision.half_width(1)) if width >= MIN_HALF_WIDTH]
     for place in kept[:MAX_ROWS]:
         row = _row_of(workload, place, precision.names, question.inputs)
         widths = [float(precision.half_width(size)[place]) for size in sizes]
         # of the largest open variance
         openly = float(precision.spans[place] ** 2 / 4 / precision.variances[place])
+        openly = openly if parameter is None else parameter
         number = precision.names[place]
-        text = shown(number) if ticks else number_in_words(number, row, question.inputs, shown)
+        is_label = bool(ticks) or parameter is not None
+        text = shown(number) if is_label else number_in_words(number, row, question.inputs, shown)
+        in_points = is_share(row) and parameter is None
         facts["rows"].append(
-            {"text": text, "in_points": is_share(row), "widths": widths, "openly": openly}
+            {"text": text, "in_points": in_points, "widths": widths, "openly": openly}
         )
     return facts | {"why_not": "", "more": len(kept) - len(facts["rows"])}

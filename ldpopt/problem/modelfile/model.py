@@ -11,6 +11,7 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.notion import Notion, with_epsilon
 from ldpopt.problem.design_problem import DesignProblem
+from ldpopt.problem.modelfile.schema import Divergence
 from ldpopt.problem.problem import Problem
 
 
@@ -46,19 +47,31 @@ class Hypotheses:
         Their probabilities under the hypothesis and under the alternative.
     privacy : Notion
         What the mechanism must satisfy.
+    level : float
+        Chance, at most, to reject the first if it holds; default: ``0.05``.
+    power : float
+        Chance, at least, to reject it if the second holds; default: ``0.9``.
+    kind : {"kl", "total_variation", "chi_square", "squared_hellinger"}
+        Divergence of the reports that is as large as possible; default: ``"kl"``.
     """
 
     inputs: tuple[Hashable, ...]
     first: Float
     second: Float
     privacy: Notion
+    level: float = 0.05
+    power: float = 0.9
+    kind: Divergence = "kl"
 
     def __eq__(self, other: object) -> bool:
         """Whether both state the same test."""
         if not isinstance(other, Hypotheses):
             return NotImplemented
         same = np.array_equal(self.first, other.first) and np.array_equal(self.second, other.second)
-        return same and (self.inputs, self.privacy) == (other.inputs, other.privacy)
+        mine, others = (
+            (each.inputs, each.privacy, each.level, each.power, each.kind) for each in (self, other)
+        )
+        return same and mine == others
 
     def __hash__(self) -> int:
         return hash((self.inputs, self.first.tobytes(), self.second.tobytes()))

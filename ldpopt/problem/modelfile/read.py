@@ -142,7 +142,8 @@ class _Reader:
                 continue
             with self.page.at("test", key):
                 shares.append(read_prior(stated, self.inputs, f"{key} distribution")[0])
-        return Hypotheses(tuple(self.inputs), shares[0], shares[1], self.privacy)
+        asked = self.file.test.model_dump(include={"level", "power", "kind"})
+        return Hypotheses(tuple(self.inputs), shares[0], shares[1], self.privacy, **asked)
 
     def _inputs(self) -> list[Any]:
         """Labels: given, or those of the prior, workload or test, the values of the answers, or 0,

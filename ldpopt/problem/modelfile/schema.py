@@ -264,13 +264,21 @@ WorkloadTable = Annotated[
 ConstraintTable = Annotated[UnbiasedTable | LinearTable, Field(discriminator="kind")]
 
 
+Divergence = Literal["kl", "total_variation", "chi_square", "squared_hellinger"]
+
+
 class TestTable(Section):
-    """``[test]``: two distributions of the answers, in the order of the alphabet or by label."""
+    """``[test]``: two distributions of the answers, in the order of the alphabet or by label, and
+    what is asked of the test.
+    """
 
     __test__ = False  # pytest collects classes of this name
 
     first: Numbers | dict[str, float]
     second: Numbers | dict[str, float]
+    level: float = Field(default=0.05, gt=0, lt=1)
+    power: float = Field(default=0.9, gt=0, lt=1)
+    kind: Divergence = "kl"
 
 
 class SolverTable(Section):

@@ -95,7 +95,10 @@ def _tables(model: Model) -> dict[str, Any]:
                 code="hypotheses",
                 do="write them to a file of their own",
             )
+        asked = {"level": stated.level, "power": stated.power, "kind": stated.kind}
+        usual = {"level": 0.05, "power": 0.9, "kind": "kl"}
         tables["test"] = {"first": stated.first.tolist(), "second": stated.second.tolist()}
+        tables["test"] |= {key: each for key, each in asked.items() if each != usual[key]}
     limit = {} if model.time_limit is None else {"time_limit": float(model.time_limit)}
     if model.solver != "auto" or limit:
         tables["solver"] = {"name": model.solver} | limit
