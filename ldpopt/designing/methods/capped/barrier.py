@@ -27,8 +27,10 @@ import numpy as np
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 
-STEPS = 40  # largest number of Newton steps for one ``t``
-FASTER = 10.0  # by which ``t`` grows
+STEPS = 25  # largest number of Newton steps for one ``t``
+FASTER = 5.0  # by which ``t`` grows
+SLOWEST = 1.1  # the least factor after steps that did not reach the center
+ROUNDS = 200  # of t
 CENTERED = 0.1  # square of the Newton decrement at which ``t`` grows
 LAST = 1e-10  # the same for the last ``t``
 ARMIJO = 0.01  # share of the predicted gain that a step must have
@@ -324,7 +326,9 @@ def maximise(
     ``theta`` and values of the columns.
     """
     point = _Point.at(program, x, first_u(program, x))
-    while True:
+    last: tuple[_Point, float] | None = None  # the last center, and its t
+    faster = FASTER
+    for _ in range(ROUNDS):
         for _ in range(STEPS):
             step, u_step, decrement = _direction(program, point, t)
             point, is_moved = _searched(program, point, t, (step, u_step), decrement)
@@ -332,9 +336,17 @@ def maximise(
             is_last = program.constraints / t <= enough * size
             if not is_moved or not decrement > (LAST if is_last else CENTERED):
                 break
-        if is_last or deadline.is_over:
-            return point.x, t, 1 / (t * point.slack), point.values
-        t *= FASTER
+        is_centered = decrement <= 1 or last is None
+        if (is_last and is_centered) or deadline.is_over:
+            break
+        if not is_centered and last is not None and faster > SLOWEST:  # too far for Newton's method
+            point, t = last
+            faster = faster**0.5
+        else:
+            last = (point, t)
+            faster = min(FASTER, faster * 1.2)
+        t *= faster
+    return point.x, t, 1 / (t * point.slack), point.values
 
 
 def _searched(
